@@ -1,0 +1,77 @@
+//! Libraries that are measured: the same prompts that the servers of
+//! `bench-servers` know by heart, as files.
+
+use std::{fs, path::Path};
+
+use anyhow::Result;
+use bench_servers::{LISTED_ARGUMENTS, listed_description, listed_name, words};
+
+/// The picture's size in bytes: that of a small screenshot.
+const PICTURE: usize = 24 << 10;
+
+/// Writes the prompts that are asked for, and what they need.
+pub(crate) fn write_asked(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder.join("values"))?;
+    let argument = |name: &str| format!("  - name: {name}\n    required: true\n");
+    let head = |arguments: &str| format!("---\narguments:\n{arguments}---\n");
+    let one = [&head(&argument("change")), words::ONE_BEFORE, "{{ change }}", words::ONE_AFTER].concat();
+    fs::write(folder.join("one.md"), one)?;
+    let [a, b, c, d] = words::THREE;
+    let three: String = ["version", "readers", "tone"].map(argument).concat();
+    fs::write(
+        folder.join("three.md"),
+        [&head(&three), a, "{{ version }}", b, "{{ readers }}", c, "{{ tone }}", d].concat(),
+    )?;
+    fs::write(folder.join("image.md"), format!("{}\n{{{{ attach(\"picture.png\") }}}}\n", words::IMAGE))?;
+    // Beginning and end as a picture has them; what is between nobody looks at.
+    let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    let mut state = 1_u32;
+    while picture.len() < PICTURE {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        picture.push((state >> 24) as u8);
+    }
+    fs::write(folder.join("picture.png"), picture)?;
+    let mut completed = String::from("---\narguments:\n");
+    for (name, count) in [("few", 10), ("many", 10_000)] {
+        let values: String = (0..count).map(|at| format!("branch/{at}-of-{name}\n")).collect();
+        fs::write(folder.join(format!("values/{name}.txt")), values)?;
+        completed += &format!("  - name: {name}\n    complete:\n      file: values/{name}.txt\n");
+    }
+    fs::write(folder.join("completed.md"), completed + "---\nSwitch to {{ few }}{{ many }}.\n")?;
+    Ok(())
+}
+
+/// Writes so many prompts that are listed, in folders of a thousand.
+pub(crate) fn write_listed(folder: &Path, prompts: usize, page_size: usize) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    fs::write(folder.join("promptshelf.toml"), format!("[list]\npage-size = {page_size}\n"))?;
+    for at in 0..prompts {
+        let part = folder.join(format!("part-{:03}", at / 1_000));
+        if at % 1_000 == 0 {
+            fs::create_dir_all(&part)?;
+        }
+        fs::write(part.join(format!("{at}.md")), listed(at, ""))?;
+    }
+    Ok(())
+}
+
+/// One listed prompt's file.
+pub(crate) fn listed(at: usize, edit: &str) -> String {
+    let mut text =
+        format!("---\nname: {}\ndescription: {}{edit}\narguments:\n", listed_name(at), listed_description(at));
+    for (name, description, required) in LISTED_ARGUMENTS {
+        text += &format!("  - name: {name}\n    description: {description}\n    required: {required}\n");
+    }
+    text + "---\nWrite about {{ topic }}{% if tone %} and sound {{ tone }}{% endif %}, in three paragraphs that a busy reader likes to read.\n"
+}
+
+/// How many bytes the files of a folder have together.
+pub(crate) fn bytes(folder: &Path) -> Result<u64> {
+    let mut sum = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        sum += if metadata.is_dir() { bytes(&entry.path())? } else { fs::read(entry.path())?.len() as u64 };
+    }
+    Ok(sum)
+}

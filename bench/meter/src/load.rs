@@ -1,0 +1,134 @@
+//! The load: connections that are kept, one request at a time on each.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    task::JoinSet,
+};
+
+/// What a load saw.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// How long each answer took, sorted.
+    pub(crate) latencies: Vec<Duration>,
+    pub(crate) elapsed: Duration,
+}
+
+impl Seen {
+    /// The latency that so many per cent of the answers did not exceed.
+    pub(crate) fn percentile(&self, percent: usize) -> Duration {
+        let at = (self.latencies.len() * percent / 100).min(self.latencies.len().saturating_sub(1));
+        self.latencies.get(at).copied().unwrap_or_default()
+    }
+}
+
+/// One connection.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) async fn open(port: u16) -> Result<Connection> {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+        stream.set_nodelay(true)?;
+        Ok(Connection { stream, buffer: Vec::with_capacity(64 << 10) })
+    }
+
+    /// Sends a request and waits for the whole answer; gives back the status
+    /// and where the body lies in what was read.
+    async fn exchange(&mut self, request: &[u8]) -> Result<(u16, std::ops::Range<usize>, bool)> {
+        self.stream.write_all(request).await?;
+        self.buffer.clear();
+        loop {
+            if self.stream.read_buf(&mut self.buffer).await? == 0 {
+                bail!("the server closed the connection");
+            }
+            let Some(head) = find(&self.buffer, b"\r\n\r\n").map(|at| at + 4) else { continue };
+            let (status, length) = read_head(&self.buffer[..head])?;
+            let Some(length) = length else {
+                while !self.buffer.ends_with(b"0\r\n\r\n") {
+                    ensure!(self.stream.read_buf(&mut self.buffer).await? > 0, "the answer broke off");
+                }
+                return Ok((status, head..self.buffer.len(), true));
+            };
+            while self.buffer.len() < head + length {
+                ensure!(self.stream.read_buf(&mut self.buffer).await? > 0, "the answer broke off");
+            }
+            return Ok((status, head..head + length, false));
+        }
+    }
+
+    /// Sends a request and reads the answer as JSON, or as one event with JSON.
+    pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<Value> {
+        let (status, body, chunked) = self.exchange(request).await?;
+        let body = if chunked { unchunked(&self.buffer[body]) } else { self.buffer[body].to_vec() };
+        let text = String::from_utf8_lossy(&body);
+        let json = text.lines().rev().find_map(|line| line.strip_prefix("data: ")).unwrap_or(&text);
+        serde_json::from_str(json)
+            .with_context(|| format!("status {status}: {}", text.chars().take(300).collect::<String>()))
+    }
+}
+
+fn find(text: &[u8], what: &[u8]) -> Option<usize> {
+    text.windows(what.len()).position(|window| window == what)
+}
+
+/// The status and, where it is said, the length of the body.
+fn read_head(head: &[u8]) -> Result<(u16, Option<usize>)> {
+    let head = str::from_utf8(head)?;
+    let status = head.get(9..12).context("no status")?.parse()?;
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    });
+    Ok((status, length))
+}
+
+fn unchunked(mut body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    while let Some(end) = find(body, b"\r\n") {
+        let size = str::from_utf8(&body[..end]).ok().and_then(|size| usize::from_str_radix(size.trim(), 16).ok());
+        let Some(size) = size.filter(|size| *size > 0 && body.len() >= end + 4 + size) else { break };
+        out.extend_from_slice(&body[end + 2..end + 2 + size]);
+        body = &body[end + 4 + size..];
+    }
+    out
+}
+
+/// Asks the same on so many connections for so long. Every answer has to be
+/// like the first, which was checked.
+pub(crate) async fn run(port: u16, request: &[u8], connections: usize, time: Duration) -> Result<Seen> {
+    let mut open = JoinSet::new();
+    let started = Instant::now();
+    let until = started + time;
+    for _ in 0..connections {
+        let request = request.to_vec();
+        open.spawn(async move {
+            let mut connection = Connection::open(port).await?;
+            let mut latencies = Vec::new();
+            let mut expected = None;
+            loop {
+                let sent = Instant::now();
+                if sent >= until && !latencies.is_empty() {
+                    return Ok::<_, anyhow::Error>(latencies);
+                }
+                let (status, body, _) = connection.exchange(&request).await?;
+                latencies.push(sent.elapsed());
+                ensure!(status == 200, "status {status}");
+                ensure!(*expected.get_or_insert(body.len()) == body.len(), "answers of different length");
+            }
+        });
+    }
+    let mut seen = Seen::default();
+    while let Some(latencies) = open.join_next().await {
+        seen.latencies.extend(latencies??);
+    }
+    seen.elapsed = started.elapsed();
+    seen.latencies.sort_unstable();
+    Ok(seen)
+}

@@ -1,0 +1,111 @@
+//! Starts servers, asks them, and says what it cost. `cargo xtask bench` builds
+//! and installs everything, and then starts this.
+
+mod chart;
+mod growth;
+mod library;
+mod load;
+mod message;
+mod pipe;
+mod report;
+mod rows;
+mod server;
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+
+use crate::{
+    message::ROWS,
+    server::{Kind, Programs},
+};
+
+/// What is measured, and for how long.
+#[derive(Debug, Parser)]
+pub(crate) struct Plan {
+    /// The repository
+    #[arg(long)]
+    root: PathBuf,
+    /// The folder in which everything was built and installed
+    #[arg(long)]
+    target: PathBuf,
+    /// The release binary
+    #[arg(long)]
+    promptshelf: PathBuf,
+    /// Short turns, and only one
+    #[arg(long)]
+    quick: bool,
+    /// These rows only
+    #[arg(long, value_name = "ROW")]
+    only: Vec<String>,
+    /// These servers only, besides promptshelf and the bare handler
+    #[arg(long, value_delimiter = ',')]
+    peers: Option<Vec<String>>,
+    #[arg(skip)]
+    scratch: PathBuf,
+    #[arg(skip)]
+    programs: Programs,
+    #[arg(skip)]
+    cores: Option<(usize, usize)>,
+}
+
+/// What is measured besides the rows that are compared.
+const GROWTH: &[&str] = &["growth", "start"];
+
+impl Plan {
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == name)
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = Kind> {
+        Kind::ALL.into_iter().filter(|kind| {
+            let own = matches!(kind, Kind::Bare | Kind::Promptshelf);
+            own || self.peers.as_ref().is_none_or(|peers| peers.iter().any(|peer| peer == kind.name()))
+        })
+    }
+
+    /// How many requests are on their way at once.
+    fn concurrency(&self) -> impl Iterator<Item = usize> {
+        let quick = self.quick;
+        [1, 16, 64].into_iter().filter(move |at_once| !quick || *at_once != 16)
+    }
+
+    fn turns(&self) -> usize {
+        if self.quick { 1 } else { 3 }
+    }
+
+    fn time(&self) -> Duration {
+        Duration::from_millis(if self.quick { 600 } else { 1_500 })
+    }
+
+    fn check(&self) -> Result<()> {
+        let rows: Vec<&str> = ROWS.iter().map(|row| row.name).chain(GROWTH.iter().copied()).collect();
+        if let Some(unknown) = self.only.iter().find(|only| !rows.contains(&only.as_str())) {
+            bail!("there is no row `{unknown}`, only: {}", rows.join(", "));
+        }
+        let kinds = Kind::ALL.map(Kind::name);
+        if let Some(unknown) = self.peers.iter().flatten().find(|peer| !kinds.contains(&peer.as_str())) {
+            bail!("there is no server `{unknown}`, only: {}", kinds.join(", "));
+        }
+        Ok(())
+    }
+}
+
+fn main() -> Result<()> {
+    let mut plan = Plan::parse();
+    plan.check()?;
+    let scratch = tempfile::tempdir().context("no folder for libraries")?;
+    plan.scratch = scratch.path().to_owned();
+    plan.programs =
+        Programs { root: plan.root.clone(), target: plan.target.clone(), promptshelf: plan.promptshelf.clone() };
+    plan.cores = server::cores();
+    growth::allow_many_files();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let growth = runtime.block_on(growth::measure(&plan))?;
+    if let Some((_, load)) = plan.cores {
+        server::pin(load);
+    }
+    let figures = runtime.block_on(rows::measure(&plan))?;
+    report::write(&plan, &figures, &growth)
+}

@@ -1,0 +1,91 @@
+//! The load over pipes: so many requests on their way at once.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::{load::Seen, message::Era, server::on_core};
+
+/// A server at the other end of two pipes. It ends with this value.
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    pub(crate) child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+}
+
+impl Pipe {
+    /// Starts a server on a core of its own.
+    pub(crate) fn start(mut command: Command, core: Option<usize>) -> Result<Pipe> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = on_core(core, || command.spawn().with_context(|| format!("{command:?} cannot be started")))?;
+        let to = child.stdin.take().context("no stdin")?;
+        let from = BufReader::with_capacity(256 << 10, child.stdout.take().context("no stdout")?);
+        Ok(Pipe { child, to, from })
+    }
+
+    /// Shakes hands, as the legacy era has it.
+    pub(crate) fn greet(&mut self) -> Result<()> {
+        let params = json!({
+            "protocolVersion": Era::Legacy.revision(),
+            "capabilities": {},
+            "clientInfo": { "name": "meter", "version": "1" },
+        });
+        self.ask(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }).to_string())?;
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string())
+    }
+
+    fn send(&mut self, message: &str) -> Result<()> {
+        self.to.write_all(&[message.as_bytes(), b"\n"].concat())?;
+        Ok(self.to.flush()?)
+    }
+
+    /// One question and its answer. What the server tells besides is passed over.
+    pub(crate) fn ask(&mut self, message: &str) -> Result<Value> {
+        self.send(message)?;
+        loop {
+            let mut line = String::new();
+            ensure!(self.from.read_line(&mut line)? > 0, "the server ended");
+            let answer: Value = serde_json::from_str(&line)?;
+            if answer.get("id").is_some() {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Asks the same for so long, with so many requests on their way.
+    pub(crate) fn run(&mut self, message: &str, window: usize, time: Duration) -> Result<Seen> {
+        let line = [message.as_bytes(), b"\n"].concat();
+        let mut sent = std::collections::VecDeque::with_capacity(window);
+        let mut seen = Seen::default();
+        let mut answer = Vec::new();
+        let started = Instant::now();
+        while !sent.is_empty() || started.elapsed() < time {
+            while sent.len() < window && started.elapsed() < time {
+                sent.push_back(Instant::now());
+                self.to.write_all(&line)?;
+            }
+            answer.clear();
+            ensure!(self.from.read_until(b'\n', &mut answer)? > 0, "the server ended");
+            if let Some(sent) = sent.pop_front() {
+                seen.latencies.push(sent.elapsed());
+            }
+        }
+        seen.elapsed = started.elapsed();
+        seen.latencies.sort_unstable();
+        Ok(seen)
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

@@ -1,0 +1,300 @@
+//! What a prompt asks for, and what a caller sent for it.
+//!
+//! On the wire every value is a string. [`bind`] turns what a caller sent into
+//! typed values and reports every problem of the call together, because a
+//! person who has to fix one problem a round gives up.
+
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use regex::Regex;
+
+use crate::{
+    definition::{ArgumentDefinition, ArgumentType, CompletionSource},
+    resource::Variables,
+    template::Condition,
+};
+
+mod bind;
+mod parse;
+
+pub use bind::{Given, GivenValue, Problem, bind};
+
+/// One value that an argument allows, and how to show it to people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The value, as a caller sends it.
+    pub value: String,
+    /// Its name for people.
+    pub title: Option<String>,
+}
+
+/// One checked argument of a prompt, or variable of a URI template.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    pub(crate) name: Arc<str>,
+    pub(crate) definition: ArgumentDefinition,
+    pub(crate) pattern: Option<Regex>,
+    pub(crate) default: Option<Value>,
+    /// Decides whether it is asked for.
+    pub(crate) condition: Option<Arc<Condition>>,
+}
+
+/// Why an argument's definition cannot be used, and which part of it is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ArgumentFault {
+    /// The part of the definition, such as `pattern`.
+    pub(crate) part: &'static str,
+    pub(crate) code: crate::Code,
+    pub(crate) message: String,
+}
+
+impl Argument {
+    /// Checks a definition by itself; every fault is reported.
+    pub(crate) fn new(definition: ArgumentDefinition) -> (Argument, Vec<ArgumentFault>) {
+        use crate::Code;
+        let mut faults = Vec::new();
+        let mut fault = |part, code, message: String| faults.push(ArgumentFault { part, code, message });
+
+        let pattern = definition.pattern.as_deref().and_then(|pattern| match Regex::new(pattern) {
+            Ok(regex) => Some(regex),
+            Err(error) => {
+                // The engine's message repeats the pattern over several lines; the last one says what is wrong.
+                let text = error.to_string();
+                let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                fault("pattern", Code::InvalidPattern, format!("this is no regular expression: {reason}"));
+                None
+            }
+        });
+        if let (Some(least), Some(most)) = (definition.min_length, definition.max_length)
+            && least > most
+        {
+            fault("minLength", Code::InvalidValue, format!("`minLength` {least} is larger than `maxLength` {most}"));
+        }
+        if let (Some(least), Some(most)) = (definition.minimum, definition.maximum)
+            && least > most
+        {
+            fault("minimum", Code::InvalidValue, format!("`minimum` {least} is larger than `maximum` {most}"));
+        }
+        let numeric = matches!(definition.kind, ArgumentType::Integer | ArgumentType::Number);
+        let kind = definition.kind.as_str();
+        for (part, set) in [("minimum", definition.minimum.is_some()), ("maximum", definition.maximum.is_some())] {
+            if set && !numeric {
+                fault(part, Code::InvalidValue, format!("`{part}` is for numbers, and this argument's type is {kind}"));
+            }
+        }
+        let textual = matches!(definition.kind, ArgumentType::String | ArgumentType::Text | ArgumentType::List);
+        for (part, set) in [
+            ("pattern", definition.pattern.is_some()),
+            ("minLength", definition.min_length.is_some()),
+            ("maxLength", definition.max_length.is_some()),
+        ] {
+            if set && !textual {
+                fault(part, Code::InvalidValue, format!("`{part}` is for text, and this argument's type is {kind}"));
+            }
+        }
+
+        if definition.sensitive && definition.ask {
+            // Specification, *Elicitation*: forms must not ask for secrets.
+            fault("ask", Code::InvalidValue, "a sensitive argument cannot be asked for by a form".to_owned());
+        }
+        if definition.sensitive && definition.audit {
+            fault("audit", Code::InvalidValue, "a sensitive argument is never recorded".to_owned());
+        }
+
+        let condition = definition.when.as_deref().and_then(|when| match Condition::parse(when) {
+            Ok(condition) => Some(Arc::new(condition)),
+            Err(error) => {
+                fault("when", Code::InvalidCondition, format!("this is no condition: {}", error.message));
+                None
+            }
+        });
+
+        let name = Arc::from(&*definition.name);
+        let mut argument = Argument { name, definition, pattern, default: None, condition };
+        for choice in &argument.definition.choices {
+            if let Err(reason) = argument.check_type(&choice.value) {
+                fault("enum", Code::InvalidValue, format!("the choice `{}` {reason}", choice.value));
+            }
+        }
+        match argument.definition.default.as_deref().map(|default| argument.parse(default)) {
+            Some(Ok(value)) => argument.default = Some(value),
+            Some(Err(reason)) => {
+                fault("default", Code::InvalidDefault, format!("the argument does not take its own default: {reason}"));
+            }
+            None => {}
+        }
+        for example in &argument.definition.examples {
+            if let Err(reason) = argument.parse(example) {
+                let message = format!("the argument does not take its own example `{example}`: {reason}");
+                fault("examples", Code::InvalidDefault, message);
+            }
+        }
+        (argument, faults)
+    }
+
+    /// The key; also the template's variable.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name for people.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        self.definition.title.as_deref()
+    }
+
+    /// What it is, as its author says it.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.definition.description.as_deref()
+    }
+
+    /// Whether a call without it is refused at once. A default makes an argument
+    /// optional, and so does that it is asked for.
+    #[must_use]
+    pub fn required(&self) -> bool {
+        self.is_indispensable() && !self.is_asked()
+    }
+
+    /// Whether the prompt cannot be made without it.
+    #[must_use]
+    pub fn is_indispensable(&self) -> bool {
+        self.definition.required && self.definition.default.is_none()
+    }
+
+    /// Whether it is asked for when a call leaves it out.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.definition.ask
+    }
+
+    /// With which step of a guided prompt it is asked for.
+    #[must_use]
+    pub fn step(&self) -> u32 {
+        self.definition.step.unwrap_or(1)
+    }
+
+    /// Whether it is asked for at all, as far as what is known already decides.
+    #[must_use]
+    pub fn applies(&self, known: &Bindings) -> bool {
+        self.condition.as_ref().is_none_or(|condition| condition.holds(known))
+    }
+
+    /// Whether its values stay out of records, logs and errors.
+    #[must_use]
+    pub fn is_sensitive(&self) -> bool {
+        self.definition.sensitive
+    }
+
+    /// Whether its values are part of the audit record.
+    #[must_use]
+    pub fn is_audited(&self) -> bool {
+        self.definition.audit && !self.definition.sensitive
+    }
+
+    /// What kind of value it takes.
+    #[must_use]
+    pub fn kind(&self) -> ArgumentType {
+        self.definition.kind
+    }
+
+    /// The value when none is given, as a caller would send it.
+    #[must_use]
+    pub fn default_value(&self) -> Option<&str> {
+        self.definition.default.as_deref()
+    }
+
+    /// The only values allowed; empty allows all.
+    #[must_use]
+    pub fn choices(&self) -> &[Choice] {
+        &self.definition.choices
+    }
+
+    /// Values to show people.
+    #[must_use]
+    pub fn examples(&self) -> &[String] {
+        &self.definition.examples
+    }
+
+    /// Where suggestions come from, besides choices and examples.
+    #[must_use]
+    pub fn completion(&self) -> Option<&CompletionSource> {
+        self.definition.completion.as_ref()
+    }
+
+    /// Everything that its author wrote about it.
+    #[must_use]
+    pub fn definition(&self) -> &ArgumentDefinition {
+        &self.definition
+    }
+}
+
+/// A checked value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Text, a day, or a value of a client that fills in placeholders itself.
+    Text(Arc<str>),
+    /// A whole number.
+    Integer(i64),
+    /// A number.
+    Number(f64),
+    /// Yes or no.
+    Boolean(bool),
+    /// Several strings.
+    List(Vec<String>),
+    /// Any JSON value.
+    Json(serde_json::Value),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Text(text) => f.write_str(text),
+            Value::Integer(number) => write!(f, "{number}"),
+            Value::Number(number) => write!(f, "{number}"),
+            Value::Boolean(boolean) => write!(f, "{boolean}"),
+            Value::List(items) => f.write_str(&items.join(", ")),
+            Value::Json(value) => write!(f, "{value}"),
+        }
+    }
+}
+
+/// Checked values, by argument. Arguments that were not given and have no
+/// default are not in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bindings(Vec<(Arc<str>, Value)>);
+
+impl Bindings {
+    /// An argument's value.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
+    }
+
+    /// An argument's value as text; empty when it was not given.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Cow<'_, str> {
+        match self.get(name) {
+            Some(Value::Text(text)) => Cow::Borrowed(text),
+            Some(other) => Cow::Owned(other.to_string()),
+            None => Cow::Borrowed(""),
+        }
+    }
+
+    /// Every argument that has a value, in the order of the prompt's arguments.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (&**name, value))
+    }
+
+    /// The values as a caller would send them.
+    #[must_use]
+    pub fn to_variables(&self) -> Variables {
+        let text = |value: &Value| match value {
+            // Items can hold commas and line breaks, so they are not only joined.
+            Value::List(items) => serde_json::Value::from(items.as_slice()).to_string(),
+            other => other.to_string(),
+        };
+        self.iter().map(|(name, value)| (name.to_owned(), text(value))).collect()
+    }
+}

@@ -1,0 +1,190 @@
+//! What a caller sent is checked against what a prompt asks for, all at once.
+
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use super::{Argument, Bindings, Value};
+use crate::{diagnostic::nearest, resource::Variables};
+
+/// How many bytes of a caller's own words an answer repeats.
+const ECHO_BYTES: usize = 64;
+
+/// What a caller sent: names and values, in the order in which they came.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Given<'a>(Vec<(Cow<'a, str>, GivenValue<'a>)>);
+
+/// One value that a caller sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GivenValue<'a> {
+    /// A string, as the protocol asks for.
+    Text(Cow<'a, str>),
+    /// Something else; the word says what, such as `number`.
+    Other(&'static str),
+}
+
+impl<'a> Given<'a> {
+    /// Nothing.
+    #[must_use]
+    pub fn new() -> Given<'a> {
+        Given(Vec::new())
+    }
+
+    /// Adds a value. When a name comes twice, the last one counts, as JSON
+    /// readers agree on.
+    pub fn push(&mut self, name: impl Into<Cow<'a, str>>, value: GivenValue<'a>) {
+        self.0.push((name.into(), value));
+    }
+
+    /// The value under a name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&GivenValue<'a>> {
+        self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// How many values came.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether none came.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| &**name)
+    }
+}
+
+impl<'a> From<&'a Variables> for Given<'a> {
+    fn from(variables: &'a Variables) -> Given<'a> {
+        let text = |(name, value): (&'a String, &'a String)| {
+            (Cow::Borrowed(name.as_str()), GivenValue::Text(Cow::Borrowed(value.as_str())))
+        };
+        Given(variables.iter().map(text).collect())
+    }
+}
+
+impl<'a, N: Into<Cow<'a, str>>, V: Into<Cow<'a, str>>> FromIterator<(N, V)> for Given<'a> {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Given<'a> {
+        Given(pairs.into_iter().map(|(name, value)| (name.into(), GivenValue::Text(value.into()))).collect())
+    }
+}
+
+/// One thing that is wrong with what a caller sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The argument.
+    pub argument: Arc<str>,
+    /// What is wrong, as the rest of a sentence that begins with the argument's name.
+    pub reason: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.argument, self.reason)
+    }
+}
+
+/// Checks what a caller sent and fills in defaults. `value_bytes` bounds each value.
+///
+/// - An absent argument and, for an optional one, an empty string mean "not
+///   given": common clients send `""` for every field left blank.
+/// - For a required argument an empty string is a value like any other.
+/// - Values for arguments that the prompt does not have are passed over.
+/// - A value that is one bare placeholder, `$1` to `$9` or `$ARGUMENTS`, is
+///   taken as it is: such a client fills the placeholder in afterwards, by itself.
+///
+/// # Errors
+///
+/// Every problem of the call, in the order of the arguments.
+pub fn bind(arguments: &[Argument], given: &Given<'_>, value_bytes: usize) -> Result<Bindings, Vec<Problem>> {
+    let mut bindings = Bindings(Vec::with_capacity(arguments.len()));
+    let mut problems = Vec::new();
+    for argument in arguments {
+        match argument.bind(given, &bindings, value_bytes) {
+            Ok(Some(value)) => bindings.0.push((Arc::clone(&argument.name), value)),
+            Ok(None) if argument.is_indispensable() && argument.applies(&bindings) => {
+                problems.push(argument.problem(missing(argument, arguments, given)));
+            }
+            Ok(None) => {}
+            Err(reason) => problems.push(argument.problem(reason)),
+        }
+    }
+    if problems.is_empty() { Ok(bindings) } else { Err(problems) }
+}
+
+impl Argument {
+    /// The value that was given, or the default; `None` where there is neither.
+    /// What does not apply, by what is known so far, has no default.
+    fn bind(&self, given: &Given<'_>, known: &Bindings, value_bytes: usize) -> Result<Option<Value>, String> {
+        match given.get(&self.name) {
+            Some(GivenValue::Other(kind)) => Err(format!("has to be a string, and is a JSON {kind}")),
+            Some(GivenValue::Text(text)) if !text.is_empty() || self.required() => {
+                self.parse_within(text, value_bytes).map(Some)
+            }
+            Some(GivenValue::Text(_)) | None => Ok(self.default.clone().filter(|_| self.applies(known))),
+        }
+    }
+
+    fn parse_within(&self, text: &str, value_bytes: usize) -> Result<Value, String> {
+        if text.len() > value_bytes {
+            return Err(format!("is longer than {value_bytes} bytes"));
+        }
+        if is_placeholder(text) {
+            return Ok(Value::Text(Arc::from(text)));
+        }
+        self.parse(text)
+    }
+
+    fn problem(&self, reason: String) -> Problem {
+        Problem { argument: Arc::clone(&self.name), reason }
+    }
+
+    /// Checks one value by itself.
+    pub(crate) fn check(&self, text: &str, value_bytes: usize) -> Result<(), Problem> {
+        self.parse_within(text, value_bytes).map(drop).map_err(|reason| self.problem(reason))
+    }
+
+    /// That it is not there.
+    pub(crate) fn missing(&self) -> Problem {
+        self.problem(missing(self, &[], &Given::new()))
+    }
+
+    /// Adds the value that was given, or the default, if it is one that can be used.
+    pub(crate) fn bind_leniently(&self, given: &Given<'_>, known: &mut Bindings) {
+        if let Ok(Some(value)) = self.bind(given, known, usize::MAX) {
+            known.0.push((Arc::clone(&self.name), value));
+        }
+    }
+
+    /// A value as this argument reads it, if it can be read.
+    #[must_use]
+    pub fn parsed(&self, text: &str) -> Option<Value> {
+        self.parse(text).ok()
+    }
+}
+
+fn is_placeholder(text: &str) -> bool {
+    matches!(text.as_bytes(), [b'$', b'1'..=b'9']) || text == "$ARGUMENTS"
+}
+
+/// The sentence for a required argument that is not there: what it is, what it
+/// can be, and which misspelt name may have been meant for it.
+fn missing(argument: &Argument, arguments: &[Argument], given: &Given<'_>) -> String {
+    let mut reason = String::from("is required");
+    if let Some(description) = argument.description() {
+        reason.push_str(&format!(" ({description})"));
+    }
+    if !argument.choices().is_empty() {
+        reason.push_str(&format!("; it has to be one of {}", argument.choice_list()));
+    }
+    let strangers = given.names().filter(|name| !arguments.iter().any(|known| &*known.name == *name));
+    if let Some(stranger) = nearest(argument.name(), strangers.take(100)) {
+        let stranger = &stranger[..stranger.floor_char_boundary(ECHO_BYTES)];
+        reason.push_str(&format!("; did you mean it by `{stranger}`?"));
+    }
+    reason
+}

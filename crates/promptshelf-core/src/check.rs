@@ -1,0 +1,126 @@
+//! Definitions in; a catalog and diagnostics out.
+//!
+//! One broken prompt never takes another one down, and a prompt that was good
+//! before stays as it was. What has not changed since the previous catalog is
+//! taken over from it instead of being compiled again.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+use crate::{
+    access::AccessTable,
+    catalog::{Catalog, Files},
+    definition::{Definitions, LibraryFile, PromptDefinition},
+    diagnostic::{Code, Diagnostic, SourceText},
+};
+
+mod arguments;
+mod calls;
+mod each;
+mod partials;
+mod pieces;
+mod prompt;
+mod resource;
+
+/// What checking gives.
+#[derive(Debug)]
+pub struct Checked {
+    /// Everything that can be served.
+    pub catalog: Catalog,
+    /// Everything that is wrong, by file and place.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What prompts are checked against.
+struct Shelf<'a> {
+    partials: &'a BTreeMap<String, Arc<SourceText>>,
+    files: &'a Files,
+    /// URIs of the resources that have a fixed one.
+    uris: &'a [String],
+    catalog: &'a Catalog,
+    /// Absent where no prompt can be brought in.
+    prompts: Option<&'a each::Prompts<'a>>,
+}
+
+/// Checks definitions. Prompts of `previous` stay in place of those that are
+/// broken now.
+///
+/// ```
+/// use promptshelf_core::{Code, Definitions, PromptDefinition, check};
+///
+/// let broken = PromptDefinition::template("broken", "Hello {{ nme }}").description("Greets");
+/// let checked = check(Definitions { prompts: vec![broken], ..Definitions::default() }, None);
+/// assert_eq!(checked.diagnostics[0].code, Code::UndeclaredArgument);
+/// assert!(checked.catalog.prompts().is_empty());
+/// ```
+#[must_use]
+pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
+    let Definitions { about, policy, prompts, partials, files, resources, access, broken, mut diagnostics } =
+        definitions;
+    let mut files = Files { by_path: files, declared: BTreeMap::new() };
+    let mut catalog = Catalog { about, policy, ..Catalog::default() };
+    resource::check_all(resources, &mut files, &mut catalog, &mut diagnostics);
+    catalog.files = Arc::new(files);
+
+    let (prompts, duplicates) = without_duplicates(prompts, &mut diagnostics);
+    let previous = previous.map(|previous| &*previous.prompts).unwrap_or_default();
+    let prompts = each::Prompts::new(prompts, duplicates, broken, previous);
+    let mut checked = prompts.check_all(&partials, &catalog, &mut diagnostics);
+
+    // The last good version stays, unless another prompt has its name by now.
+    let taken: HashSet<String> = checked.iter().map(|prompt| prompt.name().to_string()).collect();
+    for prompt in previous {
+        let name = prompt.name().as_str();
+        if !taken.contains(name) && prompts.keeps(prompt) {
+            checked.push(Arc::clone(prompt));
+        }
+    }
+    drop(prompts);
+    checked.sort_by(|a, b| a.name().cmp(b.name()));
+    catalog.prompts = checked;
+    catalog.access = Arc::new(AccessTable::check(&access, &catalog, &mut diagnostics));
+
+    diagnostics.sort_by(|a, b| a.place().cmp(&b.place()));
+    // What is wrong with a partial is found once for each prompt that includes it.
+    diagnostics.dedup();
+    Checked { catalog, diagnostics }
+}
+
+/// Two prompts of one name: which one is meant nobody can know, so neither is
+/// served, and both are named.
+fn without_duplicates(
+    prompts: Vec<PromptDefinition>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<PromptDefinition>, HashSet<String>) {
+    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::with_capacity(prompts.len());
+    for (index, prompt) in prompts.iter().enumerate() {
+        by_name.entry(&prompt.name).or_default().push(index);
+    }
+    let twice: HashMap<String, Vec<usize>> = by_name
+        .into_iter()
+        .filter(|(_, places)| places.len() > 1)
+        .map(|(name, places)| (name.to_owned(), places))
+        .collect();
+    for (name, places) in &twice {
+        for index in places {
+            let message = format!("the prompt `{name}` is defined {} times, and none of them is served", places.len());
+            let mut diagnostic = Diagnostic::error(Code::DuplicateName, prompts[*index].origin.locate("name"), message)
+                .help("give each a `name` of its own, or move one away");
+            for other in places.iter().filter(|other| *other != index) {
+                diagnostic = diagnostic.also(prompts[*other].origin.locate("name"), "also defined here");
+            }
+            diagnostics.push(diagnostic);
+        }
+    }
+    let unique = prompts.into_iter().filter(|prompt| !twice.contains_key(&prompt.name)).collect();
+    (unique, twice.into_keys().collect())
+}
+
+impl LibraryFile {
+    /// Whether it is read by its own URI: no part of its path begins with `_`.
+    pub(crate) fn is_served(&self) -> bool {
+        !self.path.split('/').any(|part| part.starts_with('_'))
+    }
+}

@@ -1,0 +1,217 @@
+//! Arguments of a prompt, and variables of a URI template.
+
+use std::collections::HashMap;
+
+use super::Shelf;
+use crate::{
+    argument::Argument,
+    content::ResourceBody,
+    definition::{ArgumentDefinition, CompletionSource, Origin},
+    diagnostic::{Code, Diagnostic, nearest},
+};
+
+/// Names that a template could not use, or that hide what it needs.
+const RESERVED: &[&str] = &[
+    "role",
+    "attach",
+    "link",
+    "range",
+    "dict",
+    "namespace",
+    "loop",
+    "self",
+    "super",
+    "caller",
+    "true",
+    "false",
+    "none",
+    "True",
+    "False",
+    "None",
+    "and",
+    "or",
+    "not",
+    "in",
+    "is",
+    "if",
+    "else",
+];
+
+/// Checks every argument of a list; what is wrong goes to `found`. `part` is
+/// the list's name in the definition.
+pub(super) fn check(
+    definitions: &[ArgumentDefinition],
+    part: &str,
+    origin: &Origin,
+    shelf: &Shelf<'_>,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<Argument> {
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for (index, definition) in definitions.iter().enumerate() {
+        let location = origin.locate(&format!("{part}.{index}.name"));
+        if let Some(first) = seen.insert(&definition.name, index) {
+            let message = format!("the argument `{}` is declared twice", definition.name);
+            let first = origin.locate(&format!("{part}.{first}.name"));
+            found.push(Diagnostic::error(Code::DuplicateName, location, message).also(first, "first declared here"));
+        } else if let Some(reason) = name_fault(&definition.name) {
+            found.push(
+                Diagnostic::error(
+                    Code::InvalidName,
+                    location,
+                    format!("`{}` cannot be an argument's name: {reason}", definition.name),
+                )
+                .help("use letters, digits and `_`, and begin with a letter"),
+            );
+        }
+    }
+    let each = definitions.iter().enumerate();
+    each.map(|(index, definition)| {
+        let place = |key: &str| origin.locate(&format!("{part}.{index}.{key}"));
+        let (argument, faults) = Argument::new(definition.clone());
+        for fault in faults {
+            let message = format!("in the argument `{}`: {}", definition.name, fault.message);
+            found.push(Diagnostic::error(fault.code, place(fault.part), message));
+        }
+        if definition.required && definition.default.is_some() {
+            let message = format!(
+                "the argument `{}` is required, but its default means that it never has to be given",
+                definition.name
+            );
+            found.push(
+                Diagnostic::warning(Code::NoEffect, place("required"), message).help("remove `required` or `default`"),
+            );
+        }
+        let completion = definition.completion.as_ref();
+        found.extend(completion.and_then(|completion| {
+            completion_fault(completion, definition, definitions, shelf, &|| place("complete"))
+        }));
+        argument
+    })
+    .collect()
+}
+
+/// Whether nothing outside the definition decides if these arguments are right.
+pub(super) fn depend_only_on_definition(arguments: &[Argument]) -> bool {
+    !arguments.iter().any(|argument| {
+        matches!(argument.completion(), Some(CompletionSource::File(_) | CompletionSource::Resources(_)))
+    })
+}
+
+pub(super) fn name_fault(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("it is empty")
+    } else if name.len() > 64 {
+        Some("it is longer than 64 bytes")
+    } else if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    {
+        Some("a template could not use it as a variable")
+    } else if RESERVED.contains(&name) {
+        Some("the template language uses this word itself")
+    } else {
+        None
+    }
+}
+
+fn completion_fault(
+    completion: &CompletionSource,
+    own: &ArgumentDefinition,
+    all: &[ArgumentDefinition],
+    shelf: &Shelf<'_>,
+    place: &dyn Fn() -> crate::Location,
+) -> Option<Diagnostic> {
+    match completion {
+        CompletionSource::File(path) => match shelf.files.by_path.get(path).map(|file| &file.body) {
+            Some(ResourceBody::Text(_)) => None,
+            Some(ResourceBody::Blob(_)) => Some(Diagnostic::error(
+                Code::InvalidCompletion,
+                place(),
+                format!("`{path}` is no text file to complete from"),
+            )),
+            None => {
+                let near = nearest(path, shelf.files.by_path.keys().map(String::as_str));
+                let mut fault = Diagnostic::error(
+                    Code::MissingFile,
+                    place(),
+                    format!("there is no file `{path}` in the library to complete from"),
+                );
+                fault.help = near.map(|near| format!("did you mean `{near}`?"));
+                Some(fault)
+            }
+        },
+        CompletionSource::By { argument, cases } => by_fault(argument, cases, own, all, place),
+        CompletionSource::Resources(glob) => match globset::Glob::new(glob) {
+            Err(error) => {
+                let message = format!("`{glob}` is no pattern for URIs: {}", error.kind());
+                Some(Diagnostic::error(Code::InvalidCompletion, place(), message))
+            }
+            Ok(pattern) => {
+                let pattern = pattern.compile_matcher();
+                let message = || format!("no resource of this server matches `{glob}`");
+                let is_any = shelf.uris.iter().any(|uri| pattern.is_match(uri));
+                (!is_any).then(|| Diagnostic::warning(Code::InvalidCompletion, place(), message()))
+            }
+        },
+        CompletionSource::Values(values) if values.is_empty() => {
+            Some(Diagnostic::warning(Code::NoEffect, place(), "an empty list of values completes nothing"))
+        }
+        CompletionSource::Values(_) | CompletionSource::Paths(_) | CompletionSource::Function(_) => None,
+    }
+}
+
+fn by_fault(
+    by: &str,
+    cases: &[(String, Vec<String>)],
+    own: &ArgumentDefinition,
+    all: &[ArgumentDefinition],
+    place: &dyn Fn() -> crate::Location,
+) -> Option<Diagnostic> {
+    if let Some(circle) = circle(own, all) {
+        let message = format!("completions wait for each other in a circle: {circle}");
+        return Some(
+            Diagnostic::error(Code::CircularCompletion, place(), message)
+                .help("let one of them complete from a plain list"),
+        );
+    }
+    if by == own.name {
+        return Some(Diagnostic::error(
+            Code::InvalidCompletion,
+            place(),
+            format!("the completion of `{by}` cannot depend on itself"),
+        ));
+    }
+    let Some(other) = all.iter().find(|argument| argument.name == by) else {
+        let mut fault =
+            Diagnostic::error(Code::InvalidCompletion, place(), format!("there is no argument `{by}` to complete by"));
+        fault.help = nearest(by, all.iter().map(|argument| argument.name.as_str()))
+            .map(|near| format!("did you mean `{near}`?"));
+        return Some(fault);
+    };
+    let (case, _) = cases
+        .iter()
+        .find(|(case, _)| !other.choices.is_empty() && !other.choices.iter().any(|choice| choice.value == *case))?;
+    let mut fault = Diagnostic::error(Code::InvalidCompletion, place(), format!("`{by}` can never be `{case}`"));
+    fault.help = nearest(case, other.choices.iter().map(|choice| choice.value.as_str()))
+        .map(|near| format!("did you mean `{near}`?"));
+    Some(fault)
+}
+
+/// The circle that an argument's completion stands in, if there is one of
+/// several arguments.
+fn circle(own: &ArgumentDefinition, all: &[ArgumentDefinition]) -> Option<String> {
+    let waits_for = |argument: &ArgumentDefinition| match &argument.completion {
+        Some(CompletionSource::By { argument: by, .. }) => all.iter().find(|other| other.name == *by),
+        _ => None,
+    };
+    let mut path = vec![own];
+    let mut next = waits_for(own)?;
+    while next.name != own.name {
+        if path.len() > all.len() {
+            return None;
+        }
+        path.push(next);
+        next = waits_for(next)?;
+    }
+    let names = path.iter().chain([&own]).map(|argument| format!("`{}`", argument.name));
+    (path.len() > 1).then(|| names.collect::<Vec<_>>().join(" → "))
+}

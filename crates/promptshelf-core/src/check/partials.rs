@@ -1,0 +1,120 @@
+//! Partials: which ones a template brings in, how deep, and whether in a circle.
+
+use std::{collections::HashMap, ops::Range, rc::Rc, sync::Arc};
+
+use super::Shelf;
+use crate::{
+    diagnostic::{Code, Diagnostic, Location, SourceText, nearest},
+    template::{Lint, lint::Use},
+};
+
+/// A text that includes others: a file, and where its template begins in it.
+#[derive(Clone)]
+pub(super) struct Including {
+    pub(super) source: Arc<SourceText>,
+    pub(super) base: usize,
+}
+
+impl Including {
+    pub(super) fn at(&self, span: &Range<usize>) -> Location {
+        Location::new(&self.source, self.base + span.start..self.base + span.end)
+    }
+}
+
+/// Follows includes from a template, each partial once. Gives what each partial
+/// uses, and fills `partials` with the texts to compile.
+pub(super) fn collect(
+    own: &Including,
+    first: &[Use],
+    shelf: &Shelf<'_>,
+    depth: usize,
+    partials: &mut Vec<Arc<SourceText>>,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<(Including, Lint)> {
+    let mut walk = Walk { shelf, depth, partials, found, lints: Vec::new(), path: Vec::new(), done: HashMap::new() };
+    walk.follow(own, first);
+    walk.lints
+}
+
+struct Walk<'a> {
+    shelf: &'a Shelf<'a>,
+    depth: usize,
+    partials: &'a mut Vec<Arc<SourceText>>,
+    found: &'a mut Vec<Diagnostic>,
+    lints: Vec<(Including, Lint)>,
+    /// The partials that lead to the present one.
+    path: Vec<String>,
+    done: HashMap<String, Done>,
+}
+
+/// A partial that has been followed already.
+struct Done {
+    /// How deep it was at most.
+    depth: usize,
+    /// What it includes in its turn.
+    includes: Rc<[Use]>,
+}
+
+impl Walk<'_> {
+    fn follow(&mut self, own: &Including, includes: &[Use]) {
+        for include in includes {
+            if self.path.contains(&include.name) {
+                let circle =
+                    self.path.iter().chain([&include.name]).map(|part| format!("`{part}`")).collect::<Vec<_>>();
+                let message = format!("partials include each other in a circle: {}", circle.join(" → "));
+                self.found.push(Diagnostic::error(Code::CircularInclude, own.at(&include.span), message));
+                continue;
+            }
+            if self.path.len() >= self.depth {
+                let message = format!("partials include each other more than {} deep", self.depth);
+                self.found.push(Diagnostic::error(Code::CircularInclude, own.at(&include.span), message));
+                continue;
+            }
+            let Some(partial) = self.shelf.partials.get(&include.name) else {
+                self.missing(own, include);
+                continue;
+            };
+            if let Some(includes) = self.includes_of(&include.name, partial) {
+                self.path.push(include.name.clone());
+                self.follow(&Including { source: Arc::clone(partial), base: 0 }, &includes);
+                self.path.pop();
+            }
+        }
+    }
+
+    /// What a partial includes, unless it has been followed from as deep as
+    /// here before. Reading it happens once.
+    fn includes_of(&mut self, name: &str, partial: &Arc<SourceText>) -> Option<Rc<[Use]>> {
+        let depth = self.path.len();
+        if let Some(done) = self.done.get_mut(name) {
+            let deeper = depth > done.depth;
+            done.depth = done.depth.max(depth);
+            return deeper.then(|| Rc::clone(&done.includes));
+        }
+        self.partials.push(Arc::clone(partial));
+        let including = Including { source: Arc::clone(partial), base: 0 };
+        let includes: Rc<[Use]> = match Lint::of(&partial.text) {
+            Ok(lint) => {
+                let includes = lint.partials.as_slice().into();
+                self.lints.push((including, lint));
+                includes
+            }
+            Err(error) => {
+                self.found.push(Diagnostic::error(Code::TemplateSyntax, including.at(&error.span), error.message));
+                Rc::new([])
+            }
+        };
+        self.done.insert(name.to_owned(), Done { depth, includes: Rc::clone(&includes) });
+        Some(includes)
+    }
+
+    fn missing(&mut self, own: &Including, include: &Use) {
+        let message = format!("there is no partial `{}` in the library", include.name);
+        let near = nearest(&include.name, self.shelf.partials.keys().map(String::as_str));
+        let help = near.map_or_else(
+            || "paths begin at the library's folder, with `/` between their parts".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        self.found.push(Diagnostic::error(Code::MissingPartial, own.at(&include.span), message).help(help));
+    }
+}

@@ -1,0 +1,55 @@
+//! Bodies that are no templates: files are found, and everything else stays.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::Shelf;
+use crate::{
+    definition::{BodyPiece, LibraryFile, PromptDefinition},
+    diagnostic::{Code, Diagnostic, Location, nearest},
+};
+
+/// Whether every file of a body stood among these: one that was missing may be
+/// there by now.
+pub(super) fn are_settled(pieces: &[BodyPiece], attachments: &BTreeMap<String, Arc<LibraryFile>>) -> bool {
+    pieces.iter().all(|piece| match piece {
+        BodyPiece::Attach { path, .. } => attachments.contains_key(path),
+        _ => true,
+    })
+}
+
+/// Gives the body with a text in the place of every file that is not there.
+pub(super) fn check(
+    definition: &PromptDefinition,
+    pieces: &[BodyPiece],
+    shelf: &Shelf<'_>,
+    attachments: &mut BTreeMap<String, Arc<LibraryFile>>,
+    found: &mut Vec<Diagnostic>,
+) -> Option<Vec<BodyPiece>> {
+    let says_nothing = pieces.iter().all(|piece| match piece {
+        BodyPiece::Text(text) => text.trim().is_empty(),
+        BodyPiece::Role(_) => true,
+        BodyPiece::Argument(_) | BodyPiece::Attach { .. } => false,
+    });
+    if says_nothing {
+        let message = format!("the prompt `{}` says nothing", definition.name);
+        found.push(Diagnostic::error(Code::EmptyPrompt, Location::file(&definition.origin.source), message));
+        return None;
+    }
+    let checked = pieces.iter().map(|piece| {
+        let BodyPiece::Attach { path, otherwise, span } = piece else { return piece.clone() };
+        if let Some(file) = shelf.files.by_path.get(path) {
+            attachments.insert(path.clone(), Arc::clone(file));
+            return piece.clone();
+        }
+        let message = format!("there is no file `{path}` in the library, so only its name is said");
+        let known = shelf.files.by_path.keys().map(String::as_str);
+        let help = nearest(path, known).map_or_else(
+            || "only files of the library can be attached; paths begin at its folder".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        let location = Location::new(&definition.origin.source, span.clone());
+        found.push(Diagnostic::warning(Code::MissingFile, location, message).help(help));
+        BodyPiece::Text(otherwise.clone())
+    });
+    Some(checked.collect())
+}

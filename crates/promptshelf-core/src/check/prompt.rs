@@ -1,0 +1,256 @@
+//! One prompt's definition becomes a prompt.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
+
+use super::{Shelf, arguments, calls, partials, pieces};
+use crate::{
+    definition::{Body, LibraryFile, PromptDefinition},
+    diagnostic::{Code, Diagnostic, Location, SourceText, nearest},
+    name::PromptName,
+    prompt::{CheckedBody, Prompt},
+    template::{
+        CompileError, Lint, MAX_INCLUDE_DEPTH, Template,
+        lint::{PromptCall, Use},
+    },
+    uri_template::{is_uri, label_fault},
+};
+
+mod guided;
+mod meta;
+mod names;
+
+/// Whether a prompt would come out as it is already.
+pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, shelf: &Shelf<'_>) -> bool {
+    let is_settled = match (&before.body, &definition.body) {
+        (CheckedBody::Template(template), _) => template.budget() == &shelf.catalog.policy().budget,
+        (CheckedBody::Pieces(_), Body::Pieces(pieces)) => pieces::are_settled(pieces, &before.attachments),
+        _ => false,
+    };
+    is_settled
+        && before.definition.is_same(definition)
+        && before.is_self_contained
+        && before.prompts.iter().all(|(name, known)| shelf.prompt(name).is_ok_and(|now| Arc::ptr_eq(&now, known)))
+        && before
+            .partials
+            .iter()
+            .all(|partial| shelf.partials.get(&partial.path).is_some_and(|now| Arc::ptr_eq(now, partial)))
+        && before
+            .attachments
+            .iter()
+            .all(|(path, file)| shelf.files.by_path.get(path).is_some_and(|now| Arc::ptr_eq(now, file)))
+}
+
+/// Checks one prompt. With an error it cannot be served.
+pub(super) fn check(definition: PromptDefinition, shelf: &Shelf<'_>) -> Result<Prompt, Vec<Diagnostic>> {
+    let mut found = Vec::new();
+    let name = match PromptName::new(&definition.name) {
+        Ok(name) => Some(name),
+        Err(error) => {
+            found.push(
+                Diagnostic::error(Code::InvalidName, definition.origin.locate("name"), error.to_string())
+                    .help("use lower-case letters, digits, `-` and `_`"),
+            );
+            None
+        }
+    };
+    if name.as_ref().is_some_and(|name| !name.is_portable()) {
+        let message = format!("some clients will change the name `{}`", definition.name);
+        found.push(
+            Diagnostic::warning(Code::UnportableName, definition.origin.locate("name"), message)
+                .help("use up to 64 lower-case letters, digits, `-` and single `_`"),
+        );
+    }
+    if definition.description.as_deref().is_none_or(|description| description.trim().is_empty()) {
+        let message = format!("the prompt `{}` has no description", definition.name);
+        found.push(
+            Diagnostic::warning(Code::MissingDescription, definition.origin.locate("description"), message)
+                .help("say in one sentence what the prompt does: people choose by it"),
+        );
+    }
+    let arguments = arguments::check(&definition.arguments, "arguments", &definition.origin, shelf, &mut found);
+    meta::check(&definition, &mut found);
+    guided::check(&definition, &arguments, &mut found);
+    let mut parts = Parts::default();
+    let body = match &definition.body {
+        Body::Function(function) => Some(CheckedBody::Function(function.clone())),
+        Body::Pieces(pieces) => {
+            pieces::check(&definition, pieces, shelf, &mut parts.attachments, &mut found).map(CheckedBody::Pieces)
+        }
+        Body::Template { range } => template(&definition, range, shelf, &mut parts, &mut found)
+            .map(|template| CheckedBody::Template(Box::new(template))),
+    };
+    let is_self_contained = !parts.needs_resources && arguments::depend_only_on_definition(&arguments);
+    let Parts { partials, attachments, prompts, .. } = parts;
+    match (name, body) {
+        (Some(name), Some(body)) if !found.iter().any(Diagnostic::is_error) => {
+            let warnings = found;
+            Ok(Prompt {
+                name,
+                definition,
+                arguments,
+                body,
+                warnings,
+                partials,
+                attachments,
+                prompts,
+                is_self_contained,
+            })
+        }
+        _ => Err(found),
+    }
+}
+
+/// What a prompt's template is made of, besides its own text.
+#[derive(Default)]
+struct Parts {
+    partials: Vec<Arc<SourceText>>,
+    attachments: BTreeMap<String, Arc<LibraryFile>>,
+    /// Those that it brings in.
+    prompts: BTreeMap<String, Arc<Prompt>>,
+    /// Whether it names resources of the server.
+    needs_resources: bool,
+}
+
+/// Where a part of a template stands in its file.
+fn place(source: &Arc<SourceText>, base: usize, span: &Range<usize>) -> Location {
+    Location::new(source, base + span.start..base + span.end)
+}
+
+fn template(
+    definition: &PromptDefinition,
+    range: &Range<usize>,
+    shelf: &Shelf<'_>,
+    parts: &mut Parts,
+    found: &mut Vec<Diagnostic>,
+) -> Option<Template> {
+    let source = &definition.origin.source;
+    let text = source.text.get(range.clone()).unwrap_or_default();
+    if text.trim().is_empty() {
+        let message = format!("the prompt `{}` says nothing", definition.name);
+        found.push(
+            Diagnostic::error(Code::EmptyPrompt, place(source, range.start, &(0..0)), message)
+                .help("write the prompt's text below the front matter"),
+        );
+        return None;
+    }
+    let syntax = |error: CompileError| {
+        Diagnostic::error(Code::TemplateSyntax, place(source, range.start, &error.span), error.message)
+    };
+    let lint = Lint::of(text).map_err(|error| found.push(syntax(error))).ok()?;
+    let own = partials::Including { source: Arc::clone(source), base: range.start };
+    let mut used = Uses::default();
+    let budget = shelf.catalog.policy().budget;
+    let depth = budget.include_depth.min(MAX_INCLUDE_DEPTH);
+    let included = partials::collect(&own, &lint.partials, shelf, depth, &mut parts.partials, found);
+    used.take(&own, lint, shelf, parts, found);
+    for (including, lint) in included {
+        used.take(&including, lint, shelf, parts, found);
+    }
+    for (including, call) in &used.calls {
+        calls::check(definition, including, call, shelf, &mut parts.prompts, found);
+    }
+    names::check(definition, &used, found);
+    if found.iter().any(Diagnostic::is_error) {
+        return None;
+    }
+    let included = parts.partials.iter().map(|partial| (partial.path.as_str(), partial.text.as_str()));
+    Template::compile(text, included, budget).map_err(|error| found.push(syntax(error))).ok()
+}
+
+/// What a prompt's template and its partials use.
+#[derive(Default)]
+struct Uses {
+    variables: Vec<Name>,
+    called: Vec<Name>,
+    calls: Vec<(partials::Including, PromptCall)>,
+    /// Names that one of the texts defines: what it includes may use them.
+    bound: HashSet<String>,
+    own_is_taken: bool,
+}
+
+/// A name that a text uses and does not define.
+struct Name {
+    name: String,
+    location: Location,
+    in_partial: bool,
+}
+
+impl Uses {
+    fn take(
+        &mut self,
+        own: &partials::Including,
+        lint: Lint,
+        shelf: &Shelf<'_>,
+        parts: &mut Parts,
+        found: &mut Vec<Diagnostic>,
+    ) {
+        let at = |span: &Range<usize>| place(&own.source, own.base, span);
+        for fault in lint.faults {
+            let mut diagnostic = Diagnostic::error(fault.code, at(&fault.span), fault.message);
+            diagnostic.help = fault.help;
+            found.push(diagnostic);
+        }
+        for (target, is_link) in lint.attached.iter().map(|a| (a, false)).chain(lint.linked.iter().map(|l| (l, true))) {
+            target_exists(target, is_link, at(&target.span), shelf, parts, found);
+        }
+        self.calls.extend(lint.calls.into_iter().map(|call| (own.clone(), call)));
+        // The prompt's own text comes first.
+        let in_partial = std::mem::replace(&mut self.own_is_taken, true);
+        let name = |used: Use| Name { location: at(&used.span), name: used.name, in_partial };
+        self.variables.extend(lint.variables.into_iter().map(name));
+        self.called.extend(lint.called.into_iter().map(name));
+        self.bound.extend(lint.bound);
+    }
+}
+
+/// Checks what a template attaches or links.
+fn target_exists(
+    target: &Use,
+    is_link: bool,
+    location: Location,
+    shelf: &Shelf<'_>,
+    parts: &mut Parts,
+    found: &mut Vec<Diagnostic>,
+) {
+    if let Some(file) = shelf.files.by_path.get(&target.name) {
+        let is_hidden = !file.is_served();
+        parts.needs_resources |= is_link && is_hidden;
+        if is_link && is_hidden && !shelf.files.declared.contains_key(&target.name) {
+            let message = format!("`{}` cannot be linked: what begins with `_` is never served by itself", target.name);
+            found.push(
+                Diagnostic::error(Code::UnknownResource, location, message)
+                    .help("declare it under [[resources]] in promptshelf.toml, or attach it"),
+            );
+        }
+        parts.attachments.insert(target.name.clone(), Arc::clone(file));
+    } else if is_uri(&target.name) {
+        parts.needs_resources |= !is_link;
+        if let Some(fault) = label_fault(&target.name).filter(|_| is_link) {
+            found.push(Diagnostic::error(Code::InvalidCall, location, fault));
+            return;
+        }
+        let is_own = shelf.catalog.find_resource(&target.name).is_some()
+            || shelf.catalog.find_library_file(&target.name).is_some();
+        if !is_link && !is_own {
+            let message = format!("this server has no resource `{}` to attach", target.name);
+            let known = shelf.catalog.resources().iter().map(|resource| resource.uri());
+            let help = nearest(&target.name, known).map_or_else(
+                || "declare it under [[resources]] in promptshelf.toml, or link to it".to_owned(),
+                |near| format!("did you mean `{near}`?"),
+            );
+            found.push(Diagnostic::error(Code::UnknownResource, location, message).help(help));
+        }
+    } else {
+        let message = format!("there is no file `{}` in the library", target.name);
+        let known = shelf.files.by_path.keys().map(String::as_str);
+        let help = nearest(&target.name, known).map_or_else(
+            || "paths begin at the library's folder, with `/` between their parts".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        found.push(Diagnostic::error(Code::MissingFile, location, message).help(help));
+    }
+}

@@ -1,0 +1,63 @@
+//! Names that a prompt's texts use but nobody declares, and the other way round.
+
+use super::{Name, Uses};
+use crate::{
+    check::arguments::name_fault,
+    definition::{CompletionSource, PromptDefinition},
+    diagnostic::{Code, Diagnostic, nearest},
+    template::{condition_names, is_filter, known_globals},
+};
+
+pub(super) fn check(definition: &PromptDefinition, used: &Uses, found: &mut Vec<Diagnostic>) {
+    let declared = || definition.arguments.iter().map(|argument| argument.name.as_str());
+    let is_known = |used_name: &Name| {
+        declared().any(|known| known == used_name.name)
+            || (used_name.in_partial && used.bound.contains(&used_name.name))
+    };
+    for variable in used.variables.iter().filter(|variable| !is_known(variable)) {
+        let name = &variable.name;
+        let help = match nearest(name, declared()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("add `- name: {name}` under `arguments:`"),
+        };
+        let message = format!("`{name}` is used but not declared as an argument");
+        found.push(Diagnostic::error(Code::UndeclaredArgument, variable.location.clone(), message).help(help));
+    }
+    for called in &used.called {
+        found.extend(unknown_function(called, declared().any(|known| known == called.name), used));
+    }
+    for (index, argument) in definition.arguments.iter().enumerate() {
+        let steers = definition.arguments.iter().any(|other| {
+            matches!(&other.completion, Some(CompletionSource::By { argument: by, .. }) if *by == argument.name)
+                || other.when.as_deref().is_some_and(|when| condition_names(when).contains(&argument.name))
+        });
+        let is_used = used.variables.iter().chain(&used.called).any(|used| used.name == argument.name);
+        // A name that cannot be used is reported as such.
+        if !steers && !is_used && name_fault(&argument.name).is_none() {
+            let message = format!("the argument `{}` is asked for but never used", argument.name);
+            let location = definition.origin.locate(&format!("arguments.{index}.name"));
+            found.push(
+                Diagnostic::warning(Code::UnusedArgument, location, message).help("use it in the text, or remove it"),
+            );
+        }
+    }
+}
+
+fn unknown_function(called: &Name, is_argument: bool, used: &Uses) -> Option<Diagnostic> {
+    let name = &called.name;
+    if called.in_partial && used.bound.contains(name) {
+        return None;
+    }
+    let message = if is_argument {
+        format!("`{name}` is an argument, and cannot be called")
+    } else {
+        format!("there is no function `{name}`")
+    };
+    let mut diagnostic = Diagnostic::error(Code::UnknownFunction, called.location.clone(), message);
+    diagnostic.help = match nearest(name, known_globals()) {
+        _ if is_argument => None,
+        _ if is_filter(name) => Some(format!("`{name}` is a filter, written behind a value: `… | {name}`")),
+        near => near.map(|near| format!("did you mean `{near}`?")),
+    };
+    Some(diagnostic)
+}

@@ -1,0 +1,209 @@
+//! Resource declarations become resources.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{Shelf, arguments};
+use crate::{
+    argument::Argument,
+    catalog::{Catalog, Files},
+    content::{MimeType, ResourceBody},
+    definition::{ArgumentDefinition, ResourceContent, ResourceDefinition},
+    diagnostic::{Code, Diagnostic, nearest},
+    resource::{Address, CheckedContent, Resource},
+    template::{Lint, Template},
+    uri_template::{UriTemplate, is_uri},
+};
+
+/// Checks every declaration and puts what is good into the catalog.
+pub(super) fn check_all(
+    definitions: Vec<ResourceDefinition>,
+    files: &mut Files,
+    catalog: &mut Catalog,
+    found: &mut Vec<Diagnostic>,
+) {
+    let uris: Vec<String> = definitions
+        .iter()
+        .filter(|definition| !definition.uri.contains('{'))
+        .map(|definition| definition.uri.clone())
+        .collect();
+    let mut by_uri: BTreeMap<String, Option<Arc<Resource>>> = BTreeMap::new();
+    for definition in definitions {
+        let location = definition.origin.locate("uri");
+        let uri = definition.uri.clone();
+        if let Some(first) = by_uri.get_mut(&uri) {
+            let message = format!("the resource `{uri}` is declared more than once, and is not served");
+            let mut diagnostic = Diagnostic::error(Code::DuplicateName, location, message);
+            if let Some(first) = first.take() {
+                diagnostic = diagnostic.also(first.definition.origin.locate("uri"), "also declared here");
+            }
+            found.push(diagnostic);
+            continue;
+        }
+        let shelf = Shelf { partials: &BTreeMap::new(), files, uris: &uris, catalog, prompts: None };
+        match check(definition, &shelf) {
+            Ok((resource, warnings)) => {
+                found.extend(warnings);
+                by_uri.insert(uri, Some(Arc::new(resource)));
+            }
+            Err(diagnostics) => found.extend(diagnostics),
+        }
+    }
+    let (templates, fixed) =
+        by_uri.into_values().flatten().partition(|resource: &Arc<Resource>| resource.is_template());
+    catalog.templates = templates;
+    catalog.resources = fixed;
+    for resource in &catalog.resources {
+        if let CheckedContent::File(file) = &resource.content {
+            files.declared.entry(file.path.clone()).or_insert_with(|| Arc::from(resource.uri()));
+        }
+    }
+}
+
+fn check(definition: ResourceDefinition, shelf: &Shelf<'_>) -> Result<(Resource, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut found = Vec::new();
+    let address = address(&definition, &mut found);
+    let names: Vec<String> = match &address {
+        Some(Address::Template(template)) => template.names().map(str::to_owned).collect(),
+        _ => Vec::new(),
+    };
+    let variables = variables(&definition, &names, shelf, &mut found);
+    let mut mime_type = definition.mime_type.clone();
+    let content = match &definition.content {
+        ResourceContent::Fixed(body) => Some(CheckedContent::Fixed(body.clone())),
+        ResourceContent::Reader(reader) => Some(CheckedContent::Reader(Arc::clone(reader))),
+        ResourceContent::Template(text) => template(text, &definition, &names, shelf, &mut found),
+        ResourceContent::LibraryFile(path) => match shelf.files.by_path.get(path) {
+            Some(file) => {
+                mime_type.get_or_insert_with(|| file.mime_type.clone());
+                Some(CheckedContent::File(Arc::clone(file)))
+            }
+            None => {
+                let message = format!("there is no file `{path}` in the library");
+                let mut diagnostic = Diagnostic::error(Code::MissingFile, definition.origin.locate("file"), message);
+                diagnostic.help = nearest(path, shelf.files.by_path.keys().map(String::as_str))
+                    .map(|near| format!("did you mean `{near}`?"));
+                found.push(diagnostic);
+                None
+            }
+        },
+    };
+    let default = match &content {
+        Some(CheckedContent::Template(_) | CheckedContent::Fixed(ResourceBody::Text(_))) => MimeType::plain_text(),
+        _ => MimeType::octet_stream(),
+    };
+    match (address, content) {
+        (Some(address), Some(content)) if !found.iter().any(Diagnostic::is_error) => {
+            Ok((Resource { definition, address, variables, mime_type: mime_type.unwrap_or(default), content }, found))
+        }
+        _ => Err(found),
+    }
+}
+
+fn address(definition: &ResourceDefinition, found: &mut Vec<Diagnostic>) -> Option<Address> {
+    let place = || definition.origin.locate("uri");
+    if definition.uri.contains('{') {
+        return match UriTemplate::parse(&definition.uri) {
+            Ok(template) => Some(Address::Template(template)),
+            Err(reason) => {
+                found.push(Diagnostic::error(Code::InvalidValue, place(), format!("`{}`: {reason}", definition.uri)));
+                None
+            }
+        };
+    }
+    if !is_uri(&definition.uri) {
+        let message = format!("`{}` is no URI", definition.uri);
+        found.push(
+            Diagnostic::error(Code::InvalidValue, place(), message)
+                .help("a URI has a scheme, as in `docs://style-guide`"),
+        );
+        return None;
+    }
+    Some(Address::Uri(Arc::from(&*definition.uri)))
+}
+
+fn variables(
+    definition: &ResourceDefinition,
+    names: &[String],
+    shelf: &Shelf<'_>,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<Argument> {
+    let origin = &definition.origin;
+    for (index, variable) in definition.variables.iter().enumerate() {
+        if !names.contains(&variable.name) {
+            let message = format!("the URI template `{}` has no variable `{}`", definition.uri, variable.name);
+            let mut diagnostic =
+                Diagnostic::error(Code::UndeclaredArgument, origin.locate(&format!("variables.{index}.name")), message);
+            diagnostic.help =
+                nearest(&variable.name, names.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+            found.push(diagnostic);
+        }
+    }
+    let declared = arguments::check(&definition.variables, "variables", origin, shelf, found);
+    let of_name = |name: &String| {
+        let known = declared.iter().find(|variable| variable.name() == name).cloned();
+        known.unwrap_or_else(|| Argument::new(ArgumentDefinition::new(name.clone())).0)
+    };
+    names.iter().map(of_name).collect()
+}
+
+fn template(
+    text: &str,
+    definition: &ResourceDefinition,
+    names: &[String],
+    shelf: &Shelf<'_>,
+    found: &mut Vec<Diagnostic>,
+) -> Option<CheckedContent> {
+    let place = || definition.origin.locate("text");
+    let lint = match Lint::of(text) {
+        Ok(lint) => lint,
+        Err(error) => {
+            found.push(Diagnostic::error(Code::TemplateSyntax, place(), error.message));
+            return None;
+        }
+    };
+    for fault in lint.faults {
+        let mut diagnostic = Diagnostic::error(fault.code, place(), fault.message);
+        diagnostic.help = fault.help;
+        found.push(diagnostic);
+    }
+    for function in &lint.structure {
+        let message = format!("a resource's text has no messages: `{}` means nothing in it", function.name);
+        found.push(Diagnostic::error(Code::InvalidCall, place(), message));
+    }
+    for function in &lint.called {
+        let message = format!("there is no function `{}`", function.name);
+        found.push(Diagnostic::error(Code::UnknownFunction, place(), message));
+    }
+    for used in lint.variables.iter().filter(|used| !names.contains(&used.name)) {
+        let message = format!("`{}` is used but is no variable of `{}`", used.name, definition.uri);
+        found.push(Diagnostic::error(Code::UndeclaredArgument, place(), message));
+    }
+    if let Some(partial) = lint.partials.first() {
+        let message = format!("a resource's text cannot include `{}`", partial.name);
+        found.push(Diagnostic::error(Code::InvalidCall, place(), message).help("serve a file instead"));
+    }
+    match Template::compile(text, [], shelf.catalog.policy().budget) {
+        Ok(template) => Some(CheckedContent::Template(Box::new(template))),
+        Err(error) => {
+            found.push(Diagnostic::error(Code::TemplateSyntax, place(), error.message));
+            None
+        }
+    }
+}
+
+impl Resource {
+    /// Whether lists show the same of both. Its size and when it was last
+    /// changed do not count: an edit of a file is a change of what it holds, of
+    /// which whoever follows it hears, and not of what there is.
+    pub(crate) fn is_listed_like(self: &Arc<Self>, other: &Arc<Resource>) -> bool {
+        let (ours, theirs) = (self.annotations(), other.annotations());
+        Arc::ptr_eq(self, other)
+            || (self.uri() == other.uri()
+                && self.name() == other.name()
+                && self.title() == other.title()
+                && self.description() == other.description()
+                && self.mime_type() == other.mime_type()
+                && self.icons() == other.icons()
+                && (&ours.audience, ours.priority) == (&theirs.audience, theirs.priority))
+    }
+}

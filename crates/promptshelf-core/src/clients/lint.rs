@@ -1,0 +1,188 @@
+//! Which prompts of a library a client hides, changes, cuts or breaks, and why.
+
+use super::{
+    Client, Fact, Habit,
+    shape::{Kind, Shape},
+};
+use crate::{
+    ArgumentType,
+    catalog::Catalog,
+    diagnostic::{Code, Diagnostic, Location, SourceText},
+    prompt::Prompt,
+};
+
+/// Everything that stumbles over what a client does, by file and place.
+///
+/// ```
+/// use promptshelf_core::{ArgumentDefinition, Definitions, PromptDefinition, check, clients};
+///
+/// let two = PromptDefinition::template("two", "{{ a }} {{ b }}")
+///     .argument(ArgumentDefinition::new("a"))
+///     .argument(ArgumentDefinition::new("b"));
+/// let catalog = check(Definitions { prompts: vec![two], ..Definitions::default() }, None).catalog;
+/// let zed = clients::find("zed").expect("it is in the table");
+/// assert_eq!(clients::lint(&catalog, zed)[0].code.as_str(), "client-hides");
+/// ```
+#[must_use]
+pub fn lint(catalog: &Catalog, client: &Client) -> Vec<Diagnostic> {
+    let mut lint = Lint { client, found: Vec::new() };
+    for fact in client.facts {
+        lint.library(catalog, fact);
+    }
+    if client.shows_prompts() {
+        for prompt in catalog.prompts() {
+            let shape = Shape::of(prompt);
+            for fact in client.facts {
+                lint.prompt(prompt, &shape, fact);
+            }
+        }
+    }
+    lint.found.sort_by(|a, b| a.place().cmp(&b.place()));
+    lint.found
+}
+
+struct Lint<'c> {
+    client: &'c Client,
+    found: Vec<Diagnostic>,
+}
+
+impl Lint<'_> {
+    fn find(&mut self, code: Code, place: Location, fact: &Fact, what: impl AsRef<str>, help: &str) {
+        let message = format!("{}: {}: it {}", self.client.name, what.as_ref(), fact.habit);
+        let help = format!("{help} (source: {}, read {})", fact.source, fact.read);
+        self.found.push(Diagnostic::warning(code, place, message).help(help));
+    }
+
+    /// What concerns the library as a whole.
+    fn library(&mut self, catalog: &Catalog, fact: &Fact) {
+        let library = || Location::file(&SourceText::new(".", ""));
+        match fact.habit {
+            Habit::NoPrompts | Habit::NeverGets => {
+                let help = "people who use this client get the prompts with `promptshelf get`";
+                self.find(Code::ClientHides, library(), fact, "none of the prompts can be used", help);
+            }
+            Habit::FirstPage if catalog.prompts().len() > catalog.policy().page_size => {
+                let others = catalog.prompts().len() - catalog.policy().page_size;
+                let help = "raise `page-size` under [list] in promptshelf.toml";
+                self.find(Code::ClientHides, library(), fact, format!("{others} prompts are not shown"), help);
+            }
+            _ => {}
+        }
+    }
+
+    fn prompt(&mut self, prompt: &Prompt, shape: &Shape, fact: &Fact) {
+        let origin = &prompt.definition.origin;
+        let name = || origin.locate("name");
+        let argument = |index: usize| origin.locate(&format!("arguments.{index}.name"));
+        let arguments = prompt.arguments();
+        match fact.habit {
+            Habit::MostArguments(most) if arguments.len() > most => {
+                let what = format!("the prompt `{}` with its {} arguments is hidden", prompt.name(), arguments.len());
+                let help = "offer a variant of it that asks for less";
+                self.find(Code::ClientHides, argument(most), fact, what, help);
+            }
+            Habit::ReplacesInNames if prompt.name().as_str().contains(|c: char| !is_kept(c)) => {
+                let changed: String =
+                    prompt.name().as_str().chars().map(|c| if is_kept(c) { c } else { '_' }).collect();
+                let what = format!("the prompt `{}` is called `{changed}`", prompt.name());
+                self.find(Code::ClientMangles, name(), fact, what, "use lower-case letters, digits, `-` and `_`");
+            }
+            Habit::SplitsNames if prompt.name().as_str().contains('/') => {
+                let what = format!("the prompt `{}` cannot be called by its name", prompt.name());
+                self.find(Code::ClientBreaks, name(), fact, what, "use `-` instead of `/`");
+            }
+            Habit::SplitsValues if arguments.len() > 1 => {
+                let what = "a value of several words goes into several arguments";
+                self.find(Code::ClientBreaks, argument(1), fact, what, "ask for one argument, or for single words");
+            }
+            Habit::FillsRequiredOnly => self.required_only(prompt, fact),
+            Habit::OneLineValues => {
+                for (index, known) in
+                    arguments.iter().enumerate().filter(|(_, known)| known.kind() == ArgumentType::Text)
+                {
+                    let what = format!("people cannot type several lines for `{}`", known.name());
+                    let help = "say in its description that a file can be chosen, or attach one";
+                    self.find(Code::ClientBreaks, argument(index), fact, what, help);
+                }
+            }
+            Habit::EmptyValues => {
+                for (index, known) in arguments.iter().enumerate().filter(|(_, known)| known.required()) {
+                    let what = format!("the required argument `{}` always comes empty", known.name());
+                    let help = "give it a default, and let the prompt ask for what is missing";
+                    self.find(Code::ClientBreaks, argument(index), fact, what, help);
+                }
+            }
+            Habit::Placeholders => {
+                let is_plain = |kind| matches!(kind, ArgumentType::String | ArgumentType::Text);
+                for (index, known) in arguments.iter().enumerate() {
+                    if !is_plain(known.kind()) || !known.choices().is_empty() {
+                        let what = format!("the prompt decides by `{}` before its value is known", known.name());
+                        let help = "write the value into the text, without a condition that depends on it";
+                        self.find(Code::ClientBreaks, argument(index), fact, what, help);
+                    }
+                }
+            }
+            _ => self.messages(shape, fact),
+        }
+    }
+
+    fn required_only(&mut self, prompt: &Prompt, fact: &Fact) {
+        let required = prompt.arguments().iter().filter(|argument| argument.required()).count();
+        let optional = prompt.arguments().iter().position(|argument| !argument.required());
+        if let (1.., Some(index)) = (required, optional) {
+            let place = prompt.definition.origin.locate(&format!("arguments.{index}.name"));
+            let name = prompt.arguments()[index].name();
+            let what = format!("`{name}` is only given by who writes --{name}=\"…\"");
+            self.find(Code::ClientBreaks, place, fact, what, "make its default fit most people");
+        }
+    }
+
+    fn messages(&mut self, shape: &Shape, fact: &Fact) {
+        let one_message = "say everything in one message";
+        match (fact.habit, &shape.second, &shape.assistant) {
+            (Habit::FirstMessage, Some(place), _) => {
+                self.find(Code::ClientDrops, place.clone(), fact, "what comes from here on is left out", one_message);
+            }
+            (Habit::LastUserMessage, Some(place), _) => {
+                self.find(
+                    Code::ClientDrops,
+                    place.clone(),
+                    fact,
+                    "what comes before this may be left out",
+                    one_message,
+                );
+            }
+            (Habit::JoinsMessages | Habit::LabelsRoles, _, Some(place)) => {
+                let help = "let the user say everything";
+                self.find(Code::ClientFlattens, place.clone(), fact, "this becomes the user's text", help);
+            }
+            (Habit::EndsWithUser, ..) => {
+                if let Some(place) = &shape.ends_with_assistant {
+                    let help = "end with role(\"user\")";
+                    self.find(Code::ClientBreaks, place.clone(), fact, "the prompt cannot be used", help);
+                }
+            }
+            _ => {}
+        }
+        for (kind, place) in &shape.blocks {
+            let code = match (fact.habit, kind) {
+                (Habit::TextOnly, _) | (Habit::NoAudio, Kind::Audio) | (Habit::NoLinks, Kind::Link) => {
+                    Code::ClientDrops
+                }
+                (Habit::ImagesAsText, Kind::Image) => Code::ClientMangles,
+                _ => continue,
+            };
+            let end = if code == Code::ClientDrops { "is left out" } else { "is not shown" };
+            let what = format!("{} {end}", kind.as_str());
+            let help = match kind {
+                Kind::Image | Kind::Audio => "say in words what it shows or says",
+                Kind::Resource | Kind::Link => "include its text, with {% include %} or an argument",
+            };
+            self.find(code, place.clone(), fact, what, help);
+        }
+    }
+}
+
+fn is_kept(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '.' | '-')
+}

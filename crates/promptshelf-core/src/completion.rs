@@ -1,0 +1,153 @@
+//! Where an argument's suggestions come from, and how they are ranked.
+
+use std::borrow::Cow;
+
+use nucleo_matcher::{
+    Config, Matcher, Utf32Str,
+    pattern::{AtomKind, CaseMatching, Normalization, Pattern},
+};
+
+use crate::{
+    argument::Argument,
+    catalog::Catalog,
+    content::ResourceBody,
+    definition::{ArgumentType, CompletionSource},
+    resource::{Variables, library_uri},
+};
+
+/// The most values that one answer holds (specification, *Utilities / Completion*).
+pub const MAX_VALUES: usize = 100;
+
+/// The longest text that is completed; a person does not type more.
+const MAX_TYPED_BYTES: usize = 1_024;
+
+/// What to suggest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completions {
+    /// The best values, best first, at most [`MAX_VALUES`].
+    pub values: Vec<String>,
+    /// How many there are in all.
+    pub total: usize,
+}
+
+impl Completions {
+    /// Whether there are more than are shown.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        self.total > self.values.len()
+    }
+}
+
+/// Suggests values for an argument of which `typed` has been typed, with the
+/// arguments in `known` already filled in.
+#[must_use]
+pub fn complete(argument: &Argument, catalog: &Catalog, typed: &str, known: &Variables) -> Completions {
+    complete_from(argument, catalog, typed, known, None)
+}
+
+/// Like [`complete`], from those resources only of whose URIs `may_see` is
+/// true. A library's file is asked for by its `library:` URI.
+#[must_use]
+pub fn complete_from(
+    argument: &Argument,
+    catalog: &Catalog,
+    typed: &str,
+    known: &Variables,
+    may_see: Option<&dyn Fn(&str) -> bool>,
+) -> Completions {
+    if typed.len() > MAX_TYPED_BYTES {
+        return Completions::default();
+    }
+    rank(candidates(argument, catalog, typed, known, may_see), typed)
+}
+
+/// Every value there is, in the author's order.
+fn candidates<'c>(
+    argument: &'c Argument,
+    catalog: &'c Catalog,
+    typed: &str,
+    known: &Variables,
+    may_see: Option<&dyn Fn(&str) -> bool>,
+) -> Vec<Cow<'c, str>> {
+    let may_see_uri = |uri: &str| may_see.is_none_or(|may_see| may_see(uri));
+    let may_see_path = |path: &str| may_see.is_none_or(|may_see| may_see(&library_uri(path)));
+    fn borrowed<'c>(values: impl IntoIterator<Item = &'c String>) -> Vec<Cow<'c, str>> {
+        values.into_iter().map(|value| Cow::Borrowed(value.as_str())).collect()
+    }
+    let choices = argument.choices().iter().map(|choice| &choice.value);
+    let mut found = match argument.completion() {
+        None => Vec::new(),
+        Some(CompletionSource::Values(values)) => borrowed(values),
+        Some(CompletionSource::Paths(paths)) => borrowed(paths.iter().filter(|path| may_see_path(path))),
+        Some(CompletionSource::File(path)) if !may_see_path(path) => Vec::new(),
+        Some(CompletionSource::File(path)) => match catalog.file(path).map(|file| &file.body) {
+            Some(ResourceBody::Text(text)) => {
+                text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Cow::Borrowed).collect()
+            }
+            _ => Vec::new(),
+        },
+        Some(CompletionSource::By { argument: other, cases }) => {
+            match known.get(other).filter(|value| !value.is_empty()) {
+                Some(value) => {
+                    cases.iter().filter(|(case, _)| case == value).flat_map(|(_, values)| borrowed(values)).collect()
+                }
+                // Nothing is known of the other argument yet: anything may fit.
+                None => cases.iter().flat_map(|(_, values)| borrowed(values)).collect(),
+            }
+        }
+        Some(CompletionSource::Resources(glob)) => {
+            catalog.uris_matching(glob).filter(|uri| may_see_uri(uri)).map(Cow::Borrowed).collect()
+        }
+        Some(CompletionSource::Function(function)) => function(typed, known).into_iter().map(Cow::Owned).collect(),
+    };
+    if argument.choices().is_empty() {
+        found.extend(borrowed(argument.examples()));
+        found.extend(argument.default_value().map(Cow::Borrowed));
+    } else if found.is_empty() {
+        found = borrowed(choices);
+    } else {
+        // A completion source can narrow the choices down, never widen them.
+        found.retain(|value| argument.choices().iter().any(|choice| choice.value == **value));
+    }
+    if argument.kind() == ArgumentType::Boolean && argument.choices().is_empty() {
+        found.extend([Cow::Borrowed("true"), Cow::Borrowed("false")]);
+    }
+    let mut seen = std::collections::HashSet::with_capacity(found.len());
+    found.retain(|value| seen.insert(value.clone()));
+    found
+}
+
+/// Exact first, then what begins with the typed text, then fuzzy matches by
+/// score; the author's order decides between equals.
+fn rank(candidates: Vec<Cow<'_, str>>, typed: &str) -> Completions {
+    let typed = typed.trim();
+    if typed.is_empty() {
+        let total = candidates.len();
+        return Completions { values: candidates.into_iter().take(MAX_VALUES).map(Cow::into_owned).collect(), total };
+    }
+    let pattern = Pattern::new(typed, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy);
+    let mut matcher = Matcher::new(Config::DEFAULT);
+    let mut buffer = Vec::new();
+    let mut ranked: Vec<(u8, u32, usize)> = Vec::new();
+    for (index, candidate) in candidates.iter().enumerate() {
+        if let Some(score) = pattern.score(Utf32Str::new(candidate, &mut buffer), &mut matcher) {
+            ranked.push((closeness(candidate, typed), score, index));
+        }
+    }
+    let total = ranked.len();
+    let best_first = |(closeness, score, index): &(u8, u32, usize)| (*closeness, std::cmp::Reverse(*score), *index);
+    if total > MAX_VALUES {
+        ranked.select_nth_unstable_by_key(MAX_VALUES, best_first);
+        ranked.truncate(MAX_VALUES);
+    }
+    ranked.sort_unstable_by_key(best_first);
+    let values = ranked.into_iter().map(|(_, _, index)| candidates[index].clone().into_owned()).collect();
+    Completions { values, total }
+}
+
+fn closeness(candidate: &str, typed: &str) -> u8 {
+    match candidate.get(..typed.len()) {
+        Some(start) if start.eq_ignore_ascii_case(typed) => u8::from(candidate.len() != typed.len()),
+        _ => 2,
+    }
+}

@@ -1,0 +1,360 @@
+//! What a prompt says: roles, messages and content blocks.
+//!
+//! These are the five kinds of block that a prompt message can hold in any
+//! protocol revision (specification 2026-07-28, *Server features / Prompts*).
+//! How a block looks on the wire, and what an older revision gets instead of a
+//! kind it does not know, is deliberately not here.
+
+use std::sync::{Arc, OnceLock};
+
+use base64::Engine as _;
+use bytes::Bytes;
+
+/// A `_meta` object: keys as `[prefix/]name`, values any JSON.
+pub type Meta = serde_json::Map<String, serde_json::Value>;
+
+/// Who speaks. There is no `system` role in MCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+}
+
+impl Role {
+    /// The role as the protocol spells it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        }
+    }
+
+    /// Reads the protocol's spelling; anything but `user` and `assistant` is `None`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Role> {
+        match text {
+            "user" => Some(Role::User),
+            "assistant" => Some(Role::Assistant),
+            _ => None,
+        }
+    }
+}
+
+/// One message: a role and exactly one block. Several blocks of one speaker
+/// are several messages of the same role.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub content: ContentBlock,
+}
+
+impl Message {
+    /// A text message of the person.
+    #[must_use]
+    pub fn user(text: impl Into<String>) -> Message {
+        Message { role: Role::User, content: ContentBlock::text(text) }
+    }
+
+    /// A text message of the model.
+    #[must_use]
+    pub fn assistant(text: impl Into<String>) -> Message {
+        Message { role: Role::Assistant, content: ContentBlock::text(text) }
+    }
+}
+
+/// One block of content.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ContentBlock {
+    /// Text.
+    Text(Text),
+    /// An image.
+    Image(Media),
+    /// A sound. Revision 2024-11-05 does not know this kind.
+    Audio(Media),
+    /// A resource whose contents travel with the message.
+    Resource(EmbeddedResource),
+    /// A resource that the client may read. Known since revision 2025-06-18.
+    Link(Box<ResourceLink>),
+}
+
+impl ContentBlock {
+    /// A text block without annotations.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> ContentBlock {
+        ContentBlock::Text(Text { text: text.into(), annotations: Annotations::default() })
+    }
+
+    /// The block's kind as the protocol's `type` member spells it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ContentBlock::Text(_) => "text",
+            ContentBlock::Image(_) => "image",
+            ContentBlock::Audio(_) => "audio",
+            ContentBlock::Resource(_) => "resource",
+            ContentBlock::Link(_) => "resource_link",
+        }
+    }
+
+    /// The bytes that the block's payload holds, before any encoding.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            ContentBlock::Text(text) => text.text.len(),
+            ContentBlock::Image(media) | ContentBlock::Audio(media) => media.data.len(),
+            ContentBlock::Resource(resource) => resource.contents.body.len(),
+            ContentBlock::Link(link) => link.uri.len(),
+        }
+    }
+}
+
+/// A text block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Text {
+    /// The text, exactly as it is sent.
+    pub text: String,
+    /// Whom it concerns and how much.
+    pub annotations: Annotations,
+}
+
+/// An image or audio block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Media {
+    /// The bytes.
+    pub data: Blob,
+    /// Their MIME type.
+    pub mime_type: MimeType,
+    /// Whom it concerns and how much.
+    pub annotations: Annotations,
+}
+
+/// A resource whose contents travel with the message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmbeddedResource {
+    /// What the resource holds.
+    pub contents: ResourceContents,
+    /// Whom it concerns and how much.
+    pub annotations: Annotations,
+}
+
+/// What reading a resource gives: its URI, its MIME type and its body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceContents {
+    /// The resource's URI (RFC 3986).
+    pub uri: Arc<str>,
+    /// The body's MIME type. Always there, though the schema leaves it
+    /// optional: the prompts page requires it for embedded resources.
+    pub mime_type: MimeType,
+    /// Text or bytes.
+    pub body: ResourceBody,
+}
+
+/// A resource's body. Exactly one of text and bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResourceBody {
+    /// Text.
+    Text(Arc<str>),
+    /// Bytes.
+    Blob(Blob),
+}
+
+impl ResourceBody {
+    /// Bytes, before any encoding.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            ResourceBody::Text(text) => text.len(),
+            ResourceBody::Blob(blob) => blob.len(),
+        }
+    }
+
+    /// Whether there is nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A link to a resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceLink {
+    /// The resource's URI (RFC 3986).
+    pub uri: Arc<str>,
+    /// Its programmatic name.
+    pub name: String,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// What it is.
+    pub description: Option<String>,
+    /// Its MIME type, where known.
+    pub mime_type: Option<MimeType>,
+    /// Its size in bytes before encoding, where known.
+    pub size: Option<u64>,
+    /// Pictures for it.
+    pub icons: Vec<Icon>,
+    /// Whom it concerns and how much.
+    pub annotations: Annotations,
+    /// What stands behind the link, where that is at hand: revisions that do
+    /// not know links get it embedded.
+    pub target: Option<Arc<ResourceContents>>,
+}
+
+/// Hints for the client about a block or a resource.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Annotations {
+    /// Whom it is meant for; empty says nothing.
+    pub audience: Vec<Role>,
+    /// How much it matters, 0 (hardly) to 1 (indispensable).
+    pub priority: Option<f64>,
+    /// When it last changed. Known since revision 2025-06-18.
+    pub last_modified: Option<jiff::Timestamp>,
+}
+
+impl Annotations {
+    /// Whether nothing is said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.audience.is_empty() && self.priority.is_none() && self.last_modified.is_none()
+    }
+}
+
+/// A picture for a prompt, a resource or the server. Known since revision 2025-11-25.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Icon {
+    /// An `https:` URL or a `data:` URI.
+    pub src: Arc<str>,
+    /// Its MIME type.
+    pub mime_type: Option<MimeType>,
+    /// Sizes as `WxH`, or `any`.
+    pub sizes: Vec<String>,
+    /// The background it is drawn for.
+    pub theme: Option<Theme>,
+}
+
+/// The background that an icon is drawn for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Theme {
+    /// A light background.
+    Light,
+    /// A dark background.
+    Dark,
+}
+
+impl Theme {
+    /// The theme as the protocol spells it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Theme::Light => "light",
+            Theme::Dark => "dark",
+        }
+    }
+}
+
+/// A valid MIME type (RFC 6838), such as `text/markdown`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MimeType(Arc<str>);
+
+impl MimeType {
+    /// Takes a `type/subtype` with optional parameters; anything else is `None`.
+    /// Letter case means nothing in a type (RFC 6838, section 4.2), so it is kept in lower case.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<MimeType> {
+        let parsed: mime::Mime = text.parse().ok()?;
+        let (essence, parameters) = text.split_at(text.find(';').unwrap_or(text.len()));
+        (parsed.type_() != mime::STAR && parsed.subtype() != mime::STAR)
+            .then(|| MimeType(Arc::from(format!("{}{parameters}", essence.to_ascii_lowercase()))))
+    }
+
+    /// `text/plain`.
+    #[must_use]
+    pub fn plain_text() -> MimeType {
+        MimeType(Arc::from("text/plain"))
+    }
+
+    /// `application/octet-stream`.
+    #[must_use]
+    pub fn octet_stream() -> MimeType {
+        MimeType(Arc::from("application/octet-stream"))
+    }
+
+    /// The type as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it is an image type that clients show as an image. SVG is one
+    /// only as text, because it can hold script.
+    #[must_use]
+    pub fn is_image(&self) -> bool {
+        self.0.starts_with("image/") && !self.0.starts_with("image/svg")
+    }
+
+    /// Whether it is an audio type.
+    #[must_use]
+    pub fn is_audio(&self) -> bool {
+        self.0.starts_with("audio/")
+    }
+}
+
+/// Bytes that are shared, and encoded at most once.
+///
+/// A blob stands in a catalog and goes out with every answer that holds it, so
+/// its Base64 form (RFC 4648, section 4) is kept once it has been asked for.
+#[derive(Clone)]
+pub struct Blob(Arc<BlobInner>);
+
+struct BlobInner {
+    bytes: Bytes,
+    base64: OnceLock<String>,
+}
+
+impl Blob {
+    /// Takes bytes.
+    #[must_use]
+    pub fn new(bytes: impl Into<Bytes>) -> Blob {
+        Blob(Arc::new(BlobInner { bytes: bytes.into(), base64: OnceLock::new() }))
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0.bytes
+    }
+
+    /// How many bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.bytes.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.bytes.is_empty()
+    }
+
+    /// The bytes in Base64, with padding, without line breaks.
+    #[must_use]
+    pub fn base64(&self) -> &str {
+        self.0.base64.get_or_init(|| base64::engine::general_purpose::STANDARD.encode(&self.0.bytes))
+    }
+}
+
+impl PartialEq for Blob {
+    fn eq(&self, other: &Blob) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.bytes == other.0.bytes
+    }
+}
+
+impl std::fmt::Debug for Blob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Blob({} bytes)", self.len())
+    }
+}

@@ -1,0 +1,430 @@
+//! What a source hands in: prompts, files and resources as they were written,
+//! unchecked.
+//!
+//! A definition says what an author wants. Whether it can be served is decided
+//! by [`check`](crate::check), which turns definitions into a
+//! [`Catalog`](crate::Catalog) and diagnostics.
+
+use std::{collections::BTreeMap, future::Future, ops::Range, pin::Pin, sync::Arc, time::Duration};
+
+use crate::{
+    access::{Access, AccessRule},
+    argument::Bindings,
+    content::{Annotations, Blob, Icon, Message, Meta, MimeType, ResourceBody, ResourceContents},
+    diagnostic::{Diagnostic, Location, SourceText},
+    resource::ReadResource,
+    template::RenderError,
+    workflow::StepDefinition,
+};
+
+mod argument;
+mod body;
+mod test;
+
+pub use argument::{ArgumentDefinition, ArgumentType, CompletionFunction, CompletionSource};
+pub use body::{Body, BodyPiece, PromptFunction, Sample};
+pub use test::{CompletionTest, TestDefinition};
+
+/// A future that can be sent to another thread; what closures in definitions return.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Everything that a source, or several, define.
+#[derive(Clone, Debug, Default)]
+pub struct Definitions {
+    /// What the server says of itself.
+    pub about: About,
+    /// Bounds and habits.
+    pub policy: Policy,
+    /// Prompts, in any order.
+    pub prompts: Vec<PromptDefinition>,
+    /// Templates to include, by their path inside the library.
+    pub partials: BTreeMap<String, Arc<SourceText>>,
+    /// Files to attach, link and complete from, by their path inside the library.
+    pub files: BTreeMap<String, Arc<LibraryFile>>,
+    /// Resources, in any order.
+    pub resources: Vec<ResourceDefinition>,
+    /// What is asked of callers, by patterns.
+    pub access: Vec<AccessRule>,
+    /// Paths of files that should define a prompt but cannot be understood.
+    /// What was last served from them goes on being served.
+    pub broken: Vec<String>,
+    /// What the source found wrong while reading.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Definitions {
+    /// Adds what another source defines. Its `about` and `policy` are left out:
+    /// the first source speaks for the server.
+    pub fn merge(&mut self, other: Definitions) {
+        self.prompts.extend(other.prompts);
+        self.partials.extend(other.partials);
+        self.files.extend(other.files);
+        self.resources.extend(other.resources);
+        self.access.extend(other.access);
+        self.broken.extend(other.broken);
+        self.diagnostics.extend(other.diagnostics);
+    }
+}
+
+/// What the server says of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    /// The programmatic name; empty means the server's default.
+    pub name: Option<String>,
+    /// The name for people.
+    pub title: Option<String>,
+    /// The library's version.
+    pub version: Option<String>,
+    /// What the library is.
+    pub description: Option<String>,
+    /// Where to read about it.
+    pub website_url: Option<String>,
+    /// Pictures for it.
+    pub icons: Vec<Icon>,
+    /// How a client should use the server, for the model to read.
+    pub instructions: Option<String>,
+}
+
+/// Bounds and habits of a library.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// Prompts or resources a page. Common clients read one page only, so the
+    /// default of 1,000 is meant to hold the whole list.
+    pub page_size: usize,
+    /// For how long clients may reuse a list (`ttlMs` of revision 2026-07-28).
+    pub ttl: Duration,
+    /// The most bytes that one argument value can have.
+    pub value_bytes: usize,
+    /// What one rendering may use.
+    pub budget: Budget,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy { page_size: 1_000, ttl: Duration::from_secs(60), value_bytes: 1 << 20, budget: Budget::default() }
+    }
+}
+
+/// What one rendering may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Steps of the template engine. Each may make 64 bytes of text on the way,
+    /// taken over the whole rendering; 16 MiB in all are always free.
+    pub fuel: u64,
+    /// Bytes of text that come out.
+    pub output_bytes: usize,
+    /// Bytes of attachments that come out, before encoding.
+    pub attachment_bytes: usize,
+    /// Messages that come out.
+    pub messages: usize,
+    /// How deep partials may include each other; never more than 40.
+    pub include_depth: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget {
+            fuel: 1_000_000,
+            output_bytes: 8 << 20,
+            attachment_bytes: 32 << 20,
+            messages: 1_000,
+            include_depth: 16,
+        }
+    }
+}
+
+/// A prompt as its author wrote it.
+#[derive(Clone, Debug)]
+pub struct PromptDefinition {
+    /// The unique key. [`PromptName`](crate::PromptName) says what it can be.
+    pub name: String,
+    /// The name for people.
+    pub title: Option<String>,
+    /// What the prompt does.
+    pub description: Option<String>,
+    /// Pictures for it.
+    pub icons: Vec<Icon>,
+    /// The author's version of it.
+    pub version: Option<String>,
+    /// Words to group prompts by.
+    pub tags: Vec<String>,
+    /// What it asks of its callers.
+    pub access: Option<Access>,
+    /// Extra members for clients that know them.
+    pub meta: Meta,
+    /// What the prompt asks for, in the order in which people are asked.
+    pub arguments: Vec<ArgumentDefinition>,
+    /// What is said about the steps of a guided prompt.
+    pub steps: Vec<StepDefinition>,
+    /// Arguments to try it with, where its author gives some.
+    pub samples: Vec<Sample>,
+    /// What its author expects of it.
+    pub tests: Vec<TestDefinition>,
+    /// What it says.
+    pub body: Body,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+impl PromptDefinition {
+    /// A prompt that is defined in code: `function` gets the checked arguments
+    /// and returns the messages.
+    ///
+    /// ```
+    /// use promptshelf_core::{ArgumentDefinition, Message, PromptDefinition};
+    ///
+    /// let prompt = PromptDefinition::new("git-commit", |arguments| {
+    ///     Ok(vec![Message::user(format!("Write a commit message for:\n\n{}", arguments.text("changes")))])
+    /// })
+    /// .description("Writes a commit message")
+    /// .argument(ArgumentDefinition::new("changes").required());
+    /// assert_eq!(prompt.arguments.len(), 1);
+    /// ```
+    pub fn new<F>(name: impl Into<String>, function: F) -> PromptDefinition
+    where
+        F: Fn(&Bindings) -> Result<Vec<Message>, RenderError> + Send + Sync + 'static,
+    {
+        PromptDefinition::with_body(
+            name,
+            Body::Function(PromptFunction(Arc::new(move |arguments| {
+                let messages = function(&arguments);
+                Box::pin(std::future::ready(messages))
+            }))),
+        )
+    }
+
+    /// Like [`new`](PromptDefinition::new), for a function that has to wait for something.
+    pub fn new_async<F, R>(name: impl Into<String>, function: F) -> PromptDefinition
+    where
+        F: Fn(Bindings) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Vec<Message>, RenderError>> + Send + 'static,
+    {
+        PromptDefinition::with_body(
+            name,
+            Body::Function(PromptFunction(Arc::new(move |arguments| Box::pin(function(arguments))))),
+        )
+    }
+
+    /// A prompt whose body is a template, defined in code.
+    ///
+    /// ```
+    /// use promptshelf_core::PromptDefinition;
+    ///
+    /// let prompt = PromptDefinition::template("hello", "Say hello to {{ name }}.");
+    /// # assert_eq!(prompt.name, "hello");
+    /// ```
+    pub fn template(name: impl Into<String>, template: impl Into<String>) -> PromptDefinition {
+        let name = name.into();
+        let source = SourceText::new(format!("<{name}>"), template);
+        let range = 0..source.text.len();
+        PromptDefinition { origin: Origin::new(source), ..PromptDefinition::with_body(name, Body::Template { range }) }
+    }
+
+    /// Whether another definition, made of the very same text, says the same.
+    pub(crate) fn is_same(&self, other: &PromptDefinition) -> bool {
+        let body = match (&self.body, &other.body) {
+            (Body::Template { range: a }, Body::Template { range: b }) => a == b,
+            (Body::Pieces(a), Body::Pieces(b)) => a == b,
+            (Body::Function(a), Body::Function(b)) => Arc::ptr_eq(&a.0, &b.0),
+            _ => false,
+        };
+        body && Arc::ptr_eq(&self.origin.source, &other.origin.source)
+            && self.origin.modified == other.origin.modified
+            && self.name == other.name
+            && self.title == other.title
+            && self.description == other.description
+            && self.icons == other.icons
+            && self.version == other.version
+            && self.tags == other.tags
+            && self.access == other.access
+            && self.meta == other.meta
+            && self.arguments == other.arguments
+            && self.steps == other.steps
+            && self.tests == other.tests
+    }
+
+    fn with_body(name: impl Into<String>, body: Body) -> PromptDefinition {
+        let name = name.into();
+        let origin = Origin::new(SourceText::new(format!("<{name}>"), ""));
+        PromptDefinition::from_source(name, body, origin)
+    }
+
+    /// A prompt of which no more is known than its name, what it says, and
+    /// where it comes from: what a source begins with.
+    #[must_use]
+    pub fn from_source(name: impl Into<String>, body: Body, origin: Origin) -> PromptDefinition {
+        PromptDefinition {
+            name: name.into(),
+            title: None,
+            description: None,
+            icons: Vec::new(),
+            version: None,
+            tags: Vec::new(),
+            access: None,
+            meta: Meta::new(),
+            arguments: Vec::new(),
+            steps: Vec::new(),
+            samples: Vec::new(),
+            tests: Vec::new(),
+            body,
+            origin,
+        }
+    }
+
+    /// Sets the name for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> PromptDefinition {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Says what the prompt does.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> PromptDefinition {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Adds a picture.
+    #[must_use]
+    pub fn icon(mut self, icon: Icon) -> PromptDefinition {
+        self.icons.push(icon);
+        self
+    }
+
+    /// Asks something of its callers.
+    #[must_use]
+    pub fn access(mut self, access: Access) -> PromptDefinition {
+        self.access = Some(access);
+        self
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn argument(mut self, argument: ArgumentDefinition) -> PromptDefinition {
+        self.arguments.push(argument);
+        self
+    }
+}
+
+/// Where a definition comes from, down to its parts.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The file.
+    pub source: Arc<SourceText>,
+    /// When the file last changed, where known.
+    pub modified: Option<jiff::Timestamp>,
+    /// Bytes of the file for parts of the definition, by a path such as
+    /// `arguments.0.default`. Parts without an entry are where the nearest
+    /// enclosing part is.
+    pub spans: BTreeMap<String, Range<usize>>,
+}
+
+impl Origin {
+    /// A file of which no parts are known yet.
+    #[must_use]
+    pub fn new(source: Arc<SourceText>) -> Origin {
+        Origin { source, modified: None, spans: BTreeMap::new() }
+    }
+
+    /// Where a part of the definition stands.
+    ///
+    /// ```
+    /// use promptshelf_core::{Origin, SourceText};
+    ///
+    /// let mut origin = Origin::new(SourceText::new("a.md", "---\nname: a\n---\n"));
+    /// origin.spans.insert("name".into(), 10..11);
+    /// assert_eq!(origin.locate("name").to_string(), "a.md:2:7");
+    /// assert_eq!(origin.locate("arguments.0").to_string(), "a.md:1:1");
+    /// ```
+    #[must_use]
+    pub fn locate(&self, part: &str) -> Location {
+        let mut part = part;
+        loop {
+            if let Some(span) = self.spans.get(part) {
+                return Location::new(&self.source, span.clone());
+            }
+            match part.rfind('.') {
+                Some(dot) => part = &part[..dot],
+                None => return Location::file(&self.source),
+            }
+        }
+    }
+}
+
+/// A file of the library that prompts can attach, link and complete from.
+#[derive(Clone, Debug)]
+pub struct LibraryFile {
+    /// Its path inside the library, with `/` between its parts.
+    pub path: String,
+    /// Its MIME type.
+    pub mime_type: MimeType,
+    /// What it holds.
+    pub body: ResourceBody,
+    /// When it last changed, where known.
+    pub modified: Option<jiff::Timestamp>,
+}
+
+impl LibraryFile {
+    /// The URI under which the file is read as a resource, unless the library
+    /// declares another one for it.
+    #[must_use]
+    pub fn uri(&self) -> String {
+        crate::resource::library_uri(&self.path)
+    }
+
+    /// The bytes, for an image or a sound.
+    #[must_use]
+    pub fn blob(&self) -> Blob {
+        match &self.body {
+            ResourceBody::Blob(blob) => blob.clone(),
+            ResourceBody::Text(text) => Blob::new(text.as_bytes().to_vec()),
+        }
+    }
+
+    /// The file as a resource under a URI.
+    #[must_use]
+    pub fn contents(&self, uri: impl Into<Arc<str>>) -> ResourceContents {
+        ResourceContents { uri: uri.into(), mime_type: self.mime_type.clone(), body: self.body.clone() }
+    }
+}
+
+/// A resource as its author declared it.
+#[derive(Clone, Debug)]
+pub struct ResourceDefinition {
+    /// A URI, or a URI template (RFC 6570) with variables.
+    pub uri: String,
+    /// The programmatic name.
+    pub name: String,
+    /// The name for people.
+    pub title: Option<String>,
+    /// What it is.
+    pub description: Option<String>,
+    /// Its MIME type, where it is not taken from the file.
+    pub mime_type: Option<MimeType>,
+    /// Its size in bytes, where known.
+    pub size: Option<u64>,
+    /// Pictures for it.
+    pub icons: Vec<Icon>,
+    /// Whom it concerns and how much.
+    pub annotations: Annotations,
+    /// The template's variables that have constraints, a default or completion.
+    pub variables: Vec<ArgumentDefinition>,
+    /// What it holds.
+    pub content: ResourceContent,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// What a resource holds.
+#[derive(Clone, Debug)]
+pub enum ResourceContent {
+    /// Always this.
+    Fixed(ResourceBody),
+    /// Text in template syntax over the URI's variables.
+    Template(String),
+    /// A file of the library, by its path.
+    LibraryFile(String),
+    /// Whatever a reader finds when it is asked.
+    Reader(Arc<dyn ReadResource>),
+}

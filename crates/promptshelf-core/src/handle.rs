@@ -1,0 +1,78 @@
+//! Where the current catalog stands and is replaced.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+
+use crate::catalog::{Catalog, Change};
+
+type Observer = Box<dyn Fn(&Change) + Send + Sync>;
+
+/// The place of the current catalog. Clones are the same place.
+///
+/// A reader takes [`current`](CatalogHandle::current) once and works with that
+/// catalog to its end; a replacement in between does not concern it.
+#[derive(Clone)]
+pub struct CatalogHandle(Arc<Place>);
+
+struct Place {
+    current: ArcSwap<Catalog>,
+    /// Also what makes replacements come one after the other.
+    observers: Mutex<Vec<Observer>>,
+}
+
+impl std::fmt::Debug for CatalogHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CatalogHandle(generation {})", self.current().generation())
+    }
+}
+
+impl CatalogHandle {
+    /// A place for a first catalog.
+    #[must_use]
+    pub fn new(catalog: Catalog) -> CatalogHandle {
+        CatalogHandle(Arc::new(Place { current: ArcSwap::from_pointee(catalog), observers: Mutex::default() }))
+    }
+
+    /// The catalog as it stands now. Takes no lock.
+    #[must_use]
+    pub fn current(&self) -> Arc<Catalog> {
+        self.0.current.load_full()
+    }
+
+    /// Puts a catalog in the place of the current one, as the next generation,
+    /// and tells the observers what has changed.
+    pub fn replace(&self, catalog: Catalog) -> Change {
+        self.announce(|current| {
+            let catalog = catalog.with_generation(current.generation() + 1);
+            let change = Change::between(current, &catalog);
+            (Some(catalog), change)
+        })
+    }
+
+    /// Tells the observers that what stands behind resources may have changed,
+    /// though the catalog did not.
+    pub fn touch(&self) -> Change {
+        self.announce(|current| {
+            (None, Change { generation: current.generation(), prompts: false, resources: false, contents: true })
+        })
+    }
+
+    /// Calls `observer` after every change, one change after the other. It has
+    /// to be quick, and must not replace the catalog.
+    pub fn observe(&self, observer: impl Fn(&Change) + Send + Sync + 'static) {
+        self.0.observers.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(observer));
+    }
+
+    fn announce(&self, change: impl FnOnce(&Catalog) -> (Option<Catalog>, Change)) -> Change {
+        let observers = self.0.observers.lock().unwrap_or_else(PoisonError::into_inner);
+        let (catalog, change) = change(&self.current());
+        if let Some(catalog) = catalog {
+            self.0.current.store(Arc::new(catalog));
+        }
+        for observer in observers.iter() {
+            observer(&change);
+        }
+        change
+    }
+}

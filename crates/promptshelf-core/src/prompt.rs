@@ -1,0 +1,274 @@
+//! One checked prompt: what it asks for, and what it says once it has it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    argument::{self, Argument, Bindings, Given, Problem},
+    catalog::Catalog,
+    content::{Annotations, ContentBlock, EmbeddedResource, Icon, Media, Message, Meta, MimeType, Role, Text},
+    definition::{BodyPiece, Budget, LibraryFile, PromptDefinition, PromptFunction},
+    diagnostic::{Diagnostic, SourceText},
+    name::PromptName,
+    template::{Attach, Left, Mark, Piece, RenderError, Template},
+    workflow::StepDefinition,
+};
+
+mod assemble;
+
+/// A prompt that can be served.
+#[derive(Debug)]
+pub struct Prompt {
+    pub(crate) name: PromptName,
+    pub(crate) definition: PromptDefinition,
+    pub(crate) arguments: Vec<Argument>,
+    pub(crate) body: CheckedBody,
+    /// What was found while it was checked and does not keep it from being served.
+    pub(crate) warnings: Vec<Diagnostic>,
+    /// What it was made of: the same pieces make the same prompt.
+    pub(crate) partials: Vec<Arc<SourceText>>,
+    pub(crate) attachments: BTreeMap<String, Arc<LibraryFile>>,
+    /// Those that it brings in, by name.
+    pub(crate) prompts: BTreeMap<String, Arc<Prompt>>,
+    /// Whether nothing else decides if it is right, such as the server's resources.
+    pub(crate) is_self_contained: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum CheckedBody {
+    Template(Box<Template>),
+    Pieces(Vec<BodyPiece>),
+    Function(PromptFunction),
+}
+
+/// A message as rendering leaves it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// A message that is complete.
+    Message(Message),
+    /// A resource of this server to be read and embedded here.
+    Resource {
+        /// Who speaks.
+        role: Role,
+        /// Which resource.
+        uri: String,
+        /// The URI to show in its place, where the author gives one.
+        shown_as: Option<Arc<str>>,
+        /// The MIME type, where the author gives one.
+        mime_type: Option<MimeType>,
+        /// Whom it concerns and how much.
+        annotations: Annotations,
+    },
+}
+
+impl Prompt {
+    /// The unique key.
+    #[must_use]
+    pub fn name(&self) -> &PromptName {
+        &self.name
+    }
+
+    /// The name for people.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        self.definition.title.as_deref()
+    }
+
+    /// What it does.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.definition.description.as_deref()
+    }
+
+    /// Pictures for it.
+    #[must_use]
+    pub fn icons(&self) -> &[Icon] {
+        &self.definition.icons
+    }
+
+    /// The author's version of it.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        self.definition.version.as_deref()
+    }
+
+    /// Words to group prompts by.
+    #[must_use]
+    pub fn tags(&self) -> &[String] {
+        &self.definition.tags
+    }
+
+    /// Extra members for clients that know them.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.definition.meta
+    }
+
+    /// What it asks for, in the order in which people are asked.
+    #[must_use]
+    pub fn arguments(&self) -> &[Argument] {
+        &self.arguments
+    }
+
+    /// What is said about the steps of a guided prompt.
+    #[must_use]
+    pub fn steps(&self) -> &[StepDefinition] {
+        &self.definition.steps
+    }
+
+    /// An argument, by its name.
+    #[must_use]
+    pub fn argument(&self, name: &str) -> Option<&Argument> {
+        self.arguments.iter().find(|argument| argument.name() == name)
+    }
+
+    /// Where it comes from.
+    #[must_use]
+    pub fn source(&self) -> &Arc<SourceText> {
+        &self.definition.origin.source
+    }
+
+    /// Everything that its author wrote about it.
+    #[must_use]
+    pub fn definition(&self) -> &PromptDefinition {
+        &self.definition
+    }
+
+    /// The texts that it includes.
+    pub fn includes(&self) -> impl Iterator<Item = &Arc<SourceText>> {
+        self.partials.iter()
+    }
+
+    /// Checks what a caller sent and fills in defaults.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of the call; see [`bind`](argument::bind).
+    pub fn bind(&self, given: &Given<'_>, value_bytes: usize) -> Result<Bindings, Vec<Problem>> {
+        argument::bind(&self.arguments, given, value_bytes)
+    }
+
+    /// Makes the messages. Resources of the server are left to be read by the
+    /// caller, who knows what may be read.
+    ///
+    /// # Errors
+    ///
+    /// [`RenderError`] says whose business it is.
+    pub async fn render(&self, catalog: &Catalog, bindings: Bindings) -> Result<Vec<Part>, RenderError> {
+        let budget = &catalog.policy().budget;
+        match &self.body {
+            CheckedBody::Template(_) | CheckedBody::Pieces(_) => assemble::assemble(self, &bindings, catalog, budget),
+            CheckedBody::Function(function) => {
+                let messages = (function.0)(bindings).await?;
+                within(messages.len(), budget.messages, "messages")?;
+                let size = messages.iter().map(|message| message.content.size()).sum();
+                within(size, budget.output_bytes.saturating_add(budget.attachment_bytes), "bytes")?;
+                Ok(messages.into_iter().map(Part::Message).collect())
+            }
+        }
+    }
+
+    /// What it is made of for these arguments, prompts that it brings in still
+    /// to be filled in.
+    fn pieces(&self, bindings: &Bindings, left: &mut Left) -> Result<Vec<Piece>, RenderError> {
+        match &self.body {
+            CheckedBody::Template(template) => template.render(bindings, left),
+            CheckedBody::Pieces(pieces) => filled_in(pieces, bindings, left),
+            CheckedBody::Function(_) => Err(RenderError::Failed("a prompt in code cannot be brought in".into())),
+        }
+    }
+
+    /// How many prompts stand in each other, this one included.
+    pub(crate) fn depth(&self) -> usize {
+        1 + self.prompts.values().map(|prompt| prompt.depth()).max().unwrap_or(0)
+    }
+
+    /// Whether `prompts/list` shows the same of both.
+    pub(crate) fn is_listed_like(self: &Arc<Self>, other: &Arc<Prompt>) -> bool {
+        let shown = |p: &Prompt| {
+            let arguments = p.arguments.iter().map(|argument| {
+                (
+                    argument.name.clone(),
+                    argument.definition.title.clone(),
+                    argument.definition.description.clone(),
+                    argument.required(),
+                )
+            });
+            arguments.collect::<Vec<_>>()
+        };
+        Arc::ptr_eq(self, other)
+            || (self.name == other.name
+                && self.title() == other.title()
+                && self.description() == other.description()
+                && self.icons() == other.icons()
+                && self.meta() == other.meta()
+                && shown(self) == shown(other))
+    }
+}
+
+fn filled_in(pieces: &[BodyPiece], bindings: &Bindings, left: &mut Left) -> Result<Vec<Piece>, RenderError> {
+    let mut filled: Vec<Piece> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let text = match piece {
+            BodyPiece::Text(text) => std::borrow::Cow::Borrowed(text.as_str()),
+            BodyPiece::Argument(name) => bindings.text(name),
+            BodyPiece::Role(role) => {
+                filled.push(Piece::Mark(Mark::Role { role: *role, annotations: Annotations::default() }));
+                continue;
+            }
+            BodyPiece::Attach { path, .. } => {
+                let target = path.clone();
+                let annotations = Annotations::default();
+                filled.push(Piece::Mark(Mark::Attach(Attach { target, uri: None, mime: None, annotations })));
+                continue;
+            }
+        };
+        within(text.len(), left.output_bytes, "bytes of text")?;
+        left.output_bytes -= text.len();
+        match filled.last_mut() {
+            Some(Piece::Text(before)) => before.push_str(&text),
+            _ => filled.push(Piece::Text(text.into_owned())),
+        }
+    }
+    Ok(filled)
+}
+
+pub(crate) fn within(found: usize, limit: usize, what: &str) -> Result<(), RenderError> {
+    if found > limit {
+        return Err(RenderError::OverBudget(format!("{limit} {what}")));
+    }
+    Ok(())
+}
+
+/// Makes a block out of a library's file: a picture or a sound as such, anything
+/// else as an embedded resource.
+fn file_block(
+    file: &LibraryFile,
+    uri: Arc<str>,
+    mime_type: Option<MimeType>,
+    annotations: Annotations,
+) -> ContentBlock {
+    let mime_type = mime_type.unwrap_or_else(|| file.mime_type.clone());
+    let media = |mime_type, annotations| Media { data: file.blob(), mime_type, annotations };
+    if mime_type.is_image() {
+        ContentBlock::Image(media(mime_type, annotations))
+    } else if mime_type.is_audio() {
+        ContentBlock::Audio(media(mime_type, annotations))
+    } else {
+        let contents = crate::content::ResourceContents { mime_type, ..file.contents(uri) };
+        ContentBlock::Resource(EmbeddedResource { contents, annotations })
+    }
+}
+
+fn text_block(text: String, annotations: &Annotations) -> ContentBlock {
+    ContentBlock::Text(Text { text, annotations: annotations.clone() })
+}
+
+/// What one assembly has used of its budget.
+pub(crate) struct Ledger<'b> {
+    budget: &'b Budget,
+    attached: usize,
+    /// Bytes of what links say.
+    linked: usize,
+    /// What templates may still use.
+    left: Left,
+}

@@ -1,0 +1,227 @@
+//! Pieces of a rendering become messages.
+
+use std::{collections::BTreeMap, mem, sync::Arc};
+
+use super::{Ledger, Part, Prompt, file_block, text_block, within};
+use crate::{
+    argument::{Bindings, Given},
+    catalog::Catalog,
+    content::{Annotations, ContentBlock, EmbeddedResource, Message, MimeType, ResourceContents, ResourceLink, Role},
+    definition::{Budget, LibraryFile},
+    template::{Attach, Call, Left, Link, Mark, Piece, RenderError},
+    uri_template::{is_uri, label_fault},
+};
+
+/// Makes messages: text around a block becomes messages of the same role, in
+/// order, and blank text makes none.
+pub(super) fn assemble(
+    prompt: &Prompt,
+    bindings: &Bindings,
+    catalog: &Catalog,
+    budget: &Budget,
+) -> Result<Vec<Part>, RenderError> {
+    let mut assembly = Assembly {
+        attachments: &prompt.attachments,
+        catalog,
+        ledger: Ledger { budget, attached: 0, linked: 0, left: Left::of(budget) },
+        role: Role::User,
+        annotations: Annotations::default(),
+        parts: Vec::new(),
+    };
+    assembly.prompt(prompt, bindings)?;
+    Ok(assembly.parts)
+}
+
+struct Assembly<'a> {
+    /// The files of the prompt that is being put together.
+    attachments: &'a BTreeMap<String, Arc<LibraryFile>>,
+    catalog: &'a Catalog,
+    ledger: Ledger<'a>,
+    role: Role,
+    /// What `role(…)` says about the texts of its message.
+    annotations: Annotations,
+    parts: Vec<Part>,
+}
+
+impl<'a> Assembly<'a> {
+    fn prompt(&mut self, prompt: &'a Prompt, bindings: &Bindings) -> Result<(), RenderError> {
+        for piece in prompt.pieces(bindings, &mut self.ledger.left)? {
+            match piece {
+                Piece::Text(text) => self.text(&text),
+                Piece::Mark(Mark::Role { role, annotations }) => {
+                    self.role = role;
+                    self.annotations = annotations;
+                }
+                Piece::Mark(Mark::Attach(attach)) => self.attach(attach)?,
+                Piece::Mark(Mark::Link(link)) => self.link(link)?,
+                Piece::Mark(Mark::Prompt(call)) => self.bring_in(prompt, &call)?,
+            }
+            within(self.parts.len(), self.ledger.budget.messages, "messages")?;
+        }
+        Ok(())
+    }
+
+    /// Another prompt's messages. It begins as every prompt does, with the
+    /// person, and afterwards speaks whoever spoke before.
+    fn bring_in(&mut self, around: &'a Prompt, call: &Call) -> Result<(), RenderError> {
+        let Some(prompt) = around.prompts.get(&call.name) else {
+            return Err(RenderError::Failed(format!("the prompt `{}` was not found by the check", call.name)));
+        };
+        let given = Given::from(&call.arguments);
+        let bindings = prompt.bind(&given, self.catalog.policy().value_bytes).map_err(|problems| {
+            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            RenderError::Rejected(format!("the prompt {}, which this one uses: {}", call.name, problems.join("; ")))
+        })?;
+        let attachments = mem::replace(&mut self.attachments, &prompt.attachments);
+        let (role, annotations) = (mem::replace(&mut self.role, Role::User), mem::take(&mut self.annotations));
+        self.prompt(prompt, &bindings)?;
+        (self.attachments, self.role, self.annotations) = (attachments, role, annotations);
+        Ok(())
+    }
+
+    fn push(&mut self, content: ContentBlock) {
+        self.parts.push(Part::Message(Message { role: self.role, content }));
+    }
+
+    fn text(&mut self, text: &str) {
+        let text = trimmed(text);
+        if !text.is_empty() {
+            self.push(text_block(text.to_owned(), &self.annotations));
+        }
+    }
+
+    /// A file that the template names outright, or one that a computed path
+    /// leads to. A value may have had a part in the latter, so it reaches only
+    /// what anybody can read anyway: nothing below a `_`.
+    fn file(&self, path: &str) -> Option<&Arc<LibraryFile>> {
+        self.attachments.get(path).or_else(|| self.catalog.file(path).filter(|file| file.is_served()))
+    }
+
+    fn attach(&mut self, attach: Attach) -> Result<(), RenderError> {
+        let mime_type = mime_type(attach.mime.as_deref())?;
+        let label = attach.uri.map(label).transpose()?;
+        let Some(file) = self.file(&attach.target).cloned() else {
+            if !is_uri(&attach.target) {
+                return Err(missing(&attach.target));
+            }
+            self.parts.push(Part::Resource {
+                role: self.role,
+                uri: attach.target,
+                shown_as: label,
+                mime_type,
+                annotations: attach.annotations,
+            });
+            return Ok(());
+        };
+        self.ledger.attached = self.ledger.attached.saturating_add(file.body.len());
+        within(self.ledger.attached, self.ledger.budget.attachment_bytes, "bytes of attachments")?;
+        let annotations = Annotations { last_modified: file.modified, ..attach.annotations };
+        let block = match label {
+            // With a URI of its own it is a resource, whatever its type.
+            Some(uri) => {
+                let contents = file.contents(uri);
+                let mime_type = mime_type.unwrap_or_else(|| contents.mime_type.clone());
+                let contents = ResourceContents { mime_type, ..contents };
+                ContentBlock::Resource(EmbeddedResource { contents, annotations })
+            }
+            None => file_block(&file, self.catalog.files.uri(&file), mime_type, annotations),
+        };
+        self.push(block);
+        Ok(())
+    }
+
+    fn link(&mut self, link: Link) -> Result<(), RenderError> {
+        let given = mime_type(link.mime.as_deref())?;
+        // What is hidden has no URI that a client could read.
+        let is_linkable =
+            |file: &&Arc<LibraryFile>| file.is_served() || self.catalog.files.declared.contains_key(&file.path);
+        let mut block = match self.file(&link.target).filter(is_linkable).cloned() {
+            Some(file) => self.link_to_file(&file),
+            None if is_uri(&link.target) => self.link_to_uri(&link.target)?,
+            None => return Err(missing(&link.target)),
+        };
+        block.mime_type = given.or(block.mime_type);
+        block.name = link.name.unwrap_or(block.name);
+        block.title = link.title.or(block.title);
+        block.description = link.description.or(block.description);
+        block.annotations.audience = link.annotations.audience;
+        block.annotations.priority = link.annotations.priority;
+        let said = [Some(&block.name), block.title.as_ref(), block.description.as_ref()];
+        let said = said.into_iter().flatten().map(String::len).sum::<usize>().saturating_add(block.uri.len());
+        self.ledger.linked = self.ledger.linked.saturating_add(said);
+        within(self.ledger.linked, self.ledger.budget.output_bytes, "bytes of text")?;
+        self.push(ContentBlock::Link(Box::new(block)));
+        Ok(())
+    }
+
+    fn link_to_file(&self, file: &LibraryFile) -> ResourceLink {
+        let uri = self.catalog.files.uri(file);
+        let target = Some(Arc::new(file.contents(Arc::clone(&uri))));
+        let declared = self.catalog.find_declared(&uri);
+        ResourceLink {
+            name: declared.map_or_else(|| last_part(&file.path).to_owned(), |resource| resource.name().to_owned()),
+            title: declared.and_then(|resource| resource.title().map(str::to_owned)),
+            description: declared.and_then(|resource| resource.description().map(str::to_owned)),
+            mime_type: Some(file.mime_type.clone()),
+            size: Some(file.body.len() as u64),
+            icons: declared.map_or_else(Vec::new, |resource| resource.icons().to_vec()),
+            annotations: Annotations { last_modified: file.modified, ..Annotations::default() },
+            target,
+            uri,
+        }
+    }
+
+    fn link_to_uri(&self, uri: &str) -> Result<ResourceLink, RenderError> {
+        let uri = label(uri.to_owned())?;
+        let resource = self.catalog.find_resource(&uri).map(|(resource, _)| resource);
+        Ok(ResourceLink {
+            name: resource.map_or_else(|| last_part(&uri).to_owned(), |resource| resource.name().to_owned()),
+            title: resource.and_then(|resource| resource.title().map(str::to_owned)),
+            description: resource.and_then(|resource| resource.description().map(str::to_owned)),
+            mime_type: resource.and_then(|resource| resource.mime_type().cloned()),
+            size: resource.and_then(|resource| resource.size()),
+            icons: resource.map_or_else(Vec::new, |resource| resource.icons().to_vec()),
+            annotations: Annotations::default(),
+            target: None,
+            uri,
+        })
+    }
+}
+
+/// Without blank lines at its beginning and white space at its end: they come
+/// from how a file is laid out. Indentation of the first line stays.
+fn trimmed(text: &str) -> &str {
+    let text = text.trim_end();
+    let blank = text.len() - text.trim_start().len();
+    let first_line = text[..blank].rfind('\n').map_or(0, |newline| newline + 1);
+    &text[first_line..]
+}
+
+/// A URI that only names something: nothing is ever fetched from it.
+fn label(uri: String) -> Result<Arc<str>, RenderError> {
+    match label_fault(&uri) {
+        None => Ok(Arc::from(uri)),
+        Some(fault) => Err(RenderError::Rejected(fault)),
+    }
+}
+
+/// One that is written out in the template was checked with it, so that what is
+/// wrong here comes from a value.
+fn mime_type(text: Option<&str>) -> Result<Option<MimeType>, RenderError> {
+    let parse = |text| {
+        MimeType::parse(text).ok_or_else(|| RenderError::Rejected(format!("`{}` is no MIME type", shortened(text))))
+    };
+    text.map(parse).transpose()
+}
+
+fn missing(path: &str) -> RenderError {
+    RenderError::Rejected(format!("there is no attachment `{}` for these arguments", shortened(path)))
+}
+
+fn shortened(text: &str) -> &str {
+    &text[..text.floor_char_boundary(64)]
+}
+
+fn last_part(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().filter(|part| !part.is_empty()).unwrap_or(path)
+}

@@ -1,0 +1,79 @@
+//! What can be served and should still be looked at.
+//!
+//! [`check`](crate::check) decides what is served, at every load. A review
+//! costs more, keeps nothing from being served, and is for authors alone: it
+//! looks for secrets, for what people cannot see, for names that are taken for
+//! each other and for files that nobody uses.
+
+use std::{collections::HashSet, sync::Arc};
+
+use crate::{
+    catalog::Catalog,
+    content::ResourceBody,
+    diagnostic::{Diagnostic, SourceText},
+    prompt::Prompt,
+};
+
+mod arguments;
+mod attachments;
+mod names;
+mod partials;
+mod secrets;
+mod texts;
+
+/// Looks over a checked library. `found` is what checking found in it: prompts
+/// that are not in the catalog are looked at as far as that shows them.
+///
+/// ```
+/// use promptshelf_core::{Code, Definitions, PromptDefinition, check, review};
+///
+/// let hidden = PromptDefinition::template("hidden", "Be kind.\u{202e}").description("Asks for kindness");
+/// let checked = check(Definitions { prompts: vec![hidden], ..Definitions::default() }, None);
+/// assert_eq!(review(&checked.catalog, &checked.diagnostics)[0].code, Code::InvisibleCharacter);
+/// ```
+#[must_use]
+pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
+    let mut review = Vec::new();
+    let mut seen = HashSet::new();
+    let mut is_new = |source: &Arc<SourceText>| !source.text.is_empty() && seen.insert(source.path.clone());
+    for prompt in catalog.prompts() {
+        for source in std::iter::once(prompt.source()).chain(&prompt.partials).filter(|source| is_new(source)) {
+            texts::check(source, &mut review);
+            secrets::check(source, &mut review);
+        }
+        arguments::check(prompt, &mut review);
+        attachments::check(prompt, catalog, &mut review);
+    }
+    for diagnostic in found.iter().filter(|diagnostic| is_new(&diagnostic.location.source)) {
+        texts::check(&diagnostic.location.source, &mut review);
+        secrets::check(&diagnostic.location.source, &mut review);
+    }
+    for prompt in catalog.prompts() {
+        for file in prompt.attachments.values() {
+            // What is attached goes to models word for word, invisible characters
+            // of other people's files included; a secret in it should not.
+            if let ResourceBody::Text(text) = &file.body {
+                let source = SourceText::new(&file.path, &**text);
+                if is_new(&source) {
+                    secrets::check(&source, &mut review);
+                }
+            }
+        }
+    }
+    names::check(catalog.prompts(), &mut review);
+    if !found.iter().any(Diagnostic::is_error) {
+        partials::check(catalog, &mut review);
+    }
+    // What is a mistake already is not reported again in other words.
+    review.retain(|new| !found.iter().any(|old| old.code == new.code && old.location == new.location));
+    review.sort_by(|a, b| a.place().cmp(&b.place()));
+    review
+}
+
+/// The bytes of its file that a prompt's template takes up.
+fn body_of(prompt: &Prompt) -> Option<std::ops::Range<usize>> {
+    match &prompt.definition.body {
+        crate::Body::Template { range } => Some(range.clone()),
+        crate::Body::Pieces(_) | crate::Body::Function(_) => None,
+    }
+}

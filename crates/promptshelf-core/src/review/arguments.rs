@@ -1,0 +1,66 @@
+//! Arguments that people are asked for without being told what they are, or
+//! that nobody will ever be asked for.
+
+use crate::{
+    ArgumentType,
+    argument::{Argument, Given, bind},
+    diagnostic::{Code, Diagnostic},
+    prompt::Prompt,
+};
+
+/// The most ways in which a condition's arguments are filled in to try it.
+const MOST_WAYS: usize = 1_000;
+
+pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
+    for (index, argument) in prompt.arguments().iter().enumerate() {
+        let place = |part: &str| prompt.definition.origin.locate(&format!("arguments.{index}.{part}"));
+        if argument.description().is_none_or(|description| description.trim().is_empty()) {
+            let message = format!("the argument `{}` has no description", argument.name());
+            let help = "say what it is, with an example: many clients show nothing else";
+            found.push(Diagnostic::warning(Code::MissingDescription, place("name"), message).help(help));
+        }
+        if is_never_asked(prompt, argument) {
+            let message = format!("the condition is never true: nobody is asked for `{}`", argument.name());
+            let help = "compare with values that the other arguments can have";
+            found.push(Diagnostic::warning(Code::InvalidCondition, place("when"), message).help(help));
+        }
+    }
+}
+
+/// Whether an argument's condition fails for everything that its arguments can
+/// be. Where they can be anything, that cannot be told.
+fn is_never_asked(prompt: &Prompt, argument: &Argument) -> bool {
+    let Some(condition) = &argument.condition else { return false };
+    let names = condition.names();
+    let used: Vec<Argument> =
+        prompt.arguments().iter().filter(|other| names.iter().any(|name| name == other.name())).cloned().collect();
+    let mut ways: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
+    for other in &used {
+        let Some(values) = values(other) else { return false };
+        if ways.len() * values.len() > MOST_WAYS {
+            return false;
+        }
+        ways = ways
+            .iter()
+            .flat_map(|way| values.iter().map(|value| way.iter().copied().chain([(other.name(), *value)]).collect()))
+            .collect();
+    }
+    !ways.into_iter().any(|way| {
+        let given: Given<'_> = way.into_iter().collect();
+        bind(&used, &given, usize::MAX).is_ok_and(|bound| condition.holds(&bound))
+    })
+}
+
+/// Everything that an argument can be; an empty text stands for its not being given.
+fn values(argument: &Argument) -> Option<Vec<&str>> {
+    let mut values: Vec<&str> = match argument.kind() {
+        ArgumentType::List | ArgumentType::Json => return None,
+        ArgumentType::Boolean => vec!["true", "false"],
+        _ if argument.choices().is_empty() => return None,
+        _ => argument.choices().iter().map(|choice| &*choice.value).collect(),
+    };
+    if !argument.required() {
+        values.push("");
+    }
+    Some(values)
+}

@@ -1,0 +1,102 @@
+//! Names that clients or people would take for each other.
+
+use std::{collections::HashMap, sync::Arc};
+
+use unicode_security::{MixedScript as _, confusable_detection::skeleton};
+
+use crate::{
+    diagnostic::{Code, Diagnostic},
+    prompt::Prompt,
+};
+
+pub(super) fn check(prompts: &[Arc<Prompt>], found: &mut Vec<Diagnostic>) {
+    // Portable names differ for every client, and look different too.
+    if prompts.iter().all(|prompt| prompt.name().is_portable()) {
+        return;
+    }
+    let after = "after clients have replaced what they cannot take, such as capitals and dots";
+    pairs(prompts, mangled, found, |one, other| {
+        let message = format!("the prompts `{}` and `{}` have one name {after}", one.name(), other.name());
+        (Code::CollidingName, message, "rename one of them, with lower-case letters, digits, `-` and `_`")
+    });
+    // Among ASCII names only `l` and `1` or `O` and `0` look alike, and numbered
+    // names hold those too often to warn of them.
+    if prompts.iter().all(|prompt| prompt.name().as_str().is_ascii()) {
+        return;
+    }
+    pairs(
+        prompts,
+        |name| skeleton(name).collect(),
+        found,
+        |one, other| {
+            let message = format!("people cannot tell the names `{}` and `{}` apart", one.name(), other.name());
+            (Code::ConfusableName, message, "rename one of them, with letters of one script")
+        },
+    );
+    for prompt in prompts.iter().filter(|prompt| !prompt.name().as_str().is_single_script()) {
+        let message = format!("the name `{}` mixes letters of several scripts that look alike", prompt.name());
+        let place = prompt.definition.origin.locate("name");
+        found.push(
+            Diagnostic::warning(Code::ConfusableName, place, message).help("write the name in letters of one script"),
+        );
+    }
+}
+
+/// Reports every prompt whose name comes out like that of one before it.
+fn pairs(
+    prompts: &[Arc<Prompt>],
+    form: impl Fn(&str) -> String,
+    found: &mut Vec<Diagnostic>,
+    say: impl Fn(&Prompt, &Prompt) -> (Code, String, &'static str),
+) {
+    let mut first: HashMap<String, &Arc<Prompt>> = HashMap::with_capacity(prompts.len());
+    for prompt in prompts {
+        match first.entry(form(prompt.name().as_str())) {
+            std::collections::hash_map::Entry::Vacant(place) => {
+                place.insert(prompt);
+            }
+            std::collections::hash_map::Entry::Occupied(other) => {
+                let other = other.get();
+                let (code, message, help) = say(prompt, other);
+                found.push(
+                    Diagnostic::warning(code, prompt.definition.origin.locate("name"), message)
+                        .also(other.definition.origin.locate("name"), "the other one")
+                        .help(help),
+                );
+            }
+        }
+    }
+}
+
+/// What the strictest clients make of a name.
+fn mangled(name: &str) -> String {
+    let kept = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '_' };
+    name.chars().map(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Definitions, PromptDefinition, review};
+
+    fn found(names: &[&str]) -> Vec<String> {
+        let prompt = |name: &&str| PromptDefinition::template(*name, "Hello").description("Greets");
+        let definitions = Definitions { prompts: names.iter().map(prompt).collect(), ..Definitions::default() };
+        let checked = crate::check(definitions, None);
+        review(&checked.catalog, &[]).iter().map(|found| format!("{}: {}", found.code, found.message)).collect()
+    }
+
+    #[test]
+    fn names_that_come_out_as_one_are_reported() {
+        let shown = found(&["git.commit", "git_commit", "Git_Commit", "git-commit"]);
+        assert_eq!(shown.iter().filter(|found| found.starts_with("colliding-name")).count(), 2, "{shown:?}");
+    }
+
+    #[test]
+    fn names_that_look_alike_are_reported() {
+        // The first letter of the second name is Cyrillic.
+        let shown = found(&["commit", "\u{441}ommit"]);
+        assert_eq!(shown.iter().filter(|found| found.starts_with("confusable-name")).count(), 2, "{shown:?}");
+        assert!(shown.iter().any(|found| found.contains("mixes letters")), "{shown:?}");
+        assert!(found(&["größe", "übung"]).is_empty());
+    }
+}

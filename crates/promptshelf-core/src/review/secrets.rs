@@ -1,0 +1,126 @@
+//! Things that look like secrets, by rules that are kept as data.
+//!
+//! A prompt goes to every client and from there to models. The rules know
+//! secrets by their marks, so that ordinary text is left in peace; entropy is
+//! not measured, because a prompt is full of examples.
+
+use std::{
+    ops::Range,
+    sync::{Arc, LazyLock},
+};
+
+use regex::{Regex, RegexSet};
+
+use crate::diagnostic::{Code, Diagnostic, Location, SourceText};
+
+mod rules;
+
+use rules::RULES;
+
+static ANY: LazyLock<Option<RegexSet>> = LazyLock::new(|| RegexSet::new(RULES.iter().map(|rule| rule.pattern)).ok());
+
+static EACH: LazyLock<Vec<Option<Regex>>> =
+    LazyLock::new(|| RULES.iter().map(|rule| Regex::new(rule.pattern).ok()).collect());
+
+/// Words that only stand in a secret of an example.
+const PLACEHOLDERS: &[&str] = &[
+    "example",
+    "placeholder",
+    "changeme",
+    "change_me",
+    "your",
+    "xxxx",
+    "redacted",
+    "dummy",
+    "1234567890",
+    "{{",
+    "<",
+    "*",
+];
+
+pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
+    let text = &source.text;
+    let Some(any) = ANY.as_ref().filter(|any| any.is_match(text)) else { return };
+    let mut secrets: Vec<(Range<usize>, &str)> = Vec::new();
+    for index in any.matches(text) {
+        let (Some(rule), Some(Some(pattern))) = (RULES.get(index), EACH.get(index)) else { continue };
+        for captures in pattern.captures_iter(text) {
+            let Some(secret) = captures.name("secret").or_else(|| captures.get(0)) else { continue };
+            let overlaps = |known: &Range<usize>| known.start < secret.end() && secret.start() < known.end;
+            if !is_placeholder(secret.as_str()) && !secrets.iter().any(|(known, _)| overlaps(known)) {
+                secrets.push((secret.range(), rule.what));
+            }
+        }
+    }
+    if secrets.is_empty() {
+        return;
+    }
+    // What is drawn under a diagnostic ends up in terminals and in the logs of
+    // CI, so it points into a copy in which the secrets are blackened.
+    let mut shown = text.clone();
+    for (span, _) in &secrets {
+        let kept = text.floor_char_boundary((span.start + 4).min(span.end));
+        shown.replace_range(kept..span.end, &"*".repeat(span.end - kept));
+    }
+    let shown = SourceText::new(&source.path, shown);
+    for (span, what) in secrets {
+        let help = "remove it, and revoke it where it was made: whoever could read this file may have it";
+        let message = format!("this looks like {what}");
+        found.push(Diagnostic::warning(Code::LikelySecret, Location::new(&shown, span), message).help(help));
+    }
+}
+
+fn is_placeholder(secret: &str) -> bool {
+    let lower = secret.to_ascii_lowercase();
+    let mut characters = secret.chars().collect::<Vec<_>>();
+    characters.sort_unstable();
+    characters.dedup();
+    characters.len() < 5 || PLACEHOLDERS.iter().any(|word| lower.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        check(&SourceText::new("a.md", text), &mut found);
+        found
+    }
+
+    #[test]
+    fn every_rule_compiles_and_knows_its_sample() {
+        for rule in RULES {
+            // Samples are put together here, so that no scanner takes this file for a leak.
+            let sample: String = rule.sample.concat();
+            let shown = found(&format!("Use {sample} please."));
+            assert_eq!(shown.len(), 1, "{}: {sample}", rule.what);
+            assert_eq!(shown[0].message, format!("this looks like {}", rule.what));
+        }
+    }
+
+    #[test]
+    fn a_secret_is_never_shown_again() {
+        let secret = ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat();
+        let found = found(&format!("one\ntoken {secret}\n"));
+        assert_eq!(found[0].location.to_string(), "a.md:2:7");
+        assert!(!found[0].location.source.text.contains(&secret[5..]) && !found[0].message.contains(&secret));
+        assert_eq!(found[0].location.source.text.len(), 4 + 6 + secret.len() + 1);
+    }
+
+    #[test]
+    fn words_about_secrets_and_examples_of_them_are_no_secrets() {
+        for text in [
+            "Never print a password or an API key.",
+            "Set API_KEY=\"<your-key>\" first.",
+            "AKIAIOSFODNN7EXAMPLE",
+            "password: \"{{ password }}\"",
+            "postgres://localhost/db and https://example.com/path",
+            "sk-ip the tests, task-force-of-the-company-and-others",
+            "the commit 3f786850e387550fdab836ed7e6dc881de23001b",
+            "api_key = \"xxxxxxxxxxxxxxxxxxxxxxxxxxxx\"",
+        ] {
+            assert!(found(text).is_empty(), "{text}");
+        }
+    }
+}

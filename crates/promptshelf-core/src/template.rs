@@ -1,0 +1,240 @@
+//! Templates: compiled once, rendered within a budget, and unable to be forged.
+//!
+//! `role`, `attach`, `link` and `prompt` leave a *mark* in the text that comes out: a
+//! frame that holds a number nobody outside this rendering can know. After the
+//! rendering the text is cut at the marks, and only there. Whatever a value
+//! holds, and whatever filters do to it, it cannot spell that number, so it
+//! cannot start a message, change a role or add a block.
+//!
+//! This room is the only one that knows the template engine.
+
+use std::{fmt, sync::Arc};
+
+use minijinja::{Environment, UndefinedBehavior, Value as JinjaValue};
+
+use crate::{
+    argument::{Bindings, Value},
+    content::Annotations,
+    definition::Budget,
+    resource::Variables,
+};
+
+mod condition;
+mod depth;
+mod environment;
+mod filters;
+mod functions;
+pub(crate) mod lint;
+mod marks;
+mod meter;
+mod outline;
+mod print;
+mod render;
+
+pub(crate) use condition::Condition;
+pub(crate) use lint::Lint;
+pub use outline::Outline;
+pub use render::RenderError;
+
+/// The name under which a template itself is kept beside its partials.
+const MAIN: &str = "<prompt>";
+
+/// How deep partials can include each other, whatever the library allows: more
+/// than this the engine's stack does not hold.
+pub(crate) const MAX_INCLUDE_DEPTH: usize = 40;
+
+/// One compiled template with everything that it includes.
+pub(crate) struct Template {
+    environment: Environment<'static>,
+    budget: Budget,
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Template")
+    }
+}
+
+/// A template that does not compile.
+#[derive(Debug)]
+pub(crate) struct CompileError {
+    pub(crate) message: String,
+    /// Bytes of the template.
+    pub(crate) span: std::ops::Range<usize>,
+}
+
+impl Template {
+    /// Compiles a template together with its partials, given by name.
+    pub(crate) fn compile<'p>(
+        text: &str,
+        partials: impl IntoIterator<Item = (&'p str, &'p str)>,
+        budget: Budget,
+    ) -> Result<Template, CompileError> {
+        let mut environment = environment::base();
+        environment.set_fuel(Some(budget.fuel));
+        // One include costs ten of the engine's own steps of depth; the rest is for loops and macros.
+        environment.set_recursion_limit(budget.include_depth.min(MAX_INCLUDE_DEPTH) * 10 + 50);
+        for (name, partial) in partials {
+            environment
+                .add_template_owned(name.to_owned(), partial.to_owned())
+                .map_err(|error| CompileError::new(&error, partial))?;
+        }
+        environment.add_template_owned(MAIN, text.to_owned()).map_err(|error| CompileError::new(&error, text))?;
+        Ok(Template { environment, budget })
+    }
+
+    /// What one rendering may use.
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Renders a template that makes no messages, such as a resource's text.
+    pub(crate) fn render_text(&self, variables: &Variables) -> Result<String, RenderError> {
+        let context = JinjaValue::from_pairs(
+            variables.iter().map(|(name, value)| (name.as_str(), JinjaValue::from(value.as_str()))),
+        );
+        render::render_text(&self.environment, context, &mut Left::of(&self.budget))
+    }
+
+    /// Renders a prompt into pieces: text, and what stands between the texts.
+    /// Takes what it uses off what is left.
+    pub(crate) fn render(&self, bindings: &Bindings, left: &mut Left) -> Result<Vec<Piece>, RenderError> {
+        let context = JinjaValue::from_pairs(bindings.iter().map(|(name, value)| (name, to_jinja(value))));
+        render::render(&self.environment, context, left)
+    }
+}
+
+fn to_jinja(value: &Value) -> JinjaValue {
+    match value {
+        Value::Text(text) => JinjaValue::from(Arc::clone(text)),
+        Value::Integer(number) => JinjaValue::from(*number),
+        Value::Number(number) => JinjaValue::from(*number),
+        Value::Boolean(boolean) => JinjaValue::from(*boolean),
+        Value::List(items) => items.iter().map(|item| JinjaValue::from(item.as_str())).collect(),
+        Value::Json(json) => JinjaValue::from(minijinja::value::Serde(json)),
+    }
+}
+
+/// What one rendering may still use: all prompts that it brings in share it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    pub(crate) fuel: u64,
+    pub(crate) output_bytes: usize,
+}
+
+impl Left {
+    /// Everything, before anything is rendered.
+    pub(crate) fn of(budget: &Budget) -> Left {
+        Left { fuel: budget.fuel, output_bytes: budget.output_bytes }
+    }
+}
+
+/// What a rendering is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Piece {
+    Text(String),
+    Mark(Mark),
+}
+
+/// What a template's functions put between texts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Mark {
+    Role { role: crate::Role, annotations: Annotations },
+    Attach(Attach),
+    Link(Link),
+    Prompt(Call),
+}
+
+/// A block to put in.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Attach {
+    /// A library file's path, or a URI.
+    pub(crate) target: String,
+    pub(crate) uri: Option<String>,
+    pub(crate) mime: Option<String>,
+    pub(crate) annotations: Annotations,
+}
+
+/// Another prompt to bring in.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Call {
+    pub(crate) name: String,
+    /// As a caller would send them.
+    pub(crate) arguments: Variables,
+}
+
+/// A link to put in.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Link {
+    /// A library file's path, or a URI.
+    pub(crate) target: String,
+    pub(crate) name: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) mime: Option<String>,
+    pub(crate) annotations: Annotations,
+}
+
+impl CompileError {
+    fn new(error: &minijinja::Error, text: &str) -> CompileError {
+        let message = match error.detail() {
+            Some(detail) => detail.to_owned(),
+            None => error.kind().to_string(),
+        };
+        let span = error.range().unwrap_or_else(|| line_span(text, error.line().unwrap_or(1)));
+        CompileError { message, span }
+    }
+}
+
+fn bytes(span: minijinja::machinery::Span) -> std::ops::Range<usize> {
+    span.start_offset as usize..span.end_offset as usize
+}
+
+/// The bytes of a line, counted from one.
+fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
+    let start = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
+    let end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+    start..end
+}
+
+/// The names that decide a condition; none for one that is none.
+pub(crate) fn condition_names(text: &str) -> Vec<String> {
+    Condition::parse(text).map(|condition| condition.names()).unwrap_or_default()
+}
+
+/// Functions that a template knows.
+pub(crate) fn known_globals() -> impl Iterator<Item = &'static str> {
+    environment::GLOBALS.iter().copied()
+}
+
+/// What a template can use besides its arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct TemplateWords {
+    /// Functions, such as `attach`.
+    pub functions: &'static [&'static str],
+    /// Filters, such as `upper`.
+    pub filters: &'static [&'static str],
+    /// Tests (`x is …`), such as `defined`.
+    pub tests: &'static [&'static str],
+}
+
+impl TemplateWords {
+    /// Every word there is.
+    pub const ALL: TemplateWords =
+        TemplateWords { functions: environment::GLOBALS, filters: environment::FILTERS, tests: environment::TESTS };
+}
+
+/// Functions that no argument is called like. `prompt` is one only where it is
+/// called, because arguments are often called so.
+fn fixed_globals() -> impl Iterator<Item = &'static str> {
+    known_globals().filter(|name| *name != "prompt")
+}
+
+/// Whether a word is the name of a filter.
+pub(crate) fn is_filter(word: &str) -> bool {
+    environment::FILTERS.contains(&word)
+}
+
+/// An argument that was not given prints as nothing, and so does what is asked
+/// of it: `{{ options.depth }}` without `options`.
+const UNDEFINED: UndefinedBehavior = UndefinedBehavior::Chainable;

@@ -1,0 +1,41 @@
+//! Conditions: an expression in template syntax that is true or not.
+
+use minijinja::{Expression, Value as JinjaValue};
+
+use super::{CompileError, environment, to_jinja};
+use crate::argument::Bindings;
+
+/// A compiled condition, such as `language == "python"`.
+pub(crate) struct Condition {
+    expression: Expression<'static, 'static>,
+    text: String,
+}
+
+impl std::fmt::Debug for Condition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Condition({:?})", self.text)
+    }
+}
+
+impl Condition {
+    pub(crate) fn parse(text: &str) -> Result<Condition, CompileError> {
+        let expression = environment::shared().compile_expression_owned(text.to_owned());
+        let expression = expression.map_err(|error| CompileError::new(&error, text))?;
+        Ok(Condition { expression, text: text.to_owned() })
+    }
+
+    /// The names that decide it.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.expression.undeclared_variables(false).into_iter().collect();
+        names.retain(|name| super::fixed_globals().all(|known| known != name));
+        names.sort();
+        names
+    }
+
+    /// Whether it is true. One that fails, as when it compares what cannot be
+    /// compared, is not.
+    pub(crate) fn holds(&self, bindings: &Bindings) -> bool {
+        let context = JinjaValue::from_pairs(bindings.iter().map(|(name, value)| (name, to_jinja(value))));
+        self.expression.eval(context).is_ok_and(|value| value.is_true())
+    }
+}

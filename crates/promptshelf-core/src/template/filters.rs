@@ -1,0 +1,295 @@
+//! Filters that put values into a prompt safely, and bounds for those that grow them.
+
+use std::sync::LazyLock;
+
+use minijinja::{
+    Environment, Error, ErrorKind, State, Value, filters as engine,
+    value::{Kwargs, Rest, ValueOrKwargs, from_args},
+};
+
+use super::{
+    meter::spend,
+    print::{self, text},
+};
+
+/// The most items in a list that a filter may make, or in one item of it.
+const MAX_ITEMS: usize = 100_000;
+
+pub(super) fn add_to(environment: &mut Environment<'static>) {
+    environment.add_filter("fence", fence);
+    environment.add_filter("xml", xml);
+    environment.add_filter("quote", quote);
+    environment.add_filter("json", json);
+    environment.add_filter("tojson", json);
+    environment.add_filter("replace", replace);
+    environment.add_filter("indent", indent);
+    environment.add_filter("join", join);
+    environment.add_filter("batch", batch);
+    environment.add_filter("slice", slice);
+    environment.add_filter("string", string);
+    for name in COPYING {
+        environment.add_filter(*name, copying(name));
+    }
+}
+
+/// Filters of the engine that look at the whole value or copy it: one step each,
+/// however long the value is.
+const COPYING: &[&str] = &[
+    "capitalize",
+    "count",
+    "dictsort",
+    "groupby",
+    "items",
+    "length",
+    "lines",
+    "list",
+    "lower",
+    "max",
+    "min",
+    "pprint",
+    "reverse",
+    "sort",
+    "split",
+    "sum",
+    "title",
+    "trim",
+    "unique",
+    "upper",
+    "urlencode",
+];
+
+/// The engine as it comes, to call its own filters.
+static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(Environment::new);
+
+/// A filter of the engine, counted like what is made.
+fn copying(
+    name: &'static str,
+) -> impl Fn(&mut State<'_, '_>, &Value, Rest<ValueOrKwargs>) -> Result<Value, Error> + Send + Sync + 'static {
+    move |state, value, arguments| {
+        let items = || value.len().unwrap_or(0).saturating_mul(size_of::<Value>());
+        spend(state, value.as_str().map_or_else(items, str::len))?;
+        let arguments: Vec<Value> = std::iter::once(value.clone()).chain(arguments.into_values()).collect();
+        ENGINE.empty_state().apply_filter(name, &arguments)
+    }
+}
+
+/// `{{ code | fence("rust") }}`: a Markdown code block (CommonMark, section 4.5)
+/// whose fence is longer than any run of backticks in the value, so that the
+/// value cannot close it. A value that was not given gives nothing.
+fn fence(state: &mut State<'_, '_>, value: &Value, language: Option<&Value>) -> Result<String, Error> {
+    if value.is_undefined() || value.is_none() {
+        return Ok(String::new());
+    }
+    let body = text(state, value)?;
+    let longest = body.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    spend(state, body.len().saturating_add(2 * longest))?;
+    let fence = "`".repeat(longest.max(2) + 1);
+    // A language of several words, or one with a backtick, would break the opening line.
+    let language = language.map(|language| text(state, language)).transpose()?.unwrap_or_default();
+    let language = language.split(|c: char| c.is_whitespace() || c == '`').next().unwrap_or_default();
+    let newline = if body.ends_with('\n') { "" } else { "\n" };
+    Ok(format!("{fence}{language}\n{body}{newline}{fence}"))
+}
+
+/// `{{ notes | xml("notes") }}`: the value between `<notes>` and `</notes>`. A
+/// closing tag inside the value is defused, so that the value cannot end it.
+fn xml(state: &mut State<'_, '_>, value: &Value, tag: &str) -> Result<String, Error> {
+    let is_name = tag.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && tag.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    if !is_name {
+        return Err(Error::new(ErrorKind::InvalidOperation, format!("`{tag}` is no name of an XML element")));
+    }
+    if value.is_undefined() || value.is_none() {
+        return Ok(String::new());
+    }
+    let body = text(state, value)?;
+    spend(state, body.len())?;
+    Ok(format!("<{tag}>\n{}\n</{tag}>", defuse(&body, tag).trim_end_matches('\n')))
+}
+
+/// Escapes the `<` of everything that reads like an end tag of `tag`, in any
+/// letter case and with white space where people or models overlook it.
+fn defuse(body: &str, tag: &str) -> String {
+    let mut out = String::with_capacity(body.len());
+    let mut rest = body;
+    while let Some(open) = rest.find('<') {
+        out.push_str(&rest[..open]);
+        let after = rest[open + 1..].trim_start();
+        let is_end = after.strip_prefix('/').map(str::trim_start).is_some_and(|name| {
+            name.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
+                && !name[tag.len()..].starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+        });
+        out.push_str(if is_end { "&lt;" } else { "<" });
+        rest = &rest[open + 1..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// `{{ message | quote }}`: a Markdown block quote, every line behind `> `. A
+/// lone carriage return ends a line too (CommonMark, section 2.1).
+fn quote(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
+    let body = text(state, value)?.replace("\r\n", "\n").replace('\r', "\n");
+    spend(state, body.len().saturating_mul(3))?;
+    let lines = body.lines().map(|line| if line.is_empty() { ">".to_owned() } else { format!("> {line}") });
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// `{{ value | json }}`: the value as JSON, as it would stand in a document of
+/// its own. `indent=2` spreads it over lines.
+fn json(state: &mut State<'_, '_>, value: &Value, kwargs: Kwargs) -> Result<String, Error> {
+    let indent: Option<usize> = kwargs.get("indent")?;
+    kwargs.assert_all_used()?;
+    print::json(state, value, indent.is_some())
+}
+
+/// `{{ value | string }}`: the value as it prints.
+fn string(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
+    let text = text(state, value)?;
+    spend(state, text.len())?;
+    Ok(text.into_owned())
+}
+
+/// The engine's `replace`, within bounds: two long values could otherwise
+/// multiply.
+fn replace(state: &mut State<'_, '_>, value: &Value, from: &str, to: &str) -> Result<String, Error> {
+    let body = text(state, value)?;
+    if from.is_empty() {
+        return Err(Error::new(ErrorKind::InvalidOperation, "cannot replace an empty string"));
+    }
+    let growth = to.len().saturating_sub(from.len()).saturating_mul(body.matches(from).count());
+    spend(state, body.len().saturating_add(growth))?;
+    Ok(body.replace(from, to))
+}
+
+/// The engine's `indent`, within bounds.
+fn indent(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<String, Error> {
+    let arguments = arguments.into_values();
+    let (positional, kwargs): (&[Value], Kwargs) = from_args(&arguments)?;
+    let (width, first, blank): (Option<usize>, Option<bool>, Option<bool>) = from_args(positional)?;
+    let width = width.map_or_else(|| kwargs.get("width"), |width| Ok(Some(width)))?.unwrap_or(4);
+    let first = first.map_or_else(|| kwargs.get("first"), |first| Ok(Some(first)))?.unwrap_or(false);
+    let blank = blank.map_or_else(|| kwargs.get("blank"), |blank| Ok(Some(blank)))?.unwrap_or(false);
+    kwargs.assert_all_used()?;
+    let body = text(state, value)?;
+    let lines = body.split('\n').count();
+    spend(state, body.len().saturating_add(width.saturating_mul(lines)))?;
+    let margin = " ".repeat(width);
+    let mut out = String::with_capacity(body.len());
+    for (index, line) in body.split('\n').enumerate() {
+        if index > 0 {
+            out.push('\n');
+        }
+        if (index > 0 || first) && (blank || !line.trim().is_empty()) {
+            out.push_str(&margin);
+        }
+        out.push_str(line);
+    }
+    Ok(out)
+}
+
+/// `{{ tags | join(", ") }}`: each item as it prints, or one attribute of each.
+fn join(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    joiner: Option<&str>,
+    attribute: Option<&str>,
+    kwargs: Kwargs,
+) -> Result<String, Error> {
+    let joiner = joiner.map_or_else(|| kwargs.get("d"), |joiner| Ok(Some(joiner)))?.unwrap_or_default();
+    let attribute = attribute.map_or_else(|| kwargs.get("attribute"), |attribute| Ok(Some(attribute)))?;
+    kwargs.assert_all_used()?;
+    let mut joined = String::new();
+    if value.is_undefined() {
+        return Ok(joined);
+    }
+    for (index, item) in value.try_iter()?.enumerate() {
+        let item = attribute.map_or_else(|| Ok(item.clone()), |attribute| item.get_attr(attribute))?;
+        let item = text(state, &item)?;
+        let joint = if index > 0 { joiner } else { "" };
+        spend(state, joint.len().saturating_add(item.len()))?;
+        joined.push_str(joint);
+        joined.push_str(&item);
+    }
+    Ok(joined)
+}
+
+/// The engine's `batch`, within bounds: it fills up to whatever number it is given.
+fn batch(state: &mut State<'_, '_>, value: Value, count: usize, fill_with: Option<Value>) -> Result<Value, Error> {
+    engine::batch(state, value, few(count)?, fill_with)
+}
+
+/// The engine's `slice`, within bounds.
+fn slice(state: &mut State<'_, '_>, value: Value, count: usize, fill_with: Option<Value>) -> Result<Value, Error> {
+    engine::slice(state, value, few(count)?, fill_with)
+}
+
+fn few(count: usize) -> Result<usize, Error> {
+    if count > MAX_ITEMS {
+        return Err(Error::new(ErrorKind::OutOfFuel, format!("a list of {MAX_ITEMS} items")));
+    }
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filtered(expression: &str, value: impl Into<Value>) -> Result<String, Error> {
+        let mut environment = Environment::new();
+        environment.set_fuel(Some(1_000));
+        add_to(&mut environment);
+        environment.render_str(expression, Value::from_pairs([("value", value.into())]))
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_any_in_the_value() {
+        let fenced = filtered("{{ value | fence('rust') }}", "a ```` b").expect("renders");
+        assert_eq!(fenced, "`````rust\na ```` b\n`````");
+        assert_eq!(filtered("{{ value | fence('a`b c') }}", "x\n").expect("renders"), "```a\nx\n```");
+        assert_eq!(filtered("{{ nothing | fence }}", "x").expect("renders"), "");
+    }
+
+    #[test]
+    fn a_value_cannot_close_its_element() {
+        let body = "a </note> b </ NOTE > c </notes> d < /note\t>";
+        let wrapped = filtered("{{ value | xml('note') }}", body).expect("renders");
+        assert_eq!(wrapped, "<note>\na &lt;/note> b &lt;/ NOTE > c </notes> d &lt; /note\t>\n</note>");
+        assert!(filtered("{{ value | xml('a b') }}", "x").is_err());
+    }
+
+    #[test]
+    fn a_quote_covers_every_line_however_it_ends() {
+        assert_eq!(filtered("{{ value | quote }}", "a\n\nb\rc\r\nd").expect("renders"), "> a\n>\n> b\n> c\n> d");
+    }
+
+    #[test]
+    fn indent_takes_its_arguments_as_the_engine_does() {
+        for (expression, expected) in [
+            ("{{ value | indent }}", "a\n\n    b"),
+            ("{{ value | indent(2, true) }}", "  a\n\n  b"),
+            ("{{ value | indent(width=1, blank=true) }}", "a\n \n b"),
+            ("{{ value | indent(1, false, true) }}", "a\n \n b"),
+        ] {
+            assert_eq!(filtered(expression, "a\n\nb").expect("renders"), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn growth_is_bounded() {
+        let long = "a".repeat(1 << 16);
+        for expression in [
+            "{{ value | replace('a', value) }}",
+            "{{ '' | indent(9999999999999) }}",
+            "{{ 'x' | indent(9999999999999) }}",
+            "{{ ([value] * 1000) | join }}",
+            "{{ value | join(value) }}",
+            "{{ [1] | batch(999999999, 'x') }}",
+            "{{ [1] | slice(999999999) }}",
+        ] {
+            let error = filtered(expression, long.as_str()).expect_err(expression);
+            assert_eq!(error.kind(), ErrorKind::OutOfFuel, "{expression}: {error}");
+        }
+        assert_eq!(filtered("{{ value | replace('X', '-') }}", "aXa").expect("renders"), "a-a");
+    }
+}

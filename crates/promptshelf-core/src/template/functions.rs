@@ -1,0 +1,159 @@
+//! `role`, `attach`, `link` and `prompt`: what a template says about structure.
+
+use minijinja::{
+    Environment, Error, ErrorKind, State, Value,
+    value::{Kwargs, ValueKind},
+};
+
+use super::{Attach, Call, Link, Mark, marks::Marks, print::text};
+use crate::{
+    content::{Annotations, MimeType, Role},
+    resource::Variables,
+    uri_template::label_fault,
+};
+
+pub(super) fn add_to(environment: &mut Environment<'static>) {
+    environment.add_function("role", role);
+    environment.add_function("attach", attach);
+    environment.add_function("link", link);
+    environment.add_function("prompt", prompt);
+    environment.add_function("range", range);
+}
+
+/// The most numbers in a range; the engine's own limit.
+const MAX_RANGE: u64 = 100_000;
+
+/// The largest number in a range.
+const MAX_NUMBER: u64 = 1 << 30;
+
+/// The keyword arguments that each function takes.
+pub(super) fn keywords(function: &str) -> &'static [&'static str] {
+    match function {
+        "role" => &["audience", "priority"],
+        "attach" => &["uri", "mime", "audience", "priority"],
+        "link" => &["name", "title", "description", "mime", "audience", "priority"],
+        _ => &[],
+    }
+}
+
+fn role(state: &mut State<'_, '_>, role: &str, kwargs: Kwargs) -> Result<String, Error> {
+    let role = Role::parse(role)
+        .ok_or_else(|| invalid(format!("there is no role `{}`; use \"user\" or \"assistant\"", shortened(role))))?;
+    let annotations = annotations(&kwargs)?;
+    kwargs.assert_all_used()?;
+    Marks::put(state, Mark::Role { role, annotations })
+}
+
+fn attach(state: &mut State<'_, '_>, target: &Value, kwargs: Kwargs) -> Result<String, Error> {
+    let mark = Attach {
+        target: text(state, target)?.into_owned(),
+        uri: kwargs.get("uri")?,
+        mime: kwargs.get("mime")?,
+        annotations: annotations(&kwargs)?,
+    };
+    kwargs.assert_all_used()?;
+    Marks::put(state, Mark::Attach(mark))
+}
+
+fn link(state: &mut State<'_, '_>, target: &Value, kwargs: Kwargs) -> Result<String, Error> {
+    let mark = Link {
+        target: text(state, target)?.into_owned(),
+        name: kwargs.get("name")?,
+        title: kwargs.get("title")?,
+        description: kwargs.get("description")?,
+        mime: kwargs.get("mime")?,
+        annotations: annotations(&kwargs)?,
+    };
+    kwargs.assert_all_used()?;
+    Marks::put(state, Mark::Link(mark))
+}
+
+fn prompt(state: &mut State<'_, '_>, name: &str, kwargs: Kwargs) -> Result<String, Error> {
+    let mut arguments = Variables::new();
+    let keys: Vec<String> = kwargs.args().map(str::to_owned).collect();
+    for key in keys {
+        if let Some(value) = sent(&kwargs.get::<Value>(&key)?) {
+            arguments.insert(key, value);
+        }
+    }
+    Marks::put(state, Mark::Prompt(Call { name: name.to_owned(), arguments }))
+}
+
+/// A value as a caller would send it; `None` for one that was not given.
+pub(super) fn sent(value: &Value) -> Option<String> {
+    match value.as_str() {
+        Some(text) => Some(text.to_owned()),
+        None if value.is_undefined() || value.is_none() => None,
+        None => Some(serde_json::to_string(value).unwrap_or_else(|_| value.to_string())),
+    }
+}
+
+/// The engine's `range`, for numbers with which it can reckon.
+fn range(lower: i64, upper: Option<i64>, step: Option<i64>) -> Result<Value, Error> {
+    let mut numbers = [Some(lower), upper, step].into_iter().flatten();
+    if numbers.any(|number| number.unsigned_abs() > MAX_NUMBER) {
+        return Err(Error::new(ErrorKind::OutOfFuel, format!("a range up to {MAX_NUMBER}")));
+    }
+    let (from, to) = upper.map_or((0, lower), |upper| (lower, upper));
+    let (distance, stride) = ((to - from).unsigned_abs(), step.unwrap_or(1).unsigned_abs());
+    if distance > MAX_RANGE.saturating_mul(stride) {
+        return Err(Error::new(ErrorKind::OutOfFuel, format!("a range of {MAX_RANGE} numbers")));
+    }
+    let small = |number: i64| isize::try_from(number).map_err(|error| invalid(error.to_string()));
+    minijinja::functions::range(small(lower)?, upper.map(small).transpose()?, step.map(small).transpose()?)
+}
+
+/// What is wrong with a named argument that is written out, as far as its value
+/// alone shows it.
+pub(super) fn fault(name: &str, value: &Value) -> Option<String> {
+    let detail = |error: Error| error.detail().unwrap_or_default().to_owned();
+    match name {
+        "priority" => match f64::try_from(value.clone()) {
+            Ok(number) => priority(number).err().map(detail),
+            Err(_) => Some("`priority` has to be a number between 0 and 1".into()),
+        },
+        "audience" => audiences(value).err().map(detail),
+        "mime" => {
+            let mime = value.as_str().and_then(MimeType::parse);
+            mime.is_none().then(|| format!("`{value}` is no MIME type, such as \"text/markdown\""))
+        }
+        "uri" => value.as_str().map_or_else(|| Some("`uri` has to be text".into()), label_fault),
+        _ => None,
+    }
+}
+
+fn annotations(kwargs: &Kwargs) -> Result<Annotations, Error> {
+    let priority = kwargs.get::<Option<f64>>("priority")?.map(priority).transpose()?;
+    let audience =
+        kwargs.get::<Option<Value>>("audience")?.map_or_else(|| Ok(Vec::new()), |roles| audiences(&roles))?;
+    Ok(Annotations { audience, priority, last_modified: None })
+}
+
+fn priority(number: f64) -> Result<f64, Error> {
+    if (0.0..=1.0).contains(&number) {
+        return Ok(number);
+    }
+    Err(invalid("`priority` has to be between 0 and 1".into()))
+}
+
+fn audiences(roles: &Value) -> Result<Vec<Role>, Error> {
+    match roles.kind() {
+        ValueKind::Seq | ValueKind::Iterable => roles.try_iter()?.map(|one| audience(&one)).collect(),
+        _ => Ok(vec![audience(roles)?]),
+    }
+}
+
+fn audience(value: &Value) -> Result<Role, Error> {
+    value
+        .as_str()
+        .and_then(Role::parse)
+        .ok_or_else(|| invalid("`audience` has to be \"user\", \"assistant\", or a list of them".into()))
+}
+
+fn invalid(detail: String) -> Error {
+    Error::new(ErrorKind::InvalidOperation, detail)
+}
+
+fn shortened(text: &str) -> &str {
+    &text[..text.floor_char_boundary(40)]
+}

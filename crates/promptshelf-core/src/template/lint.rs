@@ -1,0 +1,231 @@
+//! What can be said of a template without rendering it.
+//!
+//! Walks the engine's syntax tree for what `check` wants to know: which names,
+//! filters, partials and files a template uses, and where.
+
+use std::ops::Range;
+
+use minijinja::machinery::{
+    Span,
+    ast::{Expr, Macro, Stmt},
+    parse,
+};
+
+use super::{CompileError, bytes, depth};
+use crate::diagnostic::Code;
+
+mod expression;
+
+/// Names that the engine sets by itself.
+const IMPLIED: &[&str] = &["loop", "self", "super", "caller", "varargs", "kwargs"];
+
+/// What a template uses, and what is wrong with it by itself.
+#[derive(Debug, Default)]
+pub(crate) struct Lint {
+    /// Names that neither the template nor the engine defines.
+    pub(crate) variables: Vec<Use>,
+    /// Such names that are called.
+    pub(crate) called: Vec<Use>,
+    /// Names that the template defines anywhere. What it includes may use them.
+    pub(crate) bound: Vec<String>,
+    /// Partials that are included.
+    pub(crate) partials: Vec<Use>,
+    /// Files and URIs that are attached, where they are written out.
+    pub(crate) attached: Vec<Use>,
+    /// Files and URIs that are linked, where they are written out.
+    pub(crate) linked: Vec<Use>,
+    /// Prompts that are brought in.
+    pub(crate) calls: Vec<PromptCall>,
+    /// Calls of `role`, `attach`, `link` and `prompt`.
+    pub(crate) structure: Vec<Use>,
+    pub(crate) faults: Vec<Fault>,
+}
+
+/// A name that a template uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Use {
+    pub(crate) name: String,
+    /// Bytes of the template.
+    pub(crate) span: Range<usize>,
+}
+
+/// Another prompt that a template brings in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PromptCall {
+    pub(crate) target: Use,
+    /// The arguments that it is given, and the values that are written out.
+    pub(crate) given: Vec<(Use, Option<String>)>,
+    /// Whether there may be more of them than are written out.
+    pub(crate) is_open: bool,
+}
+
+/// Something that is wrong with a template by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) code: Code,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+    /// Bytes of the template.
+    pub(crate) span: Range<usize>,
+}
+
+impl Lint {
+    /// Reads a template.
+    pub(crate) fn of(text: &str) -> Result<Lint, CompileError> {
+        depth::check(text)?;
+        let tree = parse(text, "", Default::default()).map_err(|error| CompileError::new(&error, text))?;
+        let mut walker = Walker { text, scopes: vec![Vec::new()], lint: Lint::default() };
+        walker.statement(&tree);
+        Ok(walker.lint)
+    }
+}
+
+struct Walker<'t> {
+    text: &'t str,
+    /// The names that are defined where the walk is, from the outermost scope inwards.
+    scopes: Vec<Vec<&'t str>>,
+    lint: Lint,
+}
+
+impl<'t> Walker<'t> {
+    fn statements(&mut self, statements: &[Stmt<'t>]) {
+        for statement in statements {
+            self.statement(statement);
+        }
+    }
+
+    fn statement(&mut self, statement: &Stmt<'t>) {
+        match statement {
+            Stmt::Template(template) => self.statements(&template.children),
+            Stmt::EmitExpr(emit) => self.expression(&emit.expr),
+            Stmt::EmitRaw(_) | Stmt::Continue(_) | Stmt::Break(_) => {}
+            Stmt::ForLoop(each) => {
+                self.expression(&each.iter);
+                self.scoped(|walker| {
+                    walker.bind(&each.target);
+                    walker.maybe(each.filter_expr.as_ref());
+                    walker.statements(&each.body);
+                });
+                self.scoped(|walker| walker.statements(&each.else_body));
+            }
+            // A condition is no scope of its own: what is set in it stays set.
+            Stmt::IfCond(condition) => {
+                self.expression(&condition.expr);
+                self.statements(&condition.true_body);
+                self.statements(&condition.false_body);
+            }
+            Stmt::WithBlock(with) => self.scoped(|walker| {
+                for (target, value) in &with.assignments {
+                    walker.expression(value);
+                    walker.bind(target);
+                }
+                walker.statements(&with.body);
+            }),
+            Stmt::Set(set) => {
+                self.expression(&set.expr);
+                self.bind(&set.target);
+            }
+            Stmt::SetBlock(set) => {
+                self.maybe(set.filter.as_ref());
+                self.statements(&set.body);
+                self.bind(&set.target);
+            }
+            Stmt::AutoEscape(block) => {
+                let span = bytes(block.span());
+                self.fault(Code::UnknownFunction, span, "a prompt is text: there is no HTML to escape", None);
+                self.statements(&block.body);
+            }
+            Stmt::FilterBlock(block) => {
+                self.expression(&block.filter);
+                self.statements(&block.body);
+            }
+            Stmt::Block(block) => self.scoped(|walker| walker.statements(&block.body)),
+            Stmt::Import(import) => {
+                self.partial(&import.expr);
+                self.bind(&import.name);
+            }
+            Stmt::FromImport(import) => {
+                self.partial(&import.expr);
+                for (name, alias) in &import.names {
+                    self.bind(alias.as_ref().unwrap_or(name));
+                }
+            }
+            Stmt::Extends(extends) => self.partial(&extends.name),
+            Stmt::Include(include) => self.partial(&include.name),
+            Stmt::Macro(declared) => {
+                self.bind_name(declared.name);
+                self.macro_body(declared);
+            }
+            Stmt::CallBlock(block) => {
+                self.call(&block.call, block.call.span());
+                self.macro_body(&block.macro_decl);
+            }
+            Stmt::Do(statement) => self.call(&statement.call, statement.call.span()),
+        }
+    }
+
+    fn macro_body(&mut self, declared: &Macro<'t>) {
+        declared.defaults.iter().for_each(|default| self.expression(default));
+        self.scoped(|walker| {
+            declared.args.iter().for_each(|argument| walker.bind(argument));
+            walker.statements(&declared.body);
+        });
+    }
+
+    fn scoped(&mut self, walk: impl FnOnce(&mut Self)) {
+        self.scopes.push(Vec::new());
+        walk(self);
+        self.scopes.pop();
+    }
+
+    /// Takes what stands left of a `=`, or behind a `for`.
+    fn bind(&mut self, target: &Expr<'t>) {
+        match target {
+            Expr::Var(variable) => self.bind_name(variable.id),
+            Expr::List(list) => list.items.iter().for_each(|item| self.bind(item)),
+            Expr::Tuple(tuple) => tuple.items.iter().for_each(|item| self.bind(item)),
+            // `ns.x = …` defines no name, but uses one.
+            other => self.expression(other),
+        }
+    }
+
+    fn bind_name(&mut self, name: &'t str) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.push(name);
+        }
+        if !self.lint.bound.iter().any(|bound| bound == name) {
+            self.lint.bound.push(name.to_owned());
+        }
+    }
+
+    /// Whether nothing around this place defines a name.
+    fn is_free(&self, name: &str) -> bool {
+        !self.scopes.iter().any(|scope| scope.contains(&name))
+            && !IMPLIED.contains(&name)
+            && !super::fixed_globals().any(|known| known == name)
+    }
+
+    fn partial(&mut self, name: &Expr<'t>) {
+        match constant_text(name) {
+            Some(partial) => self.lint.partials.push(Use { name: partial, span: bytes(name.span()) }),
+            None => {
+                let help =
+                    Some("write the path out, with `{% if %}` around it where it depends on something".to_owned());
+                let message = "the partial to include has to be written out";
+                self.fault(Code::InvalidCall, bytes(name.span()), message, help);
+            }
+        }
+    }
+
+    fn fault(&mut self, code: Code, span: Range<usize>, message: impl Into<String>, help: Option<String>) {
+        self.lint.faults.push(Fault { code, message: message.into(), help, span });
+    }
+}
+
+fn constant_text(expression: &Expr<'_>) -> Option<String> {
+    expression.as_const().and_then(|value| value.as_str().map(str::to_owned))
+}
+
+fn use_at(name: &str, span: Span) -> Use {
+    Use { name: name.to_owned(), span: bytes(span) }
+}

@@ -1,0 +1,230 @@
+//! Expressions of a template: names, filters, tests and calls.
+
+use std::ops::Range;
+
+use minijinja::machinery::{
+    Span,
+    ast::{Call, CallArg, Expr},
+};
+
+use super::{PromptCall, Use, Walker, constant_text, use_at};
+use crate::{
+    content::Role,
+    diagnostic::Code,
+    nearest,
+    template::{bytes, environment, functions},
+};
+
+impl<'t> Walker<'t> {
+    pub(super) fn maybe(&mut self, expression: Option<&Expr<'t>>) {
+        if let Some(expression) = expression {
+            self.expression(expression);
+        }
+    }
+
+    pub(super) fn expression(&mut self, expression: &Expr<'t>) {
+        match expression {
+            Expr::Var(variable) => {
+                if self.is_free(variable.id) {
+                    self.lint.variables.push(use_at(variable.id, variable.span()));
+                }
+            }
+            Expr::Const(_) => {}
+            Expr::Slice(slice) => {
+                self.expression(&slice.expr);
+                for part in [&slice.start, &slice.stop, &slice.step] {
+                    self.maybe(part.as_ref());
+                }
+            }
+            Expr::UnaryOp(operation) => self.expression(&operation.expr),
+            Expr::BinOp(operation) => {
+                self.expression(&operation.left);
+                self.expression(&operation.right);
+            }
+            Expr::Compare(comparison) => {
+                self.expression(&comparison.expr);
+                comparison.ops.iter().for_each(|operand| self.expression(&operand.expr));
+            }
+            Expr::IfExpr(choice) => {
+                self.expression(&choice.test_expr);
+                self.expression(&choice.true_expr);
+                self.maybe(choice.false_expr.as_ref());
+            }
+            Expr::Filter(filter) => {
+                self.maybe(filter.expr.as_ref());
+                let before = filter.expr.as_ref().map(Expr::span);
+                let place = self.name_span(before, filter.span(), filter.name);
+                self.filter_exists(filter.name, place.clone());
+                if let Some(Expr::Call(call)) = &filter.expr
+                    && let Some(function) =
+                        structure_function(call).or_else(|| self.is_prompt(call).then_some("prompt"))
+                {
+                    let message = format!("what `{function}` gives is no text, and cannot go through a filter");
+                    self.fault(Code::InvalidCall, place, message, None);
+                }
+                self.arguments(&filter.args);
+            }
+            Expr::Test(test) => {
+                self.expression(&test.expr);
+                if !environment::TESTS.contains(&test.name) {
+                    let place = self.name_span(Some(test.expr.span()), test.span(), test.name);
+                    let message = format!("there is no test `is {}`", test.name);
+                    let help = did_you_mean(test.name, environment::TESTS);
+                    self.fault(Code::UnknownFunction, place, message, help);
+                }
+                self.arguments(&test.args);
+            }
+            Expr::GetAttr(attribute) => self.expression(&attribute.expr),
+            Expr::GetItem(item) => {
+                self.expression(&item.expr);
+                self.expression(&item.subscript_expr);
+            }
+            Expr::Call(call) => self.call(call, call.span()),
+            Expr::List(list) => list.items.iter().for_each(|item| self.expression(item)),
+            Expr::Tuple(tuple) => tuple.items.iter().for_each(|item| self.expression(item)),
+            Expr::Map(map) => map.keys.iter().chain(&map.values).for_each(|part| self.expression(part)),
+        }
+    }
+
+    fn filter_exists(&mut self, name: &str, place: Range<usize>) {
+        if !environment::FILTERS.contains(&name) {
+            let help = did_you_mean(name, environment::FILTERS);
+            self.fault(Code::UnknownFunction, place, format!("there is no filter `{name}`"), help);
+        }
+    }
+
+    fn arguments(&mut self, arguments: &[CallArg<'t>]) {
+        for argument in arguments {
+            match argument {
+                CallArg::Pos(value)
+                | CallArg::Kwarg(_, value)
+                | CallArg::PosSplat(value)
+                | CallArg::KwargSplat(value) => {
+                    self.expression(value);
+                }
+            }
+        }
+    }
+
+    pub(super) fn call(&mut self, call: &Call<'t>, span: Span) {
+        match &call.expr {
+            Expr::Var(function) if structure_function(call).is_some() => {
+                self.lint.structure.push(use_at(function.id, span));
+                self.structure_call(function.id, call, span);
+            }
+            Expr::Var(function) if self.is_prompt(call) => {
+                self.lint.structure.push(use_at(function.id, span));
+                self.prompt_call(call, span);
+            }
+            Expr::Var(function) if self.is_free(function.id) => {
+                self.lint.called.push(use_at(function.id, function.span()));
+            }
+            other => self.expression(other),
+        }
+        self.arguments(&call.args);
+    }
+
+    fn structure_call(&mut self, function: &str, call: &Call<'t>, span: Span) {
+        for argument in &call.args {
+            let CallArg::Kwarg(name, value) = argument else { continue };
+            if !functions::keywords(function).contains(name) {
+                let help = did_you_mean(name, functions::keywords(function));
+                let message = format!("`{function}` takes no `{name}`");
+                self.fault(Code::InvalidCall, bytes(value.span()), message, help);
+            } else if let Some(message) = value.as_const().and_then(|value| functions::fault(name, &value)) {
+                self.fault(Code::InvalidCall, bytes(value.span()), message, None);
+            }
+        }
+        let mut positional = call.args.iter().filter_map(|argument| match argument {
+            CallArg::Pos(value) => Some(value),
+            _ => None,
+        });
+        let Some(target) = positional.next() else {
+            let wanted = if function == "role" { "\"user\" or \"assistant\"" } else { "a file's path or a URI" };
+            self.fault(Code::InvalidCall, bytes(span), format!("`{function}` needs {wanted}"), None);
+            return;
+        };
+        if let Some(extra) = positional.next() {
+            let message = format!("`{function}` takes one value; what else it takes has a name");
+            let names = functions::keywords(function).iter().map(|name| format!("`{name}=`")).collect::<Vec<_>>();
+            let help = format!("write one of {} before it", names.join(", "));
+            self.fault(Code::InvalidCall, bytes(extra.span()), message, Some(help));
+        }
+        let place = bytes(target.span());
+        match (function, constant_text(target)) {
+            ("role", Some(role)) if Role::parse(&role).is_none() => {
+                let message = format!("there is no role `{role}`; MCP knows \"user\" and \"assistant\"");
+                let help =
+                    (role == "system").then(|| "say it as the user, or in the server's `instructions`".to_owned());
+                self.fault(Code::InvalidCall, place, message, help);
+            }
+            ("role", None) => {
+                let help = Some("write role(\"user\") or role(\"assistant\"), with `{% if %}` around it".to_owned());
+                let message = "a role has to be written out, so that no value can choose it";
+                self.fault(Code::InvalidCall, place, message, help);
+            }
+            ("attach", Some(name)) => self.lint.attached.push(Use { name, span: place }),
+            ("link", Some(name)) => self.lint.linked.push(Use { name, span: place }),
+            _ => {}
+        }
+    }
+
+    /// Whether `prompt` is called, and not something that the template calls so.
+    fn is_prompt(&self, call: &Call<'t>) -> bool {
+        matches!(&call.expr, Expr::Var(function) if function.id == "prompt") && self.is_free("prompt")
+    }
+
+    fn prompt_call(&mut self, call: &Call<'t>, span: Span) {
+        let mut positional = call.args.iter().filter_map(|argument| match argument {
+            CallArg::Pos(value) => Some(value),
+            _ => None,
+        });
+        let target = match positional.next().map(|target| (constant_text(target), bytes(target.span()))) {
+            Some((Some(name), span)) => Use { name, span },
+            Some((None, span)) => {
+                let help = Some("write the name out, with `{% if %}` around it where it depends on something".into());
+                return self.fault(Code::InvalidCall, span, "the prompt to bring in has to be written out", help);
+            }
+            None => return self.fault(Code::InvalidCall, bytes(span), "`prompt` needs the name of a prompt", None),
+        };
+        if let Some(further) = positional.next() {
+            let help = Some("write `argument=value`".to_owned());
+            let message = "the arguments of a prompt are given by their names";
+            self.fault(Code::InvalidCall, bytes(further.span()), message, help);
+        }
+        let given = call.args.iter().filter_map(|argument| match argument {
+            CallArg::Kwarg(name, value) => {
+                let constant = value.as_const().and_then(|value| functions::sent(&value));
+                Some((use_at(name, value.span()), constant))
+            }
+            _ => None,
+        });
+        let given = given.collect();
+        let is_open =
+            call.args.iter().any(|argument| matches!(argument, CallArg::PosSplat(_) | CallArg::KwargSplat(_)));
+        self.lint.calls.push(PromptCall { target, given, is_open });
+    }
+
+    /// Where the name of a filter or test stands. The engine only tells where
+    /// what comes before it and the whole expression stand.
+    fn name_span(&self, before: Option<Span>, whole: Span, name: &str) -> Range<usize> {
+        let whole = bytes(whole);
+        let start = before.map_or(whole.start, |before| bytes(before).end.max(whole.start));
+        match self.text.get(start..whole.end).and_then(|text| text.find(name)) {
+            Some(offset) => start + offset..start + offset + name.len(),
+            None => whole,
+        }
+    }
+}
+
+/// The name of `role`, `attach` or `link`, if one of them is called.
+fn structure_function<'t>(call: &Call<'t>) -> Option<&'t str> {
+    match &call.expr {
+        Expr::Var(function) if matches!(function.id, "role" | "attach" | "link") => Some(function.id),
+        _ => None,
+    }
+}
+
+pub(super) fn did_you_mean(word: &str, known: &[&str]) -> Option<String> {
+    nearest(word, known.iter().copied()).map(|near| format!("did you mean `{near}`?"))
+}

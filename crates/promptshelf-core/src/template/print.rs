@@ -1,0 +1,96 @@
+//! How a value reads in a prompt.
+//!
+//! Text as it is; nothing for what was not given; `true` and `4` as people write
+//! them; lists and mappings as JSON. The engine's own way, `True` and `{'a': None}`,
+//! is another language's.
+
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+    io,
+};
+
+use minijinja::{Error, ErrorKind, Output, State, Value, value::ValueKind};
+
+use super::meter;
+
+/// Prints a value where the template says so. Takes the place of the engine's formatter.
+pub(super) fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    metered(out, state, value)
+}
+
+/// A value as text, for filters.
+pub(super) fn text<'v>(state: &mut State<'_, '_>, value: &'v Value) -> Result<Cow<'v, str>, Error> {
+    if let Some(text) = value.as_str() {
+        return Ok(Cow::Borrowed(text));
+    }
+    let mut text = String::new();
+    metered(&mut text, state, value)?;
+    Ok(Cow::Owned(text))
+}
+
+/// A value as JSON; `null` for what was not given.
+pub(super) fn json(state: &mut State<'_, '_>, value: &Value, is_pretty: bool) -> Result<String, Error> {
+    let mut text = String::new();
+    let null = Value::from(());
+    let value = if value.is_undefined() { &null } else { value };
+    let mut into = Metered { into: &mut text, left: meter::left(state), written: 0 };
+    let written = match is_pretty {
+        true => serde_json::to_writer_pretty(&mut into, value),
+        false => serde_json::to_writer(&mut into, value),
+    };
+    let bytes = into.written;
+    meter::spend(state, bytes)?;
+    written.map_err(|error| Error::new(ErrorKind::InvalidOperation, format!("cannot be written as JSON: {error}")))?;
+    Ok(text)
+}
+
+fn metered(into: &mut impl Write, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    let mut into = Metered { into, left: meter::left(state), written: 0 };
+    let written = write_value(&mut into, value);
+    let bytes = into.written;
+    meter::spend(state, bytes)?;
+    written
+}
+
+fn write_value(into: &mut Metered<'_, impl Write>, value: &Value) -> Result<(), Error> {
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::None => {}
+        ValueKind::String => into.write_str(value.as_str().unwrap_or_default())?,
+        ValueKind::Bool => into.write_str(if value.is_true() { "true" } else { "false" })?,
+        ValueKind::Number if !value.is_integer() => write!(into, "{}", f64::try_from(value.clone())?)?,
+        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => serde_json::to_writer(into, value)
+            .map_err(|error| Error::new(ErrorKind::InvalidOperation, format!("cannot be printed: {error}")))?,
+        _ => write!(into, "{value}")?,
+    }
+    Ok(())
+}
+
+/// Stops as soon as it is too much: a short list can hold one long text many times.
+struct Metered<'w, W> {
+    into: &'w mut W,
+    left: u64,
+    written: usize,
+}
+
+impl<W: Write> Write for Metered<'_, W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.written += text.len();
+        if self.written as u64 >= self.left {
+            return Err(fmt::Error);
+        }
+        self.into.write_str(text)
+    }
+}
+
+impl<W: Write> io::Write for Metered<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
+        self.write_str(text).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

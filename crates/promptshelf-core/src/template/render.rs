@@ -1,0 +1,112 @@
+//! One rendering: within its budget, into pieces.
+
+use std::io;
+
+use minijinja::{Environment, Error, ErrorKind, Value};
+
+use super::{Left, MAIN, Piece, marks::Marks};
+
+/// Why a prompt could not be rendered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// These arguments cannot be used. The sentence is for the caller.
+    #[error("{0}")]
+    Rejected(String),
+    /// With these arguments the prompt would be larger than the library
+    /// allows. The sentence is for the caller.
+    #[error("with these arguments the prompt would take more than the library allows: {0}")]
+    OverBudget(String),
+    /// Something failed that is no caller's business; the text is for the log.
+    #[error("{0}")]
+    Failed(String),
+}
+
+pub(super) fn render_text(
+    environment: &Environment<'_>,
+    context: Value,
+    left: &mut Left,
+) -> Result<String, RenderError> {
+    run(environment, context, left).map(|(text, _)| text)
+}
+
+pub(super) fn render(
+    environment: &Environment<'_>,
+    context: Value,
+    left: &mut Left,
+) -> Result<Vec<Piece>, RenderError> {
+    match run(environment, context, left)? {
+        (text, None) => Ok(vec![Piece::Text(text)]),
+        (text, Some(marks)) => marks.cut(&text).ok_or_else(|| {
+            RenderError::Failed(
+                "what role(), attach(), link() or prompt() gives was changed by a filter before it was printed".into(),
+            )
+        }),
+    }
+}
+
+fn run(environment: &Environment<'_>, context: Value, left: &mut Left) -> Result<(String, Option<Marks>), RenderError> {
+    let mut lean;
+    let environment = match environment.fuel() {
+        Some(whole) if whole != left.fuel => {
+            lean = environment.clone();
+            lean.set_fuel(Some(left.fuel));
+            &lean
+        }
+        _ => environment,
+    };
+    let template = environment.get_template(MAIN).map_err(|error| failure(&error))?;
+    let mut output = Bounded { bytes: Vec::with_capacity(1_024), limit: left.output_bytes, exceeded: false };
+    let rendered = template.render_captured_to(context, &mut output);
+    if output.exceeded {
+        return Err(RenderError::OverBudget(format!("{} bytes of text", left.output_bytes)));
+    }
+    let mut rendered = rendered.map_err(|error| failure(&error))?;
+    let (marks, fuel) = rendered.with_state_mut(|state| {
+        let fuel = state.fuel_levels().map(|(_, remaining)| remaining);
+        (state.get_extension_mut::<Marks>().map(Marks::take), fuel)
+    });
+    left.fuel = fuel.unwrap_or(left.fuel);
+    left.output_bytes = left.output_bytes.saturating_sub(output.bytes.len());
+    let text = String::from_utf8(output.bytes).map_err(|error| RenderError::Failed(error.to_string()))?;
+    Ok((text, marks))
+}
+
+fn failure(error: &Error) -> RenderError {
+    // What fails inside a partial comes wrapped once for each `include` around it.
+    let mut error = error;
+    while let Some(inside) = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Error>()) {
+        error = inside;
+    }
+    if error.kind() == ErrorKind::OutOfFuel {
+        return RenderError::OverBudget(error.detail().unwrap_or("too many steps").to_owned());
+    }
+    let place = match (error.name(), error.line()) {
+        (Some(name), Some(line)) if name == MAIN => format!(" (line {line} of the template)"),
+        (Some(name), Some(line)) => format!(" (line {line} of {name})"),
+        _ => String::new(),
+    };
+    RenderError::Failed(format!("{}{place}", error.detail().map_or_else(|| error.kind().to_string(), str::to_owned)))
+}
+
+/// Takes bytes up to a limit.
+struct Bounded {
+    bytes: Vec<u8>,
+    limit: usize,
+    exceeded: bool,
+}
+
+impl io::Write for &mut Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + bytes.len() > self.limit {
+            self.exceeded = true;
+            return Err(io::Error::other("the output is too large"));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! What a caller sends is checked all at once, whatever it is.
+
+use promptshelf_core::{
+    ArgumentDefinition, ArgumentType, Bindings, Given, GivenValue, Problem, Prompt, PromptDefinition, Value,
+};
+use proptest::prelude::*;
+
+use std::sync::Arc;
+
+use crate::checked;
+
+fn definition() -> impl Strategy<Value = ArgumentDefinition> {
+    let kind = prop::sample::select(ArgumentType::ALL.to_vec());
+    (kind, any::<bool>(), prop::option::of(0_usize..4), prop::option::of("[a-c.*+]{1,4}")).prop_map(
+        |(kind, required, bound, pattern)| {
+            let textual = matches!(kind, ArgumentType::String | ArgumentType::Text | ArgumentType::List);
+            let numeric = matches!(kind, ArgumentType::Integer | ArgumentType::Number);
+            ArgumentDefinition {
+                kind,
+                required,
+                pattern: pattern.filter(|_| textual),
+                min_length: bound.filter(|_| textual),
+                #[expect(clippy::cast_precision_loss, reason = "it is less than four")]
+                minimum: bound.filter(|_| numeric).map(|bound| bound as f64),
+                ..ArgumentDefinition::default()
+            }
+        },
+    )
+}
+
+fn prompt(mut definitions: Vec<ArgumentDefinition>) -> Option<Arc<Prompt>> {
+    let mut prompt = PromptDefinition::template("it", "x");
+    for (index, definition) in definitions.iter_mut().enumerate() {
+        definition.name = format!("a{index}");
+    }
+    prompt.arguments = definitions;
+    checked([prompt]).catalog.find("it").cloned()
+}
+
+fn value() -> impl Strategy<Value = GivenValue<'static>> {
+    prop_oneof![
+        8 => "(true|-?[0-9]{1,20}|[0-9.e+-]{0,6}|[a-c, \n]{0,8}|\\[[a-c\",0-9]{0,8}\\]|\\{\"a\":[0-9]\\}|2026-0[0-9]-3[01]|.{0,12}|\\$[0-9]|\\$ARGUMENTS)"
+            .prop_map(|text| GivenValue::Text(text.into())),
+        1 => Just(GivenValue::Other("number")),
+    ]
+}
+
+fn given(values: &[(usize, GivenValue<'static>)]) -> Given<'static> {
+    let mut given = Given::new();
+    for (index, value) in values {
+        given.push(format!("a{index}"), value.clone());
+    }
+    given
+}
+
+/// What `bind` says to each argument by itself.
+fn one_by_one(definitions: &[ArgumentDefinition], given: &Given<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, definition) in definitions.iter().enumerate() {
+        let mut alone = definition.clone();
+        alone.name = format!("a{index}");
+        let mut prompt = PromptDefinition::template("it", "x");
+        prompt.arguments = vec![alone];
+        let catalog = checked([prompt]).catalog;
+        let prompt = catalog.find("it").expect("it was good before");
+        problems.extend(prompt.bind(given, 100).err().into_iter().flatten());
+    }
+    problems
+}
+
+/// Reasons without the hint at a misspelt name, which depends on the other arguments.
+fn without_hints(problems: &[Problem]) -> Vec<(Arc<str>, &str)> {
+    let reason = |problem: &'_ Problem| problem.reason.find("; did you").unwrap_or(problem.reason.len());
+    problems.iter().map(|problem| (Arc::clone(&problem.argument), &problem.reason[..reason(problem)])).collect()
+}
+
+proptest! {
+    #[test]
+    fn every_problem_is_reported_in_the_order_of_the_arguments(
+        definitions in prop::collection::vec(definition(), 1..6),
+        values in prop::collection::vec((0_usize..8, value()), 0..8),
+    ) {
+        let Some(prompt) = prompt(definitions.clone()) else { return Ok(()) };
+        let given = given(&values);
+        let alone = one_by_one(&definitions, &given);
+        match prompt.bind(&given, 100) {
+            Ok(_) => prop_assert_eq!(alone, []),
+            Err(problems) => prop_assert_eq!(without_hints(&problems), without_hints(&alone)),
+        }
+    }
+
+    #[test]
+    fn what_was_bound_binds_to_the_same_again(
+        definitions in prop::collection::vec(definition(), 1..6),
+        values in prop::collection::vec((0_usize..8, value()), 0..8),
+    ) {
+        let Some(prompt) = prompt(definitions) else { return Ok(()) };
+        let Ok(first) = prompt.bind(&given(&values), 100) else { return Ok(()) };
+        let written = first.to_variables();
+        let second = prompt.bind(&Given::from(&written), usize::MAX);
+        prop_assert_eq!(second.as_ref().map(Bindings::to_variables), Ok(written));
+    }
+
+    #[test]
+    fn the_longest_value_is_bound(bytes in 0_usize..50, limit in 0_usize..50) {
+        let prompt = prompt(vec![ArgumentDefinition::default()]).expect("it is good");
+        let value = "x".repeat(bytes);
+        prop_assert_eq!(prompt.bind(&Given::from_iter([("a0", value)]), limit).is_ok(), bytes <= limit);
+    }
+}
+
+#[test]
+fn of_a_name_that_comes_twice_the_last_counts() {
+    let prompt = prompt(vec![ArgumentDefinition::default()]).expect("it is good");
+    let bindings = prompt.bind(&Given::from_iter([("a0", "one"), ("a0", "two")]), 100).expect("binds");
+    assert_eq!(bindings.get("a0"), Some(&Value::Text("two".into())));
+}
+
+#[test]
+fn a_thousand_strangers_with_long_names_cost_little() {
+    let prompt = prompt(vec![ArgumentDefinition::default().required()]).expect("it is good");
+    let names: Vec<String> = (0..1_000).map(|n| format!("{n}{}", "y".repeat(10_000))).collect();
+    let problems =
+        prompt.bind(&names.iter().map(|name| (name.as_str(), "")).collect(), 100).expect_err("a0 is missing");
+    assert_eq!(problems.len(), 1);
+    assert_eq!(problems[0].to_string(), "`a0` is required");
+}
+
+#[test]
+fn code_reads_values_as_text_whatever_their_type() {
+    let mut number = ArgumentDefinition::default().kind(ArgumentType::Number);
+    number.default = Some("2.50".into());
+    let list = ArgumentDefinition::default().kind(ArgumentType::List);
+    let prompt = prompt(vec![number, list, ArgumentDefinition::default()]).expect("it is good");
+    let bindings = prompt.bind(&Given::from_iter([("a1", "[\"x, y\", \"z\"]")]), 100).expect("binds");
+    assert_eq!((&*bindings.text("a0"), &*bindings.text("a1"), &*bindings.text("a2")), ("2.5", "x, y, z", ""));
+    assert_eq!(bindings.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["a0", "a1"]);
+}

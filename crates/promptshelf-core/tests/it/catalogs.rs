@@ -1,0 +1,118 @@
+//! Catalogs: sorted, paged, replaced.
+
+use std::sync::{Arc, Mutex};
+
+use promptshelf_core::{
+    Catalog, CatalogHandle, Change, Definitions, Policy, PromptDefinition, PromptName, check,
+    cursor::{self, ListKind},
+};
+use proptest::prelude::*;
+
+fn catalog(names: &[String], page_size: usize) -> Catalog {
+    let mut names = names.to_vec();
+    names.sort();
+    names.dedup();
+    let prompts = names.iter().map(|name| PromptDefinition::template(name, "x").description("x")).collect();
+    let policy = Policy { page_size, ..Policy::default() };
+    check(Definitions { prompts, policy, ..Definitions::default() }, None).catalog
+}
+
+/// The names on every page, with another catalog from some page on.
+fn walk(before: &Catalog, after: &Catalog, pages_before: usize) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut cursor = None;
+    for number in 0.. {
+        let catalog = if number < pages_before { before } else { after };
+        let page = catalog.page(ListKind::Prompts, cursor.as_deref()).expect("a cursor of this list");
+        names.extend(catalog.prompts()[page.range].iter().map(|prompt| prompt.name().to_string()));
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    names
+}
+
+proptest! {
+    #[test]
+    fn pages_hold_every_prompt_once_in_order(names in prop::collection::vec("[a-z]{1,3}", 0..40), size in 0_usize..10) {
+        let catalog = catalog(&names, size);
+        let walked = walk(&catalog, &catalog, 0);
+        prop_assert!(walked.is_sorted());
+        prop_assert_eq!(walked, catalog.prompts().iter().map(|prompt| prompt.name().to_string()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn pages_of_a_changing_catalog_neither_repeat_nor_skip_what_stays(
+        before in prop::collection::vec("[a-z]{1,2}", 0..40),
+        after in prop::collection::vec("[a-z]{1,2}", 0..40),
+        size in 1_usize..6,
+        pages in 0_usize..6,
+    ) {
+        let (before, after) = (catalog(&before, size), catalog(&after, size));
+        let walked = walk(&before, &after, pages);
+        let mut unique = walked.clone();
+        unique.dedup();
+        prop_assert_eq!(&unique, &walked);
+        prop_assert!(walked.is_sorted());
+        for prompt in before.prompts() {
+            let name = prompt.name().as_str();
+            prop_assert!(after.find(name).is_none() || walked.iter().any(|seen| seen == name), "{} is skipped", name);
+        }
+    }
+
+    #[test]
+    fn a_changed_cursor_is_refused(name in "[a-z-]{1,20}", at in any::<prop::sample::Index>(), letter in "[A-Za-z0-9_-]") {
+        let cursor = cursor::encode(ListKind::Prompts, &name);
+        let mut changed = cursor.clone();
+        let at = at.index(changed.len());
+        changed.replace_range(at..=at, &letter);
+        let decoded = cursor::decode(ListKind::Prompts, &changed);
+        prop_assert!(decoded.is_none() || changed == cursor);
+        for other in [ListKind::Resources, ListKind::ResourceTemplates] {
+            prop_assert_eq!(cursor::decode(other, &cursor), None);
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_exactly(names in prop::collection::vec("[a-zA-Zé_-]{1,4}", 1..20), other in "[a-zA-Zé_-]{1,4}") {
+        let catalog = catalog(&names, 10);
+        for name in names.iter().chain([&other]) {
+            prop_assert_eq!(catalog.find(name).is_some(), names.contains(name));
+        }
+    }
+
+    #[test]
+    fn no_string_makes_a_name_panic(name in ".{0,140}") {
+        let is_good = PromptName::new(&name).is_ok();
+        prop_assert_eq!(is_good, !name.is_empty() && name.len() <= 128 && !name.contains(|c: char| c.is_control() || c.is_whitespace()));
+    }
+}
+
+#[test]
+fn observers_hear_every_replacement_once_and_in_order() {
+    let handle = CatalogHandle::new(catalog(&["a".into()], 10));
+    let heard: Arc<Mutex<Vec<Change>>> = Arc::default();
+    let ear = Arc::clone(&heard);
+    handle.observe(move |change| ear.lock().expect("nobody panicked").push(change.clone()));
+    let told = [handle.replace(catalog(&["b".into()], 10)), handle.touch(), handle.replace(catalog(&["b".into()], 10))];
+    assert_eq!(*heard.lock().expect("nobody panicked"), told);
+    assert_eq!(told.each_ref().map(|change| change.generation), [1, 1, 2]);
+    assert_eq!(told.each_ref().map(|change| change.prompts), [true, false, false]);
+    assert_eq!(handle.current().generation(), 2);
+}
+
+#[test]
+fn replacements_from_many_threads_come_one_after_the_other() {
+    let handle = CatalogHandle::new(Catalog::default());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    handle.replace(Catalog::default());
+                }
+            });
+        }
+    });
+    assert_eq!(handle.current().generation(), 200);
+}

@@ -1,0 +1,89 @@
+//! Suggestions: at most a hundred, the best first, and counted right.
+
+use promptshelf_core::{
+    ArgumentDefinition, CompletionSource, PromptDefinition, Variables,
+    completion::{Completions, MAX_VALUES, complete},
+};
+use proptest::prelude::*;
+
+use crate::checked;
+
+fn suggest(argument: ArgumentDefinition, typed: &str) -> Completions {
+    let catalog = checked([PromptDefinition::template("it", "x").argument(argument)]).catalog;
+    complete(&catalog.find("it").expect("it is good").arguments()[0], &catalog, typed, &Variables::new())
+}
+
+fn from(values: Vec<String>, typed: &str) -> Completions {
+    suggest(ArgumentDefinition::new("a").complete(CompletionSource::Values(values)), typed)
+}
+
+proptest! {
+    #[test]
+    fn suggestions_are_of_the_source_few_and_counted(
+        values in prop::collection::vec("[a-cA-C ./_é\\\\-]{0,6}|.{0,6}", 0..300),
+        typed in "[a-cA-C ]{0,3}|.{0,4}|\\PC{0,2000}",
+    ) {
+        let found = from(values.clone(), &typed);
+        prop_assert!(found.values.len() <= MAX_VALUES);
+        prop_assert!(found.total >= found.values.len());
+        prop_assert_eq!(found.has_more(), found.total > MAX_VALUES);
+        prop_assert!(found.values.iter().all(|value| values.contains(value)));
+        let mut unique = found.values.clone();
+        unique.sort();
+        unique.dedup();
+        prop_assert_eq!(unique.len(), found.values.len());
+    }
+
+    #[test]
+    fn every_suggestion_holds_what_was_typed_in_its_order(
+        values in prop::collection::vec("[a-dA-D]{0,6}", 0..100),
+        typed in "[a-dA-D]{0,3}",
+    ) {
+        let holds = |value: &str| {
+            let mut letters = value.chars().map(|c| c.to_ascii_lowercase());
+            typed.to_lowercase().chars().all(|wanted| letters.any(|c| c == wanted))
+        };
+        let found = from(values.clone(), &typed);
+        prop_assert!(found.values.iter().all(|value| holds(value)));
+        let mut matching: Vec<_> = values.iter().filter(|value| holds(value)).collect();
+        matching.sort();
+        matching.dedup();
+        prop_assert_eq!(found.total, matching.len());
+    }
+
+    #[test]
+    fn what_is_typed_whole_comes_first(
+        values in prop::collection::vec("[a-c]{1,5}", 1..50),
+        chosen in any::<prop::sample::Index>(),
+    ) {
+        let typed = chosen.get(&values).clone();
+        let found = from(values, &typed).values;
+        prop_assert_eq!(found.first(), Some(&typed));
+    }
+
+    #[test]
+    fn what_begins_alike_comes_before_what_only_holds_it(values in prop::collection::vec("[ab]{1,6}", 1..60)) {
+        let found = from(values, "ab").values;
+        let begins: Vec<bool> = found.iter().map(|value| value.starts_with("ab")).collect();
+        prop_assert!(begins.is_sorted_by_key(|begins| !begins));
+    }
+}
+
+#[test]
+fn without_anything_typed_the_order_is_the_authors() {
+    let values: Vec<String> = (0..250).rev().map(|n| n.to_string()).collect();
+    let found = from(values.clone(), " ");
+    assert_eq!(found.values, values[..100]);
+    assert_eq!((found.total, found.has_more()), (250, true));
+}
+
+#[test]
+fn nobody_types_a_kilobyte() {
+    assert_eq!(from(vec!["a".repeat(2_000)], &"a".repeat(1_025)), Completions::default());
+}
+
+#[test]
+fn very_long_values_are_matched_too() {
+    let long = format!("{}b", "a".repeat(1 << 20));
+    assert_eq!(from(vec![long], "ab").total, 1);
+}

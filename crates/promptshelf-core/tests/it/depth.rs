@@ -1,0 +1,137 @@
+//! Templates that are nested deeper than any stack, or longer than any page.
+
+use promptshelf_core::{Checked, Code, Definitions, Given, SourceText, check};
+
+use crate::{checked, prompt, render};
+
+const DEEP: usize = 20_000;
+
+fn nested(open: &str, inside: &str, close: &str, times: usize) -> String {
+    format!("{}{inside}{}", open.repeat(times), close.repeat(times))
+}
+
+/// Every way in which a template becomes a deep tree.
+fn deep_templates(times: usize) -> Vec<(&'static str, String)> {
+    vec![
+        ("conditions", nested("{% if true %}", "x", "{% endif %}", times)),
+        ("loops", nested("{% for x in [1] %}", "x", "{% endfor %}", times)),
+        ("filter blocks", nested("{% filter upper %}", "x", "{% endfilter %}", times)),
+        ("macros", nested("{% macro m() %}", "x", "{% endmacro %}", times)),
+        ("branches", format!("{{% if false %}}{}{{% endif %}}", "{% elif false %}x".repeat(times))),
+        ("branches in branches", nested("{% if false %}{% elif false %}", "x", "{% endif %}", times)),
+        ("else in else", nested("{% if false %}{% else %}", "x", "{% endif %}", times)),
+        ("parentheses", format!("{{{{ {} }}}}", nested("(", "1", ")", times))),
+        ("lists", format!("{{{{ {} }}}}", nested("[", "1", "]", times))),
+        ("mappings", format!("{{{{ {} }}}}", nested("{1:", "1", "}", times))),
+        ("calls", format!("{{{{ {} }}}}", nested("range(", "1", ")", times))),
+        ("signs", format!("{{{{ {}1 }}}}", "-".repeat(times))),
+        ("negations", format!("{{{{ {}1 }}}}", "not ".repeat(times))),
+        ("filters", format!("{{{{ 1{} }}}}", "|upper".repeat(times))),
+        ("filter arguments", format!("{{{{ 1{} }}}}", nested("|default(1", "", ")", times))),
+        ("attributes", format!("{{{{ [1]{} }}}}", ".x".repeat(times))),
+        ("items", format!("{{{{ [1]{} }}}}", "[0]".repeat(times))),
+        ("calls of calls", format!("{{{{ range{} }}}}", "(1)".repeat(times))),
+        ("sums", format!("{{{{ 1{} }}}}", "+1".repeat(times))),
+        ("powers", format!("{{{{ 1{} }}}}", "**1".repeat(times))),
+        ("texts", format!("{{{{ 1{} }}}}", "~1".repeat(times))),
+        ("either", format!("{{{{ 1{} }}}}", " or 1".repeat(times))),
+        ("both", format!("{{{{ 1{} }}}}", " and 1".repeat(times))),
+        ("tests", format!("{{{{ 1{} }}}}", " is defined".repeat(times))),
+        ("comparisons", format!("{{{{ 1{} }}}}", " < 1".repeat(times))),
+        ("memberships", format!("{{{{ 1{} }}}}", " not in [1]".repeat(times))),
+        ("choices", format!("{{{{ {}1 }}}}", "1 if true else ".repeat(times))),
+        ("calls in conditions", {
+            let calls = format!("{{{{ {} }}}}", nested("range(", "1", ")", times));
+            nested("{% if true %}", &calls, "{% endif %}", times)
+        }),
+        ("filters in branches", {
+            let filters = format!("{{{{ 1{} }}}}", "|upper".repeat(times));
+            format!("{{% if false %}}{}{filters}{{% endif %}}", "{% elif false %}x".repeat(times))
+        }),
+        ("slices", format!("{{{{ [1]{} }}}}", "[0:1]".repeat(times))),
+    ]
+}
+
+#[test]
+fn no_nesting_exhausts_the_stack() {
+    for (what, template) in deep_templates(DEEP) {
+        let Checked { catalog, diagnostics } = checked([prompt(&template, &[])]);
+        let is_refused = diagnostics.iter().any(|found| found.code == Code::TemplateSyntax);
+        // A comparison with many operands is long, not deep.
+        assert!(is_refused || what == "comparisons", "{what}: {diagnostics:?}");
+        assert_eq!(is_refused, catalog.prompts().is_empty(), "{what}");
+    }
+}
+
+#[test]
+fn no_partial_exhausts_the_stack() {
+    for (what, template) in deep_templates(DEEP) {
+        let mut definitions =
+            Definitions { prompts: vec![prompt("{% include '_x' %}", &[])], ..Definitions::default() };
+        definitions.partials.insert("_x".into(), SourceText::new("_x", template));
+        let diagnostics = check(definitions, None).diagnostics;
+        assert!(diagnostics.iter().any(|found| found.location.source.path == "_x") || what == "comparisons", "{what}");
+    }
+}
+
+#[test]
+fn what_people_nest_is_read_and_rendered() {
+    for (what, template) in deep_templates(20) {
+        let Checked { catalog, diagnostics } = checked([prompt(&format!("x{template}"), &[])]);
+        assert!(diagnostics.is_empty(), "{what}: {diagnostics:?}");
+        // Some of them mean nothing, but none of them breaks anything.
+        let _ = render(&catalog, &Given::new());
+    }
+}
+
+#[test]
+fn the_deepest_that_is_read_can_be_rendered_too() {
+    for times in [40, 70, 100, 140, 199] {
+        for (what, template) in deep_templates(times) {
+            let Checked { catalog, .. } = checked([prompt(&format!("x{template}"), &[])]);
+            if catalog.find("it").is_some() {
+                let _ = render(&catalog, &Given::new());
+            } else {
+                assert!(times > 40, "{what} is refused at {times}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_table_is_not_deep() {
+    let rows = (0..5_000).map(|row| format!("[{row}, 'a' ~ 'b', (1 + 2) * 3]")).collect::<Vec<_>>().join(", ");
+    let template = format!("{{% set rows = [{rows}] %}}{{{{ rows | length }}}}");
+    let Checked { catalog, diagnostics } = checked([prompt(&template, &[])]);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    assert_eq!(render(&catalog, &Given::new()), Ok(vec![promptshelf_core::Message::user("5000")]));
+}
+
+#[test]
+fn a_huge_template_is_read() {
+    let template = "Line with {{ x }} and {% if x %}more{% endif %}.\n".repeat(40_000);
+    let Checked { catalog, diagnostics } = checked([prompt(&template, &["x"])]);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    let messages = render(&catalog, &Given::from_iter([("x", "y")])).expect("renders");
+    assert_eq!(messages.len(), 1);
+}
+
+#[test]
+fn macros_that_call_themselves_end() {
+    let template = "{% macro m(n) %}{{ n }}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}";
+    let Checked { catalog, diagnostics } = checked([prompt(template, &[])]);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    assert!(render(&catalog, &Given::new()).is_err());
+}
+
+#[test]
+fn json_as_deep_as_it_may_be_is_printed() {
+    let mut definition = prompt("{{ x }}{{ x | json }}{{ x | fence }}", &["x"]);
+    definition.arguments[0].kind = promptshelf_core::ArgumentType::Json;
+    let catalog = checked([definition]).catalog;
+    let deepest = nested("[", "", "]", 127);
+    assert!(render(&catalog, &Given::from_iter([("x", deepest)])).is_ok());
+    let too_deep = nested("[", "", "]", 100_000);
+    let prompt = catalog.find("it").expect("it is there");
+    assert!(prompt.bind(&Given::from_iter([("x", too_deep)]), usize::MAX).is_err());
+}

@@ -1,0 +1,41 @@
+//! Prompts, from definitions to messages, as their authors and callers see them.
+
+mod arguments;
+mod cases;
+mod catalogs;
+mod completions;
+mod composition;
+mod depth;
+mod places;
+mod previous;
+mod structure;
+mod uris;
+mod workflow;
+
+use futures_executor::block_on;
+use promptshelf_core::{
+    ArgumentDefinition, Catalog, Checked, Definitions, Given, Message, Part, PromptDefinition, RenderError, check,
+};
+
+/// A library of these prompts, checked.
+fn checked(prompts: impl IntoIterator<Item = PromptDefinition>) -> Checked {
+    check(Definitions { prompts: prompts.into_iter().collect(), ..Definitions::default() }, None)
+}
+
+/// A prompt that takes texts under these names.
+fn prompt(template: &str, arguments: &[&str]) -> PromptDefinition {
+    let prompt = PromptDefinition::template("it", template).description("A prompt");
+    arguments.iter().fold(prompt, |prompt, name| prompt.argument(ArgumentDefinition::new(*name)))
+}
+
+/// What the prompt `it` says to these values.
+fn render(catalog: &Catalog, given: &Given<'_>) -> Result<Vec<Message>, RenderError> {
+    let prompt = catalog.find("it").expect("the prompt was found good");
+    let bindings = prompt.bind(given, catalog.policy().value_bytes).expect("the values were found good");
+    let parts = block_on(prompt.render(catalog, bindings))?;
+    let message = |part| match part {
+        Part::Message(message) => message,
+        Part::Resource { uri, .. } => panic!("{uri} is to be read"),
+    };
+    Ok(parts.into_iter().map(message).collect())
+}

@@ -1,0 +1,310 @@
+//! What stays of the catalog before when definitions change.
+
+use std::sync::Arc;
+
+use promptshelf_core::{
+    Annotations, ArgumentDefinition, Body, Catalog, CatalogHandle, Change, Code, CompletionSource, Definitions,
+    LibraryFile, MimeType, Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText,
+    check,
+};
+
+/// A library as a source hands it in, one version after the other.
+#[derive(Clone, Default)]
+struct Library(Definitions);
+
+impl Library {
+    fn with(&self, path: &str, template: &str) -> Library {
+        let mut library = self.without(path);
+        let mut prompt = PromptDefinition::template(path.trim_end_matches(".md"), "").description("A prompt");
+        prompt.origin = Origin::new(SourceText::new(path, template));
+        prompt.body = Body::Template { range: 0..template.len() };
+        library.0.prompts.push(prompt);
+        library
+    }
+
+    fn without(&self, path: &str) -> Library {
+        let mut library = self.clone();
+        library.0.prompts.retain(|prompt| prompt.origin.source.path != path);
+        library
+    }
+
+    fn edit(&self, path: &str, edit: impl FnOnce(&mut PromptDefinition)) -> Library {
+        let mut library = self.clone();
+        library.0.prompts.iter_mut().filter(|prompt| prompt.origin.source.path == path).take(1).for_each(|prompt| {
+            let text = prompt.origin.source.text.clone();
+            prompt.origin = Origin::new(SourceText::new(path, text));
+        });
+        let found = library.0.prompts.iter_mut().find(|prompt| prompt.origin.source.path == path);
+        edit(found.expect("it is there"));
+        library
+    }
+
+    fn partial(&self, path: &str, text: &str) -> Library {
+        let mut library = self.clone();
+        library.0.partials.insert(path.into(), SourceText::new(path, text));
+        library
+    }
+
+    fn file(&self, path: &str, text: &str) -> Library {
+        let mut library = self.clone();
+        let body = ResourceBody::Text(text.into());
+        let file = LibraryFile { path: path.into(), mime_type: MimeType::plain_text(), body, modified: None };
+        library.0.files.insert(path.into(), Arc::new(file));
+        library
+    }
+
+    fn resource(&self, uri: &str) -> Library {
+        let mut library = self.clone();
+        library.0.resources.push(ResourceDefinition {
+            uri: uri.into(),
+            name: uri.into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+            icons: Vec::new(),
+            annotations: Annotations::default(),
+            variables: Vec::new(),
+            content: ResourceContent::Fixed(ResourceBody::Text("x".into())),
+            origin: Origin::new(SourceText::new("promptshelf.toml", "")),
+        });
+        library
+    }
+
+    fn check(&self, previous: Option<&Catalog>) -> (Catalog, Vec<Code>) {
+        let checked = check(self.0.clone(), previous);
+        (checked.catalog, checked.diagnostics.iter().map(|found| found.code).collect())
+    }
+}
+
+fn names(catalog: &Catalog) -> Vec<&str> {
+    catalog.prompts().iter().map(|prompt| prompt.name().as_str()).collect()
+}
+
+fn is_same(name: &str, before: &Catalog, after: &Catalog) -> bool {
+    match (before.find(name), after.find(name)) {
+        (Some(before), Some(after)) => Arc::ptr_eq(before, after),
+        _ => false,
+    }
+}
+
+#[test]
+fn a_broken_edit_keeps_the_last_good_prompt() {
+    let good = Library::default().with("a.md", "Good.").with("b.md", "B.");
+    let (first, _) = good.check(None);
+    let (second, found) = good.with("a.md", "{{ broken").check(Some(&first));
+    assert_eq!(found, [Code::TemplateSyntax]);
+    assert_eq!(names(&second), ["a", "b"]);
+    assert!(is_same("a", &first, &second) && is_same("b", &first, &second));
+
+    let (third, found) = good.with("a.md", "{{ broken").check(Some(&second));
+    assert_eq!(found, [Code::TemplateSyntax], "it is said again");
+    assert!(is_same("a", &first, &third), "and it stays for as long as it takes");
+
+    let (fourth, found) = good.with("a.md", "Better.").check(Some(&third));
+    assert_eq!(found, []);
+    assert!(!is_same("a", &first, &fourth));
+}
+
+#[test]
+fn a_file_that_cannot_be_understood_keeps_its_prompts() {
+    let good = Library::default().with("a.md", "Good.").with("b.md", "B.");
+    let (first, _) = good.check(None);
+    let mut unreadable = good.without("a.md");
+    unreadable.0.broken.push("a.md".into());
+    let (second, _) = unreadable.check(Some(&first));
+    assert!(is_same("a", &first, &second));
+    assert_eq!(names(&unreadable.check(None).0), ["b"], "without a good version there is nothing to keep");
+}
+
+#[test]
+fn a_file_that_is_gone_drops_its_prompt() {
+    let good = Library::default().with("a.md", "A.").with("b.md", "B.");
+    let (first, _) = good.check(None);
+    assert_eq!(names(&good.without("a.md").check(Some(&first)).0), ["b"]);
+}
+
+#[test]
+fn a_broken_edit_that_renames_keeps_the_old_name() {
+    let good = Library::default().with("a.md", "A.");
+    let (first, _) = good.check(None);
+    let renamed = good.with("a.md", "{{ broken").edit("a.md", |prompt| prompt.name = "z".into());
+    assert_eq!(names(&renamed.check(Some(&first)).0), ["a"]);
+}
+
+#[test]
+fn a_good_prompt_takes_the_name_of_a_broken_one() {
+    let good = Library::default().with("a.md", "A.");
+    let (first, _) = good.check(None);
+    let taken = good.with("a.md", "{{ broken").with("b.md", "B.");
+    let taken = taken.edit("a.md", |prompt| prompt.name = "z".into()).edit("b.md", |prompt| prompt.name = "a".into());
+    let (second, _) = taken.check(Some(&first));
+    assert_eq!(names(&second), ["a"]);
+    assert_eq!(second.find("a").expect("it is there").source().path, "b.md");
+}
+
+#[test]
+fn of_two_prompts_of_one_name_neither_is_served_even_if_one_was_good_before() {
+    let good = Library::default().with("a.md", "A.");
+    let (first, _) = good.check(None);
+    let twice = good.with("b.md", "B.").edit("b.md", |prompt| prompt.name = "a".into());
+    let (second, found) = twice.check(Some(&first));
+    assert_eq!(found, [Code::DuplicateName, Code::DuplicateName]);
+    assert!(names(&second).is_empty());
+    let (third, _) = good.check(Some(&second));
+    assert_eq!(names(&third), ["a"]);
+}
+
+#[test]
+fn what_did_not_change_is_taken_over_with_its_warnings() {
+    let library = Library::default()
+        .partial("_p", "{{ x }}")
+        .file("f.txt", "F")
+        .with("A__b.md", "{% include '_p' %}{{ attach('f.txt') }}{{ role('user') }}")
+        .edit("A__b.md", |prompt| {
+            prompt.arguments = vec![
+                ArgumentDefinition::new("x").complete(CompletionSource::Paths(["a".to_owned()].into())),
+                ArgumentDefinition::new("unused"),
+            ];
+        });
+    let (first, said) = library.check(None);
+    assert_eq!(said, [Code::UnportableName, Code::UnusedArgument]);
+    let (second, said_again) = library.check(Some(&first));
+    assert!(is_same("A__b", &first, &second));
+    assert_eq!(said, said_again);
+}
+
+#[test]
+fn a_partial_that_changed_makes_its_prompts_anew() {
+    let library = Library::default().partial("_p", "{% include '_q' %}").partial("_q", "Q");
+    let library = library.with("a.md", "{% include '_p' %}").with("b.md", "B.");
+    let (first, _) = library.check(None);
+    let (second, found) = library.partial("_q", "{{ nothing }}").check(Some(&first));
+    assert_eq!(found, [Code::UndeclaredArgument]);
+    assert!(is_same("a", &first, &second), "a broken partial keeps the last good prompt");
+    let (third, _) = library.partial("_q", "QQ").check(Some(&second));
+    assert!(!is_same("a", &first, &third) && is_same("b", &first, &third));
+}
+
+#[test]
+fn an_attachment_that_changed_makes_its_prompts_anew() {
+    let library = Library::default().file("f.txt", "One").with("a.md", "{{ attach('f.txt') }}");
+    let (first, _) = library.check(None);
+    let (second, _) = library.file("f.txt", "Two").check(Some(&first));
+    assert!(!is_same("a", &first, &second));
+    let mut gone = library.clone();
+    gone.0.files.clear();
+    let (third, found) = gone.check(Some(&second));
+    assert_eq!(found, [Code::MissingFile]);
+    assert!(is_same("a", &second, &third));
+}
+
+#[test]
+fn a_resource_that_is_gone_is_missed_by_prompts_that_did_not_change() {
+    let library = Library::default().with("a.md", "{{ attach('docs://x') }}");
+    let (first, found) = library.resource("docs://x").check(None);
+    assert_eq!(found, []);
+    let (second, found) = library.check(Some(&first));
+    assert_eq!(found, [Code::UnknownResource]);
+    assert!(is_same("a", &first, &second));
+}
+
+#[test]
+fn a_list_to_complete_from_that_is_gone_is_missed_too() {
+    let library = Library::default().with("a.md", "{{ x }}").edit("a.md", |prompt| {
+        prompt.arguments = vec![ArgumentDefinition::new("x").complete(CompletionSource::File("f.txt".into()))];
+    });
+    let (first, found) = library.file("f.txt", "F").check(None);
+    assert_eq!(found, []);
+    assert_eq!(library.check(Some(&first)).1, [Code::MissingFile]);
+}
+
+#[test]
+fn other_limits_make_every_prompt_anew() {
+    let library = Library::default().with("a.md", "A.");
+    let (first, _) = library.check(None);
+    let mut tighter = library.clone();
+    tighter.0.policy.budget.output_bytes = 1;
+    let (second, _) = tighter.check(Some(&first));
+    assert!(!is_same("a", &first, &second));
+    assert!(crate::render(&rename(&second), &promptshelf_core::Given::new()).is_err());
+}
+
+/// The same catalog: `render` asks for the prompt `it`.
+fn rename(catalog: &Catalog) -> Catalog {
+    let prompt = PromptDefinition::template("it", "A.").description("x");
+    let policy = catalog.policy().clone();
+    check(Definitions { prompts: vec![prompt], policy, ..Definitions::default() }, Some(catalog)).catalog
+}
+
+#[test]
+fn a_definition_in_code_that_says_something_else_is_made_anew() {
+    let mut one = Library::default().with("a.md", "{{ x }} more");
+    one.0.prompts[0].arguments = vec![ArgumentDefinition::new("x")];
+    let (first, _) = one.check(None);
+    for edit in [
+        |prompt: &mut PromptDefinition| prompt.title = Some("T".into()),
+        |prompt: &mut PromptDefinition| prompt.tags = vec!["t".into()],
+        |prompt: &mut PromptDefinition| prompt.arguments[0].required = true,
+        |prompt: &mut PromptDefinition| prompt.body = Body::Template { range: 0..8 },
+    ] {
+        let mut other = one.clone();
+        edit(&mut other.0.prompts[0]);
+        let (second, _) = other.check(Some(&first));
+        assert!(!is_same("a", &first, &second));
+    }
+}
+
+/// What replacing one library by another tells its observers.
+fn change(from: &Library, to: &Library) -> Change {
+    let handle = CatalogHandle::new(from.check(None).0);
+    let next = to.check(Some(&handle.current())).0;
+    handle.replace(next)
+}
+
+#[test]
+fn a_change_of_the_text_is_no_change_of_the_list() {
+    let library = Library::default().with("a.md", "A.");
+    let told = change(&library, &library.with("a.md", "Other."));
+    assert_eq!((told.prompts, told.resources, told.contents, told.generation), (false, false, true, 1));
+}
+
+#[test]
+fn what_the_list_shows_is_a_change_of_the_list() {
+    let library = Library::default().with("a.md", "{{ x }}").edit("a.md", |prompt| {
+        prompt.arguments = vec![ArgumentDefinition::new("x")];
+    });
+    for edit in [
+        |prompt: &mut PromptDefinition| prompt.title = Some("T".into()),
+        |prompt: &mut PromptDefinition| prompt.description = Some("D".into()),
+        |prompt: &mut PromptDefinition| prompt.arguments[0].required = true,
+        |prompt: &mut PromptDefinition| prompt.arguments[0].description = Some("D".into()),
+        |prompt: &mut PromptDefinition| prompt.name = "z".into(),
+    ] {
+        assert!(change(&library, &library.edit("a.md", edit)).prompts);
+    }
+    for edit in [
+        |prompt: &mut PromptDefinition| prompt.arguments[0].pattern = Some("x".into()),
+        |prompt: &mut PromptDefinition| prompt.version = Some("2".into()),
+        |prompt: &mut PromptDefinition| prompt.tags = vec!["t".into()],
+    ] {
+        assert!(!change(&library, &library.edit("a.md", edit)).prompts);
+    }
+    assert!(change(&library, &library.with("b.md", "B.")).prompts);
+    assert!(change(&library, &library.without("a.md")).prompts);
+    assert!(!change(&library, &library.with("a.md", "{{ broken")).prompts);
+    assert!(change(&library, &library.resource("docs://x")).resources);
+    assert!(!change(&library, &library.resource("docs://x")).prompts);
+}
+
+#[test]
+fn an_edited_file_is_no_change_of_the_list_of_resources() {
+    let before = Library::default().resource("docs://x");
+    let mut after = before.clone();
+    after.0.resources[0].size = Some(9);
+    after.0.resources[0].annotations.last_modified = Some(jiff::Timestamp::UNIX_EPOCH);
+    let told = change(&before, &after);
+    assert_eq!((told.resources, told.contents), (false, true));
+    after.0.resources[0].annotations.priority = Some(0.5);
+    assert!(change(&before, &after).resources);
+}

@@ -1,0 +1,83 @@
+//! No value makes a rendering take more memory than this.
+//!
+//! The bound is for the default budget and values of the default size, a
+//! megabyte. It covers what is alive at one time: values, text made on the way,
+//! marks and messages.
+
+use futures_executor::block_on;
+use peak_alloc::PeakAlloc;
+use promptshelf_core::{ArgumentDefinition, ArgumentType, Definitions, Given, PromptDefinition, check};
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+const BOUND: usize = 320 << 20;
+
+/// Templates in which `x` is a long text, `l` a list of long or many items, `j`
+/// JSON and `n` a number that the caller chose.
+const TEMPLATES: &[&str] = &[
+    "{{ x }}{{ x }}{{ x | fence | quote | xml('x') | json | urlencode }}",
+    "{{ x | replace('a', x) }}",
+    "{{ x | indent(n) }}",
+    "{{ x | join(x) }}",
+    "{{ x | list | join(x) }}",
+    "{{ l | join(x) }}",
+    "{{ l | map('replace', 'a', x) | join }}",
+    "{{ l | map('replace', 'a', x) | list | length }}",
+    "{{ x | split('a') | list | length }}",
+    "{{ x | list | batch(1) | list | length }}",
+    "{{ x | list | sort | unique | list | length }}",
+    "{{ [1] | batch(n, x) }}",
+    "{{ [1] | slice(n) }}",
+    "{{ '-' * n }}",
+    "{{ ([x] * n) | json }}",
+    "{{ [x] * n }}",
+    "{% for i in range(n) %}{{ x }}{% endfor %}",
+    "{% for i in l %}{{ x }}{% endfor %}",
+    "{% set all %}{% for i in l %}{{ x }}{% endfor %}{% endset %}{{ all | length }}",
+    "{% filter fence %}{% for i in l %}{{ x }}{{ l }}{% endfor %}{% endfilter %}",
+    "{% macro m(y) %}{{ y }}{{ y }}{% endmacro %}{{ m(m(m(m(m(m(m(m(x)))))))) }}",
+    "{% for i in l %}{% set y = x | upper %}{% endfor %}.",
+    "{% for i in l %}{{ link('https://example.org', title=x, description=x) }}{% endfor %}",
+    "{% for i in l %}{% set y = link('https://example.org', title=x) %}{% endfor %}.",
+    "{% for i in l %}{{ role('user') }}x{% endfor %}",
+    "{{ j }}{{ j | pprint }}{{ j | json(indent=2) }}",
+    "{% for i in j recursive %}{{ loop(i) }}{{ i | length }}{% endfor %}",
+];
+
+#[test]
+fn no_value_makes_a_rendering_take_more_than_320_megabytes() {
+    let megabyte = 1 << 20;
+    let rounds = [
+        ("a".repeat(megabyte), "a,".repeat(megabyte / 2), format!("[{}1]", "1,".repeat(megabyte / 2 - 2)), "99999"),
+        (
+            "\u{FDD0}".repeat(megabyte / 3),
+            "a".repeat(megabyte),
+            format!("[{}1]", "[],".repeat(megabyte / 3 - 2)),
+            "99999999",
+        ),
+    ];
+    for template in TEMPLATES {
+        let kinds = [
+            ("x", ArgumentType::Text),
+            ("l", ArgumentType::List),
+            ("j", ArgumentType::Json),
+            ("n", ArgumentType::Integer),
+        ];
+        let prompt = kinds.into_iter().fold(PromptDefinition::template("it", *template), |prompt, (name, kind)| {
+            prompt.argument(ArgumentDefinition::new(name).kind(kind))
+        });
+        let catalog = check(Definitions { prompts: vec![prompt], ..Definitions::default() }, None).catalog;
+        let prompt = catalog.find("it").unwrap_or_else(|| panic!("{template} is no template"));
+        for (x, l, j, n) in &rounds {
+            let given = [("x", x.as_str()), ("l", l), ("j", j), ("n", n)];
+            let before = MEMORY.current_usage();
+            MEMORY.reset_peak_usage();
+            let bindings = prompt.bind(&Given::from_iter(given), megabyte).expect("the values are good");
+            // It may be refused; it may not be large.
+            let _ = block_on(prompt.render(&catalog, bindings));
+            let taken = MEMORY.peak_usage().saturating_sub(before);
+            assert!(taken < BOUND, "{template} took {taken} bytes with n = {n}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The one table from what went wrong to code and HTTP status.
+//!
+//! Statuses are mandated for few errors (2026-07-28, *Transports / Streamable
+//! HTTP*); every other JSON-RPC error travels with 200, because a client that
+//! meets a bare 400 may take the server for one of the older era.
+
+use promptshelf_service::Rejection;
+use serde_json::{Value, json};
+
+use crate::revision::{Era, Revision};
+
+pub(crate) const PARSE_ERROR: i32 = -32700;
+pub(crate) const INVALID_REQUEST: i32 = -32600;
+pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
+pub(crate) const INVALID_PARAMS: i32 = -32602;
+pub(crate) const INTERNAL_ERROR: i32 = -32603;
+/// Legacy revisions only; 2026-07-28 forbids it.
+pub(crate) const RESOURCE_NOT_FOUND: i32 = -32002;
+pub(crate) const HEADER_MISMATCH: i32 = -32020;
+pub(crate) const MISSING_CAPABILITY: i32 = -32021;
+pub(crate) const UNSUPPORTED_VERSION: i32 = -32022;
+
+/// How many bytes of a caller's own words an error repeats.
+const ECHO_BYTES: usize = 64;
+
+/// A JSON-RPC error, and the HTTP status that it travels with.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WireError {
+    pub(crate) code: i32,
+    pub(crate) message: String,
+    pub(crate) data: Option<Value>,
+    pub(crate) status: u16,
+}
+
+/// What a client is to do about an error, as far as headers of HTTP say it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Advice {
+    /// Come back with a token that has these scopes.
+    Scopes(Vec<String>),
+    /// Come back after so many seconds.
+    RetryAfter(u64),
+}
+
+impl WireError {
+    fn new(code: i32, status: u16, message: impl Into<String>) -> WireError {
+        WireError { code, message: message.into(), data: None, status }
+    }
+
+    pub(crate) fn parse(message: impl Into<String>) -> WireError {
+        WireError::new(PARSE_ERROR, 400, message)
+    }
+
+    pub(crate) fn invalid_request(message: impl Into<String>) -> WireError {
+        WireError::new(INVALID_REQUEST, 400, message)
+    }
+
+    /// An unknown method, or one of a capability that is not declared.
+    pub(crate) fn method_not_found(method: &str, era: Era) -> WireError {
+        let status = if era == Era::Modern { 404 } else { 200 };
+        WireError::new(METHOD_NOT_FOUND, status, format!("Method not found: {}", echo(method)))
+    }
+
+    /// Parameters that cannot be used.
+    pub(crate) fn invalid_params(message: impl Into<String>) -> WireError {
+        WireError::new(INVALID_PARAMS, 200, message)
+    }
+
+    /// A `_meta` key that every modern request needs is missing or malformed.
+    pub(crate) fn invalid_meta(message: impl Into<String>) -> WireError {
+        WireError::new(INVALID_PARAMS, 400, message)
+    }
+
+    /// A header is missing, malformed, or says something else than the body.
+    pub(crate) fn header_mismatch(message: impl Into<String>) -> WireError {
+        WireError::new(HEADER_MISMATCH, 400, message)
+    }
+
+    /// A revision that is not served. `supported` holds only what a retry of
+    /// the same shape can use.
+    pub(crate) fn unsupported_version(requested: &str) -> WireError {
+        let supported = Revision::ALL.iter().filter(|revision| revision.is_modern()).map(|revision| revision.as_str());
+        let supported: Vec<&str> = supported.collect();
+        let mut error = WireError::new(UNSUPPORTED_VERSION, 400, "Unsupported protocol version");
+        error.data = Some(json!({ "supported": supported, "requested": echo(requested) }));
+        error
+    }
+
+    /// Nothing can be done without a question that the client cannot show.
+    pub(crate) fn missing_elicitation(by_url: bool) -> WireError {
+        let mode = if by_url { json!({ "url": {} }) } else { json!({}) };
+        let message = "This prompt has to ask something, and the client has not declared the capability to show it";
+        let data = json!({ "requiredCapabilities": { "elicitation": mode } });
+        WireError { data: Some(data), ..WireError::new(MISSING_CAPABILITY, 400, message) }
+    }
+
+    pub(crate) fn internal() -> WireError {
+        WireError::rejected(&Rejection::Internal, Revision::NEWEST_LEGACY)
+    }
+
+    fn too_many(message: String, retry_after_ms: u64) -> WireError {
+        let data = json!({ "retryAfterMs": retry_after_ms });
+        WireError { data: Some(data), ..WireError::new(INVALID_REQUEST, 429, message) }
+    }
+
+    /// What HTTP says about it in headers.
+    pub(crate) fn advice(&self) -> Option<Advice> {
+        let data = self.data.as_ref()?;
+        match self.status {
+            403 => {
+                let scopes = data.get("requiredScopes")?.as_array()?;
+                Some(Advice::Scopes(scopes.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
+            }
+            429 => Some(Advice::RetryAfter(data.get("retryAfterMs")?.as_u64()?.div_ceil(1_000))),
+            _ => None,
+        }
+    }
+
+    /// What the service says to a caller, as a revision spells it.
+    pub(crate) fn rejected(rejection: &Rejection, revision: Revision) -> WireError {
+        let message = rejection.to_string();
+        match rejection {
+            Rejection::UnknownPrompt { .. }
+            | Rejection::UnusableArguments { .. }
+            | Rejection::InvalidCursor
+            | Rejection::UnknownArgument { .. } => WireError::invalid_params(message),
+            Rejection::InvalidArguments { problems, .. } => {
+                let listed =
+                    problems.iter().map(|problem| json!({ "argument": *problem.argument, "reason": problem.reason }));
+                let data = json!({ "problems": listed.collect::<Vec<_>>() });
+                WireError { data: Some(data), ..WireError::invalid_params(message) }
+            }
+            Rejection::UnknownResource { uri } => {
+                let code = if revision.is_modern() { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
+                WireError { data: Some(json!({ "uri": uri })), ..WireError::new(code, 200, message) }
+            }
+            Rejection::ResourceTooLarge { uri, .. } => {
+                WireError { data: Some(json!({ "uri": uri })), ..WireError::new(INTERNAL_ERROR, 200, message) }
+            }
+            Rejection::InsufficientScope { scopes } => {
+                let data = json!({ "requiredScopes": scopes });
+                WireError { data: Some(data), ..WireError::new(INVALID_REQUEST, 403, message) }
+            }
+            Rejection::TooManyRequests { retry_after } => {
+                WireError::too_many(message, u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX))
+            }
+            Rejection::TooManyAtOnce { .. } => WireError::too_many(message, 1_000),
+            Rejection::Internal => WireError::new(INTERNAL_ERROR, 200, message),
+        }
+    }
+}
+
+/// A caller's own words, short enough to repeat.
+pub(crate) fn echo(text: &str) -> &str {
+    &text[..text.floor_char_boundary(ECHO_BYTES)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of the codes that the specification keeps for itself only those are used
+    /// that it has given out, and each in the era that has it.
+    #[test]
+    fn codes_are_those_of_the_specification() {
+        let standard = [PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR];
+        assert_eq!(standard, [-32700, -32600, -32601, -32602, -32603]);
+        let uri = || "a:b".to_owned();
+        let rejections = [
+            Rejection::UnknownPrompt { name: uri() },
+            Rejection::InvalidArguments { prompt: uri(), problems: Vec::new() },
+            Rejection::UnusableArguments { prompt: uri(), reason: uri() },
+            Rejection::UnknownResource { uri: uri() },
+            Rejection::ResourceTooLarge { uri: uri(), limit: 1 },
+            Rejection::InvalidCursor,
+            Rejection::UnknownArgument { name: uri(), known: Vec::new() },
+            Rejection::Internal,
+        ];
+        for rejection in &rejections {
+            for revision in Revision::ALL {
+                let error = WireError::rejected(rejection, revision);
+                let legacy_only = error.code == RESOURCE_NOT_FOUND && !revision.is_modern();
+                assert!(standard.contains(&error.code) || legacy_only, "{error:?}");
+                assert_eq!(error.status, 200);
+            }
+        }
+        for (error, code, status) in [
+            (WireError::parse("x"), PARSE_ERROR, 400),
+            (WireError::invalid_request("x"), INVALID_REQUEST, 400),
+            (WireError::method_not_found("x", Era::Modern), METHOD_NOT_FOUND, 404),
+            (WireError::method_not_found("x", Era::Legacy), METHOD_NOT_FOUND, 200),
+            (WireError::invalid_params("x"), INVALID_PARAMS, 200),
+            (WireError::invalid_meta("x"), INVALID_PARAMS, 400),
+            (WireError::header_mismatch("x"), -32020, 400),
+            (WireError::missing_elicitation(false), -32021, 400),
+            (WireError::unsupported_version("x"), -32022, 400),
+            (WireError::internal(), INTERNAL_ERROR, 200),
+        ] {
+            assert_eq!((error.code, error.status), (code, status), "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What a request gets: one rung after the other, and the first one that
+//! breaks answers.
+//!
+//! The order is that of the specification where it has one, and else that of
+//! its conformance suite. Nothing below a rung is looked at before the rung
+//! holds; above all nothing of a body before it is clear that whoever sends it
+//! may.
+
+use std::{
+    borrow::Cow,
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::{Pin, pin},
+    sync::Arc,
+    task::Poll,
+};
+
+use http::{HeaderMap, Method, Request, Response, StatusCode, request::Parts};
+use http_body::Body;
+use promptshelf_service::Caller;
+
+use super::{
+    Endpoint,
+    body::{self, HttpBody, Unread},
+    events::Events,
+    gate, header, reply,
+    reply::{Denial, refusal},
+};
+use crate::{
+    dispatch::{Answer, Asking, Context, is_modern_method},
+    error_code::{INTERNAL_ERROR, WireError},
+    jsonrpc::{self, Fault, Incoming, Message, Notification},
+    request::{Params, RequestMeta},
+    revision::{Era, Revision},
+    subscription::Subscription,
+};
+
+impl Endpoint {
+    /// Answers a request.
+    pub(super) async fn respond<B: Body>(&self, request: Request<B>) -> Response<HttpBody> {
+        let (head, body) = request.into_parts();
+        let origin = match self.gate.admit(&head) {
+            Ok(origin) => origin,
+            Err(reason) => {
+                tracing::debug!(reason, "a request was refused at the gate");
+                return reply::fault(&refusal(StatusCode::FORBIDDEN, reason));
+            }
+        };
+        let denial = head.extensions.get::<Denial>().filter(|_| head.method != Method::OPTIONS);
+        let mut response = match denial {
+            Some(denial) => reply::denial(denial),
+            None => self.climb(&head, body).await.unwrap_or_else(|fault| reply::fault(&fault)),
+        };
+        if let Some(origin) = origin {
+            gate::permit_reading(response.headers_mut(), origin);
+        }
+        response
+    }
+
+    async fn climb<B: Body>(&self, head: &Parts, body: B) -> Result<Response<HttpBody>, Fault> {
+        let caller = head.extensions.get().map_or_else(|| Cow::Owned(Caller::anonymous()), Cow::Borrowed);
+        match head.method {
+            Method::POST => {}
+            Method::GET => return self.open_legacy_stream(&head.headers, &caller),
+            Method::OPTIONS => {
+                let mut response = reply::verbs();
+                gate::permit_sending(response.headers_mut(), &head.headers);
+                return Ok(response);
+            }
+            Method::DELETE => {
+                return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "There are no sessions here that could be ended"));
+            }
+            _ => return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "Messages are sent with POST")),
+        }
+        let mut body = pin!(body);
+        if body.size_hint().lower() > self.max_body_bytes as u64 {
+            return Err(self.too_large(head, body).await);
+        }
+        if !header::says_json(&head.headers) {
+            return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "A message is sent as application/json"));
+        }
+        if !header::accepts_an_answer(&head.headers) {
+            let message = "Answers are application/json or text/event-stream";
+            return Err(refusal(StatusCode::NOT_ACCEPTABLE, message));
+        }
+        let bytes = match body::read(body.as_mut(), self.max_body_bytes).await {
+            Ok(bytes) => bytes,
+            Err(Unread::TooLarge) => return Err(self.too_large(head, body).await),
+            Err(Unread::BrokeOff) => return Err(WireError::parse("The body broke off").into()),
+        };
+        match jsonrpc::parse(&bytes)? {
+            Incoming::One(Message::Request(request)) => self.request(&head.headers, &caller, &request).await,
+            Incoming::One(Message::Notification(notification)) => self.notification(&head.headers, &notification),
+            Incoming::One(Message::Response(_)) => response(&head.headers),
+            Incoming::Batch(batch) => self.batch(&head.headers, &caller, batch).await,
+        }
+    }
+
+    async fn too_large<B: Body>(&self, head: &Parts, body: Pin<&mut B>) -> Fault {
+        // Who asks before it sends has sent nothing yet.
+        if !head.headers.contains_key(http::header::EXPECT) {
+            body::forget(body).await;
+        }
+        let message = format!("A message may have at most {} bytes", self.max_body_bytes);
+        refusal(StatusCode::PAYLOAD_TOO_LARGE, message)
+    }
+
+    async fn request(
+        &self,
+        headers: &HeaderMap,
+        caller: &Caller,
+        request: &jsonrpc::Request<'_>,
+    ) -> Result<Response<HttpBody>, Fault> {
+        let with_id = |error| Fault { id: Some(request.id.clone()), error };
+        let (params, meta, era) = read_params(headers, request.params).map_err(with_id)?;
+        let revision = match era {
+            Era::Modern => {
+                let revision = header::modern_revision(headers, &meta).map_err(with_id)?;
+                check_modern(headers, request, &params).map_err(with_id)?;
+                if request.method == "subscriptions/listen" {
+                    return self.listen(caller, request, &params).await.map_err(with_id);
+                }
+                revision
+            }
+            // It says in its body which revision it is about.
+            Era::Legacy if request.method == "initialize" => Revision::NEWEST_LEGACY,
+            // The headers are wrong for whatever may be in the body: no id.
+            Era::Legacy => header::legacy_revision(headers)?,
+        };
+        let asking = match meta.client_capabilities() {
+            Some(capabilities) if revision.is_modern() => Asking::Rounds(capabilities),
+            _ => Asking::Never,
+        };
+        Ok(reply::json(self.answer(revision, asking, caller, request, &params).await))
+    }
+
+    fn notification(&self, headers: &HeaderMap, notification: &Notification<'_>) -> Result<Response<HttpBody>, Fault> {
+        let (_, meta, era) = read_params(headers, notification.params)?;
+        match era {
+            Era::Modern => header::check_modern_notification(headers, &meta, &notification.method)?,
+            Era::Legacy => drop(header::legacy_revision(headers)?),
+        }
+        // Every notification that a client may send is about something that this
+        // server does not keep: an `initialize`, or another request in flight.
+        Ok(reply::accepted())
+    }
+
+    async fn batch(
+        &self,
+        headers: &HeaderMap,
+        caller: &Caller,
+        batch: Vec<Result<Message<'_>, Fault>>,
+    ) -> Result<Response<HttpBody>, Fault> {
+        let refused = |message: &str| Fault::from(WireError::invalid_request(message));
+        if header::name_modern_revision(headers) || !header::legacy_revision(headers)?.has_batches() {
+            return Err(refused("This revision of the protocol has no batches"));
+        }
+        for message in batch.iter().flatten() {
+            let Message::Request(request) = message else { continue };
+            if request.method == "initialize" {
+                return Err(refused("`initialize` cannot be part of a batch"));
+            }
+            if matches!(read_params(headers, request.params), Ok((_, _, Era::Modern))) {
+                return Err(refused("This revision of the protocol has no batches"));
+            }
+        }
+        let mut out = Vec::new();
+        for message in batch {
+            let answer = match message {
+                Ok(Message::Request(request)) => match read_params(headers, request.params) {
+                    _ if out.len() > jsonrpc::MAX_BATCH_ANSWER => {
+                        let error = WireError::invalid_request("The batch asks for too much at once");
+                        Answer::error(Some(&request.id), &error)
+                    }
+                    Ok((params, ..)) => {
+                        self.answer(Revision::V2025_03_26, Asking::Never, caller, &request, &params).await
+                    }
+                    Err(error) => Answer::error(Some(&request.id), &error),
+                },
+                Ok(Message::Notification(_) | Message::Response(_)) => continue,
+                Err(fault) => Answer::error(fault.id.as_ref(), &fault.error),
+            };
+            out.push(if out.is_empty() { b'[' } else { b',' });
+            out.extend_from_slice(&answer.body);
+        }
+        if out.is_empty() {
+            return Ok(reply::accepted());
+        }
+        out.push(b']');
+        Ok(reply::json(Answer::ok(out.into())))
+    }
+
+    async fn answer(
+        &self,
+        revision: Revision,
+        asking: Asking<'_>,
+        caller: &Caller,
+        request: &jsonrpc::Request<'_>,
+        params: &Params<'_>,
+    ) -> Answer {
+        let context = Context { revision, caller, conversation: self.server.crowd(), asking };
+        let answer = caught(&request.method, self.server.answer(context, request, params)).await;
+        answer.unwrap_or_else(|error| Answer::error(Some(&request.id), &error))
+    }
+
+    async fn listen(
+        &self,
+        caller: &Caller,
+        request: &jsonrpc::Request<'_>,
+        params: &Params<'_>,
+    ) -> Result<Response<HttpBody>, WireError> {
+        let permit = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| too_many_streams())?;
+        let opening = Subscription::listen(&self.server, caller, &request.id, params.notifications());
+        let (subscription, acknowledgment) = caught(&request.method, opening).await??;
+        Ok(reply::events(Events::new(subscription, Some(&acknowledgment), self.keep_alive, permit)))
+    }
+
+    /// Opens the stream on which a legacy client hears of changes.
+    fn open_legacy_stream(&self, headers: &HeaderMap, caller: &Caller) -> Result<Response<HttpBody>, Fault> {
+        if header::name_modern_revision(headers) {
+            let message = "This revision of the protocol has no GET; there is subscriptions/listen";
+            return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, message));
+        }
+        header::legacy_revision(headers)?;
+        if !header::asks_for_events(headers) {
+            let message = "This is an endpoint of the Model Context Protocol: messages are sent with POST, \
+                           and GET opens a text/event-stream, which has to be accepted";
+            return Err(refusal(StatusCode::NOT_ACCEPTABLE, message));
+        }
+        let permit = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| too_many_streams())?;
+        let subscription = Subscription::of_conversation(&self.server, caller, self.server.crowd())
+            .map_err(|rejection| WireError::rejected(&rejection, Revision::NEWEST_LEGACY))?;
+        Ok(reply::events(Events::new(subscription, None, self.keep_alive, permit)))
+    }
+}
+
+/// The members of a message, what it says about itself, and the era that it is
+/// therefore of: modern, when headers or body have anything that only modern
+/// messages have.
+fn read_params<'a>(
+    headers: &HeaderMap,
+    params: Option<&'a serde_json::value::RawValue>,
+) -> Result<(Params<'a>, RequestMeta<'a>, Era), WireError> {
+    let named = header::name_modern_revision(headers);
+    let params = Params::parse(params).map_err(|error| {
+        // What a modern message has to say about itself is not there then.
+        if named { WireError { status: 400, ..error } } else { error }
+    })?;
+    let meta = params.meta()?;
+    let era = if named || meta.is_modern() { Era::Modern } else { Era::Legacy };
+    Ok((params, meta, era))
+}
+
+/// The rungs of a modern request above its revision and below its parameters.
+fn check_modern(headers: &HeaderMap, request: &jsonrpc::Request<'_>, params: &Params<'_>) -> Result<(), WireError> {
+    header::check_method(headers, &request.method)?;
+    if !is_modern_method(&request.method) {
+        return Err(WireError::method_not_found(&request.method, Era::Modern));
+    }
+    header::check_name(headers, &request.method, params)
+}
+
+/// Takes the answer to a request that this server would have sent. It sends none.
+fn response(headers: &HeaderMap) -> Result<Response<HttpBody>, Fault> {
+    if header::name_modern_revision(headers) {
+        return Err(WireError::invalid_request("This revision of the protocol has no responses from clients").into());
+    }
+    header::legacy_revision(headers)?;
+    Ok(reply::accepted())
+}
+
+fn too_many_streams() -> WireError {
+    WireError {
+        code: INTERNAL_ERROR,
+        message: "Too many streams are open; try again later".to_owned(),
+        data: None,
+        status: StatusCode::SERVICE_UNAVAILABLE.as_u16(),
+    }
+}
+
+/// Waits for an answer, or for the panic that comes instead of it: a mistake of
+/// ours in one request must not look to its client like a broken connection.
+async fn caught<T>(method: &str, answering: impl Future<Output = T>) -> Result<T, WireError> {
+    let mut answering = pin!(answering);
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context))) {
+        Ok(poll) => poll.map(Ok),
+        // The panic hook has said what and where.
+        Err(_) => {
+            tracing::error!(method, "a request was not answered because of a panic");
+            Poll::Ready(Err(WireError::internal()))
+        }
+    })
+    .await
+}

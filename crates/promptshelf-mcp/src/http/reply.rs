@@ -1,0 +1,118 @@
+//! Answers as HTTP has them.
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Response, StatusCode,
+    header::{self, HeaderName},
+};
+
+use super::{body::HttpBody, events::Events};
+use crate::{
+    dispatch::Answer,
+    error_code::{Advice, WireError},
+    jsonrpc::Fault,
+};
+
+/// The verbs that there are.
+const VERBS: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
+
+static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// In a response's extensions: the scopes that a token needs for what was asked
+/// for. Whoever looks after tokens makes a challenge of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequiredScopes(pub Vec<String>);
+
+/// In a request's extensions: that it is to be refused, and how. It is refused
+/// here and not by whoever decided so, because a browser may read the answer
+/// only after its origin has been checked.
+#[derive(Clone, Debug)]
+pub struct Denial {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// A sentence for whoever asked.
+    pub message: &'static str,
+    /// The value of `WWW-Authenticate`.
+    pub challenge: Option<HeaderValue>,
+    /// The value of `Retry-After`, in seconds.
+    pub retry_after: Option<u64>,
+}
+
+impl Denial {
+    /// A refusal without any advice.
+    #[must_use]
+    pub fn new(status: StatusCode, message: &'static str) -> Denial {
+        Denial { status, message, challenge: None, retry_after: None }
+    }
+}
+
+pub(super) fn denial(denial: &Denial) -> Response<HttpBody> {
+    let mut response = fault(&refusal(denial.status, denial.message));
+    if let Some(challenge) = &denial.challenge {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge.clone());
+    }
+    if let Some(seconds) = denial.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// A refusal that has nothing to do with what a message says.
+pub(super) fn refusal(status: StatusCode, message: impl Into<String>) -> Fault {
+    WireError { status: status.as_u16(), ..WireError::invalid_request(message) }.into()
+}
+
+pub(super) fn json(answer: Answer) -> Response<HttpBody> {
+    let mut response = Response::new(HttpBody::full(answer.body));
+    match answer.advice {
+        Some(Advice::Scopes(scopes)) => drop(response.extensions_mut().insert(RequiredScopes(scopes))),
+        Some(Advice::RetryAfter(seconds)) => {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        None => {}
+    }
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    describe(response.headers_mut(), "application/json");
+    response
+}
+
+pub(super) fn fault(fault: &Fault) -> Response<HttpBody> {
+    let mut response = json(Answer::error(fault.id.as_ref(), &fault.error));
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(header::ALLOW, VERBS);
+    }
+    response
+}
+
+pub(super) fn events(events: Events) -> Response<HttpBody> {
+    let mut response = Response::new(HttpBody::events(events));
+    describe(response.headers_mut(), "text/event-stream");
+    // A proxy that collects a stream before it passes it on never passes it on.
+    response.headers_mut().insert(ACCEL_BUFFERING.clone(), HeaderValue::from_static("no"));
+    response
+}
+
+/// The answer to what wants no answer.
+pub(super) fn accepted() -> Response<HttpBody> {
+    empty(StatusCode::ACCEPTED)
+}
+
+/// The answer to a question about the endpoint itself.
+pub(super) fn verbs() -> Response<HttpBody> {
+    let mut response = empty(StatusCode::NO_CONTENT);
+    response.headers_mut().insert(header::ALLOW, VERBS);
+    response
+}
+
+fn empty(status: StatusCode) -> Response<HttpBody> {
+    let mut response = Response::new(HttpBody::full(Bytes::new()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn describe(headers: &mut HeaderMap, content_type: &'static str) {
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    // What one caller gets may not be what another one may see.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+}

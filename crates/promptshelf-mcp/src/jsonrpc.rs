@@ -1,0 +1,335 @@
+//! JSON-RPC 2.0: one message in, one message out; borrowed and bounded.
+//!
+//! A message is read without copying: what is a string in it stays where it
+//! came in. An id is kept as it was written, so that it goes back to the digit.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    hash::{Hash, Hasher},
+};
+
+use bytes::Bytes;
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{IgnoredAny, SeqAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use crate::error_code::WireError;
+
+/// How deep arrays and objects may be inside each other.
+const MAX_DEPTH: usize = 128;
+
+/// The most messages that one batch may hold.
+const MAX_BATCH: usize = 1_000;
+
+/// The most bytes that the answers of one batch may have together, so that a
+/// small batch cannot ask for all the memory there is.
+pub(crate) const MAX_BATCH_ANSWER: usize = 32 << 20;
+
+/// What came in.
+#[derive(Debug)]
+pub(crate) enum Incoming<'a> {
+    One(Message<'a>),
+    /// Only revision 2025-03-26 has batches; the transports decide.
+    Batch(Vec<Result<Message<'a>, Fault>>),
+}
+
+/// One message.
+#[derive(Debug)]
+pub(crate) enum Message<'a> {
+    Request(Request<'a>),
+    Notification(Notification<'a>),
+    Response(Reply<'a>),
+}
+
+/// A message that wants an answer.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) id: RequestId,
+    pub(crate) method: Cow<'a, str>,
+    pub(crate) params: Option<&'a RawValue>,
+}
+
+/// A message that wants none.
+#[derive(Debug)]
+pub(crate) struct Notification<'a> {
+    pub(crate) method: Cow<'a, str>,
+    pub(crate) params: Option<&'a RawValue>,
+}
+
+/// An answer to a request that this server has sent.
+#[derive(Debug)]
+pub(crate) struct Reply<'a> {
+    pub(crate) id: Option<RequestId>,
+    /// Nothing where the client answered with an error.
+    pub(crate) result: Option<&'a RawValue>,
+}
+
+/// A request's id, exactly as it was written: a JSON string or integer.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct RequestId(Box<RawValue>);
+
+impl RequestId {
+    /// Takes what stands behind `"id":`.
+    pub(crate) fn parse(raw: &RawValue) -> Option<RequestId> {
+        let text = raw.get();
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        (text.starts_with('"') || is_integer).then(|| RequestId(raw.to_owned()))
+    }
+
+    /// The id as JSON.
+    pub(crate) fn as_json(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for RequestId {
+    fn eq(&self, other: &RequestId) -> bool {
+        self.as_json() == other.as_json()
+    }
+}
+
+impl Eq for RequestId {}
+
+impl Hash for RequestId {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.as_json().hash(hasher);
+    }
+}
+
+/// A message that could not be taken, and what to answer.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) id: Option<RequestId>,
+    pub(crate) error: WireError,
+}
+
+impl From<WireError> for Fault {
+    fn from(error: WireError) -> Fault {
+        Fault { id: None, error }
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// A member that is there, even when it is `null`.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&'a RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Reads one message, or a batch of them.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming<'_>, Fault> {
+    if is_too_deep(bytes) {
+        return Err(WireError::parse("The JSON is nested too deeply").into());
+    }
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'[') {
+        return parse_one(bytes).map(Incoming::One);
+    }
+    let Batch(batch) = serde_json::from_slice(bytes).map_err(|error| unreadable(&error))?;
+    if batch.is_empty() {
+        return Err(WireError::invalid_request("A batch cannot be empty").into());
+    }
+    if batch.len() > MAX_BATCH {
+        return Err(WireError::invalid_request(format!("A batch holds at most {MAX_BATCH} messages")).into());
+    }
+    Ok(Incoming::Batch(batch.into_iter().map(|message| parse_one(message.get().as_bytes())).collect()))
+}
+
+/// The messages of a batch, and not many more than it may hold: a body of
+/// nothing but commas would else become many times its own size.
+struct Batch<'a>(Vec<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Batch<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Batch<'a>, D::Error> {
+        struct Messages;
+        impl<'de> Visitor<'de> for Messages {
+            type Value = Vec<&'de RawValue>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("messages")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<Self::Value, A::Error> {
+                let mut batch = Vec::new();
+                while batch.len() <= MAX_BATCH {
+                    match messages.next_element()? {
+                        Some(message) => batch.push(message),
+                        None => return Ok(batch),
+                    }
+                }
+                while messages.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(batch)
+            }
+        }
+        deserializer.deserialize_seq(Messages).map(Batch)
+    }
+}
+
+fn unreadable(error: &serde_json::Error) -> WireError {
+    match error.classify() {
+        serde_json::error::Category::Data => WireError::invalid_request("This is no JSON-RPC 2.0 message"),
+        _ => WireError::parse("This is no JSON"),
+    }
+}
+
+fn parse_one(bytes: &[u8]) -> Result<Message<'_>, Fault> {
+    // serde would take an array for an envelope, member by member.
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err(WireError::invalid_request("A message is an object").into());
+    }
+    let envelope: Envelope<'_> = serde_json::from_slice(bytes).map_err(|error| unreadable(&error))?;
+    let id = match envelope.id.map(RequestId::parse) {
+        None => None,
+        Some(Some(id)) => Some(id),
+        Some(None) => return Err(WireError::invalid_request("An id is a string or a whole number").into()),
+    };
+    let invalid = |id: Option<RequestId>, message: &str| Fault { id, error: WireError::invalid_request(message) };
+    if envelope.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
+        return Err(invalid(id, "`jsonrpc` has to be \"2.0\""));
+    }
+    let Some(method) = envelope.method else {
+        return match (envelope.result, envelope.error) {
+            (Some(_), None) | (None, Some(_)) => Ok(Message::Response(Reply { id, result: envelope.result })),
+            _ => Err(invalid(id, "A message needs a `method`")),
+        };
+    };
+    let Some(method) = text(method) else { return Err(invalid(id, "`method` has to be a string")) };
+    match id {
+        // A notification that asks for an answer is neither the one nor the other.
+        Some(id) if method.starts_with("notifications/") => Err(invalid(Some(id), "A notification has no id")),
+        Some(id) => Ok(Message::Request(Request { id, method, params: envelope.params })),
+        None => Ok(Message::Notification(Notification { method, params: envelope.params })),
+    }
+}
+
+/// A JSON string, borrowed where it holds no escapes.
+pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
+    serde_json::from_str::<Borrowed<'_>>(raw.get()).ok().map(|borrowed| borrowed.0)
+}
+
+/// A JSON object. By itself serde takes an array for a struct as well, member
+/// by member, and no array is ever meant here.
+pub(crate) fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
+    raw.get().starts_with('{').then(|| serde_json::from_str(raw.get()).ok()).flatten()
+}
+
+/// Whether arrays and objects are too deep inside each other. The parser passes
+/// over what it does not need without recursion, so this is about what may
+/// still be looked into, not about its stack.
+fn is_too_deep(bytes: &[u8]) -> bool {
+    // Nothing can be deeper than it has openings: true of nearly every message.
+    if bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= MAX_DEPTH {
+        return false;
+    }
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in bytes {
+        match (in_string, byte) {
+            (true, _) if escaped => escaped = false,
+            (true, b'\\') => escaped = true,
+            (_, b'"') => in_string = !in_string,
+            (false, b'{' | b'[') => depth += 1,
+            (false, b'}' | b']') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return true;
+        }
+    }
+    false
+}
+
+/// Begins the answer to a request. The result is to be written behind it, and
+/// then [`close`].
+pub(crate) fn open_result(id: &RequestId) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1_024);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    out.extend_from_slice(id.as_json().as_bytes());
+    out.extend_from_slice(br#","result":"#);
+    out
+}
+
+/// Ends an answer that [`open_result`] began.
+pub(crate) fn close(mut out: Vec<u8>) -> Bytes {
+    out.push(b'}');
+    out.into()
+}
+
+/// An error. Without an id where the request's could not be read: `null`, as
+/// plain JSON-RPC has it, is in no revision's schema.
+pub(crate) fn error(id: Option<&RequestId>, error: &WireError) -> Bytes {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        code: i32,
+        message: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<&'a serde_json::Value>,
+    }
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","#);
+    if let Some(id) = id {
+        out.extend_from_slice(br#""id":"#);
+        out.extend_from_slice(id.as_json().as_bytes());
+        out.push(b',');
+    }
+    out.extend_from_slice(br#""error":"#);
+    write(&mut out, &Body { code: error.code, message: &error.message, data: error.data.as_ref() });
+    close(out)
+}
+
+/// Several answers together; nothing where there are none.
+pub(crate) fn batch(answers: &[Bytes]) -> Option<Bytes> {
+    (!answers.is_empty()).then(|| [b"[", answers.join(&b","[..]).as_slice(), b"]"].concat().into())
+}
+
+/// A request of this server's own.
+pub(crate) fn request(id: &str, method: &str, params: &impl Serialize) -> Bytes {
+    #[derive(Serialize)]
+    struct Message<'a, P> {
+        jsonrpc: &'static str,
+        id: &'a str,
+        method: &'a str,
+        params: &'a P,
+    }
+    let mut out = Vec::with_capacity(1_024);
+    write(&mut out, &Message { jsonrpc: "2.0", id, method, params });
+    out.into()
+}
+
+/// A notification.
+pub(crate) fn notification(method: &str, params: &impl Serialize) -> Bytes {
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","method":"#);
+    write(&mut out, method);
+    out.extend_from_slice(br#","params":"#);
+    write(&mut out, params);
+    close(out)
+}
+
+/// Writes JSON. What this crate serialises has string keys and finite numbers,
+/// and a vector takes every byte, so that nothing here can fail.
+pub(crate) fn write(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    if let Err(error) = serde_json::to_writer(&mut *out, value) {
+        tracing::error!(%error, "an answer could not be written");
+        out.extend_from_slice(b"null");
+    }
+}

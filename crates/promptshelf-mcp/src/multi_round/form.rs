@@ -1,0 +1,174 @@
+//! Forms as elicitation asks them, and answers as clients give them.
+
+use promptshelf_core::{Argument, ArgumentType, Choice, Form, Variables};
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
+
+use crate::{jsonrpc::object, revision::Revision};
+
+/// What a client does with a question.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// Values, by field, as a caller would send them.
+    Accept(Variables),
+    Decline,
+    Cancel,
+}
+
+/// The parameters of `elicitation/create` for a form.
+pub(crate) fn question(form: &Form<'_>, again: Option<&str>, revision: Revision) -> Value {
+    let message = match again {
+        Some(reason) => format!("{} ({reason})", form.message),
+        None => form.message.clone(),
+    };
+    let has_modes = revision.has_elicitation_modes();
+    if let Some(url) = form.url {
+        let mut params = json!({ "mode": "url", "message": message, "url": url });
+        if !revision.is_modern() {
+            // 2025-11-25 names each page, so that its end could be told of; 2026-07-28 does not.
+            params["elicitationId"] = json!(form.key);
+        }
+        return params;
+    }
+    let required: Vec<&str> = form.fields.iter().filter(|field| field.is_indispensable()).map(|f| f.name()).collect();
+    let properties: Map<String, Value> =
+        form.fields.iter().map(|field| (field.name().to_owned(), property(field, revision))).collect();
+    let mut schema = json!({ "type": "object", "properties": properties });
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    let mut params = json!({ "message": message, "requestedSchema": schema });
+    if has_modes {
+        params["mode"] = json!("form");
+    }
+    params
+}
+
+/// One field. Only what the protocol's flat schemas have is said; everything
+/// else, such as a pattern, is checked when the answer comes.
+fn property(field: &Argument, revision: Revision) -> Value {
+    let mut property = kind(field, revision);
+    let mut say = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            property[key] = value;
+        }
+    };
+    say("title", field.title().map(Value::from));
+    say("description", field.description().map(Value::from));
+    let definition = field.definition();
+    match field.kind() {
+        ArgumentType::String | ArgumentType::Text if field.choices().is_empty() => {
+            say("minLength", definition.min_length.map(Value::from));
+            say("maxLength", definition.max_length.map(Value::from));
+        }
+        ArgumentType::Integer | ArgumentType::Number if field.choices().is_empty() => {
+            say("minimum", definition.minimum.map(number));
+            say("maximum", definition.maximum.map(number));
+        }
+        _ => {}
+    }
+    // 2025-06-18 has defaults for booleans only.
+    if revision.has_elicitation_modes() || field.kind() == ArgumentType::Boolean {
+        say("default", field.default_value().and_then(|default| default_of(field, default)));
+    }
+    property
+}
+
+fn kind(field: &Argument, revision: Revision) -> Value {
+    let choices = field.choices();
+    if !choices.is_empty() && field.kind() == ArgumentType::List && revision.has_elicitation_modes() {
+        return json!({ "type": "array", "items": options(choices, "anyOf") });
+    }
+    if !choices.is_empty() && field.kind() != ArgumentType::List {
+        return match revision.has_elicitation_modes() {
+            true => {
+                let mut options = options(choices, "oneOf");
+                options["type"] = json!("string");
+                options
+            }
+            false => {
+                let values: Vec<&str> = choices.iter().map(|choice| &*choice.value).collect();
+                let names: Vec<&str> = choices.iter().map(|c| c.title.as_deref().unwrap_or(&c.value)).collect();
+                json!({ "type": "string", "enum": values, "enumNames": names })
+            }
+        };
+    }
+    match field.kind() {
+        ArgumentType::Integer => json!({ "type": "integer" }),
+        ArgumentType::Number => json!({ "type": "number" }),
+        ArgumentType::Boolean => json!({ "type": "boolean" }),
+        ArgumentType::Date => json!({ "type": "string", "format": "date" }),
+        ArgumentType::String | ArgumentType::Text | ArgumentType::List | ArgumentType::Json => {
+            json!({ "type": "string" })
+        }
+    }
+}
+
+/// Choices: with titles under the keyword that holds them, plain otherwise.
+fn options(choices: &[Choice], keyword: &str) -> Value {
+    if choices.iter().all(|choice| choice.title.is_none()) {
+        let values: Vec<&str> = choices.iter().map(|choice| &*choice.value).collect();
+        return json!({ "type": "string", "enum": values });
+    }
+    let titled =
+        |choice: &Choice| json!({ "const": choice.value, "title": choice.title.as_deref().unwrap_or(&choice.value) });
+    json!({ keyword: choices.iter().map(titled).collect::<Vec<_>>() })
+}
+
+fn default_of(field: &Argument, default: &str) -> Option<Value> {
+    use promptshelf_core::Value as Typed;
+    Some(match field.parsed(default)? {
+        Typed::Integer(integer) if field.choices().is_empty() => json!(integer),
+        Typed::Number(value) if field.choices().is_empty() => number(value),
+        Typed::Boolean(boolean) => json!(boolean),
+        Typed::List(items) if !field.choices().is_empty() => json!(items),
+        _ => json!(default),
+    })
+}
+
+/// `3` rather than `3.0`, as people write it.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::float_cmp,
+    reason = "only numbers that survive the way are shortened"
+)]
+fn number(value: f64) -> Value {
+    let whole = value as i64;
+    if whole as f64 == value { json!(whole) } else { json!(value) }
+}
+
+/// Reads an `ElicitResult`; `None` for what is none.
+pub(crate) fn reply(raw: &RawValue) -> Option<Reply> {
+    #[derive(Deserialize)]
+    struct Result {
+        action: String,
+        #[serde(default)]
+        content: Option<Map<String, Value>>,
+    }
+    let result: Result = object(raw)?;
+    match &*result.action {
+        "accept" => {
+            let content = result.content.unwrap_or_default();
+            content
+                .into_iter()
+                .map(|(name, value)| Some((name, text(value)?)))
+                .collect::<Option<_>>()
+                .map(Reply::Accept)
+        }
+        "decline" => Some(Reply::Decline),
+        "cancel" => Some(Reply::Cancel),
+        _ => None,
+    }
+}
+
+/// A field's value as a caller would send it for an argument.
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Bool(boolean) => Some(boolean.to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Array(items) if items.iter().all(Value::is_string) => Some(Value::Array(items).to_string()),
+        Value::Null => Some(String::new()),
+        Value::Array(_) | Value::Object(_) => None,
+    }
+}

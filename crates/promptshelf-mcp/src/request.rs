@@ -1,0 +1,294 @@
+//! What requests say: the members that any method has, borrowed, and `_meta`.
+
+use std::borrow::Cow;
+
+use promptshelf_core::{Given, GivenValue, Variables};
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use crate::{
+    error_code::WireError,
+    jsonrpc::{object, text},
+};
+
+/// The members of `params` that some method has. What is not asked for is
+/// passed over unread.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Params<'a> {
+    #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
+    meta: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    cursor: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "ref", deserialize_with = "present")]
+    reference: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    argument: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    context: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    notifications: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    level: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    protocol_version: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    request_id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    input_responses: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    request_state: Option<&'a RawValue>,
+}
+
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&'a RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl<'a> Params<'a> {
+    /// Reads the members; absent `params` have none.
+    pub(crate) fn parse(raw: Option<&'a RawValue>) -> Result<Params<'a>, WireError> {
+        let Some(raw) = raw else { return Ok(Params::default()) };
+        if !raw.get().starts_with('{') {
+            return Err(WireError::invalid_params("`params` has to be an object"));
+        }
+        // What is left to go wrong is a member that is there twice. Which one
+        // counts nobody can know, so that none does.
+        serde_json::from_str(raw.get()).map_err(|_| WireError::invalid_params("A member of `params` is there twice"))
+    }
+
+    /// What the request says about itself.
+    pub(crate) fn meta(&self) -> Result<RequestMeta<'a>, WireError> {
+        RequestMeta::parse(self.meta)
+    }
+
+    /// A member that has to be a string.
+    fn required(&self, name: &str, raw: Option<&'a RawValue>) -> Result<Cow<'a, str>, WireError> {
+        let raw = raw.ok_or_else(|| WireError::invalid_params(format!("`{name}` is missing")))?;
+        text(raw).ok_or_else(|| WireError::invalid_params(format!("`{name}` has to be a string")))
+    }
+
+    pub(crate) fn name(&self) -> Result<Cow<'a, str>, WireError> {
+        self.required("name", self.name)
+    }
+
+    pub(crate) fn uri(&self) -> Result<Cow<'a, str>, WireError> {
+        self.required("uri", self.uri)
+    }
+
+    pub(crate) fn level(&self) -> Result<Cow<'a, str>, WireError> {
+        self.required("level", self.level)
+    }
+
+    pub(crate) fn protocol_version(&self) -> Result<Cow<'a, str>, WireError> {
+        self.required("protocolVersion", self.protocol_version)
+    }
+
+    pub(crate) fn cursor(&self) -> Result<Option<Cow<'a, str>>, WireError> {
+        self.cursor.map(|cursor| self.required("cursor", Some(cursor))).transpose()
+    }
+
+    pub(crate) fn notifications(&self) -> Option<&'a RawValue> {
+        self.notifications
+    }
+
+    /// What a client can do, as `initialize` says it.
+    pub(crate) fn capabilities(&self) -> Option<&'a RawValue> {
+        self.capabilities
+    }
+
+    /// What the person answered to a question of this server.
+    pub(crate) fn input_responses(&self) -> Option<&'a RawValue> {
+        self.input_responses
+    }
+
+    /// What this server gave the client to carry.
+    pub(crate) fn request_state(&self) -> Option<&'a RawValue> {
+        self.request_state
+    }
+
+    pub(crate) fn request_id(&self) -> Option<&'a RawValue> {
+        self.request_id
+    }
+
+    /// What a caller sent for a prompt's arguments. Values that are no strings
+    /// are kept as such, so that they are reported together with other problems.
+    pub(crate) fn arguments(&self) -> Result<Given<'a>, WireError> {
+        match self.arguments {
+            None => Ok(Given::new()),
+            Some(raw) => given(raw).ok_or_else(|| WireError::invalid_params("`arguments` has to be an object")),
+        }
+    }
+
+    /// What is to be completed, the argument's name, and what has been typed.
+    pub(crate) fn completion(&self) -> Result<CompletionRequest<'a>, WireError> {
+        #[derive(Deserialize)]
+        struct Reference<'a> {
+            #[serde(borrow, rename = "type")]
+            kind: Cow<'a, str>,
+            #[serde(borrow, default)]
+            name: Option<Cow<'a, str>>,
+            #[serde(borrow, default)]
+            uri: Option<Cow<'a, str>>,
+        }
+        #[derive(Deserialize)]
+        struct Argument<'a> {
+            #[serde(borrow)]
+            name: Cow<'a, str>,
+            #[serde(borrow)]
+            value: Cow<'a, str>,
+        }
+        let malformed = || {
+            WireError::invalid_params("`ref` has to be a reference such as {\"type\":\"ref/prompt\",\"name\":\"…\"}")
+        };
+        let reference: Reference<'a> = self.reference.and_then(object).ok_or_else(malformed)?;
+        let target = match (&*reference.kind, reference.name, reference.uri) {
+            ("ref/prompt", Some(name), _) => Target::Prompt(name),
+            ("ref/resource", _, Some(uri)) => Target::Resource(uri),
+            _ => return Err(malformed()),
+        };
+        let malformed =
+            || WireError::invalid_params("`argument` has to be an object with the strings `name` and `value`");
+        let argument: Argument<'a> = self.argument.and_then(object).ok_or_else(malformed)?;
+        Ok(CompletionRequest { target, argument: argument.name, typed: argument.value })
+    }
+
+    /// Arguments that are already filled in.
+    pub(crate) fn completion_context(&self) -> Result<Variables, WireError> {
+        #[derive(Deserialize)]
+        struct Context {
+            #[serde(default)]
+            arguments: Variables,
+        }
+        let malformed = || WireError::invalid_params("`context.arguments` has to be an object with strings");
+        let Some(context) = self.context else { return Ok(Variables::new()) };
+        object::<Context>(context).map(|context| context.arguments).ok_or_else(malformed)
+    }
+}
+
+/// What is to be completed.
+#[derive(Debug)]
+pub(crate) struct CompletionRequest<'a> {
+    pub(crate) target: Target<'a>,
+    pub(crate) argument: Cow<'a, str>,
+    pub(crate) typed: Cow<'a, str>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Target<'a> {
+    Prompt(Cow<'a, str>),
+    Resource(Cow<'a, str>),
+}
+
+/// The names and values of an object, in their order.
+fn given(raw: &RawValue) -> Option<Given<'_>> {
+    struct Members;
+
+    impl<'de> Visitor<'de> for Members {
+        type Value = Given<'de>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Given<'de>, A::Error> {
+            #[derive(Deserialize)]
+            struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+            let mut given = Given::new();
+            while let Some((Key(name), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+                let value = match text(value) {
+                    Some(text) => GivenValue::Text(text),
+                    None => GivenValue::Other(kind(value)),
+                };
+                given.push(name, value);
+            }
+            Ok(given)
+        }
+    }
+
+    serde_json::Deserializer::from_str(raw.get()).deserialize_map(Members).ok()
+}
+
+/// What a JSON value is, in JSON's words.
+fn kind(raw: &RawValue) -> &'static str {
+    match raw.get().as_bytes().first() {
+        Some(b'{') => "object",
+        Some(b'[') => "array",
+        Some(b't' | b'f') => "boolean",
+        Some(b'n') => "null",
+        Some(b'"') => "string",
+        _ => "number",
+    }
+}
+
+/// What a request says about itself (2026-07-28, *Base protocol / _meta*).
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct RequestMeta<'a> {
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion", deserialize_with = "present")]
+    protocol_version: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities", deserialize_with = "present")]
+    client_capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo", deserialize_with = "present")]
+    client_info: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel", deserialize_with = "present")]
+    log_level: Option<&'a RawValue>,
+}
+
+/// The severities of RFC 5424, as `logging/setLevel` and `_meta` name them,
+/// from the least to the most severe.
+pub(crate) const LOG_LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+impl<'a> RequestMeta<'a> {
+    fn parse(raw: Option<&'a RawValue>) -> Result<RequestMeta<'a>, WireError> {
+        let Some(raw) = raw else { return Ok(RequestMeta::default()) };
+        let malformed = || WireError::invalid_meta("`_meta` has to be an object in which no key is there twice");
+        if !raw.get().starts_with('{') {
+            return Err(malformed());
+        }
+        serde_json::from_str(raw.get()).map_err(|_| malformed())
+    }
+
+    /// Whether it has one of the keys that only requests of the modern era have.
+    pub(crate) fn is_modern(&self) -> bool {
+        self.protocol_version.is_some() || self.client_capabilities.is_some()
+    }
+
+    /// What the client can do, as a modern request says it.
+    pub(crate) fn client_capabilities(&self) -> Option<&'a RawValue> {
+        self.client_capabilities
+    }
+
+    /// The revision that the request says it is of, once everything that a
+    /// modern request has to say is there.
+    pub(crate) fn require(&self) -> Result<Cow<'a, str>, WireError> {
+        let key = |name: &str| format!("io.modelcontextprotocol/{name}");
+        let missing = |name: &str| WireError::invalid_meta(format!("`_meta` needs the key `{}`", key(name)));
+        let wrong = |name: &str, wanted: &str| {
+            WireError::invalid_meta(format!("`{}` in `_meta` has to be {wanted}", key(name)))
+        };
+        let version = self.protocol_version.ok_or_else(|| missing("protocolVersion"))?;
+        let version = text(version).ok_or_else(|| wrong("protocolVersion", "a string"))?;
+        let capabilities = self.client_capabilities.ok_or_else(|| missing("clientCapabilities"))?;
+        if !capabilities.get().starts_with('{') {
+            return Err(wrong("clientCapabilities", "an object"));
+        }
+        if self.client_info.is_some_and(|client| !client.get().starts_with('{')) {
+            return Err(wrong("clientInfo", "an object"));
+        }
+        if self.log_level.is_some_and(|level| !text(level).is_some_and(|level| LOG_LEVELS.contains(&&*level))) {
+            return Err(wrong("logLevel", "a log level"));
+        }
+        Ok(version)
+    }
+}

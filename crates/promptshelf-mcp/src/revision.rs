@@ -1,0 +1,125 @@
+//! The five revisions of the protocol, and what each one knows.
+//!
+//! Every difference between revisions that concerns prompts is a question
+//! here, so that no other file compares revisions by itself.
+
+use std::fmt;
+
+/// A revision of the protocol, oldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Revision {
+    /// 2024-11-05
+    V2024_11_05,
+    /// 2025-03-26
+    V2025_03_26,
+    /// 2025-06-18
+    V2025_06_18,
+    /// 2025-11-25
+    V2025_11_25,
+    /// 2026-07-28
+    V2026_07_28,
+}
+
+/// How a conversation begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    /// With an `initialize` handshake.
+    Legacy,
+    /// Without: every request says for itself what it needs to.
+    Modern,
+}
+
+impl Revision {
+    /// Every revision, oldest first.
+    pub const ALL: [Revision; 5] = [
+        Revision::V2024_11_05,
+        Revision::V2025_03_26,
+        Revision::V2025_06_18,
+        Revision::V2025_11_25,
+        Revision::V2026_07_28,
+    ];
+
+    /// The newest revision that has a handshake.
+    pub const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
+
+    /// What a request over HTTP without any sign of its revision is read as
+    /// (2025-06-18 and later, *Transports / Protocol Version Header*).
+    pub const UNNAMED: Revision = Revision::V2025_03_26;
+
+    /// The revision as the protocol spells it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Revision::V2024_11_05 => "2024-11-05",
+            Revision::V2025_03_26 => "2025-03-26",
+            Revision::V2025_06_18 => "2025-06-18",
+            Revision::V2025_11_25 => "2025-11-25",
+            Revision::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    /// Reads the protocol's spelling.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Revision> {
+        Revision::ALL.into_iter().find(|revision| revision.as_str() == text)
+    }
+
+    /// How its conversations begin.
+    #[must_use]
+    pub fn era(self) -> Era {
+        if self < Revision::V2026_07_28 { Era::Legacy } else { Era::Modern }
+    }
+
+    /// Whether its conversations have no handshake.
+    #[must_use]
+    pub fn is_modern(self) -> bool {
+        self.era() == Era::Modern
+    }
+
+    /// `title`, `_meta` on prompts and blocks, and `lastModified`.
+    pub(crate) fn has_titles(self) -> bool {
+        self >= Revision::V2025_06_18
+    }
+
+    /// `icons`, and the server's description and website.
+    pub(crate) fn has_icons(self) -> bool {
+        self >= Revision::V2025_11_25
+    }
+
+    /// Audio blocks, and a capability for completion.
+    pub(crate) fn has_audio(self) -> bool {
+        self >= Revision::V2025_03_26
+    }
+
+    /// Resource links in messages.
+    pub(crate) fn has_links(self) -> bool {
+        self >= Revision::V2025_06_18
+    }
+
+    /// Arguments that are already filled in, in a request for completion.
+    pub(crate) fn has_completion_context(self) -> bool {
+        self >= Revision::V2025_06_18
+    }
+
+    /// Elicitation by a request of the server's own.
+    pub(crate) fn has_elicitation_requests(self) -> bool {
+        (Revision::V2025_06_18..Revision::V2026_07_28).contains(&self)
+    }
+
+    /// Modes of elicitation, titled choices, several choices at once, and
+    /// defaults of every type.
+    pub(crate) fn has_elicitation_modes(self) -> bool {
+        self >= Revision::V2025_11_25
+    }
+
+    /// JSON-RPC batches; 2025-03-26 alone asks receivers to take them.
+    pub(crate) fn has_batches(self) -> bool {
+        self == Revision::V2025_03_26
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

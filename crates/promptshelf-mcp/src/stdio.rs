@@ -1,0 +1,151 @@
+//! One conversation over a pair of pipes, one message a line.
+//!
+//! Both eras share the pipe: a request with modern `_meta` is modern, whatever
+//! came before it, and everything else rests on `initialize`. Nothing but
+//! protocol lines is ever written.
+
+use std::{io, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, poll};
+use promptshelf_service::Caller;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter},
+    sync::mpsc,
+};
+use tokio_util::{
+    codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead},
+    sync::CancellationToken,
+    task::TaskTracker,
+};
+
+use crate::{Server, conversation::Conversation, error_code::WireError, jsonrpc};
+
+mod backlog;
+mod line;
+mod question;
+
+use backlog::Backlog;
+use line::{InFlight, Pipe};
+use question::Questions;
+
+/// The longest line that is read, in bytes.
+pub const MAX_LINE_BYTES: usize = 16 << 20;
+
+/// Lines waiting to be written before whoever writes has to wait.
+const WAITING_LINES: usize = 256;
+
+/// For how long requests go on being answered once the input has ended.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+impl Server {
+    /// Serves the person at this machine over a pair of pipes, until the input
+    /// ends, the output is closed, or the server shuts down. Requests that
+    /// came before the end are answered.
+    ///
+    /// # Errors
+    ///
+    /// What reading the input or writing the output fails with; a closed output
+    /// is no error but an end.
+    pub async fn serve_stdio<R, W>(&self, input: R, output: W) -> io::Result<()>
+    where
+        R: AsyncRead + Unpin + Send,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let (lines, waiting) = mpsc::channel(WAITING_LINES);
+        let backlog = Arc::new(Backlog::default());
+        let writer = tokio::spawn(write_lines(waiting, output, Arc::clone(&backlog)));
+        let pipe = Arc::new(Pipe {
+            server: self.clone(),
+            caller: Caller::local(),
+            conversation: Arc::new(Conversation::default()),
+            lines,
+            backlog,
+            in_flight: InFlight::default(),
+            questions: Questions::default(),
+            tasks: TaskTracker::new(),
+            ended: CancellationToken::new(),
+        });
+        let read = read_lines(&pipe, input).await;
+        pipe.tasks.close();
+        // Subscriptions end now, everything else may finish. When the server
+        // shuts down they end by themselves, in the way the protocol asks for.
+        if !self.shutdown_token().is_cancelled() {
+            pipe.ended.cancel();
+        }
+        // Nobody is there any more to answer a question.
+        pipe.questions.give_up();
+        if tokio::time::timeout(LAST_ANSWERS, pipe.tasks.wait()).await.is_err() {
+            tracing::warn!("requests were left unanswered at the end of the conversation");
+            pipe.in_flight.cancel_all();
+        }
+        drop(pipe);
+        let written = writer.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        read.and(match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other,
+        })
+    }
+}
+
+/// Reads lines until there are no more, and takes each of them.
+async fn read_lines(pipe: &Arc<Pipe>, input: impl AsyncRead + Unpin) -> io::Result<()> {
+    let codec = AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), b"\n".to_vec(), MAX_LINE_BYTES);
+    let mut lines = FramedRead::new(input, codec);
+    // After a line that is too long the reader says once that it has ended, and then goes on.
+    let mut skipping = false;
+    loop {
+        let line = tokio::select! {
+            biased;
+            () = pipe.server.shutdown_token().cancelled() => return Ok(()),
+            () = pipe.lines.closed() => return Ok(()),
+            line = async {
+                pipe.backlog.has_room().await;
+                lines.next().await
+            } => line,
+        };
+        match line {
+            Some(Ok(line)) => take(pipe, line).await,
+            Some(Err(AnyDelimiterCodecError::MaxChunkLengthExceeded)) => {
+                let error = WireError::parse(format!("A line can be at most {MAX_LINE_BYTES} bytes long"));
+                pipe.write(jsonrpc::error(None, &error)).await;
+                skipping = true;
+                continue;
+            }
+            Some(Err(AnyDelimiterCodecError::Io(error))) => return Err(error),
+            None if skipping => {}
+            None => return Ok(()),
+        }
+        skipping = false;
+    }
+}
+
+/// Takes one line. Nearly every answer is ready at once and is written before
+/// the next line is read; what has to wait for something goes on by itself.
+async fn take(pipe: &Arc<Pipe>, line: Bytes) {
+    if line.trim_ascii().is_empty() {
+        return;
+    }
+    let mut taken = Box::pin(Arc::clone(pipe).take(line));
+    if poll!(&mut taken).is_pending() {
+        pipe.tasks.spawn(taken);
+    }
+}
+
+/// Writes lines, and flushes when no other is waiting.
+async fn write_lines(
+    mut lines: mpsc::Receiver<Bytes>,
+    output: impl AsyncWrite + Unpin,
+    backlog: Arc<Backlog>,
+) -> io::Result<()> {
+    let mut output = BufWriter::new(output);
+    while let Some(line) = lines.recv().await {
+        output.write_all(&line).await?;
+        output.write_all(b"\n").await?;
+        backlog.remove(&line);
+        if lines.is_empty() {
+            output.flush().await?;
+        }
+    }
+    output.flush().await
+}

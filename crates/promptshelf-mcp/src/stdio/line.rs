@@ -1,0 +1,280 @@
+//! One line: which era it is of, and what becomes of it.
+
+use std::{
+    collections::HashMap,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use promptshelf_service::Caller;
+use tokio::sync::mpsc;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{backlog::Backlog, question::Questions};
+use crate::{
+    Server,
+    conversation::Conversation,
+    dispatch::{Answer, Asking, Context},
+    error_code::WireError,
+    jsonrpc::{self, Fault, Incoming, Message, Notification, Request, RequestId},
+    request::Params,
+    revision::Revision,
+    subscription::Subscription,
+};
+
+/// The most requests that are answered, and subscriptions that are open, at once.
+const MAX_IN_FLIGHT: usize = 4_096;
+
+/// One pair of pipes.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    pub(super) server: Server,
+    pub(super) caller: Caller,
+    pub(super) conversation: Arc<Conversation>,
+    pub(super) lines: mpsc::Sender<Bytes>,
+    pub(super) backlog: Arc<Backlog>,
+    pub(super) in_flight: InFlight,
+    pub(super) questions: Questions,
+    pub(super) tasks: TaskTracker,
+    /// The input has ended.
+    pub(super) ended: CancellationToken,
+}
+
+/// Requests that have no answer yet, and how to stop each.
+#[derive(Debug, Default)]
+pub(super) struct InFlight(Mutex<HashMap<RequestId, CancellationToken>>);
+
+impl InFlight {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a request. An id that waits for an answer already cannot be told
+    /// from the new one.
+    fn begin(&self, id: &RequestId) -> Result<CancellationToken, WireError> {
+        let mut waiting = self.lock();
+        if waiting.len() >= MAX_IN_FLIGHT {
+            return Err(WireError::invalid_request("Too many requests are waiting for an answer"));
+        }
+        if waiting.contains_key(id) {
+            return Err(WireError::invalid_request("A request with this id is waiting for its answer"));
+        }
+        let token = CancellationToken::new();
+        waiting.insert(id.clone(), token.clone());
+        Ok(token)
+    }
+
+    fn end(&self, id: &RequestId) {
+        self.lock().remove(id);
+    }
+
+    fn cancel(&self, id: &RequestId) {
+        if let Some(token) = self.lock().get(id) {
+            token.cancel();
+        }
+    }
+
+    pub(super) fn cancel_all(&self) {
+        self.lock().values().for_each(CancellationToken::cancel);
+    }
+}
+
+impl Pipe {
+    /// Takes a line: answers what is to be answered.
+    pub(super) async fn take(self: Arc<Pipe>, line: Bytes) {
+        match jsonrpc::parse(&line) {
+            Ok(Incoming::One(message)) => {
+                if let Some(answer) = self.message(Ok(message)).await {
+                    self.write(answer).await;
+                }
+            }
+            Ok(Incoming::Batch(messages)) => self.batch(messages).await,
+            Err(fault) => self.write(jsonrpc::error(fault.id.as_ref(), &fault.error)).await,
+        }
+    }
+
+    pub(super) async fn write(&self, line: Bytes) {
+        self.backlog.add(&line);
+        // When nobody reads any more, the conversation is over, and its reader knows.
+        let _ = self.lines.send(line).await;
+    }
+
+    /// Takes several messages and answers them together.
+    async fn batch(self: &Arc<Pipe>, messages: Vec<Result<Message<'_>, Fault>>) {
+        if !self.conversation.revision().is_some_and(Revision::has_batches) {
+            let error = WireError::invalid_request("One line holds one message");
+            return self.write(jsonrpc::error(None, &error)).await;
+        }
+        let mut answers: Vec<Bytes> = Vec::new();
+        let mut bytes = 0;
+        for message in messages {
+            let refused =
+                |request: Request<'_>, why| Err(Fault { id: Some(request.id), error: WireError::invalid_request(why) });
+            let message = match message {
+                Ok(Message::Request(request)) if request.method == "initialize" => {
+                    refused(request, "`initialize` stands alone")
+                }
+                Ok(Message::Request(request)) if bytes > jsonrpc::MAX_BATCH_ANSWER => {
+                    refused(request, "The batch asks for too much at once")
+                }
+                other => other,
+            };
+            if let Some(answer) = self.message(message).await {
+                bytes += answer.len();
+                answers.push(answer);
+            }
+        }
+        if let Some(answers) = jsonrpc::batch(&answers) {
+            self.write(answers).await;
+        }
+    }
+
+    async fn message(self: &Arc<Pipe>, message: Result<Message<'_>, Fault>) -> Option<Bytes> {
+        match message {
+            Ok(Message::Request(request)) => self.request(request).await,
+            Ok(Message::Notification(notification)) => {
+                self.notification(&notification);
+                None
+            }
+            Ok(Message::Response(reply)) => {
+                self.questions.answer(reply);
+                None
+            }
+            Err(fault) => Some(jsonrpc::error(fault.id.as_ref(), &fault.error)),
+        }
+    }
+
+    fn notification(self: &Arc<Pipe>, notification: &Notification<'_>) {
+        match &*notification.method {
+            "notifications/cancelled" => {
+                let params = Params::parse(notification.params).unwrap_or_default();
+                if let Some(id) = params.request_id().and_then(RequestId::parse) {
+                    self.in_flight.cancel(&id);
+                }
+            }
+            "notifications/initialized" => self.announce(),
+            _ => {}
+        }
+    }
+
+    /// Answers a request, unless it is cancelled or its answer is a stream.
+    async fn request(self: &Arc<Pipe>, request: Request<'_>) -> Option<Bytes> {
+        let cancelled = match self.in_flight.begin(&request.id) {
+            Ok(token) => token,
+            Err(error) => return Some(jsonrpc::error(Some(&request.id), &error)),
+        };
+        let answer = tokio::select! {
+            biased;
+            () = cancelled.cancelled() => None,
+            answer = AssertUnwindSafe(self.answer(&request, &cancelled)).catch_unwind() => match answer {
+                Ok(Some(answer)) => Some(answer.body),
+                // A subscription stays in flight until it ends.
+                Ok(None) => return None,
+                Err(_) => Some(Answer::error(Some(&request.id), &WireError::internal()).body),
+            },
+        };
+        self.in_flight.end(&request.id);
+        answer
+    }
+
+    async fn answer(self: &Arc<Pipe>, request: &Request<'_>, cancelled: &CancellationToken) -> Option<Answer> {
+        match self.try_answer(request, cancelled).await {
+            Ok(answer) => answer,
+            Err(error) => Some(Answer::error(Some(&request.id), &error)),
+        }
+    }
+
+    async fn try_answer(
+        self: &Arc<Pipe>,
+        request: &Request<'_>,
+        cancelled: &CancellationToken,
+    ) -> Result<Option<Answer>, WireError> {
+        let params = Params::parse(request.params)?;
+        let meta = params.meta()?;
+        let revision = if meta.is_modern() {
+            let version = meta.require()?;
+            let revision = Revision::parse(&version).filter(|revision| revision.is_modern());
+            revision.ok_or_else(|| WireError::unsupported_version(&version))?
+        } else {
+            match (self.conversation.revision(), &*request.method) {
+                (Some(revision), _) => revision,
+                (None, "initialize" | "ping") => Revision::NEWEST_LEGACY,
+                // Neither era: the error of the modern one names the keys that it misses.
+                (None, _) => return meta.require().and(Err(WireError::internal())),
+            }
+        };
+        if revision.is_modern() && request.method == "subscriptions/listen" {
+            self.listen(request, &params, cancelled).await?;
+            return Ok(None);
+        }
+        if !revision.is_modern() && request.method != "initialize" && self.conversation.revision().is_some() {
+            self.announce();
+        }
+        let asking = match meta.client_capabilities() {
+            Some(capabilities) if revision.is_modern() => Asking::Rounds(capabilities),
+            _ if revision.has_elicitation_requests() => Asking::Requests(&**self, self.conversation.elicitation()),
+            _ => Asking::Never,
+        };
+        let context = Context { revision, caller: &self.caller, conversation: &self.conversation, asking };
+        Ok(Some(self.server.answer(context, request, &params).await))
+    }
+
+    /// Opens a subscription. Its acknowledgment is written before it runs, so
+    /// that nothing of it can come earlier.
+    async fn listen(
+        self: &Arc<Pipe>,
+        request: &Request<'_>,
+        params: &Params<'_>,
+        cancelled: &CancellationToken,
+    ) -> Result<(), WireError> {
+        let id = request.id.clone();
+        let (mut subscription, acknowledgment) =
+            Subscription::listen(&self.server, &self.caller, &id, params.notifications()).await?;
+        self.write(acknowledgment).await;
+        let (pipe, cancelled) = (Arc::clone(self), cancelled.clone());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = cancelled.cancelled() => {}
+                () = pipe.ended.cancelled() => {}
+                () = pipe.tell(&mut subscription) => {
+                    if let Some(end) = subscription.end() {
+                        pipe.write(end).await;
+                    }
+                }
+            }
+            pipe.in_flight.end(&id);
+        });
+        Ok(())
+    }
+
+    /// Tells a legacy client of changes from now on. Only once, and only when
+    /// an `initialize` has been there: untagged notifications mean nothing to
+    /// a modern client.
+    fn announce(self: &Arc<Pipe>) {
+        if self.conversation.revision().is_none() || !self.conversation.begin_announcing() {
+            return;
+        }
+        let Ok(mut subscription) = Subscription::of_conversation(&self.server, &self.caller, &self.conversation) else {
+            return;
+        };
+        let pipe = Arc::clone(self);
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = pipe.ended.cancelled() => {}
+                () = pipe.tell(&mut subscription) => {}
+            }
+        });
+    }
+
+    /// Writes what a subscription has to tell, until the server shuts down.
+    async fn tell(&self, subscription: &mut Subscription) {
+        while let Some(messages) = subscription.next().await {
+            for message in messages {
+                self.write(message).await;
+            }
+        }
+    }
+}

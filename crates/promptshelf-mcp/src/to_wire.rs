@@ -1,0 +1,388 @@
+//! Our prompts as each revision says them.
+//!
+//! Members that a revision does not know are left out, never renamed; blocks
+//! that it does not know are said with those it knows (down-conversion rules
+//! DC1 to DC4 of `DESIGN.md`).
+
+use promptshelf_core::{
+    About, Argument, Catalog, Icon, Meta, MimeType, Prompt, Resource, ResourceContents, Theme, completion::Completions,
+    cursor::ListKind,
+};
+use promptshelf_service::{ListPage, PromptAnswer, View};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{jsonrpc::write, revision::Revision};
+
+mod block;
+
+pub(crate) use block::MAX_EMBEDDED_BYTES;
+use block::{WireAnnotations, WireContents};
+
+/// What the server is called when the library does not say.
+const DEFAULT_NAME: &str = "promptshelf";
+
+/// Members of every modern result. Legacy results have none of them.
+#[derive(Serialize, Default)]
+struct Modern<'a> {
+    #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+    #[serde(rename = "ttlMs", skip_serializing_if = "Option::is_none")]
+    ttl_ms: Option<u128>,
+    #[serde(rename = "cacheScope", skip_serializing_if = "Option::is_none")]
+    cache_scope: Option<&'static str>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<ResultMeta<'a>>,
+}
+
+/// `_meta` of every modern result: who answers.
+#[derive(Serialize)]
+pub(crate) struct ResultMeta<'a> {
+    #[serde(rename = "io.modelcontextprotocol/serverInfo")]
+    server: Implementation<'a>,
+}
+
+impl<'a> ResultMeta<'a> {
+    pub(crate) fn of(catalog: &'a Catalog) -> ResultMeta<'a> {
+        ResultMeta { server: Implementation::brief(catalog.about()) }
+    }
+}
+
+impl<'a> Modern<'a> {
+    /// For a result that may not be reused.
+    fn complete(catalog: &'a Catalog, revision: Revision) -> Modern<'a> {
+        if !revision.is_modern() {
+            return Modern::default();
+        }
+        Modern { result_type: Some("complete"), meta: Some(ResultMeta::of(catalog)), ..Modern::default() }
+    }
+
+    /// For a result that may be reused: by everybody, or by the one who asked.
+    fn cacheable(catalog: &'a Catalog, revision: Revision, view: &View) -> Modern<'a> {
+        if !revision.is_modern() {
+            return Modern::default();
+        }
+        let ttl_ms = Some(catalog.policy().ttl.as_millis());
+        let scope = if *view == View::Public { "public" } else { "private" };
+        Modern { ttl_ms, cache_scope: Some(scope), ..Modern::complete(catalog, revision) }
+    }
+}
+
+/// Who answers.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Implementation<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    version: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    website_url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icons: Option<Vec<WireIcon<'a>>>,
+}
+
+impl<'a> Implementation<'a> {
+    /// Name and version: enough to say with every result.
+    fn brief(about: &'a About) -> Implementation<'a> {
+        Implementation {
+            name: about.name.as_deref().unwrap_or(DEFAULT_NAME),
+            title: None,
+            version: about.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION")),
+            description: None,
+            website_url: None,
+            icons: None,
+        }
+    }
+
+    fn full(about: &'a About, revision: Revision) -> Implementation<'a> {
+        let since_icons = |text: &'a Option<String>| text.as_deref().filter(|_| revision.has_icons());
+        Implementation {
+            title: about.title.as_deref().filter(|_| revision.has_titles()),
+            description: since_icons(&about.description),
+            website_url: since_icons(&about.website_url),
+            icons: icons(&about.icons, revision),
+            ..Implementation::brief(about)
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireIcon<'a> {
+    src: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    sizes: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    theme: Option<&'static str>,
+}
+
+fn icons(icons: &[Icon], revision: Revision) -> Option<Vec<WireIcon<'_>>> {
+    (revision.has_icons() && !icons.is_empty()).then(|| icons.iter().map(WireIcon::new).collect())
+}
+
+impl<'a> WireIcon<'a> {
+    fn new(icon: &'a Icon) -> WireIcon<'a> {
+        WireIcon {
+            src: &icon.src,
+            mime_type: icon.mime_type.as_ref().map(MimeType::as_str),
+            sizes: &icon.sizes,
+            theme: icon.theme.map(Theme::as_str),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WirePrompt<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icons: Option<Vec<WireIcon<'a>>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    arguments: Vec<WireArgument<'a>>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a Meta>,
+}
+
+impl<'a> WirePrompt<'a> {
+    fn new(prompt: &'a Prompt, revision: Revision) -> WirePrompt<'a> {
+        let titled = revision.has_titles();
+        WirePrompt {
+            name: prompt.name().as_str(),
+            title: prompt.title().filter(|_| titled),
+            // Where titles are not known, one is better than no description.
+            description: prompt.description().or(prompt.title().filter(|_| !titled)),
+            icons: icons(prompt.icons(), revision),
+            arguments: prompt.arguments().iter().map(|argument| WireArgument::new(argument, titled)).collect(),
+            meta: Some(prompt.meta()).filter(|meta| titled && !meta.is_empty()),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireArgument<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    /// Always said: some clients take an absent `required` for true.
+    required: bool,
+}
+
+impl<'a> WireArgument<'a> {
+    fn new(argument: &'a Argument, titled: bool) -> WireArgument<'a> {
+        WireArgument {
+            name: argument.name(),
+            title: argument.title().filter(|_| titled),
+            description: argument.description().or(argument.title().filter(|_| !titled)),
+            required: argument.required(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireResource<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri_template: Option<&'a str>,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icons: Option<Vec<WireIcon<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<WireAnnotations>,
+}
+
+impl<'a> WireResource<'a> {
+    fn new(resource: &'a Resource, revision: Revision) -> WireResource<'a> {
+        let (uri, uri_template) = match resource.is_template() {
+            true => (None, Some(resource.uri())),
+            false => (Some(resource.uri()), None),
+        };
+        let titled = revision.has_titles();
+        WireResource {
+            uri,
+            uri_template,
+            name: resource.name(),
+            title: resource.title().filter(|_| titled),
+            description: resource.description().or(resource.title().filter(|_| !titled)),
+            // A template's files may be of any type; what is not declared is not known.
+            mime_type: resource.mime_type().map(MimeType::as_str),
+            size: resource.size(),
+            icons: icons(resource.icons(), revision),
+            annotations: WireAnnotations::new(resource.annotations(), revision),
+        }
+    }
+}
+
+/// Writes the result of `prompts/list`, `resources/list` or `resources/templates/list`.
+pub(crate) fn list(page: &ListPage, list: ListKind, revision: Revision, out: &mut Vec<u8>) {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Items<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        prompts: Option<Vec<WirePrompt<'a>>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        resources: Option<Vec<WireResource<'a>>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        resource_templates: Option<Vec<WireResource<'a>>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next_cursor: Option<&'a str>,
+        #[serde(flatten)]
+        modern: Modern<'a>,
+    }
+    let catalog = &page.catalog;
+    let mut items = Items {
+        prompts: None,
+        resources: None,
+        resource_templates: None,
+        next_cursor: page.page.next_cursor.as_deref(),
+        modern: Modern::cacheable(catalog, revision, &page.view),
+    };
+    match list {
+        ListKind::Prompts => {
+            let prompts = page.shown(list).map(|index| WirePrompt::new(&catalog.prompts()[index], revision));
+            items.prompts = Some(prompts.collect());
+        }
+        ListKind::Resources => {
+            let resources = page.shown(list).map(|index| WireResource::new(&catalog.resources()[index], revision));
+            items.resources = Some(resources.collect());
+        }
+        ListKind::ResourceTemplates => {
+            let templates = page.shown(list).map(|index| WireResource::new(&catalog.templates()[index], revision));
+            items.resource_templates = Some(templates.collect());
+        }
+    }
+    write(out, &items);
+}
+
+/// Writes the result of `prompts/get`.
+pub(crate) fn prompt(answer: &PromptAnswer, revision: Revision, out: &mut Vec<u8>) {
+    #[derive(Serialize)]
+    struct Result<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        description: Option<&'a str>,
+        messages: Vec<block::WireMessage<'a>>,
+        #[serde(flatten)]
+        modern: Modern<'a>,
+    }
+    let result = Result {
+        description: answer.prompt.description(),
+        messages: answer.messages.iter().map(|message| block::WireMessage::new(message, revision)).collect(),
+        modern: Modern::complete(&answer.catalog, revision),
+    };
+    write(out, &result);
+}
+
+/// Writes the result of `completion/complete`.
+pub(crate) fn completions(catalog: &Catalog, completions: &Completions, revision: Revision, out: &mut Vec<u8>) {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Completion<'a> {
+        values: &'a [String],
+        total: usize,
+        has_more: bool,
+    }
+    #[derive(Serialize)]
+    struct Result<'a> {
+        completion: Completion<'a>,
+        #[serde(flatten)]
+        modern: Modern<'a>,
+    }
+    let completion =
+        Completion { values: &completions.values, total: completions.total, has_more: completions.has_more() };
+    write(out, &Result { completion, modern: Modern::complete(catalog, revision) });
+}
+
+/// Writes the result of `resources/read`.
+pub(crate) fn resource_contents(
+    catalog: &Catalog,
+    contents: &ResourceContents,
+    view: &View,
+    revision: Revision,
+    out: &mut Vec<u8>,
+) {
+    #[derive(Serialize)]
+    struct Result<'a> {
+        contents: [WireContents<'a>; 1],
+        #[serde(flatten)]
+        modern: Modern<'a>,
+    }
+    write(out, &Result { contents: [WireContents::new(contents)], modern: Modern::cacheable(catalog, revision, view) });
+}
+
+/// Writes the result of `initialize`.
+pub(crate) fn initialization(catalog: &Catalog, revision: Revision, out: &mut Vec<u8>) {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Result<'a> {
+        protocol_version: &'static str,
+        capabilities: serde_json::Value,
+        server_info: Implementation<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        instructions: Option<&'a str>,
+    }
+    let mut capabilities = json!({
+        "prompts": { "listChanged": true },
+        "resources": { "subscribe": true, "listChanged": true },
+        "logging": {},
+    });
+    if revision.has_audio() {
+        // 2025-03-26 brought audio and the capability for completion together.
+        capabilities["completions"] = json!({});
+    }
+    let about = catalog.about();
+    let result = Result {
+        protocol_version: revision.as_str(),
+        capabilities,
+        server_info: Implementation::full(about, revision),
+        instructions: about.instructions.as_deref(),
+    };
+    write(out, &result);
+}
+
+/// Writes the result of `server/discover`.
+pub(crate) fn discovery(catalog: &Catalog, view: &View, out: &mut Vec<u8>) {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Result<'a> {
+        supported_versions: Vec<&'static str>,
+        capabilities: serde_json::Value,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        instructions: Option<&'a str>,
+        #[serde(flatten)]
+        modern: Modern<'a>,
+    }
+    let about = catalog.about();
+    let revision = Revision::V2026_07_28;
+    let mut modern = Modern::cacheable(catalog, revision, view);
+    modern.meta = Some(ResultMeta { server: Implementation::full(about, revision) });
+    let result = Result {
+        supported_versions: Revision::ALL.iter().rev().map(|revision| revision.as_str()).collect(),
+        capabilities: json!({
+            "prompts": { "listChanged": true },
+            "resources": { "subscribe": true, "listChanged": true },
+            "completions": {},
+        }),
+        instructions: about.instructions.as_deref(),
+        modern,
+    };
+    write(out, &result);
+}

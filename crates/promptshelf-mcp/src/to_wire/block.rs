@@ -1,0 +1,202 @@
+//! Messages and blocks as each revision says them.
+
+use std::borrow::Cow;
+
+use promptshelf_core::{
+    Annotations, ContentBlock, Icon, Media, Message, ResourceBody, ResourceContents, ResourceLink, Role,
+};
+use serde::{Serialize, Serializer};
+
+use super::{WireIcon, icons};
+use crate::revision::Revision;
+
+/// The largest thing behind a link that an older revision gets embedded instead.
+pub(crate) const MAX_EMBEDDED_BYTES: usize = 64 << 10;
+
+#[derive(Serialize)]
+pub(super) struct WireMessage<'a> {
+    role: &'static str,
+    content: WireBlock<'a>,
+}
+
+impl<'a> WireMessage<'a> {
+    pub(super) fn new(message: &'a Message, revision: Revision) -> WireMessage<'a> {
+        WireMessage { role: message.role.as_str(), content: WireBlock::new(&message.content, revision) }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum WireBlock<'a> {
+    Text(WireText<'a>),
+    Image(WireMedia<'a>),
+    Audio(WireMedia<'a>),
+    Resource(WireEmbedded<'a>),
+    ResourceLink(WireLink<'a>),
+}
+
+#[derive(Serialize)]
+struct WireText<'a> {
+    text: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<WireAnnotations>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireMedia<'a> {
+    data: &'a str,
+    mime_type: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<WireAnnotations>,
+}
+
+#[derive(Serialize)]
+struct WireEmbedded<'a> {
+    resource: WireContents<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<WireAnnotations>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireLink<'a> {
+    uri: &'a str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icons: Option<Vec<WireIcon<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<WireAnnotations>,
+}
+
+impl<'a> WireBlock<'a> {
+    fn new(block: &'a ContentBlock, revision: Revision) -> WireBlock<'a> {
+        match block {
+            ContentBlock::Text(text) => WireBlock::Text(WireText {
+                text: Cow::Borrowed(&text.text),
+                annotations: WireAnnotations::new(&text.annotations, revision),
+            }),
+            ContentBlock::Image(media) => WireBlock::Image(WireMedia::new(media, revision)),
+            ContentBlock::Audio(media) if revision.has_audio() => WireBlock::Audio(WireMedia::new(media, revision)),
+            ContentBlock::Audio(media) => WireBlock::Text(audio_in_words(media, revision)),
+            ContentBlock::Resource(resource) => {
+                let annotations = WireAnnotations::new(&resource.annotations, revision);
+                WireBlock::Resource(WireEmbedded { resource: WireContents::new(&resource.contents), annotations })
+            }
+            ContentBlock::Link(link) if revision.has_links() => WireBlock::ResourceLink(WireLink::new(link, revision)),
+            ContentBlock::Link(link) => link_without_links(link, revision),
+        }
+    }
+}
+
+/// Audio for a revision that does not know it: what there would be to hear.
+fn audio_in_words(media: &Media, revision: Revision) -> WireText<'static> {
+    let text = format!(
+        "[A sound of type {} and {} bytes, which this version of the protocol cannot carry]",
+        media.mime_type.as_str(),
+        media.data.len()
+    );
+    WireText { text: Cow::Owned(text), annotations: WireAnnotations::new(&media.annotations, revision) }
+}
+
+/// A link for a revision that does not know links: the thing itself where it is
+/// at hand and small, its name otherwise.
+fn link_without_links(link: &ResourceLink, revision: Revision) -> WireBlock<'_> {
+    let annotations = WireAnnotations::new(&link.annotations, revision);
+    match link.target.as_deref().filter(|target| target.body.len() <= MAX_EMBEDDED_BYTES) {
+        Some(target) => WireBlock::Resource(WireEmbedded { resource: WireContents::new(target), annotations }),
+        None => {
+            let name = link.title.as_deref().unwrap_or(&link.name);
+            WireBlock::Text(WireText { text: Cow::Owned(format!("[{name}]({})", link.uri)), annotations })
+        }
+    }
+}
+
+impl<'a> WireMedia<'a> {
+    fn new(media: &'a Media, revision: Revision) -> WireMedia<'a> {
+        WireMedia {
+            data: media.data.base64(),
+            mime_type: media.mime_type.as_str(),
+            annotations: WireAnnotations::new(&media.annotations, revision),
+        }
+    }
+}
+
+impl<'a> WireLink<'a> {
+    fn new(link: &'a ResourceLink, revision: Revision) -> WireLink<'a> {
+        let icons: Option<Vec<WireIcon<'a>>> = icons(link.icons.as_slice() as &'a [Icon], revision);
+        WireLink {
+            uri: &link.uri,
+            name: &link.name,
+            title: link.title.as_deref(),
+            description: link.description.as_deref(),
+            mime_type: link.mime_type.as_ref().map(promptshelf_core::MimeType::as_str),
+            size: link.size,
+            icons,
+            annotations: WireAnnotations::new(&link.annotations, revision),
+        }
+    }
+}
+
+/// A resource's contents: exactly one of text and Base64.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WireContents<'a> {
+    uri: &'a str,
+    mime_type: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blob: Option<&'a str>,
+}
+
+impl<'a> WireContents<'a> {
+    pub(super) fn new(contents: &'a ResourceContents) -> WireContents<'a> {
+        let (text, blob) = match &contents.body {
+            ResourceBody::Text(text) => (Some(&**text), None),
+            ResourceBody::Blob(blob) => (None, Some(blob.base64())),
+        };
+        WireContents { uri: &contents.uri, mime_type: contents.mime_type.as_str(), text, blob }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WireAnnotations {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    audience: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "short")]
+    priority: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_modified: Option<String>,
+}
+
+impl WireAnnotations {
+    /// The annotations that a revision knows, if that leaves any.
+    pub(super) fn new(annotations: &Annotations, revision: Revision) -> Option<WireAnnotations> {
+        let last_modified = annotations.last_modified.filter(|_| revision.has_titles());
+        let empty = annotations.audience.is_empty() && annotations.priority.is_none() && last_modified.is_none();
+        (!empty).then(|| WireAnnotations {
+            audience: annotations.audience.iter().map(|role| Role::as_str(*role)).collect(),
+            priority: annotations.priority,
+            last_modified: last_modified.map(|time| time.to_string()),
+        })
+    }
+}
+
+/// `1` rather than `1.0`, as authors write it.
+#[expect(clippy::ref_option, reason = "serde hands the field over like this")]
+fn short<S: Serializer>(priority: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match priority {
+        Some(priority) if *priority == 0.0 || *priority == 1.0 => serializer.serialize_u8(u8::from(*priority == 1.0)),
+        other => other.serialize(serializer),
+    }
+}

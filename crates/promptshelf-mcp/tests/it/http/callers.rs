@@ -1,0 +1,122 @@
+//! Callers that somebody else has told apart: what each of them hears and sees.
+
+use std::sync::Arc;
+
+use http::{Method, StatusCode};
+use promptshelf_core::{Access, AccessRule, CatalogHandle, Origin, SourceText, check};
+use promptshelf_mcp::{
+    HttpOptions, Server,
+    http::{Denial, RequiredScopes},
+};
+use promptshelf_service::{Caller, Identity, Service};
+use serde_json::json;
+
+use super::endpoint::{Ask, Endpoint, events, greet};
+use crate::shelf;
+
+fn demand(scopes: &[&str], roles: &[&str], visible: bool) -> Access {
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    Access { scopes: owned(scopes), roles: owned(roles), users: Vec::new(), visible }
+}
+
+fn definitions(text: &str) -> promptshelf_core::Definitions {
+    let mut definitions = shelf::definitions("Greets somebody", text);
+    definitions.prompts[0].access = Some(demand(&["greet"], &[], true));
+    definitions.prompts[1].access = Some(demand(&[], &["editor"], false));
+    let origin = Origin::new(SourceText::new("promptshelf.toml", ""));
+    definitions.access.push(AccessRule {
+        resources: vec!["docs://*".into()],
+        ..AccessRule::new(demand(&[], &["editor"], false), origin)
+    });
+    definitions
+}
+
+fn endpoint() -> Endpoint {
+    let handle = CatalogHandle::new(check(definitions("first"), None).catalog);
+    Endpoint::of(Server::new(Service::new(handle.clone())), handle, HttpOptions::default())
+}
+
+fn caller(roles: &[&str]) -> Caller {
+    let roles: Vec<String> = roles.iter().map(|role| (*role).to_owned()).collect();
+    Caller::known(Arc::new(Identity { key: format!("{roles:?}"), name: "ada".into(), roles, ..Identity::default() }))
+}
+
+fn by(ask: Ask, caller: &Caller) -> http::Request<http_body_util::Full<bytes::Bytes>> {
+    let mut request = ask.request();
+    request.extensions_mut().insert(caller.clone());
+    request
+}
+
+#[tokio::test]
+async fn lists_that_vary_are_private_and_kept_apart() {
+    let endpoint = endpoint();
+    let list = async |caller: &Caller| {
+        let answer = endpoint.send(by(Ask::modern("prompts/list", json!({})), caller)).await.result();
+        assert_eq!(answer["cacheScope"], "private");
+        answer["prompts"].as_array().expect("prompts").len()
+    };
+    // The second time from what was written before.
+    for _ in 0..2 {
+        assert_eq!(list(&caller(&["editor"])).await, 2);
+        assert_eq!(list(&caller(&[])).await, 1);
+        assert_eq!(list(&Caller::anonymous()).await, 1);
+    }
+}
+
+#[tokio::test]
+async fn what_takes_a_scope_is_forbidden_and_says_which() {
+    let endpoint = endpoint();
+    let response = endpoint.open(by(Ask::modern("prompts/get", greet()), &caller(&[]))).await;
+    assert_eq!(response.status(), 403);
+    assert_eq!(response.extensions().get(), Some(&RequiredScopes(vec!["greet".into()])));
+    let answer = endpoint.send(by(Ask::legacy("2025-06-18", "prompts/get", &greet()), &caller(&[]))).await;
+    assert_eq!(answer.error(), (403, -32600, Some(json!(1))));
+}
+
+/// Over HTTP nobody has a conversation, so what one legacy client follows
+/// another one hears of: but only where it may.
+#[tokio::test]
+async fn nobody_hears_of_resources_that_others_may_follow() {
+    let endpoint = endpoint();
+    let editor = caller(&["editor"]);
+    let follow = Ask::legacy("2025-06-18", "resources/subscribe", &json!({ "uri": "docs://note" }));
+    assert_eq!(endpoint.send(by(follow, &editor)).await.result(), json!({}));
+    let refused = Ask::legacy("2025-06-18", "resources/subscribe", &json!({ "uri": "docs://note" }));
+    assert_eq!(endpoint.send(by(refused, &caller(&[]))).await.error().1, -32002);
+
+    let open = async |caller: &Caller| endpoint.open(by(Ask::get_stream(), caller)).await.into_body();
+    let (mut seen, mut blind) = (open(&editor).await, open(&caller(&[])).await);
+    let mut changed = definitions("other");
+    changed.prompts[0].title = Some("Hello".into());
+    endpoint.handle.replace(check(changed, None).catalog);
+    let methods = |messages: Vec<serde_json::Value>| {
+        messages.iter().map(|message| message["method"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        methods(events(&mut seen).await),
+        ["notifications/prompts/list_changed", "notifications/resources/updated"]
+    );
+    assert_eq!(methods(events(&mut blind).await), ["notifications/prompts/list_changed"]);
+}
+
+#[tokio::test]
+async fn a_denial_is_given_after_the_gate_and_never_to_a_preflight() {
+    let endpoint = Endpoint::new();
+    let challenge = Some("Bearer".parse().expect("a header"));
+    let denial = Denial { challenge, ..Denial::new(StatusCode::UNAUTHORIZED, "Sign in") };
+    let denied = |ask: Ask| {
+        let mut request = ask.request();
+        request.extensions_mut().insert(denial.clone());
+        request
+    };
+    let answer =
+        endpoint.send(denied(Ask::modern("prompts/list", json!({})).header("origin", "http://localhost"))).await;
+    assert_eq!((answer.status, answer.header("www-authenticate")), (401, Some("Bearer")));
+    assert_eq!(answer.header("access-control-allow-origin"), Some("http://localhost"));
+    for method in [Method::GET, Method::DELETE, Method::PUT] {
+        assert_eq!(endpoint.send(denied(Ask::verb(method))).await.status, 401);
+    }
+    assert_eq!(endpoint.send(denied(Ask::verb(Method::OPTIONS))).await.status, 204);
+    let foreign = endpoint.send(denied(Ask::raw("{}").header("origin", "https://evil.example"))).await;
+    assert_eq!(foreign.status, 403);
+}

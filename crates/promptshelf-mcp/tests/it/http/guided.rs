@@ -1,0 +1,104 @@
+//! Guided prompts over HTTP: what is special about them there.
+
+use promptshelf_mcp::{HttpOptions, StateKey};
+use serde_json::{Value, json};
+
+use super::endpoint::{Ask, Endpoint, modern};
+use crate::shelf;
+
+fn endpoint() -> Endpoint {
+    let (server, handle) = shelf::guided_server(StateKey::from_secret(b"shared"));
+    Endpoint::of(server, handle, HttpOptions::default())
+}
+
+/// A request for the guided prompt from a client that can show forms.
+fn ask(params: &Value) -> Ask {
+    let mut message = modern(&json!(1), "prompts/get", params.clone());
+    message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({ "elicitation": {} });
+    Ask::modern("prompts/get", json!({ "name": "setup" })).body(&message)
+}
+
+/// X20: whatever is wrong with a state, the words are the same.
+#[tokio::test]
+async fn states_that_are_not_ours_are_refused_over_http_too() {
+    let endpoint = endpoint();
+    let asked = endpoint.ask(ask(&json!({ "name": "setup" }))).await.result();
+    let state = asked["requestState"].as_str().expect("a state").to_owned();
+    let (server, handle) = shelf::guided_server(StateKey::random());
+    let foreign = Endpoint::of(server, handle, HttpOptions::default()).ask(ask(&json!({ "name": "setup" }))).await;
+    let mut refusals = Vec::new();
+    for bad in [
+        json!(format!("A{state}")),
+        json!(state[..state.len() / 2]),
+        json!(""),
+        json!({}),
+        json!("a".repeat(3 << 20)),
+        foreign.result()["requestState"].clone(),
+    ] {
+        refusals.push(endpoint.ask(ask(&json!({ "name": "setup", "requestState": bad }))).await);
+    }
+    let other_arguments = json!({ "name": "setup", "arguments": { "project": "x" }, "requestState": state });
+    refusals.push(endpoint.ask(ask(&other_arguments)).await);
+    // The same state from somebody else.
+    let mut local = ask(&json!({ "name": "setup", "requestState": state })).request();
+    local.extensions_mut().insert(promptshelf_service::Caller::local());
+    refusals.push(endpoint.send(local).await);
+    for refused in &refusals {
+        assert_eq!(refused.error(), (200, -32602, Some(json!(1))));
+        assert_eq!(refused.body, refusals[0].body);
+    }
+    assert_eq!(endpoint.ask(ask(&json!({ "name": "setup", "requestState": state }))).await.status, 200);
+}
+
+/// X21: malformed answers are refused, wrong ones asked for again, and a no is a no.
+#[tokio::test]
+async fn answers_are_checked_over_http_too() {
+    let endpoint = endpoint();
+    for responses in [
+        json!([]),
+        json!("x"),
+        json!({ "basics": [] }),
+        json!({ "basics": { "action": "maybe" } }),
+        json!({ "basics": { "action": "decline" } }),
+        json!({ "basics": { "action": "cancel" } }),
+    ] {
+        let answer = endpoint.ask(ask(&json!({ "name": "setup", "inputResponses": responses }))).await;
+        assert_eq!(answer.error(), (200, -32602, Some(json!(1))), "{responses}");
+    }
+    for responses in [
+        json!({}),
+        json!({ "other": { "action": "accept" } }),
+        json!({ "basics": { "action": "accept" } }),
+        json!({ "basics": { "action": "accept", "content": { "language": "cobol" } } }),
+    ] {
+        let asked = endpoint.ask(ask(&json!({ "name": "setup", "inputResponses": responses }))).await.result();
+        assert!(asked["inputRequests"].get("basics").is_some(), "{responses}: {asked}");
+    }
+}
+
+#[tokio::test]
+async fn rounds_need_nothing_but_what_the_client_carries() {
+    let asked = endpoint().ask(ask(&json!({ "name": "setup" }))).await.result();
+    assert_eq!(asked["resultType"], "input_required");
+    let answer = json!({ "basics": { "action": "accept", "content": { "language": "rust" } } });
+    let params = json!({ "name": "setup", "inputResponses": answer, "requestState": asked["requestState"] });
+    // Another process, as far as the client can tell.
+    let asked = endpoint().ask(ask(&params)).await.result();
+    assert!(asked["inputRequests"].get("step_2").is_some());
+}
+
+#[tokio::test]
+async fn a_missing_capability_is_a_bad_request() {
+    let got = endpoint().ask(Ask::modern("prompts/get", json!({ "name": "setup" }))).await;
+    assert_eq!(got.error(), (400, -32021, Some(json!(1))));
+    assert_eq!(got.json()["error"]["data"], json!({ "requiredCapabilities": { "elicitation": {} } }));
+}
+
+#[tokio::test]
+async fn a_legacy_client_has_arguments_like_any_other() {
+    let got = endpoint().ask(Ask::legacy("2025-11-25", "prompts/get", &json!({ "name": "setup" }))).await;
+    assert_eq!(got.error().1, -32602);
+    let params = json!({ "name": "setup", "arguments": { "language": "rust" } });
+    let got = endpoint().ask(Ask::legacy("2025-11-25", "prompts/get", &params)).await.result();
+    assert_eq!(got["messages"][0]["content"]["text"], ": rust, true, , 2, , .");
+}

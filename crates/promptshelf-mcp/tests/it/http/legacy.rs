@@ -1,0 +1,100 @@
+//! Clients of the older revisions, each request by itself.
+
+use serde_json::json;
+
+use super::endpoint::{Ask, Endpoint, MODERN, VERSION, greet, initialize, piece};
+
+const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+#[tokio::test]
+async fn a_handshake_agrees_on_what_the_body_asks_for() {
+    let endpoint = Endpoint::new();
+    for revision in LEGACY {
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize(revision) });
+        // Whatever the header says: what counts here is what is asked for.
+        for ask in [Ask::message(&message), Ask::message(&message).header(VERSION, "v999")] {
+            let answer = endpoint.ask(ask).await;
+            assert_eq!(answer.result()["protocolVersion"], revision);
+            assert_eq!(answer.header("mcp-session-id"), None);
+        }
+    }
+    for asked in [MODERN, "v999"] {
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize(asked) });
+        assert_eq!(endpoint.ask(Ask::message(&message)).await.result()["protocolVersion"], "2025-11-25");
+    }
+}
+
+#[tokio::test]
+async fn each_request_is_answered_in_the_revision_of_its_header() {
+    let endpoint = Endpoint::new();
+    for revision in LEGACY {
+        let list = endpoint.ask(Ask::legacy(revision, "prompts/list", &json!({}))).await.result();
+        let titled = matches!(revision, "2025-06-18" | "2025-11-25");
+        assert_eq!(list["prompts"][0].get("title").is_some(), titled, "{revision}");
+        assert_eq!(list.get("resultType"), None);
+        assert_eq!(endpoint.ask(Ask::legacy(revision, "ping", &json!({}))).await.result(), json!({}));
+    }
+    let unnamed = endpoint.ask(Ask::legacy("", "prompts/list", &json!({})).without(VERSION)).await.result();
+    assert_eq!(unnamed["prompts"][0].get("title"), None);
+}
+
+#[tokio::test]
+async fn a_version_that_is_not_served_is_a_bad_request_that_names_those_that_are() {
+    let endpoint = Endpoint::new();
+    for version in ["v999", "", "2025-11-25, 2025-11-25", "2025-11-26", "é"] {
+        let answer = endpoint.ask(Ask::legacy(version, "prompts/list", &json!({}))).await;
+        assert_eq!(answer.error(), (400, -32600, None), "{version}");
+    }
+    let twice = Ask::legacy("2025-11-25", "prompts/list", &json!({})).also(VERSION, "2025-11-25");
+    assert_eq!(endpoint.ask(twice).await.error(), (400, -32600, None));
+    let answer = endpoint.ask(Ask::legacy("v999", "prompts/list", &json!({}))).await;
+    assert!(answer.json()["error"]["message"].to_string().contains("2025-11-25"));
+    assert_eq!(endpoint.ask(Ask::get_stream().header(VERSION, "v999")).await.error(), (400, -32600, None));
+}
+
+#[tokio::test]
+async fn a_modern_header_without_modern_members_is_no_legacy_request() {
+    let answer = Endpoint::new().ask(Ask::legacy(MODERN, "initialize", &initialize("2025-11-25"))).await;
+    assert_eq!(answer.error(), (400, -32602, Some(json!(1))));
+}
+
+#[tokio::test]
+async fn legacy_errors_travel_with_200_and_their_own_codes() {
+    let endpoint = Endpoint::new();
+    for (method, params, code) in [
+        ("no/such", json!({}), -32601),
+        ("server/discover", json!({}), -32601),
+        ("subscriptions/listen", json!({ "notifications": {} }), -32601),
+        ("prompts/get", json!({ "name": "nobody" }), -32602),
+        ("prompts/get", json!([]), -32602),
+        ("resources/read", json!({ "uri": "docs://nothing" }), -32002),
+        ("logging/setLevel", json!({ "level": "loud" }), -32602),
+    ] {
+        let answer = endpoint.ask(Ask::legacy("2025-11-25", method, &params)).await;
+        assert_eq!(answer.error(), (200, code, Some(json!(1))), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_id_from_elsewhere_is_served() {
+    let endpoint = Endpoint::new();
+    let ask = Ask::legacy("2025-11-25", "prompts/get", &greet()).header("mcp-session-id", "of another server");
+    let answer = endpoint.ask(ask).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("mcp-session-id"), None);
+    let stream = Ask::get_stream().header("mcp-session-id", "x").header("last-event-id", "7");
+    let mut body = endpoint.open(stream.request()).await.into_body();
+    assert_eq!(piece(&mut body).await.as_deref(), Some(":\n\n"));
+}
+
+#[tokio::test]
+async fn subscribing_and_log_levels_are_answered_without_a_session() {
+    let endpoint = Endpoint::new();
+    for (method, params) in [
+        ("resources/subscribe", json!({ "uri": "docs://note" })),
+        ("resources/unsubscribe", json!({ "uri": "docs://note" })),
+        ("logging/setLevel", json!({ "level": "warning" })),
+    ] {
+        assert_eq!(endpoint.ask(Ask::legacy("2025-06-18", method, &params)).await.result(), json!({}));
+    }
+}

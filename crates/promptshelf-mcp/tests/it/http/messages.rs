@@ -1,0 +1,279 @@
+//! Verbs, sizes, types, and the shape of messages.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use promptshelf_mcp::HttpOptions;
+use serde_json::json;
+use tower_service::Service as _;
+
+use super::endpoint::{Ask, Endpoint, MODERN, VERSION, greet, meta, modern};
+
+#[tokio::test]
+async fn verbs_without_a_meaning_are_refused_with_those_that_have_one() {
+    let endpoint = Endpoint::new();
+    let verbs = [Method::DELETE, Method::PUT, Method::PATCH, Method::HEAD, Method::TRACE];
+    for verb in verbs {
+        let answer = endpoint.ask(Ask::verb(verb)).await;
+        assert_eq!(answer.error(), (405, -32600, None));
+        assert_eq!(answer.header("allow"), Some("GET, POST, OPTIONS"));
+    }
+    let modern = endpoint.ask(Ask::get_stream().header(VERSION, MODERN)).await;
+    assert_eq!(modern.error(), (405, -32600, None));
+    assert_eq!(endpoint.ask(Ask::verb(Method::OPTIONS)).await.status, 204);
+}
+
+#[tokio::test]
+async fn a_get_that_does_not_ask_for_events_by_name_is_not_kept_waiting() {
+    let endpoint = Endpoint::new();
+    for accept in ["*/*", "text/html, */*;q=0.8", "application/json", "text/event-stream;q=0"] {
+        let answer = endpoint.ask(Ask::get_stream().header("accept", accept)).await;
+        assert_eq!(answer.error(), (406, -32600, None), "{accept}");
+    }
+    assert_eq!(endpoint.ask(Ask::get_stream().without("accept")).await.status, 406);
+}
+
+#[tokio::test]
+async fn a_body_may_be_as_large_as_the_limit_and_no_larger() {
+    let ask = Ask::modern("prompts/get", greet());
+    let message = modern(&json!(1), "prompts/get", greet()).to_string();
+    let exactly = Endpoint::with(HttpOptions { max_body_bytes: message.len(), ..HttpOptions::default() });
+    assert_eq!(exactly.ask(ask).await.status, 200);
+    let less = Endpoint::with(HttpOptions { max_body_bytes: message.len() - 1, ..HttpOptions::default() });
+    assert_eq!(less.ask(Ask::modern("prompts/get", greet())).await.error(), (413, -32600, None));
+}
+
+/// The pieces of a body whose size is not known beforehand.
+fn in_pieces(ask: Ask, pieces: Vec<Result<&'static [u8], &'static str>>) -> Request<impl http_body::Body + Send> {
+    let frames = pieces.into_iter().map(|piece| piece.map(|bytes| http_body::Frame::data(Bytes::from_static(bytes))));
+    ask.request().map(|_| StreamBody::new(futures_util::stream::iter(frames)))
+}
+
+#[tokio::test]
+async fn a_body_may_come_in_pieces_and_is_counted_as_it_comes() {
+    let endpoint = Endpoint::with(HttpOptions { max_body_bytes: 64, ..HttpOptions::default() });
+    let call = async |pieces| {
+        let request = in_pieces(Ask::raw("").header(VERSION, "2025-11-25"), pieces);
+        let response = endpoint.service.clone().call(request).await.expect("no request fails");
+        let status = response.status().as_u16();
+        (status, response.into_body().collect().await.expect("no body fails").to_bytes())
+    };
+    let (status, body) =
+        call(vec![Ok(b""), Ok(br#"{"jsonrpc":"2.0","#), Ok(br#""id":7,"#), Ok(b""), Ok(br#""method":"ping"}"#)]).await;
+    assert_eq!((status, &body[..]), (200, &br#"{"jsonrpc":"2.0","id":7,"result":{}}"#[..]));
+    assert_eq!(call(vec![Ok(&[b' '; 40]), Ok(&[b' '; 25])]).await.0, 413);
+    assert_eq!(call(vec![Ok(b"{"), Err("gone")]).await.0, 400);
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_taken_as_far_as_bearable_so_that_its_client_reads_why() {
+    const PIECE: &[u8] = &[b' '; 1 << 20];
+    let endpoint = Endpoint::with(HttpOptions { max_body_bytes: 64, ..HttpOptions::default() });
+    for (pieces, asks_first, taken) in [(3, false, 3), (100, false, 17), (100, true, 1)] {
+        let seen = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&seen);
+        let stream = futures_util::stream::iter((0..pieces).map(move |_| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, &'static str>(http_body::Frame::data(Bytes::from_static(PIECE)))
+        }));
+        let mut ask = Ask::raw("").header(VERSION, "2025-11-25");
+        if asks_first {
+            ask = ask.header("expect", "100-continue");
+        }
+        let request = ask.request().map(|_| StreamBody::new(stream));
+        let response = endpoint.service.clone().call(request).await.expect("no request fails");
+        assert_eq!((response.status().as_u16(), seen.load(Ordering::Relaxed)), (413, taken));
+    }
+}
+
+#[tokio::test]
+async fn messages_are_sent_as_json() {
+    let endpoint = Endpoint::new();
+    let ask = |kind| Ask::modern("prompts/get", greet()).header("content-type", kind);
+    for kind in ["application/json", "application/json; charset=utf-8", "Application/JSON ;x=y"] {
+        assert_eq!(endpoint.ask(ask(kind)).await.status, 200, "{kind}");
+    }
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", "text/json", ""] {
+        assert_eq!(endpoint.ask(ask(kind)).await.error(), (415, -32600, None), "{kind}");
+    }
+    let without = Ask::modern("prompts/get", greet()).without("content-type");
+    assert_eq!(endpoint.ask(without).await.error(), (415, -32600, None));
+}
+
+#[tokio::test]
+async fn only_clients_that_take_neither_kind_of_answer_are_refused() {
+    let endpoint = Endpoint::new();
+    let ask = |accept| Ask::modern("prompts/get", greet()).header("accept", accept);
+    for accept in [
+        "application/json",
+        "text/event-stream",
+        "*/*",
+        "text/html, application/*;q=0.1",
+        "application/json;q=0, text/event-stream",
+        "APPLICATION/JSON",
+    ] {
+        assert_eq!(endpoint.ask(ask(accept)).await.status, 200, "{accept}");
+    }
+    for accept in ["text/html", "application/xml, image/*", "application/json;q=0", "*/*; q=0.000"] {
+        assert_eq!(endpoint.ask(ask(accept)).await.error(), (406, -32600, None), "{accept}");
+    }
+    assert_eq!(endpoint.ask(Ask::modern("prompts/get", greet()).without("accept")).await.status, 200);
+    let split = Ask::modern("prompts/get", greet()).header("accept", "text/html").also("accept", "application/json");
+    assert_eq!(endpoint.ask(split).await.status, 200);
+}
+
+#[tokio::test]
+async fn what_is_no_json_is_a_parse_error_without_id() {
+    let endpoint = Endpoint::new();
+    let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{}{}}}"#, "[".repeat(200), "]".repeat(200));
+    let bodies: [Bytes; 6] = [
+        Bytes::new(),
+        Bytes::from_static(b"{"),
+        Bytes::from_static(b"hello"),
+        Bytes::from_static(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"),
+        Bytes::from_static(b"{} {}"),
+        deep.into(),
+    ];
+    for body in bodies {
+        for version in [MODERN, "2025-11-25"] {
+            let answer = endpoint.ask(Ask::raw(body.clone()).header(VERSION, version)).await;
+            assert_eq!(answer.error(), (400, -32700, None), "{body:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_an_invalid_request_with_the_id_where_there_is_one() {
+    let endpoint = Endpoint::new();
+    for (body, id) in [
+        (r#"5"#, None),
+        (r#""hello""#, None),
+        (r#"{}"#, None),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, None),
+        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, None),
+        (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, None),
+        (r#"{"jsonrpc":"1.0","id":4,"method":"ping"}"#, Some(json!(4))),
+        (r#"{"id":4,"method":"ping"}"#, Some(json!(4))),
+        (r#"{"jsonrpc":"2.0","id":"a","method":7}"#, Some(json!("a"))),
+        (r#"{"jsonrpc":"2.0","id":4,"method":"notifications/initialized"}"#, Some(json!(4))),
+        (r#"{"jsonrpc":"2.0","id":4}"#, Some(json!(4))),
+    ] {
+        for version in [MODERN, "2025-11-25"] {
+            let answer = endpoint.ask(Ask::raw(body).header(VERSION, version)).await;
+            assert_eq!(answer.error(), (400, -32600, id.clone()), "{body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_id_comes_back_to_the_digit() {
+    let endpoint = Endpoint::new();
+    for id in ["1152921504606846976", "-9223372036854775809", "123456789012345678901234567890", r#""\u0041 \"x\"""#] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        let answer = endpoint.ask(Ask::raw(body)).await;
+        assert_eq!(answer.body, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"no/such"}}"#);
+        let answer = endpoint.ask(Ask::raw(body)).await;
+        let text = std::str::from_utf8(&answer.body).expect("UTF-8");
+        assert!(text.contains(&format!(r#""id":{id},"#)), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn notifications_are_accepted_and_never_answered() {
+    let endpoint = Endpoint::new();
+    let notification = |method: &str| json!({ "jsonrpc": "2.0", "method": method });
+    let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    let tagged = json!({ "jsonrpc": "2.0", "method": "notifications/x", "params": { "_meta": meta(MODERN) } });
+    for (ask, status) in [
+        (Ask::message(&notification("notifications/initialized")).header(VERSION, "2025-11-25"), 202),
+        (Ask::message(&notification("notifications/initialized")), 202),
+        (Ask::message(&notification("prompts/list")), 202),
+        (Ask::message(&cancelled).header(VERSION, "2025-06-18"), 202),
+        (Ask::message(&notification("notifications/x")).header(VERSION, MODERN), 202),
+        (Ask::message(&tagged).header(VERSION, MODERN).header("mcp-method", "notifications/x"), 202),
+    ] {
+        let answer = endpoint.ask(ask).await;
+        assert_eq!((answer.status, answer.body.len()), (status, 0));
+    }
+    for (ask, code) in [
+        (Ask::message(&notification("notifications/x")).header(VERSION, "v999"), -32600),
+        (Ask::message(&tagged), -32020),
+        (Ask::message(&tagged).header(VERSION, "2025-11-25"), -32020),
+        (Ask::message(&tagged).header(VERSION, MODERN).also(VERSION, MODERN), -32020),
+        (Ask::message(&tagged).header(VERSION, MODERN).header("mcp-method", "notifications/y"), -32020),
+    ] {
+        assert_eq!(endpoint.ask(ask).await.error(), (400, code, None));
+    }
+}
+
+#[tokio::test]
+async fn responses_from_clients_belong_to_the_legacy_era() {
+    let endpoint = Endpoint::new();
+    let response = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
+    for ask in [Ask::message(&response), Ask::message(&response).header(VERSION, "2025-11-25")] {
+        let answer = endpoint.ask(ask).await;
+        assert_eq!((answer.status, answer.body.len()), (202, 0));
+    }
+    let answer = endpoint.ask(Ask::message(&response).header(VERSION, MODERN)).await;
+    assert_eq!(answer.error(), (400, -32600, None));
+}
+
+#[tokio::test]
+async fn nothing_is_to_be_kept_by_caches_or_held_back_by_proxies() {
+    let endpoint = Endpoint::new();
+    let notification = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    for ask in [
+        Ask::modern("prompts/get", greet()),
+        Ask::raw("no JSON"),
+        Ask::message(&notification),
+        Ask::verb(Method::DELETE),
+        Ask::verb(Method::OPTIONS),
+    ] {
+        assert_eq!(endpoint.ask(ask).await.header("cache-control"), Some("no-store"));
+    }
+    let stream = endpoint.open(Ask::get_stream().request()).await;
+    assert_eq!(stream.headers()["cache-control"], "no-store");
+    assert_eq!(stream.headers()["content-type"], "text/event-stream");
+    assert_eq!(stream.headers()["x-accel-buffering"], "no");
+}
+
+#[tokio::test]
+async fn a_panic_is_an_internal_error_that_says_nothing() {
+    let endpoint = Endpoint::new();
+    let asks = [
+        Ask::modern("prompts/get", json!({ "name": "panics" })),
+        Ask::legacy("2025-11-25", "prompts/get", &json!({ "name": "panics" })),
+    ];
+    for ask in asks {
+        let answer = endpoint.ask(ask).await;
+        assert_eq!(answer.error(), (200, -32603, Some(json!(1))));
+        assert!(!answer.json().to_string().contains("a test wants it"));
+    }
+    assert_eq!(endpoint.ask(Ask::modern("prompts/get", greet())).await.status, 200);
+}
+
+#[tokio::test]
+async fn the_caller_is_whom_the_request_brings() {
+    let endpoint = Endpoint::new();
+    let mut request = Ask::modern("prompts/get", greet()).request();
+    request.extensions_mut().insert(promptshelf_service::Caller::local());
+    assert_eq!(endpoint.send(request).await.result()["messages"][0]["content"]["text"], "Say hello to Ada.");
+}
+
+#[test]
+fn the_service_fits_where_tower_services_go() {
+    fn takes<S>(_: S)
+    where
+        S: tower_service::Service<Request<Full<Bytes>>, Error = std::convert::Infallible>,
+        S: Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+    {
+    }
+    takes(Endpoint::new().service);
+}

@@ -1,0 +1,225 @@
+//! Requests of 2026-07-28: each says for itself what it needs to.
+
+use serde_json::{Value, json};
+
+use super::endpoint::{Ask, Endpoint, MODERN, VERSION, greet, initialize, meta, modern};
+
+#[tokio::test]
+async fn a_modern_client_discovers_lists_gets_completes_and_reads() {
+    let endpoint = Endpoint::new();
+    let discovered = endpoint.ask(Ask::modern("server/discover", json!({}))).await.result();
+    assert_eq!(discovered["supportedVersions"][0], MODERN);
+    assert_eq!(discovered["resultType"], "complete");
+    let list = endpoint.ask(Ask::modern("prompts/list", json!({}))).await.result();
+    assert_eq!(list["prompts"][0]["name"], "greet");
+    assert_eq!(list["ttlMs"], 60_000);
+    let got = endpoint.ask(Ask::modern("prompts/get", greet())).await.result();
+    assert_eq!(got["messages"][0]["content"]["text"], "Say hello to Ada.");
+    let params =
+        json!({ "ref": { "type": "ref/prompt", "name": "greet" }, "argument": { "name": "name", "value": "g" } });
+    let completed = endpoint.ask(Ask::modern("completion/complete", params)).await.result();
+    assert_eq!(completed["completion"]["values"], json!(["Grace"]));
+    let read = endpoint.ask(Ask::modern("resources/read", json!({ "uri": "docs://note" }))).await.result();
+    assert_eq!(read["contents"][0]["text"], "first");
+    for method in ["resources/list", "resources/templates/list"] {
+        assert_eq!(endpoint.ask(Ask::modern(method, json!({}))).await.result()["cacheScope"], "public");
+    }
+}
+
+/// A `prompts/get` with another `_meta`.
+fn with_meta(meta: &Value) -> Ask {
+    let mut params = greet();
+    params["_meta"] = meta.clone();
+    Ask::modern("prompts/get", greet())
+        .body(&json!({ "jsonrpc": "2.0", "id": "m", "method": "prompts/get", "params": params }))
+}
+
+#[tokio::test]
+async fn what_a_request_has_to_say_of_itself_is_missed_by_name() {
+    let endpoint = Endpoint::new();
+    let (version, capabilities) =
+        ("io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities");
+    for (meta, named) in [
+        (json!({}), version),
+        (json!({ capabilities: {} }), version),
+        (json!({ version: 5, capabilities: {} }), version),
+        (json!({ version: MODERN }), capabilities),
+        (json!({ version: MODERN, capabilities: [] }), capabilities),
+        (json!({ version: MODERN, capabilities: {}, "io.modelcontextprotocol/clientInfo": "x" }), "clientInfo"),
+        (json!({ version: MODERN, capabilities: {}, "io.modelcontextprotocol/logLevel": "loud" }), "logLevel"),
+        (json!([]), "_meta"),
+        (json!(null), "_meta"),
+    ] {
+        let answer = endpoint.ask(with_meta(&meta)).await;
+        assert_eq!(answer.error(), (400, -32602, Some(json!("m"))), "{meta}");
+        let message = answer.json()["error"]["message"].to_string();
+        assert!(message.contains(named), "{message}");
+    }
+    for params in [json!(greet()), json!([]), json!("x")] {
+        let body = json!({ "jsonrpc": "2.0", "id": 2, "method": "prompts/get", "params": params });
+        let answer = endpoint.ask(Ask::modern("prompts/get", greet()).body(&body)).await;
+        assert_eq!(answer.error(), (400, -32602, Some(json!(2))), "{params}");
+    }
+    let without_params = json!({ "jsonrpc": "2.0", "id": 2, "method": "prompts/list" });
+    let answer = endpoint.ask(Ask::modern("prompts/list", json!({})).body(&without_params)).await;
+    assert_eq!(answer.error(), (400, -32602, Some(json!(2))));
+}
+
+#[tokio::test]
+async fn client_info_can_be_missing_and_unknown_keys_mean_nothing() {
+    let mut said = meta(MODERN);
+    said["traceparent"] = json!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    said["example.com/x"] = json!([1, 2]);
+    assert_eq!(Endpoint::new().ask(with_meta(&said)).await.status, 200);
+}
+
+#[tokio::test]
+async fn header_and_body_have_to_name_the_same_version() {
+    let endpoint = Endpoint::new();
+    let get = || Ask::modern("prompts/get", greet());
+    for ask in [
+        with_meta(&meta("2025-11-25")),
+        with_meta(&meta("v999.0.0")),
+        get().header(VERSION, "2025-11-25"),
+        get().header(VERSION, "v999.0.0"),
+        get().header(VERSION, ""),
+        get().without(VERSION),
+        get().also(VERSION, "2025-11-25"),
+        get().also(VERSION, MODERN),
+        get().header(VERSION, "2026-07-28, 2026-07-28"),
+        get().header(VERSION, "2026-07-28é"),
+    ] {
+        let (status, code, id) = endpoint.ask(ask).await.error();
+        assert_eq!((status, code), (400, -32020));
+        assert!(id.is_some());
+    }
+}
+
+#[tokio::test]
+async fn versions_that_are_not_served_are_answered_with_those_that_are() {
+    let endpoint = Endpoint::new();
+    for version in ["v999.0.0", "2026-07-28 x", "2024-11-05", "2025-11-25", "2027-01-01"] {
+        let answer = endpoint.ask(with_meta(&meta(version)).header(VERSION, version)).await;
+        assert_eq!(answer.error(), (400, -32022, Some(json!("m"))), "{version}");
+        assert_eq!(answer.json()["error"]["data"], json!({ "supported": [MODERN], "requested": version }));
+    }
+}
+
+#[tokio::test]
+async fn the_rungs_break_in_their_order() {
+    let endpoint = Endpoint::new();
+    // Everything is wrong at once, and from one line to the next less of it.
+    let nothing = json!({ "jsonrpc": "2.0", "id": 1, "method": "no/such", "params": {} });
+    let said =
+        |version| json!({ "jsonrpc": "2.0", "id": 1, "method": "no/such", "params": { "_meta": meta(version) } });
+    let ask = |body: &Value| Ask::message(body).header(VERSION, MODERN).header("mcp-method", "other");
+    assert_eq!(endpoint.ask(ask(&nothing)).await.error().1, -32602);
+    assert_eq!(endpoint.ask(ask(&said("v999"))).await.error().1, -32020);
+    assert_eq!(endpoint.ask(ask(&said("v999")).header(VERSION, "v999")).await.error().1, -32022);
+    assert_eq!(endpoint.ask(ask(&said(MODERN))).await.error().1, -32020);
+    assert_eq!(
+        endpoint.ask(ask(&said(MODERN)).header("mcp-method", "no/such")).await.error(),
+        (404, -32601, Some(json!(1)))
+    );
+}
+
+#[tokio::test]
+async fn methods_that_the_modern_era_does_not_have_are_not_found() {
+    let endpoint = Endpoint::new();
+    for method in [
+        "initialize",
+        "ping",
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "roots/list",
+        "tools/list",
+        "__proto__",
+        "PROMPTS/GET",
+        "",
+    ] {
+        let answer = endpoint.ask(Ask::modern(method, initialize("2025-11-25"))).await;
+        assert_eq!(answer.error(), (404, -32601, Some(json!(1))), "{method}");
+    }
+    // No header can say this, so that header and body differ before the method is looked up.
+    let body = modern(&json!(1), "prompts/get\n", greet());
+    assert_eq!(
+        endpoint.ask(Ask::modern("prompts/get", greet()).body(&body)).await.error(),
+        (400, -32020, Some(json!(1)))
+    );
+}
+
+#[tokio::test]
+async fn errors_of_the_application_travel_with_200() {
+    let endpoint = Endpoint::new();
+    for (method, params) in [
+        ("prompts/get", json!({ "name": "nobody" })),
+        ("prompts/get", json!({ "name": "Greet", "arguments": { "name": "x" } })),
+        ("prompts/get", json!({ "name": "../../etc/passwd" })),
+        ("prompts/get", json!({ "name": "greet" })),
+        ("prompts/get", json!({ "name": "greet", "arguments": { "name": 5 } })),
+        ("prompts/get", json!({ "name": "greet", "arguments": [] })),
+        ("prompts/list", json!({ "cursor": "" })),
+        ("prompts/list", json!({ "cursor": "AAAA" })),
+        ("prompts/list", json!({ "cursor": 5 })),
+        ("resources/read", json!({ "uri": "file:///etc/passwd" })),
+        ("completion/complete", json!({})),
+        ("subscriptions/listen", json!({})),
+        ("subscriptions/listen", json!({ "notifications": { "promptsListChanged": "yes" } })),
+    ] {
+        let answer = endpoint.ask(Ask::modern(method, params.clone())).await;
+        assert_eq!(answer.error(), (200, -32602, Some(json!(1))), "{method} {params}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_id_is_neither_given_nor_looked_at() {
+    let endpoint = Endpoint::new();
+    let answer = endpoint.ask(Ask::modern("prompts/get", greet()).header("mcp-session-id", "stolen")).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("mcp-session-id"), None);
+}
+
+#[tokio::test]
+async fn who_a_client_says_it_is_and_what_extensions_it_has_change_nothing() {
+    let endpoint = Endpoint::new();
+    let plain = endpoint.ask(with_meta(&meta(MODERN))).await;
+    let mut said = meta(MODERN);
+    said["io.modelcontextprotocol/clientInfo"] = json!({ "name": "admin", "version": "1", "title": "root" });
+    said["io.modelcontextprotocol/clientCapabilities"] =
+        json!({ "extensions": { "com.example/everything": { "allowed": true } }, "experimental": { "x": {} } });
+    let answer = endpoint.ask(with_meta(&said)).await;
+    assert_eq!((answer.status, &answer.body), (200, &plain.body));
+}
+
+#[tokio::test]
+async fn what_was_asked_before_and_by_whom_changes_no_list() {
+    let endpoint = Endpoint::new();
+    let list = async || {
+        let mut lists = Vec::new();
+        for method in ["prompts/list", "resources/list", "resources/templates/list", "server/discover"] {
+            lists.push(endpoint.ask(Ask::modern(method, json!({}))).await.body);
+        }
+        lists
+    };
+    let before = list().await;
+    let listen = endpoint.open(Ask::modern("subscriptions/listen", json!({ "notifications": {} })).request()).await;
+    for ask in [
+        Ask::modern("prompts/get", greet()),
+        Ask::modern("prompts/get", json!({ "name": "nobody" })),
+        Ask::modern("resources/read", json!({ "uri": "docs://note" })),
+        Ask::legacy("2024-11-05", "initialize", &initialize("2024-11-05")),
+        Ask::legacy("2025-11-25", "logging/setLevel", &json!({ "level": "debug" })),
+        Ask::legacy("2025-11-25", "resources/subscribe", &json!({ "uri": "docs://note" })),
+    ] {
+        endpoint.ask(ask).await;
+    }
+    assert_eq!(list().await, before);
+    drop(listen);
+    // Everybody sees the same, and so caches may share it.
+    let mut local = Ask::modern("prompts/list", json!({})).request();
+    local.extensions_mut().insert(promptshelf_service::Caller::local());
+    let answer = endpoint.send(local).await;
+    assert_eq!(answer.body, before[0]);
+    assert_eq!(answer.result()["cacheScope"], "public");
+}

@@ -1,0 +1,99 @@
+//! A small library to serve, defined in code.
+
+use std::sync::Arc;
+
+use promptshelf_core::{
+    ArgumentDefinition, ArgumentType, Catalog, CatalogHandle, Choice, CompletionSource, Decline, Definitions, MimeType,
+    Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText, StepDefinition, check,
+};
+use promptshelf_mcp::{Server, StateKey};
+use promptshelf_service::Service;
+
+/// What the library holds: a greeting, and a resource with a text.
+pub(crate) fn definitions(greeting: &str, text: &str) -> Definitions {
+    let greet = PromptDefinition::template("greet", "Say hello to {{ name }}.")
+        .title("Greeting")
+        .description(greeting)
+        .argument(
+            ArgumentDefinition::new("name")
+                .description("Whom to greet")
+                .required()
+                .complete(CompletionSource::Values(vec!["Ada".into(), "Grace".into()])),
+        );
+    let quiet = PromptDefinition::template("quiet", "Nothing to ask.").description("Asks nothing");
+    Definitions { prompts: vec![greet, quiet], resources: vec![resource(text)], ..Definitions::default() }
+}
+
+fn resource(text: &str) -> ResourceDefinition {
+    ResourceDefinition {
+        uri: "docs://note".into(),
+        name: "note".into(),
+        title: None,
+        description: None,
+        mime_type: Some(MimeType::plain_text()),
+        size: None,
+        icons: Vec::new(),
+        annotations: promptshelf_core::Annotations::default(),
+        variables: Vec::new(),
+        content: ResourceContent::Fixed(ResourceBody::Text(Arc::from(text))),
+        origin: Origin::new(SourceText::new("promptshelf.toml", "")),
+    }
+}
+
+/// A catalog without anything wrong in it.
+pub(crate) fn catalog(greeting: &str, text: &str) -> Catalog {
+    let checked = check(definitions(greeting, text), None);
+    assert!(checked.diagnostics.is_empty(), "{:?}", checked.diagnostics);
+    checked.catalog
+}
+
+/// A server, and the place where its catalog stands.
+pub(crate) fn server() -> (Server, CatalogHandle) {
+    let handle = CatalogHandle::new(catalog("Greets somebody", "first"));
+    (Server::new(Service::new(handle.clone())), handle)
+}
+
+/// A prompt that asks in three steps, and one that opens a page.
+pub(crate) fn guided() -> Definitions {
+    let argument = |name: &str| ArgumentDefinition::new(name).description(name.to_uppercase());
+    let titled = |value: &str, title: &str| Choice { value: value.into(), title: Some(title.into()) };
+    let mut language = argument("language").title("Language").required().ask();
+    language.choices = vec![titled("rust", "Rust"), titled("python", "Python")];
+    let tests = argument("tests").kind(ArgumentType::Boolean).default_value("true").ask();
+    let framework =
+        argument("framework").required().choices(["flask", "django"]).ask().step(2).when("language == \"python\"");
+    let mut workers =
+        argument("workers").kind(ArgumentType::Integer).default_value("2").ask().step(2).when("language == \"rust\"");
+    (workers.minimum, workers.maximum) = (Some(1.0), Some(8.0));
+    let since = argument("since").kind(ArgumentType::Date).ask().step(3);
+    let mut topics = argument("topics").kind(ArgumentType::List).choices(["speed", "style"]).ask().step(3);
+    topics.choices[0].title = Some("Speed".into());
+    let text = "{{ project }}: {{ language }}, {{ tests }}, {{ framework }}, {{ workers }}, {{ since }}, {{ topics }}.";
+    let mut setup = PromptDefinition::template("setup", text).title("Setup").description("Sets a project up");
+    for argument in [argument("project"), language, tests, framework, workers, since, topics] {
+        setup = setup.argument(argument);
+    }
+    let step = |number, key: &str, message: &str, decline| StepDefinition {
+        number,
+        key: Some(key.into()),
+        message: Some(message.into()),
+        url: None,
+        decline,
+    };
+    setup.steps = vec![
+        step(1, "basics", "What is it written in?", Decline::Stop),
+        step(3, "more", "Anything else?", Decline::Continue),
+    ];
+    let mut connect = PromptDefinition::template("connect", "Connected.").description("Opens a page first");
+    let url = Some("https://example.org/connect".into());
+    connect.steps = vec![StepDefinition { url, ..step(1, "page", "Please connect.", Decline::Stop) }];
+    Definitions { prompts: vec![setup, connect], ..Definitions::default() }
+}
+
+/// A server of [`guided`] prompts with a key of its own or a shared one.
+pub(crate) fn guided_server(key: StateKey) -> (Server, CatalogHandle) {
+    let checked = check(guided(), None);
+    assert!(checked.diagnostics.is_empty(), "{:?}", checked.diagnostics);
+    let handle = CatalogHandle::new(checked.catalog);
+    (Server::with_state_key(Service::new(handle.clone()), key), handle)
+}

@@ -1,0 +1,65 @@
+//! Both eras on one pipe, and what each of them does not get.
+
+use serde_json::{Value, json};
+
+use super::{Client, modern};
+use crate::shelf;
+
+#[tokio::test]
+async fn where_both_eras_listen_a_change_is_told_to_each_in_its_own_way() {
+    let mut client = Client::legacy("2025-11-25").await;
+    let filter = json!({ "notifications": { "promptsListChanged": true } });
+    client.ask(modern(&json!(1), "subscriptions/listen", filter.clone())).await;
+    client.ask(modern(&json!("two"), "subscriptions/listen", filter)).await;
+    client.ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
+    client.handle.replace(shelf::catalog("Greets everybody", "first"));
+    let mut tags = Vec::new();
+    for _ in 0..3 {
+        let told = client.hear().await;
+        assert_eq!(told["method"], "notifications/prompts/list_changed");
+        tags.push(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].to_string());
+    }
+    tags.sort();
+    assert_eq!(tags, ["\"two\"", "1", "null"]);
+    assert_eq!(client.ask(json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" })).await["id"], 3);
+}
+
+#[tokio::test]
+async fn a_modern_client_gets_no_log_messages_and_no_requests() {
+    let mut client = Client::start();
+    let mut listen =
+        modern(&json!(1), "subscriptions/listen", json!({ "notifications": { "promptsListChanged": true } }));
+    listen["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
+    client.ask(listen).await;
+    client.handle.replace(shelf::catalog("Greets everybody", "other"));
+    assert_eq!(client.hear().await["method"], "notifications/prompts/list_changed");
+    let mut get = modern(&json!(2), "prompts/get", json!({ "name": "quiet" }));
+    get["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
+    assert_eq!(client.ask(get).await["id"], 2);
+    assert_eq!(client.end().await, Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn cancelling_what_is_over_or_was_never_there_is_passed_over() {
+    let mut client = Client::start();
+    let cancel = |params: Value| json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+    let params =
+        json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    client.say(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })).await;
+    client.say(&cancel(json!({ "requestId": 0, "reason": "too late" }))).await;
+    assert_eq!(client.hear().await["result"]["protocolVersion"], "2025-06-18");
+    for params in [
+        json!({ "requestId": 0 }),
+        json!({ "requestId": "never" }),
+        json!({ "requestId": null }),
+        json!({ "requestId": {} }),
+        json!({}),
+        json!([]),
+        json!("x"),
+    ] {
+        client.say(&cancel(params)).await;
+    }
+    client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled" })).await;
+    // The same id again: legacy clients do not, but nothing waits under it.
+    assert_eq!(client.ask(json!({ "jsonrpc": "2.0", "id": 0, "method": "ping" })).await["result"], json!({}));
+}

@@ -1,0 +1,262 @@
+//! What strangers can make the server hold: a bound for each attack that is
+//! about size, and for ten thousand listeners at once.
+//!
+//! Requests go through the tower service and the pipes in memory, without
+//! sockets, so that everything that is counted is the server's own. Bounds are
+//! of peak memory, never of time. One test at a time, because the counter is
+//! the whole process's.
+
+use std::{
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Bytes;
+use http::Request;
+use http_body::Body as _;
+use http_body_util::{BodyExt as _, Full};
+use peak_alloc::PeakAlloc;
+use promptshelf_core::{
+    Annotations, ArgumentDefinition, Catalog, CatalogHandle, Definitions, MimeType, Origin, PromptDefinition,
+    ResourceBody, ResourceContent, ResourceDefinition, SourceText, check,
+};
+use promptshelf_mcp::{HttpBody, HttpOptions, HttpService, Server};
+use promptshelf_service::Service;
+use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt as _, sync::Mutex};
+use tower_service::Service as _;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+static ALONE: Mutex<()> = Mutex::const_new(());
+
+const MODERN: &str = "2026-07-28";
+const MEGABYTE: usize = 1 << 20;
+
+fn catalog(greeting: &str, note: &str) -> Catalog {
+    let greet = PromptDefinition::template("greet", "Say hello to {{ name }}.")
+        .description(greeting)
+        .argument(ArgumentDefinition::new("name").description("Whom to greet").required());
+    let mut ask = PromptDefinition::template("ask", "{{ word }}.").description("Asks");
+    ask = ask.argument(ArgumentDefinition::new("word").description("A word").required().ask());
+    let note = ResourceDefinition {
+        uri: "docs://note".into(),
+        name: "note".into(),
+        title: None,
+        description: None,
+        mime_type: Some(MimeType::plain_text()),
+        size: None,
+        icons: Vec::new(),
+        annotations: Annotations::default(),
+        variables: Vec::new(),
+        content: ResourceContent::Fixed(ResourceBody::Text(note.into())),
+        origin: Origin::new(SourceText::new("promptshelf.toml", "")),
+    };
+    check(Definitions { prompts: vec![greet, ask], resources: vec![note], ..Definitions::default() }, None).catalog
+}
+
+fn server() -> (Server, CatalogHandle) {
+    let handle = CatalogHandle::new(catalog("Greets", "first"));
+    (Server::new(Service::new(handle.clone())), handle)
+}
+
+fn message(method: &str, mut params: Value) -> String {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
+    });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string()
+}
+
+fn request(revision: &str, method: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
+    let request = Request::post("/").header("host", "localhost").header("content-type", "application/json");
+    let request = request.header("mcp-protocol-version", revision).header("mcp-method", method);
+    let request = if method == "prompts/get" { request.header("mcp-name", "greet") } else { request };
+    request.body(Full::new(body.into())).expect("a request")
+}
+
+/// The status, the code and the size of an answer, and what the way to it took at its most.
+async fn cost(endpoint: &HttpService, request: Request<Full<Bytes>>) -> (u16, i64, usize, usize) {
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let response = endpoint.clone().call(request).await.expect("no request fails");
+    let status = response.status().as_u16();
+    let body = response.into_body().collect().await.expect("no body fails").to_bytes();
+    let taken = MEMORY.peak_usage().saturating_sub(before);
+    let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+    (status, answer["error"]["code"].as_i64().unwrap_or_default(), body.len(), taken)
+}
+
+/// X1, X4, X7, X11, X18, X20, X21 and X23: whatever the size, the server holds
+/// little more than the message itself, and repeats next to nothing of it.
+#[tokio::test]
+async fn no_message_over_http_takes_more_than_a_few_times_its_own_size() {
+    let _alone = ALONE.lock().await;
+    let (server, _handle) = server();
+    let large = server.http(HttpOptions { max_body_bytes: 16 * MEGABYTE, ..HttpOptions::default() });
+    let usual = server.http(HttpOptions::default());
+    let long = "x".repeat(10 * MEGABYTE);
+    let many: serde_json::Map<String, Value> = (0..10_000).map(|number| (format!("n{number}"), json!("v"))).collect();
+    let mut and_name = many.clone();
+    and_name.insert("name".to_owned(), json!("Ada"));
+    let uris: Vec<String> = (0..10_000).map(|number| format!("docs://{number}")).collect();
+    let completion =
+        json!({ "ref": { "type": "ref/prompt", "name": "greet" }, "argument": { "name": "name", "value": long } });
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let batch = format!("[{}1]", "1,".repeat(2_000_000));
+    let answers: serde_json::Map<String, Value> =
+        (0..10_000).map(|n| (format!("k{n}"), json!({ "action": "accept" }))).collect();
+    let cases = [
+        ("a long name", "prompts/list", message("prompts/get", json!({ "name": long })), 400),
+        (
+            "many arguments",
+            "prompts/get",
+            message("prompts/get", json!({ "name": "greet", "arguments": and_name })),
+            200,
+        ),
+        (
+            "a long value",
+            "prompts/get",
+            message("prompts/get", json!({ "name": "greet", "arguments": { "name": long } })),
+            200,
+        ),
+        ("a long cursor", "prompts/list", message("prompts/list", json!({ "cursor": long })), 200),
+        ("a long value to complete", "completion/complete", message("completion/complete", completion), 200),
+        (
+            "many resources",
+            "subscriptions/listen",
+            message("subscriptions/listen", json!({ "notifications": { "resourceSubscriptions": uris } })),
+            200,
+        ),
+        ("a deep message", "prompts/list", nested(100_000), 400),
+        ("a deep end", "prompts/list", "{\"a\":".repeat(100_000), 400),
+        ("a long batch", "prompts/list", batch, 400),
+        (
+            "a long state",
+            "prompts/get",
+            message("prompts/get", json!({ "name": "ask", "requestState": long })).replace("\"ask\"", "\"greet\""),
+            200,
+        ),
+        (
+            "many answers",
+            "prompts/get",
+            message("prompts/get", json!({ "name": "greet", "inputResponses": answers })),
+            200,
+        ),
+    ];
+    for (what, method, body, status) in cases {
+        let size = body.len();
+        let body = Bytes::from(body);
+        let (answered, code, said, taken) = cost(&large, request(MODERN, method, body.clone())).await;
+        assert_eq!(answered, status, "{what}: {code}");
+        assert!(taken < 4 * size + MEGABYTE, "{what}: {taken} bytes for a message of {size}");
+        assert!(said < 2_048 || code == 0, "{what}: an answer of {said} bytes");
+        if size > 4 * MEGABYTE {
+            let (answered, _, _, taken) = cost(&usual, request(MODERN, method, body)).await;
+            assert_eq!(answered, 413, "{what}");
+            assert!(taken < 64 << 10, "{what}: {taken} bytes to refuse it");
+        }
+    }
+}
+
+/// X24: a line without end is neither kept nor waited for.
+#[tokio::test]
+async fn no_line_takes_more_than_its_bound() {
+    let _alone = ALONE.lock().await;
+    let (server, _handle) = server();
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let (mut theirs, ours) = tokio::io::duplex(64 << 10);
+    let endless = async {
+        let piece = vec![b'a'; 64 << 10];
+        for _ in 0..100 * MEGABYTE / piece.len() {
+            theirs.write_all(&piece).await.expect("the server reads on");
+        }
+        drop(theirs);
+    };
+    let (served, ()) = tokio::join!(server.serve_stdio(ours, tokio::io::sink()), endless);
+    served.expect("a clean end");
+    let taken = MEMORY.peak_usage().saturating_sub(before);
+    assert!(taken < 3 * promptshelf_mcp::stdio::MAX_LINE_BYTES + MEGABYTE, "{taken} bytes for a line without end");
+}
+
+/// Everything that a stream has to say at present.
+fn said(body: &mut HttpBody) -> Vec<String> {
+    let mut context = Context::from_waker(Waker::noop());
+    let mut said = Vec::new();
+    while let Poll::Ready(frame) = pin!(&mut *body).poll_frame(&mut context) {
+        let Some(frame) = frame else { break };
+        let bytes = frame.expect("no body fails").into_data().expect("no trailers");
+        let text = std::str::from_utf8(&bytes).expect("UTF-8");
+        said.extend(text.split_terminator("\n\n").map(str::to_owned));
+    }
+    said
+}
+
+/// X23: ten thousand listeners, a storm of a thousand edits, and all of them gone.
+#[tokio::test]
+async fn ten_thousand_listeners_are_small_hear_of_a_storm_in_few_words_and_are_freed() {
+    const LISTENERS: usize = 10_000;
+    const EDITS: usize = 1_000;
+    /// After so many edits the listeners read what there is for them.
+    const PAUSE: usize = 200;
+    /// What one listener may take, the headers of its answer included.
+    const BOUND: usize = 8 << 10;
+    let _alone = ALONE.lock().await;
+    let (server, handle) = server();
+    let endpoint = server.http(HttpOptions { max_streams: LISTENERS, ..HttpOptions::default() });
+    let empty = MEMORY.current_usage();
+    let mut streams = Vec::with_capacity(LISTENERS);
+    for number in 0..LISTENERS {
+        // Half of them follow the list, half one and the same resource.
+        let filter = match number % 2 {
+            0 => json!({ "promptsListChanged": true }),
+            _ => json!({ "resourceSubscriptions": ["docs://note"] }),
+        };
+        let body = message("subscriptions/listen", json!({ "notifications": filter }));
+        let body = body.replacen("\"id\":1,", &format!("\"id\":{number},"), 1);
+        let response = endpoint.clone().call(request(MODERN, "subscriptions/listen", body)).await.expect("an answer");
+        assert_eq!(response.status(), 200);
+        streams.push(response);
+    }
+    let first = |response: &mut http::Response<HttpBody>| said(response.body_mut());
+    for (number, stream) in streams.iter_mut().enumerate() {
+        let opening = first(stream);
+        assert_eq!(opening.len(), 1);
+        assert!(opening[0].contains("notifications/subscriptions/acknowledged"), "{opening:?}");
+        assert!(opening[0].contains(&format!("subscriptionId\":{number}}}")), "{opening:?}");
+    }
+    let each = MEMORY.current_usage().saturating_sub(empty) / LISTENERS;
+    assert!(each < BOUND, "{each} bytes a listener");
+    let one_more = message("subscriptions/listen", json!({ "notifications": {} }));
+    let refused = cost(&endpoint, request(MODERN, "subscriptions/listen", one_more)).await;
+    assert_eq!((refused.0, refused.1), (503, -32603));
+
+    let mut told = vec![0; LISTENERS];
+    for edit in 1..=EDITS {
+        handle.replace(catalog(&format!("Greets for the {edit}th time"), &format!("edit {edit}")));
+        if edit % PAUSE != 0 {
+            continue;
+        }
+        for (number, stream) in streams.iter_mut().enumerate() {
+            let kind = ["notifications/prompts/list_changed", "notifications/resources/updated"][number % 2];
+            for message in said(stream.body_mut()) {
+                assert!(message.contains(kind), "{message}");
+                assert!(message.contains(&format!("subscriptionId\":{number}}}")), "{message}");
+                told[number] += 1;
+            }
+            // What is polled by hand would run out of tokio's budget for one turn.
+            tokio::task::yield_now().await;
+        }
+    }
+    let rounds = EDITS / PAUSE;
+    assert!(told.iter().all(|told| *told == rounds), "one word for each time that somebody reads");
+    let after = MEMORY.current_usage().saturating_sub(empty) / LISTENERS;
+    assert!(after < BOUND, "{after} bytes a listener after the storm");
+
+    drop(streams);
+    let left = MEMORY.current_usage().saturating_sub(empty);
+    assert!(left < MEGABYTE, "{left} bytes are left of listeners that are gone");
+    println!("{each} bytes a listener, {after} after the storm, {left} left of all of them");
+}

@@ -1,0 +1,288 @@
+//! Records in a file: one JSON object a line, on the disk before it is called
+//! written, and in several files once one is large.
+//!
+//! Whoever answers questions never waits for the disk. A record that finds the
+//! queue full, or that the disk does not take, is lost; how many were is the
+//! next thing that the file says.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, Receiver, SyncSender},
+    },
+    thread,
+};
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::Recorder;
+
+/// Records that may wait for the disk.
+const QUEUE: usize = 8_192;
+
+/// Where records are written.
+#[derive(Clone, Debug)]
+pub struct AuditFileOptions {
+    /// The newest file. Older ones have `.1`, `.2` and so on after their names.
+    pub path: PathBuf,
+    /// How large a file may become, in bytes.
+    pub max_bytes: u64,
+    /// How many older files are kept.
+    pub keep: u32,
+}
+
+impl AuditFileOptions {
+    /// Eight files of 64 MiB beside the newest.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> AuditFileOptions {
+        AuditFileOptions { path: path.into(), max_bytes: 64 << 20, keep: 8 }
+    }
+}
+
+/// Writes records to a file, in a thread of its own.
+#[derive(Debug)]
+pub struct AuditFile {
+    queue: SyncSender<Entry>,
+    lost: Arc<AtomicU64>,
+}
+
+enum Entry {
+    Line(String),
+    /// Somebody waits until everything before it is written.
+    Flush(mpsc::Sender<()>),
+}
+
+impl AuditFile {
+    /// Opens the file, or makes it, for its owner alone.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn open(options: AuditFileOptions) -> io::Result<AuditFile> {
+        let mut writer = Writer::open(options)?;
+        let (queue, entries) = mpsc::sync_channel(QUEUE);
+        let lost = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&lost);
+        thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(&entries, &counter))?;
+        Ok(AuditFile { queue, lost })
+    }
+
+    /// Waits until everything that has been recorded is on the disk.
+    pub fn flush(&self) {
+        let (done, waiting) = mpsc::channel();
+        if self.queue.send(Entry::Flush(done)).is_ok() {
+            waiting.recv().ok();
+        }
+    }
+
+    /// How many records have been lost and not yet been accounted for in the file.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl Recorder for AuditFile {
+    fn record(&self, line: String) {
+        if self.queue.try_send(Entry::Line(line)).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+struct Writer {
+    options: AuditFileOptions,
+    file: File,
+    length: u64,
+    /// Whether the last attempt failed: each failure is logged once.
+    is_failing: bool,
+}
+
+impl Writer {
+    fn open(options: AuditFileOptions) -> io::Result<Writer> {
+        let (mut file, length) = open(&options.path)?;
+        let length = if length > 0 && !ends_with_a_line(&options.path)? {
+            // The machine may have stopped in the middle of a line.
+            file.write_all(b"\n")?;
+            length + 1
+        } else {
+            length
+        };
+        Ok(Writer { options, file, length, is_failing: false })
+    }
+
+    fn run(&mut self, entries: &Receiver<Entry>, lost: &AtomicU64) {
+        while let Ok(first) = entries.recv() {
+            let (mut batch, mut count, mut waiting) = (String::new(), 0, Vec::new());
+            // What is there already is written together, and synced once.
+            for entry in std::iter::once(first).chain(entries.try_iter().take(QUEUE)) {
+                match entry {
+                    Entry::Line(line) => {
+                        batch.push_str(&line);
+                        batch.push('\n');
+                        count += 1;
+                    }
+                    Entry::Flush(done) => waiting.push(done),
+                }
+            }
+            self.write_batch(batch, count, lost);
+            for done in waiting {
+                done.send(()).ok();
+            }
+        }
+    }
+
+    fn write_batch(&mut self, mut batch: String, count: u64, lost: &AtomicU64) {
+        let missing = lost.swap(0, Ordering::Relaxed);
+        if missing > 0 {
+            tracing::error!(missing, "records of the audit were lost");
+            batch.insert_str(
+                0,
+                &format!("{}\n", json!({ "time": format!("{:.3}", Timestamp::now()), "lost": missing })),
+            );
+        }
+        if batch.is_empty() {
+            return;
+        }
+        match self.write(&batch) {
+            Ok(()) => self.is_failing = false,
+            Err(error) => {
+                lost.fetch_add(missing + count, Ordering::Relaxed);
+                if !std::mem::replace(&mut self.is_failing, true) {
+                    tracing::error!(%error, "the audit cannot be written");
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, batch: &str) -> io::Result<()> {
+        let size = batch.len() as u64;
+        if self.length > 0 && self.length.saturating_add(size) > self.options.max_bytes {
+            self.rotate()?;
+        }
+        if let Err(error) = self.file.write_all(batch.as_bytes()) {
+            // Half of a line would make the next one unreadable.
+            self.file.set_len(self.length).ok();
+            return Err(error);
+        }
+        self.length += size;
+        self.file.sync_data()
+    }
+
+    /// Gives every file the next number; the last one makes room.
+    fn rotate(&mut self) -> io::Result<()> {
+        let path = &self.options.path;
+        for number in (1..self.options.keep).rev() {
+            rename(&numbered(path, number), &numbered(path, number + 1))?;
+        }
+        if self.options.keep > 0 {
+            rename(path, &numbered(path, 1))?;
+        } else {
+            fs::remove_file(path)?;
+        }
+        (self.file, self.length) = open(path)?;
+        Ok(())
+    }
+}
+
+/// The name of an older file.
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    name.into()
+}
+
+/// Renames what is there.
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+fn open(path: &Path) -> io::Result<(File, u64)> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    let length = file.metadata()?.len();
+    Ok((file, length))
+}
+
+fn ends_with_a_line(path: &Path) -> io::Result<bool> {
+    use std::io::{Read as _, Seek as _, SeekFrom};
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A queue that nobody empties.
+    #[test]
+    fn what_is_lost_is_counted_and_said() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("audit.jsonl");
+        let (queue, entries) = mpsc::sync_channel(1);
+        let audit = AuditFile { queue, lost: Arc::default() };
+        for number in 0..5 {
+            audit.record(format!("{{\"number\":{number}}}"));
+        }
+        assert_eq!(audit.lost(), 4, "one fits into the queue");
+        let lost = Arc::clone(&audit.lost);
+        drop(audit);
+        let mut writer = Writer::open(AuditFileOptions::new(&path)).expect("it can be written");
+        writer.run(&entries, &lost);
+        let text = fs::read_to_string(&path).expect("the file");
+        let lines: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!((&lines[0]["lost"], &lines[1]["number"]), (&json!(4), &json!(0)), "{text}");
+    }
+
+    #[test]
+    fn a_large_file_makes_room_for_a_new_one_and_only_so_many_are_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("audit.jsonl");
+        let audit = AuditFile::open(AuditFileOptions { max_bytes: 20, keep: 2, path: path.clone() }).expect("it opens");
+        for number in 0..5 {
+            audit.record(format!("{{\"number\":{number}}}"));
+            audit.flush();
+        }
+        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(read(&path), "{\"number\":4}\n");
+        assert_eq!(read(&numbered(&path, 1)), "{\"number\":3}\n");
+        assert_eq!(read(&numbered(&path, 2)), "{\"number\":2}\n");
+        assert!(!numbered(&path, 3).exists());
+    }
+
+    #[test]
+    fn a_line_that_was_cut_does_not_spoil_the_next_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("audit.jsonl");
+        fs::write(&path, "{\"half").expect("written");
+        let audit = AuditFile::open(AuditFileOptions::new(&path)).expect("it opens");
+        audit.record("{}".to_owned());
+        audit.flush();
+        assert_eq!(fs::read_to_string(&path).expect("the file"), "{\"half\n{}\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("audit.jsonl");
+        AuditFile::open(AuditFileOptions::new(&path)).expect("it opens");
+        assert_eq!(fs::metadata(&path).expect("the file").permissions().mode() & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,49 @@
+//! Values that must not appear in anything that is written or said.
+
+use promptshelf_core::{Given, GivenValue, Problem, Prompt};
+
+use crate::Rejection;
+
+/// What stands in the place of a secret.
+const HIDDEN: &str = "…";
+
+/// The sensitive values of one question.
+#[derive(Debug)]
+pub(crate) struct Secrets(Vec<String>);
+
+impl Secrets {
+    pub(crate) fn of(prompt: &Prompt, given: &Given<'_>) -> Secrets {
+        let sensitive = prompt.arguments().iter().filter(|argument| argument.is_sensitive());
+        let mut values: Vec<String> = sensitive
+            .filter_map(|argument| match given.get(argument.name()) {
+                Some(GivenValue::Text(text)) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+                _ => None,
+            })
+            .collect();
+        // A value may hold another one: the longer one goes first.
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        Secrets(values)
+    }
+
+    /// A text without them.
+    pub(crate) fn hide(&self, text: String) -> String {
+        self.0.iter().fold(text, |text, secret| if text.contains(secret) { text.replace(secret, HIDDEN) } else { text })
+    }
+
+    /// A rejection without them.
+    pub(crate) fn hide_in(&self, rejection: Rejection) -> Rejection {
+        if self.0.is_empty() {
+            return rejection;
+        }
+        match rejection {
+            Rejection::InvalidArguments { prompt, problems } => {
+                let hidden = |problem: Problem| Problem { reason: self.hide(problem.reason), ..problem };
+                Rejection::InvalidArguments { prompt, problems: problems.into_iter().map(hidden).collect() }
+            }
+            Rejection::UnusableArguments { prompt, reason } => {
+                Rejection::UnusableArguments { prompt, reason: self.hide(reason) }
+            }
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Who asks.
+
+use std::{net::IpAddr, sync::Arc, time::SystemTime};
+
+/// Who asks. Every question to the service names one, so that no face can
+/// forget to. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Caller {
+    kind: Kind,
+    address: Option<IpAddr>,
+    request: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Local,
+    Anonymous,
+    Known(Arc<Identity>),
+}
+
+/// Somebody who has said who it is, and has proved it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// Different for everybody: what a token was issued by, and for whom.
+    pub key: String,
+    /// The name that rules and records call it by.
+    pub name: String,
+    /// What its token permits, with everything that is implied.
+    pub scopes: Vec<String>,
+    /// What it is in the team.
+    pub roles: Vec<String>,
+    /// When what it has proved ends.
+    pub expires: Option<SystemTime>,
+}
+
+impl Caller {
+    /// The person at this machine: stdio, and the command line. Whoever can
+    /// read the library's files is asked nothing.
+    #[must_use]
+    pub fn local() -> Caller {
+        Caller { kind: Kind::Local, address: None, request: None }
+    }
+
+    /// Somebody who reaches the server over a network and has not said who.
+    #[must_use]
+    pub fn anonymous() -> Caller {
+        Caller { kind: Kind::Anonymous, address: None, request: None }
+    }
+
+    /// Somebody who has proved who it is.
+    #[must_use]
+    pub fn known(identity: Arc<Identity>) -> Caller {
+        Caller { kind: Kind::Known(identity), address: None, request: None }
+    }
+
+    /// Says from where it asks.
+    #[must_use]
+    pub fn at(self, address: IpAddr) -> Caller {
+        Caller { address: Some(address), ..self }
+    }
+
+    /// Says with which request it asks, by the number that logs know it by.
+    #[must_use]
+    pub fn with_request(self, request: u64) -> Caller {
+        Caller { request: Some(request), ..self }
+    }
+
+    /// The caller, whatever it asks with and wherever from.
+    #[must_use]
+    pub fn by_itself(&self) -> Caller {
+        Caller { kind: self.kind.clone(), address: None, request: None }
+    }
+
+    /// Whether it is the person at this machine.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.kind == Kind::Local
+    }
+
+    /// Who it is, if it has proved it.
+    #[must_use]
+    pub fn identity(&self) -> Option<&Identity> {
+        match &self.kind {
+            Kind::Known(identity) => Some(identity),
+            Kind::Local | Kind::Anonymous => None,
+        }
+    }
+
+    /// From where it asks, where that is known.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
+    /// The number of its request, where it has one.
+    #[must_use]
+    pub fn request(&self) -> Option<u64> {
+        self.request
+    }
+
+    /// When it stops being who it is.
+    #[must_use]
+    pub fn expires(&self) -> Option<SystemTime> {
+        self.identity().and_then(|identity| identity.expires)
+    }
+
+    /// Who it is, as a key: equal for the same caller, different for others.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        match &self.kind {
+            Kind::Local => "local",
+            Kind::Anonymous => "anonymous",
+            Kind::Known(identity) => &identity.key,
+        }
+    }
+
+    /// Who it is, for records.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.identity().map_or(self.key(), |identity| &identity.name)
+    }
+}

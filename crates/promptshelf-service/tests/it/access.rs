@@ -1,0 +1,218 @@
+//! Who may see and use what: every caller, every prompt and every method.
+
+use promptshelf_core::{Given, Variables, cursor::ListKind};
+use promptshelf_service::{Caller, Reference, Rejection, Service, View};
+
+use crate::shelf::{definitions, known, service};
+
+fn callers() -> Vec<(&'static str, Caller)> {
+    vec![
+        ("local", Caller::local()),
+        ("anonymous", Caller::anonymous()),
+        ("nobody", known("eve", &[], &[])),
+        ("ada", known("ada", &[], &[])),
+        ("editor", known("eve", &[], &["editor"])),
+        ("writer", known("eve", &["prompts:read", "prompts:write"], &[])),
+        ("half", known("eve", &["prompts:write"], &[])),
+        ("git", known("eve", &["git"], &[])),
+    ]
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Expected {
+    Open,
+    Scopes,
+    Hidden,
+}
+
+/// What should be, written down once more and differently: by prompt, who is
+/// let in, and whether the others see that it exists.
+fn expected(caller: &str, prompt: &str) -> Expected {
+    let (welcome, shown): (&[&str], bool) = match prompt {
+        "open" | "picker" | "attaching" => return Expected::Open,
+        "for-ada" | "filed" => (&["ada"], false),
+        "for-editors" | "tagged" => (&["editor"], false),
+        "scoped" => (&["writer", "half"], false),
+        "shown" => (&["writer"], true),
+        "git-commit" => (&["git"], false),
+        other => panic!("{other}"),
+    };
+    match (caller == "local" || welcome.contains(&caller), shown) {
+        (true, _) => Expected::Open,
+        (false, true) => Expected::Scopes,
+        (false, false) => Expected::Hidden,
+    }
+}
+
+fn listed(service: &Service, caller: &Caller, list: ListKind) -> Vec<String> {
+    let page = service.list(caller, list, None).expect("a page");
+    let name = |index: usize| match list {
+        ListKind::Prompts => page.catalog.prompts()[index].name().to_string(),
+        ListKind::Resources => page.catalog.resources()[index].uri().to_owned(),
+        ListKind::ResourceTemplates => page.catalog.templates()[index].uri().to_owned(),
+    };
+    page.shown(list).map(name).collect()
+}
+
+#[tokio::test]
+async fn every_rule_holds_for_every_caller_prompt_and_method() {
+    let service = service();
+    for (who, caller) in callers() {
+        let listed = listed(&service, &caller, ListKind::Prompts);
+        for prompt in definitions().prompts {
+            let name = prompt.name.as_str();
+            let case = format!("{who} and {name}");
+            let wanting = Rejection::InsufficientScope { scopes: vec!["prompts:read".into(), "prompts:write".into()] };
+            let unknown = Rejection::UnknownPrompt { name: name.to_owned() };
+            let expected = expected(who, name);
+            assert_eq!(listed.iter().any(|known| known == name), expected != Expected::Hidden, "list: {case}");
+
+            let got = service.get(&caller, name, &Given::new()).await.map(drop);
+            let argument = if name == "picker" { "uri" } else { "x" };
+            let completed = service.complete(&caller, Reference::Prompt(name), argument, "", &Variables::new());
+            let opened = service.open(&caller, name).map(drop);
+            for (method, outcome) in [("get", got), ("complete", completed.map(drop)), ("open", opened)] {
+                match (expected, outcome) {
+                    (Expected::Hidden, outcome) => assert_eq!(outcome, Err(unknown.clone()), "{method}: {case}"),
+                    (Expected::Scopes, outcome) => assert_eq!(outcome, Err(wanting.clone()), "{method}: {case}"),
+                    (Expected::Open, Err(Rejection::UnknownArgument { .. } | Rejection::UnusableArguments { .. }))
+                        if name == "attaching" => {}
+                    (Expected::Open, outcome) => assert_eq!(outcome, Ok(()), "{method}: {case}"),
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn hidden_and_missing_are_the_same_word_for_word() {
+    let service = service();
+    let caller = known("eve", &[], &[]);
+    let get = async |name: &str| service.get(&caller, name, &Given::new()).await.expect_err("no answer").to_string();
+    assert_eq!(get("for-ada").await.replace("for-ada", "no-such"), get("no-such").await);
+    let read = async |uri: &str| service.read(&caller, uri).await.expect_err("no answer").to_string();
+    assert_eq!(read("docs://closed/a").await.replace("closed/a", "no/such"), read("docs://no/such").await);
+    let complete = |uri: &str| {
+        service
+            .complete(&caller, Reference::Resource(uri), "name", "", &Variables::new())
+            .expect_err("none")
+            .to_string()
+    };
+    assert_eq!(complete("docs://closed/a").replace("closed/a", "no/such"), complete("docs://no/such"));
+}
+
+/// Each address under which something closed could be read, however it is spelled.
+#[tokio::test]
+async fn no_other_spelling_of_a_uri_opens_what_is_closed() {
+    let service = service();
+    let closed = [
+        "docs://closed/a",
+        "docs://closed/alias",
+        // The same file by its own address, and by another spelling of that.
+        "library:///aliased.txt",
+        "library:///%61liased.txt",
+        "library:///secret/plan.txt",
+        "library:///s%65cret/plan.txt",
+        "library:///secret%2Fplan.txt",
+        "notes://private",
+        "notes://priv%61te",
+        "notes://PRIVATE",
+    ];
+    for (who, caller) in callers() {
+        for uri in closed {
+            let may = who == "local"
+                || match uri.starts_with("library:///s") {
+                    true => who == "ada",
+                    false => who == "editor",
+                };
+            assert_eq!(service.read(&caller, uri).await.is_ok(), may, "read: {who} {uri}");
+            assert_eq!(service.version(&caller, uri).await.is_some(), may, "version: {who} {uri}");
+            assert_eq!(service.serves(&caller, uri), may, "serves: {who} {uri}");
+        }
+        for uri in ["docs://open", "library:///open.txt", "notes://public"] {
+            assert!(service.read(&caller, uri).await.is_ok(), "read: {who} {uri}");
+        }
+        let may_list = matches!(who, "local" | "editor");
+        let resources = listed(&service, &caller, ListKind::Resources);
+        assert_eq!(resources.iter().any(|uri| uri.contains("closed")), may_list, "{who}: {resources:?}");
+    }
+}
+
+#[tokio::test]
+async fn completion_and_attachments_give_nothing_closed_away() {
+    let service = service();
+    for (who, caller) in callers() {
+        let values = |argument: &str| {
+            let found = service.complete(&caller, Reference::Prompt("picker"), argument, "", &Variables::new());
+            found.expect("suggestions").values
+        };
+        assert_eq!(values("uri").len(), if matches!(who, "local" | "editor") { 3 } else { 1 }, "{who}");
+        assert_eq!(values("path").len(), if matches!(who, "local" | "ada") { 2 } else { 1 }, "{who}");
+        let attached = service.get(&caller, "attaching", &Given::new()).await;
+        assert_eq!(attached.is_ok(), matches!(who, "local" | "editor"), "{who}");
+    }
+}
+
+#[test]
+fn pages_hold_what_a_caller_sees_and_cursors_name_nothing_else() {
+    let mut definitions = definitions();
+    definitions.policy.page_size = 1;
+    let checked = promptshelf_core::check(definitions, None);
+    let service = Service::new(promptshelf_core::CatalogHandle::new(checked.catalog));
+    for (who, caller) in callers() {
+        let (mut seen, mut cursor) = (Vec::new(), None);
+        loop {
+            let page = service.list(&caller, ListKind::Prompts, cursor.as_deref()).expect("a page");
+            let shown: Vec<usize> = page.shown(ListKind::Prompts).collect();
+            assert_eq!(shown.len(), 1, "{who}");
+            seen.push(page.catalog.prompts()[shown[0]].name().to_string());
+            let Some(next) = page.page.next_cursor else { break };
+            let last = promptshelf_core::cursor::decode(ListKind::Prompts, &next).expect("ours");
+            assert_eq!(Some(&last), seen.last(), "{who}");
+            cursor = Some(next);
+        }
+        let all = seen.iter().filter(|name| expected(who, name) != Expected::Hidden).count();
+        assert_eq!(seen.len(), all, "{who}");
+        assert!(seen.contains(&"open".to_owned()) && seen.contains(&"picker".to_owned()), "{who}: {seen:?}");
+    }
+}
+
+#[test]
+fn what_varies_is_private_and_what_does_not_is_public() {
+    let restricted = service();
+    assert_ne!(restricted.view(&Caller::anonymous()), View::Public);
+    assert_ne!(restricted.view(&known("ada", &[], &[])), restricted.view(&known("eve", &[], &[])));
+    assert_eq!(restricted.view(&known("eve", &[], &[])), restricted.view(&known("mallory", &[], &[])));
+
+    let mut open = definitions();
+    open.access.clear();
+    open.prompts.retain(|prompt| prompt.access.is_none());
+    let open = Service::new(promptshelf_core::CatalogHandle::new(promptshelf_core::check(open, None).catalog));
+    assert_eq!(open.view(&Caller::anonymous()), View::Public);
+    assert_eq!(open.view(&Caller::local()), View::Public);
+    assert_ne!(open.view(&known("ada", &[], &[])), View::Public, "who signed in gets what others do not");
+}
+
+#[test]
+fn a_rule_that_is_no_pattern_closes_everything_and_is_named() {
+    let mut definitions = definitions();
+    definitions.access.push(promptshelf_core::AccessRule {
+        prompts: vec!["[".into()],
+        ..crate::shelf::rule(crate::shelf::demand(&[], &["admin"], &[]))
+    });
+    let checked = promptshelf_core::check(definitions, None);
+    assert!(checked.diagnostics.iter().any(promptshelf_core::Diagnostic::is_error));
+    let service = Service::new(promptshelf_core::CatalogHandle::new(checked.catalog));
+    assert_eq!(listed(&service, &known("ada", &["git"], &["editor"]), ListKind::Prompts), Vec::<String>::new());
+}
+
+#[test]
+fn a_changed_rule_is_a_changed_list() {
+    let catalog = |definitions| promptshelf_core::check(definitions, None).catalog;
+    let handle = promptshelf_core::CatalogHandle::new(catalog(definitions()));
+    assert!(!handle.replace(catalog(definitions())).prompts);
+    let mut others = definitions();
+    others.access.pop();
+    let change = handle.replace(catalog(others));
+    assert!(change.prompts && change.resources);
+}

@@ -1,0 +1,168 @@
+//! What is recorded, and what never is.
+
+use std::sync::{Arc, Mutex};
+
+use promptshelf_core::{
+    ArgumentDefinition, CatalogHandle, Definitions, Given, PromptDefinition, RenderError, Variables, check,
+    cursor::ListKind,
+};
+use promptshelf_service::{Caller, Limits, Recorder, Reference, Service};
+use serde_json::{Value, json};
+
+use crate::shelf::{definitions, known};
+
+const SECRET: &str = "hunter2-hunter2";
+
+#[derive(Debug, Default)]
+struct Memory(Mutex<Vec<String>>);
+
+impl Recorder for Memory {
+    fn record(&self, line: String) {
+        self.0.lock().expect("nobody panicked").push(line);
+    }
+}
+
+impl Memory {
+    fn records(&self) -> Vec<Value> {
+        let lines = std::mem::take(&mut *self.0.lock().expect("nobody panicked"));
+        lines.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+}
+
+fn audited(definitions: Definitions) -> (Service, Arc<Memory>) {
+    let checked = check(definitions, None);
+    assert!(checked.diagnostics.is_empty(), "{:?}", checked.diagnostics);
+    let memory = Arc::new(Memory::default());
+    (Service::new(CatalogHandle::new(checked.catalog)).with_audit(memory.clone()), memory)
+}
+
+fn sensitive() -> Definitions {
+    let argument = |name: &str| ArgumentDefinition::new(name).description(name.to_uppercase());
+    let mut token = argument("token");
+    token.sensitive = true;
+    token.max_length = Some(40);
+    let mut language = argument("language");
+    language.audit = true;
+    let echoing = |wrong: bool| {
+        move |arguments: &promptshelf_core::Bindings| {
+            let text = format!("cannot use {}", arguments.text("token"));
+            Err(if wrong { RenderError::Failed(text) } else { RenderError::Rejected(text) })
+        }
+    };
+    let with = |prompt: PromptDefinition| {
+        prompt.description("D").argument(token.clone()).argument(language.clone()).argument(argument("text"))
+    };
+    let template = with(PromptDefinition::template("good", "{{ token }} {{ language }} {{ text }}"));
+    let rejecting = with(PromptDefinition::new("rejecting", echoing(false)));
+    let failing = with(PromptDefinition::new("failing", echoing(true)));
+    Definitions { prompts: vec![template, rejecting, failing], ..Definitions::default() }
+}
+
+#[tokio::test]
+async fn every_question_leaves_one_record_whatever_becomes_of_it() {
+    let (service, memory) = audited(definitions());
+    let caller = known("ada", &[], &[]).at("10.0.0.7".parse().expect("an address")).with_request(0xab);
+    let one = |memory: &Memory| {
+        let records = memory.records();
+        assert_eq!(records.len(), 1, "{records:?}");
+        records.into_iter().next().expect("one")
+    };
+    service.get(&caller, "open", &Given::from_iter([("x", "one")])).await.expect("an answer");
+    let record = one(&memory);
+    let digest = record["digest"].as_str().expect("a digest");
+    assert!(digest.len() == 64 && record["time"].as_str().is_some() && record["milliseconds"].as_f64().is_some());
+    for (key, value) in [
+        ("request", json!("00000000000000ab")),
+        ("caller", json!("ada")),
+        ("address", json!("10.0.0.7")),
+        ("method", json!("get")),
+        ("prompt", json!("open")),
+        ("generation", json!(0)),
+        ("outcome", json!("ok")),
+        ("bytesIn", json!(3)),
+        ("bytesOut", json!("open: one".len())),
+    ] {
+        assert_eq!(record[key], value, "{key} of {record}");
+    }
+
+    service.get(&caller, "scoped", &Given::new()).await.expect_err("hidden");
+    assert_eq!(one(&memory)["outcome"], "unknown-prompt");
+    service.get(&caller, "shown", &Given::new()).await.expect_err("a scope is missing");
+    assert_eq!(one(&memory)["outcome"], "insufficient-scope");
+    service.list(&caller, ListKind::Prompts, None).map(drop).expect("a page");
+    assert_eq!((one(&memory)["list"].clone(), one_or_none(&memory)), (json!("prompts"), None));
+    service.complete(&caller, Reference::Prompt("open"), "x", "o", &Variables::new()).map(drop).expect("suggestions");
+    assert_eq!(one(&memory)["argument"], "x");
+    service.read(&caller, "docs://nothing").await.map(drop).expect_err("nothing");
+    assert_eq!(one(&memory)["outcome"], "unknown-resource");
+    drop(service.open(&caller, "open").expect("a prompt"));
+    assert_eq!(one(&memory)["outcome"], "asked");
+    drop(service.subscribe(&caller));
+    assert_eq!(one(&memory)["method"], "subscribe");
+
+    let few = service.with_limits(&Limits { requests_per_minute: std::num::NonZeroU32::MIN, ..Limits::default() });
+    few.list(&caller, ListKind::Prompts, None).map(drop).expect("a page");
+    few.list(&caller, ListKind::Prompts, None).map(drop).expect_err("too many");
+    assert_eq!(memory.records()[1]["outcome"], "too-many-requests");
+}
+
+fn one_or_none(memory: &Memory) -> Option<Value> {
+    memory.records().pop()
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_waits_for_is_recorded_as_cancelled() {
+    let mut definitions = Definitions::default();
+    let waiting = PromptDefinition::new_async("waiting", |_| std::future::pending()).description("Waits");
+    definitions.prompts.push(waiting);
+    let (service, memory) = audited(definitions);
+    let (caller, given) = (Caller::local(), Given::new());
+    {
+        let asking = service.get(&caller, "waiting", &given);
+        tokio::pin!(asking);
+        assert!(futures_executor_poll(asking).is_none());
+    }
+    assert_eq!(memory.records()[0]["outcome"], "cancelled");
+}
+
+/// Polls once.
+fn futures_executor_poll<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::Output> {
+    match future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
+        std::task::Poll::Ready(output) => Some(output),
+        std::task::Poll::Pending => None,
+    }
+}
+
+#[tokio::test]
+async fn values_are_recorded_by_consent_alone_and_secrets_never() {
+    let (service, memory) = audited(sensitive());
+    let long = format!("{SECRET}{}", "x".repeat(40));
+    let caller = Caller::local();
+    for (prompt, token) in [("good", SECRET), ("rejecting", SECRET), ("failing", SECRET), ("good", long.as_str())] {
+        let given = Given::from_iter([("token", token), ("language", "rust"), ("text", "private words")]);
+        if let Err(rejection) = service.get(&caller, prompt, &given).await {
+            assert!(!rejection.to_string().contains(SECRET), "{rejection}");
+            assert!(!format!("{rejection:?}").contains(SECRET), "{rejection:?}");
+        }
+        let record = memory.records().pop().expect("a record");
+        let text = record.to_string();
+        assert!(!text.contains(SECRET) && !text.contains("private"), "{text}");
+        assert_eq!(record["arguments"], json!({ "language": "rust" }));
+    }
+}
+
+#[test]
+fn a_secret_is_neither_recorded_nor_asked_for_by_a_form() {
+    for set in
+        [(|argument: &mut ArgumentDefinition| argument.audit = true) as fn(&mut ArgumentDefinition), |argument| {
+            argument.ask = true;
+        }]
+    {
+        let mut argument = ArgumentDefinition::new("token").description("T");
+        argument.sensitive = true;
+        set(&mut argument);
+        let prompt = PromptDefinition::template("p", "{{ token }}").description("P").argument(argument);
+        let checked = check(Definitions { prompts: vec![prompt], ..Definitions::default() }, None);
+        assert!(checked.catalog.prompts().is_empty() && checked.diagnostics[0].is_error());
+    }
+}

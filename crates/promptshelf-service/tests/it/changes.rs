@@ -1,0 +1,121 @@
+//! Catalogs that change while they are asked.
+
+use std::sync::Arc;
+
+use promptshelf_core::{
+    ArgumentDefinition, CatalogHandle, ContentBlock, Definitions, Given, PromptDefinition, ResourceBody,
+    ResourceContent,
+};
+use promptshelf_service::{Caller, Service};
+use tokio::sync::{
+    Semaphore,
+    broadcast::error::{RecvError, TryRecvError},
+};
+
+use crate::{catalog, prompts, resource};
+
+#[tokio::test]
+async fn every_listener_hears_a_change_once() {
+    let handle = CatalogHandle::new(catalog(prompts([])));
+    let service = Service::new(handle.clone());
+    handle.replace(catalog(prompts([])));
+    let (mut one, mut two) = (service.changes(), service.clone().changes());
+    let told = handle.replace(catalog(prompts([PromptDefinition::template("a", "x")])));
+    for listener in [&mut one, &mut two] {
+        assert_eq!(listener.recv().await, Ok(told.clone()));
+        assert_eq!(listener.try_recv(), Err(TryRecvError::Empty));
+    }
+    assert!(told.prompts);
+    assert_eq!(told.generation, 2);
+}
+
+#[tokio::test]
+async fn who_lags_behind_is_told_so() {
+    let handle = CatalogHandle::new(catalog(prompts([])));
+    let service = Service::new(handle.clone());
+    let mut listener = service.changes();
+    for _ in 0..100 {
+        handle.touch();
+    }
+    assert!(matches!(listener.recv().await, Err(RecvError::Lagged(_))));
+    assert!(listener.recv().await.is_ok_and(|change| change.contents && !change.prompts));
+}
+
+#[test]
+fn nobody_has_to_listen() {
+    let handle = CatalogHandle::new(catalog(prompts([])));
+    let service = Service::new(handle.clone());
+    drop(service.changes());
+    handle.replace(catalog(prompts([PromptDefinition::template("a", "x")])));
+    assert_eq!(service.catalog().generation(), 1);
+}
+
+/// A library in which everything says the same number.
+fn numbered(number: usize) -> Definitions {
+    let text = format!("{number} {{{{ attach('docs://number') }}}}");
+    let body = ResourceBody::Text(number.to_string().into());
+    Definitions {
+        resources: vec![resource("docs://number", ResourceContent::Fixed(body))],
+        ..prompts([PromptDefinition::template("number", text)])
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_question_sees_one_catalog_from_its_beginning_to_its_end() {
+    let handle = CatalogHandle::new(catalog(numbered(0)));
+    let service = Service::new(handle.clone());
+    let asking: Vec<_> = (0..4)
+        .map(|_| {
+            let service = service.clone();
+            tokio::spawn(async move {
+                for _ in 0..300 {
+                    let answer = service.get(&Caller::local(), "number", &Given::new()).await.expect("it is there");
+                    let texts: Vec<String> = answer.messages.iter().map(|message| text(&message.content)).collect();
+                    assert_eq!(texts[0], texts[1]);
+                    tokio::task::yield_now().await;
+                }
+            })
+        })
+        .collect();
+    for number in 1..100 {
+        handle.replace(catalog(numbered(number)));
+        tokio::task::yield_now().await;
+    }
+    for task in asking {
+        task.await.expect("every answer is of one catalog");
+    }
+}
+
+fn text(content: &ContentBlock) -> String {
+    match content {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Resource(resource) => match &resource.contents.body {
+            ResourceBody::Text(text) => text.to_string(),
+            ResourceBody::Blob(_) => panic!("it is text"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_waits_ends_with_the_catalog_it_began_with() {
+    let gate = Arc::new(Semaphore::new(0));
+    let waiting = Arc::clone(&gate);
+    let slow = PromptDefinition::new_async("slow", move |arguments| {
+        let gate = Arc::clone(&waiting);
+        async move {
+            let _permit = gate.acquire().await;
+            Ok(vec![promptshelf_core::Message::user(arguments.text("x"))])
+        }
+    });
+    let handle = CatalogHandle::new(catalog(prompts([slow.argument(ArgumentDefinition::new("x"))])));
+    let service = Service::new(handle.clone());
+    let given = Given::from_iter([("x", "before")]);
+    let caller = Caller::local();
+    let (answer, ()) = tokio::join!(service.get(&caller, "slow", &given), async {
+        handle.replace(catalog(prompts([])));
+        gate.add_permits(1);
+    });
+    assert_eq!(answer.expect("it began before").messages, [promptshelf_core::Message::user("before")]);
+    assert!(service.get(&Caller::local(), "slow", &Given::new()).await.is_err());
+}

@@ -1,0 +1,83 @@
+//! How much a caller may ask, and that nobody else pays for it.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use promptshelf_core::{Given, Variables, cursor::ListKind};
+use promptshelf_service::{Caller, Limits, Reference, Rejection, Service};
+
+use crate::shelf::{known, service};
+
+fn number(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).expect("it is not zero")
+}
+
+fn limited(limits: Limits) -> Service {
+    service().with_limits(&limits)
+}
+
+fn complete(service: &Service, caller: &Caller) -> Result<(), Rejection> {
+    service.complete(caller, Reference::Prompt("open"), "x", "", &Variables::new()).map(drop)
+}
+
+#[tokio::test]
+async fn whoever_asks_too_much_is_told_when_to_come_back_and_others_are_served() {
+    let service = limited(Limits { requests_per_minute: number(3), ..Limits::default() });
+    let (ada, eve) = (known("ada", &[], &[]), known("eve", &[], &[]));
+    for _ in 0..3 {
+        service.list(&eve, ListKind::Prompts, None).expect("a page");
+    }
+    let refused = service.get(&eve, "open", &Given::new()).await.expect_err("too much");
+    let Rejection::TooManyRequests { retry_after } = refused else { panic!("{refused}") };
+    assert!(retry_after > Duration::ZERO && retry_after <= Duration::from_secs(20), "{retry_after:?}");
+    assert!(matches!(service.read(&eve, "docs://open").await, Err(Rejection::TooManyRequests { .. })));
+    assert!(service.list(&ada, ListKind::Prompts, None).is_ok());
+    // The person at this machine is not limited, and completion has a bucket of its own.
+    for _ in 0..10 {
+        service.list(&Caller::local(), ListKind::Prompts, None).expect("a page");
+    }
+    assert_eq!(complete(&service, &eve), Ok(()));
+}
+
+#[test]
+fn completion_has_a_limit_of_its_own() {
+    let service = limited(Limits { completions_per_minute: number(2), ..Limits::default() });
+    let eve = known("eve", &[], &[]);
+    assert_eq!((complete(&service, &eve), complete(&service, &eve)), (Ok(()), Ok(())));
+    assert!(matches!(complete(&service, &eve), Err(Rejection::TooManyRequests { .. })));
+    assert!(service.list(&eve, ListKind::Prompts, None).is_ok());
+}
+
+#[test]
+fn strangers_are_told_apart_by_their_addresses() {
+    let service = limited(Limits { requests_per_minute: number(1), ..Limits::default() });
+    let at = |address: &str| Caller::anonymous().at(address.parse().expect("an address"));
+    assert!(service.list(&at("10.0.0.1"), ListKind::Prompts, None).is_ok());
+    assert!(service.list(&at("10.0.0.1"), ListKind::Prompts, None).is_err());
+    assert!(service.list(&at("10.0.0.2"), ListKind::Prompts, None).is_ok());
+}
+
+#[test]
+fn addresses_have_a_limit_whoever_is_behind_them() {
+    let service = limited(Limits { requests_per_minute_per_address: number(2), ..Limits::default() });
+    let address = |text: &str| text.parse().expect("an address");
+    assert!(service.admit_address(address("10.0.0.1")).is_ok() && service.admit_address(address("10.0.0.1")).is_ok());
+    assert!(matches!(service.admit_address(address("10.0.0.1")), Err(Rejection::TooManyRequests { .. })));
+    assert!(service.admit_address(address("10.0.0.2")).is_ok());
+}
+
+#[test]
+fn what_is_open_at_the_same_time_is_counted_and_given_back() {
+    let service = limited(Limits { subscriptions: number(2), concurrent_requests: number(1), ..Limits::default() });
+    let (ada, eve) = (known("ada", &[], &[]), known("eve", &[], &[]));
+    let held = [service.subscribe(&eve).expect("one"), service.subscribe(&eve).expect("two")];
+    assert_eq!(service.subscribe(&eve).map(drop), Err(Rejection::TooManyAtOnce { what: "subscriptions" }));
+    assert!(service.subscribe(&ada).is_ok());
+    drop(held);
+    assert!(service.subscribe(&eve).is_ok());
+
+    let open = service.open(&eve, "open").expect("a prompt");
+    assert_eq!(service.open(&eve, "open").map(drop), Err(Rejection::TooManyAtOnce { what: "requests" }));
+    assert!(service.open(&ada, "open").is_ok());
+    drop(open);
+    assert!(service.open(&eve, "open").is_ok());
+}

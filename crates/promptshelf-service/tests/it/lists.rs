@@ -1,0 +1,80 @@
+//! Lists, page by page.
+
+use promptshelf_core::{
+    CatalogHandle, Definitions, Policy, PromptDefinition, ResourceBody, ResourceContent, cursor::ListKind,
+};
+use promptshelf_service::{Caller, Rejection, Service};
+
+use crate::{catalog, prompts, resource};
+
+fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Definitions {
+    let policy = Policy { page_size: 2, ..Policy::default() };
+    Definitions { policy, ..prompts(names.into_iter().map(|name| PromptDefinition::template(name, "x"))) }
+}
+
+/// One page's names, and the cursor of the next one.
+fn page(service: &Service, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
+    let list = service.list(&Caller::local(), ListKind::Prompts, cursor).expect("a cursor of this list");
+    let names = list.catalog.prompts()[list.page.range].iter().map(|prompt| prompt.name().to_string());
+    (names.collect(), list.page.next_cursor)
+}
+
+#[test]
+fn pages_follow_each_other_to_the_end() {
+    let service = Service::new(CatalogHandle::new(catalog(named(["e", "a", "d", "b", "c"]))));
+    let (first, cursor) = page(&service, None);
+    let (second, cursor) = page(&service, cursor.as_deref());
+    let (third, cursor) = page(&service, cursor.as_deref());
+    assert_eq!([first, second, third], [vec!["a", "b"], vec!["c", "d"], vec!["e"]]);
+    assert_eq!(cursor, None);
+}
+
+#[test]
+fn a_list_that_changes_between_pages_neither_repeats_nor_skips() {
+    let handle = CatalogHandle::new(catalog(named(["a", "b", "c", "d", "e"])));
+    let service = Service::new(handle.clone());
+    let (first, cursor) = page(&service, None);
+    assert_eq!(first, ["a", "b"]);
+    // What was listed last is gone, something came before it and something after it.
+    handle.replace(catalog(named(["aa", "a", "bb", "c", "d", "e"])));
+    let (second, cursor) = page(&service, cursor.as_deref());
+    assert_eq!(second, ["bb", "c"]);
+    handle.replace(catalog(named(["a"])));
+    assert_eq!(page(&service, cursor.as_deref()), (vec![], None));
+}
+
+#[test]
+fn a_page_is_of_one_catalog() {
+    let handle = CatalogHandle::new(catalog(named(["a", "b", "c"])));
+    let service = Service::new(handle.clone());
+    let list = service.list(&Caller::local(), ListKind::Prompts, None).expect("the first page");
+    handle.replace(catalog(named([])));
+    assert_eq!(list.catalog.prompts()[list.page.range].len(), 2);
+}
+
+#[test]
+fn a_cursor_of_another_list_or_of_nobody_is_refused() {
+    let text = |text: &str| ResourceContent::Fixed(ResourceBody::Text(text.into()));
+    let mut definitions = named(["a", "b", "c"]);
+    definitions.resources = ["x:1", "x:2", "x:3"].map(|uri| resource(uri, text(uri))).to_vec();
+    let service = Service::new(CatalogHandle::new(catalog(definitions)));
+    let list = |kind, cursor: &str| service.list(&Caller::local(), kind, Some(cursor)).map(|list| list.page.range);
+    let (_, cursor) = page(&service, None);
+    let cursor = cursor.expect("there is a second page");
+    assert_eq!(list(ListKind::Prompts, &cursor), Ok(2..3));
+    assert_eq!(list(ListKind::Resources, &cursor), Err(Rejection::InvalidCursor));
+    for cursor in ["", "a", "AQ", "ä", "2", &cursor.to_lowercase(), &"A".repeat(100_000)] {
+        assert_eq!(list(ListKind::Prompts, cursor), Err(Rejection::InvalidCursor), "{cursor:.20}");
+    }
+    let first = service.list(&Caller::local(), ListKind::Resources, None).expect("the first page");
+    assert_eq!(list(ListKind::Resources, &first.page.next_cursor.expect("there is a second page")), Ok(2..3));
+}
+
+#[test]
+fn an_empty_list_is_one_empty_page() {
+    let service = Service::new(CatalogHandle::new(catalog(Definitions::default())));
+    for kind in [ListKind::Prompts, ListKind::Resources, ListKind::ResourceTemplates] {
+        let list = service.list(&Caller::anonymous(), kind, None).expect("the first page");
+        assert_eq!((list.page.range, list.page.next_cursor), (0..0, None));
+    }
+}

@@ -1,0 +1,48 @@
+//! The service, asked as its faces ask it.
+
+mod access;
+mod audit;
+mod changes;
+mod completions;
+mod limits;
+mod lists;
+mod prompts;
+mod resources;
+mod shelf;
+
+use promptshelf_core::{
+    Annotations, Catalog, CatalogHandle, Definitions, Diagnostic, Origin, PromptDefinition, ResourceContent,
+    ResourceDefinition, SourceText, check,
+};
+use promptshelf_service::Service;
+
+/// A catalog of definitions that have nothing wrong with them.
+fn catalog(definitions: Definitions) -> Catalog {
+    let checked = check(definitions, None);
+    assert!(!checked.diagnostics.iter().any(Diagnostic::is_error), "{:?}", checked.diagnostics);
+    checked.catalog
+}
+
+fn service(definitions: Definitions) -> Service {
+    Service::new(CatalogHandle::new(catalog(definitions)))
+}
+
+fn prompts(prompts: impl IntoIterator<Item = PromptDefinition>) -> Definitions {
+    Definitions { prompts: prompts.into_iter().collect(), ..Definitions::default() }
+}
+
+fn resource(uri: &str, content: ResourceContent) -> ResourceDefinition {
+    ResourceDefinition {
+        uri: uri.into(),
+        name: uri.into(),
+        title: None,
+        description: None,
+        mime_type: None,
+        size: None,
+        icons: Vec::new(),
+        annotations: Annotations::default(),
+        variables: Vec::new(),
+        content,
+        origin: Origin::new(SourceText::new("promptshelf.toml", "")),
+    }
+}

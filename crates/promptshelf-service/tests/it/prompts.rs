@@ -1,0 +1,203 @@
+//! Getting a prompt: in template or in code, and every way in which it can fail.
+
+use std::sync::Arc;
+
+use promptshelf_core::{
+    ArgumentDefinition, ArgumentType, Budget, ContentBlock, Definitions, Given, Message, Policy, PromptDefinition,
+    RenderError, ResourceBody, ResourceContent, Value,
+};
+use promptshelf_service::{Caller, Rejection, Service};
+
+use crate::{prompts, resource, service};
+
+async fn get(service: &Service, name: &str, given: &[(&str, &str)]) -> Result<Vec<Message>, Rejection> {
+    let answer = service.get(&Caller::local(), name, &given.iter().copied().collect::<Given<'_>>()).await?;
+    assert_eq!(answer.prompt.name().as_str(), name);
+    Ok(answer.messages)
+}
+
+fn sentence(answer: Result<Vec<Message>, Rejection>) -> String {
+    answer.expect_err("it is rejected").to_string()
+}
+
+fn hello() -> PromptDefinition {
+    PromptDefinition::template("hello", "Hello {{ name }}!").argument(ArgumentDefinition::new("name").required())
+}
+
+#[tokio::test]
+async fn a_template_is_filled_in() {
+    let service = service(prompts([hello()]));
+    assert_eq!(get(&service, "hello", &[("name", "Ada")]).await, Ok(vec![Message::user("Hello Ada!")]));
+}
+
+#[tokio::test]
+async fn a_prompt_in_code_gets_checked_values() {
+    let add = PromptDefinition::new("add", |arguments| {
+        let number = |name| match arguments.get(name) {
+            Some(Value::Integer(number)) => *number,
+            other => panic!("{other:?} is no number"),
+        };
+        Ok(vec![Message::user(format!("{}", number("a") + number("b"))), Message::assistant("Sure?")])
+    });
+    let integer = |name| ArgumentDefinition::new(name).kind(ArgumentType::Integer);
+    let service = service(prompts([add.argument(integer("a").required()).argument(integer("b").default_value("40"))]));
+    let messages = get(&service, "add", &[("a", "2")]).await;
+    assert_eq!(messages, Ok(vec![Message::user("42"), Message::assistant("Sure?")]));
+    assert_eq!(
+        sentence(get(&service, "add", &[("a", "x"), ("b", "y")]).await),
+        "The prompt add cannot be used with these arguments: `a` has to be a whole number, such as 42; \
+         `b` has to be a whole number, such as 42"
+    );
+}
+
+#[tokio::test]
+async fn a_prompt_in_code_may_wait() {
+    let (sender, receiver) = tokio::sync::watch::channel("");
+    let slow = PromptDefinition::new_async("slow", move |arguments| {
+        let mut receiver = receiver.clone();
+        async move {
+            let word = receiver.wait_for(|word| !word.is_empty()).await;
+            let word = *word.map_err(|error| RenderError::Failed(error.to_string()))?;
+            Ok(vec![Message::user(format!("{word} {}", arguments.text("name")))])
+        }
+    });
+    let service = service(prompts([slow.argument(ArgumentDefinition::new("name"))]));
+    let (messages, ()) = tokio::join!(get(&service, "slow", &[("name", "Ada")]), async {
+        sender.send("Hello").expect("somebody waits");
+    });
+    assert_eq!(messages, Ok(vec![Message::user("Hello Ada")]));
+}
+
+#[tokio::test]
+async fn each_kind_of_failure_is_told_to_whom_it_concerns() {
+    let failing = |name: &str, error: RenderError| PromptDefinition::new(name, move |_| Err(error.clone()));
+    let service = service(prompts([
+        failing("rejected", RenderError::Rejected("there is no branch of this name".into())),
+        failing("over", RenderError::OverBudget("5 messages".into())),
+        failing("failed", RenderError::Failed("the password of the database is wrong".into())),
+    ]));
+    assert_eq!(
+        sentence(get(&service, "rejected", &[]).await),
+        "The prompt rejected cannot be used with these arguments: there is no branch of this name"
+    );
+    assert_eq!(
+        sentence(get(&service, "over", &[]).await),
+        "The prompt over cannot be used with these arguments: it would take more than the library allows: 5 messages"
+    );
+    assert_eq!(get(&service, "failed", &[]).await, Err(Rejection::Internal));
+    assert_eq!(sentence(get(&service, "failed", &[]).await), "Something went wrong in the server; its log says more");
+}
+
+#[tokio::test]
+async fn a_prompt_in_code_has_the_same_bounds() {
+    let budget = Budget { messages: 2, output_bytes: 10, attachment_bytes: 10, ..Budget::default() };
+    let repeated = |name: &str, count: usize, bytes: usize| {
+        PromptDefinition::new(name, move |_| Ok(vec![Message::user("x".repeat(bytes)); count]))
+    };
+    let service = service(Definitions {
+        policy: Policy { budget, ..Policy::default() },
+        ..prompts([repeated("few", 2, 10), repeated("many", 3, 1), repeated("long", 1, 21)])
+    });
+    assert!(get(&service, "few", &[]).await.is_ok());
+    for name in ["many", "long"] {
+        assert!(matches!(get(&service, name, &[]).await, Err(Rejection::UnusableArguments { .. })), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_prompt_is_repeated_shortened_and_nothing_else_is_said() {
+    let service = service(prompts([hello()]));
+    assert_eq!(sentence(get(&service, "helo", &[]).await), "Unknown prompt: helo");
+    assert_eq!(sentence(get(&service, "Hello", &[]).await), "Unknown prompt: Hello");
+    let long = sentence(get(&service, &"ü".repeat(10_000), &[]).await);
+    assert_eq!(long, format!("Unknown prompt: {}…", "ü".repeat(64)));
+    let anonymous = service.get(&Caller::anonymous(), "helo", &Given::new()).await;
+    assert_eq!(anonymous.expect_err("it is unknown").to_string(), "Unknown prompt: helo");
+}
+
+#[tokio::test]
+async fn a_missing_argument_is_named_with_what_may_have_been_meant() {
+    let service = service(prompts([hello()]));
+    assert_eq!(
+        sentence(get(&service, "hello", &[("nmae", "Ada")]).await),
+        "The prompt hello cannot be used with these arguments: `name` is required; did you mean it by `nmae`?"
+    );
+}
+
+#[tokio::test]
+async fn a_value_may_be_as_long_as_the_policy_says() {
+    let policy = Policy { value_bytes: 3, ..Policy::default() };
+    let service = service(Definitions { policy, ..prompts([hello()]) });
+    assert!(get(&service, "hello", &[("name", "Ada")]).await.is_ok());
+    let rejection = get(&service, "hello", &[("name", "Adam")]).await;
+    assert!(sentence(rejection).ends_with("`name` is longer than 3 bytes"));
+}
+
+fn attaching(template: &str, attachment_bytes: usize) -> Service {
+    let text = |text: &str| ResourceContent::Fixed(ResourceBody::Text(text.into()));
+    let prompt = PromptDefinition::template("attach", template).argument(ArgumentDefinition::new("uri"));
+    let budget = Budget { attachment_bytes, ..Budget::default() };
+    service(Definitions {
+        resources: vec![
+            resource("docs://style", text("Write plainly.")),
+            resource("docs://{page}", ResourceContent::Template("Page {{ page }}.".into())),
+        ],
+        policy: Policy { budget, ..Policy::default() },
+        ..prompts([prompt])
+    })
+}
+
+#[tokio::test]
+async fn resources_are_embedded_where_they_are_attached() {
+    let service =
+        attaching("Before {{ attach('docs://style', priority=1) }} {{ attach(uri, uri='x:y', mime='text/a') }}", 100);
+    let messages = get(&service, "attach", &[("uri", "docs://one")]).await.expect("it is good");
+    let [_, ContentBlock::Resource(style), ContentBlock::Resource(page)] =
+        &messages.iter().map(|message| message.content.clone()).collect::<Vec<_>>()[..]
+    else {
+        panic!("{messages:?}");
+    };
+    assert_eq!((&*style.contents.uri, style.contents.mime_type.as_str()), ("docs://style", "text/plain"));
+    assert_eq!(style.annotations.priority, Some(1.0));
+    assert_eq!((&*page.contents.uri, page.contents.mime_type.as_str()), ("x:y", "text/a"));
+    assert_eq!(page.contents.body, ResourceBody::Text(Arc::from("Page one.")));
+}
+
+#[tokio::test]
+async fn only_resources_of_this_server_are_embedded() {
+    let service = attaching("{{ attach(uri) }}", 100);
+    for uri in ["file:///etc/passwd", "http://169.254.169.254/", "docs://a/b"] {
+        assert_eq!(
+            sentence(get(&service, "attach", &[("uri", uri)]).await),
+            format!("The prompt attach cannot be used with these arguments: Resource not found: {uri}")
+        );
+    }
+    let nothing = sentence(get(&service, "attach", &[]).await);
+    assert!(nothing.ends_with("there is no attachment `` for these arguments"), "{nothing}");
+}
+
+#[tokio::test]
+async fn all_that_is_embedded_counts_together() {
+    let twice = "{{ attach('docs://style') }}{{ attach('docs://style') }}";
+    assert!(get(&attaching(twice, 28), "attach", &[]).await.is_ok());
+    let rejection = sentence(get(&attaching(twice, 27), "attach", &[]).await);
+    assert!(rejection.ends_with("its attachments would be larger than 27 bytes"), "{rejection}");
+}
+
+#[tokio::test]
+async fn who_cannot_follow_links_gets_what_is_small_and_can_be_read() {
+    let template = "{{ link('docs://style') }}{{ link('docs://a/b') }}{{ link('https://example.com/') }}";
+    let service = attaching(template, 100);
+    let targets = async |most_bytes| {
+        let mut answer = service.get(&Caller::local(), "attach", &Given::new()).await.expect("it is good");
+        service.follow_links(&Caller::local(), &mut answer, most_bytes).await;
+        let links = answer.messages.into_iter().map(|message| match message.content {
+            ContentBlock::Link(link) => link.target.map(|target| target.body.len()),
+            other => panic!("{other:?}"),
+        });
+        links.collect::<Vec<_>>()
+    };
+    let [Some(length), None, None] = targets(1_000).await[..] else { panic!("only the first one can be read") };
+    assert_eq!(targets(length).await, [Some(length), None, None]);
+    assert_eq!(targets(length - 1).await, [None, None, None], "a larger one stays a link");
+}

@@ -1,0 +1,131 @@
+//! Reading resources, and telling when what they hold differs.
+
+use std::sync::Arc;
+
+use promptshelf_core::{
+    ArgumentDefinition, BoxFuture, Budget, Definitions, LibraryFile, MimeType, Policy, ReadBody, ReadError,
+    ReadResource, ResourceBody, ResourceContent, Variables,
+};
+use promptshelf_service::{Caller, Rejection, Service};
+
+use crate::{resource, service};
+
+/// Reads what its variable says should happen.
+#[derive(Debug)]
+struct Obedient;
+
+impl ReadResource for Obedient {
+    fn read<'a>(&'a self, variables: &'a Variables) -> BoxFuture<'a, Result<ReadBody, ReadError>> {
+        Box::pin(async {
+            match &*variables["x"] {
+                "gone" => Err(ReadError::NotFound),
+                "large" => Err(ReadError::TooLarge { limit: 9 }),
+                "broken" => Err(ReadError::Failed("/srv/secret/key cannot be opened".into())),
+                other => {
+                    let mime_type = MimeType::parse("text/x-log");
+                    Ok(ReadBody { body: ResourceBody::Text(other.into()), mime_type, modified: None })
+                }
+            }
+        })
+    }
+
+    fn version<'a>(&'a self, variables: &'a Variables) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(async { (variables["x"] != "gone").then_some(7) })
+    }
+}
+
+fn library() -> Definitions {
+    let mut definitions = Definitions::default();
+    let mut obedient = resource("logs://{x}", ResourceContent::Reader(Arc::new(Obedient)));
+    obedient.variables = vec![ArgumentDefinition { pattern: Some("^[a-z]+$".into()), ..ArgumentDefinition::new("x") }];
+    definitions.resources = vec![
+        obedient,
+        resource("docs://fixed", ResourceContent::Fixed(ResourceBody::Text("Fixed.".into()))),
+        resource("docs://{x}", ResourceContent::Template("{% for i in range(x | int) %}{{ i }}{% endfor %}".into())),
+    ];
+    for path in ["a.txt", "_b.txt"] {
+        let file = LibraryFile {
+            path: path.into(),
+            mime_type: MimeType::plain_text(),
+            body: ResourceBody::Text(path.into()),
+            modified: None,
+        };
+        definitions.files.insert(path.into(), file.into());
+    }
+    definitions.policy = Policy { budget: Budget { output_bytes: 100, ..Budget::default() }, ..Policy::default() };
+    definitions
+}
+
+async fn read(service: &Service, uri: &str) -> Result<String, Rejection> {
+    let contents = service.read(&Caller::local(), uri).await?;
+    assert_eq!(&*contents.uri, uri);
+    match contents.body {
+        ResourceBody::Text(text) => Ok(format!("{} {text}", contents.mime_type.as_str())),
+        ResourceBody::Blob(_) => panic!("{uri} holds text"),
+    }
+}
+
+#[tokio::test]
+async fn what_is_there_is_read_under_its_own_uri() {
+    let service = service(library());
+    for (uri, expected) in [
+        ("docs://fixed", "text/plain Fixed."),
+        ("docs://3", "text/plain 012"),
+        ("logs://today", "text/x-log today"),
+        ("library:///a.txt", "text/plain a.txt"),
+    ] {
+        assert_eq!(read(&service, uri).await.as_deref(), Ok(expected), "{uri}");
+    }
+}
+
+#[tokio::test]
+async fn gone_hidden_refused_and_unknown_are_the_same() {
+    let service = service(library());
+    for uri in ["logs://gone", "logs://TODAY", "library:///_b.txt", "library:///none", "https://example.org/", ""] {
+        let rejection = read(&service, uri).await.expect_err(uri);
+        assert_eq!(rejection.to_string(), format!("Resource not found: {uri}"));
+        assert_eq!(service.version(&Caller::local(), uri).await, None, "{uri}");
+    }
+}
+
+#[tokio::test]
+async fn what_fails_inside_is_not_told() {
+    let service = service(library());
+    assert_eq!(read(&service, "logs://broken").await, Err(Rejection::Internal));
+    let large = read(&service, "logs://large").await.expect_err("it is too large").to_string();
+    assert_eq!(large, "The resource logs://large is larger than the 9 bytes that this server sends");
+    let made = read(&service, "docs://5000").await.expect_err("it is too large").to_string();
+    assert_eq!(made, "The resource docs://5000 is larger than the 100 bytes that this server sends");
+}
+
+#[tokio::test]
+async fn a_version_differs_when_what_is_read_does() {
+    let handle = promptshelf_core::CatalogHandle::new(crate::catalog(library()));
+    let service = Service::new(handle.clone());
+    let uris = ["docs://fixed", "docs://3", "logs://today", "library:///a.txt"];
+    let mut before = Vec::new();
+    for uri in uris {
+        before.push(service.version(&Caller::local(), uri).await);
+    }
+    assert!(before.iter().all(Option::is_some), "{before:?}");
+    let mut other = library();
+    other.resources[1].content = ResourceContent::Fixed(ResourceBody::Text("Other.".into()));
+    handle.replace(crate::catalog(other));
+    for (uri, before) in uris.into_iter().zip(before) {
+        assert_eq!(service.version(&Caller::local(), uri).await == before, uri != "docs://fixed", "{uri}");
+    }
+}
+
+#[tokio::test]
+async fn a_uri_is_served_whether_or_not_something_is_there() {
+    let service = service(library());
+    for (uri, expected) in [
+        ("docs://fixed", true),
+        ("logs://gone", true),
+        ("library:///a.txt", true),
+        ("library:///_b.txt", false),
+        ("x:y", false),
+    ] {
+        assert_eq!(service.serves(&Caller::local(), uri), expected, "{uri}");
+    }
+}

@@ -1,0 +1,114 @@
+//! A small library with something for everybody and something for a few.
+
+use std::sync::Arc;
+
+use promptshelf_core::{
+    Access, AccessRule, Annotations, ArgumentDefinition, CatalogHandle, CompletionSource, Definitions, LibraryFile,
+    MimeType, Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText, check,
+};
+use promptshelf_service::{Caller, Identity, Service};
+
+pub(crate) fn demand(scopes: &[&str], roles: &[&str], users: &[&str]) -> Access {
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    Access { scopes: owned(scopes), roles: owned(roles), users: owned(users), visible: false }
+}
+
+pub(crate) fn rule(access: Access) -> AccessRule {
+    AccessRule::new(access, Origin::new(SourceText::new("promptshelf.toml", "")))
+}
+
+pub(crate) fn prompt(name: &str) -> PromptDefinition {
+    PromptDefinition::template(name, format!("{name}: {{{{ x }}}}"))
+        .description(name.to_uppercase())
+        .argument(ArgumentDefinition::new("x").description("X").choices(["one", "two"]))
+}
+
+fn resource(uri: &str, content: ResourceContent) -> ResourceDefinition {
+    ResourceDefinition {
+        uri: uri.to_owned(),
+        name: uri.to_owned(),
+        title: None,
+        description: None,
+        mime_type: None,
+        size: None,
+        icons: Vec::new(),
+        annotations: Annotations::default(),
+        variables: Vec::new(),
+        content,
+        origin: Origin::new(SourceText::new("promptshelf.toml", "")),
+    }
+}
+
+fn file(path: &str) -> (String, Arc<LibraryFile>) {
+    let body = ResourceBody::Text(Arc::from(format!("what {path} holds")));
+    let file = LibraryFile { path: path.to_owned(), mime_type: MimeType::plain_text(), body, modified: None };
+    (path.to_owned(), Arc::new(file))
+}
+
+/// What is in the library; [`service`] serves it.
+pub(crate) fn definitions() -> Definitions {
+    let fixed = |uri: &str| resource(uri, ResourceContent::Fixed(ResourceBody::Text(Arc::from(uri))));
+    let mut tagged = prompt("tagged");
+    tagged.tags.push("internal".to_owned());
+    let mut filed = prompt("filed");
+    filed.origin = Origin::new(SourceText::new("Secret/filed.md", &filed.origin.source.text));
+    let picker = PromptDefinition::template("picker", "{{ uri }} {{ path }}")
+        .description("PICKER")
+        .argument(
+            ArgumentDefinition::new("uri").description("U").complete(CompletionSource::Resources("docs://*".into())),
+        )
+        .argument(
+            ArgumentDefinition::new("path")
+                .description("P")
+                .complete(CompletionSource::Paths(Arc::from(["open.txt".to_owned(), "secret/plan.txt".to_owned()]))),
+        );
+    let attaching = PromptDefinition::template("attaching", "{{ attach('docs://closed/a') }}").description("ATTACHING");
+    Definitions {
+        prompts: vec![
+            prompt("open"),
+            prompt("for-ada").access(demand(&[], &[], &["ada"])),
+            prompt("for-editors").access(demand(&[], &["editor"], &[])),
+            prompt("scoped").access(demand(&["prompts:write"], &[], &[])),
+            prompt("shown").access(Access { visible: true, ..demand(&["prompts:write", "prompts:read"], &[], &[]) }),
+            prompt("git-commit"),
+            tagged,
+            filed,
+            picker,
+            attaching,
+        ],
+        files: [file("open.txt"), file("secret/plan.txt"), file("aliased.txt")].into(),
+        resources: vec![
+            fixed("docs://open"),
+            fixed("docs://closed/a"),
+            resource("docs://closed/alias", ResourceContent::LibraryFile("aliased.txt".into())),
+            resource("notes://{name}", ResourceContent::Template("note {{ name }}".into())),
+        ],
+        access: vec![
+            AccessRule { prompts: vec!["git-*".into()], ..rule(demand(&["git"], &[], &[])) },
+            AccessRule { tags: vec!["internal".into()], ..rule(demand(&[], &["editor"], &[])) },
+            AccessRule { folders: vec!["secret".into()], ..rule(demand(&[], &[], &["ada"])) },
+            AccessRule {
+                resources: vec!["docs://closed/*".into(), "notes://private*".into()],
+                ..rule(demand(&[], &["editor"], &[]))
+            },
+        ],
+        ..Definitions::default()
+    }
+}
+
+pub(crate) fn service() -> Service {
+    let checked = check(definitions(), None);
+    assert!(checked.diagnostics.is_empty(), "{:?}", checked.diagnostics);
+    Service::new(CatalogHandle::new(checked.catalog))
+}
+
+pub(crate) fn known(name: &str, scopes: &[&str], roles: &[&str]) -> Caller {
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    Caller::known(Arc::new(Identity {
+        key: format!("test {name}"),
+        name: name.to_owned(),
+        scopes: owned(scopes),
+        roles: owned(roles),
+        expires: None,
+    }))
+}

@@ -1,0 +1,209 @@
+//! A folder becomes definitions, confined to the folder.
+//!
+//! Reading goes in steps: the manifest, the names of all files, their contents
+//! (side by side, and only of those that have changed), and then what refers
+//! from one file to others. What is read stands in memory until the next
+//! reading, so that one edit in a large library costs one file.
+
+mod assemble;
+mod entry;
+mod globs;
+mod icons;
+mod names;
+mod read;
+mod resources;
+mod walk;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use promptshelf_core::{Code, Diagnostic};
+
+use self::{assemble::Assembly, entry::Entry, globs::Globs, walk::at};
+pub(crate) use self::{
+    entry::body,
+    names::{MANIFEST, is_passed_over, is_prompt},
+    walk::{Bounds, walk},
+};
+use crate::{
+    Following, Nudge, Reading, Revision, Source, SourceError,
+    confined::{Confined, Refusal},
+    manifest::Manifest,
+    watch::{self, Trees},
+};
+
+/// The most bytes of a manifest.
+const MANIFEST_BYTES: u64 = 4 << 20;
+
+/// A folder of prompt files.
+///
+/// Clones are the same source. Nothing is read before it is asked to.
+#[derive(Clone, Debug)]
+pub struct Directory(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    options: watch::Options,
+    last: Mutex<Last>,
+    /// Texts that stand in the place of files, by path.
+    unsaved: Mutex<BTreeMap<String, Arc<str>>>,
+    /// The folders that a reading depended on.
+    trees: Trees,
+}
+
+/// What the last reading gave.
+#[derive(Debug, Default)]
+struct Last {
+    manifest: Option<Arc<Manifest>>,
+    /// By path.
+    entries: Vec<(String, Entry)>,
+}
+
+impl Directory {
+    /// The folder at a path, which is relative to the working directory.
+    pub fn new(path: impl Into<PathBuf>) -> Directory {
+        Directory::with(path.into(), watch::Options::default())
+    }
+
+    /// Looks for changes this often besides listening for them, or not at all.
+    ///
+    /// Network and container file systems do not always tell of changes. A look
+    /// asks for the state of every file and is made more rarely where that
+    /// takes long. The default is every two seconds.
+    #[must_use]
+    pub fn poll(self, every: Option<Duration>) -> Directory {
+        let options = watch::Options { poll: every, ..self.0.options };
+        Directory::with(self.0.path.clone(), options)
+    }
+
+    /// Whether to listen for what the operating system tells of changes. The
+    /// default is to listen.
+    #[must_use]
+    pub fn listen(self, listen: bool) -> Directory {
+        let options = watch::Options { listen, ..self.0.options };
+        Directory::with(self.0.path.clone(), options)
+    }
+
+    /// Reads a text in the place of a file from now on, or the file again
+    /// without one: what an editor holds and has not saved. The path is inside
+    /// the folder, with `/` between its parts; the file need not be there.
+    pub fn set_unsaved(&self, path: &str, text: Option<&str>) {
+        let mut unsaved = self.0.unsaved.lock().unwrap_or_else(PoisonError::into_inner);
+        match text {
+            Some(text) => unsaved.insert(path.to_owned(), Arc::from(text)),
+            None => unsaved.remove(path),
+        };
+    }
+
+    /// Where the folder is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    fn with(path: PathBuf, options: watch::Options) -> Directory {
+        let trees = Trees::new(vec![path.clone()]);
+        Directory(Arc::new(Inner { path, options, last: Mutex::default(), unsaved: Mutex::default(), trees }))
+    }
+}
+
+impl Source for Directory {
+    fn read(&self, known: Option<Revision>) -> Result<Option<Reading>, SourceError> {
+        let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = SystemTime::now();
+        // A folder can be opened that cannot be listed, and then nothing is known of it.
+        let root = Confined::open(&self.0.path).and_then(|root| root.dir().entries().map(|_| root));
+        let root = root.map_err(|error| SourceError::folder(&self.0.path, &error))?;
+        let unsaved = self.0.unsaved.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (manifest, mut diagnostics) = self.manifest(&root, last.manifest.as_ref(), unsaved.get(MANIFEST))?;
+        last.manifest = Some(Arc::clone(&manifest));
+
+        let roots = manifest.roots.values().map(|declared| self.0.path.join(&declared.path));
+        self.0.trees.set([self.0.path.clone()].into_iter().chain(roots).collect());
+
+        let bounds = Bounds { files: manifest.limits.files, stamps: !last.entries.is_empty(), homes: true };
+        let mut found = walk(&root, bounds);
+        walk::add_unsaved(&mut found.files, unsaved.keys());
+        diagnostics.extend(found.diagnostics);
+        let globs = Globs::new(&self.0.path, &manifest, &found.files);
+        let reading = entry::Reading { root: &root, limit: manifest.limits.file_bytes, now, unsaved: &unsaved };
+        let before = std::mem::take(&mut last.entries);
+        let mut is_declared = resources::declared(&manifest, &globs);
+        is_declared.extend(names::beside_skills(&found.files));
+        let (mut entries, left_out) =
+            read::all(found.files, &reading, &before, &is_declared, manifest.limits.library_bytes);
+        if left_out > 0 {
+            let message = format!(
+                "the library has more than {} bytes, and {left_out} of its files are left out",
+                manifest.limits.library_bytes
+            );
+            let help = "raise `library-bytes` under [limits] in promptshelf.toml";
+            diagnostics.push(at(".", Code::TooMany, true, message).help(help));
+        }
+        let unread = |path: &str| found.unread.iter().any(|folder| path.starts_with(&**folder));
+        let lost = before.iter().filter(|(path, _)| unread(path));
+        entries.extend(lost.filter_map(|(path, entry)| Some((path.clone(), entry.lost()?))));
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        // A folder that is read in part gives some of its files twice.
+        entries.dedup_by(|(lost, _), (read, _)| lost == read);
+        last.entries = entries;
+
+        let assembly =
+            Assembly { path: &self.0.path, root: &root, manifest: &manifest, globs: &globs, entries: &last.entries };
+        Ok(assembly.definitions(known, diagnostics))
+    }
+
+    fn follow(&self, nudge: Nudge) -> Following {
+        watch::follow(&self.0.trees, self.0.options, nudge)
+    }
+}
+
+impl Directory {
+    /// The manifest, or the last good one with what is wrong with the present one.
+    fn manifest(
+        &self,
+        root: &Confined,
+        last: Option<&Arc<Manifest>>,
+        unsaved: Option<&Arc<str>>,
+    ) -> Result<(Arc<Manifest>, Vec<Diagnostic>), SourceError> {
+        let fault = |code, message: String| vec![at(MANIFEST, code, true, message)];
+        let read = match unsaved {
+            Some(text) => Ok(text.as_bytes().to_vec()),
+            None => root.read(MANIFEST, MANIFEST_BYTES).map(|file| file.bytes),
+        };
+        let parsed = match read {
+            Ok(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => match last {
+                    Some(last) if last.source.text == text => return Ok((Arc::clone(last), last.diagnostics.clone())),
+                    // An editor that truncates and then writes is between the two.
+                    Some(last) if text.trim().is_empty() && !last.source.text.trim().is_empty() => Err(vec![at(
+                        MANIFEST,
+                        Code::Syntax,
+                        false,
+                        "the file is empty, and what it said before still holds",
+                    )]),
+                    _ => Manifest::parse(promptshelf_core::SourceText::new(MANIFEST, text)),
+                },
+                Err(_) => Err(fault(Code::NotUtf8, "this file is not UTF-8".to_owned())),
+            },
+            Err(Refusal::NotFound) => Ok(Manifest::none()),
+            Err(refusal) => Err(walk::refused(MANIFEST, &refusal, MANIFEST_BYTES)
+                .map(|found| Diagnostic { severity: promptshelf_core::Severity::Error, ..found })
+                .into_iter()
+                .collect()),
+        };
+        match (parsed, last) {
+            (Ok(manifest), _) => {
+                let diagnostics = manifest.diagnostics.clone();
+                Ok((Arc::new(manifest), diagnostics))
+            }
+            (Err(diagnostics), Some(last)) => Ok((Arc::clone(last), diagnostics)),
+            (Err(diagnostics), None) => Err(SourceError::manifest(&self.0.path, diagnostics)),
+        }
+    }
+}

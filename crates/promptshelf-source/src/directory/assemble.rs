@@ -1,0 +1,179 @@
+//! Everything that was read becomes definitions: what one file says of others
+//! is followed here.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::Path,
+    sync::Arc,
+};
+
+use promptshelf_core::{
+    ArgumentDefinition, Code, CompletionSource, Definitions, Diagnostic, LibraryFile, Location, Origin,
+    PromptDefinition, ResourceDefinition,
+};
+
+use super::{
+    entry::{Entry, Meaning},
+    globs::{Fault, Globs, Matches},
+    icons::Icons,
+    resources,
+    walk::at,
+};
+use crate::{
+    Reading, Revision,
+    confined::Confined,
+    format::{Draft, GlobCompletion},
+    manifest::Manifest,
+};
+
+/// All that one reading found.
+pub(super) struct Assembly<'a> {
+    pub(super) path: &'a Path,
+    pub(super) root: &'a Confined,
+    pub(super) manifest: &'a Manifest,
+    pub(super) globs: &'a Globs,
+    pub(super) entries: &'a [(String, Entry)],
+}
+
+impl Assembly<'_> {
+    /// The definitions, unless they are those that `known` stands for.
+    pub(super) fn definitions(&self, known: Option<Revision>, mut diagnostics: Vec<Diagnostic>) -> Option<Reading> {
+        let files = self.files();
+        let icons = Icons::new(&files);
+        let (resources, access) = resources::definitions(self, &files, &icons, &mut diagnostics);
+        let revision = self.revision(&resources, &diagnostics);
+        if known == Some(revision) {
+            return None;
+        }
+        let mut about = self.manifest.about.clone();
+        let mut origin = Origin::new(Arc::clone(&self.manifest.source));
+        origin.spans.clone_from(&self.manifest.icon_spans);
+        icons.resolve(&mut about.icons, |part| origin.locate(part), &mut diagnostics);
+
+        let (mut prompts, mut broken) = (Vec::with_capacity(self.entries.len()), Vec::new());
+        let mut partials = BTreeMap::new();
+        for (path, entry) in self.entries {
+            diagnostics.extend(entry.content.diagnostics.iter().cloned());
+            match &entry.content.meaning {
+                Meaning::Prompt { draft: Some(draft), .. } => match self.prompt(draft, &icons, &mut diagnostics) {
+                    Some(definition) => prompts.push(definition),
+                    None => broken.push(path.clone()),
+                },
+                Meaning::Prompt { draft: None, .. } | Meaning::Lost => broken.push(path.clone()),
+                Meaning::File { partial, .. } => {
+                    if let Some(partial) = partial {
+                        partials.insert(path.clone(), Arc::clone(partial));
+                    }
+                }
+                Meaning::Nothing => {}
+            }
+        }
+        if prompts.is_empty() && broken.is_empty() {
+            diagnostics.push(at(".", Code::EmptyLibrary, false, "there is no prompt in this folder").help(
+                "write one in a file such as `hello.md`; files of [[resources]] and names with a leading `_` are no prompts",
+            ));
+        }
+        drop(icons);
+        diagnostics.sort_by(|a, b| {
+            let place = |found: &Diagnostic| found.location.span().start;
+            (&a.location.source.path, place(a)).cmp(&(&b.location.source.path, place(b)))
+        });
+        let definitions = Definitions {
+            about,
+            policy: self.manifest.policy.clone(),
+            prompts,
+            partials,
+            files,
+            resources,
+            access,
+            broken,
+            diagnostics,
+        };
+        Some(Reading { revision, definitions })
+    }
+
+    fn files(&self) -> BTreeMap<String, Arc<LibraryFile>> {
+        let file = |(path, entry): &(String, Entry)| match &entry.content.meaning {
+            Meaning::File { file, .. } => Some((path.clone(), Arc::clone(file))),
+            _ => None,
+        };
+        self.entries.iter().filter_map(file).collect()
+    }
+
+    /// A number for all that the definitions are made of.
+    fn revision(&self, resources: &[ResourceDefinition], diagnostics: &[Diagnostic]) -> Revision {
+        let mut hasher = DefaultHasher::new();
+        self.manifest.source.text.hash(&mut hasher);
+        for (path, entry) in self.entries {
+            (path, entry.content.number).hash(&mut hasher);
+            if let Meaning::Prompt { draft: Some(draft), .. } = &entry.content.meaning {
+                for glob in &draft.globs {
+                    // Asked here, and answered from memory later.
+                    self.globs.matches(glob.root.as_deref(), &glob.glob).ok();
+                }
+            }
+        }
+        self.globs.fingerprint().hash(&mut hasher);
+        for resource in resources {
+            (&resource.uri, resource.size, resource.annotations.last_modified).hash(&mut hasher);
+        }
+        for diagnostic in diagnostics {
+            (&diagnostic.location.source.path, &diagnostic.message).hash(&mut hasher);
+        }
+        Revision::new(hasher.finish())
+    }
+
+    fn prompt(&self, draft: &Draft, icons: &Icons<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<PromptDefinition> {
+        let mut definition = draft.definition.clone();
+        let origin = &draft.definition.origin;
+        if !definition.icons.is_empty() {
+            icons.resolve(&mut definition.icons, |part| origin.locate(part), diagnostics);
+        }
+        self.complete(&mut definition.arguments, &draft.globs, origin, diagnostics).then_some(definition)
+    }
+
+    /// Puts paths in the place of patterns; `false` when one cannot work.
+    pub(super) fn complete(
+        &self,
+        arguments: &mut [ArgumentDefinition],
+        globs: &[GlobCompletion],
+        origin: &Origin,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> bool {
+        let mut is_good = true;
+        for completion in globs {
+            let location = Location::new(&origin.source, completion.span.clone());
+            match self.globs.matches(completion.root.as_deref(), &completion.glob) {
+                Ok(Matches { paths, is_cut }) => {
+                    if let Some(message) = doubt(&paths, is_cut, &completion.glob) {
+                        diagnostics.push(Diagnostic::warning(Code::InvalidCompletion, location, message));
+                    }
+                    if let Some(argument) = arguments.get_mut(completion.argument) {
+                        argument.completion = Some(CompletionSource::Paths(paths));
+                    }
+                }
+                Err(fault) => {
+                    let message = match fault {
+                        Fault::UnknownRoot => {
+                            format!("there is no root `{}`", completion.root.as_deref().unwrap_or_default())
+                        }
+                        Fault::Invalid(reason) => format!("`{}` is no pattern for paths: {reason}", completion.glob),
+                    };
+                    let help = "roots are declared under [roots] in promptshelf.toml";
+                    diagnostics.push(Diagnostic::error(Code::InvalidCompletion, location, message).help(help));
+                    is_good = false;
+                }
+            }
+        }
+        is_good
+    }
+}
+
+fn doubt(paths: &[String], is_cut: bool, glob: &str) -> Option<String> {
+    match paths.len() {
+        0 => Some(format!("no file matches `{glob}`")),
+        most if is_cut => Some(format!("more than {most} files match `{glob}`, and the others are left out")),
+        _ => None,
+    }
+}

@@ -1,0 +1,222 @@
+//! One file of the library, read and understood, and taken over from the last
+//! reading when it has not changed.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::SystemTime,
+};
+
+use promptshelf_core::{Blob, Code, Diagnostic, LibraryFile, MimeType, ResourceBody, SourceText};
+
+use super::{
+    names::Use,
+    walk::{Found, at, refused},
+};
+use crate::{
+    confined::{Confined, FileBytes, Refusal, Stamp},
+    format::Draft,
+    media_type,
+};
+
+/// What a file was at one reading.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// `None` where the file could not be read, so that it is tried again.
+    stamp: Option<Stamp>,
+    /// Whether the stamp alone tells that nothing has changed.
+    settled: bool,
+    pub(super) content: Arc<Content>,
+}
+
+/// What a file's bytes came to mean. The same as long as the bytes are.
+#[derive(Debug)]
+pub(super) struct Content {
+    pub(super) meaning: Meaning,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) len: u64,
+    /// Differs between any two contents of one file.
+    pub(super) number: u64,
+}
+
+/// A number that nothing had before.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+#[derive(Debug)]
+pub(super) enum Meaning {
+    /// A prompt; without a draft, one that is broken.
+    Prompt { source: Arc<SourceText>, draft: Option<Box<Draft>> },
+    /// A file, and its text when others may include it.
+    File { file: Arc<LibraryFile>, partial: Option<Arc<SourceText>> },
+    /// Something that should be a prompt and cannot be read.
+    Lost,
+    /// Nothing that anybody will miss yet.
+    Nothing,
+}
+
+/// How files are read.
+#[derive(Clone, Copy)]
+pub(super) struct Reading<'a> {
+    pub(super) root: &'a Confined,
+    pub(super) limit: u64,
+    /// When the reading began.
+    pub(super) now: SystemTime,
+    /// Texts that stand in the place of files.
+    pub(super) unsaved: &'a BTreeMap<String, Arc<str>>,
+}
+
+impl Reading<'_> {
+    /// Reads one file, or takes over what it was before.
+    pub(super) fn entry(&self, found: &Found, role: Use, before: Option<&Entry>) -> Entry {
+        let path = &*found.path;
+        let before = before.filter(|before| before.content.meaning.is(role));
+        if let Some(text) = self.unsaved.get(path) {
+            let stamp = Stamp::unsaved(text.len() as u64);
+            let content = match before.filter(|before| before.content.is_still(text.as_bytes(), &stamp)) {
+                Some(before) => Arc::clone(&before.content),
+                None => Arc::new(Content::of(path, role, text.as_bytes().to_vec(), &stamp)),
+            };
+            return Entry { stamp: None, settled: false, content };
+        }
+        if let Some(before) = before.filter(|before| before.settled && before.stamp.is_some()) {
+            let stamp = found.stamp.or_else(|| self.root.stamp(path).ok());
+            if stamp == before.stamp {
+                return before.clone();
+            }
+        }
+        match self.root.read(path, self.limit) {
+            Ok(FileBytes { bytes, stamp }) => {
+                let content = match before.filter(|before| before.content.is_still(&bytes, &stamp)) {
+                    Some(before) => Arc::clone(&before.content),
+                    None => Arc::new(Content::of(path, role, bytes, &stamp)),
+                };
+                Entry { stamp: Some(stamp), settled: stamp.is_settled(self.now), content }
+            }
+            Err(refusal) => {
+                let diagnostics: Vec<Diagnostic> = refused(path, &refusal, self.limit).into_iter().collect();
+                // A prompt that vanished or turned into something else is meant
+                // to be gone; one that cannot be read just now is not.
+                let stays = matches!(refusal, Refusal::Failed(_) | Refusal::TooLarge(_));
+                let meaning = if stays && role.is_prompt() { Meaning::Lost } else { Meaning::Nothing };
+                Entry { stamp: None, settled: false, content: Arc::new(Content::refused(meaning, diagnostics)) }
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// What stands for a prompt whose folder cannot be read just now.
+    pub(super) fn lost(&self) -> Option<Entry> {
+        let is_prompt = matches!(self.content.meaning, Meaning::Prompt { .. } | Meaning::Lost);
+        let content = || Arc::new(Content::refused(Meaning::Lost, Vec::new()));
+        is_prompt.then(|| Entry { stamp: None, settled: false, content: content() })
+    }
+}
+
+impl Meaning {
+    fn is(&self, role: Use) -> bool {
+        match self {
+            Meaning::Prompt { .. } | Meaning::Lost => role.is_prompt(),
+            Meaning::File { .. } => !role.is_prompt(),
+            Meaning::Nothing => false,
+        }
+    }
+}
+
+impl Content {
+    /// A file that is not read, again and again with the same words, is no change.
+    fn refused(meaning: Meaning, diagnostics: Vec<Diagnostic>) -> Content {
+        let mut hasher = DefaultHasher::new();
+        for diagnostic in &diagnostics {
+            diagnostic.message.hash(&mut hasher);
+        }
+        Content { meaning, diagnostics, len: 0, number: hasher.finish() }
+    }
+
+    fn of(path: &str, role: Use, bytes: Vec<u8>, stamp: &Stamp) -> Content {
+        let len = stamp.len();
+        match role {
+            Use::Prompt(format) => match String::from_utf8(bytes) {
+                Ok(text) => {
+                    let source = SourceText::new(path, text);
+                    let parsed = format.read(&source);
+                    let draft = parsed.draft.map(|mut draft| {
+                        draft.definition.origin.modified = stamp.modified();
+                        Box::new(draft)
+                    });
+                    Content {
+                        meaning: Meaning::Prompt { source, draft },
+                        diagnostics: parsed.diagnostics,
+                        len,
+                        number: next_number(),
+                    }
+                }
+                Err(error) => {
+                    let message = format!(
+                        "this file is not UTF-8: byte {} belongs to no character",
+                        error.utf8_error().valid_up_to()
+                    );
+                    let diagnostic = at(path, Code::NotUtf8, true, message).help("save it as UTF-8");
+                    Content { meaning: Meaning::Lost, diagnostics: vec![diagnostic], len, number: next_number() }
+                }
+            },
+            Use::File => Content::file(path, bytes, stamp),
+        }
+    }
+
+    fn file(path: &str, bytes: Vec<u8>, stamp: &Stamp) -> Content {
+        let len = stamp.len();
+        let mut mime_type = media_type::of(path, &bytes);
+        let mut diagnostics = Vec::new();
+        if let Some(found) = media_type::contradiction(&mime_type, &bytes) {
+            let message = format!("the name says {}, and the bytes are {}", mime_type.as_str(), found.as_str());
+            diagnostics.push(
+                at(path, Code::ContentMismatch, false, message).help("rename the file, or save it in the other format"),
+            );
+            mime_type = found;
+        }
+        let body = body(&mime_type, bytes);
+        let partial = match &body {
+            ResourceBody::Text(text) => Some(SourceText::new(path, &**text)),
+            ResourceBody::Blob(_) => None,
+        };
+        let file = LibraryFile { path: path.to_owned(), mime_type, body, modified: stamp.modified() };
+        Content { meaning: Meaning::File { file: Arc::new(file), partial }, diagnostics, len, number: next_number() }
+    }
+
+    /// Whether bytes that were read anew say what is known already.
+    fn is_still(&self, bytes: &[u8], stamp: &Stamp) -> bool {
+        match &self.meaning {
+            Meaning::Prompt { source, draft } => {
+                let modified = draft.as_ref().and_then(|draft| draft.definition.origin.modified);
+                source.text.as_bytes() == bytes && (draft.is_none() || modified == stamp.modified())
+            }
+            Meaning::File { file, .. } => {
+                let same = match &file.body {
+                    ResourceBody::Text(text) => text.as_bytes() == bytes,
+                    ResourceBody::Blob(blob) => blob.bytes() == bytes,
+                };
+                same && file.modified == stamp.modified()
+            }
+            Meaning::Lost | Meaning::Nothing => false,
+        }
+    }
+}
+
+/// Text where the type says so and the bytes are UTF-8; bytes otherwise.
+pub(crate) fn body(mime_type: &MimeType, bytes: Vec<u8>) -> ResourceBody {
+    if !media_type::is_text(mime_type) {
+        return ResourceBody::Blob(Blob::new(bytes));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => ResourceBody::Text(text.into()),
+        Err(error) => ResourceBody::Blob(Blob::new(error.into_bytes())),
+    }
+}

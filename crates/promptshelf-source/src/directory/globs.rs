@@ -1,0 +1,119 @@
+//! Patterns for paths, and what they match in the library or in a declared root.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use super::walk::{Bounds, Found, walk};
+use crate::{confined::Confined, manifest::Manifest};
+
+/// The most paths that one pattern gives.
+const MAX_PATHS: usize = 100_000;
+
+/// The most files that are looked at in one root.
+const MAX_VISITED: usize = 1_000_000;
+
+/// The files of the library and of its roots, as patterns see them.
+pub(super) struct Globs {
+    library: Arc<[String]>,
+    roots: HashMap<String, Root>,
+    /// What has been asked for: a pattern is often used by many prompts.
+    answers: RefCell<HashMap<Question, Result<Matches, Fault>>>,
+}
+
+/// A root, and a pattern for paths in it.
+type Question = (Option<String>, String);
+
+struct Root {
+    path: PathBuf,
+    /// Read when a pattern first asks for it.
+    files: RefCell<Option<Arc<[String]>>>,
+}
+
+/// What a pattern matches.
+#[derive(Clone, Debug)]
+pub(super) struct Matches {
+    /// In order.
+    pub(super) paths: Arc<[String]>,
+    /// Whether there were more.
+    pub(super) is_cut: bool,
+}
+
+/// Why a pattern matches nothing at all.
+#[derive(Clone, Debug)]
+pub(super) enum Fault {
+    UnknownRoot,
+    /// It is no pattern; says why.
+    Invalid(String),
+}
+
+impl Globs {
+    pub(super) fn new(library: &Path, manifest: &Manifest, files: &[Found]) -> Globs {
+        let root = |(name, declared): (&String, &crate::manifest::DeclaredRoot)| {
+            (name.clone(), Root { path: library.join(&declared.path), files: RefCell::new(None) })
+        };
+        Globs {
+            library: files.iter().map(|found| &found.path).filter(|path| !path.starts_with('.')).cloned().collect(),
+            roots: manifest.roots.iter().map(root).collect(),
+            answers: RefCell::default(),
+        }
+    }
+
+    /// The paths that match, relative to the root.
+    pub(super) fn matches(&self, root: Option<&str>, glob: &str) -> Result<Matches, Fault> {
+        let key = (root.map(str::to_owned), glob.to_owned());
+        if let Some(answer) = self.answers.borrow().get(&key) {
+            return answer.clone();
+        }
+        let answer = self.look(root, glob);
+        self.answers.borrow_mut().insert(key, answer.clone());
+        answer
+    }
+
+    /// A number for all that has been matched so far.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let answers = self.answers.borrow();
+        let numbers = answers.iter().map(|(question, answer)| {
+            let mut hasher = DefaultHasher::new();
+            (question, answer.as_ref().ok().map(|matches| &matches.paths)).hash(&mut hasher);
+            hasher.finish()
+        });
+        // A sum, because a hash map has no order.
+        numbers.fold(0, u64::wrapping_add)
+    }
+
+    fn look(&self, root: Option<&str>, glob: &str) -> Result<Matches, Fault> {
+        let matcher = matcher(glob)?;
+        let files = match root {
+            None => Arc::clone(&self.library),
+            Some(name) => self.roots.get(name).ok_or(Fault::UnknownRoot)?.files(),
+        };
+        let mut paths: Vec<String> =
+            files.iter().filter(|path| matcher.is_match(path)).take(MAX_PATHS + 1).cloned().collect();
+        let is_cut = paths.len() > MAX_PATHS;
+        paths.truncate(MAX_PATHS);
+        Ok(Matches { paths: paths.into(), is_cut })
+    }
+}
+
+impl Root {
+    fn files(&self) -> Arc<[String]> {
+        let read = || {
+            let Ok(root) = Confined::open(&self.path) else { return Arc::default() };
+            let found = walk(&root, Bounds { files: MAX_VISITED, stamps: false, homes: false });
+            found.files.into_iter().map(|found| found.path).collect()
+        };
+        Arc::clone(self.files.borrow_mut().get_or_insert_with(read))
+    }
+}
+
+fn matcher(glob: &str) -> Result<GlobMatcher, Fault> {
+    let glob = GlobBuilder::new(glob).literal_separator(true).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| Fault::Invalid(error.kind().to_string()))
+}

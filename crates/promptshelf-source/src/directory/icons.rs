@@ -1,0 +1,101 @@
+//! Icons that are files of the library become `data:` URIs.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use promptshelf_core::{Code, Diagnostic, Icon, LibraryFile, Location, MimeType, nearest};
+
+/// The most bytes of a picture that goes out with every list.
+const MAX_ICON: usize = 64 << 10;
+
+/// Follows the paths of icons.
+pub(super) struct Icons<'a> {
+    files: &'a BTreeMap<String, Arc<LibraryFile>>,
+    /// What has been asked for: pictures are shared by many prompts.
+    answers: RefCell<HashMap<Arc<str>, Result<Picture, Fault>>>,
+}
+
+#[derive(Clone)]
+struct Picture {
+    uri: Arc<str>,
+    mime_type: MimeType,
+}
+
+/// Why a file cannot be an icon.
+#[derive(Clone)]
+struct Fault {
+    code: Code,
+    message: String,
+    help: Option<String>,
+}
+
+impl<'a> Icons<'a> {
+    pub(super) fn new(files: &'a BTreeMap<String, Arc<LibraryFile>>) -> Icons<'a> {
+        Icons { files, answers: RefCell::default() }
+    }
+
+    /// Puts pictures in the place of paths. A picture that cannot be used is
+    /// left out with a warning: the prompt is of use without it.
+    pub(super) fn resolve(
+        &self,
+        icons: &mut Vec<Icon>,
+        locate: impl Fn(&str) -> Location,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        let mut index = 0;
+        icons.retain_mut(|icon| {
+            let place = format!("icons.{index}");
+            index += 1;
+            if is_uri(&icon.src) {
+                return true;
+            }
+            let answer = self.answers.borrow().get(&icon.src).cloned();
+            let answer = answer.unwrap_or_else(|| {
+                let answer = self.picture(&icon.src);
+                self.answers.borrow_mut().insert(Arc::clone(&icon.src), answer.clone());
+                answer
+            });
+            match answer {
+                Ok(Picture { uri, mime_type }) => {
+                    icon.src = uri;
+                    icon.mime_type.get_or_insert(mime_type);
+                    true
+                }
+                Err(Fault { code, message, help }) => {
+                    let mut diagnostic = Diagnostic::warning(code, locate(&place), message);
+                    diagnostic.help = help;
+                    diagnostics.push(diagnostic);
+                    false
+                }
+            }
+        });
+    }
+
+    fn picture(&self, path: &str) -> Result<Picture, Fault> {
+        let fault = |code, message, help| Err(Fault { code, message, help });
+        let Some(file) = self.files.get(path) else {
+            let near = nearest(path, self.files.keys().map(String::as_str));
+            let message = format!("there is no file `{path}` in the library for this icon");
+            return fault(Code::MissingFile, message, near.map(|near| format!("did you mean `{near}`?")));
+        };
+        let mime_type = &file.mime_type;
+        if !mime_type.as_str().starts_with("image/") {
+            let message = format!("`{path}` is {}, and an icon has to be an image", mime_type.as_str());
+            return fault(Code::InvalidValue, message, None);
+        }
+        if file.body.len() > MAX_ICON {
+            let message = format!("the icon `{path}` has {} bytes, and {MAX_ICON} are allowed", file.body.len());
+            return fault(Code::TooLarge, message, Some("it goes out with every list; make it smaller".to_owned()));
+        }
+        let uri = format!("data:{};base64,{}", mime_type.as_str(), file.blob().base64());
+        Ok(Picture { uri: uri.into(), mime_type: mime_type.clone() })
+    }
+}
+
+fn is_uri(src: &str) -> bool {
+    let scheme = |scheme: &str| src.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    scheme("https:") || scheme("data:")
+}

@@ -1,0 +1,103 @@
+//! Reading many files side by side.
+
+use std::{
+    collections::HashSet,
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    thread,
+};
+
+use super::{
+    entry::{Entry, Reading},
+    names::Use,
+    walk::Found,
+};
+
+/// Files that one thread takes at a time. Enough that threads seldom meet.
+const CHUNK: usize = 64;
+
+/// The most threads: more of them wait for the same disk.
+const MAX_THREADS: usize = 8;
+
+/// Reads all files, those that have not changed from `before`. Gives them by
+/// path, and how many were left out for want of room.
+pub(super) fn all(
+    found: Vec<Found>,
+    reading: &Reading<'_>,
+    before: &[(String, Entry)],
+    declared: &HashSet<String>,
+    library_bytes: u64,
+) -> (Vec<(String, Entry)>, usize) {
+    let threads =
+        thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(found.len().div_ceil(CHUNK));
+    let job = Job {
+        found: &found,
+        reading,
+        before,
+        declared,
+        next: AtomicUsize::new(0),
+        bytes: AtomicU64::new(0),
+        library_bytes,
+    };
+    let mut chunks = if threads <= 1 {
+        job.work()
+    } else {
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| job.work())).collect();
+            let join = |worker: thread::ScopedJoinHandle<'_, _>| match worker.join() {
+                Ok(chunks) => chunks,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            workers.into_iter().flat_map(join).collect()
+        })
+    };
+    chunks.sort_unstable_by_key(|(start, _)| *start);
+    let read = chunks.into_iter().flat_map(|(_, entries)| entries);
+    let mut left_out = 0;
+    let entries = found.into_iter().zip(read).filter_map(|(found, entry)| {
+        left_out += usize::from(entry.is_none());
+        Some((found.path, entry?))
+    });
+    (entries.collect(), left_out)
+}
+
+struct Job<'a> {
+    found: &'a [Found],
+    reading: &'a Reading<'a>,
+    before: &'a [(String, Entry)],
+    declared: &'a HashSet<String>,
+    next: AtomicUsize,
+    bytes: AtomicU64,
+    library_bytes: u64,
+}
+
+/// Where a chunk begins, and its files; `None` for those that had no room.
+type Chunk = (usize, Vec<Option<Entry>>);
+
+impl Job<'_> {
+    fn work(&self) -> Vec<Chunk> {
+        let mut chunks = Vec::new();
+        loop {
+            let start = self.next.fetch_add(CHUNK, Ordering::Relaxed);
+            let Some(rest) = self.found.get(start..).filter(|rest| !rest.is_empty()) else { return chunks };
+            let files = &rest[..rest.len().min(CHUNK)];
+            chunks.push((start, files.iter().map(|found| self.file(found)).collect()));
+        }
+    }
+
+    fn file(&self, found: &Found) -> Option<Entry> {
+        // What has been read is in memory already, so the bound has to hold
+        // while reading and not only afterwards.
+        if self.bytes.load(Ordering::Relaxed) > self.library_bytes {
+            return None;
+        }
+        let role = match Use::of(&found.path) {
+            Use::Prompt(_) if self.declared.contains(&*found.path) => Use::File,
+            role => role,
+        };
+        let before = self.before.binary_search_by(|(path, _)| path.as_str().cmp(&found.path));
+        let before = before.ok().map(|index| &self.before[index].1);
+        let entry = self.reading.entry(found, role, before);
+        let bytes = self.bytes.fetch_add(entry.content.len, Ordering::Relaxed) + entry.content.len;
+        (bytes <= self.library_bytes).then_some(entry)
+    }
+}

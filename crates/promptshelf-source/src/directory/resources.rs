@@ -1,0 +1,203 @@
+//! Declarations become resources: patterns are expanded, and files found.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use promptshelf_core::{
+    AccessRule, Code, Diagnostic, LibraryFile, Location, Origin, ResourceContent, ResourceDefinition, Variables,
+    expand_uri_template,
+};
+
+use super::{assemble::Assembly, globs::Globs, icons::Icons};
+use crate::{
+    confined::{Confined, Stamp},
+    format::access::rule_for,
+    manifest::{ContentDraft, Manifest, ResourceDraft},
+    media_type,
+    resource::{FileReader, PathTemplate},
+};
+
+/// Files of the library that the manifest declares to be resources. Whoever
+/// serves a Markdown file as a resource does not mean it as a prompt too.
+pub(super) fn declared<'m>(manifest: &'m Manifest, globs: &'m Globs) -> HashSet<String> {
+    let mut paths = HashSet::new();
+    for draft in &manifest.resources {
+        match &draft.content {
+            ContentDraft::File { path, root: None } => paths.extend(path.as_fixed().map(str::to_owned)),
+            ContentDraft::Files { glob, root: None } => {
+                if let Ok(matches) = globs.matches(None, glob) {
+                    paths.extend(matches.paths.iter().cloned());
+                }
+            }
+            _ => {}
+        }
+    }
+    paths
+}
+
+/// Every declared resource, and the rules for who may use what.
+pub(super) fn definitions(
+    assembly: &Assembly<'_>,
+    files: &BTreeMap<String, Arc<LibraryFile>>,
+    icons: &Icons<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<ResourceDefinition>, Vec<AccessRule>) {
+    let manifest = assembly.manifest;
+    for (name, root) in &manifest.roots {
+        let path = assembly.path.join(&root.path);
+        if let Err(error) = Confined::open(&path) {
+            let location = Location::new(&manifest.source, root.span.clone());
+            let message = format!("the root `{name}` cannot be read: {error}");
+            diagnostics.push(Diagnostic::error(Code::Unreadable, location, message));
+        }
+    }
+    let (mut all, mut rules) = (Vec::new(), manifest.access.clone());
+    for draft in &manifest.resources {
+        let first = all.len();
+        let mut origin = Origin::new(Arc::clone(&manifest.source));
+        origin.spans.clone_from(&draft.spans);
+        let mut shape = ResourceDefinition {
+            uri: draft.uri.clone(),
+            name: draft.name.clone().unwrap_or_default(),
+            title: draft.title.clone(),
+            description: draft.description.clone(),
+            mime_type: draft.mime_type.clone(),
+            size: None,
+            icons: draft.icons.clone(),
+            annotations: draft.annotations.clone(),
+            variables: draft.variables.clone(),
+            content: ResourceContent::Template(String::new()),
+            origin,
+        };
+        let origin = shape.origin.clone();
+        icons.resolve(&mut shape.icons, |part| origin.locate(part), diagnostics);
+        if assembly.complete(&mut shape.variables, &draft.globs, &origin, diagnostics) {
+            expand(assembly, draft, shape, files, &mut all, diagnostics);
+        }
+        if let Some(access) = &draft.access {
+            rules.extend(all[first..].iter().map(|each| rule_for(&each.uri, access.clone(), origin.clone())));
+        }
+    }
+    (all, rules)
+}
+
+fn expand(
+    assembly: &Assembly<'_>,
+    draft: &ResourceDraft,
+    mut shape: ResourceDefinition,
+    files: &BTreeMap<String, Arc<LibraryFile>>,
+    all: &mut Vec<ResourceDefinition>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    match &draft.content {
+        ContentDraft::Text(text) => {
+            shape.content = ResourceContent::Template(text.clone());
+            name(&mut shape, &draft.uri);
+            all.push(shape);
+        }
+        ContentDraft::File { path, root } => {
+            let fixed = path.as_fixed().filter(|_| !draft.uri.contains('{'));
+            name(&mut shape, fixed.map_or(&*draft.uri, last_part));
+            match fixed {
+                Some(path) => one_file(assembly, path, root.as_deref(), &mut shape, files, diagnostics),
+                None => shape.content = reader(assembly, path.clone(), root.as_deref(), &shape),
+            }
+            all.push(shape);
+        }
+        ContentDraft::Files { glob, root } => {
+            let matches = assembly.globs.matches(root.as_deref(), glob);
+            let paths = matches.map(|matches| matches.paths).unwrap_or_default();
+            if paths.is_empty() {
+                let location = shape.origin.locate("files");
+                diagnostics.push(Diagnostic::warning(Code::MissingFile, location, format!("no file matches `{glob}`")));
+            }
+            for path in &*paths {
+                let mut each = shape.clone();
+                let variables = Variables::from([("path".to_owned(), path.clone())]);
+                let Some(uri) = expand_uri_template(&draft.uri, &variables) else { continue };
+                each.uri = uri;
+                name(&mut each, path);
+                one_file(assembly, path, root.as_deref(), &mut each, files, diagnostics);
+                all.push(each);
+            }
+        }
+    }
+}
+
+/// Every resource has a name; its address is one where its author gives none.
+fn name(shape: &mut ResourceDefinition, otherwise: &str) {
+    if shape.name.is_empty() {
+        shape.name = otherwise.to_owned();
+    }
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A file that is known by its path: from memory when the library holds it,
+/// and otherwise read when it is asked for.
+fn one_file(
+    assembly: &Assembly<'_>,
+    path: &str,
+    root: Option<&str>,
+    shape: &mut ResourceDefinition,
+    files: &BTreeMap<String, Arc<LibraryFile>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    if root.is_none()
+        && let Some(file) = files.get(path)
+    {
+        shape.annotations.last_modified = file.modified;
+        shape.content = ResourceContent::LibraryFile(path.to_owned());
+        return;
+    }
+    let stamp = match root.and_then(|name| assembly.manifest.roots.get(name)) {
+        Some(declared) => {
+            Confined::open(&assembly.path.join(&declared.path)).ok().and_then(|root| root.stamp(path).ok())
+        }
+        None => assembly.root.stamp(path).ok(),
+    };
+    match stamp {
+        Some(stamp) => describe(shape, &stamp, path),
+        // Without a root nothing can be meant but a file of the library, and the check says so.
+        None if root.is_none() => {
+            shape.content = ResourceContent::LibraryFile(path.to_owned());
+            return;
+        }
+        None => {
+            let location = shape.origin.locate("file");
+            let message = format!("there is no file `{path}` in the root `{}` yet", root.unwrap_or_default());
+            diagnostics.push(Diagnostic::warning(Code::MissingFile, location, message));
+        }
+    }
+    shape.content = reader(assembly, PathTemplate::fixed(path), root, shape);
+}
+
+fn describe(shape: &mut ResourceDefinition, stamp: &Stamp, path: &str) {
+    shape.size = Some(stamp.len());
+    shape.annotations.last_modified = stamp.modified();
+    if shape.mime_type.is_none() {
+        shape.mime_type = media_type::from_name(path);
+    }
+}
+
+fn reader(
+    assembly: &Assembly<'_>,
+    path: PathTemplate,
+    root: Option<&str>,
+    shape: &ResourceDefinition,
+) -> ResourceContent {
+    let declared = root.and_then(|name| assembly.manifest.roots.get(name));
+    let folder: PathBuf = declared.map_or_else(|| assembly.path.to_owned(), |root| assembly.path.join(&root.path));
+    ResourceContent::Reader(Arc::new(FileReader {
+        root: folder,
+        path,
+        is_library: declared.is_none(),
+        limit: assembly.manifest.limits.resource_bytes,
+        mime_type: shape.mime_type.clone(),
+    }))
+}

@@ -1,0 +1,263 @@
+//! A prompt becomes a file of another program.
+//!
+//! These programs have texts with places in them and nothing more. A prompt is
+//! written as far as that goes, and what does not go is noted: with arguments
+//! given, a caller renders the prompt instead and exports what came out.
+
+use std::sync::Arc;
+
+use promptshelf_core::{Argument, BodyPiece, Code, Diagnostic, Location, Prompt, Role, SourceText};
+
+use super::write::scalar;
+use crate::format::command;
+
+/// A format that prompts are exported to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// A command of Claude Code: `.claude/commands/NAME.md`.
+    Claude,
+    /// A command of Gemini CLI: `.gemini/commands/NAME.toml`.
+    Gemini,
+    /// An Agent Skill: `NAME/SKILL.md`.
+    Skill,
+    /// A prompt file of VS Code: `.github/prompts/NAME.prompt.md`.
+    Vscode,
+}
+
+/// What a prompt became.
+#[derive(Clone, Debug)]
+pub struct Exported {
+    /// The file's path inside a project.
+    pub path: String,
+    /// What the file holds.
+    pub text: String,
+    /// What was lost or changed.
+    pub losses: Vec<Diagnostic>,
+}
+
+/// The most places that a command counts.
+const MAX_POSITIONS: usize = 9;
+
+/// What VS Code fills in by itself, under the same names.
+const EDITOR: &[&str] = &[
+    "selection",
+    "selectedText",
+    "file",
+    "fileBasename",
+    "fileDirname",
+    "fileBasenameNoExtension",
+    "workspaceFolder",
+    "workspaceFolderBasename",
+];
+
+/// Writes a prompt in another format. With `said`, that is what it says, and
+/// it asks for nothing.
+#[must_use]
+pub fn export(prompt: &Prompt, format: ExportFormat, said: Option<Vec<BodyPiece>>) -> Exported {
+    let outline = match said {
+        Some(pieces) => promptshelf_core::Outline { pieces, losses: Vec::new() },
+        None => prompt.outline(),
+    };
+    let used = |argument: &&Argument| {
+        outline.pieces.iter().any(|it| matches!(it, BodyPiece::Argument(name) if name == argument.name()))
+    };
+    let arguments: Vec<&Argument> = prompt.arguments().iter().filter(used).collect();
+    let source = Arc::clone(prompt.source());
+    let mut work = Work { format, source, arguments, losses: outline.losses };
+    let body = work.body(&outline.pieces);
+    work.lose_details(prompt);
+    let name = prompt.name().as_str();
+    let description = prompt.description().or(prompt.title()).unwrap_or(name);
+    let (path, text) = match format {
+        ExportFormat::Claude => {
+            let hint = work.hint();
+            let hint = if hint.is_empty() { String::new() } else { format!("argument-hint: {}\n", scalar(&hint)) };
+            let text = format!("---\ndescription: {}\n{hint}---\n\n{body}\n", scalar(description));
+            (format!(".claude/commands/{name}.md"), text)
+        }
+        ExportFormat::Vscode => {
+            let text = format!("---\ndescription: {}\n---\n\n{body}\n", scalar(description));
+            (format!(".github/prompts/{name}.prompt.md"), text)
+        }
+        ExportFormat::Skill => {
+            // A skill's name has no `_`, and is its folder's.
+            let name = name.replace('_', "-").to_lowercase();
+            let text = format!("---\nname: {}\ndescription: {}\n---\n\n{body}\n", scalar(&name), scalar(description));
+            (format!("{name}/SKILL.md"), text)
+        }
+        ExportFormat::Gemini => {
+            let string = |text: &str| toml::Value::from(text).to_string();
+            let text =
+                format!("description = {}\nprompt = {}\n", string(description), multi_line(&format!("{body}\n")));
+            (format!(".gemini/commands/{name}.toml"), text)
+        }
+    };
+    Exported { path, text, losses: work.losses }
+}
+
+/// A TOML string over several lines, in which nothing but quotes and
+/// backslashes has to be escaped.
+fn multi_line(text: &str) -> String {
+    let mut out = String::from("\"\"\"\n");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out + "\"\"\""
+}
+
+struct Work<'p> {
+    format: ExportFormat,
+    source: Arc<SourceText>,
+    /// Those that the text uses, in order.
+    arguments: Vec<&'p Argument>,
+    losses: Vec<Diagnostic>,
+}
+
+impl Work<'_> {
+    fn lose(&mut self, message: impl Into<String>) {
+        let loss = Diagnostic::warning(Code::NotSupported, Location::file(&self.source), message);
+        if !self.losses.contains(&loss) {
+            self.losses.push(loss);
+        }
+    }
+
+    fn body(&mut self, pieces: &[BodyPiece]) -> String {
+        let has_dialogue = pieces.iter().any(|piece| matches!(piece, BodyPiece::Role(Role::Assistant)));
+        if has_dialogue {
+            self.lose("all messages become one text; who speaks is said in a line of its own");
+        }
+        let mut out = String::new();
+        let mut speaker = Role::User;
+        let mut said = Role::User;
+        for piece in pieces {
+            let is_blank = matches!(piece, BodyPiece::Text(text) if text.trim().is_empty());
+            if speaker != said && !is_blank && !matches!(piece, BodyPiece::Role(_)) {
+                out.push_str(if speaker == Role::User { "User:\n\n" } else { "Assistant:\n\n" });
+                said = speaker;
+            }
+            match piece {
+                BodyPiece::Text(text) => {
+                    for special in self.special(text) {
+                        self.lose(format!("`{special}` in the text means something there, and cannot be escaped"));
+                    }
+                    out.push_str(if out.ends_with("\n\n") { text.trim_start_matches('\n') } else { text });
+                }
+                BodyPiece::Argument(name) => {
+                    let place = self.place(name);
+                    out.push_str(&place);
+                }
+                BodyPiece::Role(role) => {
+                    paragraph(&mut out);
+                    speaker = *role;
+                }
+                BodyPiece::Attach { path, .. } => {
+                    self.lose(format!("the attached file becomes a reference: `{path}` has to be in the project"));
+                    out.push_str(if out.is_empty() || out.ends_with(char::is_whitespace) { "" } else { "\n" });
+                    out.push_str(&match self.format {
+                        ExportFormat::Claude => format!("@{path}"),
+                        ExportFormat::Gemini => format!("@{{{path}}}"),
+                        ExportFormat::Vscode | ExportFormat::Skill => format!("[{path}]({path})"),
+                    });
+                    out.push('\n');
+                }
+            }
+        }
+        let mut body = out.trim().to_owned();
+        if self.format == ExportFormat::Gemini && self.arguments.len() > 1 {
+            let names: Vec<String> = self.arguments.iter().map(|it| format!("<{}>", it.name())).collect();
+            body.push_str(&format!("\n\n{}: {{{{args}}}}", names.join(" ")));
+        }
+        body
+    }
+
+    /// What stands where an argument's value goes.
+    fn place(&mut self, name: &str) -> String {
+        let index = self.arguments.iter().position(|argument| argument.name() == name).unwrap_or_default();
+        match self.format {
+            ExportFormat::Claude if self.arguments.len() == 1 => "$ARGUMENTS".to_owned(),
+            ExportFormat::Claude if index < MAX_POSITIONS => format!("${}", index + 1),
+            ExportFormat::Gemini if self.arguments.len() == 1 => "{{args}}".to_owned(),
+            ExportFormat::Vscode if EDITOR.contains(&name) => format!("${{{name}}}"),
+            ExportFormat::Vscode => {
+                let about = self.arguments[index].description().or(self.arguments[index].title()).unwrap_or_default();
+                let about: String = about.chars().filter(|c| !matches!(c, '{' | '}' | '\n' | '\r')).collect();
+                match about.is_empty() {
+                    true => format!("${{input:{name}}}"),
+                    false => format!("${{input:{name}:{about}}}"),
+                }
+            }
+            ExportFormat::Gemini => {
+                self.lose("a command of Gemini CLI takes one text: the arguments are given together, in order");
+                format!("<{name}>")
+            }
+            ExportFormat::Claude => {
+                self.lose(format!("a command counts {MAX_POSITIONS} arguments, and `{name}` comes after them"));
+                format!("<{name}>")
+            }
+            ExportFormat::Skill => {
+                self.lose(format!("a skill has no arguments: `{name}` stands there as a word in angle brackets"));
+                format!("<{name}>")
+            }
+        }
+    }
+
+    fn hint(&self) -> String {
+        let word = |argument: &&Argument| match argument.required() {
+            true => format!("<{}>", argument.name()),
+            false => format!("[{}]", argument.name()),
+        };
+        self.arguments.iter().map(word).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What is known of arguments beyond their names.
+    fn lose_details(&mut self, prompt: &Prompt) {
+        for argument in self.arguments.clone() {
+            let definition = argument.definition();
+            let details = [
+                ("type", argument.kind() != promptshelf_core::ArgumentType::String),
+                ("default", definition.default.is_some()),
+                ("enum", !definition.choices.is_empty()),
+                ("pattern", definition.pattern.is_some()),
+                ("complete", definition.completion.is_some()),
+            ];
+            let lost: Vec<&str> = details.iter().filter(|(_, is_there)| *is_there).map(|(key, _)| *key).collect();
+            if !lost.is_empty() {
+                self.lose(format!("of the argument `{}` is lost: {}", argument.name(), lost.join(", ")));
+            }
+        }
+        for (key, is_there) in [("title", prompt.title().is_some()), ("icons", !prompt.icons().is_empty())] {
+            if is_there {
+                self.lose(format!("`{key}` has no place there"));
+            }
+        }
+    }
+
+    /// What the other program would not take as text.
+    fn special(&self, text: &str) -> Vec<String> {
+        let of =
+            |words: &[&str]| words.iter().filter(|word| text.contains(**word)).map(|word| (*word).to_owned()).collect();
+        match self.format {
+            ExportFormat::Claude => command::special(text).into_iter().map(str::to_owned).collect(),
+            ExportFormat::Gemini => of(&["{{args}}", "!{", "@{"]),
+            ExportFormat::Vscode => {
+                let mut found: Vec<String> = of(&["${input:"]);
+                found.extend(EDITOR.iter().map(|name| format!("${{{name}}}")).filter(|place| text.contains(&**place)));
+                found
+            }
+            ExportFormat::Skill => Vec::new(),
+        }
+    }
+}
+
+fn paragraph(out: &mut String) {
+    let end = out.trim_end().len();
+    out.truncate(end);
+    if !out.is_empty() {
+        out.push_str("\n\n");
+    }
+}

@@ -1,0 +1,71 @@
+//! Recipes of goose, in YAML or JSON.
+//!
+//! Facts: goose's documentation, *Recipe Reference Guide*: `title`,
+//! `description`, `instructions` and `prompt` in Jinja syntax, and `parameters`
+//! with `key`, `input_type`, `requirement`, `default` and `options`.
+
+use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code, Role};
+
+use super::{Foreign, get, lose_others, slug, stem, template, text_of};
+use crate::format::{Notes, items, tree::Node, yaml};
+
+pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
+    let Some(recipe) = yaml::parse(0..notes.source.text.len(), notes) else { return Vec::new() };
+    lose_others(&recipe, &["title", "description", "instructions", "prompt", "parameters", "version"], notes);
+    let instructions = text_of(&recipe, "instructions");
+    let prompt = text_of(&recipe, "prompt");
+    let template = match (&instructions, prompt) {
+        (Some(instructions), Some(prompt)) => format!("{instructions}\n{}{prompt}\n", template::role(Role::User)),
+        (Some(one), None) => one.clone(),
+        (None, Some(one)) => one,
+        (None, None) => {
+            notes.error(Code::MissingKey, &(0..0), "a recipe needs `instructions` or `prompt`");
+            return Vec::new();
+        }
+    };
+    if let Some(node) = get(&recipe, "instructions") {
+        super::lose_role("system", &node.span.clone(), notes);
+    }
+    let parameters = get(&recipe, "parameters").map(items).unwrap_or_default();
+    let arguments = parameters.iter().filter_map(|parameter| argument(parameter, notes)).collect();
+    let path = stem(&notes.source.path, ".yaml").trim_end_matches(".yml").trim_end_matches(".json");
+    vec![Foreign {
+        path: slug(path),
+        title: text_of(&recipe, "title"),
+        description: text_of(&recipe, "description"),
+        arguments,
+        template,
+        ..Foreign::default()
+    }]
+}
+
+fn argument(parameter: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDefinition> {
+    let Some(key) = text_of(parameter, "key") else {
+        notes.warning(Code::MissingKey, &parameter.span, "a parameter without `key` is left out");
+        return None;
+    };
+    let input = get(parameter, "input_type");
+    let kind = match input.and_then(Node::text).unwrap_or("string") {
+        "number" => ArgumentType::Number,
+        "boolean" => ArgumentType::Boolean,
+        "date" => ArgumentType::Date,
+        "file" => {
+            let span = input.map_or(parameter.span.clone(), |node| node.span.clone());
+            let message = format!("`{key}` was a path whose file is read; now it is the text itself");
+            notes.warning(Code::NotSupported, &span, message);
+            ArgumentType::Text
+        }
+        _ => ArgumentType::String,
+    };
+    let options = get(parameter, "options").map(items).unwrap_or_default();
+    let choice = |node: &Node| node.text().map(|value| Choice { value: value.to_owned(), title: None });
+    let default = text_of(parameter, "default").filter(|default| !default.is_empty());
+    Some(ArgumentDefinition {
+        description: text_of(parameter, "description"),
+        required: text_of(parameter, "requirement").is_none_or(|it| it != "optional") && default.is_none(),
+        kind,
+        choices: options.iter().filter_map(choice).collect(),
+        default,
+        ..ArgumentDefinition::new(key)
+    })
+}

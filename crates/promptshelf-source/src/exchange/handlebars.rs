@@ -1,0 +1,317 @@
+//! Handlebars become our templates.
+//!
+//! Facts: Handlebars' language guide: expressions, `#if`, `#unless`, `#each`,
+//! `#with`, partials, comments, `~`, and that a block's tag alone on its line
+//! takes the line with it. dotprompt adds `role`, `media`, `history`, `json`,
+//! `section`, `ifEquals` and `unlessEquals`, and escapes nothing for HTML.
+//! What has no counterpart is noted, and its text is left as it is.
+
+mod expression;
+
+use std::ops::Range;
+
+use promptshelf_core::{Code, Role};
+
+use self::expression::{Scope, Scopes, pair, words};
+use super::template;
+use crate::format::Notes;
+
+/// Translates these bytes of the notes' file.
+pub(super) fn translate(body: Range<usize>, notes: &mut Notes<'_>) -> String {
+    let text = notes.source.text[body.clone()].to_owned();
+    let mut work =
+        Work { text: &text, base: body.start, out: String::new(), open: Vec::new(), scopes: Scopes::new(), notes };
+    work.run();
+    work.out
+}
+
+/// A block that is not closed yet.
+struct Open {
+    name: String,
+    /// What closes it; nothing for one that is left as it is.
+    end: Option<&'static str>,
+    /// Whether names inside it mean something else.
+    is_scope: bool,
+    at: Range<usize>,
+}
+
+struct Work<'t, 'n, 's> {
+    text: &'t str,
+    base: usize,
+    out: String,
+    open: Vec<Open>,
+    scopes: Scopes,
+    notes: &'n mut Notes<'s>,
+}
+
+/// One `{{…}}`.
+struct Tag<'t> {
+    /// What stands between the braces.
+    inside: &'t str,
+    span: Range<usize>,
+    is_comment: bool,
+    trims_before: bool,
+    trims_after: bool,
+}
+
+impl<'t> Work<'t, '_, '_> {
+    fn run(&mut self) {
+        let (mut done, mut at) = (0, 0);
+        while let Some(offset) = self.text[at..].find("{{") {
+            let start = at + offset;
+            if self.text[..start].ends_with('\\') {
+                // A backslash makes braces of them.
+                self.out.push_str(&template::literal(&self.text[done..start - 1]));
+                let end = self.text[start..].find("}}").map_or(self.text.len(), |length| start + length + 2);
+                self.out.push_str(&template::literal(&self.text[start..end]));
+                (done, at) = (end, end);
+                continue;
+            }
+            let Some(tag) = tag(self.text, start) else { break };
+            let line = alone(self.text, &tag);
+            let (before, after) = line.map_or((start, tag.span.end), |line| (line.start, line.end));
+            self.out.push_str(&template::literal(&self.text[done..before.max(done)]));
+            self.tag(&tag);
+            (done, at) = (after, tag.span.end);
+        }
+        self.out.push_str(&template::literal(&self.text[done..]));
+        while let Some(open) = self.open.pop() {
+            self.lose(&open.at, &format!("`#{}` is never closed", open.name));
+            if let Some(end) = open.end {
+                self.out.push_str(&format!("{{% {end} %}}"));
+            }
+        }
+    }
+
+    fn lose(&mut self, span: &Range<usize>, message: &str) {
+        let span = self.base + span.start..self.base + span.end;
+        self.notes.warning(Code::NotSupported, &span, message);
+    }
+
+    /// Leaves a tag as it is.
+    fn keep(&mut self, tag: &Tag<'_>, message: &str) {
+        self.lose(&tag.span, message);
+        let written = template::literal(&self.text[tag.span.clone()]);
+        self.out.push_str(&written);
+    }
+
+    fn statement(&mut self, tag: &Tag<'_>, statement: &str) {
+        let (before, after) = (if tag.trims_before { "-" } else { "" }, if tag.trims_after { "-" } else { "" });
+        self.out.push_str(&format!("{{%{before} {statement} {after}%}}"));
+    }
+
+    fn print(&mut self, tag: &Tag<'_>, expression: &str) {
+        let (before, after) = (if tag.trims_before { "-" } else { "" }, if tag.trims_after { "-" } else { "" });
+        self.out.push_str(&format!("{{{{{before} {expression} {after}}}}}"));
+    }
+
+    fn tag(&mut self, tag: &Tag<'t>) {
+        if tag.is_comment {
+            let text = tag.inside.trim().replace("#}", "# }");
+            return self.out.push_str(&format!("{{# {text} #}}"));
+        }
+        let inside = tag.inside.trim();
+        match inside.chars().next() {
+            Some('#') => self.block(tag, inside[1..].trim()),
+            Some('/') => self.close(tag, inside[1..].trim()),
+            Some('>') => self.partial(tag, inside[1..].trim()),
+            Some('^') if inside.len() == 1 => self.otherwise(tag, ""),
+            Some('&') => self.inline(tag, inside[1..].trim()),
+            _ => match inside.strip_prefix("else") {
+                Some(rest) if rest.is_empty() || rest.starts_with(char::is_whitespace) => {
+                    self.otherwise(tag, rest.trim());
+                }
+                _ => self.inline(tag, inside),
+            },
+        }
+    }
+
+    fn block(&mut self, tag: &Tag<'t>, inside: &str) {
+        let (inside, params) = match inside.split_once(" as |") {
+            Some((inside, params)) => (inside, words(params.trim_end_matches('|'))),
+            None => (inside, Vec::new()),
+        };
+        let all = words(inside);
+        let (name, arguments) = all.split_first().map_or(("", &[][..]), |(name, rest)| (*name, rest));
+        let translated: Vec<Option<String>> = arguments.iter().map(|word| self.scopes.expression(word)).collect();
+        let condition = match (name, &*translated) {
+            ("if", [Some(value)]) => Some((format!("if {value}"), "endif", None)),
+            ("unless", [Some(value)]) => Some((format!("if not ({value})"), "endif", None)),
+            ("ifEquals", [Some(a), Some(b)]) => Some((format!("if {a} == {b}"), "endif", None)),
+            ("unlessEquals", [Some(a), Some(b)]) => Some((format!("if {a} != {b}"), "endif", None)),
+            ("each", [Some(list)]) => {
+                let item = params.first().map_or_else(|| self.scopes.fresh("item"), |name| (*name).to_owned());
+                let statement = format!("for {item} in {list}");
+                Some((statement, "endfor", Some(Scope::of(item, &params, true))))
+            }
+            ("with", [Some(value)]) => {
+                let name = params.first().map_or_else(|| self.scopes.fresh("it"), |name| (*name).to_owned());
+                Some((format!("with {name} = {value}"), "endwith", Some(Scope::of(name, &params, false))))
+            }
+            _ => None,
+        };
+        let (end, is_scope) = match condition {
+            Some((statement, end, scope)) => {
+                self.statement(tag, &statement);
+                let is_scope = scope.is_some();
+                scope.into_iter().for_each(|scope| self.scopes.push(scope));
+                (Some(end), is_scope)
+            }
+            None => {
+                self.keep(tag, &format!("the block `#{inside}` has no counterpart; its text is left as it is"));
+                (None, false)
+            }
+        };
+        self.open.push(Open { name: name.to_owned(), end, is_scope, at: tag.span.clone() });
+    }
+
+    fn otherwise(&mut self, tag: &Tag<'t>, condition: &str) {
+        let Some(end) = self.open.last().and_then(|open| open.end) else {
+            return self.keep(tag, "`else` stands outside of a block that can be translated");
+        };
+        let negated = condition.strip_prefix("unless ").map(|value| (value, true));
+        match condition.strip_prefix("if ").map(|value| (value, false)).or(negated) {
+            None if condition.is_empty() && end != "endwith" => self.statement(tag, "else"),
+            Some((value, negated)) if end == "endif" => match self.scopes.expression(value.trim()) {
+                Some(value) if negated => self.statement(tag, &format!("elif not ({value})")),
+                Some(value) => self.statement(tag, &format!("elif {value}")),
+                None => self.keep(tag, &format!("`else {condition}` has no counterpart")),
+            },
+            _ => self.keep(tag, &format!("`else {condition}` has no counterpart in this block")),
+        }
+    }
+
+    fn close(&mut self, tag: &Tag<'t>, name: &str) {
+        match self.open.pop() {
+            Some(open) if open.name == name => {
+                if open.is_scope {
+                    self.scopes.pop();
+                }
+                match open.end {
+                    Some(end) => self.statement(tag, end),
+                    None => self.out.push_str(&template::literal(&self.text[tag.span.clone()])),
+                }
+            }
+            other => {
+                self.open.extend(other);
+                self.keep(tag, &format!("`/{name}` closes nothing"));
+            }
+        }
+    }
+
+    /// `{{> name key=value}}`: a partial, with parameters.
+    fn partial(&mut self, tag: &Tag<'t>, inside: &str) {
+        let all = words(inside);
+        let (name, rest) = all.split_first().map_or(("", &[][..]), |(name, rest)| (*name, rest));
+        if name.is_empty() || name.starts_with('(') {
+            return self.keep(tag, "a partial whose name is computed has no counterpart");
+        }
+        let include = format!("include {}", template::string(&format!("_{}.md", super::slug(name.trim_matches('"')))));
+        let mut given = Vec::new();
+        for word in rest {
+            let value = pair(word).and_then(|(key, value)| Some(format!("{key} = {}", self.scopes.expression(value)?)));
+            match value {
+                // A partial sees what is around it.
+                Some(value) if value.split_once(" = ").is_some_and(|(key, value)| key == value) => {}
+                Some(value) => given.push(value),
+                None => self.lose(&tag.span, &format!("`{word}` is not given to the partial `{name}`")),
+            }
+        }
+        if given.is_empty() {
+            return self.statement(tag, &include);
+        }
+        self.out.push_str(&format!("{{% with {} %}}{{% {include} %}}{{% endwith %}}", given.join(", ")));
+    }
+
+    fn inline(&mut self, tag: &Tag<'t>, inside: &str) {
+        let all = words(inside);
+        let (name, rest) = all.split_first().map_or(("", &[][..]), |(name, rest)| (*name, rest));
+        let first = rest.iter().find(|word| pair(word).is_none()).and_then(|word| self.scopes.expression(word));
+        let named = |key: &str| rest.iter().filter_map(|word| pair(word)).find(|(known, _)| *known == key);
+        match (name, first) {
+            ("role", Some(role)) => self.role(tag, role.trim_matches('"')),
+            ("media", _) => match named("url").and_then(|(_, url)| self.scopes.expression(url)) {
+                Some(url) => {
+                    self.lose(&tag.span, "only files of the library and its resources can be attached");
+                    self.print(tag, &format!("attach({url})"));
+                }
+                None => self.keep(tag, "`media` without a `url` has no counterpart"),
+            },
+            ("json", Some(value)) => {
+                let indent = named("indent").map(|(_, indent)| format!("(indent={indent})")).unwrap_or_default();
+                self.print(tag, &format!("{value} | json{indent}"));
+            }
+            ("lookup", Some(value)) => {
+                let key = rest.get(1).and_then(|key| self.scopes.expression(key));
+                match key {
+                    Some(key) => self.print(tag, &format!("{value}[{key}]")),
+                    None => self.keep(tag, "`lookup` needs two values"),
+                }
+            }
+            ("history", _) if rest.is_empty() => {
+                self.lose(
+                    &tag.span,
+                    "the messages of an earlier conversation have no place in a prompt and are left out",
+                );
+            }
+            ("section", Some(name)) => {
+                self.lose(&tag.span, &format!("the section {name} has no place in a prompt and is left out"));
+            }
+            ("log", _) => self.lose(&tag.span, "`log` has no place in a prompt and is left out"),
+            _ if rest.is_empty() => match self.scopes.expression(name) {
+                Some(value) => self.print(tag, &value),
+                None => self.keep(tag, &format!("`{inside}` has no counterpart; its text is left as it is")),
+            },
+            _ => self.keep(tag, &format!("there is no helper `{name}`; its text is left as it is")),
+        }
+    }
+
+    fn role(&mut self, tag: &Tag<'t>, role: &str) {
+        let speaker = match role {
+            "model" | "assistant" => Role::Assistant,
+            "user" => Role::User,
+            other => {
+                let span = self.base + tag.span.start..self.base + tag.span.end;
+                super::lose_role(other, &span, self.notes);
+                Role::User
+            }
+        };
+        self.out.push_str(template::role(speaker).trim_end());
+    }
+}
+
+/// The tag that begins at `start`; `None` where it has no end.
+fn tag(text: &str, start: usize) -> Option<Tag<'_>> {
+    let rest = &text[start..];
+    if let Some(comment) = rest.strip_prefix("{{!--").or_else(|| rest.strip_prefix("{{~!--")) {
+        let length = comment.find("--}}").or_else(|| comment.find("--~}}"))?;
+        let from = text.len() - comment.len();
+        let end = from + length + comment[length..].find("}}")? + 2;
+        let inside = &text[from..from + length];
+        return Some(Tag { inside, span: start..end, is_comment: true, trims_before: false, trims_after: false });
+    }
+    let (opening, closing) = if rest.starts_with("{{{") { (3, "}}}") } else { (2, "}}") };
+    let length = rest[opening..].find(closing)?;
+    let whole = &rest[opening..opening + length];
+    let inside = whole.strip_prefix('~').unwrap_or(whole);
+    let inside = inside.strip_suffix('~').unwrap_or(inside);
+    let comment = inside.trim_start().strip_prefix('!');
+    Some(Tag {
+        inside: comment.unwrap_or(inside),
+        span: start..start + opening + length + closing.len(),
+        is_comment: comment.is_some(),
+        trims_before: whole.starts_with('~'),
+        trims_after: whole.len() > 1 && whole.ends_with('~'),
+    })
+}
+
+/// The whole line of a tag that prints nothing and stands there alone.
+fn alone(text: &str, tag: &Tag<'_>) -> Option<Range<usize>> {
+    let inside = tag.inside.trim();
+    let is_silent = tag.is_comment || inside.starts_with(['#', '/', '^']) || inside.split(' ').next() == Some("else");
+    let line = text[..tag.span.start].rfind('\n').map_or(0, |newline| newline + 1);
+    let rest = &text[tag.span.end..];
+    let end = rest.find('\n').map_or(rest.len(), |newline| newline + 1);
+    let is_blank = |part: &str| part.trim().is_empty();
+    (is_silent && is_blank(&text[line..tag.span.start]) && is_blank(&rest[..end])).then(|| line..tag.span.end + end)
+}

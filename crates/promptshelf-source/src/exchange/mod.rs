@@ -1,0 +1,229 @@
+//! Prompts that come from other programs, and go to them.
+//!
+//! An import turns a file into prompt files of ours, an export a prompt into a
+//! file of another program. Either gives, besides the text, everything that was
+//! lost or changed on the way, each at its place: nothing is left out without
+//! a word. Which files are read, and where they are written, is not decided here.
+
+mod csv;
+mod dotprompt;
+mod export;
+mod fabric;
+mod goose;
+mod handlebars;
+mod langfuse;
+mod native;
+mod picoschema;
+mod promptlayer;
+mod prompty;
+mod template;
+mod write;
+
+use std::sync::Arc;
+
+use promptshelf_core::{ArgumentDefinition, Code, Diagnostic, SourceText};
+
+pub use self::export::{ExportFormat, Exported, export};
+use crate::format::{
+    Notes,
+    tree::{Entry, Node, Value},
+};
+
+/// A format that prompts are imported from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportFormat {
+    /// Commands of Claude Code, in Markdown.
+    Claude,
+    /// Commands of OpenCode, in Markdown.
+    Opencode,
+    /// Commands of Gemini CLI, in TOML.
+    Gemini,
+    /// Prompt files of VS Code, `*.prompt.md`.
+    Vscode,
+    /// Prompts of GitHub Models, `*.prompt.yml`.
+    Github,
+    /// Agent Skills, `SKILL.md`.
+    Skill,
+    /// Google's dotprompt, `*.prompt`.
+    Dotprompt,
+    /// Microsoft's prompty, `*.prompty`.
+    Prompty,
+    /// Recipes of goose, in YAML or JSON.
+    Goose,
+    /// Patterns of Fabric, `NAME/system.md`.
+    Fabric,
+    /// What Langfuse's API gives, in JSON.
+    Langfuse,
+    /// What PromptLayer's API gives, in JSON.
+    Promptlayer,
+    /// The table of prompts.chat, in CSV.
+    PromptsChat,
+}
+
+/// What a file became.
+#[derive(Clone, Debug, Default)]
+pub struct Imported {
+    /// Files of ours; none when the file could not be understood.
+    pub files: Vec<ImportedFile>,
+    /// What was lost or changed. With an error among them, something could not
+    /// be understood at all.
+    pub losses: Vec<Diagnostic>,
+}
+
+/// One file of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedFile {
+    /// Its path inside a library.
+    pub path: String,
+    /// What it holds.
+    pub text: String,
+}
+
+impl ImportFormat {
+    /// The format of a file, told by its path and, where that does not say it,
+    /// by its text.
+    ///
+    /// ```
+    /// use promptshelf_source::ImportFormat;
+    ///
+    /// assert_eq!(ImportFormat::of("greet.prompt", ""), Some(ImportFormat::Dotprompt));
+    /// assert_eq!(ImportFormat::of("x/.gemini/commands/a.toml", ""), Some(ImportFormat::Gemini));
+    /// assert_eq!(ImportFormat::of("notes.md", "hello"), None);
+    /// ```
+    #[must_use]
+    pub fn of(path: &str, text: &str) -> Option<ImportFormat> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let is_in = |folder: &str| path.starts_with(&format!("{folder}/")) || path.contains(&format!("/{folder}/"));
+        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+        if name == "SKILL.md" {
+            return Some(ImportFormat::Skill);
+        }
+        if ends(&[".prompt.md"]) {
+            return Some(ImportFormat::Vscode);
+        }
+        if ends(&[".prompt.yml", ".prompt.yaml"]) {
+            return Some(ImportFormat::Github);
+        }
+        if ends(&[".md"]) {
+            let homes = [
+                (".claude/commands", ImportFormat::Claude),
+                (".opencode/command", ImportFormat::Opencode),
+                (".opencode/commands", ImportFormat::Opencode),
+            ];
+            let home = homes.iter().find(|(home, _)| is_in(home)).map(|(_, format)| *format);
+            return home.or_else(|| (name == "system.md").then_some(ImportFormat::Fabric));
+        }
+        if ends(&[".toml"]) {
+            return is_in(".gemini/commands").then_some(ImportFormat::Gemini);
+        }
+        if ends(&[".prompt"]) {
+            return Some(ImportFormat::Dotprompt);
+        }
+        if ends(&[".prompty"]) {
+            return Some(ImportFormat::Prompty);
+        }
+        if ends(&[".csv"]) {
+            let header = text.lines().next().unwrap_or_default().replace('"', "").to_lowercase();
+            let has = |column: &str| header.split(',').any(|it| it.trim_start_matches('\u{feff}').trim() == column);
+            return (has("act") && has("prompt")).then_some(ImportFormat::PromptsChat);
+        }
+        if ends(&[".json"]) && text.contains("\"prompt_template\"") {
+            return Some(ImportFormat::Promptlayer);
+        }
+        let has = |key: &str| {
+            let quoted = format!("\"{key}\"");
+            text.contains(&quoted) || text.lines().any(|line| line.starts_with(&format!("{key}:")))
+        };
+        if ends(&[".json", ".yaml", ".yml"]) && has("title") && (has("instructions") || has("prompt")) {
+            return Some(ImportFormat::Goose);
+        }
+        (ends(&[".json"]) && has("name") && has("prompt")).then_some(ImportFormat::Langfuse)
+    }
+}
+
+/// Turns a file into prompt files of ours.
+#[must_use]
+pub fn import(source: &Arc<SourceText>, format: ImportFormat) -> Imported {
+    let mut notes = Notes::new(source);
+    let prompts = match format {
+        ImportFormat::Dotprompt => dotprompt::read(&mut notes),
+        ImportFormat::Prompty => prompty::read(&mut notes),
+        ImportFormat::Goose => goose::read(&mut notes),
+        ImportFormat::Fabric => fabric::read(&mut notes),
+        ImportFormat::Langfuse => langfuse::read(&mut notes),
+        ImportFormat::Promptlayer => promptlayer::read(&mut notes),
+        ImportFormat::PromptsChat => csv::read(&mut notes),
+        other => native::read(other, &mut notes),
+    };
+    let mut losses = notes.diagnostics;
+    losses.sort_by_key(|loss| loss.location.span().start);
+    Imported { files: prompts.iter().map(write::file).collect(), losses }
+}
+
+/// A prompt in our words, ready to be written.
+#[derive(Debug, Default)]
+struct Foreign {
+    /// The path of the file, without its ending.
+    path: String,
+    /// Whether it is a partial: a text without keys.
+    is_partial: bool,
+    title: Option<String>,
+    description: Option<String>,
+    version: Option<String>,
+    tags: Vec<String>,
+    arguments: Vec<ArgumentDefinition>,
+    /// In our template language.
+    template: String,
+}
+
+/// The entries of a mapping; none of anything else.
+fn entries(node: &Node) -> &[Entry] {
+    match &node.value {
+        Value::Mapping(entries) => entries,
+        _ => &[],
+    }
+}
+
+fn get<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+    entries(node).iter().find(|entry| entry.key == key).map(|entry| &entry.node).filter(|node| !node.is_null())
+}
+
+fn text_of(node: &Node, key: &str) -> Option<String> {
+    get(node, key)?.text().map(|text| text.trim_end().to_owned())
+}
+
+/// Notes every key that has no place in a prompt of MCP.
+fn lose_others(node: &Node, kept: &[&str], notes: &mut Notes<'_>) {
+    for entry in entries(node).iter().filter(|entry| !kept.contains(&&*entry.key) && !entry.node.is_null()) {
+        let message = format!("`{}` has no place in a prompt and is left out", entry.key);
+        notes.warning(Code::NotSupported, &entry.key_span, message);
+    }
+}
+
+/// A word for a file: lower-case letters, digits and `-`.
+fn slug(words: &str) -> String {
+    let mut slug = String::new();
+    for c in words.chars() {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            slug.push(c.to_ascii_lowercase());
+        } else if c.is_alphanumeric() {
+            slug.extend(c.to_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    let slug: String = slug.trim_matches(['-', '_']).chars().take(60).collect();
+    if slug.is_empty() { "prompt".to_owned() } else { slug.trim_end_matches('-').to_owned() }
+}
+
+/// The file's name, without folders and ending.
+fn stem<'p>(path: &'p str, ending: &str) -> &'p str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(ending).unwrap_or(name)
+}
+
+/// MCP knows the person and the model; what anybody else says, the person says.
+fn lose_role(role: &str, span: &std::ops::Range<usize>, notes: &mut Notes<'_>) {
+    let message = format!("MCP has no role `{role}`; the text is said by the user");
+    notes.warning(Code::NotSupported, span, message);
+}

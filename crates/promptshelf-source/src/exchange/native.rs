@@ -1,0 +1,82 @@
+//! Formats that are also read live become files of ours: what they ask for and
+//! say is known already, and only has to be written down.
+
+use std::sync::Arc;
+
+use promptshelf_core::{Body, Code, SourceText};
+
+use super::{Foreign, ImportFormat, entries, lose_others, slug, template};
+use crate::format::{self, Notes};
+
+/// Keys that a prompt file of ours has a place for.
+const KEPT: &[&str] = &["name", "title", "description", "argument-hint", "version", "messages", "prompt"];
+
+pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> {
+    let path = &notes.source.path;
+    let is_hidden = |home: &str| path.find(&format!("{home}/")).map(|at| path[at..].to_owned());
+    let name = path.rsplit('/').next().unwrap_or(path);
+    // The path under which the file would be read live.
+    let (home, ending) = match format {
+        ImportFormat::Claude => (".claude/commands", ".md"),
+        ImportFormat::Opencode => (".opencode/commands", ".md"),
+        ImportFormat::Gemini => (".gemini/commands", ".toml"),
+        ImportFormat::Vscode => (".github/prompts", ".prompt.md"),
+        ImportFormat::Github => (".github/prompts", ".prompt.yml"),
+        _ => ("", ""),
+    };
+    let live = match home {
+        // A skill is named after its folder.
+        "" => path.trim_start_matches("./").trim_start_matches('.').to_owned(),
+        ".opencode/commands" if path.contains(".opencode/command/") => {
+            is_hidden(".opencode/command").unwrap_or_default()
+        }
+        _ => is_hidden(home).unwrap_or_else(|| {
+            let stem = name.strip_suffix(ending).or_else(|| name.strip_suffix(".md")).unwrap_or(name);
+            let ending = if name.ends_with(".yaml") { "" } else { ending };
+            format!("{home}/{stem}{ending}")
+        }),
+    };
+    let live = if home.is_empty() && !live.contains('/') { format!("skill/{live}") } else { live };
+    let source = SourceText::new(live, notes.source.text.clone());
+    let Some(parsed) = format::Format::of(&source.path).map(|format| format.read(&source)) else {
+        notes.error(Code::Syntax, &(0..0), "this file is not of that format");
+        return Vec::new();
+    };
+    for mut found in parsed.diagnostics {
+        found.location = notes.location(&found.location.span());
+        notes.diagnostics.push(found);
+    }
+    lose_keys(&source, notes);
+    let Some(draft) = parsed.draft else { return Vec::new() };
+    let definition = draft.definition;
+    let template = match &definition.body {
+        Body::Pieces(pieces) => template::of(pieces),
+        Body::Template { range } => definition.origin.source.text[range.clone()].to_owned(),
+        Body::Function(_) => String::new(),
+    };
+    vec![Foreign {
+        path: slug(&definition.name),
+        title: definition.title,
+        description: definition.description,
+        version: definition.version,
+        tags: definition.tags,
+        arguments: definition.arguments,
+        template,
+        ..Foreign::default()
+    }]
+}
+
+/// What the file says to the program that it is for is lost, and so is that
+/// the system said something.
+fn lose_keys(source: &Arc<SourceText>, notes: &mut Notes<'_>) {
+    let Some(tree) = format::keys(source) else { return };
+    lose_others(&tree, KEPT, notes);
+    let messages = super::get(&tree, "messages").map(format::items).unwrap_or_default();
+    for message in messages {
+        for entry in entries(message).iter().filter(|entry| entry.key == "role") {
+            if let Some(role) = entry.node.text().filter(|role| ["system", "developer"].contains(role)) {
+                super::lose_role(role, &entry.node.span, notes);
+            }
+        }
+    }
+}

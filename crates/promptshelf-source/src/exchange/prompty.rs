@@ -1,0 +1,164 @@
+//! Microsoft's prompty: `*.prompty`.
+//!
+//! Facts: the prompty specification: YAML front matter with `inputs` (a list
+//! with `name` and `kind`, or in version 1 a mapping with `type`), `sample`
+//! with a value for each, `template` with `format` (`jinja2` or `mustache`),
+//! and a body in which a line such as `system:` says who speaks.
+
+use std::ops::Range;
+
+use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code, Role};
+
+use super::{Foreign, entries, get, handlebars, lose_others, slug, stem, template, text_of};
+use crate::format::{
+    Notes, argument_name, items, parts,
+    tree::{Node, Value},
+};
+
+pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
+    let (keys, body) = parts(notes);
+    if notes.has_errors() {
+        return Vec::new();
+    }
+    let mut prompt = Foreign { path: slug(stem(&notes.source.path, ".prompty")), ..Foreign::default() };
+    let mut is_mustache = false;
+    if let Some(keys) = &keys {
+        let kept =
+            ["name", "displayName", "description", "version", "tags", "inputs", "sample", "template", "metadata"];
+        lose_others(keys, &kept, notes);
+        let name = text_of(keys, "name");
+        prompt.path = name.as_deref().map_or_else(|| prompt.path.clone(), slug);
+        prompt.title = text_of(keys, "displayName").or(name.filter(|name| *name != prompt.path));
+        prompt.description = text_of(keys, "description");
+        prompt.version = text_of(keys, "version");
+        let tags = get(keys, "tags").or_else(|| get(get(keys, "metadata")?, "tags")).map(items).unwrap_or_default();
+        prompt.tags = tags.iter().filter_map(|tag| tag.text().map(str::to_owned)).collect();
+        if let Some(metadata) = get(keys, "metadata") {
+            lose_others(metadata, &["tags"], notes);
+        }
+        let format = get(keys, "template").and_then(|node| match node.text() {
+            Some(text) => Some(text.to_owned()),
+            None => text_of(node, "format").or_else(|| get(node, "format").and_then(|format| text_of(format, "kind"))),
+        });
+        is_mustache = format.is_some_and(|format| format.contains("mustache"));
+        prompt.arguments = inputs(get(keys, "inputs"), get(keys, "sample"), notes);
+    }
+    prompt.template = conversation(body, is_mustache, notes);
+    vec![prompt]
+}
+
+fn inputs(inputs: Option<&Node>, sample: Option<&Node>, notes: &mut Notes<'_>) -> Vec<ArgumentDefinition> {
+    let mut arguments = Vec::new();
+    match inputs.map(|node| &node.value) {
+        Some(Value::List(list)) => {
+            for node in list {
+                match text_of(node, "name") {
+                    Some(name) => arguments.extend(argument(&name, node, notes)),
+                    None => {
+                        notes.warning(Code::MissingKey, &node.span, "an input without a name is left out");
+                    }
+                }
+            }
+        }
+        Some(Value::Mapping(each)) => {
+            for entry in each {
+                arguments.extend(argument(&entry.key, &entry.node, notes));
+            }
+        }
+        _ => {}
+    }
+    for entry in sample.map(entries).unwrap_or_default() {
+        let value = entry.node.text().map_or_else(|| entry.node.to_json().to_string(), str::to_owned);
+        let kind = match entry.node.value {
+            Value::Scalar(_) => ArgumentType::String,
+            Value::List(_) | Value::Mapping(_) => ArgumentType::Json,
+        };
+        let Some(name) = argument_name(&entry.key) else { continue };
+        match arguments.iter_mut().find(|argument| argument.name == name) {
+            Some(argument) => argument.examples.push(value),
+            // What only the sample knows is an input too.
+            None => arguments.push(ArgumentDefinition {
+                kind,
+                examples: vec![value],
+                ..ArgumentDefinition::new(name).required()
+            }),
+        }
+    }
+    arguments
+}
+
+fn argument(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDefinition> {
+    let Some(ours) = argument_name(name).filter(|ours| ours == name) else {
+        notes.warning(Code::NotSupported, &node.span, format!("`{name}` cannot be an argument's name and is left out"));
+        return None;
+    };
+    let written = text_of(node, "kind").or_else(|| text_of(node, "type"));
+    let kind = match written.as_deref() {
+        Some("integer") => ArgumentType::Integer,
+        Some("number" | "float") => ArgumentType::Number,
+        Some("boolean") => ArgumentType::Boolean,
+        Some("array" | "object") => ArgumentType::Json,
+        Some(media @ ("image" | "audio" | "file" | "thread")) => {
+            notes.warning(
+                Code::NotSupported,
+                &node.span,
+                format!("`{name}` was of the kind `{media}` and is a text now"),
+            );
+            ArgumentType::String
+        }
+        _ => ArgumentType::String,
+    };
+    // In version 1 the value itself may stand there.
+    let default = node.text().map(str::to_owned).or_else(|| text_of(node, "default"));
+    let flag = text_of(node, "required").map(|flag| flag == "true");
+    let choices = get(node, "enumValues").or_else(|| get(node, "enum")).map(items).unwrap_or_default();
+    let choice = |node: &Node| node.text().map(|value| Choice { value: value.to_owned(), title: None });
+    Some(ArgumentDefinition {
+        description: text_of(node, "description"),
+        required: flag.unwrap_or(default.is_none()) && default.is_none(),
+        kind,
+        choices: choices.iter().filter_map(choice).collect(),
+        examples: text_of(node, "example").into_iter().chain(text_of(node, "sample")).collect(),
+        default,
+        ..ArgumentDefinition::new(ours)
+    })
+}
+
+/// The body, with `role(…)` in the place of lines that say who speaks.
+fn conversation(body: Range<usize>, is_mustache: bool, notes: &mut Notes<'_>) -> String {
+    let text = notes.source.text[body.clone()].to_owned();
+    let mut out = String::new();
+    let (mut start, mut at) = (body.start, body.start);
+    let put = |range: Range<usize>, out: &mut String, notes: &mut Notes<'_>| match is_mustache {
+        true => out.push_str(&handlebars::translate(range, notes)),
+        false => out.push_str(&notes.source.text[range]),
+    };
+    for line in text.split_inclusive('\n') {
+        let end = at + line.len();
+        if let Some(word) = speaker(line) {
+            put(start..at, &mut out, notes);
+            let role = match &*word {
+                "assistant" => Role::Assistant,
+                "user" => Role::User,
+                other => {
+                    super::lose_role(other, &(at..at + line.trim_end().len()), notes);
+                    Role::User
+                }
+            };
+            if !out.trim().is_empty() || role == Role::Assistant {
+                out.push_str(&template::role(role));
+            }
+            start = end;
+        }
+        at = end;
+    }
+    put(start..body.end, &mut out, notes);
+    out
+}
+
+/// `system:`, in any letter case, perhaps with properties in brackets.
+fn speaker(line: &str) -> Option<String> {
+    let word = line.trim().strip_suffix(':')?;
+    let word = word.split('[').next().unwrap_or(word).trim_start_matches('#').trim().to_ascii_lowercase();
+    ["system", "user", "assistant", "developer", "tool", "function"].contains(&&*word).then_some(word)
+}

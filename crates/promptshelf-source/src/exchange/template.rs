@@ -1,0 +1,73 @@
+//! Text and pieces in our template language, so that what looks like a template
+//! and is none comes out as it stands.
+
+use promptshelf_core::{BodyPiece, Role};
+
+/// What begins something in a template.
+const OPENINGS: &[&str] = &["{{", "{%", "{#"];
+
+/// A text as a template that gives exactly this text.
+pub(super) fn literal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        match OPENINGS.iter().find(|opening| rest.starts_with(**opening)) {
+            Some(opening) => {
+                out.push_str(&format!("{{{{ \"{opening}\" }}}}"));
+                rest = &rest[2..];
+            }
+            None if rest.len() == 1 => {
+                // What follows may begin with a brace.
+                out.push_str("{{ \"{\" }}");
+                rest = "";
+            }
+            None => {
+                out.push('{');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A string as the template language writes it.
+pub(super) fn string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A line that says who speaks from there on.
+pub(super) fn role(role: Role) -> String {
+    format!("{{{{ role(\"{}\") }}}}\n", role.as_str())
+}
+
+/// A body without a template language, as a template.
+pub(super) fn of(pieces: &[BodyPiece]) -> String {
+    let mut out = String::new();
+    let mut speaker = Role::User;
+    for piece in pieces {
+        match piece {
+            BodyPiece::Text(text) => out.push_str(&literal(text)),
+            BodyPiece::Argument(name) => out.push_str(&format!("{{{{ {name} }}}}")),
+            BodyPiece::Role(next) => {
+                // A prompt begins with the person anyway.
+                if !out.is_empty() || *next != speaker {
+                    if !out.is_empty() && !out.ends_with('\n') {
+                        out.push('\n');
+                    }
+                    out.push_str(&role(*next));
+                }
+                speaker = *next;
+            }
+            BodyPiece::Attach { path, .. } => {
+                if !out.is_empty() && !out.ends_with('\n') {
+                    out.push('\n');
+                }
+                out.push_str(&format!("{{{{ attach({}) }}}}\n", string(path)));
+            }
+        }
+    }
+    out
+}

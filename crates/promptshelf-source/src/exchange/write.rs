@@ -1,0 +1,100 @@
+//! A prompt becomes a file of ours: front matter in the usual order, and the
+//! text below it.
+
+use std::fmt::Write as _;
+
+use promptshelf_core::{ArgumentDefinition, ArgumentType};
+
+use super::{Foreign, ImportedFile};
+
+pub(super) fn file(prompt: &Foreign) -> ImportedFile {
+    let path = format!("{}.md", prompt.path);
+    let body = prompt.template.trim_start_matches(['\n', '\r']).trim_end();
+    if prompt.is_partial {
+        return ImportedFile { path, text: format!("{body}\n") };
+    }
+    let mut text = "---\n".to_owned();
+    let keys = [("title", &prompt.title), ("description", &prompt.description), ("version", &prompt.version)];
+    for (key, value) in keys {
+        if let Some(value) = value {
+            line(&mut text, "", key, &scalar(value));
+        }
+    }
+    if !prompt.tags.is_empty() {
+        line(&mut text, "", "tags", &list(prompt.tags.iter().map(String::as_str)));
+    }
+    if !prompt.arguments.is_empty() {
+        text.push_str("arguments:\n");
+        prompt.arguments.iter().for_each(|argument| write_argument(&mut text, argument));
+    }
+    ImportedFile { path, text: format!("{text}---\n\n{body}\n") }
+}
+
+fn write_argument(text: &mut String, argument: &ArgumentDefinition) {
+    line(text, "  - ", "name", &scalar(&argument.name));
+    let mut put = |key: &str, value: &str| line(text, "    ", key, value);
+    if let Some(title) = &argument.title {
+        put("title", &scalar(title));
+    }
+    if let Some(description) = &argument.description {
+        put("description", &scalar(description));
+    }
+    if argument.required {
+        put("required", "true");
+    }
+    if argument.kind != ArgumentType::String {
+        put("type", argument.kind.as_str());
+    }
+    if !argument.choices.is_empty() {
+        put("enum", &list(argument.choices.iter().map(|choice| choice.value.as_str())));
+    }
+    if let Some(default) = &argument.default {
+        put("default", &scalar(default));
+    }
+    if !argument.examples.is_empty() {
+        put("examples", &list(argument.examples.iter().map(String::as_str)));
+    }
+    for (key, bound) in [("minimum", argument.minimum), ("maximum", argument.maximum)] {
+        if let Some(bound) = bound {
+            put(key, &bound.to_string());
+        }
+    }
+}
+
+fn line(text: &mut String, indent: &str, key: &str, value: &str) {
+    // Writing to a string never fails.
+    writeln!(text, "{indent}{key}: {value}").ok();
+}
+
+fn list<'v>(values: impl Iterator<Item = &'v str>) -> String {
+    format!("[{}]", values.map(scalar).collect::<Vec<_>>().join(", "))
+}
+
+/// A text as YAML: as it is where that is certain to be read as the same text,
+/// and in double quotes otherwise. A JSON string is a YAML string.
+pub(super) fn scalar(text: &str) -> String {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/' | '(' | ')' | ';' | '\'');
+    let starts = text.starts_with(|c: char| c.is_alphabetic());
+    let ends = text.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | ')'));
+    let lower = text.to_ascii_lowercase();
+    let is_other = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&&*lower);
+    if starts && ends && !is_other && text.chars().all(is_word) {
+        return text.to_owned();
+    }
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_quoted_where_yaml_would_read_something_else() {
+        for text in ["Fix it (now).", "a-b/c_d.e", "don't"] {
+            assert_eq!(scalar(text), text);
+        }
+        for text in ["a: b", "true", "5", "#x", "", " a", "a ", "[x]", "a\nb", "{{ x }}", "\"", "x,y", "- a", "No"] {
+            assert!(scalar(text).starts_with('"'), "{text}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Definitions made in code, as a source among others.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use promptshelf_core::Definitions;
+
+use crate::{Following, Nudge, Reading, Revision, Source, SourceError};
+
+/// Definitions made in code. They can be replaced, and whoever follows hears of it.
+///
+/// ```
+/// use promptshelf_core::{Definitions, PromptDefinition};
+/// use promptshelf_source::{Fixed, Loader};
+///
+/// let hello = PromptDefinition::template("hello", "Say hello.").description("Greets");
+/// let source = Fixed::new(Definitions { prompts: vec![hello], ..Definitions::default() });
+/// let loader = Loader::open(vec![Box::new(source)]).unwrap();
+/// assert!(loader.handle().current().find("hello").is_some());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Fixed(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    definitions: Definitions,
+    revision: u64,
+    followers: Vec<(u64, Nudge)>,
+    /// The next follower's number.
+    next: u64,
+}
+
+impl Fixed {
+    /// A source that holds these definitions.
+    #[must_use]
+    pub fn new(definitions: Definitions) -> Fixed {
+        Fixed(Arc::new(Mutex::new(State { definitions, ..State::default() })))
+    }
+
+    /// Puts other definitions in place of those that were there.
+    pub fn replace(&self, definitions: Definitions) {
+        self.with(|state| {
+            state.definitions = definitions;
+            state.revision += 1;
+            for (_, nudge) in &state.followers {
+                nudge.give();
+            }
+        });
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Source for Fixed {
+    fn read(&self, known: Option<Revision>) -> Result<Option<Reading>, SourceError> {
+        self.with(|state| {
+            let revision = Revision::new(state.revision);
+            Ok((known != Some(revision)).then(|| Reading { revision, definitions: state.definitions.clone() }))
+        })
+    }
+
+    fn follow(&self, nudge: Nudge) -> Following {
+        let number = self.with(|state| {
+            state.next += 1;
+            state.followers.push((state.next, nudge));
+            state.next
+        });
+        Following::until_dropped(Unfollow { source: self.clone(), number })
+    }
+}
+
+/// Ends one follower's nudges when it is dropped.
+struct Unfollow {
+    source: Fixed,
+    number: u64,
+}
+
+impl Drop for Unfollow {
+    fn drop(&mut self) {
+        self.source.with(|state| state.followers.retain(|(number, _)| *number != self.number));
+    }
+}

@@ -1,0 +1,108 @@
+//! Who may use something: `access:` in a prompt file and at a resource, and
+//! `[[access]]` in the manifest.
+//!
+//! A rule that is spelled wrongly would leave open what it was meant to close,
+//! so every mistake in one is an error.
+
+use promptshelf_core::{Access, AccessRule, Code, Origin, Severity};
+
+use super::{
+    keys::{Holds, Keys, key, keys},
+    table::{Table, items},
+    tree::{Node, Notes},
+};
+
+/// What is asked of a caller.
+pub(crate) const DEMANDS: Keys = keys(&[
+    key("scopes", Holds::Texts, "Scopes, all of which a caller's token has to have."),
+    key("roles", Holds::Texts, "Roles, one of which a caller has to have."),
+    key("users", Holds::Texts, "Callers by name, who are let in without the role."),
+    key("visible", Holds::Flag, "Whether those who lack only a scope see that it exists."),
+]);
+/// A rule of the manifest.
+pub(crate) const RULE: Keys = keys(&[
+    key("prompts", Holds::Texts, "Patterns for names of prompts."),
+    key("folders", Holds::Texts, "Folders of the library: prompts and files below them."),
+    key("tags", Holds::Texts, "Tags of prompts."),
+    key("resources", Holds::Texts, "Patterns for URIs of resources."),
+    key("scopes", Holds::Texts, "Scopes, all of which a caller's token has to have."),
+    key("roles", Holds::Texts, "Roles, one of which a caller has to have."),
+    key("users", Holds::Texts, "Callers by name, who are let in without the role."),
+    key("visible", Holds::Flag, "Whether those who lack only a scope see that it exists."),
+]);
+
+/// The demands under the key `access`.
+pub(crate) fn access(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Access> {
+    let node = table.node("access", notes)?;
+    let prefix = format!("{}.", table.path("access"));
+    let demands = Table::of(node, &prefix, "`access`", notes)?;
+    demands.expect(&DEMANDS, Severity::Error, "in `access`", notes);
+    read(&demands, notes)
+}
+
+/// The rules under `[[access]]`.
+pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
+    let around = std::mem::take(&mut notes.spans);
+    let mut rules = Vec::new();
+    for item in items(node) {
+        notes.spans.clear();
+        let Some(table) = Table::of(item, "", "a rule of [[access]]", notes) else { continue };
+        table.expect(&RULE, Severity::Error, "in [[access]]", notes);
+        let patterns = ["prompts", "folders", "tags", "resources"].map(|key| table.texts(key, notes));
+        if patterns.iter().all(Vec::is_empty) {
+            let message = "this rule does not say what it is for";
+            notes.error(Code::MissingKey, &start(&table), message).help =
+                Some("name `prompts`, `folders`, `tags` or `resources`; `prompts = [\"*\"]` is all of them".to_owned());
+        }
+        for (key, globs) in [("prompts", &patterns[0]), ("resources", &patterns[3])] {
+            for (index, glob) in globs.iter().enumerate() {
+                if let Err(error) = globset::Glob::new(glob) {
+                    let span = notes.spans.get(&format!("{key}.{index}")).cloned().unwrap_or_else(|| start(&table));
+                    notes.error(Code::InvalidValue, &span, format!("`{glob}` is no pattern: {}", error.kind()));
+                }
+            }
+        }
+        let Some(demands) = read(&table, notes) else { continue };
+        let [prompts, folders, tags, resources] = patterns;
+        let mut origin = Origin::new(std::sync::Arc::clone(notes.source));
+        origin.spans = std::mem::take(&mut notes.spans);
+        rules.push(AccessRule { prompts, folders, tags, resources, access: demands, origin });
+    }
+    notes.spans = around;
+    rules
+}
+
+/// A rule for exactly one URI.
+pub(crate) fn rule_for(uri: &str, demands: Access, origin: Origin) -> AccessRule {
+    AccessRule { resources: vec![globset::escape(uri)], ..AccessRule::new(demands, origin) }
+}
+
+fn read(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Access> {
+    let [scopes, roles, users] = ["scopes", "roles", "users"].map(|key| table.texts(key, notes));
+    let visible = table.flag("visible", notes);
+    if scopes.is_empty() && roles.is_empty() && users.is_empty() {
+        notes.error(Code::MissingKey, &start(table), "this asks nothing of anybody").help =
+            Some("name `scopes`, `roles` or `users`".to_owned());
+        return None;
+    }
+    for (index, scope) in scopes.iter().enumerate() {
+        // What a scope can be made of (RFC 6749, appendix A.4).
+        let is_scope = !scope.is_empty() && scope.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
+        if !is_scope {
+            let span =
+                notes.spans.get(&table.path(&format!("scopes.{index}"))).cloned().unwrap_or_else(|| start(table));
+            notes.error(Code::InvalidValue, &span, format!("`{scope}` is no scope: it has no spaces or quotes")).help =
+                Some("write several scopes as a list".to_owned());
+        }
+    }
+    if visible == Some(true) && scopes.is_empty() {
+        let span = notes.spans.get(&table.path("visible")).cloned().unwrap_or_else(|| start(table));
+        let message = "`visible` has no effect without `scopes`: nobody can acquire a role or become another user";
+        notes.warning(Code::NoEffect, &span, message);
+    }
+    Some(Access { scopes, roles, users, visible: visible.unwrap_or_default() })
+}
+
+fn start(table: &Table<'_, '_>) -> std::ops::Range<usize> {
+    table.entries().first().map_or(table.node.span.clone(), |entry| entry.key_span.clone())
+}

@@ -1,0 +1,267 @@
+//! What a prompt asks for: the keys of one argument, in prompt files and in
+//! the variables of a resource alike.
+
+use std::ops::Range;
+
+use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code, CompletionSource, Severity, nearest};
+
+use super::{
+    GlobCompletion,
+    keys::{Holds, Keys, key, keys},
+    table::{Table, items, list, text},
+    tree::{Node, Notes, ScalarKind, Value},
+};
+
+const TYPES: &[&str] = &["string", "text", "integer", "number", "boolean", "date", "list", "json"];
+
+/// One argument, or one variable of a URI template.
+pub(crate) const KEYS: Keys = Keys {
+    keys: &[
+        key("name", Holds::Text, "The key; also the template's variable."),
+        key("title", Holds::Text, "The name for people."),
+        key("description", Holds::Text, "What it is, with an example: many clients show nothing else."),
+        key("type", Holds::Word(TYPES), "What kind of value it takes; text of one line if nothing is said."),
+        key("enum", Holds::Choices(&CHOICE), "The only values allowed."),
+        key("pattern", Holds::Text, "A regular expression that has to match somewhere in the value."),
+        key("minLength", Holds::Count(0), "The fewest characters."),
+        key("maxLength", Holds::Count(0), "The most characters."),
+        key("minimum", Holds::Number(None), "The smallest number."),
+        key("maximum", Holds::Number(None), "The largest number."),
+        key("min-length", Holds::Count(0), "The same as `minLength`, as TOML spells it."),
+        key("max-length", Holds::Count(0), "The same as `maxLength`, as TOML spells it."),
+        key("required", Holds::Flag, "Whether a call without it is refused."),
+        key("default", Holds::Value, "The value when none is given."),
+        key("examples", Holds::Values, "Values to show people and to suggest."),
+        key("complete", Holds::Completion(COMPLETION), "Where suggestions come from."),
+        key("ask", Holds::Flag, "Whether a form asks for it when a call leaves it out."),
+        key("step", Holds::Count(1), "With which step of a guided prompt it is asked for."),
+        key("sensitive", Holds::Flag, "Whether its values stay out of records, logs and errors."),
+        key("audit", Holds::Flag, "Whether its values are part of the audit record."),
+        key("when", Holds::Text, "An expression over the arguments before it: whether it is asked for at all."),
+    ],
+    required: &["name"],
+};
+
+const CHOICE: Keys = keys(&[
+    key("value", Holds::Text, "The value."),
+    key("const", Holds::Text, "The same as `value`, as JSON Schema spells it."),
+    key("title", Holds::Text, "The value's name for people."),
+]);
+
+/// The ways to say where suggestions come from. In the last one, every other
+/// key is a value of the argument that `by` names.
+const COMPLETION: &[Keys] = &[
+    Keys { keys: &[key("file", Holds::Text, "A file whose lines are suggested.")], required: &["file"] },
+    Keys {
+        keys: &[
+            key("files", Holds::Text, "A pattern for paths, as `src/**/*.rs`."),
+            key("root", Holds::Text, "The declared root below which the pattern is matched."),
+        ],
+        required: &["files"],
+    },
+    Keys { keys: &[key("resources", Holds::Text, "A pattern for URIs of this server.")], required: &["resources"] },
+    Keys { keys: &[key("by", Holds::Text, "The argument whose value decides.")], required: &["by"] },
+];
+
+/// The arguments under a key, and those of them that complete from paths.
+pub(crate) fn arguments(
+    table: &Table<'_, '_>,
+    key: &str,
+    notes: &mut Notes<'_>,
+) -> (Vec<ArgumentDefinition>, Vec<GlobCompletion>) {
+    let (mut arguments, mut globs) = (Vec::new(), Vec::new());
+    let Some(node) = table.node(key, notes) else { return (arguments, globs) };
+    let Value::List(items) = &node.value else {
+        let message = format!("`{key}` has to be a list, and {} stands here", node.kind());
+        notes.error(Code::WrongType, &node.span, message).help = Some("begin each one with `- name:`".to_owned());
+        return (arguments, globs);
+    };
+    let path = table.path(key);
+    for (index, item) in items.iter().enumerate() {
+        let place = format!("{path}.{index}");
+        notes.spans.insert(place.clone(), item.span.clone());
+        let argument = match item.text() {
+            Some(name) => ArgumentDefinition::new(name),
+            None => argument(item, index, &format!("{place}."), notes, &mut globs).unwrap_or_default(),
+        };
+        arguments.push(argument);
+    }
+    (arguments, globs)
+}
+
+fn argument(
+    node: &Node,
+    index: usize,
+    prefix: &str,
+    notes: &mut Notes<'_>,
+    globs: &mut Vec<GlobCompletion>,
+) -> Option<ArgumentDefinition> {
+    let table = Table::of(node, prefix, "an argument", notes)?;
+    table.expect(&KEYS, Severity::Warning, "in an argument", notes);
+    let either = |camel: &'static str, kebab: &'static str| if table.has(kebab) { kebab } else { camel };
+    let name = table.required_text("name", "an argument", notes);
+    let length = |key, notes: &mut Notes<'_>| table.count(key, 0, notes).and_then(|count| usize::try_from(count).ok());
+    Some(ArgumentDefinition {
+        title: table.text("title", notes),
+        description: table.text("description", notes).map(|text| text.trim_end().to_owned()),
+        required: table.flag("required", notes).unwrap_or_default(),
+        kind: kind(&table, notes),
+        default: table.node("default", notes).and_then(|node| value(node, "`default`", notes)),
+        examples: examples(&table, notes),
+        choices: choices(&table, notes),
+        pattern: table.text("pattern", notes),
+        min_length: length(either("minLength", "min-length"), notes),
+        max_length: length(either("maxLength", "max-length"), notes),
+        minimum: table.number("minimum", notes),
+        maximum: table.number("maximum", notes),
+        completion: completion(&table, index, notes, globs),
+        ask: table.flag("ask", notes).unwrap_or_default(),
+        step: table.count("step", 1, notes).and_then(|step| u32::try_from(step).ok()),
+        when: table.text("when", notes),
+        sensitive: table.flag("sensitive", notes).unwrap_or_default(),
+        audit: table.flag("audit", notes).unwrap_or_default(),
+        name: name.unwrap_or_default(),
+    })
+}
+
+fn kind(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> ArgumentType {
+    let Some(written) = table.text("type", notes) else { return ArgumentType::default() };
+    let known = || ArgumentType::ALL.iter().map(|kind| kind.as_str());
+    ArgumentType::ALL.iter().copied().find(|kind| kind.as_str() == written).unwrap_or_else(|| {
+        let span = notes.spans.get(&table.path("type")).cloned().unwrap_or_default();
+        let other = match &*written {
+            "int" => Some("integer"),
+            "float" | "double" => Some("number"),
+            "bool" => Some("boolean"),
+            "str" => Some("string"),
+            "array" => Some("list"),
+            "object" => Some("json"),
+            _ => nearest(&written, known()),
+        };
+        notes.error(Code::InvalidValue, &span, format!("there is no type `{written}`")).help = Some(match other {
+            Some(other) => format!("did you mean `{other}`?"),
+            None => format!("types are {}", list(known())),
+        });
+        ArgumentType::default()
+    })
+}
+
+/// A value as a caller would send it: lists and mappings as JSON.
+fn value(node: &Node, what: &str, notes: &mut Notes<'_>) -> Option<String> {
+    match &node.value {
+        Value::Scalar(_) => text(node, what, notes),
+        Value::List(_) | Value::Mapping(_) => Some(node.to_json().to_string()),
+    }
+}
+
+fn examples(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Vec<String> {
+    let Some(node) = table.node("examples", notes) else { return Vec::new() };
+    items(node).iter().filter_map(|item| value(item, "an example", notes)).collect()
+}
+
+/// Values that are allowed: scalars, or mappings of `value` (or `const`, as JSON
+/// Schema says it) and `title`.
+fn choices(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Vec<Choice> {
+    let Some(node) = table.node("enum", notes) else { return Vec::new() };
+    let Value::List(items) = &node.value else {
+        let message = format!("`enum` has to be a list of values, and {} stands here", node.kind());
+        notes.error(Code::WrongType, &node.span, message);
+        return Vec::new();
+    };
+    if items.is_empty() {
+        notes.error(Code::InvalidValue, &node.span, "an empty `enum` allows no value at all").help =
+            Some("list the values that are allowed, or remove it".to_owned());
+    }
+    let path = table.path("enum");
+    let mut found: Vec<(Choice, Range<usize>)> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let prefix = format!("{path}.{index}.");
+        let choice = match &item.value {
+            Value::Mapping(_) => Table::of(item, &prefix, "a value", notes).and_then(|table| {
+                table.expect(&CHOICE, Severity::Warning, "in a value of `enum`", notes);
+                let key = if table.has("const") { "const" } else { "value" };
+                let title = table.text("title", notes);
+                Some(Choice { value: table.required_text(key, "a value of `enum`", notes)?, title })
+            }),
+            _ => text(item, "a value of `enum`", notes).map(|value| Choice { value, title: None }),
+        };
+        let Some(choice) = choice else { continue };
+        if let Some((_, first)) = found.iter().find(|(known, _)| known.value == choice.value) {
+            let first = notes.location(first);
+            let message = format!("`{}` stands twice in `enum`", choice.value);
+            let diagnostic = notes.warning(Code::NoEffect, &item.span, message);
+            diagnostic.related.push((first, "it first stands here".to_owned()));
+            continue;
+        }
+        found.push((choice, item.span.clone()));
+    }
+    found.into_iter().map(|(choice, _)| choice).collect()
+}
+
+/// Where suggestions come from.
+fn completion(
+    table: &Table<'_, '_>,
+    index: usize,
+    notes: &mut Notes<'_>,
+    globs: &mut Vec<GlobCompletion>,
+) -> Option<CompletionSource> {
+    let node = table.node("complete", notes)?;
+    let prefix = format!("{}.", table.path("complete"));
+    let source = match &node.value {
+        Value::List(_) => return Some(CompletionSource::Values(texts(node, "a value of `complete`", notes))),
+        Value::Mapping(_) => Table::of(node, &prefix, "`complete`", notes)?,
+        Value::Scalar(scalar) => {
+            let message = format!("`complete` has to be a list or a mapping, and {} stands here", node.kind());
+            let help = (scalar.kind == ScalarKind::Text)
+                .then(|| format!("write `{{file: {}}}` for the lines of a file", scalar.text));
+            notes.error(Code::WrongType, &node.span, message).help = help;
+            return None;
+        }
+    };
+    if source.has("by") {
+        return by(&source, notes);
+    }
+    if source.has("file") {
+        source.expect(&COMPLETION[0], Severity::Error, "beside `file`", notes);
+        return source.text("file", notes).map(CompletionSource::File);
+    }
+    if source.has("resources") {
+        source.expect(&COMPLETION[2], Severity::Error, "beside `resources`", notes);
+        return source.text("resources", notes).map(CompletionSource::Resources);
+    }
+    if source.has("files") {
+        source.expect(&COMPLETION[1], Severity::Error, "beside `files`", notes);
+        let root = source.text("root", notes);
+        let glob = source.text("files", notes)?;
+        globs.push(GlobCompletion { argument: index, glob, root, span: node.span.clone() });
+        // Stands in for the paths until the folder has been read.
+        return Some(CompletionSource::Paths(std::sync::Arc::default()));
+    }
+    let known = ["by", "file", "files", "resources"];
+    let near = source.entries().iter().find_map(|entry| nearest(&entry.key, known));
+    notes.error(Code::InvalidCompletion, &node.span, "`complete` does not say where suggestions come from").help =
+        Some(match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("use a list of values, or one of the keys {}", list(known)),
+        });
+    None
+}
+
+fn by(source: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<CompletionSource> {
+    let mut cases = Vec::new();
+    for entry in source.entries().iter().filter(|entry| entry.key != "by") {
+        cases.push((entry.key.clone(), texts(&entry.node, "a value of `complete`", notes)));
+    }
+    let argument = source.text("by", notes)?;
+    if cases.is_empty() {
+        let message = format!("`by: {argument}` has no values to choose between");
+        notes.error(Code::InvalidCompletion, &source.node.span, message).help =
+            Some("add a key for each value of the other argument".to_owned());
+        return None;
+    }
+    Some(CompletionSource::By { argument, cases })
+}
+
+fn texts(node: &Node, what: &str, notes: &mut Notes<'_>) -> Vec<String> {
+    items(node).iter().filter_map(|item| text(item, what, notes)).collect()
+}

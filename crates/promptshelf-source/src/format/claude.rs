@@ -1,0 +1,12 @@
+//! Claude Code's commands: `.claude/commands/**/*.md`.
+//!
+//! Facts: Claude Code's documentation, *Slash commands* and *Skills*. Commands
+//! are the older form of skills and are still read. Folders group commands.
+
+use super::{Format, command, homes};
+
+pub(super) const FORMAT: Format = Format {
+    holds: |path| homes::below(path, ".claude/commands").is_some() && path.ends_with(".md"),
+    name: |path| homes::name_from_path(path, ".md"),
+    read: command::read,
+};

@@ -1,0 +1,155 @@
+//! What an author expects of a prompt: the entries of `tests`.
+
+use promptshelf_core::{ArgumentDefinition, Code, CompletionTest, Role, Severity, TestDefinition, Variables, nearest};
+
+use super::{
+    keys::{Holds, Keys, key, keys},
+    table::{Table, list},
+    tree::{Node, Notes, Value},
+};
+
+const ROLES: &[&str] = &["user", "assistant"];
+const KINDS: &[&str] = &["text", "image", "audio", "resource", "resource_link"];
+
+/// How the names of golden files end. They are no prompts and no files of the library.
+pub(crate) const GOLDEN: &str = ".golden.md";
+
+/// One test.
+pub(crate) const KEYS: Keys = keys(&[
+    key("name", Holds::Text, "What the test is called."),
+    key("arguments", Holds::Pairs, "The values to fill in."),
+    key("contains", Holds::Texts, "Texts that have to stand in the messages."),
+    key("not_contains", Holds::Texts, "Texts that must not stand in the messages."),
+    key("equals", Holds::Text, "All that the messages say, white space at both ends apart."),
+    key("roles", Holds::Words(ROLES), "Who speaks, message by message."),
+    key("kinds", Holds::Words(KINDS), "The kinds of the blocks, message by message."),
+    key("error", Holds::Text, "A text that has to stand in the refusal of these values."),
+    key("golden", Holds::Text, "A file beside the prompt, ending in `.golden.md`, that holds what it said."),
+    key("complete", Holds::Table(&COMPLETE), "Suggestions to ask for instead of messages."),
+]);
+
+const COMPLETE: Keys = Keys {
+    keys: &[
+        key("argument", Holds::Text, "The argument."),
+        key("value", Holds::Text, "What has been typed of it."),
+        key("context", Holds::Pairs, "The other arguments that are filled in."),
+        key("contains", Holds::Texts, "Values that have to be suggested."),
+        key("not_contains", Holds::Texts, "Values that must not be suggested."),
+    ],
+    required: &["argument"],
+};
+
+pub(super) fn tests(
+    table: &Table<'_, '_>,
+    arguments: &[ArgumentDefinition],
+    notes: &mut Notes<'_>,
+) -> Vec<TestDefinition> {
+    let Some(node) = table.node("tests", notes) else { return Vec::new() };
+    let Value::List(items) = &node.value else {
+        let message = format!("`tests` has to be a list, and {} stands here", node.kind());
+        notes.error(Code::WrongType, &node.span, message).help = Some("begin each test with `- `".to_owned());
+        return Vec::new();
+    };
+    let path = table.path("tests");
+    let tests = items.iter().enumerate().map(|(index, item)| {
+        let place = format!("{path}.{index}");
+        notes.spans.insert(place.clone(), item.span.clone());
+        test(item, &format!("{place}."), arguments, notes).unwrap_or_default()
+    });
+    tests.collect()
+}
+
+fn test(node: &Node, prefix: &str, arguments: &[ArgumentDefinition], notes: &mut Notes<'_>) -> Option<TestDefinition> {
+    let table = Table::of(node, prefix, "a test", notes)?;
+    table.expect(&KEYS, Severity::Warning, "in a test", notes);
+    let values = table.pairs("arguments", notes);
+    known(&table, "arguments", &values, arguments, notes);
+    let test = TestDefinition {
+        name: table.text("name", notes),
+        arguments: values,
+        contains: table.texts("contains", notes),
+        not_contains: table.texts("not_contains", notes),
+        equals: table.text("equals", notes),
+        roles: words(&table, "roles", ROLES, notes).iter().filter_map(|word| Role::parse(word)).collect(),
+        kinds: words(&table, "kinds", KINDS, notes),
+        error: table.text("error", notes),
+        golden: golden(&table, notes),
+        complete: complete(&table, arguments, notes),
+    };
+    let asks = !test.contains.is_empty()
+        || !test.not_contains.is_empty()
+        || !test.roles.is_empty()
+        || !test.kinds.is_empty()
+        || test.equals.is_some()
+        || test.golden.is_some();
+    if test.error.is_some() && asks {
+        let span = notes.spans.get(&table.path("error")).cloned().unwrap_or_default();
+        let message = "a test that expects an error cannot expect messages too";
+        notes.error(Code::InvalidValue, &span, message).help = Some("make two tests of it".to_owned());
+    } else if !asks && test.error.is_none() && test.complete.is_none() {
+        let message = "this test expects nothing but that the prompt can be filled in";
+        notes.warning(Code::NoEffect, &(node.span.start..node.span.start), message).help =
+            Some("add one of `contains`, `equals`, `roles`, `kinds`, `golden`, `error` and `complete`".to_owned());
+    }
+    Some(test)
+}
+
+fn complete(table: &Table<'_, '_>, arguments: &[ArgumentDefinition], notes: &mut Notes<'_>) -> Option<CompletionTest> {
+    let node = table.node("complete", notes)?;
+    let prefix = format!("{}.", table.path("complete"));
+    let table = Table::of(node, &prefix, "`complete`", notes)?;
+    table.expect(&COMPLETE, Severity::Warning, "in `complete`", notes);
+    let argument = table.required_text("argument", "`complete`", notes)?;
+    known(&table, "argument", &Variables::from([(argument.clone(), String::new())]), arguments, notes);
+    let context = table.pairs("context", notes);
+    known(&table, "context", &context, arguments, notes);
+    Some(CompletionTest {
+        argument,
+        value: table.text("value", notes).unwrap_or_default(),
+        context,
+        contains: table.texts("contains", notes),
+        not_contains: table.texts("not_contains", notes),
+    })
+}
+
+/// Notes values for arguments that the prompt does not have.
+fn known(
+    table: &Table<'_, '_>,
+    key: &str,
+    values: &Variables,
+    arguments: &[ArgumentDefinition],
+    notes: &mut Notes<'_>,
+) {
+    let names = || arguments.iter().map(|argument| argument.name.as_str());
+    for name in values.keys().filter(|name| !names().any(|known| known == *name)) {
+        let span = notes.spans.get(&table.path(key)).cloned().unwrap_or_default();
+        let near = nearest(name, names()).map(|near| format!("did you mean `{near}`?"));
+        notes.error(Code::UndeclaredArgument, &span, format!("the prompt has no argument `{name}`")).help = near;
+    }
+}
+
+fn words(table: &Table<'_, '_>, key: &str, known: &[&str], notes: &mut Notes<'_>) -> Vec<String> {
+    let words = table.texts(key, notes);
+    for (index, word) in words.iter().enumerate().filter(|(_, word)| !known.contains(&word.as_str())) {
+        let path = table.path(key);
+        let span = notes.spans.get(&format!("{path}.{index}")).or_else(|| notes.spans.get(&path));
+        let span = span.cloned().unwrap_or_default();
+        notes.error(Code::InvalidValue, &span, format!("`{word}` cannot stand in `{key}`")).help =
+            Some(match nearest(word, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("write {}", list(known.iter().copied())),
+            });
+    }
+    words
+}
+
+fn golden(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<String> {
+    let file = table.text("golden", notes)?;
+    if file.ends_with(GOLDEN) && !file.contains(['/', '\\']) && file.len() > GOLDEN.len() {
+        return Some(file);
+    }
+    let span = notes.spans.get(&table.path("golden")).cloned().unwrap_or_default();
+    notes.error(Code::InvalidValue, &span, format!("`{file}` is no name of a golden file")).help =
+        Some(format!("name a file beside the prompt that ends with `{GOLDEN}`"));
+    None
+}

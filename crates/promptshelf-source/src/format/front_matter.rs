@@ -1,0 +1,85 @@
+//! The keys of a prompt file become a definition.
+
+use std::{ops::Range, sync::Arc};
+
+use promptshelf_core::{Body, Code, Meta, Origin, PromptDefinition, Severity, nearest};
+
+use super::{
+    Draft,
+    access::access,
+    arguments::arguments,
+    expected::tests,
+    icons::icons,
+    keys::{Holds, Keys, key, keys},
+    steps::steps,
+    table::Table,
+    tree::{Node, Notes, Value},
+};
+
+/// A prompt file.
+pub(crate) const KEYS: Keys = keys(&[
+    key("name", Holds::Text, "The unique key; the file's path stands in for it."),
+    key("title", Holds::Text, "The name for people."),
+    key("description", Holds::Text, "What the prompt does: people choose by it."),
+    key("icons", Holds::TextsOrTables(&super::icons::KEYS), "Pictures for it."),
+    key("version", Holds::Text, "The author's version of it."),
+    key("tags", Holds::Texts, "Words to group prompts by."),
+    key("category", Holds::Text, "One word to group prompts by, as other prompt servers have it."),
+    key("access", Holds::Table(&super::access::DEMANDS), "Who may use it; everybody if nothing is said."),
+    key("_meta", Holds::Object, "Extra members for clients that know them."),
+    key(
+        "arguments",
+        Holds::ListOfTextsOrTables(&super::arguments::KEYS),
+        "What the prompt asks for, in the order in which people are asked.",
+    ),
+    key("steps", Holds::Tables(&super::steps::KEYS), "What is said about the steps of a guided prompt."),
+    key("tests", Holds::Tables(&super::expected::KEYS), "What `promptshelf test` expects of it."),
+]);
+
+/// Makes a definition of what could be understood; with errors among the notes
+/// it is not to be used.
+pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: &mut Notes<'_>) -> Draft {
+    let mut definition = PromptDefinition::from_source(name, Body::Template { range: body }, Origin::new(Arc::clone(notes.source)));
+    let mut globs = Vec::new();
+    if let Some(table) = keys.and_then(|node| Table::of(node, "", "the front matter", notes)) {
+        // A key of a later release or of another program must not take the
+        // prompt down, so an unknown one is only warned of.
+        table.expect(&KEYS, Severity::Warning, "in a prompt file", notes);
+        for entry in table.entries().iter().filter(|entry| KEYS.find(&entry.key).is_none()) {
+            if nearest(&entry.key, KEYS.names()) == Some("access") {
+                // What was meant to be closed must not stand open until somebody reads a warning.
+                let message = format!("`{}` closes nothing: a prompt's rules stand under `access`", entry.key);
+                notes.error(Code::UnknownKey, &entry.key_span, message);
+            }
+        }
+        if let Some(name) = table.text("name", notes) {
+            definition.name = name;
+        }
+        definition.title = table.text("title", notes);
+        definition.description = table.text("description", notes).map(|text| text.trim_end().to_owned());
+        definition.version = table.text("version", notes);
+        definition.tags = table.texts("tags", notes);
+        // Other prompt servers sort their prompts by one word.
+        definition.tags.extend(table.text("category", notes));
+        definition.access = access(&table, notes);
+        definition.icons = icons(&table, notes);
+        definition.meta = meta(&table, notes);
+        (definition.arguments, globs) = arguments(&table, "arguments", notes);
+        definition.steps = steps(&table, notes);
+        definition.tests = tests(&table, &definition.arguments, notes);
+    }
+    definition.origin.spans = std::mem::take(&mut notes.spans);
+    Draft { definition, globs }
+}
+
+fn meta(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Meta {
+    let Some(node) = table.node("_meta", notes) else { return Meta::new() };
+    match (&node.value, node.to_json()) {
+        (Value::Mapping(_), serde_json::Value::Object(members)) => members,
+        _ => {
+            let message = format!("`_meta` has to be a mapping of keys, and {} stands here", node.kind());
+            notes.error(Code::WrongType, &node.span, message);
+            Meta::new()
+        }
+    }
+}

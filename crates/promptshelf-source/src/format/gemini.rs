@@ -1,0 +1,92 @@
+//! Gemini CLI's custom commands: `.gemini/commands/**/*.toml`.
+//!
+//! Facts: Gemini CLI's documentation, *Custom commands*: `prompt` is required
+//! and `description` is not; `{{args}}` is what follows the command, `@{path}`
+//! a file, `!{command}` a command's output, with balanced braces. A file in a
+//! folder is `/folder:name` there and `folder-name` here.
+
+use std::{ops::Range, sync::Arc};
+
+use promptshelf_core::{Code, Severity, SourceText};
+
+use super::{
+    Draft, Format, Parsed, homes,
+    pieces::{Pieces, Places, closing_brace, not_run},
+    table::Table,
+    toml,
+    tree::Notes,
+};
+
+const ARGS: &str = "{{args}}";
+
+pub(super) const FORMAT: Format = Format {
+    holds: |path| homes::below(path, ".gemini/commands").is_some() && path.ends_with(".toml"),
+    name: |path| homes::name_from_path(path, ".toml"),
+    read,
+};
+
+fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
+    let mut notes = Notes::new(source);
+    let tree = toml::parse(&mut notes);
+    let mut draft = Draft::plain(name, &mut notes);
+    let mut pieces = Pieces::default();
+    if let Some(table) = Table::of(&tree, "", "the file", &mut notes) {
+        table.refuse_others(&["prompt", "description"], Severity::Warning, "in a command", &mut notes);
+        draft.definition.description = table.text("description", &mut notes);
+        if let Some(prompt) = table.required_text("prompt", "a command", &mut notes) {
+            let span = notes.spans.get("prompt").cloned().unwrap_or_default();
+            scan(&prompt, span, &mut pieces, &mut notes);
+        }
+    }
+    let (pieces, arguments) = pieces.into_parts();
+    draft.definition.arguments = arguments;
+    let draft = draft.saying(pieces, &mut notes);
+    Parsed::of(draft, notes)
+}
+
+fn scan(text: &str, span: Range<usize>, pieces: &mut Pieces, notes: &mut Notes<'_>) {
+    let source = Arc::clone(notes.source);
+    let mut places = Places::new(&source.text, span);
+    let mut done = 0;
+    let mut at = 0;
+    while let Some(offset) = text[at..].find(['{', '!', '@']) {
+        let start = at + offset;
+        let rest = &text[start..];
+        let end = if rest.starts_with(ARGS) {
+            start + ARGS.len()
+        } else if rest.starts_with("!{") || rest.starts_with("@{") {
+            match closing_brace(text, start + 2) {
+                Some(close) => close + 1,
+                None => break,
+            }
+        } else {
+            at = start + 1;
+            continue;
+        };
+        pieces.text(&text[done..start]);
+        let written = &text[start..end];
+        match &written[..1] {
+            "{" => pieces.argument("args", |argument| argument.description("What follows the command")),
+            "!" => {
+                not_run(written, &mut places, notes);
+                pieces.text(written);
+            }
+            _ => file(written, &mut places, pieces, notes),
+        }
+        (done, at) = (end, end);
+    }
+    pieces.text(&text[done..]);
+}
+
+fn file(written: &str, places: &mut Places<'_>, pieces: &mut Pieces, notes: &mut Notes<'_>) {
+    let span = places.next(written);
+    let path = written[2..written.len() - 1].trim();
+    if path.contains(ARGS) {
+        let message = "a file that the caller names is not attached; the text is left as it is";
+        notes.warning(Code::NotSupported, &span, message).help =
+            Some("ask for the file's text as an argument".to_owned());
+        pieces.text(written);
+        return;
+    }
+    pieces.attach(path.strip_prefix("./").unwrap_or(path), written, span);
+}

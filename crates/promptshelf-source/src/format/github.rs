@@ -1,0 +1,143 @@
+//! Prompts of GitHub Models: `*.prompt.yml` and `*.prompt.yaml`.
+//!
+//! Facts: GitHub's documentation, *Storing prompts in GitHub repositories*:
+//! `messages` with `role` and `content`, placeholders `{{name}}`, `testData`
+//! with a value for each, and what the model should answer under `expected`.
+//! `model`, `modelParameters` and `evaluators` concern the program that asks a
+//! model. What the system says comes first and is said by the person here,
+//! because MCP has no such role.
+
+use std::{ops::Range, sync::Arc};
+
+use promptshelf_core::{Code, Role, Sample, Severity, SourceText, Variables};
+
+use super::{
+    Draft, Format, Parsed, homes,
+    pieces::{Pieces, Places, argument_name},
+    table::{Table, items},
+    tree::{Node, Notes, Value},
+    yaml,
+};
+
+const ENDINGS: &[&str] = &[".prompt.yml", ".prompt.yaml"];
+
+const KEYS: &[&str] = &[
+    "name",
+    "description",
+    "model",
+    "modelParameters",
+    "messages",
+    "testData",
+    "evaluators",
+    "responseFormat",
+    "jsonSchema",
+];
+
+pub(super) const FORMAT: Format = Format {
+    holds: |path| ENDINGS.iter().any(|ending| path.ends_with(ending) && path.len() > ending.len()),
+    name: |path| {
+        let ending = ENDINGS.iter().find(|ending| path.ends_with(*ending)).copied().unwrap_or_default();
+        homes::name_from_path(path, ending)
+    },
+    read,
+};
+
+fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
+    let mut notes = Notes::new(source);
+    let start = if source.text.starts_with('\u{feff}') { 3 } else { 0 };
+    let tree = yaml::parse(start..source.text.len(), &mut notes);
+    let mut draft = Draft::plain(name, &mut notes);
+    let mut pieces = Pieces::default();
+    let table = tree.as_ref().and_then(|node| Table::of(node, "", "the file", &mut notes));
+    if let Some(table) = &table {
+        table.refuse_others(KEYS, Severity::Warning, "in a prompt of GitHub Models", &mut notes);
+        draft.definition.title = table.text("name", &mut notes);
+        draft.definition.description = table.text("description", &mut notes).map(|text| text.trim_end().to_owned());
+        match table.node("messages", &mut notes) {
+            Some(messages) => messages_of(messages, &mut pieces, &mut notes),
+            None => {
+                notes.error(Code::MissingKey, &(0..0), "a prompt needs `messages`");
+            }
+        }
+    } else if !notes.has_errors() {
+        notes.error(Code::MissingKey, &(0..0), "a prompt needs `messages`");
+    }
+    let (pieces, arguments) = pieces.into_parts();
+    draft.definition.arguments = arguments;
+    if let Some(samples) = table.as_ref().and_then(|table| table.node("testData", &mut notes)) {
+        let declared = &draft.definition.arguments;
+        let is_argument = |key: &str| argument_name(key).filter(|name| declared.iter().any(|it| it.name == *name));
+        draft.definition.samples = items(samples).iter().filter_map(|node| sample(node, is_argument)).collect();
+    }
+    let draft = draft.saying(pieces, &mut notes);
+    Parsed::of(draft, notes)
+}
+
+fn messages_of(messages: &Node, pieces: &mut Pieces, notes: &mut Notes<'_>) {
+    for (index, message) in items(messages).iter().enumerate() {
+        let prefix = format!("messages.{index}.");
+        let Some(table) = Table::of(message, &prefix, "a message", notes) else { continue };
+        table.refuse_others(&["role", "content"], Severity::Warning, "in a message", notes);
+        let role = table.required_text("role", "a message", notes);
+        let content = table.required_text("content", "a message", notes);
+        let span = |key: &str, notes: &Notes<'_>| notes.spans.get(&table.path(key)).cloned().unwrap_or_default();
+        match role.as_deref() {
+            Some("assistant") => pieces.role(Role::Assistant),
+            Some("user" | "system" | "developer") => pieces.role(Role::User),
+            Some(other) => {
+                let at = span("role", notes);
+                notes.error(Code::InvalidValue, &at, format!("there is no role `{other}`")).help =
+                    Some("roles are `system`, `user` and `assistant`".to_owned());
+            }
+            None => {}
+        }
+        if let Some(content) = content {
+            let at = span("content", notes);
+            placeholders(&content, at, pieces, notes);
+        }
+    }
+}
+
+/// Text with `{{name}}` in it, each of which has to be given.
+pub(crate) fn placeholders(text: &str, span: Range<usize>, pieces: &mut Pieces, notes: &mut Notes<'_>) {
+    let source = Arc::clone(notes.source);
+    let mut places = Places::new(&source.text, span);
+    let mut rest = text;
+    while let Some(start) = rest.find("{{") {
+        let Some(close) = rest[start..].find("}}").map(|length| start + length) else { break };
+        let written = &rest[start..close + 2];
+        let inner = rest[start + 2..close].trim();
+        let is_word = inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        match argument_name(inner).filter(|_| is_word) {
+            Some(name) => {
+                pieces.text(&rest[..start]);
+                pieces.argument(&name, promptshelf_core::ArgumentDefinition::required);
+                rest = &rest[close + 2..];
+            }
+            None => {
+                let at = places.next(written);
+                let message = format!("`{written}` is no placeholder; the text is left as it is");
+                notes.warning(Code::NotSupported, &at, message);
+                pieces.text(&rest[..start + 2]);
+                rest = &rest[start + 2..];
+            }
+        }
+    }
+    pieces.text(rest);
+}
+
+fn sample(node: &Node, is_argument: impl Fn(&str) -> Option<String>) -> Option<Sample> {
+    let Value::Mapping(entries) = &node.value else { return None };
+    let mut sample = Sample { arguments: Variables::new(), expected: None, span: node.span.clone() };
+    for entry in entries {
+        let value = entry.node.text().map_or_else(|| entry.node.to_json().to_string(), str::to_owned);
+        match is_argument(&entry.key) {
+            Some(name) => {
+                sample.arguments.insert(name, value);
+            }
+            None if entry.key == "expected" => sample.expected = Some(value),
+            None => {}
+        }
+    }
+    Some(sample)
+}

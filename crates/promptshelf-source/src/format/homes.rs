@@ -1,0 +1,73 @@
+//! Hidden folders in which other programs keep prompts for a project. They are
+//! looked into below the library's own folder, and nowhere else.
+
+use promptshelf_core::PromptName;
+
+/// The folders, by their paths from the library's folder.
+pub(crate) const HOMES: &[&str] = &[
+    ".claude/commands",
+    ".claude/skills",
+    ".gemini/commands",
+    ".github/prompts",
+    ".opencode/command",
+    ".opencode/commands",
+];
+
+/// The part of a path that is below a folder.
+pub(crate) fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
+    path.strip_prefix(folder)?.strip_prefix('/')
+}
+
+/// Whether a folder is one of these, in one of them, or on the way to one.
+pub(crate) fn leads_home(folder: &str) -> bool {
+    HOMES.iter().any(|home| folder == *home || below(folder, home).is_some()) || is_on_the_way(folder)
+}
+
+/// Whether a folder only leads to one of these: nothing else in it is ours.
+pub(crate) fn is_on_the_way(folder: &str) -> bool {
+    HOMES.iter().any(|home| below(home, folder).is_some())
+}
+
+/// A prompt's name from a path: without the home and the ending, folders
+/// joined with `-`.
+pub(super) fn name_from_path(path: &str, ending: &str) -> String {
+    let inner = HOMES.iter().find_map(|home| below(path, home)).unwrap_or(path);
+    inner.strip_suffix(ending).unwrap_or(inner).replace('/', "-")
+}
+
+/// What a file calls its prompt: a name where it can be one, and otherwise the
+/// words for people.
+pub(super) enum Called {
+    Name(String),
+    Title(String),
+}
+
+impl Called {
+    pub(super) fn of(written: String) -> Called {
+        match PromptName::new(&written) {
+            Ok(name) if name.is_portable() => Called::Name(written),
+            _ => Called::Title(written),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_folders_of_other_programs_are_looked_into() {
+        for folder in [".claude", ".claude/commands", ".claude/commands/git", ".github", ".opencode/command"] {
+            assert!(leads_home(folder), "{folder}");
+        }
+        for folder in [".git", ".claude/agents", ".github/workflows", "a/.claude", ".claudes", ".claude/commandsx"] {
+            assert!(!leads_home(folder), "{folder}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_the_path_below_the_home() {
+        assert_eq!(name_from_path(".gemini/commands/git/commit.toml", ".toml"), "git-commit");
+        assert_eq!(name_from_path("team/x.prompt.md", ".prompt.md"), "team-x");
+    }
+}

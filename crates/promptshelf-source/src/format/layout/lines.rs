@@ -1,0 +1,117 @@
+//! Lines of a YAML text that belong together, and one line written anew.
+
+use super::{
+    super::tree::{Entry, ScalarKind, Value},
+    SCHEMA,
+};
+
+/// A key with everything that belongs to it.
+pub(super) struct Block {
+    /// Comments and blank lines before it.
+    pub(super) lead: String,
+    pub(super) body: String,
+    pub(super) rank: usize,
+}
+
+/// Whether a line holds nothing but a comment.
+pub(super) fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with('#')
+}
+
+/// Cuts a mapping into its entries, with what stands above the first and below
+/// the last of them. `None` when an entry does not begin a line.
+pub(super) fn blocks(text: &str, entries: &[Entry]) -> Option<(String, Vec<Block>, String)> {
+    let starts: Vec<usize> = entries.iter().map(|entry| entry.key_span.start).collect();
+    let first = *starts.first()?;
+    if starts.iter().any(|start| *start > 0 && !text[..*start].ends_with('\n')) || !text.ends_with('\n') {
+        return None;
+    }
+    let (header, mut lead) = header(&text[..first]);
+    let mut blocks = Vec::with_capacity(entries.len());
+    for (index, start) in starts.iter().enumerate() {
+        let end = starts.get(index + 1).copied().unwrap_or(text.len());
+        let whole = text.get(*start..end)?;
+        let own = own(whole);
+        blocks.push(Block { lead: std::mem::take(&mut lead), body: whole[..own].to_owned(), rank: 0 });
+        lead = whole[own..].to_owned();
+    }
+    Some((header, blocks, lead))
+}
+
+/// What stands above the first entry: lines that belong to the whole file, and
+/// lines that belong to the entry.
+fn header(above: &str) -> (String, String) {
+    let after_blank = above.rfind("\n\n").map_or(0, |blank| blank + 2);
+    let after_schema =
+        above.rfind(SCHEMA).map_or(0, |at| above[at..].find('\n').map_or(above.len(), |end| at + end + 1));
+    let end = after_blank.max(after_schema);
+    (above[..end].to_owned(), above[end..].to_owned())
+}
+
+/// How many bytes of an entry are its own: what follows are blank lines and
+/// comments at the beginning of lines, which belong to what comes next.
+fn own(whole: &str) -> usize {
+    let foreign = |line: &str| line.trim().is_empty() || line.starts_with('#');
+    let after: usize = whole.split_inclusive('\n').rev().take_while(|line| foreign(line)).map(str::len).sum();
+    whole.len() - after
+}
+
+/// How many bytes of a list's item are its own, without the blank lines and
+/// comments that follow it at the place of its dash or left of it.
+pub(super) fn content(item: &str) -> usize {
+    let dash = item.len() - item.trim_start_matches(' ').len();
+    let indentation = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let foreign = |line: &str| line.trim().is_empty() || (is_comment(line) && indentation(line) <= dash);
+    let after: usize = item.split_inclusive('\n').rev().take_while(|line| foreign(line)).map(str::len).sum();
+    item.len() - after
+}
+
+/// A text with every line moved to the left; `None` when a line has no room.
+pub(super) fn dedented(text: &str, by: usize) -> Option<String> {
+    let line = |line: &str| {
+        let spaces = line.len() - line.trim_start_matches(' ').len();
+        match line.trim().is_empty() {
+            true => Some("\n".to_owned()),
+            false if spaces >= by => Some(line[by..].to_owned()),
+            false => None,
+        }
+    };
+    text.split_inclusive('\n').map(line).collect()
+}
+
+/// A key and a scalar on one line, written in one way: one space behind the
+/// colon, double quotation marks. `None` where it is something else.
+pub(super) fn written(body: &str, text: &str, entry: &Entry) -> Option<String> {
+    let Value::Scalar(scalar) = &entry.node.value else { return None };
+    let line = body.strip_suffix('\n')?;
+    if line.contains('\n') || scalar.kind == ScalarKind::Null {
+        return None;
+    }
+    let between = text.get(entry.key_span.end..entry.node.span.start)?;
+    if between.trim_end() != ":" || entry.node.span.end > entry.key_span.start + line.len() {
+        return None;
+    }
+    // The parser counts a comment behind quotation marks to the value.
+    let value = text.get(entry.node.span.clone())?;
+    let value = &value[..closing(value)];
+    let rest = line.get(entry.node.span.start + value.len() - entry.key_span.start..)?.trim_end();
+    let single = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
+    let value = match single.filter(|inner| !inner.contains(['\'', '"', '\\']) && value.len() > 1) {
+        Some(inner) => format!("\"{inner}\""),
+        None => value.to_owned(),
+    };
+    let key = text.get(entry.key_span.clone())?;
+    Some(format!("{key}: {value}{rest}\n"))
+}
+
+/// Where a value in single quotation marks ends; any other value ends where it ends.
+fn closing(value: &str) -> usize {
+    let Some(inside) = value.strip_prefix('\'') else { return value.len() };
+    let mut characters = inside.char_indices().peekable();
+    while let Some((at, c)) = characters.next() {
+        if c == '\'' && characters.next_if(|(_, next)| *next == '\'').is_none() {
+            return at + 2;
+        }
+    }
+    value.len()
+}

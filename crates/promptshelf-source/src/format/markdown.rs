@@ -1,0 +1,104 @@
+//! Markdown with optional YAML front matter: `---`, keys, `---`, and the text.
+
+use std::{ops::Range, sync::Arc};
+
+use promptshelf_core::{Code, SourceText};
+
+use super::{
+    Format, Parsed, front_matter,
+    tree::{Node, Notes},
+    yaml,
+};
+
+/// The most bytes between the `---` lines. Keeps a large text whose first line
+/// happens to be `---` from being taken for one.
+const MAX_FRONT_MATTER: usize = 1 << 20;
+
+pub(super) const FORMAT: Format = Format {
+    // What is hidden belongs to other programs, which have formats of their own.
+    holds: |path| path.ends_with(".md") && path.len() > 3 && !path.starts_with('.'),
+    name: |path| path.strip_suffix(".md").unwrap_or(path).replace('/', "-"),
+    read,
+};
+
+pub(super) fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
+    let mut notes = Notes::new(source);
+    let (keys, body) = parts(&mut notes, |_| None);
+    let draft = front_matter::draft(keys.as_ref(), body, name, &mut notes);
+    Parsed::of(draft, notes)
+}
+
+/// The keys and the text. `odd` finds a line of the keys that is to be left
+/// out, because it is no YAML.
+pub(super) fn parts(
+    notes: &mut Notes<'_>,
+    odd: impl FnOnce(Range<usize>) -> Option<Range<usize>>,
+) -> (Option<Node>, Range<usize>) {
+    let source = Arc::clone(notes.source);
+    match split(&source.text) {
+        Split::Body(body) => (None, body),
+        Split::Both { keys, .. } if keys.len() > MAX_FRONT_MATTER => {
+            notes.error(Code::TooLarge, &(keys.start..keys.start), "the front matter is larger than a mebibyte");
+            (None, 0..0)
+        }
+        Split::Both { keys, body } => {
+            let line = odd(keys.clone());
+            (yaml::parse_without(keys, line, notes), body)
+        }
+        Split::Unterminated(first) => {
+            notes.error(Code::Syntax, &first, "the front matter is not closed").help =
+                Some("put a line of `---` between the keys and the text".to_owned());
+            (None, 0..0)
+        }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Split {
+    /// There is no front matter.
+    Body(Range<usize>),
+    Both {
+        keys: Range<usize>,
+        body: Range<usize>,
+    },
+    /// The first line, which nothing closes.
+    Unterminated(Range<usize>),
+}
+
+/// Finds the front matter. A byte order mark before it and carriage returns at
+/// the ends of its lines are fine.
+pub(super) fn split(text: &str) -> Split {
+    let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
+    let is_fence = |line: &str| line.trim_end() == "---";
+    let mut lines = text[start..].split_inclusive('\n');
+    let Some(first) = lines.next().filter(|line| is_fence(line)) else {
+        return Split::Body(start..text.len());
+    };
+    let keys = start + first.len();
+    let mut at = keys;
+    for line in lines {
+        if is_fence(line) {
+            return Split::Both { keys: keys..at, body: at + line.len()..text.len() };
+        }
+        at += line.len();
+    }
+    Split::Unterminated(start..start + 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn front_matter_stands_between_two_lines_of_dashes() {
+        assert_eq!(split("hello"), Split::Body(0..5));
+        assert_eq!(split("---\na: b\n---\nhello"), Split::Both { keys: 4..9, body: 13..18 });
+        assert_eq!(split("\u{feff}---\r\na: b\r\n---  \r\nhello"), Split::Both { keys: 8..14, body: 21..26 });
+        assert_eq!(split("---\n---"), Split::Both { keys: 4..4, body: 7..7 });
+        assert_eq!(split("---\na: b\n----\n"), Split::Unterminated(0..3));
+        assert_eq!(split("----\nhello"), Split::Body(0..10));
+        assert_eq!(split("\n---\na: b\n---\n"), Split::Body(0..14));
+        assert_eq!(split("\u{feff}hello"), Split::Body(3..8));
+        assert_eq!(split(""), Split::Body(0..0));
+    }
+}

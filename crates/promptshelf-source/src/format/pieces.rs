@@ -1,0 +1,136 @@
+//! Bodies without a template language: texts, with places for arguments.
+
+use std::ops::Range;
+
+use promptshelf_core::{ArgumentDefinition, BodyPiece, Code, Role};
+
+use super::tree::Notes;
+
+/// Puts a body together, and collects what it asks for.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    pieces: Vec<BodyPiece>,
+    /// In the order in which they are first used.
+    arguments: Vec<ArgumentDefinition>,
+}
+
+impl Pieces {
+    pub(crate) fn of(pieces: Vec<BodyPiece>, arguments: Vec<ArgumentDefinition>) -> Pieces {
+        Pieces { pieces, arguments }
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        match self.pieces.last_mut() {
+            Some(BodyPiece::Text(before)) => before.push_str(text),
+            _ if text.is_empty() => {}
+            _ => self.pieces.push(BodyPiece::Text(text.to_owned())),
+        }
+    }
+
+    /// The place of an argument, which is declared when it is first used.
+    pub(crate) fn argument(&mut self, name: &str, declare: impl FnOnce(ArgumentDefinition) -> ArgumentDefinition) {
+        if !self.arguments.iter().any(|known| known.name == name) {
+            self.arguments.push(declare(ArgumentDefinition::new(name)));
+        }
+        self.pieces.push(BodyPiece::Argument(name.to_owned()));
+    }
+
+    pub(crate) fn role(&mut self, role: Role) {
+        self.pieces.push(BodyPiece::Role(role));
+    }
+
+    pub(crate) fn attach(&mut self, path: &str, otherwise: &str, span: Range<usize>) {
+        self.pieces.push(BodyPiece::Attach { path: path.to_owned(), otherwise: otherwise.to_owned(), span });
+    }
+
+    pub(crate) fn into_parts(self) -> (Vec<BodyPiece>, Vec<ArgumentDefinition>) {
+        (self.pieces, self.arguments)
+    }
+}
+
+/// Finds parts of a value where they stand in the file. A value is not always
+/// written there as it is: YAML takes indentation away, and TOML has escapes.
+pub(crate) struct Places<'s> {
+    text: &'s str,
+    span: Range<usize>,
+    /// What has been found so far.
+    cursor: usize,
+}
+
+impl<'s> Places<'s> {
+    /// Parts of these bytes of a file.
+    pub(crate) fn new(text: &'s str, span: Range<usize>) -> Places<'s> {
+        Places { text, cursor: span.start, span }
+    }
+
+    /// The next place of a part; the whole value where it cannot be found.
+    pub(crate) fn next(&mut self, part: &str) -> Range<usize> {
+        match self.text.get(self.cursor..self.span.end).and_then(|rest| rest.find(part)) {
+            Some(offset) => {
+                let start = self.cursor + offset;
+                self.cursor = start + part.len();
+                start..self.cursor
+            }
+            None => self.span.clone(),
+        }
+    }
+}
+
+/// Says that a command in a prompt is not run.
+pub(super) fn not_run(written: &str, places: &mut Places<'_>, notes: &mut Notes<'_>) {
+    let span = places.next(written);
+    notes.warning(Code::NotSupported, &span, "commands in prompts are never run; the text is left as it is").help =
+        Some("ask for the command's output as an argument".to_owned());
+}
+
+/// A word as the name of an argument: letters, digits and `_`. `None` when
+/// nothing is left of it.
+pub(crate) fn argument_name(word: &str) -> Option<String> {
+    let name: String = word.trim().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let name = name.trim_matches('_');
+    name.starts_with(|c: char| c.is_ascii_alphabetic()).then(|| name.to_owned())
+}
+
+/// The end of `{…}` whose inside begins at `start`, braces inside it balanced.
+pub(super) fn closing_brace(text: &str, start: usize) -> Option<usize> {
+    let mut depth = 1_usize;
+    for (at, c) in text.get(start..)?.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(start + at);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_found_where_it_stands_and_otherwise_the_whole_is_named() {
+        let text = "a: |\n  x !`ls`\n  y !`ls`\n";
+        let mut places = Places::new(text, 3..text.len());
+        assert_eq!(&text[places.next("!`ls`")], "!`ls`");
+        let second = places.next("!`ls`");
+        assert_eq!(second.start, text.rfind("!`").expect("it is there"));
+        assert_eq!(places.next("!`ls`"), 3..text.len());
+    }
+
+    #[test]
+    fn braces_are_balanced() {
+        assert_eq!(closing_brace("!{a {b} c} d", 2), Some(9));
+        assert_eq!(closing_brace("!{a", 2), None);
+    }
+
+    #[test]
+    fn words_become_names() {
+        assert_eq!(argument_name("pr-number"), Some("pr_number".to_owned()));
+        assert_eq!(argument_name(" ... "), None);
+        assert_eq!(argument_name("2nd"), None);
+    }
+}

@@ -1,0 +1,51 @@
+//! Agent Skills: `SKILL.md` in a folder of its own.
+//!
+//! Facts: the Agent Skills specification (agentskills.io): `name` and
+//! `description` are required, the text below is instructions without
+//! arguments. Claude Code gives the text of its own skills (`.claude/skills`)
+//! the placeholders of its commands.
+
+use std::sync::Arc;
+
+use promptshelf_core::{Severity, SourceText};
+
+use super::{Draft, Format, Parsed, command, homes, markdown, pieces::Pieces, table::Table, tree::Notes};
+
+/// The file that makes a folder a skill.
+pub(crate) const FILE: &str = "SKILL.md";
+
+const KEYS: &[&str] = &["name", "description", "license", "compatibility", "metadata", "allowed-tools", "version"];
+
+pub(super) const FORMAT: Format = Format {
+    holds: |path| path.rsplit_once('/').is_some_and(|(_, name)| name == FILE) && !is_in_another_home(path),
+    name: |path| {
+        let folder = path.rsplit('/').nth(1).unwrap_or_default();
+        folder.to_owned()
+    },
+    read,
+};
+
+fn is_in_another_home(path: &str) -> bool {
+    path.starts_with('.') && homes::below(path, ".claude/skills").is_none()
+}
+
+fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
+    if source.path.starts_with(".claude/") {
+        return command::read(source, name);
+    }
+    let mut notes = Notes::new(source);
+    let (keys, body) = markdown::parts(&mut notes, |_| None);
+    let mut draft = Draft::plain(name, &mut notes);
+    if let Some(table) = keys.as_ref().and_then(|node| Table::of(node, "", "the front matter", &mut notes)) {
+        table.refuse_others(KEYS, Severity::Warning, "in a skill", &mut notes);
+        if let Some(name) = table.text("name", &mut notes) {
+            draft.definition.name = name;
+        }
+        draft.definition.description = table.text("description", &mut notes).map(|text| text.trim_end().to_owned());
+        draft.definition.version = table.text("version", &mut notes);
+    }
+    let mut pieces = Pieces::default();
+    pieces.text(&source.text[body]);
+    let draft = draft.saying(pieces.into_parts().0, &mut notes);
+    Parsed::of(draft, notes)
+}

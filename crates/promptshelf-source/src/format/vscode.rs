@@ -1,0 +1,101 @@
+//! VS Code's prompt files: `*.prompt.md`, in `.github/prompts` and elsewhere.
+//!
+//! Facts: VS Code's documentation, *Use prompt files*: `${input:name}` and
+//! `${input:name:placeholder}` ask the person; `${selection}`, `${file}` and
+//! their like are filled in by the editor, and are arguments here because only
+//! the client knows them. A file with `arguments:` is one of ours.
+
+use std::sync::Arc;
+
+use promptshelf_core::{ArgumentDefinition, Severity, SourceText};
+
+use super::{
+    Draft, Format, Parsed,
+    homes::{Called, name_from_path},
+    markdown,
+    pieces::{Pieces, argument_name},
+    table::Table,
+    tree::{Notes, Value},
+};
+
+const SUFFIX: &str = ".prompt.md";
+
+const KEYS: &[&str] = &["name", "description", "argument-hint", "agent", "mode", "model", "tools", "title"];
+
+/// What the editor fills in, and what that is.
+const VARIABLES: &[(&str, &str)] = &[
+    ("selection", "The selected text"),
+    ("selectedText", "The selected text"),
+    ("file", "The path of the open file"),
+    ("fileBasename", "The name of the open file"),
+    ("fileDirname", "The folder of the open file"),
+    ("fileBasenameNoExtension", "The name of the open file, without its ending"),
+    ("workspaceFolder", "The path of the project"),
+    ("workspaceFolderBasename", "The name of the project's folder"),
+];
+
+pub(super) const FORMAT: Format = Format {
+    holds: |path| path.ends_with(SUFFIX) && path.len() > SUFFIX.len(),
+    name: |path| name_from_path(path, SUFFIX),
+    read,
+};
+
+fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
+    let mut notes = Notes::new(source);
+    let (keys, body) = markdown::parts(&mut notes, |_| None);
+    let is_ours = keys.as_ref().is_some_and(|node| match &node.value {
+        Value::Mapping(entries) => entries.iter().any(|entry| entry.key == "arguments"),
+        _ => false,
+    });
+    if is_ours {
+        return markdown::read(source, name);
+    }
+    let mut draft = Draft::plain(name, &mut notes);
+    if let Some(table) = keys.as_ref().and_then(|node| Table::of(node, "", "the front matter", &mut notes)) {
+        table.refuse_others(KEYS, Severity::Warning, "in a prompt file of VS Code", &mut notes);
+        let definition = &mut draft.definition;
+        definition.title = table.text("title", &mut notes);
+        definition.description = table.text("description", &mut notes);
+        match table.text("name", &mut notes).map(Called::of) {
+            Some(Called::Name(name)) => definition.name = name,
+            Some(Called::Title(title)) => definition.title = definition.title.take().or(Some(title)),
+            None => {}
+        }
+    }
+    let mut pieces = Pieces::default();
+    scan(&source.text[body], &mut pieces);
+    let (pieces, arguments) = pieces.into_parts();
+    draft.definition.arguments = arguments;
+    let draft = draft.saying(pieces, &mut notes);
+    Parsed::of(draft, notes)
+}
+
+fn scan(text: &str, pieces: &mut Pieces) {
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        let close = rest[start..].find('}').map(|length| start + length);
+        let argument = close.and_then(|close| Some((argument(&rest[start + 2..close])?, close + 1)));
+        match argument {
+            Some((argument, end)) => {
+                pieces.text(&rest[..start]);
+                pieces.argument(&argument.name, |_| argument.clone());
+                rest = &rest[end..];
+            }
+            None => {
+                pieces.text(&rest[..start + 2]);
+                rest = &rest[start + 2..];
+            }
+        }
+    }
+    pieces.text(rest);
+}
+
+fn argument(variable: &str) -> Option<ArgumentDefinition> {
+    if let Some(input) = variable.strip_prefix("input:") {
+        let (name, hint) = input.split_once(':').unwrap_or((input, ""));
+        let argument = ArgumentDefinition::new(argument_name(name)?).required();
+        return Some(if hint.trim().is_empty() { argument } else { argument.description(hint.trim()) });
+    }
+    let (name, description) = VARIABLES.iter().find(|(name, _)| *name == variable)?;
+    Some(ArgumentDefinition::new(*name).description(*description))
+}

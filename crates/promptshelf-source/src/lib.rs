@@ -1,0 +1,166 @@
+//! Where prompts come from: a folder of files that becomes definitions, is
+//! watched, and is loaded into a catalog that others read.
+//!
+//! ```no_run
+//! use promptshelf_source::{Directory, Loader};
+//!
+//! # async fn example() -> Result<(), promptshelf_source::SourceError> {
+//! let loader = Loader::open(vec![Box::new(Directory::new("prompts"))])?;
+//! let catalog = loader.handle().current();
+//! let following = loader.spawn(); // reloads until it is dropped
+//! # drop(following);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Directory`] reads a folder, [`Fixed`] holds definitions made in code, and
+//! a [`Loader`] merges any number of sources. For prompts in a new place,
+//! implement [`Source`]; everything behind it stays the same.
+//!
+//! Who asks for a prompt, and how it goes over a wire, is deliberately not
+//! here: this crate fills a [`CatalogHandle`](promptshelf_core::CatalogHandle)
+//! and knows nobody who reads from it.
+
+mod confined;
+mod directory;
+mod error;
+mod exchange;
+mod fixed;
+mod format;
+pub mod layout;
+mod loader;
+mod manifest;
+mod media_type;
+mod resource;
+pub mod schema;
+mod watch;
+
+use std::{fmt, sync::Arc};
+
+use promptshelf_core::Definitions;
+use tokio::sync::Notify;
+
+pub use directory::Directory;
+pub use error::SourceError;
+pub use exchange::{ExportFormat, Exported, ImportFormat, Imported, ImportedFile, export, import};
+pub use fixed::Fixed;
+pub use loader::{Follower, Loader, Report};
+
+/// The keys that the front matter of a prompt file can have, and what each is for.
+#[must_use]
+pub fn prompt_keys() -> Vec<(&'static str, &'static str)> {
+    format::PROMPT.keys.iter().map(|key| (key.name, key.about)).collect()
+}
+
+/// The keys that an argument of a prompt file can have, and what each is for.
+#[must_use]
+pub fn argument_keys() -> Vec<(&'static str, &'static str)> {
+    format::ARGUMENT.keys.iter().map(|key| (key.name, key.about)).collect()
+}
+
+/// Where definitions come from: reads everything, and says when to read again.
+///
+/// A source never decides what is served. It hands over what it found, with
+/// diagnostics for what it could not understand, and goes on with the rest.
+pub trait Source: Send + Sync {
+    /// Reads everything, unless it is still what `known` stands for.
+    ///
+    /// May block on files or sockets; a [`Loader`] calls it where that does no
+    /// harm, and never twice at a time. After an error, or with `known` of
+    /// `None`, it reads everything.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`] where nothing can be read at all. A single broken file
+    /// is no error: it becomes a diagnostic among the definitions.
+    fn read(&self, known: Option<Revision>) -> Result<Option<Reading>, SourceError>;
+
+    /// Says when to read again, until what is returned is dropped. A nudge too
+    /// many costs one reading; a nudge too few leaves old prompts standing.
+    ///
+    /// Returns when every later change will be noticed, and may block until then.
+    /// Never fails: a source that cannot watch reads again from time to time.
+    fn follow(&self, nudge: Nudge) -> Following;
+}
+
+impl<S: Source + ?Sized> Source for Arc<S> {
+    fn read(&self, known: Option<Revision>) -> Result<Option<Reading>, SourceError> {
+        (**self).read(known)
+    }
+
+    fn follow(&self, nudge: Nudge) -> Following {
+        (**self).follow(nudge)
+    }
+}
+
+/// What one reading of a source gave.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Stands for exactly these definitions.
+    pub revision: Revision,
+    /// Everything that the source defines.
+    pub definitions: Definitions,
+}
+
+/// Stands for what a source held at one moment: equal revisions of one source
+/// mean equal definitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Revision(u64);
+
+impl Revision {
+    /// A counter or a hash; what it is, is the source's own business.
+    #[must_use]
+    pub fn new(number: u64) -> Revision {
+        Revision(number)
+    }
+}
+
+/// Asks for a new reading. Many nudges before the reading starts are one.
+#[derive(Clone, Default)]
+pub struct Nudge(Arc<Notify>);
+
+impl Nudge {
+    /// One that nobody has given yet.
+    #[must_use]
+    pub fn new() -> Nudge {
+        Nudge::default()
+    }
+
+    /// Asks for a new reading.
+    pub fn give(&self) {
+        self.0.notify_one();
+    }
+
+    /// Waits until a nudge has been given since the last wait.
+    pub async fn given(&self) {
+        self.0.notified().await;
+    }
+}
+
+impl fmt::Debug for Nudge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Nudge")
+    }
+}
+
+/// Nudges come until this is dropped.
+#[must_use = "dropping it ends the following"]
+pub struct Following(#[expect(dead_code, reason = "held to be dropped")] Option<Box<dyn Send + Sync>>);
+
+impl Following {
+    /// Holds something whose drop ends the nudges.
+    pub fn until_dropped(guard: impl Send + Sync + 'static) -> Following {
+        Following(Some(Box::new(guard)))
+    }
+
+    /// For a source that never changes.
+    pub fn nothing() -> Following {
+        Following(None)
+    }
+}
+
+impl fmt::Debug for Following {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Following")
+    }
+}

@@ -1,0 +1,283 @@
+//! Nudge, read, check, replace: at most one load runs and one waits, and when
+//! nothing can be read the last good catalog stays.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use promptshelf_core::{Catalog, CatalogHandle, Change, Definitions, Diagnostic, check};
+use tokio::{
+    sync::{oneshot, watch},
+    task::{JoinHandle, spawn_blocking},
+};
+
+use crate::{Nudge, Reading, Revision, Source, SourceError};
+
+/// Loads sources into a catalog and keeps it up to date. Clones are the same loader.
+#[derive(Clone)]
+pub struct Loader(Arc<Inner>);
+
+struct Inner {
+    sources: Vec<Box<dyn Source>>,
+    handle: CatalogHandle,
+    /// Held while a load runs.
+    state: Mutex<State>,
+    report: watch::Sender<Report>,
+    /// How many loads have been asked for.
+    asked: AtomicU64,
+    /// The newest finished load. Whoever waits for it waits for the next load.
+    finished: tokio::sync::Mutex<Finished>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What of each source stands in the catalog.
+    revisions: Vec<Option<Revision>>,
+    loads: u64,
+}
+
+#[derive(Default)]
+struct Finished {
+    /// Everybody who asked before it began, by the count of `asked`.
+    covers: u64,
+    outcome: Option<Result<Change, SourceError>>,
+}
+
+/// What the newest load found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How many loads there have been.
+    pub loads: u64,
+    /// The generation of the catalog that it left in place.
+    pub generation: u64,
+    /// Everything that is wrong with the library.
+    pub diagnostics: Arc<[Diagnostic]>,
+    /// Why nothing could be read; the catalog and the diagnostics are then
+    /// those of the last load that could read.
+    pub failure: Option<SourceError>,
+}
+
+impl Loader {
+    /// Reads and checks all sources for the first time. Blocks while they are read.
+    ///
+    /// The first source speaks for the server (`about`, `policy`); the others
+    /// add to it.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`] when one of them cannot be read. Mistakes of authors are
+    /// no errors: see [`diagnostics`](Loader::diagnostics).
+    pub fn open(sources: Vec<Box<dyn Source>>) -> Result<Loader, SourceError> {
+        let mut state = State { revisions: vec![None; sources.len()], loads: 1 };
+        let definitions = read(&sources, &mut state.revisions)?.unwrap_or_default();
+        let checked = check(definitions, None);
+        log_new(&[], &checked.diagnostics);
+        let handle = CatalogHandle::new(checked.catalog);
+        let generation = handle.current().generation();
+        let (report, _) =
+            watch::channel(Report { loads: 1, generation, diagnostics: checked.diagnostics.into(), failure: None });
+        Ok(Loader(Arc::new(Inner {
+            sources,
+            handle,
+            state: Mutex::new(state),
+            report,
+            asked: AtomicU64::new(0),
+            finished: tokio::sync::Mutex::default(),
+        })))
+    }
+
+    /// Where the catalog stands.
+    #[must_use]
+    pub fn handle(&self) -> CatalogHandle {
+        self.0.handle.clone()
+    }
+
+    /// Everything that is wrong with the library, by file and place.
+    #[must_use]
+    pub fn diagnostics(&self) -> Arc<[Diagnostic]> {
+        Arc::clone(&self.0.report.borrow().diagnostics)
+    }
+
+    /// What the newest load found, now and after each further one. Observers of
+    /// the catalog hear of a change before it is reported here.
+    #[must_use]
+    pub fn reports(&self) -> watch::Receiver<Report> {
+        self.0.report.subscribe()
+    }
+
+    /// Loads what has changed. Calls while a load runs are answered together by
+    /// the next one.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`] when a source cannot be read. The last good catalog stays.
+    pub async fn reload(&self) -> Result<Change, SourceError> {
+        let ticket = self.0.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut finished = self.0.finished.lock().await;
+        if finished.covers >= ticket
+            && let Some(outcome) = &finished.outcome
+        {
+            return outcome.clone();
+        }
+        // Whoever asks from here on may know of something that this load misses.
+        let covers = self.0.asked.load(Ordering::SeqCst);
+        let inner = Arc::clone(&self.0);
+        let outcome = match spawn_blocking(move || inner.load()).await {
+            Ok(outcome) => outcome,
+            Err(error) => Err(SourceError::new(format!("loading the library failed: {error}"))),
+        };
+        *finished = Finished { covers, outcome: Some(outcome.clone()) };
+        outcome
+    }
+
+    /// Follows the sources, and loads after every nudge of theirs. Never
+    /// returns; to end it, drop the future.
+    pub async fn run(&self) {
+        self.follow(None).await;
+    }
+
+    /// Runs in the background until the result is dropped. Needs a Tokio runtime.
+    #[must_use = "dropping it ends the following"]
+    pub fn spawn(&self) -> Follower {
+        let (ready, is_ready) = oneshot::channel();
+        let loader = self.clone();
+        let task = tokio::spawn(async move { loader.follow(Some(ready)).await });
+        Follower { task, is_ready: Some(is_ready) }
+    }
+
+    async fn follow(&self, ready: Option<oneshot::Sender<()>>) {
+        let nudge = Nudge::new();
+        let (inner, given) = (Arc::clone(&self.0), nudge.clone());
+        let arm = move || inner.sources.iter().map(|source| source.follow(given.clone())).collect::<Vec<_>>();
+        let following = spawn_blocking(arm).await;
+        if let Err(error) = &following {
+            tracing::error!("changes of the library will not be noticed: {error}");
+        }
+        // Something may have changed between the first load and now. What a
+        // load has to say stands in the report and the log.
+        self.reload().await.ok();
+        if let Some(ready) = ready {
+            // Nobody has to wait for it.
+            ready.send(()).ok();
+        }
+        loop {
+            nudge.given().await;
+            self.reload().await.ok();
+        }
+    }
+}
+
+impl fmt::Debug for Loader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Loader({} sources, {:?})", self.0.sources.len(), self.0.handle)
+    }
+}
+
+/// A loader that follows its sources in the background until this is dropped.
+#[derive(Debug)]
+pub struct Follower {
+    task: JoinHandle<()>,
+    is_ready: Option<oneshot::Receiver<()>>,
+}
+
+impl Follower {
+    /// Waits until every later change will be noticed.
+    pub async fn ready(&mut self) {
+        if let Some(is_ready) = self.is_ready.take() {
+            // An error says that the task has ended, and nothing is to be waited for.
+            is_ready.await.ok();
+        }
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Inner {
+    fn load(&self) -> Result<Change, SourceError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.loads += 1;
+        let loads = state.loads;
+        let before = self.report.borrow().clone();
+        match read(&self.sources, &mut state.revisions) {
+            Ok(Some(definitions)) => {
+                let checked = check(definitions, Some(&self.handle.current()));
+                log_new(&before.diagnostics, &checked.diagnostics);
+                let change = self.replace(checked.catalog);
+                let diagnostics = checked.diagnostics.into();
+                self.report.send_replace(Report { loads, generation: change.generation, diagnostics, failure: None });
+                Ok(change)
+            }
+            Ok(None) => {
+                let change = self.handle.touch();
+                self.report.send_replace(Report { loads, failure: None, ..before });
+                Ok(change)
+            }
+            Err(error) => {
+                let is_known = before.failure.as_ref().is_some_and(|known| known.to_string() == error.to_string());
+                if !is_known {
+                    tracing::error!("the last good version of the library stays: {error}");
+                }
+                self.report.send_replace(Report { loads, failure: Some(error.clone()), ..before });
+                Err(error)
+            }
+        }
+    }
+
+    fn replace(&self, catalog: Catalog) -> Change {
+        let prompts = catalog.prompts().len();
+        let change = self.handle.replace(catalog);
+        tracing::debug!(generation = change.generation, prompts, "loaded the library");
+        change
+    }
+}
+
+/// Reads all sources when one of them has changed.
+fn read(
+    sources: &[Box<dyn Source>],
+    revisions: &mut Vec<Option<Revision>>,
+) -> Result<Option<Definitions>, SourceError> {
+    let mut readings = Vec::with_capacity(sources.len());
+    for (source, known) in sources.iter().zip(&*revisions) {
+        readings.push(source.read(*known)?);
+    }
+    if !sources.is_empty() && readings.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let mut merged: Option<Definitions> = None;
+    let mut new = Vec::with_capacity(sources.len());
+    for (source, reading) in sources.iter().zip(readings) {
+        let whole = match reading {
+            Some(reading) => Some(reading),
+            None => source.read(None)?,
+        };
+        let Some(Reading { revision, definitions }) = whole else {
+            return Err(SourceError::new("a source gave nothing when it was asked for everything"));
+        };
+        new.push(Some(revision));
+        match &mut merged {
+            Some(merged) => merged.merge(definitions),
+            None => merged = Some(definitions),
+        }
+    }
+    *revisions = new;
+    Ok(Some(merged.unwrap_or_default()))
+}
+
+/// Logs what was not wrong before.
+fn log_new(before: &[Diagnostic], now: &[Diagnostic]) {
+    for diagnostic in now.iter().filter(|diagnostic| !before.contains(diagnostic)) {
+        if diagnostic.is_error() {
+            tracing::error!("{diagnostic}");
+        } else {
+            tracing::warn!("{diagnostic}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What kind of thing a file holds: its name says it, its first bytes may
+//! contradict.
+
+use promptshelf_core::MimeType;
+
+/// Endings that the general table lacks, or files under something that no
+/// model reads as text.
+const TEXTS: &[(&str, &str)] = &[
+    ("md", "text/markdown"),
+    ("markdown", "text/markdown"),
+    ("mdx", "text/markdown"),
+    ("rs", "text/x-rust"),
+    ("py", "text/x-python"),
+    ("pyi", "text/x-python"),
+    ("ts", "text/x-typescript"),
+    ("tsx", "text/x-typescript"),
+    ("jsx", "text/jsx"),
+    ("go", "text/x-go"),
+    ("rb", "text/x-ruby"),
+    ("java", "text/x-java"),
+    ("kt", "text/x-kotlin"),
+    ("swift", "text/x-swift"),
+    ("c", "text/x-c"),
+    ("h", "text/x-c"),
+    ("cpp", "text/x-c++"),
+    ("hpp", "text/x-c++"),
+    ("cs", "text/x-csharp"),
+    ("php", "text/x-php"),
+    ("sh", "text/x-shellscript"),
+    ("bash", "text/x-shellscript"),
+    ("zsh", "text/x-shellscript"),
+    ("ps1", "text/x-powershell"),
+    ("sql", "text/x-sql"),
+    ("toml", "text/x-toml"),
+    ("yaml", "text/x-yaml"),
+    ("yml", "text/x-yaml"),
+    ("ini", "text/plain"),
+    ("cfg", "text/plain"),
+    ("conf", "text/plain"),
+    ("env", "text/plain"),
+    ("lock", "text/plain"),
+    ("log", "text/plain"),
+    ("txt", "text/plain"),
+    ("j2", "text/plain"),
+    ("jinja", "text/plain"),
+    ("tex", "text/x-tex"),
+    ("diff", "text/x-diff"),
+    ("patch", "text/x-diff"),
+    ("proto", "text/plain"),
+    ("graphql", "text/plain"),
+    ("svg", "image/svg+xml"),
+    ("webp", "image/webp"),
+    ("avif", "image/avif"),
+    ("wav", "audio/wav"),
+    ("flac", "audio/flac"),
+    ("m4a", "audio/mp4"),
+    ("opus", "audio/ogg"),
+];
+
+/// The MIME type that a file's name gives.
+pub(crate) fn from_name(path: &str) -> Option<MimeType> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (_, ending) = name.rsplit_once('.')?;
+    let ending = ending.to_ascii_lowercase();
+    match TEXTS.iter().find(|(known, _)| *known == ending) {
+        Some((_, mime_type)) => MimeType::parse(mime_type),
+        None => MimeType::parse(mime_guess::from_ext(&ending).first_raw()?),
+    }
+}
+
+/// The MIME type of a file. A name that says nothing leaves it to the bytes.
+pub(crate) fn of(path: &str, bytes: &[u8]) -> MimeType {
+    from_name(path).or_else(|| sniffed(bytes)).unwrap_or_else(|| match std::str::from_utf8(bytes) {
+        Ok(_) => MimeType::plain_text(),
+        Err(_) => MimeType::octet_stream(),
+    })
+}
+
+/// Whether UTF-8 bytes of this type are handed over as text.
+pub(crate) fn is_text(mime_type: &MimeType) -> bool {
+    let essence = mime_type.as_str().split(';').next().unwrap_or_default().trim_end();
+    let Some((kind, subtype)) = essence.split_once('/') else { return false };
+    kind == "text"
+        || subtype.ends_with("+xml")
+        || subtype.ends_with("+json")
+        || subtype.ends_with("+yaml")
+        || (kind == "application"
+            && [
+                "json",
+                "xml",
+                "yaml",
+                "x-yaml",
+                "toml",
+                "javascript",
+                "x-sh",
+                "sql",
+                "graphql",
+                "ld+json",
+                "x-ndjson",
+                "x-tex",
+            ]
+            .contains(&subtype))
+}
+
+/// What a file's bytes are, when they cannot be what its name says: a JPEG
+/// under a name that ends with `.png`, say.
+pub(crate) fn contradiction(declared: &MimeType, bytes: &[u8]) -> Option<MimeType> {
+    let media = |mime_type: &MimeType| {
+        let text = mime_type.as_str();
+        ["image/", "audio/", "video/", "font/"].iter().any(|kind| text.starts_with(kind)) || text == "application/pdf"
+    };
+    // Only kinds that begin with marks of their own can be told for sure: an
+    // office document is a ZIP archive, and an SVG is text.
+    if !media(declared) || is_text(declared) {
+        return None;
+    }
+    let found = sniffed(bytes);
+    match found {
+        Some(found) if family(found.as_str()) == family(declared.as_str()) => None,
+        Some(found) => Some(found),
+        // A picture that is plain text is most often an error page or a pointer of Git LFS.
+        None => (!bytes.is_empty() && std::str::from_utf8(bytes).is_ok()).then(MimeType::plain_text),
+    }
+}
+
+fn sniffed(bytes: &[u8]) -> Option<MimeType> {
+    let found = infer::get(bytes)?.mime_type();
+    MimeType::parse(match found {
+        "audio/x-wav" => "audio/wav",
+        "audio/x-flac" => "audio/flac",
+        "audio/m4a" => "audio/mp4",
+        other => other,
+    })
+}
+
+/// Types that are told apart by name only.
+fn family(mime_type: &str) -> &str {
+    match mime_type {
+        "audio/x-wav" | "audio/wav" | "audio/wave" | "audio/vnd.wave" => "wav",
+        "audio/x-flac" | "audio/flac" => "flac",
+        "audio/mp4" | "video/mp4" | "audio/m4a" | "audio/x-m4a" | "video/x-m4v" | "audio/aac" | "video/quicktime" => {
+            "mp4"
+        }
+        "audio/ogg" | "video/ogg" | "audio/opus" | "application/ogg" => "ogg",
+        "audio/webm" | "video/webm" | "video/x-matroska" => "matroska",
+        "audio/midi" | "audio/mid" => "midi",
+        "audio/aiff" | "audio/x-aiff" => "aiff",
+        "image/vnd.microsoft.icon" | "image/x-icon" => "ico",
+        "image/heic" | "image/heif" | "image/avif" => "heif",
+        "image/jpeg" | "image/jpg" | "image/pjpeg" => "jpeg",
+        "font/ttf" | "font/otf" | "font/sfnt" | "application/font-sfnt" => "sfnt",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JPEG: &[u8] = &[0xFF, 0xD8, 0xFF, 0xE0, 0, 0, b'J', b'F', b'I', b'F'];
+    const PNG: &[u8] = &[0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A];
+
+    #[test]
+    fn the_name_says_the_type() {
+        for (path, expected) in [
+            ("a.md", "text/markdown"),
+            ("x/a.RS", "text/x-rust"),
+            ("a.log", "text/plain"),
+            ("a.json", "application/json"),
+            ("a.png", "image/png"),
+            ("a.svg", "image/svg+xml"),
+            ("a.wav", "audio/wav"),
+            ("a.mp3", "audio/mpeg"),
+            ("a.pdf", "application/pdf"),
+            ("a.html", "text/html"),
+        ] {
+            assert_eq!(from_name(path).expect("known").as_str(), expected, "{path}");
+        }
+        assert_eq!(from_name("Makefile"), None);
+        assert_eq!(of("Makefile", b"all:").as_str(), "text/plain");
+        assert_eq!(of("picture", PNG).as_str(), "image/png");
+        assert_eq!(of("bytes", &[0xFF, 0x00]).as_str(), "application/octet-stream");
+    }
+
+    #[test]
+    fn bytes_contradict_only_what_they_can_tell() {
+        let is_contradicted =
+            |path: &str, bytes: &[u8]| contradiction(&of(path, bytes), bytes).map(|found| found.as_str().to_owned());
+        assert_eq!(is_contradicted("a.png", JPEG).as_deref(), Some("image/jpeg"));
+        assert_eq!(is_contradicted("a.jpg", JPEG), None);
+        assert_eq!(is_contradicted("a.png", PNG), None);
+        assert_eq!(is_contradicted("a.png", b"<html>not found</html>").as_deref(), Some("text/html"));
+        assert_eq!(
+            is_contradicted("a.png", b"version https://git-lfs.github.com/spec/v1").as_deref(),
+            Some("text/plain")
+        );
+        assert_eq!(is_contradicted("a.svg", b"<svg/>"), None);
+        assert_eq!(is_contradicted("a.txt", PNG), None);
+        assert_eq!(is_contradicted("a.wav", b"RIFF\0\0\0\0WAVEfmt "), None);
+    }
+}

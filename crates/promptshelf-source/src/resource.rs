@@ -1,0 +1,82 @@
+//! Files that are read when somebody asks for them.
+//!
+//! What a caller puts into a URI becomes part of a path here, so everything
+//! that is not plainly a file below the folder is answered with "not found",
+//! in the same words whatever the reason was.
+
+mod path;
+
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::PathBuf,
+};
+
+use promptshelf_core::{BoxFuture, MimeType, ReadBody, ReadError, ReadResource, Variables};
+
+pub(crate) use self::path::PathTemplate;
+use crate::{
+    confined::{Confined, Refusal},
+    directory::body,
+    media_type,
+};
+
+/// Reads files below one folder.
+#[derive(Clone, Debug)]
+pub(crate) struct FileReader {
+    /// The folder. It is opened anew for each reading, because it may have been
+    /// put in the place of another one since.
+    pub(crate) root: PathBuf,
+    pub(crate) path: PathTemplate,
+    /// Whether the folder is the library itself.
+    pub(crate) is_library: bool,
+    /// The most bytes of a file.
+    pub(crate) limit: u64,
+    /// What the author says that the file is.
+    pub(crate) mime_type: Option<MimeType>,
+}
+
+impl FileReader {
+    fn read_now(&self, variables: &Variables) -> Result<ReadBody, ReadError> {
+        let path = self.path.expand(variables).ok_or(ReadError::NotFound)?;
+        let root = Confined::open(&self.root).map_err(|_| ReadError::NotFound)?;
+        let file = root.read(&path, self.limit).map_err(|refusal| match refusal {
+            Refusal::TooLarge(_) => ReadError::TooLarge { limit: self.limit },
+            _ => ReadError::NotFound,
+        })?;
+        let modified = file.stamp.modified();
+        let mime_type = match &self.mime_type {
+            Some(mime_type) => mime_type.clone(),
+            None => media_type::of(&path, &file.bytes),
+        };
+        Ok(ReadBody { body: body(&mime_type, file.bytes), mime_type: Some(mime_type), modified })
+    }
+
+    fn version_now(&self, variables: &Variables) -> Option<u64> {
+        let path = self.path.expand(variables)?;
+        let stamp = Confined::open(&self.root).ok()?.stamp(&path).ok()?;
+        let mut hasher = DefaultHasher::new();
+        stamp.hash(&mut hasher);
+        Some(hasher.finish())
+    }
+}
+
+impl ReadResource for FileReader {
+    fn library_path(&self, variables: &Variables) -> Option<String> {
+        if self.is_library { self.path.expand(variables) } else { None }
+    }
+
+    fn read<'a>(&'a self, variables: &'a Variables) -> BoxFuture<'a, Result<ReadBody, ReadError>> {
+        let (reader, variables) = (self.clone(), variables.clone());
+        Box::pin(async move {
+            let reading = tokio::task::spawn_blocking(move || reader.read_now(&variables));
+            reading.await.unwrap_or_else(|error| Err(ReadError::Failed(format!("reading a file failed: {error}"))))
+        })
+    }
+
+    fn version<'a>(&'a self, variables: &'a Variables) -> BoxFuture<'a, Option<u64>> {
+        let (reader, variables) = (self.clone(), variables.clone());
+        Box::pin(
+            async move { tokio::task::spawn_blocking(move || reader.version_now(&variables)).await.ok().flatten() },
+        )
+    }
+}

@@ -1,0 +1,160 @@
+//! Paths with placeholders: `logs/{day}.log`, `{+path}`.
+
+use promptshelf_core::Variables;
+
+/// A path below a folder, with room for the values of a URI template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PathTemplate {
+    pieces: Vec<Piece>,
+    /// How many parts its author has written out before the first placeholder.
+    /// Only there a part may be hidden.
+    fixed_parts: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Literal(String),
+    /// `{x}` is one part or a piece of one, `{+x}` may be several.
+    Variable {
+        name: String,
+        is_path: bool,
+    },
+}
+
+impl PathTemplate {
+    /// Takes a path.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what is wrong with it.
+    pub(crate) fn parse(text: &str) -> Result<PathTemplate, String> {
+        let (mut pieces, mut rest) = (Vec::new(), text);
+        while let Some(open) = rest.find('{') {
+            let close = rest[open..].find('}').ok_or("a `{` is not closed")? + open;
+            if open > 0 {
+                pieces.push(Piece::Literal(rest[..open].to_owned()));
+            }
+            let inside = &rest[open + 1..close];
+            let name = inside.strip_prefix('+').unwrap_or(inside);
+            let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '%');
+            if name.is_empty() || !name.chars().all(is_name) {
+                return Err(format!(
+                    "`{{{inside}}}` is no placeholder: use `{{name}}`, or `{{+name}}` for several parts"
+                ));
+            }
+            pieces.push(Piece::Variable { name: name.to_owned(), is_path: name.len() < inside.len() });
+            rest = &rest[close + 1..];
+        }
+        if !rest.is_empty() {
+            pieces.push(Piece::Literal(rest.to_owned()));
+        }
+        let is_fixed = !pieces.iter().any(|piece| matches!(piece, Piece::Variable { .. }));
+        let fixed_parts = match pieces.first() {
+            Some(Piece::Literal(literal)) if is_fixed => literal.split('/').count(),
+            Some(Piece::Literal(literal)) => literal.matches('/').count(),
+            _ => 0,
+        };
+        if pieces.is_empty() {
+            return Err("a path cannot be empty".to_owned());
+        }
+        Ok(PathTemplate { pieces, fixed_parts })
+    }
+
+    /// A path without placeholders.
+    pub(crate) fn fixed(path: &str) -> PathTemplate {
+        PathTemplate { pieces: vec![Piece::Literal(path.to_owned())], fixed_parts: path.split('/').count() }
+    }
+
+    /// The path, when it has no placeholders.
+    pub(crate) fn as_fixed(&self) -> Option<&str> {
+        match &*self.pieces {
+            [Piece::Literal(path)] => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The placeholders' names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Variable { name, .. } => Some(&**name),
+            Piece::Literal(_) => None,
+        })
+    }
+
+    /// The path with values put in; `None` for what must not be looked for. The
+    /// folder is confined besides; this keeps hidden files from being read and
+    /// odd spellings from being different names of one file.
+    pub(crate) fn expand(&self, variables: &Variables) -> Option<String> {
+        let mut path = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Literal(literal) => path.push_str(literal),
+                Piece::Variable { name, is_path } => {
+                    let value = variables.get(name)?;
+                    if value.is_empty() || (!is_path && value.contains('/')) {
+                        return None;
+                    }
+                    path.push_str(value);
+                }
+            }
+        }
+        // A colon begins a stream or a drive on Windows, where a backslash is a slash as well.
+        let forbidden: &[char] = if cfg!(windows) { &['\0', '\\', ':'] } else { &['\0', '\\'] };
+        let is_allowed = |(index, part): (usize, &str)| {
+            !part.is_empty() && part != "." && part != ".." && (index < self.fixed_parts || !part.starts_with('.'))
+        };
+        (!path.contains(forbidden) && path.split('/').enumerate().all(is_allowed)).then_some(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expand(template: &str, value: &str) -> Option<String> {
+        let variables = Variables::from([("x".to_owned(), value.to_owned())]);
+        PathTemplate::parse(template).expect("parses").expand(&variables)
+    }
+
+    #[test]
+    fn values_are_put_into_the_path() {
+        assert_eq!(expand("logs/{x}.log", "1h").as_deref(), Some("logs/1h.log"));
+        assert_eq!(expand("{+x}", "src/main.rs").as_deref(), Some("src/main.rs"));
+        assert_eq!(expand(".github/{x}", "a.yml").as_deref(), Some(".github/a.yml"));
+        assert_eq!(expand("a{x}", "..b").as_deref(), Some("a..b"));
+    }
+
+    #[test]
+    fn a_value_cannot_lead_elsewhere() {
+        for value in [
+            "..",
+            "../a",
+            "a/../b",
+            "a/..",
+            "/etc/passwd",
+            "a//b",
+            "a/",
+            "",
+            ".",
+            "./a",
+            ".env",
+            "a/.git/config",
+            "a\0b",
+            "a\\..\\b",
+        ] {
+            assert_eq!(expand("{+x}", value), None, "{value:?}");
+            assert_eq!(expand("docs/{x}", value), None, "{value:?}");
+        }
+        assert_eq!(expand("docs/{x}.md", "a/b"), None);
+        assert_eq!(expand("docs/.{x}", "env"), None);
+        assert_eq!(expand("docs/{x}.", "."), None);
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for template in ["", "{", "a{x", "{}", "{+}", "{a b}", "{?x}"] {
+            assert!(PathTemplate::parse(template).is_err(), "{template}");
+        }
+        assert_eq!(PathTemplate::parse("a/.b/c").expect("parses").expand(&Variables::new()).as_deref(), Some("a/.b/c"));
+    }
+}

@@ -1,0 +1,241 @@
+//! JSON Schemas of the files that authors write, for editors.
+//!
+//! They are made of the tables that the files are read by, so there is no
+//! second list of keys. They follow draft 7, which editors' language servers
+//! know. What a schema cannot say, such as that a file exists, is left to `check`.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    format::{
+        PROMPT,
+        keys::{Holds, Keys},
+    },
+    manifest::SECTIONS,
+};
+
+/// The front matter of a prompt file.
+///
+/// ```
+/// let schema = promptshelf_source::schema::prompt();
+/// assert_eq!(schema["properties"]["arguments"]["type"], "array");
+/// ```
+#[must_use]
+pub fn prompt() -> Value {
+    root("The front matter of a promptshelf prompt file", &PROMPT)
+}
+
+/// `promptshelf.toml`. The section `[http]` is whoever serves the library's to describe.
+#[must_use]
+pub fn library() -> Value {
+    root("promptshelf.toml", &SECTIONS)
+}
+
+fn root(title: &str, keys: &Keys) -> Value {
+    let mut schema = table(keys, &json!(false));
+    schema.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
+    schema.insert("title".to_owned(), json!(title));
+    schema.into()
+}
+
+fn table(keys: &Keys, others: &Value) -> Map<String, Value> {
+    let property = |key: &crate::format::keys::Key| {
+        let mut schema = holds(key.holds);
+        schema["description"] = json!(key.about);
+        (key.name.to_owned(), schema)
+    };
+    let properties: Map<String, Value> = keys.keys.iter().map(property).collect();
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), properties.into());
+    schema.insert("additionalProperties".to_owned(), others.clone());
+    if !keys.required.is_empty() {
+        schema.insert("required".to_owned(), json!(keys.required));
+    }
+    schema
+}
+
+/// Numbers and booleans are taken as they are written, as in `version: 1.10`.
+fn text() -> Value {
+    json!({ "type": ["string", "number", "boolean"] })
+}
+
+fn closed(keys: &Keys) -> Value {
+    table(keys, &json!(false)).into()
+}
+
+fn list(items: &Value) -> Value {
+    json!({ "type": "array", "items": items })
+}
+
+fn one_or_list(item: &Value) -> Value {
+    json!({ "anyOf": [item, list(item)] })
+}
+
+fn holds(holds: Holds) -> Value {
+    match holds {
+        Holds::Text => text(),
+        Holds::Word(words) => json!({ "enum": words }),
+        Holds::Flag => json!({ "type": "boolean" }),
+        Holds::Count(least) => json!({ "type": "integer", "minimum": least }),
+        Holds::Number(None) => json!({ "type": "number" }),
+        Holds::Number(Some((least, most))) => json!({ "type": "number", "minimum": least, "maximum": most }),
+        Holds::Texts => one_or_list(&text()),
+        Holds::Words(words) => one_or_list(&json!({ "enum": words })),
+        Holds::Value | Holds::Values | Holds::Foreign => json!({}),
+        Holds::Object => json!({ "type": "object" }),
+        Holds::Pairs => json!({ "type": "object", "additionalProperties": {} }),
+        Holds::Choices(keys) => {
+            let mut schema = list(&json!({ "anyOf": [text(), closed(keys)] }));
+            schema["minItems"] = json!(1);
+            schema
+        }
+        Holds::TextsOrTables(keys) => one_or_list(&json!({ "anyOf": [text(), closed(keys)] })),
+        Holds::ListOfTextsOrTables(keys) => list(&json!({ "anyOf": [text(), closed(keys)] })),
+        Holds::Table(keys) => closed(keys),
+        Holds::Tables(keys) => list(&closed(keys)),
+        Holds::Completion(ways) => {
+            let way = |keys: &Keys| match keys.required {
+                // Every other key is a value of the argument that decides.
+                ["by"] => table(keys, &one_or_list(&text())).into(),
+                _ => closed(keys),
+            };
+            let ways = ways.iter().map(way);
+            json!({ "anyOf": std::iter::once(list(&text())).chain(ways).collect::<Vec<Value>>() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use promptshelf_core::{Code, SourceText};
+
+    use super::*;
+    use crate::format::Format;
+
+    /// Every place of a table at which a schema describes keys.
+    fn names(schema: &Value) -> BTreeSet<String> {
+        schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn check_table(schema: &Value, keys: &Keys) {
+        assert_eq!(names(schema), keys.names().into_iter().map(str::to_owned).collect(), "{schema}");
+        for key in keys.keys {
+            let property = &schema["properties"][key.name];
+            assert_eq!(property["description"], key.about);
+            let inner = match key.holds {
+                Holds::Table(keys) => Some((property.clone(), keys)),
+                Holds::Tables(keys) => Some((property["items"].clone(), keys)),
+                Holds::Choices(keys) | Holds::ListOfTextsOrTables(keys) => {
+                    Some((property["items"]["anyOf"][1].clone(), keys))
+                }
+                Holds::TextsOrTables(keys) => Some((property["anyOf"][0]["anyOf"][1].clone(), keys)),
+                _ => None,
+            };
+            if let Some((schema, keys)) = inner {
+                check_table(&schema, keys);
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_of_the_tables_is_in_the_schema_and_no_other() {
+        check_table(&prompt(), &PROMPT);
+        check_table(&library(), &SECTIONS);
+    }
+
+    /// What cannot stand behind any key: three lists in each other, with a mapping inside.
+    const NONSENSE: &str = "[[[{ no: [such, value] }]]]";
+
+    fn diagnostics(front_matter: &str) -> Vec<promptshelf_core::Diagnostic> {
+        let source = SourceText::new("a.md", format!("---\n{front_matter}\n---\nHello\n"));
+        Format::of("a.md").expect("it is one").read(&source).diagnostics
+    }
+
+    fn test_keys() -> &'static Keys {
+        match PROMPT.keys.iter().find(|key| key.name == "tests").map(|key| key.holds) {
+            Some(Holds::Tables(keys)) => keys,
+            other => panic!("tests are no list of tables: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_parser_looks_behind_every_key_of_the_tables() {
+        let tables: [(&str, &Keys, &str); 4] = [
+            ("", &PROMPT, ""),
+            ("arguments:\n  - name: x\n    ", &crate::format::ARGUMENT, "name"),
+            ("icons:\n  - src: a.png\n    ", &crate::format::ICON, "src"),
+            ("tests:\n  - ", test_keys(), ""),
+        ];
+        for (before, keys, there) in tables {
+            for key in keys.keys.iter().filter(|key| key.name != there) {
+                if matches!(key.holds, Holds::Value | Holds::Values | Holds::Foreign) {
+                    continue;
+                }
+                let found = diagnostics(&format!("{before}{}: {NONSENSE}", key.name));
+                let complains = found
+                    .iter()
+                    .any(|found| matches!(found.code, Code::WrongType | Code::InvalidCompletion) && found.is_error());
+                assert!(complains, "nothing is said of `{}`: {found:?}", key.name);
+                assert!(!found.iter().any(|found| found.code == Code::UnknownKey), "`{}` is unknown", key.name);
+            }
+        }
+    }
+
+    /// A file as JSON, and whether the parser finds nothing wrong with it.
+    fn as_json(path: &str, text: &str) -> (Value, bool) {
+        let source = SourceText::new(path, text);
+        let mut notes = crate::format::Notes::new(&source);
+        let node = match path.ends_with(".toml") {
+            true => Some(crate::format::toml::parse(&mut notes)),
+            false => crate::format::front_matter(&mut notes),
+        };
+        (node.map_or(json!({}), |node| node.to_json()), notes.diagnostics.is_empty())
+    }
+
+    #[test]
+    fn the_schemas_take_every_example_and_refuse_what_the_parser_refuses() {
+        let [prompt, library] = [prompt(), library()].map(|schema| {
+            assert!(jsonschema::meta::is_valid(&schema));
+            jsonschema::validator_for(&schema).expect("it is a schema")
+        });
+        let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/library");
+        let mut taken = 0;
+        for path in ["", "git"] {
+            for entry in std::fs::read_dir(format!("{examples}/{path}")).expect("it is there") {
+                let path = entry.expect("it is there").path();
+                let name = path.display().to_string();
+                let validator = match &*name {
+                    name if name.ends_with("README.md") || name.ends_with(crate::format::GOLDEN) => continue,
+                    name if name.ends_with(".toml") => &library,
+                    name if name.ends_with(".md") => &prompt,
+                    _ => continue,
+                };
+                let (value, is_well_formed) = as_json(&name, &std::fs::read_to_string(&path).expect("it is text"));
+                assert!(is_well_formed, "{name}");
+                let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+                assert_eq!(errors, [""; 0], "{name}");
+                taken += 1;
+            }
+        }
+        assert!(taken > 10, "{taken}");
+        for wrong in
+            ["desciption: x", "tags: { a: b }", "arguments:\n  - type: text", "arguments:\n  - name: a\n    type: int"]
+        {
+            let (value, _) = as_json("a.md", &format!("---\n{wrong}\n---\nHello"));
+            assert!(!prompt.is_valid(&value), "{wrong}");
+            assert!(!diagnostics(wrong).is_empty(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_types_are_those_of_arguments() {
+        let types: Vec<&str> = promptshelf_core::ArgumentType::ALL.iter().map(|kind| kind.as_str()).collect();
+        assert_eq!(
+            prompt()["properties"]["arguments"]["items"]["anyOf"][1]["properties"]["type"]["enum"],
+            json!(types)
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! Nothing outside the library is reached, and nothing odd inside it stops the rest.
+#![cfg(unix)]
+
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::{ffi::OsStrExt as _, fs::symlink, net::UnixListener},
+    process::Command,
+};
+
+use promptshelf_core::ResourceBody;
+use promptshelf_source::Source as _;
+
+use crate::library::{Library, names};
+
+fn library() -> Library {
+    Library::of(&[("good.md", "---\ndescription: d\n---\nhello")])
+}
+
+#[test]
+fn links_that_stay_inside_are_followed() {
+    let library = library();
+    library.write("sub/other.md", "other");
+    symlink("good.md", library.path("again.md")).expect("link");
+    symlink("../good.md", library.path("sub/up.md")).expect("link");
+    symlink("sub", library.path("twin")).expect("link");
+    assert_eq!(library.faults(), [""; 0]);
+    assert_eq!(names(&library.read()), ["again", "good", "sub-other", "sub-up", "twin-other", "twin-up"]);
+}
+
+#[test]
+fn links_that_lead_out_are_named_and_the_rest_is_served() {
+    let library = library();
+    fs::write(library.outside().join("secret.md"), "secret").expect("file");
+    symlink("../secret.md", library.path("relative.md")).expect("link");
+    symlink(library.outside().join("secret.md"), library.path("absolute.md")).expect("link");
+    symlink("..", library.path("parent")).expect("link");
+    symlink("nowhere.md", library.path("dangling.md")).expect("link");
+    let help = "(copy the file into the library, or link to it by a relative path that stays inside)";
+    assert_eq!(
+        library.faults(),
+        [
+            format!("absolute.md:1:1: error[outside-library]: this leads out of the library {help}"),
+            "dangling.md:1:1: warning[outside-library]: this symbolic link leads nowhere (remove it)".to_owned(),
+            format!("parent:1:1: warning[outside-library]: this leads out of the library {help}"),
+            format!("relative.md:1:1: error[outside-library]: this leads out of the library {help}"),
+        ]
+    );
+    assert_eq!(names(&library.read()), ["good"]);
+}
+
+#[test]
+fn links_in_a_circle_end() {
+    let library = library();
+    fs::create_dir(library.path("a")).expect("folder");
+    symlink(".", library.path("self")).expect("link");
+    symlink("..", library.path("a/up")).expect("link");
+    symlink("two.md", library.path("one.md")).expect("link");
+    symlink("one.md", library.path("two.md")).expect("link");
+    let circle = "this symbolic link leads in a circle (remove it)";
+    assert_eq!(
+        library.faults(),
+        [
+            format!("a/up:1:1: warning[outside-library]: {circle}"),
+            format!("one.md:1:1: error[outside-library]: {circle}"),
+            format!("self:1:1: warning[outside-library]: {circle}"),
+            format!("two.md:1:1: error[outside-library]: {circle}"),
+        ]
+    );
+    assert_eq!(names(&library.read()), ["good"]);
+}
+
+#[test]
+fn a_fifo_a_socket_and_a_device_are_never_opened() {
+    let library = library();
+    let made = Command::new("mkfifo").arg(library.path("fifo.md")).status().expect("mkfifo");
+    assert!(made.success());
+    let _socket = UnixListener::bind(library.path("socket.md")).expect("socket");
+    symlink("/dev/zero", library.path("device.md")).expect("link");
+    symlink("fifo.md", library.path("linked.md")).expect("link");
+    let faults = library.faults();
+    assert_eq!(
+        faults.iter().map(|fault| fault.split(" (").next().unwrap()).collect::<Vec<_>>(),
+        [
+            "device.md:1:1: error[outside-library]: this leads out of the library",
+            "fifo.md:1:1: error[outside-library]: this is no regular file",
+            "linked.md:1:1: error[outside-library]: this is no regular file",
+            "socket.md:1:1: error[outside-library]: this is no regular file",
+        ]
+    );
+    assert_eq!(names(&library.read()), ["good"]);
+}
+
+#[test]
+fn what_is_not_utf_8_is_named() {
+    let library = library();
+    library.write("latin.md", b"caf\xe9");
+    fs::write(library.root().join(OsStr::from_bytes(b"caf\xe9.md")), "hello").expect("file");
+    library.write("bytes.txt", b"\xff\xfe");
+    assert_eq!(
+        library.faults(),
+        [
+            "caf\u{fffd}.md:1:1: warning[not-utf-8]: the name of this file is not UTF-8, and it is left out (rename it)",
+            "latin.md:1:1: error[not-utf-8]: this file is not UTF-8: byte 3 belongs to no character (save it as UTF-8)",
+        ]
+    );
+    let definitions = library.read();
+    assert_eq!(names(&definitions), ["good"]);
+    assert_eq!(definitions.broken, ["latin.md"]);
+    assert!(matches!(definitions.files["bytes.txt"].body, ResourceBody::Blob(_)));
+}
+
+#[test]
+fn folders_nested_without_end_are_cut() {
+    let library = library();
+    let deep = vec!["d"; 40].join("/");
+    library.write(&format!("{deep}/deep.md"), "deep");
+    let faults = library.faults();
+    assert_eq!(faults.len(), 1);
+    assert!(faults[0].contains("error[too-many]: folders are nested more than 32 deep"), "{faults:?}");
+    assert_eq!(names(&library.read()), ["good"]);
+}
+
+#[test]
+fn a_missing_folder_ends_the_start_with_a_clear_line() {
+    let library = library();
+    fs::remove_dir_all(library.root()).expect("removed");
+    let error = library.try_read().expect_err("nothing is there");
+    assert!(error.is_not_found() && !error.is_permission_denied() && !error.is_invalid_manifest());
+    let expected = format!("the folder {} does not exist: create it, or name another one", library.root().display());
+    assert_eq!(error.to_string(), expected);
+
+    fs::write(library.root(), "a file").expect("file");
+    let error = library.try_read().expect_err("it is a file");
+    let expected = format!("{} is not a folder: name the folder around it", library.root().display());
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn an_empty_folder_is_a_library_without_prompts() {
+    let library = Library::of(&[("README.md", "# Nothing yet"), ("_draft.md", "later"), ("a.txt", "text")]);
+    let faults = library.faults();
+    assert_eq!(faults.len(), 1);
+    assert!(faults[0].starts_with(".:1:1: warning[empty-library]: there is no prompt in this folder"), "{faults:?}");
+}
+
+#[test]
+fn what_may_not_be_read_is_named() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let library = library();
+    library.write("closed.md", "secret");
+    library.write("folder/a.md", "secret");
+    let close =
+        |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
+    close(&library.path("closed.md"), 0o000);
+    close(&library.path("folder"), 0o000);
+    // For root there is nothing that may not be read.
+    if fs::read(library.path("closed.md")).is_err() {
+        let faults = library.faults();
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults[0].starts_with("closed.md:1:1: error[unreadable]: this file cannot be read: "), "{faults:?}");
+        assert!(faults[1].starts_with("folder:1:1: error[unreadable]: this folder cannot be read: "), "{faults:?}");
+        assert_eq!(names(&library.read()), ["good"]);
+        for mode in [0o000, 0o300] {
+            close(&library.root(), mode);
+            let error = library.try_read().expect_err("it is closed");
+            assert!(error.is_permission_denied(), "{error}");
+            close(&library.root(), 0o700);
+        }
+
+        close(&library.path("folder"), 0o700);
+        let source = library.source();
+        assert_eq!(names(&source.read(None).expect("read").expect("something").definitions), ["folder-a", "good"]);
+        close(&library.path("folder"), 0o000);
+        for _ in 0..2 {
+            let definitions = source.read(None).expect("read").expect("something").definitions;
+            assert_eq!(names(&definitions), ["good"]);
+            assert_eq!(definitions.broken, ["closed.md", "folder/a.md"], "they may still be there");
+        }
+    }
+    close(&library.path("folder"), 0o700);
+}

@@ -1,0 +1,329 @@
+//! Prompts that come from other programs and go to them, there and back.
+
+use promptshelf_core::{BodyPiece, Prompt, SourceText};
+use promptshelf_source::{ExportFormat, Exported, ImportFormat, Imported, Loader, export, import};
+use proptest::prelude::*;
+
+use crate::{
+    formats::{asks, opened, said},
+    library::{Library, lines},
+};
+
+fn imported(path: &str, text: &str) -> Imported {
+    let format = ImportFormat::of(path, text).unwrap_or_else(|| panic!("{path} is of no known format"));
+    import(&SourceText::new(path, text), format)
+}
+
+/// What was lost, without its code.
+fn lost(imported: &Imported) -> Vec<String> {
+    let shown = |loss: &promptshelf_core::Diagnostic| {
+        let (line, column) = loss.location.line_column();
+        format!("{line}:{column} {}", loss.message)
+    };
+    imported.losses.iter().map(shown).collect()
+}
+
+/// A library of what was imported.
+fn shelved(imports: &[Imported]) -> Loader {
+    let files: Vec<(&str, &str)> =
+        imports.iter().flat_map(|it| &it.files).map(|file| (file.path.as_str(), file.text.as_str())).collect();
+    opened(&Library::of(&files))
+}
+
+fn errors(loader: &Loader) -> Vec<String> {
+    lines(&loader.diagnostics()).into_iter().filter(|line| line.contains(": error")).collect()
+}
+
+fn template(imported: &Imported) -> &str {
+    let text = &imported.files[0].text;
+    let body = text.split_once("\n---\n").map_or(text.as_str(), |(_, body)| body);
+    body.trim()
+}
+
+#[test]
+fn dotprompt_becomes_typed_arguments_and_a_template() {
+    let greet = imported(
+        "prompts/greet.prompt",
+        "---\nmodel: m\ndescription: Greets\ninput:\n  schema:\n    name: string, who to greet\n    style?: string\n    tags(array, words): string\n    people(array):\n      first: string\n    tone(enum, How): [kind, cold]\n    count?: integer\n  default:\n    style: warm\n---\n{{role \"system\"}}\nYou are {{style}}.\n{{#if name}}\nHi {{name}}{{else}}Hi\n{{/if}}\n{{#each people}}\n- {{this.first}} of {{../name}} ({{@index}})\n{{/each}}\n{{#each tags as |tag|}}{{tag}},{{/each}}{{#unless count}}none{{/unless}}\n{{>footer mood=tone}}\n{{role \"model\"}}\n{% {{json people}}\n",
+    );
+    let footer = imported("prompts/_footer.prompt", "Be {{mood}}.\n");
+    assert_eq!(
+        lost(&greet),
+        [
+            "2:1 `model` has no place in a prompt and is left out",
+            "16:1 MCP has no role `system`; the text is said by the user"
+        ]
+    );
+    let loader = shelved(&[greet, footer]);
+    assert_eq!(errors(&loader), Vec::<String>::new());
+    let catalog = loader.handle().current();
+    assert_eq!(asks(&catalog, "greet"), ["name!", "style", "tags!", "people!", "tone!", "count"]);
+    let given = [("name", "Ada"), ("tags", "a,b"), ("people", r#"[{"first":"Bo"}]"#), ("tone", "kind")];
+    assert_eq!(
+        said(&catalog, "greet", &given),
+        ["user: You are warm.\nHi Ada- Bo of Ada (0)\na,b,none\nBe kind.", "assistant: {% [{\"first\":\"Bo\"}]",]
+    );
+}
+
+#[test]
+fn handlebars_find_their_counterparts() {
+    let cases = [
+        ("{{a.b.[0].c}} {{{d}}}", "{{ a.b[0].c }} {{ d }}"),
+        ("{{! note }}x", "{# note #}x"),
+        ("a {{~x~}} b", "a {{- x -}} b"),
+        ("{{#if a}}1{{else if b}}2{{else}}3{{/if}}", "{% if a %}1{% elif b %}2{% else %}3{% endif %}"),
+        ("{{#with a}}{{b}}{{../c}}{{/with}}", "{% with it = a %}{{ it.b }}{{ c }}{% endwith %}"),
+        (
+            "{{#each a}}{{#each b}}{{this}}{{@last}}{{/each}}{{/each}}",
+            "{% for item in a %}{% for item2 in item.b %}{{ item2 }}{{ loop.last }}{% endfor %}{% endfor %}",
+        ),
+        ("{{#if (and (eq a \"x\") (not b))}}1{{/if}}", "{% if ((a == \"x\") and (not b)) %}1{% endif %}"),
+        ("{{#ifEquals a 1}}x{{/ifEquals}}", "{% if a == 1 %}x{% endif %}"),
+        ("\\{{x}} {#", "{{ \"{{\" }}x}} {{ \"{#\" }}"),
+        ("{{>part a=1 b=c}}", "{% with a = 1, b = c %}{% include \"_part.md\" %}{% endwith %}"),
+        ("{{lookup a b}}", "{{ a[b] }}"),
+    ];
+    for (handlebars, ours) in cases {
+        let made = imported("x.prompt", handlebars);
+        assert_eq!(template(&made), ours, "{handlebars}");
+        assert_eq!(lost(&made), Vec::<String>::new(), "{handlebars}");
+    }
+}
+
+#[test]
+fn what_has_no_counterpart_is_said_and_never_dropped_silently() {
+    let made = imported("x.prompt", "{{#shout a}}b{{/shout}} {{help a}} {{@key}} {{#if a}}c {{history}}{{/nope}}");
+    assert_eq!(
+        lost(&made),
+        [
+            "1:1 the block `#shout a` has no counterpart; its text is left as it is",
+            "1:25 there is no helper `help`; its text is left as it is",
+            "1:36 `@key` has no counterpart; its text is left as it is",
+            "1:45 `#if` is never closed",
+            "1:56 the messages of an earlier conversation have no place in a prompt and are left out",
+            "1:67 `/nope` closes nothing",
+        ]
+    );
+    let loader =
+        shelved(&[imported("x.prompt", "---\ninput: {schema: {a: string}}\n---\n{{#shout a}}b{{/shout}} {{a}}")]);
+    assert_eq!(said(&loader.handle().current(), "x", &[("a", "1")]), ["user: {{#shout a}}b{{/shout}} 1"]);
+}
+
+#[test]
+fn each_format_of_the_list_becomes_a_prompt_that_passes_the_check() {
+    let files = [
+        (
+            "chat.prompty",
+            "---\nname: Chat\ndescription: d\ninputs:\n  - {name: q, kind: string, required: true}\nsample: {who: Ada}\n---\nsystem:\nHelp {{who}}.\nUser:\n{{q}}\nassistant:\nYes.\n",
+        ),
+        (
+            "old.prompty",
+            "---\nname: old\ndescription: d\ntemplate: {format: mustache}\ninputs: {q: {type: integer}}\n---\nuser:\n{{q}} {%\n",
+        ),
+        (
+            "r.yaml",
+            "version: 1.0.0\ntitle: R\ndescription: d\ninstructions: In {{ l }}\nprompt: Do {{ l }}\nparameters:\n- {key: l, input_type: select, requirement: required, description: x, options: [a, b]}\n",
+        ),
+        ("patterns/sum_up/system.md", "# IDENTITY\nSum up {{topic}}.\n"),
+        (
+            "lf.json",
+            "[{\"name\":\"a/b\",\"type\":\"text\",\"prompt\":\"{{x}} {% @@@langfusePrompt:name=old@@@\",\"version\":1,\"labels\":[]},\n\t{\"name\":\"a/b\",\"type\":\"chat\",\"prompt\":[{\"role\":\"assistant\",\"content\":\"{{y}}\"}],\"version\":9,\"labels\":[]}]",
+        ),
+        (
+            "pl.json",
+            "{\"prompt_name\":\"P L\",\"prompt_template\":{\"type\":\"completion\",\"template_format\":\"f-string\",\"input_variables\":[\"v\"],\"content\":[{\"type\":\"text\",\"text\":\"{v} {{x}}\"}]}}",
+        ),
+        ("p.csv", "act,prompt,for_devs,type,contributor\n\"C, D\",\"Say \"\"${w:hi}\"\" {{z}}\",TRUE,TEXT,me\n"),
+    ];
+    let imports: Vec<Imported> = files.iter().map(|(path, text)| imported(path, text)).collect();
+    let loader = shelved(&imports);
+    assert_eq!(errors(&loader), Vec::<String>::new());
+    let catalog = loader.handle().current();
+    let names: Vec<&str> = catalog.prompts().iter().map(|prompt| prompt.name().as_str()).collect();
+    assert_eq!(names, ["a-b", "c-d", "chat", "old", "p-l", "r", "sum_up"]);
+    assert_eq!(
+        said(&catalog, "chat", &[("who", "Bo"), ("q", "{{1}}")]),
+        ["user: Help Bo.", "user: {{1}}", "assistant: Yes."]
+    );
+    assert_eq!(said(&catalog, "old", &[("q", "1")]), ["user: 1 {%"]);
+    assert_eq!(said(&catalog, "r", &[("l", "b")]), ["user: In b", "user: Do b"]);
+    assert_eq!(said(&catalog, "sum_up", &[("topic", "t"), ("input", "i")]), ["user: # IDENTITY\nSum up t.\n\ni"]);
+    assert_eq!(said(&catalog, "a-b", &[("y", "1")]), ["assistant: 1"]);
+    assert_eq!(said(&catalog, "p-l", &[("v", "1")]), ["user: 1 {x}"]);
+}
+
+#[test]
+fn a_table_of_prompts_becomes_a_file_a_row() {
+    let made = imported(
+        "p.csv",
+        "act,prompt,for_devs,type,contributor\n\"A, B\",\"Say \"\"${w:hi}\"\" {{z}}\",TRUE,TEXT,me\nA B,again,FALSE,TEXT,you\n,,,,\n",
+    );
+    assert_eq!(
+        lost(&made),
+        ["3:1 `A B` stands there again and becomes `a-b-2`", "4:1 a row without a title or a prompt is left out"]
+    );
+    let loader = shelved(&[made]);
+    let catalog = loader.handle().current();
+    assert_eq!(said(&catalog, "a-b", &[]), ["user: Say \"hi\" {{z}}"]);
+    assert_eq!(catalog.find("a-b").expect("it is there").title(), Some("A, B"));
+}
+
+#[test]
+fn a_recipe_that_is_no_recipe_is_an_error_and_no_file() {
+    let made = import(&SourceText::new("r.yaml", "title: x\n"), ImportFormat::Goose);
+    assert!(made.files.is_empty());
+    assert_eq!(lost(&made), ["1:1 a recipe needs `instructions` or `prompt`"]);
+}
+
+const NATIVE: &[(&str, &str)] = &[
+    (
+        ".claude/commands/fix.md",
+        "---\ndescription: Fixes\nargument-hint: <issue> [how fast]\nmodel: opus\n---\nFix #$1 {{ $2 }} {% raw %} @notes.txt\n",
+    ),
+    (".opencode/command/audit.md", "---\ndescription: Audits\nagent: plan\n---\nAudit {$ARGUMENTS}\n"),
+    (
+        ".gemini/commands/git/commit.toml",
+        "description = \"Commits\"\nprompt = \"Commit {{args}} {# @{notes.txt} now\"\n",
+    ),
+    (
+        ".github/prompts/ask.prompt.md",
+        "---\ndescription: Asks\n---\nExplain ${selection} to ${input:who:whom} {{ x }}\n",
+    ),
+    (
+        "sum.prompt.yml",
+        "name: Sum\ndescription: Sums\nmodel: m\nmessages:\n- {role: system, content: Be brief}\n- {role: user, content: \"{{t}} {%\"}\n- {role: assistant, content: Yes}\ntestData: []\n",
+    ),
+    ("pdf/SKILL.md", "---\nname: pdf\ndescription: Forms\nlicense: MIT\n---\nDo {{ this }} $1\n"),
+];
+
+/// Something for every argument.
+fn values(prompt: &Prompt) -> Vec<(String, String)> {
+    prompt.arguments().iter().map(|argument| (argument.name().to_owned(), format!("<{}>", argument.name()))).collect()
+}
+
+fn said_with_all(loader: &Loader, name: &str) -> Vec<String> {
+    let catalog = loader.handle().current();
+    let values = values(catalog.find(name).unwrap_or_else(|| panic!("there is no {name}")));
+    said(&catalog, name, &values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_file_that_is_read_live_says_the_same_when_it_is_imported() {
+    let notes = ("notes.txt", "Noted.");
+    let live = opened(&Library::of(&NATIVE.iter().copied().chain([notes]).collect::<Vec<_>>()));
+    let imports: Vec<Imported> = NATIVE.iter().map(|(path, text)| imported(&format!("project/{path}"), text)).collect();
+    let files = imports.iter().flat_map(|it| &it.files).map(|file| (file.path.as_str(), file.text.as_str()));
+    let ours = opened(&Library::of(&files.chain([notes]).collect::<Vec<_>>()));
+    assert_eq!(errors(&ours), Vec::<String>::new());
+    for name in ["fix", "audit", "git-commit", "ask", "sum", "pdf"] {
+        assert_eq!(asks(&live.handle().current(), name), asks(&ours.handle().current(), name), "{name}");
+        assert_eq!(said_with_all(&live, name), said_with_all(&ours, name), "{name}");
+    }
+    let losses: Vec<String> = imports.iter().flat_map(lost).collect();
+    assert_eq!(
+        losses,
+        [
+            "4:1 `model` has no place in a prompt and is left out",
+            "3:1 `agent` has no place in a prompt and is left out",
+            "3:1 `model` has no place in a prompt and is left out",
+            "5:10 MCP has no role `system`; the text is said by the user",
+            "8:1 `testData` has no place in a prompt and is left out",
+            "4:1 `license` has no place in a prompt and is left out",
+        ]
+    );
+}
+
+fn exported(files: &[(&str, &str)], name: &str, format: ExportFormat) -> (Loader, Exported) {
+    let loader = opened(&Library::of(files));
+    let catalog = loader.handle().current();
+    let exported = export(catalog.find(name).expect("it is there"), format, None);
+    (loader, exported)
+}
+
+const OURS: &str = "---\ndescription: Reviews\narguments:\n  - name: code\n    description: The code\n    required: true\n  - name: language\n---\nReview {{ language }}:\n\n{{ code }}\n";
+
+#[test]
+fn what_is_exported_says_the_same_when_it_is_read_again() {
+    for format in [ExportFormat::Claude, ExportFormat::Vscode] {
+        let (ours, file) = exported(&[("review.md", OURS)], "review", format);
+        assert!(file.losses.is_empty(), "{:?}", lines(&file.losses));
+        let theirs = opened(&Library::of(&[(&file.path, &file.text)]));
+        assert_eq!(said_with_all(&ours, "review"), said_with_all(&theirs, "review"), "{format:?}");
+        let catalog = theirs.handle().current();
+        assert_eq!(catalog.find("review").expect("it is there").description(), Some("Reviews"));
+    }
+    let one = "---\ndescription: \"Ends with \\\\ \\\"\"\narguments: [{name: args, description: What follows the command}]\n---\nDo \"\"\"{{ args }}\"\"\" \\\\ {{ \"{{\" }}\n";
+    for format in [ExportFormat::Claude, ExportFormat::Gemini] {
+        let (ours, file) = exported(&[("one.md", one)], "one", format);
+        assert!(file.losses.is_empty(), "{:?}", lines(&file.losses));
+        let theirs = opened(&Library::of(&[(&file.path, &file.text)]));
+        let argument = asks(&theirs.handle().current(), "one");
+        let theirs = said(&theirs.handle().current(), "one", &[(&argument[0], "<args>")]);
+        assert_eq!(said_with_all(&ours, "one"), theirs, "{format:?}");
+    }
+    let (ours, file) =
+        exported(&[("still.md", "---\ndescription: d\n---\nBe {{ \"{{\" }} still.\n")], "still", ExportFormat::Skill);
+    assert_eq!(file.path, "still/SKILL.md");
+    let theirs = opened(&Library::of(&[(&file.path, &file.text)]));
+    assert_eq!(said_with_all(&ours, "still"), said_with_all(&theirs, "still"));
+}
+
+#[test]
+fn what_an_export_loses_is_said_at_its_line() {
+    let text = "---\ntitle: T\ndescription: d\narguments:\n  - {name: x, type: integer, default: 1}\n  - {name: y}\n---\n{% if x %}A{% else %}B{% endif %}\n{% for i in range(x) %}{{ i }}{% endfor %}\n{{ y | upper }}{{ attach(\"n.txt\") }}{{ role(\"assistant\") }}$1 {% include \"_p.md\" %}{{ prompt(\"q\", z=y) }}\n";
+    let files = [
+        ("p.md", text),
+        ("q.md", "---\ndescription: d\narguments: [z]\n---\nQ {{ z }}"),
+        ("_p.md", "part {{ x + 1 }}"),
+        ("n.txt", "n"),
+    ];
+    let (_, file) = exported(&files, "p", ExportFormat::Claude);
+    assert_eq!(
+        file.text,
+        "---\ndescription: d\nargument-hint: \"[y]\"\n---\n\nA\n\n$ARGUMENTS\n@n.txt\n\nAssistant:\n\n$1 part\n\nUser:\n\nQ $ARGUMENTS\n"
+    );
+    let shown: Vec<String> = file.losses.iter().map(|loss| format!("{} {}", loss.location, loss.message)).collect();
+    let expected = [
+        "p.md:8:7 the condition is dropped: its text is always there, and what stands after `else` is left out",
+        "p.md:9:4 the loop is dropped: what it goes through stands there as it is given",
+        "what is called here is left out",
+        "the filter `upper` is dropped: the value stands there as it is given",
+        "_p.md:1:9 what is computed here is left out",
+        "all messages become one text; who speaks is said in a line of its own",
+        "the attached file becomes a reference: `n.txt` has to be in the project",
+        "`$1` in the text means something there, and cannot be escaped",
+        "`title` has no place there",
+    ];
+    assert_eq!(shown.len(), expected.len(), "{shown:#?}");
+    for (shown, expected) in shown.iter().zip(expected) {
+        assert!(shown.contains(expected), "{shown} / {expected}");
+    }
+}
+
+#[test]
+fn what_a_prompt_says_can_be_exported_whole() {
+    let (loader, _) = exported(&[("review.md", OURS)], "review", ExportFormat::Claude);
+    let catalog = loader.handle().current();
+    let said = vec![BodyPiece::Text("Review rust.".to_owned())];
+    let file = export(catalog.find("review").expect("it is there"), ExportFormat::Claude, Some(said));
+    assert_eq!(file.text, "---\ndescription: Reviews\n---\n\nReview rust.\n");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_survives_being_imported(text in "x(\\{|\\}|\\{\\{|\\{%|\\{#|%\\}|\\{% raw %\\}|-%\\}|\\$1|[a-z \"\\\\]){0,14}x") {
+        let command = format!("---\ndescription: d\n---\n{text}");
+        let live = opened(&Library::of(&[(".claude/commands/a.md", &*command)]));
+        let ours = shelved(&[imported(".claude/commands/a.md", &command)]);
+        prop_assert_eq!(errors(&ours), Vec::<String>::new());
+        prop_assert_eq!(said_with_all(&live, "a"), said_with_all(&ours, "a"));
+    }
+
+    #[test]
+    fn no_handlebars_text_breaks_the_import(text in "(\\{\\{|\\}\\}|\\{\\{#if a|\\{\\{/if|\\{\\{else|\\{\\{#each a|\\{\\{>|~|\\{%|[a-z .\"@/]){0,16}") {
+        let made = import(&SourceText::new("a.prompt", text), ImportFormat::Dotprompt);
+        prop_assert!(made.losses.iter().all(|loss| !loss.is_error()));
+    }
+}

@@ -1,0 +1,239 @@
+//! Files of other programs, read where those programs keep them.
+
+use promptshelf_core::{Catalog, ContentBlock, Given, Part, Role};
+use promptshelf_source::Loader;
+use proptest::prelude::*;
+
+use crate::library::{Library, lines, now};
+
+pub(crate) fn opened(library: &Library) -> Loader {
+    Loader::open(vec![Box::new(library.source())]).expect("it can be read")
+}
+
+/// What a prompt says, a line a message: who speaks, and the text or the file.
+pub(crate) fn said(catalog: &Catalog, name: &str, given: &[(&str, &str)]) -> Vec<String> {
+    let prompt = catalog.find(name).unwrap_or_else(|| panic!("there is no {name}"));
+    let given = Given::from_iter(given.iter().copied());
+    let bound = prompt.bind(&given, 1 << 20).unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
+    let parts = now(prompt.render(catalog, bound)).expect("it renders");
+    parts.iter().map(shown).collect()
+}
+
+fn shown(part: &Part) -> String {
+    let Part::Message(message) = part else { return "a resource of the server".to_owned() };
+    let role = if message.role == Role::User { "user" } else { "assistant" };
+    match &message.content {
+        ContentBlock::Text(text) => format!("{role}: {}", text.text),
+        ContentBlock::Resource(resource) => format!("{role}: <{}>", resource.contents.uri),
+        other => format!("{role}: [{}]", other.kind()),
+    }
+}
+
+pub(crate) fn asks(catalog: &Catalog, name: &str) -> Vec<String> {
+    let prompt = catalog.find(name).unwrap_or_else(|| panic!("there is no {name}"));
+    let shown = |argument: &promptshelf_core::Argument| {
+        format!("{}{}", argument.name(), if argument.required() { "!" } else { "" })
+    };
+    prompt.arguments().iter().map(shown).collect()
+}
+
+#[test]
+fn a_folder_with_one_file_of_each_format_is_served() {
+    let library = Library::of(&[
+        (
+            ".claude/commands/git/fix.md",
+            "---\nargument-hint: <issue> [priority]\nallowed-tools: Bash(git:*)\n---\nFix #$1 ($2): $ARGUMENTS\n",
+        ),
+        (".opencode/command/audit.md", "---\ndescription: Audits\nagent: plan\n---\nAudit $ARGUMENTS\n"),
+        (
+            ".gemini/commands/git/commit.toml",
+            "description = \"Commits\"\nprompt = \"\"\"\nCommit {{args}}\nlike {{this}}\n\"\"\"\n",
+        ),
+        (
+            ".github/prompts/explain.prompt.md",
+            "---\ndescription: Explains\nmode: ask\n---\nExplain ${selection} to ${input:who:the audience}, ${other}\n",
+        ),
+        (
+            "sum.prompt.yml",
+            "name: Sums up\ndescription: Sums up\nmessages:\n  - role: system\n    content: Be brief.\n  - role: user\n    content: |\n      Sum up:\n      {{text}}\n  - role: assistant\n    content: Gladly.\ntestData:\n  - text: a b c\n    expected: abc\n",
+        ),
+        (
+            "pdf/SKILL.md",
+            "---\nname: pdf-forms\ndescription: Fills in forms\n---\nRead reference.md, then {{ fill }} $1.\n",
+        ),
+        ("pdf/reference.md", "# Not a prompt"),
+        (
+            "peer.md",
+            "---\nname: peer\ndescription: d\ncategory: review\narguments:\n  - name: lang\n    description: x\n    required: true\n---\nReview this {{lang}}\n",
+        ),
+    ]);
+    let loader = opened(&library);
+    let catalog = loader.handle().current();
+    assert_eq!(lines(&loader.diagnostics()), Vec::<String>::new());
+    let names: Vec<&str> = catalog.prompts().iter().map(|prompt| prompt.name().as_str()).collect();
+    assert_eq!(names, ["audit", "explain", "git-commit", "git-fix", "pdf-forms", "peer", "sum"]);
+
+    assert_eq!(asks(&catalog, "git-fix"), ["issue!", "priority"]);
+    assert_eq!(
+        said(&catalog, "git-fix", &[("issue", "7"), ("priority", "{{ 1 }}")]),
+        ["user: Fix #7 ({{ 1 }}): 7 {{ 1 }}"]
+    );
+    assert_eq!(asks(&catalog, "audit"), ["arguments"]);
+    assert_eq!(said(&catalog, "audit", &[("arguments", "a b")]), ["user: Audit a b"]);
+    assert_eq!(said(&catalog, "git-commit", &[("args", "now")]), ["user: Commit now\nlike {{this}}"]);
+    assert_eq!(asks(&catalog, "explain"), ["selection", "who!"]);
+    assert_eq!(said(&catalog, "explain", &[("who", "Ada"), ("selection", "x")]), ["user: Explain x to Ada, ${other}"]);
+    assert_eq!(asks(&catalog, "sum"), ["text!"]);
+    assert_eq!(said(&catalog, "sum", &[("text", "t")]), ["user: Be brief.", "user: Sum up:\nt", "assistant: Gladly."]);
+    assert_eq!(said(&catalog, "pdf-forms", &[]), ["user: Read reference.md, then {{ fill }} $1."]);
+    assert_eq!(said(&catalog, "peer", &[("lang", "rust")]), ["user: Review this rust"]);
+    assert_eq!(catalog.find("peer").expect("it is there").tags(), ["review"]);
+    assert_eq!(catalog.find("sum").expect("it is there").title(), Some("Sums up"));
+    assert_eq!(catalog.find("git-fix").expect("it is there").description(), Some("Fix #$1 ($2): $ARGUMENTS"));
+}
+
+#[test]
+fn test_data_travels_with_the_definition() {
+    let library = Library::of(&[(
+        "a.prompt.yaml",
+        "messages:\n- role: user\n  content: \"{{x}}\"\ntestData:\n- {x: 1, expected: one, y: 2}\n- {x: two}\n",
+    )]);
+    let definitions = library.read();
+    let samples = &definitions.prompts[0].samples;
+    assert_eq!(samples.len(), 2);
+    assert_eq!(samples[0].arguments.get("x").map(String::as_str), Some("1"));
+    assert_eq!(samples[0].arguments.len(), 1);
+    assert_eq!(samples[0].expected.as_deref(), Some("one"));
+    assert_eq!(samples[1].expected, None);
+}
+
+#[test]
+fn commands_are_never_run_and_that_is_said_at_their_lines() {
+    let library = Library::of(&[
+        (".claude/commands/a.md", "---\ndescription: d\n---\nNow:\n!`touch ran`\n"),
+        (".gemini/commands/b.toml", "description = \"d\"\nprompt = '''\nNow:\n!{touch {ran} {{args}}}\n'''\n"),
+    ]);
+    let loader = opened(&library);
+    assert_eq!(
+        lines(&loader.diagnostics()),
+        [
+            ".claude/commands/a.md:5:1: warning[not-supported]: commands in prompts are never run; the text is left as it is (ask for the command's output as an argument)",
+            ".gemini/commands/b.toml:4:1: warning[not-supported]: commands in prompts are never run; the text is left as it is (ask for the command's output as an argument)",
+        ]
+    );
+    let catalog = loader.handle().current();
+    assert_eq!(said(&catalog, "a", &[]), ["user: Now:\n!`touch ran`"]);
+    assert_eq!(said(&catalog, "b", &[]), ["user: Now:\n!{touch {ran} {{args}}}"]);
+    assert!(!library.path("ran").exists());
+}
+
+#[test]
+fn files_of_the_library_are_attached_and_others_only_named() {
+    let library = Library::of(&[
+        (
+            ".claude/commands/a.md",
+            "---\ndescription: d\n---\nFollow @docs/style.txt and @../secret.txt, @docs/style.tx!\n",
+        ),
+        (
+            ".gemini/commands/b.toml",
+            "description = \"d\"\nprompt = \"One @{docs/style.txt} two @{/etc/passwd} @{ {{args}} }\"\n",
+        ),
+        ("docs/style.txt", "Be brief."),
+    ]);
+    std::fs::write(library.outside().join("secret.txt"), "secret").expect("written");
+    let loader = opened(&library);
+    let catalog = loader.handle().current();
+    assert_eq!(
+        said(&catalog, "a", &[]),
+        ["user: Follow @docs/style.txt and @../secret.txt, @docs/style.tx!", "user: <library:///docs/style.txt>"]
+    );
+    assert_eq!(
+        said(&catalog, "b", &[]),
+        ["user: One", "user: <library:///docs/style.txt>", "user:  two @{/etc/passwd} @{ {{args}} }"]
+    );
+    let faults = lines(&loader.diagnostics());
+    assert_eq!(faults.len(), 4, "{faults:#?}");
+    assert!(
+        faults[0].starts_with(".claude/commands/a.md:4:28: warning[missing-file]: there is no file `../secret.txt`"),
+        "{faults:#?}"
+    );
+    assert!(faults[1].contains("did you mean `docs/style.txt`?"), "{faults:#?}");
+    assert!(faults[3].contains("a file that the caller names is not attached"), "{faults:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_another_program_is_followed_like_any_other() {
+    let library = Library::of(&[("x.md", "---\ndescription: d\n---\nx")]);
+    let mut followed = library.follow().await;
+    library.write(".claude/commands/team/a.md", "First @notes.txt");
+    followed.until_says("team-a", "First").await;
+    library.write(".claude/commands/team/a.md", "Second @notes.txt");
+    followed.until_says("team-a", "Second").await;
+    // A file that was missing is attached as soon as it is there.
+    library.write("notes.txt", "Noted");
+    followed.until_says("team-a", "Noted").await;
+    library.remove(".claude/commands/team/a.md");
+    followed.until("the prompt is gone", |catalog, _| catalog.find("team-a").is_none()).await;
+}
+
+#[test]
+fn mistakes_are_said_at_their_own_lines() {
+    let library = Library::of(&[
+        (".gemini/commands/a.toml", "description = \"d\"\nprmpt = \"x\"\n"),
+        ("b.prompt.yml", "messages:\n  - role: boss\n    content: x\n  - content: y\n"),
+        ("c.prompt.md", "---\nname: Two Words\ndescripton: d\n---\nx"),
+    ]);
+    let faults = library.faults();
+    let starts = [
+        ".gemini/commands/a.toml:1:1: error[missing-key]: a command needs a `prompt`",
+        ".gemini/commands/a.toml:2:1: warning[unknown-key]: the key `prmpt` means nothing in a command (did you mean `prompt`?)",
+        "b.prompt.yml:2:11: error[invalid-value]: there is no role `boss`",
+        "b.prompt.yml:4:5: error[missing-key]: a message needs a `role`",
+        "c.prompt.md:3:1: warning[unknown-key]: the key `descripton` means nothing",
+    ];
+    assert_eq!(faults.len(), starts.len(), "{faults:#?}");
+    for (fault, start) in faults.iter().zip(starts) {
+        assert!(fault.starts_with(start), "{fault}");
+    }
+    let definitions = library.read();
+    assert_eq!(definitions.prompts[0].name, "c");
+    assert_eq!(definitions.prompts[0].title.as_deref(), Some("Two Words"));
+}
+
+#[test]
+fn a_prompt_file_with_declared_arguments_is_one_of_ours() {
+    let text = "---\ndescription: d\narguments: [x]\n---\n{{ x | upper }}";
+    let library = Library::of(&[("a.prompt.md", text)]);
+    let loader = opened(&library);
+    assert_eq!(said(&loader.handle().current(), "a", &[("x", "hi")]), ["user: HI"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_looks_like_our_template_comes_out_as_it_stands(
+        text in "[a-z ]{0,4}(\\{\\{|\\{%|\\{#|\\}\\}|%\\}|#\\}|\\{% raw %\\}|[a-z(){}% ]){0,12}x"
+    ) {
+        let yaml = format!("description: d\nmessages:\n- role: user\n  content: {}\n", serde_json::json!(text));
+        let toml = format!("description = \"d\"\nprompt = {}\n", serde_json::json!(text));
+        let library = Library::of(&[
+            (".claude/commands/a.md", &*format!("---\ndescription: d\n---\n{text}")),
+            (".gemini/commands/b.toml", &toml),
+            ("c.prompt.md", &*format!("---\ndescription: d\n---\n{text}")),
+            ("d.prompt.yml", &yaml),
+            ("e/SKILL.md", &*format!("---\nname: e\ndescription: d\n---\n{text}")),
+        ]);
+        let loader = opened(&library);
+        let catalog = loader.handle().current();
+        for name in ["a", "b", "c", "d", "e"] {
+            let arguments = asks(&catalog, name);
+            // `{{x}}` is a placeholder in one of them, and `{{args}}` in another.
+            if arguments.is_empty() {
+                prop_assert_eq!(said(&catalog, name, &[]), [format!("user: {text}")]);
+            } else {
+                prop_assert!(name == "d" || text.contains("{{args}}"));
+            }
+        }
+    }
+}

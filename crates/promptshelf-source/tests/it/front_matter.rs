@@ -1,0 +1,263 @@
+//! Every mistake in a prompt file is named, with its line and column, in one pass.
+
+use promptshelf_core::{ArgumentType, Body, CompletionSource};
+
+use crate::library::Library;
+
+/// The definition of a file without mistakes.
+fn read(text: &str) -> promptshelf_core::PromptDefinition {
+    let library = Library::of(&[("p.md", text)]);
+    assert_eq!(library.faults(), [""; 0]);
+    library.read().prompts.remove(0)
+}
+
+fn faults(text: &str) -> Vec<String> {
+    Library::of(&[("p.md", text)]).faults()
+}
+
+fn body(definition: &promptshelf_core::PromptDefinition) -> &str {
+    match &definition.body {
+        Body::Template { range } => &definition.origin.source.text[range.clone()],
+        Body::Function(_) | Body::Pieces(_) => panic!("a file has a template"),
+    }
+}
+
+#[test]
+fn a_file_without_front_matter_is_a_prompt() {
+    let library = Library::of(&[("git/commit.md", "Write a message.")]);
+    let definition = library.read().prompts.remove(0);
+    assert_eq!(definition.name, "git-commit");
+    assert_eq!(body(&definition), "Write a message.");
+    assert!(definition.origin.modified.is_some());
+}
+
+#[test]
+fn every_key_is_read() {
+    let definition = read(
+        "---
+name: review
+title: Review
+description: >
+  Looks at
+  code
+icons: [https://example.com/a.png, {src: 'data:image/png;base64,AA==', mimeType: image/png, sizes: [48x48, any], theme: dark}]
+version: 1.10
+tags: [code, 2]
+_meta: {example.com/a: {b: [1, 2.5, true, null, x]}}
+arguments:
+  - name: code
+    title: Code
+    description: The code
+    required: true
+    type: text
+    minLength: 1
+    maxLength: 100
+    pattern: \"^.\"
+  - name: count
+    type: integer
+    default: 05
+    minimum: 1
+    maximum: 9.5
+    examples: [1, 2]
+  - name: language
+    enum: [rust, {value: NO, title: Norwegian}, {const: on}, 1.0]
+    complete: [a, 1]
+  - name: framework
+    complete:
+      by: language
+      rust: [axum, actix]
+      1.0: one
+  - {name: lines, complete: {file: lines.txt}}
+  - {name: logs, complete: {resources: 'logs://*'}}
+  - {name: tags, type: list, default: [a, b], examples: [[a], b]}
+  - {name: options, type: json, default: {a: 1}}
+  - plain
+---
+Body",
+    );
+    assert_eq!(definition.name, "review");
+    assert_eq!(definition.description.as_deref(), Some("Looks at code"));
+    assert_eq!(definition.version.as_deref(), Some("1.10"));
+    assert_eq!(definition.tags, ["code", "2"]);
+    assert_eq!(definition.icons.len(), 2);
+    assert_eq!(definition.icons[1].sizes, ["48x48", "any"]);
+    assert_eq!(
+        serde_json::Value::Object(definition.meta.clone()).to_string(),
+        r#"{"example.com/a":{"b":[1,2.5,true,null,"x"]}}"#
+    );
+    let arguments = &definition.arguments;
+    assert_eq!(arguments.len(), 9);
+    assert!(arguments[0].required && arguments[0].kind == ArgumentType::Text);
+    assert_eq!((arguments[0].min_length, arguments[0].max_length), (Some(1), Some(100)));
+    assert_eq!(arguments[1].default.as_deref(), Some("05"));
+    assert_eq!((arguments[1].minimum, arguments[1].maximum), (Some(1.0), Some(9.5)));
+    assert_eq!(arguments[1].examples, ["1", "2"]);
+    let values: Vec<_> = arguments[2].choices.iter().map(|choice| (&*choice.value, choice.title.as_deref())).collect();
+    assert_eq!(values, [("rust", None), ("NO", Some("Norwegian")), ("on", None), ("1.0", None)]);
+    assert!(matches!(&arguments[2].completion, Some(CompletionSource::Values(values)) if *values == ["a", "1"]));
+    match &arguments[3].completion {
+        Some(CompletionSource::By { argument, cases }) => {
+            assert_eq!(argument, "language");
+            assert_eq!(cases[0], ("rust".to_owned(), vec!["axum".to_owned(), "actix".to_owned()]));
+            assert_eq!(cases[1], ("1.0".to_owned(), vec!["one".to_owned()]));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(&arguments[4].completion, Some(CompletionSource::File(path)) if path == "lines.txt"));
+    assert!(matches!(&arguments[5].completion, Some(CompletionSource::Resources(glob)) if glob == "logs://*"));
+    assert_eq!(arguments[6].default.as_deref(), Some(r#"["a","b"]"#));
+    assert_eq!(arguments[6].examples, [r#"["a"]"#, "b"]);
+    assert_eq!(arguments[7].default.as_deref(), Some(r#"{"a":1}"#));
+    assert_eq!(arguments[8].name, "plain");
+    assert_eq!(body(&definition), "Body");
+}
+
+#[test]
+fn parts_of_a_definition_know_where_they_stand() {
+    let definition = read("---\ntitle: Ü\narguments:\n  - name: a\n    default: ß x\n  - name: b\n---\n");
+    let at = |part: &str| definition.origin.locate(part).to_string();
+    assert_eq!(at("title"), "p.md:2:8");
+    assert_eq!(at("arguments.0"), "p.md:4:5");
+    assert_eq!(at("arguments.0.default"), "p.md:5:14");
+    assert_eq!(at("arguments.0.pattern"), "p.md:4:5");
+    assert_eq!(at("arguments.1.name"), "p.md:6:11");
+    assert_eq!(at("description"), "p.md:1:1");
+}
+
+#[test]
+fn words_of_yaml_1_1_are_text_and_windows_files_are_fine() {
+    let definition = read(
+        "\u{feff}---\r\ntitle: NO\r\ndescription: on\r\narguments:\r\n  - name: a\r\n    default: yes\r\n---\r\nHello\r\n",
+    );
+    assert_eq!(definition.title.as_deref(), Some("NO"));
+    assert_eq!(definition.description.as_deref(), Some("on"));
+    assert_eq!(definition.arguments[0].default.as_deref(), Some("yes"));
+    assert_eq!(body(&definition), "Hello\r\n");
+}
+
+#[test]
+fn keys_without_a_value_are_keys_that_are_not_there() {
+    let definition = read("---\ntitle:\ndescription: ~\narguments:\nicons:\n---\nHello");
+    assert_eq!((definition.title, definition.description), (None, None));
+    assert!(definition.arguments.is_empty());
+    assert_eq!(read("---\n---\nHello").name, "p");
+    assert_eq!(read("---\n# nothing yet\n---\nHello").name, "p");
+}
+
+#[test]
+fn all_mistakes_are_named_together() {
+    assert_eq!(
+        faults(
+            "---
+title: [a]
+desciption: d
+icons: [http://example.com/a.png, {sizes: 3, theme: dusk}, ftp://x, [x]]
+tags: {a: b}
+_meta: x
+arguments:
+  - nme: code
+    required: yes
+    type: strng
+  - name: a
+    required: 'true'
+    minLength: x
+    maxLength: -1
+    minimum: x
+    enum: []
+    default: {{ a }}
+  - [x]
+  - name: b
+    type: int
+    enum: 5
+    complete: lines.txt
+  - name: c
+    enum: [a, a, {title: x}]
+    complete: {fils: x}
+  - name: d
+    complete: {by: a}
+  - name: e
+    complete: {file: x, root: y}
+    zzz: 1
+---
+"
+        ),
+        [
+            "p.md:2:8: error[wrong-type]: `title` has to be text, and a list stands here",
+            "p.md:3:1: warning[unknown-key]: the key `desciption` means nothing in a prompt file (did you mean `description`?)",
+            "p.md:4:9: error[invalid-value]: an icon cannot come over `http:` (use `https:`, or a file of the library)",
+            "p.md:4:36: error[missing-key]: an icon needs a `src`",
+            "p.md:4:43: error[invalid-value]: `3` is no size of an icon (write `48x48`, or `any`)",
+            "p.md:4:53: error[invalid-value]: an icon's theme cannot be `dusk` (did you mean `dark`?)",
+            "p.md:4:60: error[invalid-value]: an icon cannot come over `ftp:` (use `https:`, `data:` or a file of the library)",
+            "p.md:4:69: error[wrong-type]: an icon has to be a path, a URL or a mapping, and a list stands here",
+            "p.md:5:7: error[wrong-type]: an entry of `tags` has to be text, and a mapping stands here",
+            "p.md:6:8: error[wrong-type]: `_meta` has to be a mapping of keys, and text stands here",
+            "p.md:8:5: warning[unknown-key]: the key `nme` means nothing in an argument (did you mean `name`?)",
+            "p.md:8:5: error[missing-key]: an argument needs a `name`",
+            "p.md:9:15: error[wrong-type]: `required` has to be `true` or `false`, and text stands here (write `true`, without quotes)",
+            "p.md:10:11: error[invalid-value]: there is no type `strng` (did you mean `string`?)",
+            "p.md:12:15: error[wrong-type]: `required` has to be `true` or `false`, and text stands here (write `true`, without quotes)",
+            "p.md:13:16: error[wrong-type]: `minLength` has to be a whole number, and text stands here",
+            "p.md:14:16: error[invalid-value]: `maxLength` has to be at least 0",
+            "p.md:15:14: error[wrong-type]: `minimum` has to be a number, and text stands here",
+            "p.md:16:11: error[invalid-value]: an empty `enum` allows no value at all (list the values that are allowed, or remove it)",
+            "p.md:17:14: error[syntax]: a value that starts with `{{` or `{%` has to stand in quotes (write it as `\"{{ … }}\"`)",
+            "p.md:18:5: error[wrong-type]: an argument has to be a mapping of keys, and a list stands here",
+            "p.md:20:11: error[invalid-value]: there is no type `int` (did you mean `integer`?)",
+            "p.md:21:11: error[wrong-type]: `enum` has to be a list of values, and a number stands here",
+            "p.md:22:15: error[wrong-type]: `complete` has to be a list or a mapping, and text stands here (write `{file: lines.txt}` for the lines of a file)",
+            "p.md:24:15: warning[no-effect]: `a` stands twice in `enum`",
+            "p.md:24:19: error[missing-key]: a value of `enum` needs a `value`",
+            "p.md:25:15: error[invalid-completion]: `complete` does not say where suggestions come from (did you mean `file`?)",
+            "p.md:27:15: error[invalid-completion]: `by: a` has no values to choose between (add a key for each value of the other argument)",
+            "p.md:29:25: error[unknown-key]: the key `root` means nothing beside `file` (known keys are `file`)",
+            "p.md:30:5: warning[unknown-key]: the key `zzz` means nothing in an argument (known keys are `name`, `title`, `description`, `type`, `enum`, `pattern`, `minLength`, `maxLength`, `minimum`, `maximum`, `min-length`, `max-length`, `required`, `default`, `examples`, `complete`, `ask`, `step`, `sensitive`, `audit` and `when`)",
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_yaml_is_named_where_it_stands() {
+    let quoted = "a value that starts with `{{` or `{%` has to stand in quotes (write it as `\"{{ … }}\"`)";
+    let colon = "a `:` stands where no key can be (put quotes around a text that holds `: `, and give keys of one level the same indentation)";
+    for (text, expected) in [
+        ("---\ntitle: x\nhello", "1:1: error[syntax]: the front matter is not closed (put a line of `---` between the keys and the text)".to_owned()),
+        ("---\ntitle: {{ x }} y\n---\n", format!("2:8: error[syntax]: {quoted}")),
+        ("---\ntitle: {% if x %}\n---\n", format!("2:8: error[syntax]: {quoted}")),
+        ("---\ntitle: Review: ü\n---\n", format!("2:14: error[syntax]: {colon}")),
+        ("---\nü: x\ntitle: a\n description: b\n---\n", format!("4:13: error[syntax]: {colon}")),
+        ("---\narguments:\n\t- name: x\n---\n", "3:2: error[syntax]: a tab stands where spaces are needed (indent with spaces)".to_owned()),
+        ("---\ntitle: @x\n---\n", "2:8: error[syntax]: a text cannot start with '@' unless it stands in quotes (put quotes around it)".to_owned()),
+        ("---\ntitle: 'x\n---\n", "2:8: error[syntax]: a quotation mark is not closed".to_owned()),
+        ("---\ntitle: a\ntitle: b\n---\n", "3:1: error[syntax]: the key `title` stands twice".to_owned()),
+        ("---\ntitle: &a x\ndescription: *a\n---\n", "3:14: error[syntax]: aliases are not supported (write the value out, or put quotes around a text that starts with `*`)".to_owned()),
+        ("---\ntitle: !x y\n---\n", "2:8: error[syntax]: the type `!x` is not supported (put quotes around a text that starts with `!`)".to_owned()),
+        ("---\n? [a]\n: b\n---\n", "2:3: error[syntax]: a key has to be text, and a list stands here".to_owned()),
+        ("---\njust text\n---\n", "2:1: error[wrong-type]: the front matter has to be a mapping of keys, and text stands here".to_owned()),
+        ("---\n- a\n---\n", "2:1: error[wrong-type]: the front matter has to be a mapping of keys, and a list stands here".to_owned()),
+    ] {
+        assert_eq!(faults(text), [format!("p.md:{expected}")], "{text:?}");
+        assert_eq!(Library::of(&[("p.md", text)]).read().broken, ["p.md"], "{text:?}");
+    }
+}
+
+#[test]
+fn what_would_cost_too_much_is_refused() {
+    let deep = format!("---\na: {}\n---\n", "[".repeat(100_000));
+    let wide = format!("---\ntags: [{}]\n---\n", "a,".repeat(30_000));
+    let long = format!("---\ntitle: {}\n---\n", "a".repeat(2 << 20));
+    let bomb = format!("---\na: &a [x]\n{}---\n", (0..9).map(|n| format!("b{n}: [*a, *a]\n")).collect::<String>());
+    for text in [deep, wide, long, bomb] {
+        let faults = faults(&text);
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].contains("error["), "{faults:?}");
+    }
+}
+
+#[test]
+fn mistakes_without_end_are_counted() {
+    let keys: String = (0..150).map(|index| format!("k{index}: x\n")).collect();
+    let faults = faults(&format!("---\n{keys}---\nhello"));
+    assert_eq!(faults.len(), 101);
+    assert_eq!(faults[100], "p.md:102:1: error[too-many]: from here on, 50 more mistakes are not named");
+}

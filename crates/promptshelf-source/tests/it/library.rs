@@ -1,0 +1,153 @@
+//! A library in a folder of its own, and a loader that follows it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use promptshelf_core::{Catalog, Definitions, Diagnostic};
+use promptshelf_source::{Directory, Follower, Loader, Report, Source, SourceError};
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+/// Longer than anything takes, on a machine that is busy with other things.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A library, with room around it for what should not be reached.
+pub(crate) struct Library {
+    around: TempDir,
+}
+
+impl Library {
+    pub(crate) fn new() -> Library {
+        let around = TempDir::new().expect("a folder");
+        fs::create_dir(around.path().join("library")).expect("a library");
+        Library { around }
+    }
+
+    /// A library with these files.
+    pub(crate) fn of(files: &[(&str, &str)]) -> Library {
+        let library = Library::new();
+        for (path, text) in files {
+            library.write(path, text);
+        }
+        library
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.around.path().join("library")
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    /// The folder that the library stands in.
+    pub(crate) fn outside(&self) -> &Path {
+        self.around.path()
+    }
+
+    pub(crate) fn write(&self, path: &str, contents: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().expect("a folder around it")).expect("folders");
+        fs::write(path, contents).expect("a file");
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        fs::remove_file(self.path(path)).expect("removed");
+    }
+
+    pub(crate) fn source(&self) -> Directory {
+        Directory::new(self.root())
+    }
+
+    pub(crate) fn read(&self) -> Definitions {
+        self.try_read().expect("it can be read")
+    }
+
+    pub(crate) fn try_read(&self) -> Result<Definitions, SourceError> {
+        self.source().read(None).map(|reading| reading.expect("something is read").definitions)
+    }
+
+    /// What is wrong with the library, a line each.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        lines(&self.read().diagnostics)
+    }
+
+    /// Follows it by events alone.
+    pub(crate) async fn follow(&self) -> Followed {
+        Followed::of(self.source().poll(None)).await
+    }
+}
+
+pub(crate) fn lines(diagnostics: &[Diagnostic]) -> Vec<String> {
+    diagnostics.iter().map(ToString::to_string).collect()
+}
+
+/// Names of the prompts that are defined.
+pub(crate) fn names(definitions: &Definitions) -> Vec<&str> {
+    definitions.prompts.iter().map(|prompt| &*prompt.name).collect()
+}
+
+/// A loader that follows sources.
+pub(crate) struct Followed {
+    pub(crate) loader: Loader,
+    reports: watch::Receiver<Report>,
+    _follower: Follower,
+}
+
+impl Followed {
+    pub(crate) async fn of(source: impl Source + 'static) -> Followed {
+        let loader = Loader::open(vec![Box::new(source)]).expect("it can be read");
+        let mut follower = loader.spawn();
+        follower.ready().await;
+        let reports = loader.reports();
+        Followed { loader, reports, _follower: follower }
+    }
+
+    /// Waits until a load leaves things as they should be.
+    pub(crate) async fn until(&mut self, what: &str, is_so: impl Fn(&Catalog, &Report) -> bool) {
+        let loader = self.loader.clone();
+        let waiting = self.reports.wait_for(|report| is_so(&loader.handle().current(), report));
+        if tokio::time::timeout(PATIENCE, waiting).await.is_err() {
+            let report = self.loader.reports().borrow().clone();
+            panic!("never seen: {what}; the last report is {report:#?}");
+        }
+    }
+
+    /// Waits until a prompt's body holds a text.
+    pub(crate) async fn until_says(&mut self, name: &str, text: &str) {
+        let what = format!("{name} says {text:?}");
+        self.until(&what, |catalog, _| says(catalog, name).is_some_and(|said| said.contains(text))).await;
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.loader.handle().current().prompts().iter().map(|prompt| prompt.name().to_string()).collect()
+    }
+
+    pub(crate) fn loads(&self) -> u64 {
+        self.loader.reports().borrow().loads
+    }
+
+    pub(crate) fn faults(&self) -> Vec<String> {
+        lines(&self.loader.diagnostics())
+    }
+}
+
+/// What a prompt without arguments says.
+pub(crate) fn says(catalog: &Catalog, name: &str) -> Option<String> {
+    let prompt = catalog.find(name)?;
+    let bound = prompt.bind(&promptshelf_core::Given::from_iter(Vec::<(&str, &str)>::new()), 1_000).ok()?;
+    let parts = now(prompt.render(catalog, bound)).ok()?;
+    Some(format!("{parts:?}"))
+}
+
+/// A template waits for nothing, so one poll is enough.
+pub(crate) fn now<F: Future>(future: F) -> F::Output {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(future).poll(&mut context) {
+        std::task::Poll::Ready(output) => output,
+        std::task::Poll::Pending => panic!("it waits for something"),
+    }
+}

@@ -1,0 +1,114 @@
+//! Bounds of reading, and what files are.
+
+use promptshelf_core::ResourceBody;
+
+use crate::library::{Library, names};
+
+#[test]
+fn a_file_that_is_too_large_is_left_out() {
+    let library = Library::of(&[
+        ("promptshelf.toml", "[limits]\nfile-bytes = 10"),
+        ("a.md", "short"),
+        ("b.md", "longer than ten bytes"),
+        ("c.txt", "longer than ten bytes"),
+    ]);
+    let help = "(make it smaller, or raise `file-bytes` under [limits] in promptshelf.toml)";
+    assert_eq!(
+        library.faults(),
+        [
+            format!("b.md:1:1: error[too-large]: this file has 21 bytes, and 10 are allowed {help}"),
+            format!("c.txt:1:1: warning[too-large]: this file has 21 bytes, and 10 are allowed {help}"),
+        ]
+    );
+    let definitions = library.read();
+    assert_eq!(names(&definitions), ["a"]);
+    assert_eq!(definitions.broken, ["b.md"]);
+}
+
+#[test]
+fn a_library_that_is_too_large_is_cut() {
+    let library = Library::of(&[
+        ("promptshelf.toml", "[limits]\nlibrary-bytes = 9"),
+        ("a.md", "12345"),
+        ("b.md", "12345"),
+        ("c.md", "1"),
+    ]);
+    assert_eq!(
+        library.faults(),
+        [
+            ".:1:1: error[too-many]: the library has more than 9 bytes, and 2 of its files are left out (raise `library-bytes` under [limits] in promptshelf.toml)"
+        ]
+    );
+    library.write("promptshelf.toml", "[limits]\nfiles = 2");
+    assert_eq!(
+        library.faults(),
+        [
+            ".:1:1: error[too-many]: there are more than 2 files, and some are left out (raise `files` under [limits] in promptshelf.toml)"
+        ]
+    );
+    assert_eq!(library.read().prompts.len(), 2);
+}
+
+#[test]
+fn files_have_a_type_and_what_contradicts_it_is_named() {
+    let library = Library::of(&[
+        ("a.md", "hello"),
+        ("README.md", "# read me"),
+        ("_s/p.j2", "part"),
+        ("x.json", "{}"),
+        ("Makefile", "all:"),
+    ]);
+    library.write("wrong.png", [0xFF, 0xD8, 0xFF, 0xE0, 0, 0, b'J', b'F', b'I', b'F']);
+    library.write("right.png", [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A]);
+    assert_eq!(
+        library.faults(),
+        [
+            "wrong.png:1:1: warning[content-mismatch]: the name says image/png, and the bytes are image/jpeg (rename the file, or save it in the other format)"
+        ]
+    );
+    let definitions = library.read();
+    let files: Vec<_> = definitions
+        .files
+        .values()
+        .map(|file| (&*file.path, file.mime_type.as_str(), matches!(file.body, ResourceBody::Text(_))))
+        .collect();
+    assert_eq!(
+        files,
+        [
+            ("Makefile", "text/plain", true),
+            ("README.md", "text/markdown", true),
+            ("_s/p.j2", "text/plain", true),
+            ("right.png", "image/png", false),
+            ("wrong.png", "image/jpeg", false),
+            ("x.json", "application/json", true),
+        ]
+    );
+    let partials: Vec<_> = definitions.partials.keys().collect();
+    assert_eq!(partials, ["Makefile", "README.md", "_s/p.j2", "x.json"]);
+    assert!(definitions.files["x.json"].modified.is_some());
+}
+
+#[test]
+fn what_is_hidden_or_left_by_editors_is_passed_over() {
+    let paths =
+        [".a.md", ".git/a.md", "node_modules/a.md", "target/a.md", "a.md~", "#a.md#", "x/.b/a.md", "a.tmp", "4913"];
+    let library = Library::of(&[("a.md", "hello")]);
+    for path in paths {
+        library.write(path, "hidden");
+    }
+    let definitions = library.read();
+    assert_eq!(names(&definitions), ["a"]);
+    assert!(definitions.files.is_empty());
+    assert_eq!(library.faults(), [""; 0]);
+}
+
+#[test]
+fn two_files_of_one_name_are_both_handed_over() {
+    let library = Library::of(&[("a/b.md", "one"), ("a-b.md", "two"), ("c.md", "---\nname: a-b\n---\nthree")]);
+    assert_eq!(names(&library.read()), ["a-b", "a-b", "a-b"]);
+    let loader = promptshelf_source::Loader::open(vec![Box::new(library.source())]).expect("loads");
+    assert!(loader.handle().current().find("a-b").is_none());
+    let duplicates =
+        loader.diagnostics().iter().filter(|found| found.code == promptshelf_core::Code::DuplicateName).count();
+    assert_eq!(duplicates, 3);
+}

@@ -1,0 +1,259 @@
+//! `promptshelf.toml`: what it says, and every mistake in it with its place.
+
+use std::time::Duration;
+
+use promptshelf_source::{Loader, Source as _};
+
+use crate::library::{Followed, Library, lines};
+
+/// Everything that is wrong with a manifest, when a server starts with it.
+fn mistakes(manifest: &str) -> Vec<String> {
+    let library = Library::of(&[("promptshelf.toml", manifest)]);
+    let error = library.try_read().expect_err("it cannot be understood");
+    assert!(error.is_invalid_manifest());
+    lines(error.diagnostics())
+}
+
+#[test]
+fn everything_in_it_is_read() {
+    let library = Library::of(&[
+        (
+            "promptshelf.toml",
+            r#"
+[server]
+name = "shelf"
+title = "Shelf"
+version = 1.2
+description = "d"
+website-url = "https://example.com"
+instructions = "i"
+icons = ["icon.svg", "https://example.com/i.png"]
+[list]
+page-size = 50
+ttl = 5
+[limits]
+value-bytes = 1_000
+output-bytes = 0xff
+attachment-bytes = 3
+messages = 4
+fuel = 5
+include-depth = 6
+resource-bytes = 7
+[roots]
+here = "."
+[http]
+whatever = { is = "not ours" }
+"#,
+        ),
+        ("icon.svg", "<svg/>"),
+        ("a.md", "hello"),
+    ]);
+    assert_eq!(library.faults(), [""; 0]);
+    let definitions = library.read();
+    let about = definitions.about;
+    assert_eq!(about.name.as_deref(), Some("shelf"));
+    assert_eq!(about.version.as_deref(), Some("1.2"));
+    assert_eq!(about.website_url.as_deref(), Some("https://example.com"));
+    assert_eq!(about.icons.len(), 2);
+    assert!(about.icons[0].src.starts_with("data:image/svg+xml;base64,"));
+    assert_eq!((definitions.policy.page_size, definitions.policy.ttl), (50, Duration::from_secs(5)));
+    assert_eq!(definitions.policy.value_bytes, 1_000);
+    let budget = definitions.policy.budget;
+    assert_eq!((budget.output_bytes, budget.attachment_bytes, budget.messages), (255, 3, 4));
+    assert_eq!((budget.fuel, budget.include_depth), (5, 6));
+}
+
+#[test]
+fn every_mistake_is_named_with_its_place() {
+    assert_eq!(
+        mistakes(
+            r#"[serve]
+[server]
+nmae = "x"
+title = ["x"]
+website-url = "example.com"
+icons = [{}]
+[list]
+page-size = 0
+ttl = "1m"
+[limits]
+file-bytes = -1
+fiel-bytes = 1
+[roots]
+a = ["x"]
+"#
+        ),
+        [
+            "promptshelf.toml:1:2: error[unknown-key]: the key `serve` means nothing at the top of promptshelf.toml (did you mean `server`?)",
+            "promptshelf.toml:3:1: error[unknown-key]: the key `nmae` means nothing in [server] (did you mean `name`?)",
+            "promptshelf.toml:4:9: error[wrong-type]: `title` has to be text, and a list stands here",
+            "promptshelf.toml:5:15: error[invalid-value]: `example.com` is no web address (begin it with `https://`)",
+            "promptshelf.toml:6:10: error[missing-key]: an icon needs a `src`",
+            "promptshelf.toml:8:13: error[invalid-value]: `page-size` has to be at least 1",
+            "promptshelf.toml:9:7: error[wrong-type]: `ttl` has to be a whole number, and text stands here",
+            "promptshelf.toml:11:14: error[invalid-value]: `file-bytes` has to be at least 1",
+            "promptshelf.toml:12:1: error[unknown-key]: the key `fiel-bytes` means nothing in [limits] (did you mean `file-bytes`?)",
+            "promptshelf.toml:14:5: error[wrong-type]: `a` has to be text, and a list stands here",
+        ]
+    );
+}
+
+#[test]
+fn every_mistake_in_a_resource_is_named_with_its_place() {
+    assert_eq!(
+        mistakes(
+            r#"[roots]
+project = "../project"
+[[resources]]
+name = "nothing"
+[[resources]]
+uri = "a://b"
+uri-template = "a://{b}"
+file = "x"
+[[resources]]
+uri = "a://b"
+file = "x"
+text = "y"
+[[resources]]
+uri = "a://{b}"
+file = "x"
+[[resources]]
+uri-template = "a://{name}"
+file = "{nmae}.md"
+[[resources]]
+uri = "a://b"
+file = "../x"
+[[resources]]
+uri = "a://b"
+file = "/etc/passwd"
+[[resources]]
+uri = "a://b"
+file = "x{"
+[[resources]]
+uri = "a://b"
+files = "*.md"
+[[resources]]
+uri-template = "a://{+path}"
+files = "*.md"
+[[resources]]
+uri = "a://{+path}"
+files = "[z"
+[[resources]]
+uri = "a://b"
+file = "x"
+root = "projct"
+audience = ["users", "user"]
+priority = 2
+mime-type = "markdown"
+fiel = "x"
+[[resources]]
+uri-template = "a://{b}"
+text = "x"
+variables = [{ naem = "b" }]
+"#
+        ),
+        [
+            "promptshelf.toml:4:1: error[missing-key]: a resource needs one of `uri` and `uri-template`",
+            "promptshelf.toml:4:1: error[missing-key]: a resource needs one of `file`, `files` and `text`",
+            "promptshelf.toml:7:16: error[invalid-value]: a resource cannot have both `uri` and `uri-template`",
+            "promptshelf.toml:12:8: error[invalid-value]: a resource cannot have both `file` and `text`",
+            "promptshelf.toml:14:7: error[invalid-value]: a URI with variables is a URI template (use `uri-template` instead of `uri`)",
+            "promptshelf.toml:18:8: error[undeclared-argument]: the path holds `{nmae}`, which is no variable of the URI (did you mean `name`?)",
+            "promptshelf.toml:21:8: error[outside-library]: `file` has to be a path inside the library or its root (declare the folder under [roots], name it with `root`, and give the path inside it)",
+            "promptshelf.toml:24:8: error[outside-library]: `file` has to be a path inside the library or its root (declare the folder under [roots], name it with `root`, and give the path inside it)",
+            "promptshelf.toml:27:8: error[invalid-value]: `x{`: a `{` is not closed",
+            "promptshelf.toml:29:7: error[invalid-value]: with `files`, the URI has to hold the file's path (put `{+path}` into it)",
+            "promptshelf.toml:32:16: error[invalid-value]: with `files`, every file has a URI of its own (use `uri`, with `{+path}` in it)",
+            "promptshelf.toml:36:9: error[invalid-value]: `[z` is no pattern for paths: unclosed character class; missing ']'",
+            "promptshelf.toml:40:8: error[invalid-value]: there is no root `projct` (did you mean `project`?)",
+            "promptshelf.toml:41:13: error[invalid-value]: an audience cannot be `users` (write `user` or `assistant`)",
+            "promptshelf.toml:42:12: error[invalid-value]: `priority` has to be between 0 and 1",
+            "promptshelf.toml:43:13: error[invalid-value]: `markdown` is no MIME type (a MIME type has two parts, as in `text/markdown`)",
+            "promptshelf.toml:44:1: error[unknown-key]: the key `fiel` means nothing in [[resources]] (did you mean `file`?)",
+            "promptshelf.toml:48:16: warning[unknown-key]: the key `naem` means nothing in an argument (did you mean `name`?)",
+            "promptshelf.toml:48:16: error[missing-key]: an argument needs a `name`",
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_toml_ends_the_start_with_one_clear_line() {
+    let library = Library::of(&[("promptshelf.toml", "\u{feff}[server]\nname = \"a\nfoo = 1\n[list\n")]);
+    let error = library.try_read().expect_err("it is no TOML");
+    assert!(error.is_invalid_manifest());
+    let place = library.path("promptshelf.toml");
+    let sentence = error.to_string();
+    assert!(sentence.starts_with(&format!("{}:2:", place.display())), "{sentence}");
+    assert!(sentence.ends_with("more mistake") || sentence.ends_with("more mistakes"), "{sentence}");
+    assert!(!sentence.contains('\n'), "{sentence}");
+
+    library.write("promptshelf.toml", b"\xff");
+    let error = library.try_read().expect_err("it is not UTF-8");
+    assert_eq!(error.to_string(), format!("{}:1:1: this file is not UTF-8", place.display()));
+    library.write("promptshelf.toml", "resources = 1");
+    let error = library.try_read().expect_err("it is no list");
+    assert!(error.to_string().contains("write `[[resources]]`, with two brackets"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_edit_keeps_the_last_good_manifest() {
+    let library = Library::of(&[("promptshelf.toml", "[server]\nname = \"first\""), ("a.md", "hello")]);
+    let mut followed = library.follow().await;
+    let name = |catalog: &promptshelf_core::Catalog| catalog.about().name.clone();
+
+    library.write("promptshelf.toml", "[server]\nname = ");
+    followed
+        .until("the mistake is reported", |_, report| {
+            lines(&report.diagnostics).iter().any(|line| line.contains("promptshelf.toml:2:"))
+        })
+        .await;
+    assert_eq!(name(&followed.loader.handle().current()).as_deref(), Some("first"));
+    assert_eq!(followed.names(), ["a"]);
+
+    library.write("promptshelf.toml", "");
+    followed
+        .until("the empty file is reported", |_, report| {
+            lines(&report.diagnostics).iter().any(|line| line.contains("the file is empty"))
+        })
+        .await;
+    assert_eq!(name(&followed.loader.handle().current()).as_deref(), Some("first"));
+
+    library.write("promptshelf.toml", "[server]\nname = \"second\"");
+    followed.until("the new name", |catalog, _| name(catalog).as_deref() == Some("second")).await;
+    assert!(!followed.faults().iter().any(|fault| fault.contains("promptshelf.toml")));
+    library.remove("promptshelf.toml");
+    followed.until("no name", |catalog, _| name(catalog).is_none()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manifest_that_appears_is_followed_into_its_roots() {
+    let library =
+        Library::of(&[("a.md", "---\narguments:\n- {name: x, complete: {files: '*.txt', root: other}}\n---\n{{ x }}")]);
+    let other = library.outside().join("other");
+    std::fs::create_dir(&other).expect("folder");
+    let mut followed = Followed::of(library.source().poll(None)).await;
+    assert_eq!(followed.names(), [""; 0]);
+    library.write("promptshelf.toml", "[roots]\nother = \"../other\"");
+    followed.until("the prompt is served", |catalog, _| catalog.find("a").is_some()).await;
+
+    std::fs::write(other.join("one.txt"), "").expect("file");
+    followed
+        .until("the path is completed", |catalog, _| {
+            let argument = &catalog.find("a").expect("still there").arguments()[0];
+            matches!(argument.completion(), Some(promptshelf_core::CompletionSource::Paths(paths)) if **paths == ["one.txt"])
+        })
+        .await;
+}
+
+#[test]
+fn a_root_that_is_not_there_is_named_and_the_rest_is_served() {
+    let library = Library::of(&[("promptshelf.toml", "[roots]\nx = \"../nowhere\""), ("a.md", "hello")]);
+    let faults = library.faults();
+    assert_eq!(faults.len(), 1);
+    assert!(
+        faults[0].starts_with("promptshelf.toml:2:5: error[unreadable]: the root `x` cannot be read: "),
+        "{faults:?}"
+    );
+    assert!(library.source().read(None).is_ok());
+    assert!(Loader::open(vec![Box::new(library.source())]).is_ok());
+}

@@ -1,0 +1,62 @@
+//! What one file says of others.
+
+use promptshelf_core::{CompletionSource, MimeType};
+
+use crate::library::Library;
+
+#[test]
+fn an_icon_that_is_a_file_travels_with_the_prompt() {
+    let library = Library::of(&[
+        ("p.md", "---\nicons: [a.svg, b.svg, _i/c.txt]\n---\nHello"),
+        ("a.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>"),
+        ("_i/c.txt", "text"),
+    ]);
+    assert_eq!(
+        library.faults(),
+        [
+            "p.md:2:16: warning[missing-file]: there is no file `b.svg` in the library for this icon (did you mean `a.svg`?)",
+            "p.md:2:23: warning[invalid-value]: `_i/c.txt` is text/plain, and an icon has to be an image",
+        ]
+    );
+    let icons = library.read().prompts.remove(0).icons;
+    assert_eq!(icons.len(), 1);
+    assert!(icons[0].src.starts_with("data:image/svg+xml;base64,PHN2Zy"));
+    assert_eq!(icons[0].mime_type.as_ref().map(MimeType::as_str), Some("image/svg+xml"));
+}
+
+#[test]
+fn paths_to_complete_from_are_found_when_the_folder_is_read() {
+    let library = Library::of(&[
+        ("promptshelf.toml", "[roots]\nproject = \"../project\""),
+        (
+            "p.md",
+            "---\narguments:\n- {name: a, complete: {files: 'src/**/*.rs', root: project}}\n- {name: b, complete: {files: '*.txt'}}\n---\nHello",
+        ),
+        ("x.txt", ""),
+        (
+            "q.md",
+            "---\narguments:\n- {name: a, complete: {files: '*.rs', root: projct}}\n- {name: b, complete: {files: '[z'}}\n- {name: c, complete: {files: 'no*'}}\n---\nHello",
+        ),
+    ]);
+    for path in ["src/main.rs", "src/deep/a.rs", "src/a.txt", "target/src/b.rs", "src/.hidden/c.rs"] {
+        let path = library.outside().join("project").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).expect("folders");
+        std::fs::write(path, "").expect("file");
+    }
+    let definitions = library.read();
+    assert_eq!(definitions.broken, ["q.md"]);
+    let paths = |index: usize| match &definitions.prompts[0].arguments[index].completion {
+        Some(CompletionSource::Paths(paths)) => paths.to_vec(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(paths(0), ["src/deep/a.rs", "src/main.rs"]);
+    assert_eq!(paths(1), ["x.txt"]);
+    let faults = library.faults();
+    assert_eq!(faults.len(), 3, "{faults:?}");
+    assert!(faults[0].starts_with("q.md:3:23: error[invalid-completion]: there is no root `projct`"), "{faults:?}");
+    assert!(
+        faults[1].starts_with("q.md:4:23: error[invalid-completion]: `[z` is no pattern for paths: "),
+        "{faults:?}"
+    );
+    assert!(faults[2].starts_with("q.md:5:23: warning[invalid-completion]: no file matches `no*`"), "{faults:?}");
+}

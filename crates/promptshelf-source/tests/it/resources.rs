@@ -1,0 +1,214 @@
+//! Resources that the manifest declares, and the files behind them.
+
+use std::fs;
+
+use promptshelf_core::{Catalog, ReadError, ResourceBody, Variables};
+use promptshelf_source::Loader;
+
+use crate::library::{Library, names};
+
+fn load(library: &Library) -> Loader {
+    Loader::open(vec![Box::new(library.source())]).expect("loads")
+}
+
+async fn read(catalog: &Catalog, uri: &str) -> Result<(String, String), ReadError> {
+    let (resource, variables) = catalog.find_resource(uri).ok_or(ReadError::NotFound)?;
+    let contents = resource.read(uri, &variables).await?;
+    let body = match &contents.body {
+        ResourceBody::Text(text) => text.to_string(),
+        ResourceBody::Blob(blob) => format!("{} bytes", blob.len()),
+    };
+    Ok((contents.mime_type.as_str().to_owned(), body))
+}
+
+const MANIFEST: &str = r#"
+[roots]
+project = "../project"
+[limits]
+resource-bytes = 20
+[[resources]]
+uri = "docs://style"
+file = "style.md"
+[[resources]]
+uri = "docs:///{+path}"
+files = "docs/**/*.md"
+priority = 0.5
+audience = ["assistant"]
+[[resources]]
+uri-template = "logs://recent{?timeframe}"
+file = "logs/{timeframe}.log"
+[[resources.variables]]
+name = "timeframe"
+enum = ["1h", "1d"]
+default = "1h"
+[[resources]]
+uri-template = "file:///{+path}"
+root = "project"
+file = "{+path}"
+[[resources]]
+uri = "project://license"
+root = "project"
+file = "LICENSE"
+mime-type = "text/x-license"
+[[resources]]
+uri-template = "hello://{name}"
+text = "Hello {{ name }}"
+"#;
+
+fn library() -> Library {
+    let library = Library::of(&[
+        ("promptshelf.toml", MANIFEST),
+        ("a.md", "---\ndescription: d\n---\nhello"),
+        ("style.md", "# Style"),
+        ("docs/one.md", "one"),
+        ("docs/deep/two.md", "two"),
+        ("logs/1h.log", "an hour"),
+        ("logs/1d.log", "a day"),
+    ]);
+    let project = library.outside().join("project");
+    fs::create_dir_all(project.join("src")).expect("folders");
+    fs::write(project.join("src/main.rs"), "fn main() {}").expect("file");
+    fs::write(project.join("LICENSE"), "free").expect("file");
+    fs::write(project.join(".env"), "secret").expect("file");
+    fs::write(project.join("large.txt"), "more than twenty bytes").expect("file");
+    fs::write(project.join("bytes"), b"\xff\x00").expect("file");
+    fs::write(library.outside().join("secret.txt"), "secret").expect("file");
+    library
+}
+
+#[test]
+fn what_is_declared_as_a_resource_is_no_prompt() {
+    assert_eq!(names(&library().read()), ["a"]);
+    assert_eq!(library().faults(), [""; 0]);
+}
+
+#[tokio::test]
+async fn declared_files_are_listed_and_read() {
+    let library = library();
+    let loader = load(&library);
+    assert_eq!(crate::library::lines(&loader.diagnostics()), [""; 0]);
+    let catalog = loader.handle().current();
+    let listed: Vec<_> = catalog
+        .resources()
+        .iter()
+        .map(|r| (r.uri(), r.name(), r.mime_type().map_or("", |m| m.as_str()), r.size()))
+        .collect();
+    assert_eq!(
+        listed,
+        [
+            ("docs:///docs/deep/two.md", "docs/deep/two.md", "text/markdown", Some(3)),
+            ("docs:///docs/one.md", "docs/one.md", "text/markdown", Some(3)),
+            ("docs://style", "style.md", "text/markdown", Some(7)),
+            ("project://license", "LICENSE", "text/x-license", Some(4)),
+        ]
+    );
+    assert_eq!(catalog.resources()[0].annotations().priority, Some(0.5));
+    assert!(catalog.resources()[3].annotations().last_modified.is_some());
+    let is = |mime_type: &str, body: &str| (mime_type.to_owned(), body.to_owned());
+    assert_eq!(read(&catalog, "docs://style").await.expect("read"), is("text/markdown", "# Style"));
+    assert_eq!(read(&catalog, "logs://recent").await.expect("read"), is("text/plain", "an hour"));
+    assert_eq!(read(&catalog, "logs://recent?timeframe=1d").await.expect("read"), is("text/plain", "a day"));
+    assert_eq!(read(&catalog, "file:///src/main.rs").await.expect("read"), is("text/x-rust", "fn main() {}"));
+    assert_eq!(read(&catalog, "file:///bytes").await.expect("read"), is("application/octet-stream", "2 bytes"));
+    assert_eq!(read(&catalog, "project://license").await.expect("read"), is("text/x-license", "free"));
+    assert_eq!(read(&catalog, "hello://you").await.expect("read"), is("text/plain", "Hello you"));
+}
+
+#[tokio::test]
+async fn what_may_not_be_read_is_not_found() {
+    let library = library();
+    let project = library.outside().join("project");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("../secret.txt", project.join("out.txt")).expect("link");
+        std::os::unix::fs::symlink(".env", project.join("in.txt")).expect("link");
+        let made = std::process::Command::new("mkfifo").arg(project.join("fifo")).status().expect("mkfifo");
+        assert!(made.success());
+    }
+    let loader = load(&library);
+    let catalog = loader.handle().current();
+    for path in [
+        "missing.txt",
+        "../secret.txt",
+        "..%2Fsecret.txt",
+        "src/../../secret.txt",
+        "/etc/passwd",
+        "%2Fetc%2Fpasswd",
+        ".env",
+        "src",
+        "src/",
+        "",
+        "a%00b",
+        "out.txt",
+        "fifo",
+        "src//main.rs",
+        "./LICENSE",
+        "LICENSE/x",
+        "..\\secret.txt",
+    ] {
+        let uri = format!("file:///{path}");
+        assert!(matches!(read(&catalog, &uri).await, Err(ReadError::NotFound)), "{uri}");
+    }
+    assert!(
+        matches!(read(&catalog, "logs://recent?timeframe=2h").await, Err(ReadError::NotFound)),
+        "its enum does not allow it"
+    );
+    assert!(matches!(read(&catalog, "file:///large.txt").await, Err(ReadError::TooLarge { limit: 20 })));
+}
+
+#[tokio::test]
+async fn a_version_differs_when_the_file_does() {
+    let library = library();
+    let loader = load(&library);
+    let catalog = loader.handle().current();
+    let version = async |uri: &str| {
+        let (resource, variables): (_, Variables) = catalog.find_resource(uri).expect("found");
+        resource.version(&variables).await
+    };
+    let uri = "file:///src/main.rs";
+    let first = version(uri).await.expect("it is there");
+    assert_eq!(version(uri).await, Some(first));
+    fs::write(library.outside().join("project/src/main.rs"), "fn main() { }").expect("file");
+    assert_ne!(version(uri).await, Some(first));
+    fs::remove_file(library.outside().join("project/src/main.rs")).expect("removed");
+    assert_eq!(version(uri).await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_reads_from_a_root_hears_of_its_changes() {
+    let library = library();
+    let mut followed = library.follow().await;
+    let loads = followed.loads();
+    let generation = followed.loader.handle().current().generation();
+    fs::write(library.outside().join("project/src/main.rs"), "changed").expect("file");
+    followed.until("another load", |_, report| report.loads > loads).await;
+    assert_eq!(followed.loader.handle().current().generation(), generation, "no definition has changed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_appears_is_listed() {
+    let library = library();
+    let mut followed = library.follow().await;
+    library.write("docs/three.md", "three");
+    followed.until("it is listed", |catalog, _| catalog.find_resource("docs:///docs/three.md").is_some()).await;
+    library.remove("docs/three.md");
+    followed.until("it is gone", |catalog, _| catalog.find_resource("docs:///docs/three.md").is_none()).await;
+}
+
+#[test]
+fn what_is_declared_but_not_there_is_named() {
+    let library = Library::of(&[(
+        "promptshelf.toml",
+        "[roots]\nhere = \".\"\n[[resources]]\nuri = \"a://b\"\nfile = \"stlye.txt\"\n[[resources]]\nuri = \"a://c\"\nfile = \"x\"\nroot = \"here\"\n[[resources]]\nuri = \"a:///{path}\"\nfiles = \"*.zip\"\n",
+    )]);
+    library.write("a.md", "---\ndescription: d\n---\nhello");
+    library.write("style.txt", "x");
+    assert_eq!(
+        crate::library::lines(&load(&library).diagnostics()),
+        [
+            "promptshelf.toml:5:8: error[missing-file]: there is no file `stlye.txt` in the library (did you mean `style.txt`?)",
+            "promptshelf.toml:8:8: warning[missing-file]: there is no file `x` in the root `here` yet",
+            "promptshelf.toml:12:9: warning[missing-file]: no file matches `*.zip`",
+        ]
+    );
+}

@@ -1,0 +1,79 @@
+//! What has not changed is not read, or at least not understood, again.
+
+use std::{
+    fs,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use promptshelf_core::{Definitions, SourceText};
+use promptshelf_source::{Revision, Source};
+
+use crate::library::Library;
+
+fn source_of<'d>(definitions: &'d Definitions, name: &str) -> &'d Arc<SourceText> {
+    let prompt = definitions.prompts.iter().find(|prompt| prompt.name == name);
+    &prompt.expect("the prompt is there").origin.source
+}
+
+fn read(source: &impl Source, known: Option<Revision>) -> Option<(Revision, Definitions)> {
+    source.read(known).expect("read").map(|reading| (reading.revision, reading.definitions))
+}
+
+#[test]
+fn unchanged_files_are_shared_between_readings() {
+    let library = Library::of(&[("a.md", "one"), ("b.md", "two"), ("c.txt", "three")]);
+    let source = library.source();
+    let (revision, first) = read(&source, None).expect("read");
+    library.write("b.md", "another");
+    let (_, second) = read(&source, Some(revision)).expect("read");
+    assert!(Arc::ptr_eq(source_of(&first, "a"), source_of(&second, "a")));
+    assert!(Arc::ptr_eq(&first.files["c.txt"], &second.files["c.txt"]));
+    assert!(Arc::ptr_eq(&first.partials["c.txt"], &second.partials["c.txt"]));
+    assert!(!Arc::ptr_eq(source_of(&first, "b"), source_of(&second, "b")));
+    assert_eq!(source_of(&second, "b").text, "another");
+}
+
+#[test]
+fn a_change_within_one_tick_of_the_clock_is_not_missed() {
+    let library = Library::of(&[("a.md", "one")]);
+    let file = library.path("a.md");
+    let source = library.source();
+    let (mut revision, _) = read(&source, None).expect("read");
+    let modified = fs::metadata(&file).expect("metadata").modified().expect("a time");
+    for text in ["two", "six", "ten"] {
+        // As long as before, in the same file, and at the same time.
+        library.write("a.md", text);
+        fs::File::options().write(true).open(&file).expect("open").set_modified(modified).expect("set");
+        let (next, definitions) = read(&source, Some(revision)).expect("it has changed");
+        assert_eq!(source_of(&definitions, "a").text, text);
+        revision = next;
+    }
+}
+
+#[test]
+fn a_file_that_is_only_touched_has_another_time_but_the_same_text() {
+    let library = Library::of(&[("a.txt", "one"), ("p.md", "hello")]);
+    let source = library.source();
+    let (revision, first) = read(&source, None).expect("read");
+    let later = SystemTime::now() + Duration::from_secs(100);
+    fs::File::options().write(true).open(library.path("a.txt")).expect("open").set_modified(later).expect("set");
+    let (_, second) = read(&source, Some(revision)).expect("it has changed");
+    assert!(second.files["a.txt"].modified > first.files["a.txt"].modified);
+    assert_eq!(second.files["a.txt"].body, first.files["a.txt"].body);
+}
+
+#[test]
+fn a_change_of_the_manifest_changes_what_files_are() {
+    let library = Library::of(&[("a.md", "one"), ("b.md", "two")]);
+    let source = library.source();
+    let (revision, first) = read(&source, None).expect("read");
+    assert_eq!(first.prompts.len(), 2);
+    library.write("promptshelf.toml", "[[resources]]\nuri = \"a://b\"\nfile = \"b.md\"\n[limits]\nfile-bytes = 3");
+    let (revision, second) = read(&source, Some(revision)).expect("it has changed");
+    assert_eq!(second.prompts.len(), 1);
+    assert!(second.files.contains_key("b.md"));
+    library.write("promptshelf.toml", "[limits]\nfile-bytes = 2");
+    let (_, third) = read(&source, Some(revision)).expect("it has changed");
+    assert_eq!(third.broken, ["a.md", "b.md"]);
+}

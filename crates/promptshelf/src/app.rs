@@ -1,0 +1,88 @@
+//! The program from its first argument to its exit code: the only file that
+//! knows every room.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    path::Path,
+    process::ExitCode,
+};
+
+use anstyle::{AnsiColor, Style};
+use clap::Parser;
+use promptshelf::Library;
+
+use crate::{
+    cli::{self, CommandLine, Verb, paper::Paper},
+    exit::{Exit, Failure},
+    host, telemetry,
+};
+
+/// What is logged when nobody says.
+const SERVER_LOG: &str = "info";
+/// A verb that answers and ends shows what is wrong in its answer, if at all. What a
+/// foreign server sends reaches no log line, where nothing would make it visible.
+const VERB_LOG: &str = "error,promptshelf_source=off,rmcp=off";
+
+pub(crate) fn run() -> ExitCode {
+    let CommandLine { verb, log } = CommandLine::parse();
+    let usual = if matches!(verb, Verb::Serve(_)) { SERVER_LOG } else { VERB_LOG };
+    let level = log.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(usual);
+    let outcome = telemetry::start(log.log_format, level).and_then(|()| perform(&verb, log.log_format));
+    match outcome {
+        Ok(()) => Exit::Done.into(),
+        Err(failure) => {
+            complain(&failure);
+            failure.exit.into()
+        }
+    }
+}
+
+fn perform(verb: &Verb, log_format: telemetry::LogFormat) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(async {
+        match verb {
+            Verb::Serve(arguments) => {
+                cli::serve::run(arguments, io::stdin().is_terminal(), log_format, |name| std::env::var(name).ok()).await
+            }
+            Verb::Audit(arguments) => cli::audit::run(arguments),
+            Verb::Token(cli::TokenVerb::New(arguments)) => cli::token::new(arguments),
+            Verb::Check(arguments) => cli::check::run(arguments),
+            Verb::Explain(arguments) => cli::explain::run(arguments),
+            Verb::Clients(arguments) => cli::clients::run(arguments),
+            Verb::Render(arguments) => cli::render::run(arguments).await,
+            Verb::New(arguments) => cli::new::run(arguments),
+            Verb::Fmt(arguments) => cli::fmt::run(arguments),
+            Verb::Test(arguments) => cli::test::run(arguments).await,
+            Verb::Schema(arguments) => cli::schema::run(arguments),
+            Verb::List(arguments) => cli::list::run(arguments).await,
+            Verb::Get(arguments) => cli::get::run(arguments).await,
+            Verb::Complete(arguments) => cli::complete::run(arguments).await,
+            Verb::Chat(arguments) => host::chat(arguments).await,
+            Verb::Resources(arguments) => cli::remote::resources::run(arguments).await,
+            Verb::Import(arguments) => cli::import::run(arguments),
+            Verb::Export(arguments) => cli::export::run(arguments).await,
+            Verb::Lsp(arguments) => cli::lsp::run(arguments),
+        }
+    });
+    // Somebody may still be reading stdin, which nothing can interrupt.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Opens a library for a verb that answers and ends.
+pub(crate) fn open(folder: &Path) -> Result<Library, Failure> {
+    Ok(Library::builder().folder(folder).build()?)
+}
+
+/// Says on stderr why the program ends. A closed stderr is nobody's concern.
+pub(crate) fn complain(failure: &Failure) {
+    const ERROR: Style = AnsiColor::Red.on_default().bold();
+    const HELP: Style = AnsiColor::Cyan.on_default().bold();
+    if failure.sentence.is_empty() {
+        return;
+    }
+    let mut paper = Paper::stderr();
+    let said = format!("{} {}", paper.styled(ERROR, "error:"), paper.text(&failure.sentence));
+    let help = failure.help.as_ref().map(|help| format!("\n {} {}", paper.styled(HELP, "help:"), paper.text(help)));
+    writeln!(paper.out, "{said}{}", help.unwrap_or_default()).ok();
+}

@@ -1,0 +1,99 @@
+//! `promptshelf check`: everything that is wrong with a library.
+
+use std::{io::Write, path::Path};
+
+use anstyle::{AnsiColor, Style};
+use promptshelf::{
+    Catalog, Diagnostic, Library, OpenError,
+    core::{clients, review},
+};
+
+use super::{
+    CheckArguments, CheckFormat, Deny,
+    clients::find,
+    diagnostics::{Drawing, to_json},
+    github::to_github,
+    paper::Paper,
+    sarif::to_sarif,
+    wire::pretty,
+};
+use crate::{
+    config,
+    exit::{Exit, Failure},
+};
+
+pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
+    let folder = arguments.library.folder();
+    let clients = asked_for(&arguments.clients)?;
+    let (prompts, mut diagnostics) = match Library::builder().folder(folder).build() {
+        Ok(library) => {
+            let catalog = library.catalog();
+            (catalog.prompts().len(), everything(&catalog, &library.diagnostics(), &clients))
+        }
+        // A manifest that cannot be understood is an author's mistake like any other here.
+        Err(OpenError::Source(error)) if error.is_invalid_manifest() && !error.diagnostics().is_empty() => {
+            (0, error.diagnostics().to_vec())
+        }
+        Err(other) => return Err(other.into()),
+    };
+    diagnostics.extend(config::check_manifest(folder));
+    diagnostics.sort_by(|a, b| place(a).cmp(&place(b)));
+
+    let mut paper = Paper::stdout();
+    match arguments.format {
+        CheckFormat::Json => writeln!(paper.out, "{}", pretty(&to_json(&diagnostics, folder)))?,
+        CheckFormat::Sarif => writeln!(paper.out, "{}", pretty(&to_sarif(&diagnostics, folder)))?,
+        CheckFormat::Github => write!(paper.out, "{}", to_github(&diagnostics, folder))?,
+        CheckFormat::Human => draw(&mut paper, &diagnostics, prompts, folder)?,
+    }
+    paper.out.flush()?;
+    let is_error = |diagnostic: &Diagnostic| diagnostic.is_error() || arguments.deny == Some(Deny::Warnings);
+    if diagnostics.iter().any(is_error) { Err(Failure::said(Exit::Failed)) } else { Ok(()) }
+}
+
+/// What checking found, what a review adds, and what clients stumble over.
+pub(crate) fn everything(catalog: &Catalog, found: &[Diagnostic], clients: &[&clients::Client]) -> Vec<Diagnostic> {
+    let mut all = found.to_vec();
+    all.extend(review(catalog, found));
+    all.extend(clients.iter().flat_map(|client| clients::lint(catalog, client)));
+    all
+}
+
+/// The clients of `--client`. Among all, those without prompts are left out:
+/// what no prompt can change is no lint.
+fn asked_for(names: &[String]) -> Result<Vec<&'static clients::Client>, Failure> {
+    if names.iter().any(|name| name == "all") {
+        return Ok(clients::CLIENTS.iter().filter(|client| client.shows_prompts()).collect());
+    }
+    names.iter().map(|name| find(name)).collect()
+}
+
+fn place(diagnostic: &Diagnostic) -> (&str, usize) {
+    (&diagnostic.location.source.path, diagnostic.location.span().start)
+}
+
+fn draw<W: Write>(
+    paper: &mut Paper<W>,
+    diagnostics: &[Diagnostic],
+    prompts: usize,
+    folder: &Path,
+) -> Result<(), Failure> {
+    const GOOD: Style = AnsiColor::Green.on_default().bold();
+    const BAD: Style = AnsiColor::Red.on_default().bold();
+    let drawing = Drawing { folder, colours: paper.colours, width: paper.width };
+    for diagnostic in diagnostics {
+        writeln!(paper.out, "{}\n", drawing.draw(diagnostic))?;
+    }
+    if let Some(first) = diagnostics.first().filter(|_| paper.terminal) {
+        let hint = format!("`promptshelf explain {}` says more of the first; each code has such a page", first.code);
+        writeln!(paper.out, "{hint}\n")?;
+    }
+    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+    let found = super::found(errors, diagnostics.len() - errors);
+    let style = if errors > 0 { BAD } else { GOOD };
+    let library = paper.line(&folder.display().to_string()).into_owned();
+    let summary = format!("{library}: {}, {found}", super::count(prompts, "prompt"));
+    let summary = paper.styled(style, &summary);
+    writeln!(paper.out, "{summary}")?;
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! What could be typed next.
+
+use gen_lsp_types::{CompletionItem, CompletionItemKind as Kind, CompletionItemTextEdit, Documentation, TextEdit};
+use promptshelf::{
+    ArgumentDefinition, ArgumentType,
+    core::TemplateWords,
+    source::{argument_keys, prompt_keys},
+};
+
+use super::{
+    cursor::{Cursor, Place},
+    place,
+    shelf::Shelf,
+    words,
+};
+
+/// More are of no use to anybody who types.
+const MAX_ITEMS: usize = 500;
+
+pub(super) fn items(shelf: &Shelf, path: &str, text: &str, cursor: &Cursor<'_>) -> Vec<CompletionItem> {
+    let mut list = List { text, cursor, items: Vec::new() };
+    match cursor.place {
+        Place::Key { in_argument } => {
+            let keys = if in_argument { argument_keys() } else { prompt_keys() };
+            let kebab = |key: &str| key.contains('-');
+            for (key, about) in keys.iter().filter(|(key, _)| !kebab(key)) {
+                list.add(key, Kind::Property, about).insert_text = None;
+                list.last_inserts(&format!("{key}: "));
+            }
+        }
+        Place::Value { key } => values(shelf, path, key, &mut list),
+        Place::String { of } => strings(shelf, of, &mut list),
+        Place::Filter => {
+            for filter in TemplateWords::ALL.filters {
+                list.add(filter, Kind::Function, words::about(words::FILTERS, filter).unwrap_or("A filter of Jinja."));
+            }
+        }
+        Place::Test => {
+            let tests = TemplateWords::ALL.tests.iter().filter(|test| test.starts_with(char::is_alphabetic));
+            tests.for_each(|test| {
+                list.add(test, Kind::Function, "A test of Jinja.");
+            });
+        }
+        Place::Given { prompt } => {
+            let prompt = shelf.catalog().find(prompt);
+            for argument in prompt.map(|prompt| prompt.arguments()).unwrap_or_default() {
+                list.add(argument.name(), Kind::Variable, &about(argument.definition()));
+                list.last_inserts(&format!("{}=", argument.name()));
+            }
+        }
+        Place::Statement => {
+            for statement in words::STATEMENTS {
+                list.add(statement, Kind::Keyword, "");
+            }
+        }
+        Place::Expression => {
+            for definition in shelf.users(path) {
+                for argument in &definition.arguments {
+                    list.add(&argument.name, Kind::Variable, &about(argument));
+                }
+            }
+            for (function, about) in words::FUNCTIONS {
+                list.add(function, Kind::Function, about);
+            }
+        }
+        Place::Text => {}
+    }
+    list.items.truncate(MAX_ITEMS);
+    list.items
+}
+
+fn values(shelf: &Shelf, path: &str, key: &str, list: &mut List<'_>) {
+    match key {
+        "type" => ArgumentType::ALL.iter().for_each(|kind| {
+            list.add(kind.as_str(), Kind::Value, "");
+        }),
+        "required" => ["true", "false"].into_iter().for_each(|flag| {
+            list.add(flag, Kind::Value, "");
+        }),
+        "file" | "icons" | "src" => shelf.catalog().file_paths().for_each(|file| {
+            list.add(file, Kind::File, "");
+        }),
+        "by" => {
+            for argument in shelf.definition(path).map(|it| it.arguments.as_slice()).unwrap_or_default() {
+                list.add(&argument.name, Kind::Variable, &about(argument));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn strings(shelf: &Shelf, of: &str, list: &mut List<'_>) {
+    match of {
+        "role" => ["user", "assistant"].into_iter().for_each(|role| {
+            list.add(role, Kind::EnumMember, "");
+        }),
+        "include" | "import" | "from" | "extends" => shelf.partials().for_each(|partial| {
+            list.add(&partial.path, Kind::File, "");
+        }),
+        "attach" | "link" => {
+            for file in shelf.catalog().file_paths() {
+                list.add(file, Kind::File, "");
+            }
+            for resource in shelf.catalog().resources() {
+                list.add(resource.uri(), Kind::Reference, resource.description().unwrap_or_default());
+            }
+        }
+        "prompt" => {
+            for prompt in shelf.catalog().prompts() {
+                list.add(prompt.name().as_str(), Kind::Module, prompt.description().unwrap_or_default());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// An argument, for people.
+pub(super) fn about(argument: &ArgumentDefinition) -> String {
+    let mut about = format!("argument · {}", argument.kind.as_str());
+    match &argument.default {
+        Some(default) => about.push_str(&format!(" · default `{default}`")),
+        None => about.push_str(if argument.required { " · required" } else { " · optional" }),
+    }
+    if !argument.choices.is_empty() {
+        let choices: Vec<&str> = argument.choices.iter().map(|choice| choice.value.as_str()).collect();
+        about.push_str(&format!(" · one of {}", choices.join(", ")));
+    }
+    if let Some(description) = &argument.description {
+        about.push_str(&format!("\n\n{description}"));
+    }
+    about
+}
+
+struct List<'t> {
+    text: &'t str,
+    cursor: &'t Cursor<'t>,
+    items: Vec<CompletionItem>,
+}
+
+impl List<'_> {
+    fn add(&mut self, label: &str, kind: Kind, about: &str) -> &mut CompletionItem {
+        let index = self.items.iter().position(|item| item.label == label).unwrap_or_else(|| {
+            self.items.push(CompletionItem {
+                label: label.to_owned(),
+                kind: Some(kind),
+                documentation: (!about.is_empty()).then(|| Documentation::String(about.to_owned())),
+                text_edit: Some(self.edit(label)),
+                ..CompletionItem::default()
+            });
+            self.items.len() - 1
+        });
+        &mut self.items[index]
+    }
+
+    /// Says what the last one puts into the text.
+    fn last_inserts(&mut self, text: &str) {
+        let edit = self.edit(text);
+        if let Some(item) = self.items.last_mut() {
+            item.text_edit = Some(edit);
+        }
+    }
+
+    /// An edit in the place of what has been typed. Paths hold characters that
+    /// editors end words at, so they are told what to replace.
+    fn edit(&self, text: &str) -> CompletionItemTextEdit {
+        let range = place::range(self.text, &self.cursor.typed());
+        CompletionItemTextEdit::TextEdit(TextEdit { range, new_text: text.to_owned() })
+    }
+}

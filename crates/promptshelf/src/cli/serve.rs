@@ -1,0 +1,132 @@
+//! `promptshelf serve`: a library for MCP clients, on stdio or over HTTP.
+
+mod announce;
+mod listen;
+mod signals;
+
+use std::{sync::Arc, time::Duration};
+
+use promptshelf::{
+    Builder, Library, Limits, http,
+    service::{AuditFile, AuditFileOptions},
+    source::Loader,
+};
+
+use self::{announce::Announcement, signals::Signals};
+use super::ServeArguments;
+use crate::{
+    config::{self, HttpConfig},
+    exit::{Exit, Failure},
+    telemetry::LogFormat,
+};
+
+/// How long answers may take that are on their way when a signal ends stdio.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+pub(crate) async fn run(
+    arguments: &ServeArguments,
+    stdin_is_terminal: bool,
+    log_format: LogFormat,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Result<(), Failure> {
+    let folder = arguments.library.folder();
+    let key = config::state_key(&environment)?;
+    let config = HttpConfig::read(folder, arguments.http.as_deref(), &arguments.over_http, &environment)?;
+    let audit = open_audit(config::audit::read(folder, arguments.audit.as_deref(), environment)?)?;
+    let over_http = !arguments.stdio && (config.wanted || stdin_is_terminal);
+    let builder = key.into_iter().fold(Library::builder().folder(folder), Builder::state_key);
+    let library = open(builder, &config, over_http, audit.clone())?;
+    if arguments.strict {
+        refuse_errors(&library, arguments)?;
+    }
+    let announcement = Announcement { library: &library, folder, log_format };
+    let signals = Signals::listen()?;
+    tokio::spawn(tell_changes(library.loader().clone()));
+
+    // Clients start a server with pipes and tell it nothing; a person at a
+    // terminal has nothing to type into a pipe.
+    if !over_http {
+        announcement.on_stdio(stdin_is_terminal);
+        let ended = on_stdio(library, signals).await;
+        flush(audit).await;
+        return ended;
+    }
+    let (listener, bound) = listen::bind(&config).await?;
+    let mut options = config.options.clone();
+    options.mcp.allowed_hosts = listen::hosts(&config, bound);
+    announcement.over_http(bound, &config);
+    let _following = library.loader().spawn();
+    let ended = http::serve(listener, &library, &options, signals.first()).await;
+    flush(audit).await;
+    Ok(ended?)
+}
+
+/// Opens the library, with limits where others than this machine's own people
+/// may ask, or where the operator wants some.
+fn open(
+    library: Builder,
+    config: &HttpConfig,
+    over_http: bool,
+    audit: Option<Arc<AuditFile>>,
+) -> Result<Library, Failure> {
+    let is_shared = config.signs_in || config.allow_remote;
+    let limits = config.limits.or_else(|| is_shared.then(Limits::default)).filter(|_| over_http);
+    let library = limits.into_iter().fold(library, Builder::limits);
+    Ok(audit.into_iter().fold(library, |library, audit| library.audit(audit)).build()?)
+}
+
+fn open_audit(options: Option<AuditFileOptions>) -> Result<Option<Arc<AuditFile>>, Failure> {
+    let Some(options) = options else { return Ok(None) };
+    let shown = options.path.display().to_string();
+    let opened = AuditFile::open(options);
+    let failed = |error| Failure::new(Exit::Failed, format!("the audit cannot be written to {shown}: {error}"));
+    opened.map(|audit| Some(Arc::new(audit))).map_err(failed)
+}
+
+/// Waits until everything that was recorded is on the disk.
+async fn flush(audit: Option<Arc<AuditFile>>) {
+    if let Some(audit) = audit {
+        tokio::task::spawn_blocking(move || audit.flush()).await.ok();
+    }
+}
+
+async fn on_stdio(library: Library, signals: Signals) -> Result<(), Failure> {
+    let server = library.server().clone();
+    let serving = library.serve_stdio();
+    tokio::pin!(serving);
+    tokio::select! {
+        ended = &mut serving => return Ok(ended?),
+        () = signals.first() => server.shutdown(),
+    }
+    // Whether it ends by itself or not, the program does.
+    tokio::time::timeout(LAST_ANSWERS, serving).await.ok();
+    Ok(())
+}
+
+fn refuse_errors(library: &Library, arguments: &ServeArguments) -> Result<(), Failure> {
+    let errors = library.diagnostics().iter().filter(|diagnostic| diagnostic.is_error()).count();
+    if errors == 0 {
+        return Ok(());
+    }
+    let folder = arguments.library.folder().display();
+    Err(Failure::new(Exit::Strict, format!("{folder} has {}, and --strict serves none", super::count(errors, "error")))
+        .help(format!("`promptshelf check {folder}` shows each with its line")))
+}
+
+/// Logs what the library has become after each load that changed something.
+/// The loader itself logs each new diagnostic.
+async fn tell_changes(loader: Loader) {
+    let mut reports = loader.reports();
+    let mut known = reports.borrow_and_update().generation;
+    while reports.changed().await.is_ok() {
+        let report = reports.borrow_and_update().clone();
+        if report.generation == known {
+            continue;
+        }
+        known = report.generation;
+        let errors = report.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+        let found = super::found(errors, report.diagnostics.len() - errors);
+        let prompts = super::count(loader.handle().current().prompts().len(), "prompt");
+        tracing::info!("the library has changed: {prompts}, {found}");
+    }
+}

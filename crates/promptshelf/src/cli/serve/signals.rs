@@ -1,0 +1,52 @@
+//! The signals that end the program: the first one gently, the second at once.
+
+use std::io;
+
+use crate::exit::Exit;
+
+/// Listens from the moment it is made, so that no signal is missed.
+pub(super) struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    pub(super) fn listen() -> io::Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Signals { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn listen() -> io::Result<Signals> {
+        Ok(Signals {})
+    }
+
+    #[cfg(unix)]
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    #[cfg(not(unix))]
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits for the first signal. From then on the next one ends the program
+    /// wherever it is: whoever asks twice does not want to wait.
+    pub(super) async fn first(mut self) {
+        self.next().await;
+        tracing::info!("ending");
+        tokio::spawn(async move {
+            self.next().await;
+            std::process::exit(Exit::Failed as i32);
+        });
+    }
+}

@@ -1,0 +1,102 @@
+//! Our side of a conversation: what a server may ask and tell us in between.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use rmcp::{
+    ClientHandler, ErrorData, RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
+        FormElicitationCapability, Implementation, UrlElicitationCapability,
+    },
+    service::{NotificationContext, RequestContext},
+};
+use tokio::sync::watch;
+
+use super::question::{Answer, Answerer, Question};
+
+/// What all requests of one connection share. Nothing here speaks for a model:
+/// sampling and roots are not offered.
+#[derive(Clone)]
+pub(super) struct Conversation {
+    /// Where we are connected to; the server has no say in it.
+    target: Arc<str>,
+    answerer: Option<Arc<dyn Answerer>>,
+    asking: Arc<AtomicUsize>,
+    changed: Arc<watch::Sender<u64>>,
+}
+
+impl Conversation {
+    pub(super) fn new(target: String, answerer: Option<Arc<dyn Answerer>>) -> Conversation {
+        let changed = Arc::new(watch::Sender::new(0));
+        Conversation { target: target.into(), answerer, asking: Arc::default(), changed }
+    }
+
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    pub(super) fn note_change(&self) {
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    /// Whether somebody is thinking about a question right now.
+    pub(super) fn is_asking(&self) -> bool {
+        self.asking.load(Ordering::Acquire) > 0
+    }
+
+    /// Puts a question to whoever answers.
+    pub(super) async fn ask(&self, question: Question) -> Answer {
+        let Some(answerer) = &self.answerer else { return Answer::Decline };
+        let _asking = Asking::begin(&self.asking);
+        answerer.answer(question).await
+    }
+
+    pub(super) fn question(&self, params: &ElicitRequestParams) -> Question {
+        Question::from_wire(&self.target, params)
+    }
+}
+
+/// Counts a question for as long as it is open, even if it is dropped.
+struct Asking(Arc<AtomicUsize>);
+
+impl Asking {
+    fn begin(count: &Arc<AtomicUsize>) -> Asking {
+        count.fetch_add(1, Ordering::AcqRel);
+        Asking(Arc::clone(count))
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl ClientHandler for Conversation {
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Ok(self.ask(self.question(&request)).await.into_wire())
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.note_change();
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        if self.answerer.is_some() {
+            let mut elicitation = ElicitationCapability::default();
+            elicitation.form = Some(FormElicitationCapability::default());
+            elicitation.url = Some(UrlElicitationCapability::default());
+            capabilities.elicitation = Some(elicitation);
+        }
+        let program = Implementation::new("promptshelf", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(capabilities, program)
+    }
+}

@@ -1,0 +1,308 @@
+//! A client of any MCP server's prompts: our own libraries, and every other
+//! server in the world.
+//!
+//! ```no_run
+//! use futures_util::TryStreamExt;
+//! use promptshelf::client::{Client, Target};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), promptshelf::client::ClientError> {
+//!     let client = Client::connect(&Target::folder("prompts")).await?;
+//!     let mut prompts = std::pin::pin!(client.prompts());
+//!     while let Some(prompt) = prompts.try_next().await? {
+//!         println!("{}: {}", prompt.name, prompt.description.unwrap_or_default());
+//!     }
+//!     let values = [("code".to_owned(), "fn main() {}".to_owned())].into();
+//!     for message in client.get("code_review", &values).await?.messages {
+//!         println!("{}: {:?}", message.role.as_str(), message.content);
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! The wire is the official SDK's (`rmcp`); here is what a client of prompts
+//! needs on top: which era a server speaks is found out by asking it, pages are
+//! followed and bounded, questions in between are put to an [`Answerer`], and
+//! nothing waits for ever. How any of this looks to a person is not here, and
+//! neither is text made safe for a terminal: it is handed over as it came.
+
+mod configured;
+mod conversation;
+mod error;
+mod from_wire;
+mod lists;
+mod offered;
+mod question;
+mod rounds;
+mod target;
+mod transport;
+
+use std::{sync::Arc, time::Duration};
+
+use rmcp::{
+    model::{ArgumentInfo, CompleteRequestParams, CompletionContext, Reference, SubscriptionFilter},
+    service::{Peer, RoleClient, RunningService},
+};
+use tokio::{sync::watch, task::JoinHandle};
+
+pub use self::{
+    configured::Configured,
+    error::ClientError,
+    offered::{Completion, Got, OfferedArgument, OfferedPrompt, OfferedResource, Read},
+    question::{Answer, Answerer, Answers, Asked, Choice, Field, FieldKind, Question},
+    target::Target,
+};
+use self::{
+    conversation::Conversation,
+    transport::{Connected, Lease},
+};
+use crate::Variables;
+
+/// How long a server may take for one answer when nobody says otherwise.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What completion is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Of<'a> {
+    /// An argument of the prompt with this name.
+    Prompt(&'a str),
+    /// A variable of this resource template.
+    Resource(&'a str),
+}
+
+/// Says how to connect.
+#[derive(Clone)]
+#[must_use = "nothing is connected before `connect`"]
+pub struct Connector {
+    target: Target,
+    timeout: Duration,
+    answerer: Option<Arc<dyn Answerer>>,
+}
+
+impl Connector {
+    /// How long the connection, and then each answer, may take. The time that
+    /// an [`Answerer`] takes is not counted.
+    pub fn timeout(mut self, timeout: Duration) -> Connector {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Who answers what the server asks in between. Without one the server is
+    /// told that it cannot ask.
+    pub fn answerer(mut self, answerer: Arc<dyn Answerer>) -> Connector {
+        self.answerer = Some(answerer);
+        self
+    }
+
+    /// Connects: starts the command, opens the folder, or asks the address.
+    ///
+    /// # Errors
+    ///
+    /// When there is no server, or none that speaks a revision we know.
+    pub async fn connect(self) -> Result<Client, ClientError> {
+        let Connector { target, timeout, answerer } = self;
+        let conversation = Conversation::new(target.to_string(), answerer);
+        let Connected { service, lease } = tokio::time::timeout(timeout, transport::open(&target, &conversation))
+            .await
+            .map_err(|_| ClientError::TimedOut { after: timeout })??;
+        let service = Arc::new(service);
+        Ok(Client { service, conversation, timeout, target, lease: Arc::new(lease) })
+    }
+}
+
+impl std::fmt::Debug for Connector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connector").field("target", &self.target).finish_non_exhaustive()
+    }
+}
+
+/// A connection to one server. Clones share it; it ends with the last of them.
+#[derive(Clone)]
+pub struct Client {
+    service: Arc<RunningService<RoleClient, Conversation>>,
+    conversation: Conversation,
+    timeout: Duration,
+    target: Target,
+    lease: Arc<Lease>,
+}
+
+impl Client {
+    /// Connects to a server, with the usual patience and nobody to answer questions.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Connector::connect`].
+    pub async fn connect(target: &Target) -> Result<Client, ClientError> {
+        Client::to(target).connect().await
+    }
+
+    /// Begins to say how to connect.
+    pub fn to(target: &Target) -> Connector {
+        Connector { target: target.clone(), timeout: USUAL_TIMEOUT, answerer: None }
+    }
+
+    /// Where this client is connected to.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The server's own name for itself. Nobody vouches for it.
+    #[must_use]
+    pub fn server_name(&self) -> Option<String> {
+        let server = self.peer().peer_info()?;
+        server.server_info.as_ref().map(|server| server.title.clone().unwrap_or_else(|| server.name.clone()))
+    }
+
+    /// The revision of the protocol that is spoken, such as `2026-07-28`.
+    #[must_use]
+    pub fn revision(&self) -> Option<String> {
+        self.peer().peer_info().map(|server| server.protocol_version.to_string())
+    }
+
+    /// Whether the server says that it has prompts.
+    #[must_use]
+    pub fn has_prompts(&self) -> bool {
+        self.peer().peer_info().is_some_and(|server| server.capabilities.prompts.is_some())
+    }
+
+    /// Whether the server says that it completes values.
+    #[must_use]
+    pub fn completes(&self) -> bool {
+        self.peer().peer_info().is_some_and(|server| server.capabilities.completions.is_some())
+    }
+
+    /// Whether the server says that it has resources.
+    #[must_use]
+    pub fn has_resources(&self) -> bool {
+        self.peer().peer_info().is_some_and(|server| server.capabilities.resources.is_some())
+    }
+
+    /// Whether the server has gone.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.service.is_closed()
+    }
+
+    /// Values that the server suggests for an argument, given what has been
+    /// typed of it and the arguments that are filled in already.
+    ///
+    /// # Errors
+    ///
+    /// When the server does not answer, or answers with an error.
+    pub async fn complete(
+        &self,
+        of: Of<'_>,
+        argument: &str,
+        typed: &str,
+        known: &Variables,
+    ) -> Result<Completion, ClientError> {
+        let reference = match of {
+            Of::Prompt(name) => Reference::for_prompt(name),
+            Of::Resource(template) => Reference::for_resource(template),
+        };
+        let argument = ArgumentInfo::new(argument, typed);
+        let mut params = CompleteRequestParams::new(reference, argument);
+        if !known.is_empty() {
+            let known = known.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+            params = params.with_context(CompletionContext::with_arguments(known));
+        }
+        let answer = self.within(self.peer().complete(params)).await?;
+        Ok(Completion::from_wire(answer.completion))
+    }
+
+    /// The contents of one resource. A server may give several for one address.
+    ///
+    /// # Errors
+    ///
+    /// When the server does not answer, or answers with an error.
+    pub async fn read(&self, uri: &str) -> Result<Read, ClientError> {
+        let result = self.read_in_rounds(uri).await?;
+        let raw = serde_json::to_value(&result).unwrap_or_default();
+        let contents = result.contents.into_iter().map(from_wire::contents);
+        Ok(Read { contents: contents.collect(), raw })
+    }
+
+    /// Counts up whenever the server says that its list of prompts has changed.
+    /// A server of revision 2026-07-28 is asked to tell from here on; older
+    /// ones tell unasked. Must be called inside a Tokio runtime.
+    #[must_use]
+    pub fn changes(&self) -> Changes {
+        let receiver = self.conversation.changes();
+        let listening = self.peer().peer_info().filter(|server| {
+            server.protocol_version.as_str() >= "2026-07-28"
+                && server.capabilities.prompts.as_ref().is_some_and(|prompts| prompts.list_changed == Some(true))
+        });
+        let listening = listening.map(|_| {
+            let (peer, conversation) = (self.peer().clone(), self.conversation.clone());
+            tokio::spawn(async move {
+                let filter = SubscriptionFilter::builder().prompts_list_changed().build();
+                // A server that does not keep the stream is not asked again: its list is still
+                // read anew when its time is over.
+                let Ok(mut subscription) = peer.listen(filter).await else { return };
+                while let Ok(Some(_)) = subscription.next().await {
+                    conversation.note_change();
+                }
+            })
+        });
+        Changes { receiver, listening }
+    }
+
+    /// What the server's process has said on its stderr last; empty for servers
+    /// that are no process of ours.
+    #[must_use]
+    pub fn last_words(&self) -> String {
+        self.lease.last_words()
+    }
+
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    /// Waits for an answer, but only as long as was said, and as long as
+    /// somebody is being asked something.
+    pub(super) async fn within<T>(
+        &self,
+        answer: impl Future<Output = Result<T, rmcp::ServiceError>>,
+    ) -> Result<T, ClientError> {
+        let mut answer = std::pin::pin!(answer);
+        loop {
+            tokio::select! {
+                answer = &mut answer => return answer.map_err(|error| ClientError::from_service(error, &self.lease)),
+                () = tokio::time::sleep(self.timeout) => {
+                    if !self.conversation.is_asking() {
+                        return Err(ClientError::TimedOut { after: self.timeout });
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("target", &self.target).finish_non_exhaustive()
+    }
+}
+
+/// Hears of changes for as long as it is held.
+#[derive(Debug)]
+pub struct Changes {
+    receiver: watch::Receiver<u64>,
+    listening: Option<JoinHandle<()>>,
+}
+
+impl Changes {
+    /// Waits for the next change; `false` when there will be none any more.
+    pub async fn next(&mut self) -> bool {
+        self.receiver.changed().await.is_ok()
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        if let Some(listening) = &self.listening {
+            listening.abort();
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The three ways to a server, and finding out which era it speaks.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use http::{HeaderName, HeaderValue};
+use rmcp::{
+    model::ProtocolVersion,
+    service::{
+        ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, RoleClient, RunningService,
+        serve_client_with_lifecycle,
+    },
+    transport::{
+        IntoTransport, StreamableHttpClientTransport, async_rw::AsyncRwTransport,
+        streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
+use tokio::{
+    io::AsyncReadExt,
+    process::{Child, ChildStderr, Command},
+    task::JoinHandle,
+};
+
+use super::{ClientError, Target, conversation::Conversation};
+use crate::Library;
+
+/// The longest line that a process may send, in bytes: a prompt with images fits.
+const LONGEST_LINE: usize = 64 << 20;
+/// As much of a process's stderr as is kept for an error message, in bytes.
+const LAST_WORDS: usize = 2 << 10;
+
+/// An open connection.
+pub(super) struct Connected {
+    pub(super) service: RunningService<RoleClient, Conversation>,
+    pub(super) lease: Lease,
+}
+
+/// What has to live as long as the connection.
+#[derive(Default)]
+pub(super) struct Lease {
+    /// Killed when it is dropped.
+    #[expect(dead_code, reason = "held, so that it lives")]
+    child: Option<Child>,
+    /// Aborted when the connection ends.
+    tasks: Vec<JoinHandle<()>>,
+    stderr: Arc<Mutex<VecDeque<u8>>>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Lease {
+    pub(super) fn last_words(&self) -> String {
+        let kept: Vec<u8> = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        String::from_utf8_lossy(&kept).trim().to_owned()
+    }
+
+    pub(super) fn with_last_words(&self, sentence: &str) -> String {
+        match self.last_words() {
+            words if words.is_empty() => sentence.to_owned(),
+            words => format!("{sentence}; it said:\n{words}"),
+        }
+    }
+}
+
+/// Connects in the newest era that the server speaks.
+///
+/// Some servers of the older era end, or answer outside of the protocol, when
+/// they are asked for the newer one first. For them the connection is made a
+/// second time, without asking.
+pub(super) async fn open(target: &Target, conversation: &Conversation) -> Result<Connected, ClientError> {
+    let probing = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::V_2025_11_25),
+    };
+    let connected = match attempt(target, conversation, probing).await {
+        Ok(connected) => connected,
+        Err((error, may_be_older)) if !may_be_older => return Err(error),
+        Err((first, _)) => match attempt(target, conversation, ClientLifecycleMode::Initialize).await {
+            Ok(connected) => connected,
+            // A server that is not there says so twice; the first time is as good.
+            Err((ClientError::Down(_), _)) => return Err(first),
+            Err((second, _)) => return Err(second),
+        },
+    };
+    let mut cache = ClientCacheConfig::default();
+    // Whoever asks wants to know that a server is down.
+    cache.serve_stale_on_error = false;
+    connected.service.peer().set_response_cache_config(cache).await;
+    Ok(connected)
+}
+
+/// One attempt; with an error, whether an older server may be the reason.
+async fn attempt(
+    target: &Target,
+    conversation: &Conversation,
+    lifecycle: ClientLifecycleMode,
+) -> Result<Connected, (ClientError, bool)> {
+    match target {
+        Target::Folder(path) => {
+            let library = Library::builder().folder(path).build().map_err(|error| (error.into(), false))?;
+            let (ours, theirs) = tokio::io::duplex(64 << 10);
+            let (reader, writer) = tokio::io::split(theirs);
+            let following = library.loader().spawn();
+            let server = library.server().clone();
+            let serving = tokio::spawn(async move {
+                let _following = following;
+                server.serve_stdio(reader, writer).await.ok();
+            });
+            let lease = Lease { child: None, tasks: vec![serving], stderr: Arc::default() };
+            let (reader, writer) = tokio::io::split(ours);
+            start(conversation, AsyncRwTransport::new(reader, writer), lifecycle, lease).await
+        }
+        Target::Url { url, headers } => {
+            let headers = header_map(headers).map_err(|error| (error, false))?;
+            let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
+            config.session_recovery_timeout = Duration::from_secs(10);
+            let transport = StreamableHttpClientTransport::from_config(config);
+            start(conversation, transport, lifecycle, Lease::default()).await
+        }
+        Target::Command { line, environment, folder } => {
+            let mut child = spawn(line, environment, folder.as_deref()).map_err(|error| (error, false))?;
+            let (Some(stdin), Some(stdout), Some(stderr)) =
+                (child.stdin.take(), child.stdout.take(), child.stderr.take())
+            else {
+                return Err((ClientError::Down("the command has no pipes".to_owned()), false));
+            };
+            let kept = Arc::new(Mutex::new(VecDeque::new()));
+            let listening = tokio::spawn(listen(stderr, Arc::clone(&kept)));
+            let lease = Lease { child: Some(child), tasks: vec![listening], stderr: kept };
+            let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(LONGEST_LINE);
+            start(conversation, transport, lifecycle, lease).await
+        }
+    }
+}
+
+async fn start<T, E, A>(
+    conversation: &Conversation,
+    transport: T,
+    lifecycle: ClientLifecycleMode,
+    lease: Lease,
+) -> Result<Connected, (ClientError, bool)>
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    match serve_client_with_lifecycle(conversation.clone(), transport, lifecycle).await {
+        Ok(service) => Ok(Connected { service, lease }),
+        Err(error) => {
+            let may_be_older = !error.is_authorization_required()
+                && !matches!(error, ClientInitializeError::NoCompatibleProtocolVersion { .. });
+            Err((ClientError::from_start(&error, &lease), may_be_older))
+        }
+    }
+}
+
+fn header_map(
+    headers: &std::collections::BTreeMap<String, String>,
+) -> Result<HashMap<HeaderName, HeaderValue>, ClientError> {
+    let header = |(name, value): (&String, &String)| {
+        let unusable = || ClientError::Target(format!("the header {name} cannot be sent"));
+        let header = HeaderName::try_from(name.as_str()).map_err(|_| unusable())?;
+        let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| unusable())?;
+        value.set_sensitive(true);
+        Ok((header, value))
+    };
+    headers.iter().map(header).collect()
+}
+
+fn spawn(
+    line: &[String],
+    environment: &std::collections::BTreeMap<String, String>,
+    folder: Option<&std::path::Path>,
+) -> Result<Child, ClientError> {
+    let [program, arguments @ ..] = line else {
+        return Err(ClientError::Target("there is no command to start".to_owned()));
+    };
+    let mut command = Command::new(program);
+    // Its stderr goes through us: a server has no way to the terminal of its own.
+    command.args(arguments).envs(environment).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // In a group of its own, a server does not hear the Ctrl-C that is meant for us.
+    #[cfg(unix)]
+    command.process_group(0);
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
+    command
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| ClientError::Down(format!("`{program}` cannot be started: {error}")))
+}
+
+/// Keeps the end of what a process says on its stderr.
+async fn listen(mut stderr: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(&buffer[..read]);
+        let surplus = kept.len().saturating_sub(LAST_WORDS);
+        kept.drain(..surplus);
+    }
+}

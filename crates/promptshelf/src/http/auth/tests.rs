@@ -1,0 +1,55 @@
+//! What a credential is taken for, held.
+
+use super::*;
+
+fn options(resource: &str) -> SignInOptions {
+    SignInOptions {
+        resource: Some(resource.to_owned()),
+        issuer: Some(IssuerOptions::new("https://id.example")),
+        ..SignInOptions::default()
+    }
+}
+
+#[test]
+fn broader_scopes_stand_for_narrower_ones_and_circles_end() {
+    let rule = |broad: &str, narrow: &str| (broad.to_owned(), vec![narrow.to_owned()]);
+    let implies = BTreeMap::from([rule("admin", "write"), rule("write", "read"), rule("read", "admin")]);
+    let mut scopes = vec!["write".to_owned()];
+    imply(&implies, &mut scopes);
+    assert_eq!(scopes, ["write", "read", "admin"]);
+}
+
+#[test]
+fn the_metadata_stands_between_host_and_path() {
+    let url = |resource| challenge::metadata_url(&options(resource)).expect("an address");
+    let root = "https://a.example/.well-known/oauth-protected-resource";
+    assert_eq!(url("https://a.example/mcp"), format!("{root}/mcp"));
+    assert_eq!(url("https://a.example"), root);
+    assert_eq!(url("https://a.example/"), root);
+    assert_eq!(
+        url("https://a.example:8443/x/mcp"),
+        "https://a.example:8443/.well-known/oauth-protected-resource/x/mcp"
+    );
+}
+
+#[test]
+fn a_challenge_is_one_header_whatever_it_says() {
+    let said = challenge::challenge(&options("https://a.example/mcp"), Some("x\"\r\ny\u{e9}"), None, &[]);
+    let said = said.expect("a header");
+    assert!(said.to_str().expect("ASCII").starts_with("Bearer error=\"xy\", resource_metadata="), "{said:?}");
+    assert_eq!(challenge::challenge(&SignInOptions::default(), None, None, &[]).expect("a header"), "Bearer");
+    let offline = challenge::challenge(&SignInOptions::default(), None, None, &["a".into(), "offline_access".into()]);
+    assert_eq!(offline.expect("a header"), "Bearer scope=\"a\"");
+}
+
+#[test]
+fn only_this_machine_is_asked_without_tls() {
+    for url in ["http://localhost/x", "http://127.0.0.1:80", "http://[::1]:9/x"] {
+        assert!(fetch::is_loopback(url), "{url}");
+    }
+    for url in
+        ["http://localhost@evil.example", "http://localhost:80@evil.example", "http://evil.example", "ftp://localhost"]
+    {
+        assert!(!fetch::is_loopback(url), "{url}");
+    }
+}

@@ -1,0 +1,180 @@
+//! Who asks, and from where: found out before a request reaches the endpoint.
+
+use std::{
+    hash::{BuildHasher as _, Hasher as _, RandomState},
+    net::{IpAddr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use axum::{
+    Router,
+    extract::{ConnectInfo, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    middleware::{self, Next},
+    response::Response,
+};
+use promptshelf_mcp::{
+    Server,
+    http::{Denial, RequiredScopes},
+};
+use promptshelf_service::{Caller, Rejection, Service};
+
+use super::Options;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What callers are told apart by.
+#[derive(Clone)]
+struct Desk {
+    /// The number of the next request; where it begins is different for each start.
+    next: Arc<AtomicU64>,
+    service: Service,
+    #[cfg(feature = "sign-in")]
+    sign_in: Option<super::auth::SignIn>,
+}
+
+/// Puts around the endpoint what tells callers apart, and beside it what
+/// clients read to sign in. Where nobody signs in and nobody is limited,
+/// nothing is added.
+pub(super) fn around(endpoint: Router, server: &Server, options: &Options) -> Router {
+    #[cfg(not(feature = "sign-in"))]
+    let _ = options;
+    let desk = Desk {
+        next: Arc::new(AtomicU64::new(RandomState::new().build_hasher().finish())),
+        service: server.service().clone(),
+        #[cfg(feature = "sign-in")]
+        sign_in: options.sign_in.clone(),
+    };
+    if !desk.is_needed() {
+        return endpoint;
+    }
+    let endpoint = endpoint.route_layer(middleware::from_fn_with_state(desk, told_apart));
+    #[cfg(feature = "sign-in")]
+    if let Some(sign_in) = &options.sign_in {
+        return metadata(endpoint, sign_in);
+    }
+    endpoint
+}
+
+/// Whether the page is served at all: it cannot sign anybody in, and what is
+/// beside it knows no callers.
+#[cfg(feature = "web")]
+pub(super) fn has_page(options: &Options) -> bool {
+    #[cfg(feature = "sign-in")]
+    if options.sign_in.is_some() {
+        return false;
+    }
+    let _ = options;
+    true
+}
+
+/// Lets routes answer that make no difference between callers, for as long as
+/// the library makes none either: a rule can come with any edit.
+#[cfg(feature = "web")]
+pub(super) fn open_to_all(routes: Router, library: &crate::Library) -> Router {
+    let service = library.service().clone();
+    routes.route_layer(middleware::from_fn_with_state(service, unless_restricted))
+}
+
+#[cfg(feature = "web")]
+async fn unless_restricted(State(service): State<Service>, request: Request, next: Next) -> Response {
+    use axum::response::IntoResponse as _;
+
+    match service.catalog().is_restricted() {
+        true => super::layers::nothing_here().await.into_response(),
+        false => next.run(request).await,
+    }
+}
+
+impl Desk {
+    fn is_needed(&self) -> bool {
+        #[cfg(feature = "sign-in")]
+        if self.sign_in.is_some() {
+            return true;
+        }
+        self.service.has_limits() || self.service.has_audit()
+    }
+
+    /// Tells who asks, if it may ask at all.
+    async fn caller(&self, headers: &HeaderMap, address: Option<IpAddr>) -> Result<Caller, Denial> {
+        // Before anything is computed for it.
+        if let Some(Err(rejection)) = address.map(|address| self.service.admit_address(address)) {
+            return Err(too_many(&rejection));
+        }
+        #[cfg(feature = "sign-in")]
+        if let Some(sign_in) = &self.sign_in {
+            return sign_in.caller(headers).await;
+        }
+        let _ = headers;
+        Ok(Caller::anonymous())
+    }
+
+    /// What a client that lacks a scope is told.
+    fn challenge(&self, scopes: &[String]) -> Option<HeaderValue> {
+        #[cfg(feature = "sign-in")]
+        if let Some(sign_in) = &self.sign_in {
+            return sign_in.insufficient_scope(scopes);
+        }
+        let _ = scopes;
+        None
+    }
+}
+
+async fn told_apart(State(desk): State<Desk>, mut request: Request, next: Next) -> Response {
+    let number = desk.next.fetch_add(1, Ordering::Relaxed);
+    let address = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
+    match desk.caller(request.headers(), address).await {
+        Ok(caller) => {
+            let caller = address.into_iter().fold(caller, Caller::at).with_request(number);
+            request.extensions_mut().insert(caller);
+        }
+        Err(denial) => {
+            request.extensions_mut().insert(denial);
+        }
+    }
+    let mut response = next.run(request).await;
+    if let Some(RequiredScopes(scopes)) = response.extensions_mut().remove()
+        && let Some(challenge) = desk.challenge(&scopes)
+    {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    // What the records know the request by.
+    if let Ok(number) = HeaderValue::from_str(&format!("{number:016x}")) {
+        response.headers_mut().insert(REQUEST_ID, number);
+    }
+    response
+}
+
+fn too_many(rejection: &Rejection) -> Denial {
+    let retry_after = match rejection {
+        Rejection::TooManyRequests { retry_after } => retry_after.as_secs() + 1,
+        _ => 1,
+    };
+    let denial = Denial::new(StatusCode::TOO_MANY_REQUESTS, "Too many requests from this address; try again later");
+    Denial { retry_after: Some(retry_after), ..denial }
+}
+
+/// The document of RFC 9728, at both of its places, for everybody.
+#[cfg(feature = "sign-in")]
+fn metadata(routes: Router, sign_in: &super::auth::SignIn) -> Router {
+    use axum::routing::{MethodRouter, get};
+
+    const ROOT: &str = "/.well-known/oauth-protected-resource";
+    let (Some(document), Some(path)) = (sign_in.metadata(), sign_in.metadata_path()) else { return routes };
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
+    ];
+    let asked_before = [
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
+        (header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET")),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("mcp-protocol-version")),
+    ];
+    let answer: MethodRouter =
+        get(move || std::future::ready((headers, document))).options(move || std::future::ready(asked_before));
+    let routes = routes.route(ROOT, answer.clone());
+    if path == ROOT { routes } else { routes.route(&path, answer) }
+}

@@ -1,0 +1,48 @@
+//! What stands around every route: bounds of time, headers of every answer, a
+//! log without contents.
+
+use std::time::Instant;
+
+use axum::{
+    Router,
+    extract::Request,
+    http::{HeaderValue, StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+};
+use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer, timeout::TimeoutLayer};
+use tracing::Level;
+
+use super::Options;
+
+/// Puts the layers around the routes; the last one is the outermost.
+pub(super) fn around(routes: Router, options: &Options) -> Router {
+    let no_store = HeaderValue::from_static("no-store");
+    let as_declared = HeaderValue::from_static("nosniff");
+    let routes = routes
+        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, options.request_timeout))
+        .layer(CatchPanicLayer::custom(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
+        .layer(SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, no_store))
+        .layer(SetResponseHeaderLayer::overriding(header::X_CONTENT_TYPE_OPTIONS, as_declared));
+    // Nobody pays for a log that nobody asked for.
+    if tracing::enabled!(Level::DEBUG) { routes.layer(middleware::from_fn(log)) } else { routes }
+}
+
+async fn log(request: Request, next: Next) -> Response {
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    let started = Instant::now();
+    let response = next.run(request).await;
+    tracing::debug!(%method, path, status = response.status().as_u16(), took = ?started.elapsed(), "request");
+    response
+}
+
+/// Whether the program is alive and answers.
+pub(super) async fn healthy() -> &'static str {
+    "ok\n"
+}
+
+/// For people who open the wrong address.
+pub(super) async fn nothing_here() -> (StatusCode, &'static str) {
+    (StatusCode::NOT_FOUND, "There is nothing here. MCP clients connect to /mcp.\n")
+}

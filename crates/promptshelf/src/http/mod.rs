@@ -1,0 +1,108 @@
+//! The HTTP application: every route on one screen, and the loop that serves it.
+//!
+//! What a request to `/mcp` means is not here but in `promptshelf_mcp`.
+
+#[cfg(feature = "sign-in")]
+pub mod auth;
+mod callers;
+mod layers;
+
+use std::{future::Future, io, net::SocketAddr, time::Duration};
+
+use axum::{Router, routing::get};
+use axum_server::{Handle, accept::NoDelayAcceptor};
+use hyper_util::rt::TokioTimer;
+use promptshelf_mcp::HttpOptions;
+use tokio::net::TcpListener;
+
+use crate::Library;
+#[cfg(feature = "web")]
+use crate::web;
+
+/// No more is read of a request's head that is still not whole at this many
+/// bytes. It is read in steps, so a whole one can be up to twice as large.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// The most headers of a request.
+const HEADERS: usize = 100;
+
+/// How a server is served over HTTP.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The MCP endpoint's own bounds and checks.
+    pub mcp: HttpOptions,
+    /// How callers sign in. Without it they are anonymous.
+    #[cfg(feature = "sign-in")]
+    pub sign_in: Option<auth::SignIn>,
+    /// How long a request may take until its answer begins. Streams may last longer.
+    pub request_timeout: Duration,
+    /// How long a connection may be idle, and how long the head of a request may take.
+    pub idle_timeout: Duration,
+    /// How long open connections may take to end at a shutdown.
+    pub shutdown_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            mcp: HttpOptions::default(),
+            #[cfg(feature = "sign-in")]
+            sign_in: None,
+            request_timeout: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(75),
+            shutdown_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Every route.
+pub fn router(library: &Library, options: &Options) -> Router {
+    let endpoint = library.server().http(options.mcp.clone());
+    let routes = Router::new().route("/healthz", get(layers::healthy)).fallback(layers::nothing_here);
+    // `/`, `/assets/…`, `/library/…`
+    #[cfg(feature = "web")]
+    let routes = match callers::has_page(options) {
+        true => routes.merge(callers::open_to_all(web::routes(library, &endpoint), library)),
+        false => routes,
+    };
+    let endpoint = callers::around(Router::new().route_service("/mcp", endpoint), library.server(), options);
+    layers::around(routes.merge(endpoint), options)
+}
+
+/// Serves until `shutdown` is ready; then streams end as the protocol asks for,
+/// requests that are being answered are answered, and what is still open after
+/// [`Options::shutdown_timeout`] is closed.
+///
+/// # Errors
+///
+/// When the listener cannot be used.
+pub async fn serve(
+    listener: TcpListener,
+    library: &Library,
+    options: &Options,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let handle = Handle::<SocketAddr>::new();
+    // HTTP/2 needs TLS in front with every client there is. Without it, guessing the
+    // version from the first bytes would wait for them for as long as a client likes.
+    let mut http = axum_server::Server::<SocketAddr>::from_listener(listener)
+        .acceptor(NoDelayAcceptor)
+        .handle(handle.clone())
+        .http1_only();
+    http.http_builder()
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(options.idle_timeout)
+        .max_buf_size(HEAD_BYTES)
+        .max_headers(HEADERS);
+
+    let serving = http.serve(router(library, options).into_make_service_with_connect_info::<SocketAddr>());
+    tokio::pin!(serving, shutdown);
+    tokio::select! {
+        ended = &mut serving => return ended,
+        () = &mut shutdown => {}
+    }
+    library.server().shutdown();
+    handle.graceful_shutdown(Some(options.shutdown_timeout));
+    serving.await
+}

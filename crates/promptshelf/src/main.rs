@@ -1,0 +1,12 @@
+//! The `promptshelf` program. `promptshelf --help` says what it does.
+
+mod app;
+mod cli;
+mod config;
+mod exit;
+mod host;
+mod telemetry;
+
+fn main() -> std::process::ExitCode {
+    app::run()
+}

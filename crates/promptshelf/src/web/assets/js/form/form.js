@@ -1,0 +1,126 @@
+// A prompt's form: its arguments as fields, with the server's completion.
+
+import { client } from '../app.js';
+import { h } from '../dom.js';
+import { t } from '../i18n.js';
+import { marked } from '../view/card.js';
+import { listbox } from '../view/listbox.js';
+import { field } from './field.js';
+
+/**
+ * @typedef {import('../mcp/types.js').Prompt} Prompt
+ * @typedef {import('../app.js').TypedPrompt} TypedPrompt
+ * @typedef {import('./field.js').Field} Field
+ */
+
+const QUIET = 150;
+const MOST_SUGGESTIONS = 50;
+
+/**
+ * @param {Prompt} prompt
+ * @param {TypedPrompt | null} typed
+ * @param {Record<string, string>} given what is filled in already
+ * @param {(values: Record<string, string>, by: 'input' | 'choice') => void} changed
+ */
+export function promptForm(prompt, typed, given, changed) {
+  const types = new Map(typed?.arguments.map((one) => [one.name, one]));
+  // What the prompt asks for by itself, step by step, is not asked for twice.
+  const here = (prompt.arguments ?? []).filter(({ name }) => !types.get(name)?.asked || given[name] !== undefined);
+  /** @type {Field[]} */
+  const fields = here.map((argument) => {
+    const known = types.get(argument.name);
+    const kind = {
+      ...(known ?? { type: 'string' }),
+      name: argument.name,
+      title: argument.title ?? argument.name,
+      description: argument.description,
+      required: argument.required ?? false,
+    };
+    const made = field(kind, (by) => {
+      made.complain('');
+      changed(read(), by);
+    });
+    const { control } = made;
+    const isOpen =
+      control instanceof HTMLInputElement ? control.type === 'text' : control instanceof HTMLTextAreaElement;
+    // Without types anything may be completed; with them it is known what is.
+    const completes = !known || known.completes || (known.examples.length > 0 && known.type !== 'text');
+    if (isOpen && completes) complete(made, /** @type {HTMLInputElement | HTMLTextAreaElement} */ (control));
+    return made;
+  });
+
+  /** What is filled in; what is empty counts as not given. */
+  function read() {
+    return Object.fromEntries(fields.map((one) => [one.kind.name, one.read()]).filter(([, value]) => value !== ''));
+  }
+
+  /** @param {Field} made @param {HTMLInputElement | HTMLTextAreaElement} control */
+  function complete(made, control) {
+    const { name } = made.kind;
+    /** @param {AbortSignal} signal */
+    const source = async (signal) => {
+      const { [name]: _, ...others } = read();
+      const params = {
+        ref: { type: 'ref/prompt', name: prompt.name },
+        argument: { name, value: control.value },
+        context: { arguments: others },
+      };
+      const { completion } = await client.request('completion/complete', params, signal);
+      const values = /** @type {string[]} */ (completion.values).filter((value) => value !== control.value);
+      return values.slice(0, MOST_SUGGESTIONS).map((value) => ({ value, label: marked(value, control.value) }));
+    };
+    const choose = (/** @type {{ value: string }} */ option) => {
+      made.write(option.value);
+      made.complain('');
+      changed(read(), 'choice');
+    };
+    const box = listbox(control, { label: t('options.for', { title: made.kind.title }), source, choose, quiet: QUIET });
+    control.after(box.popup);
+    control.addEventListener('focus', () => {
+      if (!control.value) box.refresh();
+    });
+  }
+
+  const element = h(
+    'form.form',
+    { novalidate: true, onsubmit: (/** @type {Event} */ event) => event.preventDefault() },
+    fields.map((one) => one.element),
+  );
+  for (const one of fields) {
+    const value = given[one.kind.name];
+    if (value !== undefined) one.write(value);
+  }
+  return {
+    element,
+    fields,
+    read,
+    /** Whether the prompt asks for more than stands here. */
+    asksMore: here.length < (prompt.arguments?.length ?? 0),
+    /** Titles of what has to be filled in before anything comes out. */
+    missing() {
+      return fields.filter((one) => one.kind.required && !one.read()).map((one) => one.kind.title);
+    },
+    /**
+     * Shows what the server says about each field, and gives what it says about none.
+     * @param {{ argument: string, reason: string }[]} problems
+     * @param {boolean} focus whether to go to the first one
+     */
+    complain(problems, focus) {
+      const left = [];
+      for (const one of fields) one.complain('');
+      for (const { argument, reason } of problems) {
+        const one = fields.find((candidate) => candidate.kind.name === argument);
+        if (one) one.complain(reason);
+        else left.push(`${argument}: ${reason}`);
+      }
+      const first = fields.find((one) => problems.some(({ argument }) => argument === one.kind.name));
+      if (focus && first) {
+        const target = first.control.matches('input, textarea, select')
+          ? first.control
+          : first.control.querySelector('input');
+        /** @type {HTMLElement | null} */ (target)?.focus();
+      }
+      return left;
+    },
+  };
+}

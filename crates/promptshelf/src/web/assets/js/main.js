@@ -1,0 +1,106 @@
+// The page from its first line to its first view.
+
+import { library, start } from './app.js';
+import { h } from './dom.js';
+import { loadWords, t } from './i18n.js';
+import { language as chosenLanguage, theme } from './kept.js';
+import { place } from './route.js';
+import { paletteKey, readyPalette } from './view/keys.js';
+import { shell } from './view/shell.js';
+
+const AFTER_FIRST_PAINT = 1_000;
+
+/** @type {Record<string, () => Promise<{ view: (place: import('./route.js').Place, until: AbortSignal) => Element }>>} */
+const VIEWS = {
+  find: () => import('./view/find.js'),
+  prompt: () => import('./view/prompt.js'),
+  library: () => import('./view/care.js'),
+  server: () => import('./view/facts.js'),
+};
+
+const page = /** @type {HTMLElement} */ (document.getElementById('page'));
+let open = new AbortController();
+let shown = '';
+
+/** @type {Promise<unknown> | undefined} */
+let styled;
+
+// The first view has no messages to show, so it does not wait for how they look.
+function restOfStyle() {
+  styled ??= Promise.all(['prompt', 'library'].map(stylesheet));
+  return styled;
+}
+
+/** @param {string} name @returns {Promise<void>} */
+function stylesheet(name) {
+  const link = document.createElement('link');
+  link.rel = 'stylesheet';
+  link.href = `/assets/style/${name}.css`;
+  document.head.append(link);
+  return new Promise((resolve) => {
+    link.onload = () => resolve();
+    link.onerror = () => resolve();
+  });
+}
+
+async function render() {
+  const where = place.value;
+  open.abort();
+  open = new AbortController();
+  const { signal } = open;
+  const main = /** @type {HTMLElement} */ (document.getElementById('main'));
+  let content;
+  try {
+    const [{ view }] = await Promise.all([VIEWS[where.view](), where.view === 'find' ? null : restOfStyle()]);
+    if (signal.aborted) return;
+    content = view(where, signal);
+  } catch (error) {
+    // The server went before this part of the page had come.
+    if (signal.aborted) return;
+    content = h('p.waiting', { role: 'alert' }, t('connection.lost'));
+    console.warn(error);
+  }
+  main.replaceChildren(content);
+  const key = `${where.view}/${where.name}`;
+  if (shown && shown !== key) {
+    // Whoever comes by keyboard or screen reader is led to the new heading.
+    window.scrollTo(0, 0);
+    /** @type {HTMLElement | null} */ (content.querySelector('[data-focus], h1'))?.focus({ preventScroll: true });
+  }
+  shown = key;
+  const titles = { find: t('nav.prompts'), prompt: where.name, library: t('nav.library'), server: t('nav.server') };
+  document.title = `${titles[where.view]} · promptshelf`;
+}
+
+async function build() {
+  await loadWords();
+  page.replaceChildren(shell());
+  place.set(place.value);
+}
+
+theme.watch((value) => {
+  document.documentElement.dataset.theme = value;
+});
+await loadWords();
+page.replaceChildren(shell());
+place.watch(() => void render());
+let known = chosenLanguage.value;
+chosenLanguage.watch((value) => {
+  if (value !== known) void build();
+  known = value;
+});
+window.addEventListener('keydown', paletteKey);
+document.addEventListener('contextmenu', async (event) => {
+  // With Shift, the browser's own menu comes.
+  if (event.shiftKey || !String(getSelection()).trim() || !library.value.prompts.length) return;
+  if (event.target instanceof Element && event.target.closest('input, textarea')) return;
+  event.preventDefault();
+  (await import('./view/selection.js')).openMenu(event.clientX, event.clientY);
+});
+start();
+// What a key or a link opens is there before it is asked for, and when the server
+// is away too; but what is seen comes first.
+setTimeout(async () => {
+  const rest = [readyPalette(), restOfStyle(), ...Object.values(VIEWS).map((load) => load())];
+  await Promise.allSettled(rest);
+}, AFTER_FIRST_PAINT);

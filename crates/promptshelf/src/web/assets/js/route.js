@@ -1,0 +1,45 @@
+// Where the page is, in the fragment: it never reaches the server, so that
+// arguments in a link stay between those who share it.
+
+import { Cell } from './store.js';
+
+/**
+ * @typedef {{ view: 'find' | 'prompt' | 'library' | 'server', name: string, values: Record<string, string> }} Place
+ */
+
+/** @param {string} fragment @returns {Place} */
+export function read(fragment) {
+  const [path, query = ''] = fragment.replace(/^#/, '').split('?', 2);
+  const [, view = '', name = ''] = path.split('/');
+  const values = Object.fromEntries(new URLSearchParams(query));
+  if (view === 'prompt' && name) return { view, name: decoded(name), values };
+  if (view === 'library' || view === 'server') return { view, name: '', values };
+  return { view: 'find', name: '', values };
+}
+
+/**
+ * @param {string} name
+ * @param {Record<string, string>} [values]
+ */
+export function promptLink(name, values = {}) {
+  const query = new URLSearchParams(values).toString();
+  return `#/prompt/${encodeURIComponent(name)}${query ? `?${query}` : ''}`;
+}
+
+/** @param {string} text */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+export const place = new Cell(read(location.hash));
+window.addEventListener('hashchange', () => place.set(read(location.hash)));
+
+/** @param {string} fragment */
+export function go(fragment) {
+  if (location.hash === fragment) place.set(read(fragment));
+  else location.hash = fragment;
+}

@@ -1,0 +1,38 @@
+// The same prompt from a shell.
+
+import { headersFor } from '../mcp/headers.js';
+
+/**
+ * A word that a POSIX shell takes as it is.
+ * @param {string} word
+ */
+export function shellWord(word) {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/**
+ * @param {string} name
+ * @param {Record<string, string>} values
+ */
+export function getCommand(name, values) {
+  const given = Object.entries(values).map(([key, value]) => `--arg ${shellWord(`${key}=${value}`)}`);
+  return ['promptshelf get', shellWord(name), ...given].join(' ');
+}
+
+/**
+ * @param {import('../mcp/client.js').Client} client
+ * @param {string} name
+ * @param {Record<string, string>} values
+ */
+export function curlCommand(client, name, values) {
+  const params = { name, arguments: values };
+  // Who signs in does not want the token in every shell's history.
+  const headers = headersFor('prompts/get', params, client.token ? '$TOKEN' : null);
+  const lines = Object.entries(headers).map(([key, value]) => {
+    const header = `${key}: ${value}`;
+    return `  -H ${key === 'Authorization' ? `"${header}"` : shellWord(header)}`;
+  });
+  const body = JSON.stringify(client.envelope('prompts/get', params));
+  return [`curl ${shellWord(client.url)}`, ...lines, `  -d ${shellWord(body)}`].join(' \\\n');
+}

@@ -1,0 +1,51 @@
+// How a prompt introduces itself: its picture, its names, its tags.
+
+import { h } from '../dom.js';
+import { t } from '../i18n.js';
+import { pinned, togglePin } from '../kept.js';
+import { ranges } from '../text/fuzzy.js';
+import { revealed } from '../text/invisible.js';
+import { drawn } from './glyphs.js';
+
+/** @typedef {import('../mcp/types.js').Prompt} Prompt */
+
+const HUES = 6;
+
+/**
+ * A prompt's icon, where it is in the answer itself: a page that fetched icons
+ * from elsewhere would tell elsewhere who looks at which prompt.
+ * @param {Prompt} prompt
+ */
+export function picture(prompt) {
+  const icon = prompt.icons?.find((candidate) => /^data:image\//i.test(candidate.src));
+  if (icon) return h('img.picture', { src: icon.src, alt: '', loading: 'lazy' });
+  const name = prompt.title ?? prompt.name;
+  let sum = 0;
+  for (const character of prompt.name) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 9973;
+  const letter = [...name.replace(/[^\p{L}\p{N}]/gu, '')][0] ?? '·';
+  return h(`span.picture.hue-${sum % HUES}`, { 'aria-hidden': 'true' }, letter.toUpperCase());
+}
+
+/** @param {string} text @param {string} query */
+export function marked(text, query) {
+  const parts = [];
+  let from = 0;
+  for (const [start, end] of query ? ranges(text, query) : []) {
+    parts.push(...revealed(text.slice(from, start)), h('mark', null, text.slice(start, end)));
+    from = end;
+  }
+  return [...parts, ...revealed(text.slice(from))];
+}
+
+/** @param {Prompt} prompt @param {AbortSignal} until */
+export function pinButton(prompt, until) {
+  const title = prompt.title ?? prompt.name;
+  const button = h('button.icon.pin', { type: 'button', onclick: () => togglePin(prompt.name) }, drawn('pin'));
+  pinned.watch((names) => {
+    const isPinned = names.includes(prompt.name);
+    button.setAttribute('aria-pressed', String(isPinned));
+    button.setAttribute('aria-label', t('pin.label', { title }));
+    button.title = isPinned ? t('pin.remove') : t('pin.add');
+  }, until);
+  return button;
+}

@@ -1,0 +1,115 @@
+// Looking after the library: what is wrong, at its line, and which clients will stumble.
+
+import { beside, health, library, loads } from '../app.js';
+import { h, show } from '../dom.js';
+import { t } from '../i18n.js';
+import { promptLink } from '../route.js';
+import { inline } from '../text/inline.js';
+import { revealed } from '../text/invisible.js';
+import { drawn } from './glyphs.js';
+import { say } from './say.js';
+import { stumbles } from './stumbles.js';
+
+/**
+ * @typedef {{ number: number, text: string, mark: [number, number] | null }} Line
+ * @typedef {{ path: string, line: number, column: number, lines: Line[] }} Spot
+ * @typedef {Spot & { code: string, severity: 'error' | 'warning', message: string, help: string | null,
+ *   related: (Spot & { label: string })[] }} Diagnostic
+ */
+
+/** @param {import('../route.js').Place} _ @param {AbortSignal} until */
+export function view(_, until) {
+  const summary = h('p.lead');
+  const list = h('div.diagnostics');
+  const clients = h('div.stumbles');
+  let told = '';
+
+  const refresh = async () => {
+    const answer = await beside('diagnostics', until);
+    if (until.aborted) return;
+    if (!answer) return show(summary, t('care.unknown'));
+    /** @type {Diagnostic[]} */
+    const diagnostics = answer.diagnostics;
+    const errors = diagnostics.filter((one) => one.severity === 'error').length;
+    health.set({ errors, warnings: answer.total - errors });
+    const text = answer.total === 0 ? t('care.fine') : t('care.found', { n: answer.total });
+    show(summary, text, ' ', h('span.hint', null, t('care.loads', { n: answer.loads })));
+    if (told && told !== text) say(text);
+    told = text;
+    const left = answer.total - diagnostics.length;
+    show(
+      list,
+      answer.failure ? h('p.problem', null, drawn('warn'), ...revealed(answer.failure)) : null,
+      diagnostics.map(card),
+      left ? h('p.hint', null, t('care.more', { n: left })) : null,
+    );
+  };
+
+  loads.watch(() => void refresh(), until);
+  library.watch((value) => {
+    const found = stumbles(value);
+    const items = found.map(({ client, what, names }) =>
+      h('details', null, [
+        h('summary', null, h('strong', null, client), ' ', what),
+        h(
+          'ul',
+          null,
+          names.slice(0, 50).map((name) => h('li', null, h('a', { href: promptLink(name) }, name))),
+        ),
+      ]),
+    );
+    show(clients, found.length ? items : h('p.hint', null, t('care.portable')));
+  }, until);
+
+  return h('div.care', null, [
+    h('h1', { tabindex: '-1' }, t('care.heading')),
+    summary,
+    list,
+    h('h2', null, t('care.clients')),
+    h('p.hint', null, t('care.clients-about')),
+    clients,
+  ]);
+}
+
+/** @param {Diagnostic} one */
+function card(one) {
+  const isError = one.severity === 'error';
+  return h(`article.diagnostic.${one.severity}`, null, [
+    h('h2', null, h('span.severity', null, isError ? t('care.error') : t('care.warning')), ' ', ...inline(one.message)),
+    h('p.where', null, h('code', null, `${one.path}:${one.line}:${one.column}`), h('code.code', null, one.code)),
+    source(one),
+    one.help ? h('p.help', null, h('strong', null, t('care.help')), ' ', ...inline(one.help)) : null,
+    one.related.map((other) =>
+      h(
+        'div.related',
+        null,
+        h('p.where', null, h('code', null, `${other.path}:${other.line}`), ' ', ...revealed(other.label)),
+        source(other),
+      ),
+    ),
+  ]);
+}
+
+/** @param {Spot} spot */
+function source({ path, lines }) {
+  if (!lines.length) return null;
+  const rows = lines.map(({ number, text, mark }) => {
+    const [from, to] = mark ?? [0, 0];
+    const marked =
+      mark && to > from
+        ? [
+            ...revealed(text.slice(0, from)),
+            h('mark', null, revealed(text.slice(from, to))),
+            ...revealed(text.slice(to)),
+          ]
+        : revealed(text);
+    return h(
+      mark ? 'span.line.hit' : 'span.line',
+      null,
+      h('span.number', { 'aria-hidden': 'true' }, String(number)),
+      h('span', null, marked),
+      '\n',
+    );
+  });
+  return h('pre.source', { tabindex: '0', role: 'group', 'aria-label': t('care.source', { path }) }, rows);
+}

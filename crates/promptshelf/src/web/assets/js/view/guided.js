@@ -1,0 +1,189 @@
+// A prompt that asks back: one form after the other, with a way back.
+//
+// The server keeps nothing. What it gave with a question goes back with the
+// answer, byte for byte, so going back is to show an earlier question again and
+// to answer it with what came with it.
+
+import { client } from '../app.js';
+import { h } from '../dom.js';
+import { field } from '../form/field.js';
+import { content, kinds } from '../form/schema.js';
+import { t } from '../i18n.js';
+import { Refusal } from '../mcp/client.js';
+import { webAddress } from '../text/inline.js';
+import { revealed } from '../text/invisible.js';
+import { drawn } from './glyphs.js';
+
+/**
+ * @typedef {import('../mcp/types.js').PromptResult} PromptResult
+ * @typedef {import('../mcp/types.js').Message} Message
+ * @typedef {{ action: string, content?: Record<string, any> }} Reply
+ * @typedef {{ asked: PromptResult, replies: Record<string, Reply>, typed: Record<string, string> }} Step
+ */
+
+/**
+ * @param {object} options
+ * @param {Record<string, any>} options.params of the request that was answered with a question
+ * @param {PromptResult} options.asked
+ * @param {(element: HTMLElement) => void} options.show
+ * @param {(messages: Message[], answers: Record<string, string>, again: () => void) => void} options.done gets what
+ *   was answered, as arguments, and the way back to the last question
+ * @param {(text: string) => void} options.failed
+ * @param {AbortSignal} options.until
+ */
+export function guide({ params, asked, show, done, failed, until }) {
+  /** @type {Step[]} */
+  const steps = [];
+  let at = 0;
+
+  /** @param {PromptResult} question */
+  const add = (question) => {
+    const known = steps[at];
+    // The same question as on the way there keeps what was typed into it.
+    const isSame =
+      known &&
+      JSON.stringify(Object.keys(known.asked.inputRequests ?? {})) ===
+        JSON.stringify(Object.keys(question.inputRequests ?? {}));
+    steps.splice(at, isSame ? 1 : steps.length, {
+      asked: question,
+      replies: isSame ? known.replies : {},
+      typed: isSame ? known.typed : {},
+    });
+    draw();
+  };
+
+  /** @param {Record<string, Reply>} replies */
+  const answer = async (replies) => {
+    const step = steps[at];
+    step.replies = replies;
+    /** @type {Record<string, any>} */
+    const retry = { ...params, inputResponses: replies };
+    // Only what came may go back, and nothing where nothing came.
+    if (step.asked.requestState !== undefined) retry.requestState = step.asked.requestState;
+    try {
+      const result = /** @type {PromptResult} */ (await client.request('prompts/get', retry, until));
+      if (result.resultType === 'input_required') {
+        // A question that comes again has not been answered well enough.
+        const isAgain = keys(result) === keys(step.asked);
+        if (isAgain) step.asked = result;
+        else at++;
+        return isAgain ? draw() : add(result);
+      }
+      done(result.messages, answers(), draw);
+    } catch (error) {
+      if (until.aborted) return;
+      failed(error instanceof Refusal ? error.message : t('connection.lost'));
+    }
+  };
+
+  /** What was answered on the way here, as a caller would send it from the start. */
+  const answers = () => {
+    const contents = steps
+      .slice(0, at + 1)
+      .flatMap(({ replies }) => Object.values(replies).map((one) => one.content ?? {}));
+    const text = (/** @type {any} */ value) => (typeof value === 'object' ? JSON.stringify(value) : String(value));
+    return Object.fromEntries(contents.flatMap(Object.entries).map(([name, value]) => [name, text(value)]));
+  };
+
+  /** @param {PromptResult} result */
+  const keys = (result) => Object.keys(result.inputRequests ?? {}).join('\n');
+
+  const draw = () => {
+    const step = steps[at];
+    const requests = Object.entries(step.asked.inputRequests ?? {});
+    // A state alone asks for nothing but another try.
+    if (!requests.length) return void answer({});
+    const collected = requests.map(([key, request]) => ({ key, ...part(request, step.typed, key) }));
+    const submit = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      void answer(Object.fromEntries(collected.map(({ key, reply }) => [key, reply()])));
+    };
+    const refuse = (/** @type {string} */ action) => () =>
+      void answer(Object.fromEntries(requests.map(([key]) => [key, { action }])));
+    const back = () => {
+      at--;
+      draw();
+    };
+    const dots = steps.map((_, index) =>
+      h(
+        'li',
+        { class: index < at ? 'past' : index === at ? 'now' : null, 'aria-current': index === at ? 'step' : null },
+        h('span.unseen', null, t('guide.step', { n: String(index + 1) })),
+      ),
+    );
+    const form = h('form.guide', { onsubmit: submit, novalidate: true }, [
+      h(
+        'div.guide-head',
+        null,
+        h('ol.dots', { 'aria-label': t('guide.progress') }, dots),
+        h('p', { 'aria-live': 'polite' }, t('guide.step', { n: String(at + 1) })),
+      ),
+      collected.map(({ element }) => element),
+      h('div.guide-foot', null, [
+        at > 0 ? h('button', { type: 'button', onclick: back }, drawn('back'), t('guide.back')) : null,
+        h('span.space'),
+        h('button.quiet', { type: 'button', onclick: refuse('decline') }, t('guide.skip')),
+        h('button.primary', null, t('guide.next')),
+      ]),
+    ]);
+    show(form);
+    /** @type {HTMLElement | null} */ (form.querySelector('.field input, .field textarea, .field select'))?.focus({
+      preventScroll: true,
+    });
+  };
+  add(asked);
+}
+
+/**
+ * @param {{ method: string, params: import('../mcp/types.js').Question }} request
+ * @param {Record<string, string>} typed
+ * @param {string} key
+ * @returns {{ element: HTMLElement, reply: () => Reply }}
+ */
+function part(request, typed, key) {
+  const question = request.params;
+  // What a page was not asked to be able to do, it declines.
+  if (request.method !== 'elicitation/create')
+    return { element: h('p.hint', null, request.method), reply: () => ({ action: 'decline' }) };
+  const message = h('p.question', null, revealed(question.message));
+  if (question.mode === 'url') {
+    const href = webAddress(question.url ?? '');
+    const host = href ? new URL(href).host : '';
+    const open = href
+      ? h('a.button', { href, target: '_blank', rel: 'noopener noreferrer' }, drawn('open'), t('guide.open', { host }))
+      : null;
+    const element = h(
+      'div',
+      null,
+      message,
+      h('p.hint', null, t('guide.url')),
+      h('p', null, h('code.address', null, revealed(question.url ?? ''))),
+      open,
+    );
+    return { element, reply: () => ({ action: 'accept' }) };
+  }
+  const properties = question.requestedSchema?.properties ?? {};
+  const fields = kinds(question).map((kind) => {
+    const made = field(kind, () => {
+      typed[`${key}/${kind.name}`] = made.read();
+    });
+    const before = typed[`${key}/${kind.name}`] ?? kind.default;
+    if (before) made.write(before);
+    return made;
+  });
+  const reply = () => {
+    const filled = fields
+      .filter((one) => one.read() !== '')
+      .map((one) => [one.kind.name, content(properties[one.kind.name], one.read())]);
+    return { action: 'accept', content: Object.fromEntries(filled) };
+  };
+  return {
+    element: h(
+      'fieldset',
+      null,
+      h('legend.question', null, revealed(question.message)),
+      fields.map((one) => one.element),
+    ),
+    reply,
+  };
+}

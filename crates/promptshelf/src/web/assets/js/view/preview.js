@@ -1,0 +1,121 @@
+// What comes out: a prompt's messages as a conversation.
+
+import { h, show } from '../dom.js';
+import { t } from '../i18n.js';
+import { asMarkdown } from '../kept.js';
+import { countHidden, revealed } from '../text/invisible.js';
+import { tokens } from '../text/measure.js';
+import { words } from '../use/formats.js';
+import { drawBlock } from './block.js';
+import { drawn } from './glyphs.js';
+
+/** @typedef {import('../mcp/types.js').Message} Message */
+
+/** @param {AbortSignal} until */
+export function preview(until) {
+  const facts = h('p.facts');
+  const body = h('div.messages');
+  /** @type {Message[]} */
+  let messages = [];
+  /** @type {Message[] | null} */
+  let before = null;
+  /** @type {HTMLInputElement} */
+  const raw = h('input', { type: 'checkbox', onchange: () => asMarkdown.keep(!raw.checked) });
+  const choice = h('label.switch', null, raw, h('span', null, t('preview.raw')));
+  const heading = h('h2', null, t('preview.label'));
+  const head = h('div.preview-head', null, heading, facts, choice);
+  const element = h('section.preview', { 'aria-label': t('preview.label'), 'aria-busy': 'false' }, head, body);
+
+  const draw = () => {
+    /** @type {HTMLElement[]} */
+    const turns = [];
+    let speaker = '';
+    messages.forEach((message, index) => {
+      const old = before?.[index];
+      const isChanged = before !== null && JSON.stringify(old) !== JSON.stringify(message);
+      const made = drawBlock(message.content, asMarkdown.value, isChanged && old ? old.content : null);
+      if (isChanged) {
+        made.classList.add('touched');
+        made.prepend(h('span.badge', null, old ? t('preview.changed') : t('preview.new')));
+      }
+      if (message.role !== speaker) {
+        speaker = message.role;
+        const name = speaker === 'user' ? t('role.user') : speaker === 'assistant' ? t('role.assistant') : speaker;
+        turns.push(
+          h(
+            'article.turn',
+            { class: `turn ${speaker === 'assistant' ? 'assistant' : 'user'}` },
+            h('h3.speaker', null, name),
+          ),
+        );
+      }
+      turns[turns.length - 1].append(made);
+    });
+    show(body, turns);
+  };
+
+  /** @param {boolean} isQuestion */
+  const headed = (isQuestion) => {
+    show(heading, isQuestion ? t('guide.heading') : t('preview.label'));
+    choice.hidden = isQuestion;
+  };
+
+  const measure = () => {
+    const whole = messages.map((message) => words(message.content)).join('\n');
+    const hidden = countHidden(JSON.stringify(messages).includes('\\u') || /[^\x20-\x7e\n]/.test(whole) ? whole : '');
+    show(
+      facts,
+      h('span', null, t('preview.messages', { n: messages.length })),
+      h('span', { title: t('preview.tokens-about') }, t('block.tokens', { n: tokens(whole) })),
+      hidden ? h('span.warned', null, drawn('warn'), t('preview.hidden', { n: hidden })) : null,
+    );
+  };
+
+  asMarkdown.watch((value) => {
+    raw.checked = !value;
+    if (messages.length) draw();
+  }, until);
+
+  return {
+    element,
+    /** @param {boolean} isBusy */
+    busy(isBusy) {
+      element.setAttribute('aria-busy', String(isBusy));
+    },
+    /**
+     * @param {Message[]} next
+     * @param {boolean} isReload whether the library changed, and not what is filled in
+     */
+    set(next, isReload) {
+      before = isReload && JSON.stringify(next) !== JSON.stringify(messages) ? messages : isReload ? before : null;
+      messages = next;
+      headed(false);
+      measure();
+      draw();
+    },
+    /** Shows words instead of messages. @param {string} text @param {'hint' | 'problem'} kind */
+    tell(text, kind) {
+      messages = [];
+      before = null;
+      headed(false);
+      show(facts);
+      show(
+        body,
+        h(
+          `p.${kind === 'hint' ? 'waiting' : 'problem'}`,
+          null,
+          kind === 'problem' ? drawn('warn') : null,
+          revealed(text),
+        ),
+      );
+    },
+    /** Shows something else instead of messages. @param {HTMLElement} other */
+    instead(other) {
+      messages = [];
+      before = null;
+      headed(true);
+      show(facts);
+      show(body, other);
+    },
+  };
+}

@@ -1,0 +1,255 @@
+// One prompt: fill in on one side, see what comes out on the other.
+
+import { client, library, loads, typed } from '../app.js';
+import { debounced, h, show } from '../dom.js';
+import { draft, draftOf } from '../drafts.js';
+import { promptForm } from '../form/form.js';
+import { t } from '../i18n.js';
+import { remember } from '../kept.js';
+import { Refusal, SignInNeeded } from '../mcp/client.js';
+import { revealed } from '../text/invisible.js';
+import { picture, pinButton } from './card.js';
+import { drawn } from './glyphs.js';
+import { guide } from './guided.js';
+import { preview } from './preview.js';
+import { note, say } from './say.js';
+import { usePanel } from './use.js';
+
+/**
+ * @typedef {import('../mcp/types.js').Prompt} Prompt
+ * @typedef {import('../mcp/types.js').Message} Message
+ * @typedef {import('../mcp/types.js').PromptResult} PromptResult
+ * @typedef {object} Outcome
+ * @property {Record<string, string>} given what the form holds
+ * @property {Record<string, string>} values that and what was answered to the prompt's own questions
+ * @property {Message[]} messages
+ */
+
+const same = (/** @type {unknown} */ a, /** @type {unknown} */ b) => JSON.stringify(a) === JSON.stringify(b);
+
+const QUIET = 250;
+
+/** @param {import('../route.js').Place} place @param {AbortSignal} until */
+export function view({ name, values }, until) {
+  const body = h('div.prompt');
+  if (Object.keys(values).length) draft(name, values);
+  let shown = '';
+  /** @type {AbortController | null} */
+  let inner = null;
+  library.watch(async ({ byName, whole }) => {
+    const prompt = byName.get(name);
+    if (!prompt) {
+      if (!whole || !shown)
+        show(
+          body,
+          h('h1', { tabindex: '-1' }, name),
+          h('p.waiting', null, whole ? t('prompt.unknown', { name }) : t('find.loading')),
+          h('p', null, h('a', { href: '#/' }, t('prompt.all'))),
+        );
+      // What is open stays open when its prompt goes: somebody may be in the middle of it.
+      else if (inner) note(t('prompt.gone'));
+      return;
+    }
+    const types = await typed(name);
+    const key = JSON.stringify([prompt, types]);
+    if (until.aborted || key === shown) return;
+    const isUpdate = shown !== '';
+    shown = key;
+    inner?.abort();
+    inner = new AbortController();
+    until.addEventListener('abort', () => inner?.abort());
+    const open = body.contains(document.activeElement) ? document.activeElement?.id : '';
+    show(body, draw(prompt, types, inner.signal));
+    if (isUpdate) note(t('prompt.updated'));
+    if (open)
+      /** @type {HTMLElement | null} */ (body.querySelector('.form input, .form textarea, .form select'))?.focus();
+  }, until);
+  return body;
+}
+
+/**
+ * @param {Prompt} prompt
+ * @param {import('../app.js').TypedPrompt | null} types
+ * @param {AbortSignal} until
+ */
+function draw(prompt, types, until) {
+  const { name } = prompt;
+  const out = preview(until);
+  /** @type {Outcome | null} */
+  let latest = null;
+  let isAsking = false;
+  let asking = new AbortController();
+
+  const form = promptForm(prompt, types, draftOf(name) ?? {}, (values, by) => {
+    draft(name, values);
+    if (by === 'choice') later.cancel();
+    if (by === 'choice') void refresh('edit');
+    else later();
+  });
+  const later = debounced(QUIET, () => void refresh('edit'));
+  const use = usePanel(name, ready);
+
+  /** @param {Outcome | null} next */
+  const settle = (next) => {
+    latest = next;
+    use.element.hidden = false;
+    use.set(next);
+  };
+
+  /** @param {'edit' | 'reload' | 'use'} why */
+  async function refresh(why) {
+    asking.abort();
+    asking = new AbortController();
+    const { signal } = asking;
+    const given = form.read();
+    // With the answers there are already, a prompt that asks back need not ask again.
+    const values = latest && same(latest.given, given) ? latest.values : given;
+    isAsking = false;
+    const missing = form.missing();
+    if (missing.length && why !== 'use') {
+      settle(null);
+      out.tell(t('preview.needs', { n: missing.length, titles: missing.join(', ') }), 'hint');
+      return;
+    }
+    out.busy(true);
+    const params = { name, arguments: values };
+    try {
+      const result = /** @type {PromptResult} */ (await client.request('prompts/get', params, signal));
+      form.complain([], false);
+      if (result.resultType === 'input_required') {
+        settle(null);
+        ask(params, result, signal);
+      } else if (result.resultType && result.resultType !== 'complete') {
+        settle(null);
+        out.tell(t('preview.strange', { type: result.resultType }), 'problem');
+      } else {
+        finish(given, values, result.messages, why === 'reload');
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      fail(error, why === 'use');
+    } finally {
+      if (!signal.aborted) out.busy(false);
+    }
+  }
+
+  /**
+   * @param {Record<string, string>} given
+   * @param {Record<string, string>} values
+   * @param {Message[]} messages
+   * @param {boolean} isReload
+   */
+  function finish(given, values, messages, isReload) {
+    if (isReload && latest && !same(latest.messages, messages)) say(t('preview.said-changed'));
+    isAsking = false;
+    settle({ given, values, messages });
+    out.set(messages, isReload);
+  }
+
+  /** @param {Record<string, any>} params @param {PromptResult} asked @param {AbortSignal} signal */
+  function ask(params, asked, signal) {
+    guide({
+      params,
+      asked,
+      until: signal,
+      show: (element) => {
+        isAsking = true;
+        settle(null);
+        use.element.hidden = true;
+        out.instead(element);
+      },
+      failed: (text) => out.tell(text, 'problem'),
+      done: (messages, answers, again) => {
+        finish(params.arguments, { ...params.arguments, ...answers }, messages, false);
+        out.element
+          .querySelector('.messages')
+          ?.prepend(
+            h(
+              'p.guide-done',
+              null,
+              drawn('check'),
+              t('guide.done'),
+              h('button.quiet', { type: 'button', onclick: again }, drawn('back'), t('guide.back')),
+            ),
+          );
+        say(t('guide.done'));
+      },
+    });
+  }
+
+  /** @param {unknown} error @param {boolean} focus */
+  function fail(error, focus) {
+    settle(null);
+    if (error instanceof Refusal) {
+      const left = form.complain(error.problems, focus);
+      const listed = error.problems.length - left.length;
+      out.tell(listed ? t('preview.problems', { n: listed }) : error.message, 'problem');
+    } else if (error instanceof SignInNeeded) {
+      out.tell(t('sign-in.needed'), 'problem');
+    } else {
+      out.tell(t('preview.unreachable'), 'problem');
+    }
+  }
+
+  /** What to use, now; where that is nothing, the form says why. */
+  async function ready() {
+    later.cancel();
+    if (latest && same(latest.given, form.read())) return latest;
+    await refresh('use');
+    if (latest) remember(name);
+    return latest;
+  }
+
+  let first = true;
+  loads.watch(() => {
+    if (first) first = false;
+    // Who is in the middle of answering is not sent back to the start.
+    else if (!isAsking) void refresh('reload');
+  }, until);
+  until.addEventListener('abort', () => asking.abort());
+  queueMicrotask(() => void refresh('edit'));
+
+  const tags = types?.tags ?? [];
+  const facts = [
+    types?.path ? h('span', null, drawn('file'), types.path) : null,
+    types?.version ? h('span', null, t('prompt.version', { version: types.version })) : null,
+  ];
+  return [
+    h('header.prompt-head', null, [
+      h('a.back', { href: '#/' }, drawn('back'), t('prompt.all')),
+      h(
+        'div.prompt-title',
+        null,
+        picture(prompt),
+        h(
+          'div',
+          null,
+          h('h1', { tabindex: '-1' }, h('bdi', null, revealed(prompt.title ?? name))),
+          h(
+            'p.names',
+            null,
+            h('code', null, `/${name}`),
+            facts,
+            tags.map((tag) => h('span.tag', null, tag)),
+          ),
+        ),
+        pinButton(prompt, until),
+      ),
+      prompt.description ? h('p.lead', null, h('bdi', null, revealed(prompt.description))) : null,
+    ]),
+    h('div.columns', null, [
+      h(
+        'section.fill',
+        { 'aria-label': t('form.label') },
+        h('h2', null, t('form.label')),
+        form.fields.length ? form.element : null,
+        form.asksMore
+          ? h('p.hint', null, t('form.asks-more'))
+          : form.fields.length
+            ? null
+            : h('p.hint', null, t('form.empty')),
+      ),
+      h('div.result', null, out.element, use.element),
+    ]),
+  ];
+}

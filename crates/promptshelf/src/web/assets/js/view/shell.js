@@ -1,0 +1,148 @@
+// What stands around every view: where one can go, and how the server is.
+
+import { connection, discovery, health, retry, signIn } from '../app.js';
+import { freshId, h, show } from '../dom.js';
+import { LANGUAGES, language, t } from '../i18n.js';
+import { language as chosenLanguage, theme } from '../kept.js';
+import { place } from '../route.js';
+import { drawn } from './glyphs.js';
+import { openPalette } from './keys.js';
+
+/** @type {AbortController | undefined} */
+let built;
+
+export function shell() {
+  built?.abort();
+  built = new AbortController();
+  const until = built.signal;
+  const links = [
+    navLink('find', '#/', t('nav.prompts')),
+    navLink('library', '#/library', t('nav.library')),
+    navLink('server', '#/server', t('nav.server')),
+  ];
+  const badge = h('span.count', { hidden: true });
+  links[1].append(badge);
+  health.watch((value) => {
+    const n = value ? value.errors + value.warnings : 0;
+    badge.hidden = n === 0;
+    badge.classList.toggle('bad', Boolean(value?.errors));
+    show(badge, String(n), h('span.unseen', null, ` ${t('health.count', { n })}`));
+  }, until);
+  place.watch((where) => {
+    const current = where.view === 'prompt' ? 'find' : where.view;
+    for (const link of links) {
+      if (link.dataset.view === current) link.setAttribute('aria-current', 'page');
+      else link.removeAttribute('aria-current');
+    }
+  }, until);
+  const brand = h('span.brand-name', null, 'promptshelf');
+  discovery.watch((value) => {
+    const server = value?._meta?.['io.modelcontextprotocol/serverInfo'];
+    show(brand, server?.title ?? server?.name ?? 'promptshelf');
+  }, until);
+  return h(
+    'div.shell',
+    null,
+    h('a.skip', { href: '#main', onclick: toMain }, t('nav.skip')),
+    h(
+      'header.top',
+      null,
+      h('a.brand', { href: '#/' }, h('img', { src: '/assets/icon.svg', alt: '', width: '26', height: '26' }), brand),
+      h('nav', { 'aria-label': t('nav.label') }, links),
+      h(
+        'button.jump',
+        {
+          type: 'button',
+          onclick: () => openPalette(),
+          'aria-keyshortcuts': 'Control+K Meta+K',
+        },
+        [
+          drawn('search'),
+          h('span', null, t('nav.jump')),
+          h('kbd', null, /Mac|iP/.test(navigator.platform) ? '⌘K' : 'Ctrl K'),
+        ],
+      ),
+      themeButton(until),
+      languagePicker(),
+    ),
+    notice(until),
+    h('main', { id: 'main', tabindex: '-1' }),
+  );
+}
+
+/** @param {MouseEvent} event */
+function toMain(event) {
+  // The fragment is ours, so the jump is made by hand.
+  event.preventDefault();
+  document.getElementById('main')?.focus();
+}
+
+/** @param {string} view @param {string} href @param {string} text */
+function navLink(view, href, text) {
+  return h('a', { href, 'data-view': view }, text);
+}
+
+/** @param {AbortSignal} until */
+function themeButton(until) {
+  const order = ['auto', 'light', 'dark'];
+  const next = () => theme.keep(order[(order.indexOf(theme.value) + 1) % order.length]);
+  const button = h('button.icon', { type: 'button', onclick: next });
+  theme.watch((value) => {
+    const names = { auto: t('theme.auto'), light: t('theme.light'), dark: t('theme.dark') };
+    const name = names[/** @type {'auto' | 'light' | 'dark'} */ (value)];
+    show(button, drawn(value === 'light' ? 'sun' : value === 'dark' ? 'moon' : 'auto'));
+    button.setAttribute('aria-label', t('theme.button', { theme: name }));
+    button.title = t('theme.button', { theme: name });
+  }, until);
+  return button;
+}
+
+function languagePicker() {
+  const options = Object.entries(LANGUAGES).map(([code, { name }]) =>
+    h('option', { value: code, lang: code, selected: code === language }, name),
+  );
+  const keep = (/** @type {Event} */ event) =>
+    chosenLanguage.keep(/** @type {HTMLSelectElement} */ (event.target).value);
+  return h('select.language', { 'aria-label': t('language.label'), onchange: keep }, options);
+}
+
+/** How the connection is, where it is not as it should be. @param {AbortSignal} until */
+function notice(until) {
+  const box = h('div.notice', { hidden: true, role: 'status' });
+  const countdown = h('span.countdown', { 'aria-hidden': 'true' });
+  /** @type {string} */
+  let shown = '';
+  connection.watch(({ state, retryAt }) => {
+    document.documentElement.dataset.connection = state;
+    box.hidden = state !== 'lost' && state !== 'sign-in';
+    const seconds = Math.max(0, Math.round((retryAt - Date.now()) / 1000));
+    show(countdown, state === 'lost' ? t('connection.retry', { seconds }) : '');
+    // Said once, not at every attempt.
+    if (state === shown) return;
+    shown = state;
+    if (state === 'lost') {
+      const again = h('button', { type: 'button', onclick: retry }, t('connection.again'));
+      show(box, drawn('warn'), h('p', null, t('connection.lost'), ' ', countdown), again);
+    } else if (state === 'sign-in') {
+      show(box, signInForm(t('sign-in.needed')));
+    }
+  }, until);
+  return box;
+}
+
+/** @param {string} why */
+export function signInForm(why) {
+  const id = freshId('token');
+  const field = h('input', { id, type: 'password', autocomplete: 'off', spellcheck: 'false', required: true });
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (field.value.trim()) signIn(field.value.trim());
+  };
+  return h('form.sign-in', { onsubmit: submit }, [
+    h('p', null, why),
+    h('label', { for: id }, t('sign-in.token')),
+    field,
+    h('button.primary', null, t('sign-in.button')),
+    h('p.hint', null, t('sign-in.hint')),
+  ]);
+}

@@ -1,0 +1,86 @@
+// Using what came out: as text, as messages of a model's API, as a command, as a link.
+
+import { client } from '../app.js';
+import { freshId, h, show } from '../dom.js';
+import { t } from '../i18n.js';
+import { remember, useFormat } from '../kept.js';
+import { promptLink } from '../route.js';
+import { codeBlock } from '../text/markdown.js';
+import { curlCommand, getCommand } from '../use/commands.js';
+import { anthropic, asText, openai } from '../use/formats.js';
+import { drawn } from './glyphs.js';
+import { copy } from './say.js';
+
+/** @typedef {import('../mcp/types.js').Message} Message */
+
+const pretty = (/** @type {any} */ value) => JSON.stringify(value, null, 2);
+// Base64 by the megabyte helps nobody to see what a message holds.
+const short = (/** @type {string} */ text) => text.replace(/[A-Za-z0-9+/=]{400,}/g, (run) => `${run.slice(0, 60)}…`);
+
+/** @type {Record<string, { name: () => string, make: (name: string, values: Record<string, string>, messages: Message[]) => string }>} */
+const FORMATS = {
+  text: { name: () => t('use.text'), make: (_, __, messages) => asText(messages) },
+  openai: { name: () => 'OpenAI', make: (_, __, messages) => pretty(openai(messages)) },
+  anthropic: { name: () => 'Anthropic', make: (_, __, messages) => pretty(anthropic(messages)) },
+  mcp: { name: () => 'MCP', make: (_, __, messages) => pretty(messages) },
+  command: { name: () => t('use.command'), make: (name, values) => getCommand(name, values) },
+  curl: { name: () => 'curl', make: (name, values) => curlCommand(client, name, values) },
+  link: {
+    name: () => t('use.link'),
+    make: (name, values) => location.origin + location.pathname + promptLink(name, values),
+  },
+};
+
+/**
+ * @param {string} name
+ * @param {() => Promise<{ values: Record<string, string>, messages: Message[] } | null>} result
+ *   what to use; `null` where the form does not allow it, which it then says itself
+ */
+export function usePanel(name, result) {
+  const id = freshId('use');
+  const panel = h('div.use-text', { id });
+  let format = useFormat.value in FORMATS ? useFormat.value : 'text';
+
+  const take = async () => {
+    const ready = await result();
+    if (!ready) return;
+    remember(name);
+    const text = FORMATS[format].make(name, ready.values, ready.messages);
+    await copy(text, t('use.copied', { format: FORMATS[format].name() }), t('use.not-copied'));
+  };
+  const button = h('button.primary', { type: 'button', onclick: take });
+  /** @type {{ values: Record<string, string>, messages: Message[] } | null} */
+  let latest = null;
+  const paint = () => {
+    show(button, drawn(format === 'link' ? 'link' : 'copy'), t('use.copy', { format: FORMATS[format].name() }));
+    for (const input of inputs) input.checked = input.value === format;
+    const text = latest && format !== 'text' ? FORMATS[format].make(name, latest.values, latest.messages) : '';
+    panel.hidden = !text;
+    show(panel, text ? codeBlock(short(text)) : null);
+  };
+  const choose = (/** @type {Event} */ event) => {
+    format = /** @type {HTMLInputElement} */ (event.target).value;
+    useFormat.keep(format);
+    paint();
+  };
+  /** @type {HTMLInputElement[]} */
+  const inputs = Object.keys(FORMATS).map((key) =>
+    h('input', { type: 'radio', name: id, value: key, onchange: choose }),
+  );
+  const radios = inputs.map((input) => h('label', null, input, h('span', null, FORMATS[input.value].name())));
+  const element = h(
+    'section.use',
+    { 'aria-label': t('use.label') },
+    h('div.use-bar', null, h('div.radios', { role: 'radiogroup', 'aria-label': t('use.format') }, radios), button),
+    panel,
+  );
+  paint();
+  return {
+    element,
+    /** @param {{ values: Record<string, string>, messages: Message[] } | null} next */
+    set(next) {
+      latest = next;
+      paint();
+    },
+  };
+}

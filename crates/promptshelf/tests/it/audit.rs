@@ -1,0 +1,95 @@
+//! The audit, at the program itself: what is written, and how it is read.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::{
+    program::{Pipes, Server, library, promptshelf, run},
+    sign_in::{ask, ask_at},
+};
+
+const HELLO: &str = "---\ndescription: Greets\nversion: 1.2\narguments:\n  - name: whom\n    description: Whom\n    audit: true\n  \
+                     - name: password\n    description: Password\n    sensitive: true\n    enum: [right]\n---\n\
+                     Hello {{ whom }} {{ password }} {{ missing_function() if false }}.\n";
+const SECRET: &str = "correct-horse-battery";
+
+#[test]
+fn every_question_is_on_the_disk_when_the_server_has_ended_and_no_secret_is_anywhere() {
+    let hello = HELLO.replace(" {{ missing_function() if false }}", "");
+    let folder = library(&[("hello.md", &hello)]);
+    let made = promptshelf().args(["token", "new", "ada", "--json"]).output().expect("the program runs");
+    let made: Value = serde_json::from_slice(&made.stdout).expect("JSON");
+    let token = made["token"].as_str().expect("a token");
+    fs::write(folder.path().join("tokens"), made["store"].as_str().expect("a line")).expect("written");
+    let mut server = Server::of(&folder, &["--tokens", "tokens", "--audit", "audit.jsonl", "--log", "trace"]);
+
+    let given = json!({ "name": "hello", "arguments": { "whom": "Eve", "password": SECRET } });
+    let refused = ask(&server.url, token, "prompts/get", &given);
+    assert!(refused.body.contains("has to be one of") && !refused.body.contains(SECRET), "{}", refused.body);
+    let right = json!({ "name": "hello", "arguments": { "whom": "Eve" } });
+    let answered = ask(&server.url, token, "prompts/get", &right);
+    assert_eq!(answered.status, 200);
+    ask(&server.url, token, "prompts/get", &json!({ "name": "nothing" }));
+    ask_at(&server.url, &format!("?token={SECRET}"), &[], "prompts/list", &json!({}));
+    ask(&server.url, SECRET, "prompts/list", &json!({}));
+    #[cfg(unix)]
+    {
+        let pid = rustix::process::Pid::from_child(&server.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it can be told");
+        crate::program::ended(&mut server.child);
+    }
+
+    let text = fs::read_to_string(folder.path().join("audit.jsonl")).expect("the file");
+    let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(records.len(), 3, "{text}");
+    assert_eq!((&records[0]["outcome"], &records[1]["outcome"]), (&json!("invalid-arguments"), &json!("ok")));
+    assert_eq!(records[1]["arguments"], json!({ "whom": "Eve" }));
+    assert_eq!((&records[1]["caller"], &records[1]["version"]), (&json!("ada"), &json!("1.2")));
+    let id = answered.headers["x-request-id"].to_str().expect("ASCII");
+    assert_eq!(records[1]["request"], id);
+
+    // Everything that was written anywhere, at the most talkative level.
+    let log: String = std::iter::once(std::mem::take(&mut server.greeting)).chain(server.said.try_iter()).collect();
+    for place in [&text, &log] {
+        assert!(!place.contains(SECRET) && !place.contains(token), "{place}");
+        assert!(!place.contains("Hello Eve"), "{place}");
+    }
+
+    let shown = run(&folder, &["audit", "audit.jsonl", "--refused", "--caller", "ada"]);
+    assert_eq!(shown.matches("\tada\tget\t").count(), 2, "{shown}");
+    assert!(shown.contains("\tunknown-prompt\t"), "{shown}");
+    let json = run(&folder, &["audit", "audit.jsonl", "--outcome", "ok", "--since", "2020-01-01", "--json"]);
+    assert_eq!(json.matches("\"outcome\":\"ok\"").count(), 1, "{json}");
+    assert!(!run(&folder, &["audit", "audit.jsonl", "--since", "2100-01-01"]).contains("ada"));
+}
+
+#[test]
+fn older_files_are_read_first_and_what_was_lost_is_said() {
+    let folder = library(&[]);
+    let record =
+        |name: &str| format!("{{\"time\":\"2026-01-01T00:00:00Z\",\"caller\":\"{name}\",\"outcome\":\"ok\"}}\n");
+    fs::write(folder.path().join("a.jsonl.2"), record("first")).expect("written");
+    fs::write(folder.path().join("a.jsonl.1"), record("second") + "{\"lost\":7}\n{\"cut").expect("written");
+    fs::write(folder.path().join("a.jsonl"), record("third")).expect("written");
+    let shown = run(&folder, &["audit", "a.jsonl"]);
+    let places: Vec<_> = ["first", "second", "third"].iter().map(|name| shown.find(name)).collect();
+    assert!(places.is_sorted() && places[0].is_some(), "{shown}");
+    assert!(shown.contains("7 records were lost") && shown.contains("1 line cannot be understood"), "{shown}");
+    assert!(run(&folder, &["audit", "nowhere.jsonl"]).contains("exit code: 1"));
+}
+
+#[test]
+fn the_person_on_stdio_is_recorded_too_and_the_library_holds_no_records() {
+    let folder = library(&[("hello.md", HELLO.replace(" {{ missing_function() if false }}", "").as_str())]);
+    let mut command = promptshelf();
+    command.args(["serve", "prompts", "--stdio", "--audit", "audit.jsonl"]).current_dir(folder.path());
+    let mut pipes = Pipes::start(command);
+    pipes.initialize();
+    pipes.ask(1, "prompts/list", &json!({}));
+    pipes.rest();
+    let text = fs::read_to_string(folder.path().join("audit.jsonl")).expect("the file");
+    assert!(text.contains("\"caller\":\"local\"") && text.contains("\"list\":\"prompts\""), "{text}");
+    let refused = run(&folder, &["serve", "prompts", "--stdio", "--audit", "prompts/audit.jsonl"]);
+    assert!(refused.contains("exit code: 2") && refused.contains("inside the library"), "{refused}");
+}

@@ -1,0 +1,70 @@
+//! The examples on the pages of `explain` are as wrong and as right as they say.
+
+use promptshelf::{Code, Library, core::review};
+
+use crate::program::library;
+
+type Files = Vec<(String, String)>;
+
+/// The files of an example: `Wrong, in `a.md`:`, `and in `b.md`:`, and their indented texts.
+fn files(page: &str, heading: &str) -> Files {
+    let mut files = Files::new();
+    let mut is_inside = false;
+    for line in page.lines() {
+        let is_heading = ["Wrong, ", "Right, "].iter().any(|word| line.starts_with(word));
+        if is_heading {
+            is_inside = line.starts_with(heading);
+        }
+        let name =
+            line.split('`').nth(1).filter(|_| line.ends_with("`:") && (is_heading || line.starts_with("and in")));
+        match (is_inside, name, files.last_mut()) {
+            (true, Some(name), _) => files.push((name.to_owned(), String::new())),
+            (true, None, Some((_, text))) if line.starts_with("    ") => {
+                text.push_str(&line[4..]);
+                text.push('\n');
+            }
+            (true, None, Some((_, text))) if line.is_empty() && !text.is_empty() => text.push('\n'),
+            _ => {}
+        }
+    }
+    files
+}
+
+fn codes(files: &Files) -> Vec<Code> {
+    let written: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let folder = library(&written);
+    let opened = Library::builder().folder(folder.path().join("prompts")).build().expect("the folder can be read");
+    let found = opened.diagnostics();
+    let review = review(&opened.catalog(), &found);
+    found.iter().chain(&review).map(|found| found.code).collect()
+}
+
+#[test]
+fn every_example_shows_its_code_and_its_correction_does_not() {
+    let mut tried = 0;
+    for code in Code::ALL {
+        let mut example = files(code.page(), "Wrong, ");
+        if example.is_empty() {
+            continue;
+        }
+        tried += 1;
+        assert!(
+            codes(&example).contains(code),
+            "the wrong example of {code} shows {:?}: {example:#?}",
+            codes(&example)
+        );
+        let right = files(code.page(), "Right, ");
+        if !right.iter().any(|(_, text)| !text.is_empty()) {
+            continue;
+        }
+        if *code == Code::EmptyLibrary {
+            example.clear();
+        }
+        for (path, text) in right {
+            example.retain(|(known, _)| *known != path);
+            example.push((path, text));
+        }
+        assert!(!codes(&example).contains(code), "the right example of {code} shows it too: {example:#?}");
+    }
+    assert!(tried > 25, "{tried}");
+}

@@ -1,0 +1,356 @@
+//! Sessions of `promptshelf chat`, as a person at a terminal has them.
+
+use std::{fs, process::Command};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::{
+    program::{Server, library, promptshelf},
+    stranger::Stranger,
+    terminal::{CTRL_C, CTRL_D, SHIFT_TAB, TAB, Terminal, UP},
+};
+
+const ECHO: &str = "\
+---
+description: Says it again
+arguments:
+  - name: text
+    description: What to say
+    required: true
+  - name: language
+    description: Its language
+    enum: [rust, ruby, python]
+---
+[{{ text }}|{{ language }}]
+";
+
+const GUIDED: &str = "\
+---
+description: Asks step by step
+arguments:
+  - name: topic
+    description: About what
+    ask: true
+    required: true
+  - name: tone
+    description: How it sounds
+    enum: [kind, formal]
+    ask: true
+    step: 2
+    required: true
+---
+Write about {{ topic }} in a {{ tone }} tone.
+";
+
+fn command(folder: &TempDir, line: &[&str]) -> Command {
+    let mut command = promptshelf();
+    command.arg("chat").args(line).current_dir(folder.path()).env("XDG_STATE_HOME", folder.path().join("state"));
+    command.env("HOME", folder.path());
+    command
+}
+
+fn chat(folder: &TempDir, line: &[&str]) -> Terminal {
+    Terminal::start(command(folder, line))
+}
+
+fn quit(mut terminal: Terminal) -> String {
+    terminal.line("quit");
+    let (code, written) = terminal.end();
+    assert_eq!(code, Some(0));
+    String::from_utf8_lossy(&written).into_owned()
+}
+
+#[test]
+fn values_arrive_exactly_as_typed_quoted_and_on_several_lines() {
+    let folder = library(&[("echo.md", ECHO)]);
+    let mut chat = chat(&folder, &["prompts"]);
+    chat.line("/echo text='two  words \"here\"\rand a second line' language=rust");
+    chat.wait_for("[two  words \"here\"\r\nand a second line|rust]");
+    chat.wait_for("1 message");
+    quit(chat);
+}
+
+#[test]
+fn a_tab_completes_prompts_and_the_servers_values() {
+    let folder = library(&[("echo.md", ECHO)]);
+    let mut chat = chat(&folder, &["prompts"]);
+    chat.wait_for("promptshelf> ");
+    chat.press("/ec");
+    chat.press(TAB);
+    chat.wait_for("/echo");
+    chat.press(" x language=py");
+    chat.press(TAB);
+    chat.wait_for("language=python");
+    chat.press("\r");
+    chat.wait_for("[x|python]");
+    quit(chat);
+}
+
+#[test]
+fn hints_show_what_is_missing_and_what_the_server_would_say() {
+    let folder = library(&[("echo.md", ECHO)]);
+    let mut chat = chat(&folder, &["prompts"]);
+    chat.wait_for("promptshelf> ");
+    chat.press("/echo ");
+    chat.wait_for("<text> [language]");
+    chat.press("x language=ru");
+    chat.wait_for("language=ru");
+    chat.wait_for("st");
+    chat.press(CTRL_C);
+    quit(chat);
+}
+
+#[test]
+fn a_form_asks_for_what_is_missing_and_goes_back() {
+    let folder = library(&[("echo.md", ECHO)]);
+    let mut chat = chat(&folder, &["prompts"]);
+    chat.line("/echo");
+    chat.wait_for("<text>: ");
+    chat.press("\r");
+    chat.wait_for("has to be filled in");
+    chat.wait_for("<text>: ");
+    chat.press("first\r");
+    chat.wait_for("[language]: ");
+    chat.press(SHIFT_TAB);
+    chat.wait_for("<text>: first");
+    chat.press(" and more\r");
+    chat.wait_for("[language]: ");
+    chat.press("rust\r");
+    chat.wait_for("[first and more|rust]");
+    chat.line("/echo");
+    chat.wait_for("<text>: ");
+    // What was typed for this argument before comes back.
+    chat.press(UP);
+    chat.wait_for("first and more");
+    chat.press(CTRL_C);
+    chat.wait_for("cancelled");
+    quit(chat);
+}
+
+#[test]
+fn guided_steps_go_back_and_can_be_cancelled() {
+    let folder = library(&[("guided.md", GUIDED)]);
+    let mut chat = chat(&folder, &["prompts"]);
+    chat.line("/guided topic=");
+    chat.wait_for("prompts asks:");
+    chat.wait_for("topic: ");
+    chat.press("bees\r");
+    chat.wait_for("prompts asks:");
+    chat.wait_for("2) formal");
+    chat.wait_for("tone: ");
+    chat.press(SHIFT_TAB);
+    chat.wait_for("topic: bees");
+    chat.press(" and wasps\r");
+    chat.wait_for("tone: ");
+    chat.press("loud\r");
+    chat.wait_for("again:");
+    chat.press("\x152\r");
+    chat.wait_for("Write about bees and wasps in a formal tone.");
+    chat.line("/guided topic=");
+    chat.wait_for("topic: ");
+    chat.press(CTRL_C);
+    chat.wait_for("cancelled");
+    quit(chat);
+}
+
+#[test]
+fn an_editor_takes_long_values() {
+    let folder = library(&[("echo.md", ECHO)]);
+    let editor = folder.path().join("editor.sh");
+    fs::write(&editor, "printf 'one\\ntwo \"three\"\\n' > \"$1\"\n").expect("it can be written");
+    let mut command = command(&folder, &["prompts"]);
+    command.env("EDITOR", format!("sh {}", editor.display()));
+    let mut chat = Terminal::start(command);
+    chat.line("/echo language=rust");
+    chat.wait_for("<text>: ");
+    chat.press("\x18\x05");
+    chat.wait_for("two \"three\"");
+    chat.press("\r");
+    chat.wait_for("[one\r\ntwo \"three\"|rust]");
+    quit(chat);
+}
+
+#[test]
+fn names_have_their_server_only_on_a_clash() {
+    let folder = library(&[("echo.md", ECHO), ("hello.md", "Hi.\n")]);
+    fs::create_dir(folder.path().join("others")).expect("a folder");
+    fs::write(folder.path().join("others/hello.md"), "Ho.\n").expect("it can be written");
+    let mut chat = chat(&folder, &["prompts", "others"]);
+    chat.line("/prompts:hello");
+    chat.wait_for("Hi.");
+    chat.line("/others:hello");
+    chat.wait_for("Ho.");
+    chat.line("/echo x");
+    chat.wait_for("[x|]");
+    chat.line("/hello");
+    chat.wait_for("no prompt /hello");
+    quit(chat);
+}
+
+#[test]
+fn messages_are_shown_copied_saved_and_piped() {
+    let talk = "Read this:\n\n{{ attach(\"note.txt\") }}\n\n{{ role(\"assistant\") }}\nI have.\n";
+    let folder = library(&[("talk.md", talk), ("note.txt", "Remember the milk.\n")]);
+    let mut chat = chat(&folder, &["prompts"]);
+    chat.line("copy");
+    chat.wait_for("there are no messages yet");
+    chat.line("/talk");
+    chat.wait_for("1 user");
+    chat.wait_for("[resource library:///note.txt text/plain, 19 bytes]");
+    chat.wait_for("3 assistant");
+    chat.line("copy 3");
+    chat.wait_for("\x1b]52;c;W2Fzc2lzdGFudF0KSSBoYXZlLgo=\x07");
+    chat.line("save talk.md");
+    chat.wait_for("written to talk.md");
+    chat.line("save talk.md");
+    chat.wait_for("exists already");
+    chat.line("| tr a-z A-Z");
+    chat.wait_for("REMEMBER THE MILK.");
+    chat.line("show 2");
+    chat.wait_for("Remember the milk.");
+    quit(chat);
+    let saved = fs::read_to_string(folder.path().join("talk.md")).expect("it was written");
+    assert!(saved.starts_with("## User\n\nRead this:\n") && saved.ends_with("## Assistant\n\nI have.\n"), "{saved}");
+}
+
+#[test]
+fn links_are_followed_only_when_somebody_says_so() {
+    let linking = "See\n\n{{ link(\"note.txt\") }}\n";
+    let folder = library(&[("linking.md", linking), ("note.txt", "Remember the milk.\n")]);
+    let mut chat = chat(&folder, &["prompts"]);
+    chat.line("/linking");
+    let shown = chat.wait_for("`follow 2` reads it");
+    assert!(!shown.contains("the milk"), "{shown}");
+    chat.line("follow 2");
+    chat.wait_for("Remember the milk.");
+    chat.line("resources");
+    chat.wait_for("promptshelf> ");
+    chat.press("read library:///note.txt\r");
+    chat.wait_for("Remember the milk.");
+    quit(chat);
+}
+
+#[test]
+fn images_are_shown_only_where_the_terminal_can() {
+    let png = b"\x89PNG\r\n\x1a\n0123";
+    let folder = library(&[("picture.md", "Look\n\n{{ attach(\"dot.png\") }}\n")]);
+    fs::write(folder.path().join("prompts/dot.png"), png).expect("it can be written");
+    let mut plain = chat(&folder, &["prompts"]);
+    plain.line("/picture");
+    plain.wait_for("[image image/png, 12 bytes; `save FOLDER/`");
+    plain.line("save pictures/");
+    plain.wait_for("written to pictures/");
+    assert!(!quit(plain).contains("\x1b]1337"));
+    let mut command = command(&folder, &["prompts"]);
+    command.env("TERM_PROGRAM", "WezTerm");
+    let mut able = Terminal::start(command);
+    able.line("/picture");
+    able.wait_for("\x1b]1337;File=inline=1;size=12;preserveAspectRatio=1:iVBORw0KGgowMTIz\x07");
+    quit(able);
+}
+
+#[test]
+fn a_change_of_the_list_is_told_and_a_changed_prompt_is_compared() {
+    let folder = library(&[("hello.md", "---\ndescription: Greets\n---\nHello.\n")]);
+    let mut chat = chat(&folder, &["prompts"]);
+    chat.line("/hello");
+    chat.wait_for("1 message");
+    chat.wait_for("promptshelf> ");
+    fs::write(folder.path().join("prompts/new.md"), "---\ndescription: New\n---\nNew.\n").expect("it can be written");
+    chat.wait_for("prompts: new: new");
+    fs::write(folder.path().join("prompts/hello.md"), "---\ndescription: Greets\n---\nGoodbye.\n")
+        .expect("it can be written");
+    chat.press("/new\r");
+    chat.wait_for("New.");
+    let until_changed = |chat: &mut Terminal| {
+        chat.line("/hello");
+        chat.wait_for("1 message")
+    };
+    let mut shown = until_changed(&mut chat);
+    while !shown.contains("Goodbye.") {
+        shown = until_changed(&mut chat);
+    }
+    assert!(shown.contains("has changed since you used it") && shown.contains("-Hello."), "{shown}");
+    quit(chat);
+}
+
+#[test]
+fn one_server_that_is_down_does_not_keep_the_others_away() {
+    let folder = library(&[("hello.md", "Hello.\n")]);
+    let server = Server::of(&folder, &[]);
+    let mut chat = chat(&folder, &[&server.url, "http://127.0.0.1:1/mcp"]);
+    chat.wait_for("cannot be reached");
+    chat.line("/hello");
+    chat.wait_for("Hello.");
+    chat.line("servers");
+    chat.wait_for("(MCP 2026-07-28)");
+    quit(chat);
+}
+
+#[test]
+fn a_question_for_a_secret_comes_with_a_warning_and_can_be_declined() {
+    let folder = library(&[]);
+    let form = json!({ "type": "object", "properties": { "api_key": { "type": "string" } }, "required": ["api_key"] });
+    let ask = json!({ "method": "elicitation/create", "params": { "mode": "form", "message": "Sign in", "requestedSchema": form } });
+    let stranger = Stranger::start(move |method, params| match method {
+        "prompts/list" => Some(json!({ "prompts": [{ "name": "trap" }] })),
+        "prompts/get" if params.get("inputResponses").is_none() => {
+            Some(json!({ "resultType": "input_required", "inputRequests": { "q": ask }, "requestState": "s" }))
+        }
+        "prompts/get" => {
+            let answer = params["inputResponses"]["q"].to_string();
+            Some(json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": answer } }] }))
+        }
+        _ => None,
+    });
+    let mut chat = chat(&folder, &[&stranger.url]);
+    chat.line("/trap");
+    chat.wait_for("this looks like a question for an API key");
+    chat.wait_for("api_key: ");
+    chat.press(CTRL_D);
+    chat.wait_for("{\"action\":\"decline\"}");
+    quit(chat);
+}
+
+#[test]
+fn what_is_pasted_arrives_as_it_was() {
+    let folder = library(&[("echo.md", ECHO)]);
+    let mut chat = chat(&folder, &["prompts"]);
+    chat.line("/echo language=rust");
+    chat.wait_for("<text>: ");
+    chat.press("\x1b[200~first 'line'\rsecond \"line\"\x1b[201~");
+    chat.wait_for("second \"line\"");
+    chat.press("\r");
+    chat.wait_for("[first 'line'\r\nsecond \"line\"|rust]");
+    quit(chat);
+}
+
+#[test]
+fn a_slow_server_is_waited_for_visibly_and_can_be_left() {
+    let folder = library(&[]);
+    let (answer, never) = std::sync::mpsc::channel::<()>();
+    let never = std::sync::Mutex::new(never);
+    let stranger = Stranger::start(move |method, _| match method {
+        "prompts/list" => Some(json!({ "prompts": [{ "name": "slow" }] })),
+        "prompts/get" => {
+            never.lock().ok()?.recv().ok();
+            None
+        }
+        _ => None,
+    });
+    let mut chat = chat(&folder, &[&stranger.url]);
+    chat.line("/slow");
+    chat.wait_for("waiting for 127.0.0.1");
+    chat.interrupt();
+    chat.wait_for("cancelled");
+    drop(answer);
+    quit(chat);
+}
+
+#[test]
+fn chat_without_a_terminal_is_refused() {
+    let folder = library(&[("hello.md", "Hello.\n")]);
+    let shown = crate::program::run(&folder, &["chat", "prompts"]);
+    assert!(shown.starts_with("exit code: 2\n") && shown.contains("chat needs a terminal"), "{shown}");
+}

@@ -1,0 +1,104 @@
+//! The library as a dependency: the examples run, and what embedding code does
+//! cannot break the protocol.
+
+use promptshelf::{Caller, Code, Given, Library, Message, OpenError, PromptDefinition};
+use serde_json::json;
+
+use crate::program::{Pipes, Server, example, hello, library};
+
+#[test]
+fn the_example_in_code_serves_its_prompts_on_stdio() {
+    let mut pipes = Pipes::start(example("code_prompts"));
+    let answer = pipes.initialize();
+    assert_eq!(answer["result"]["serverInfo"]["name"], "code-prompts", "{answer}");
+    let answer = pipes.ask(1, "prompts/list", &json!({}));
+    let names: Vec<_> = answer["result"]["prompts"].as_array().expect("a list").iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["explain-code", "git-commit"]);
+    let params = json!({ "name": "explain-code", "arguments": { "code": "x" } });
+    let answer = pipes.ask(2, "prompts/get", &params);
+    let roles: Vec<_> = answer["result"]["messages"].as_array().expect("a list").iter().map(|it| &it["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user"]);
+    assert!(pipes.rest().is_empty());
+}
+
+#[test]
+fn the_example_in_axum_serves_a_folder_beside_its_own_routes() {
+    let folder = library(&[("hello.md", "---\ndescription: Greets\n---\nSay hello.\n")]);
+    let mut command = example("in_axum");
+    command.arg(folder.path().join("prompts")).arg("127.0.0.1:0");
+    let server = Server::start(command);
+    let (_, answer) = server.ask("prompts/get", &json!({ "name": "hello" }));
+    assert_eq!(answer["result"]["messages"][0]["content"]["text"], "Say hello.", "{answer}");
+    let mut page = ureq::get(server.url.replace("/mcp", "/")).call().expect("the application answers");
+    assert_eq!(page.body_mut().read_to_string().expect("it is text"), "1 prompts, at /mcp\n");
+}
+
+#[tokio::test]
+async fn a_folder_and_code_are_one_library() {
+    let folder = library(&[("hello.md", "---\ndescription: Greets\n---\nSay hello.\n")]);
+    let bye = PromptDefinition::new("bye", |_| Ok(vec![Message::user("Say bye.")])).description("Parts");
+    let library = Library::builder().folder(folder.path().join("prompts")).prompt(bye).build().expect("it is right");
+    let names: Vec<String> = library.catalog().prompts().iter().map(|prompt| prompt.name().to_string()).collect();
+    assert_eq!(names, ["bye", "hello"]);
+    let answer = library.service().get(&Caller::local(), "bye", &Given::new()).await.expect("it is there");
+    assert_eq!(answer.messages, [Message::user("Say bye.")]);
+}
+
+#[test]
+fn a_mistake_in_code_is_an_error_and_one_in_a_file_is_not() {
+    let folder = library(&[("broken.md", "---\ndescription: x\n---\n{{ nobody }}\n")]);
+    let opened = Library::builder().folder(folder.path().join("prompts")).build().expect("the rest is served");
+    assert_eq!(opened.diagnostics()[0].code, Code::UndeclaredArgument);
+
+    let broken = PromptDefinition::template("broken", "{{ nobody }}").description("x");
+    match Library::builder().prompt(broken).build() {
+        Err(OpenError::Prompts(errors)) => assert_eq!(errors[0].code, Code::UndeclaredArgument),
+        other => panic!("it should be refused, not {other:?}"),
+    }
+    match Library::builder().folder("no/such/folder").build() {
+        Err(OpenError::Source(error)) => assert!(error.is_not_found()),
+        other => panic!("it should be refused, not {other:?}"),
+    }
+}
+
+#[cfg(unix)]
+mod stdout {
+    use std::{env, process::Command};
+
+    use super::*;
+
+    const CHILD: &str = "PROMPTSHELF_TEST_NOISY_SERVER";
+
+    /// Serves when it is started by the test below; otherwise there is nothing to do.
+    #[test]
+    fn noisy_server() {
+        if env::var_os(CHILD).is_none() {
+            return;
+        }
+        let noisy = PromptDefinition::new("noisy", |_| {
+            println!("a careless line");
+            Ok(vec![Message::user("Done.")])
+        });
+        let panics = PromptDefinition::new("panics", |_| panic!("a mistake in somebody's prompt"));
+        let library = Library::builder().prompt(noisy).prompt(panics).build().expect("it is right");
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(library.serve_stdio()).expect("the pipes work");
+    }
+
+    #[test]
+    fn what_a_prompts_code_prints_does_not_reach_the_protocol() {
+        let mut command = Command::new(env::current_exe().expect("this program has a path"));
+        command.args(["embedding::stdout::noisy_server", "--exact", "--nocapture"]).env(CHILD, "1");
+        let mut pipes = Pipes::start(command);
+        pipes.send(&hello().to_string());
+        // The test runner itself speaks first.
+        while !pipes.line().starts_with('{') {}
+        let answer = pipes.ask(1, "prompts/get", &json!({ "name": "noisy" }));
+        assert_eq!(answer["result"]["messages"][0]["content"]["text"], "Done.", "{answer}");
+        let answer = pipes.ask(2, "prompts/get", &json!({ "name": "panics" }));
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(2), &json!(-32603)), "{answer}");
+        let answer = pipes.ask(3, "prompts/get", &json!({ "name": "noisy" }));
+        assert_eq!(answer["id"], 3, "{answer}");
+        assert!(pipes.rest().is_empty());
+    }
+}

@@ -1,0 +1,313 @@
+//! An editor's session over the Language Server Protocol, with the program on
+//! the other side of a pair of pipes.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    path::PathBuf,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+struct Editor {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    next: u64,
+    folder: TempDir,
+    /// The newest diagnostics of each file.
+    diagnostics: std::collections::BTreeMap<String, Vec<Value>>,
+}
+
+impl Editor {
+    /// Starts the server on a library with these files.
+    fn open(files: &[(&str, &str)]) -> Editor {
+        let folder = TempDir::new().expect("a folder");
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("a folder around it")).expect("folders");
+            fs::write(path, text).expect("a file");
+        }
+        let mut child = Command::new(env!("CARGO_BIN_EXE_promptshelf"))
+            .arg("lsp")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let (to, from) = (child.stdin.take().expect("stdin"), child.stdout.take().expect("stdout"));
+        let diagnostics = std::collections::BTreeMap::new();
+        let mut editor = Editor { child, to, from: BufReader::new(from), next: 0, folder, diagnostics };
+        let root = editor.uri("");
+        let root = root.trim_end_matches('/');
+        let answer = editor.ask(
+            "initialize",
+            json!({ "processId": null, "rootUri": root, "capabilities": {}, "workspaceFolders": [{ "uri": root, "name": "x" }] }),
+        );
+        assert_eq!(answer["serverInfo"]["name"], "promptshelf");
+        assert_eq!(answer["capabilities"]["hoverProvider"], true);
+        editor.tell("initialized", json!({}));
+        editor
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn uri(&self, path: &str) -> String {
+        format!("file://{}", self.path(path).display())
+    }
+
+    fn write(&mut self, message: &Value) {
+        let text = message.to_string();
+        write!(self.to, "Content-Length: {}\r\n\r\n{text}", text.len()).expect("it is listening");
+        self.to.flush().expect("it is listening");
+    }
+
+    fn read(&mut self) -> Value {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            assert!(self.from.read_line(&mut line).expect("it answers") > 0, "the server has ended");
+            match line.trim().split_once(": ") {
+                Some(("Content-Length", value)) => length = value.parse().expect("a number"),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let mut body = vec![0; length];
+        self.from.read_exact(&mut body).expect("a whole message");
+        serde_json::from_slice(&body).expect("JSON")
+    }
+
+    fn tell(&mut self, method: &str, params: Value) {
+        self.write(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.next += 1;
+        let id = self.next;
+        self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        loop {
+            let message = self.read();
+            if message["id"] == id {
+                assert!(message.get("error").is_none(), "{message}");
+                return message["result"].clone();
+            }
+            self.note(&message);
+        }
+    }
+
+    fn note(&mut self, message: &Value) {
+        if message["method"] == "textDocument/publishDiagnostics" {
+            let uri = message["params"]["uri"].as_str().expect("a URI").to_owned();
+            let found = message["params"]["diagnostics"].as_array().expect("a list").clone();
+            self.diagnostics.insert(uri, found);
+        }
+    }
+
+    fn edit(&mut self, path: &str, text: &str) {
+        let uri = self.uri(path);
+        self.tell(
+            "textDocument/didChange",
+            json!({ "textDocument": { "uri": uri, "version": 2 }, "contentChanges": [{ "text": text }] }),
+        );
+    }
+
+    fn start_editing(&mut self, path: &str, text: &str) {
+        let uri = self.uri(path);
+        self.tell(
+            "textDocument/didOpen",
+            json!({ "textDocument": { "uri": uri, "languageId": "markdown", "version": 1, "text": text } }),
+        );
+    }
+
+    /// What is wrong with a file now: a request is answered after everything
+    /// before it has been checked.
+    fn wrong(&mut self, path: &str) -> Vec<String> {
+        let at = json!({ "textDocument": { "uri": self.uri(path) }, "position": { "line": 0, "character": 0 } });
+        self.ask("textDocument/hover", at);
+        let found = self.diagnostics.get(&self.uri(path)).cloned().unwrap_or_default();
+        let shown = |it: &Value| {
+            let start = &it["range"]["start"];
+            format!("{}:{} {}", start["line"], start["character"], it["message"].as_str().unwrap_or_default())
+        };
+        found.iter().map(shown).collect()
+    }
+
+    /// Edits a file so that it holds `text` without its `^`, and gives the
+    /// parameters of a request at that place.
+    fn at(&mut self, path: &str, text: &str) -> Value {
+        let (before, after) = text.split_once('^').expect("a cursor");
+        self.edit(path, &format!("{before}{after}"));
+        let line = before.matches('\n').count();
+        let character = before.rsplit('\n').next().unwrap_or_default().encode_utf16().count();
+        json!({ "textDocument": { "uri": self.uri(path) }, "position": { "line": line, "character": character } })
+    }
+
+    fn completes(&mut self, path: &str, text: &str) -> Vec<String> {
+        let at = self.at(path, text);
+        let items = self.ask("textDocument/completion", at);
+        let label = |item: &Value| item["label"].as_str().expect("a label").to_owned();
+        items.as_array().expect("a list").iter().map(label).collect()
+    }
+
+    fn hovers(&mut self, path: &str, text: &str) -> String {
+        let at = self.at(path, text);
+        self.ask("textDocument/hover", at)["contents"]["value"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn goes_to(&mut self, path: &str, text: &str) -> String {
+        let at = self.at(path, text);
+        let found = self.ask("textDocument/definition", at);
+        let uri = found["uri"].as_str().unwrap_or_default();
+        let root = self.uri("");
+        let start = &found["range"]["start"];
+        format!("{}:{}:{}", uri.strip_prefix(&root).unwrap_or(uri), start["line"], start["character"])
+    }
+
+    fn close(mut self) {
+        self.ask("shutdown", Value::Null);
+        self.tell("exit", Value::Null);
+        assert!(self.child.wait().expect("it ends").success());
+    }
+}
+
+const HEAD: &str = "---\ndescription: Reviews\narguments:\n  - name: code\n    description: The code\n    required: true\n  - name: language\n---\n";
+
+fn editor() -> (Editor, String) {
+    let text = format!("{HEAD}Review {{{{ code }}}} {{{{ language }}}}\n");
+    let mut editor = Editor::open(&[
+        ("review.md", &text),
+        ("greet.md", "---\ndescription: Greets\narguments:\n  - name: who\n    required: true\n---\nHi {{ who }}\n"),
+        ("_shared/tone.md", "Be kind.\n"),
+        ("charts/a b.png", "no picture"),
+        ("lists/langs.txt", "rust\n"),
+    ]);
+    editor.start_editing("review.md", &text);
+    (editor, text)
+}
+
+#[test]
+fn what_is_typed_is_checked_before_it_is_saved() {
+    let (mut editor, text) = editor();
+    assert_eq!(editor.wrong("review.md"), Vec::<String>::new());
+    editor.edit("review.md", &text.replace("{{ language }}", "🙂 {{ langage }}"));
+    assert_eq!(
+        editor.wrong("review.md"),
+        [
+            "6:10 the argument `language` is asked for but never used\nuse it in the text, or remove it",
+            "8:24 `langage` is used but not declared as an argument\ndid you mean `language`?",
+        ]
+    );
+    let code = &editor.diagnostics[&editor.uri("review.md")][1];
+    assert_eq!(
+        (&code["severity"], &code["code"], &code["source"]),
+        (&json!(1), &json!("undeclared-argument"), &json!("promptshelf"))
+    );
+    editor.edit("review.md", &text);
+    assert_eq!(editor.wrong("review.md"), Vec::<String>::new());
+    editor.close();
+}
+
+#[test]
+fn other_files_see_what_is_not_saved_and_no_longer_after_it_is_thrown_away() {
+    let (mut editor, text) = editor();
+    editor.edit("review.md", &format!("{text}{{% include \"_new.md\" %}}"));
+    assert_eq!(editor.wrong("review.md").len(), 1);
+    // A file that is nowhere but in the editor.
+    editor.start_editing("_new.md", "New {{ oops }}");
+    assert_eq!(editor.wrong("review.md"), Vec::<String>::new());
+    assert_eq!(editor.wrong("_new.md").len(), 1);
+    let uri = editor.uri("_new.md");
+    editor.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri } }));
+    assert_eq!(editor.wrong("review.md").len(), 1);
+    assert_eq!(editor.wrong("_new.md"), Vec::<String>::new());
+    assert!(!editor.path("_new.md").exists());
+    editor.close();
+}
+
+#[test]
+fn a_broken_manifest_is_told_and_the_rest_goes_on() {
+    let (mut editor, text) = editor();
+    editor.start_editing("promptshelf.toml", "[limits]\nfuel = \"much\"\n");
+    let wrong = editor.wrong("promptshelf.toml");
+    assert_eq!(wrong.len(), 1, "{wrong:?}");
+    assert!(wrong[0].starts_with("1:7 "), "{wrong:?}");
+    editor.edit("promptshelf.toml", "[limits]\nfuel = 1000\n");
+    assert_eq!(editor.wrong("promptshelf.toml"), Vec::<String>::new());
+    editor.edit("review.md", &format!("{text}{{{{ x }}}}"));
+    assert_eq!(editor.wrong("review.md").len(), 1);
+    editor.close();
+}
+
+#[test]
+fn what_can_be_typed_next_is_offered() {
+    let (mut editor, _) = editor();
+    let with = |body: &str| format!("{HEAD}{body}");
+    let words = editor.completes("review.md", &with("{{ co^"));
+    assert!(["code", "language", "attach", "prompt"].iter().all(|word| words.iter().any(|it| it == word)), "{words:?}");
+    assert!(editor.completes("review.md", &with("{{ code | ^ }}")).contains(&"fence".to_owned()));
+    assert!(editor.completes("review.md", &with("{% if code is ^ %}")).contains(&"defined".to_owned()));
+    assert!(editor.completes("review.md", &with("{% ^ %}")).contains(&"include".to_owned()));
+    assert!(editor.completes("review.md", &with("{% include \"_sh^\" %}")).contains(&"_shared/tone.md".to_owned()));
+    assert!(editor.completes("review.md", &with("{{ attach('^') }}")).contains(&"charts/a b.png".to_owned()));
+    assert_eq!(editor.completes("review.md", &with("{{ role(\"^\") }}")), ["user", "assistant"]);
+    assert!(editor.completes("review.md", &with("{{ prompt(\"^")).contains(&"greet".to_owned()));
+    assert_eq!(editor.completes("review.md", &with("{{ prompt(\"greet\", ^) }}")), ["who"]);
+    assert_eq!(editor.completes("review.md", &with("plain ^ text")), Vec::<String>::new());
+    // The front matter, also while it cannot be read.
+    assert!(editor.completes("review.md", "---\nde^\n---\nx").contains(&"description".to_owned()));
+    let keys = editor.completes("review.md", "---\narguments:\n  - name: a\n    req^\n---\nx");
+    assert!(keys.contains(&"required".to_owned()) && !keys.contains(&"icons".to_owned()), "{keys:?}");
+    assert!(
+        editor.completes("review.md", "---\narguments:\n  - name: a\n    type: ^\n---\nx").contains(&"list".to_owned())
+    );
+    let files = editor.completes("review.md", "---\narguments:\n  - name: a\n    complete: {file: lis^}\n---\nx");
+    assert!(files.contains(&"lists/langs.txt".to_owned()), "{files:?}");
+    editor.close();
+}
+
+#[test]
+fn a_completion_replaces_what_has_been_typed() {
+    let (mut editor, _) = editor();
+    let at = editor.at("review.md", "x\n{% include \"_sh^ared\" %}");
+    let items = editor.ask("textDocument/completion", at);
+    let edit = &items
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|it| it["label"] == "_shared/tone.md")
+        .expect("it is offered")["textEdit"];
+    assert_eq!(edit["newText"], "_shared/tone.md");
+    assert_eq!(
+        (&edit["range"]["start"], &edit["range"]["end"]),
+        (&json!({"line": 1, "character": 12}), &json!({"line": 1, "character": 15}))
+    );
+    editor.close();
+}
+
+#[test]
+fn what_the_cursor_is_on_is_explained_and_found() {
+    let (mut editor, _) = editor();
+    let with = |body: &str| format!("{HEAD}{body}");
+    assert_eq!(
+        editor.hovers("review.md", &with("{{ co^de }}")),
+        "**code**\n\nargument · string · required\n\nThe code"
+    );
+    assert!(editor.hovers("review.md", &with("{{ att^ach('x') }}")).contains("attach"));
+    assert!(editor.hovers("review.md", &with("{{ code | fen^ce }}")).contains("cannot close"));
+    assert!(editor.hovers("review.md", &with("{{ attach('lists/la^ngs.txt') }}")).contains("text/plain, 5 bytes"));
+    assert!(editor.hovers("review.md", &with("{{ prompt('gr^eet', who=code) }}")).contains("Greets"));
+    assert!(editor.hovers("review.md", "---\ndescr^iption: x\n---\ny").contains("people choose by it"));
+    assert_eq!(editor.hovers("review.md", &with("plain te^xt")), "");
+
+    assert_eq!(editor.goes_to("review.md", &with("{{ lang^uage }}")), "review.md:6:10");
+    assert_eq!(editor.goes_to("review.md", &with("{% include '_shared/to^ne.md' %}")), "_shared/tone.md:0:0");
+    assert_eq!(editor.goes_to("review.md", &with("{{ attach('charts/a^ b.png') }}")), "charts/a%20b.png:0:0");
+    assert_eq!(editor.goes_to("review.md", &with("{{ prompt('gr^eet', who=code) }}")), "greet.md:0:0");
+    assert_eq!(editor.goes_to("review.md", &with("{{ prompt('greet', wh^o=code) }}")), "greet.md:3:10");
+    assert_eq!(editor.goes_to("review.md", &with("{% include 'no^ne.md' %}")), ":null:null");
+    editor.close();
+}

@@ -1,0 +1,35 @@
+//! The program from outside: its command line, its servers, its examples.
+
+mod answers;
+#[cfg(unix)]
+mod attacks;
+mod audit;
+mod author;
+#[cfg(unix)]
+mod chat;
+mod embedding;
+#[cfg(unix)]
+mod ending;
+mod exchange;
+#[cfg(unix)]
+mod hostile;
+mod limits;
+#[cfg(unix)]
+mod lsp;
+mod mistakes;
+#[cfg(unix)]
+mod official_client;
+mod page;
+mod program;
+#[cfg(unix)]
+mod reload;
+mod remote;
+mod serving;
+mod sign_in;
+mod stranger;
+#[cfg(unix)]
+mod terminal;
+#[cfg(unix)]
+mod transcripts;
+#[cfg(unix)]
+mod wire;

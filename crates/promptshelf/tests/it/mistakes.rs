@@ -1,0 +1,114 @@
+//! What people get who ask for what cannot be: a sentence and an exit code.
+
+use insta::assert_snapshot;
+
+use crate::program::{library, run};
+
+const HELLO: &str = "\
+---
+description: Greets
+arguments:
+  - name: name
+    description: Whom to greet
+    required: true
+  - name: tone
+    description: How
+    enum: [kind, formal]
+---
+Say hello to {{ name }}{% if tone %} in a {{ tone }} tone{% endif %}.
+";
+
+#[test]
+fn a_folder_that_is_not_there() {
+    let folder = library(&[]);
+    for verb in ["serve", "check", "list"] {
+        assert_eq!(
+            run(&folder, &[verb, "promts"]),
+            "exit code: 3\n----- stdout -----\n----- stderr -----\n\
+             error: the folder promts does not exist: create it, or name another one\n",
+        );
+    }
+}
+
+#[test]
+fn a_file_where_a_folder_should_be() {
+    assert_snapshot!(run(&library(&[("hello.md", HELLO)]), &["list", "prompts/hello.md"]));
+}
+
+#[test]
+fn a_manifest_that_is_no_toml() {
+    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", "[server]\nname = hello\n")]);
+    assert_snapshot!(
+        [["serve", "prompts"], ["list", "prompts"], ["check", "prompts"]].map(|line| run(&folder, &line)).join("\n")
+    );
+}
+
+#[test]
+fn a_setting_of_the_server_that_means_nothing() {
+    let manifest = "[http]\naddress = \"localhost:8080\"\nallow-remot = true\n";
+    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", manifest)]);
+    assert_snapshot!([["serve", "prompts"], ["check", "prompts"]].map(|line| run(&folder, &line)).join("\n"));
+}
+
+#[test]
+fn a_prompt_that_is_not_there() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let lines: [&[&str]; 3] = [
+        &["get", "helo", "-l", "prompts"],
+        &["get", "something-else", "-l", "prompts", "--json"],
+        &["complete", "helo", "name", "-l", "prompts"],
+    ];
+    assert_snapshot!(lines.map(|line| run(&folder, line)).join("\n"));
+}
+
+#[test]
+fn arguments_that_cannot_be_used() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let get = ["get", "hello", "-l", "prompts"];
+    let with = |more: &[&str]| run(&folder, &[&get[..], more].concat());
+    assert_snapshot!(
+        [
+            with(&["--arg", "tone=rude"]),
+            with(&["--arg", "tone=rude", "--json"]),
+            with(&["--arg", "nmae=Ada"]),
+            with(&["--arg", "name=@nothing.txt"]),
+            with(&["--arg", "name=a", "--literal", "name=b"]),
+            run(&folder, &["complete", "hello", "nmae", "-l", "prompts"]),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
+fn a_command_line_that_means_nothing() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let lines: [&[&str]; 5] = [
+        &["serv"],
+        &["get", "hello", "--arg", "name"],
+        &["serve", "prompts", "--http", "prompts"],
+        &["serve", "prompts", "--stdio", "--http", "127.0.0.1:0"],
+        &["list", "prompts", "--log", "loud=very"],
+    ];
+    assert_snapshot!(lines.map(|line| run(&folder, line)).join("\n"));
+}
+
+#[test]
+fn an_address_that_others_could_reach() {
+    let folder = library(&[("hello.md", HELLO)]);
+    assert_snapshot!(run(&folder, &["serve", "prompts", "--http", "0.0.0.0:0"]));
+}
+
+#[test]
+fn an_address_that_is_in_use() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("it is bound").to_string();
+    assert_snapshot!(run(&folder, &["serve", "prompts", "--http", &address]).replace(&address, "127.0.0.1:[port]"));
+}
+
+#[test]
+fn a_strict_server_does_not_serve_errors() {
+    let folder = library(&[("hello.md", HELLO), ("broken.md", "---\ndescription: x\n---\n{{ nobody }}\n")]);
+    let shown = run(&folder, &["serve", "prompts", "--strict", "--http", "127.0.0.1:0", "--log", "off"]);
+    assert_snapshot!(shown);
+}

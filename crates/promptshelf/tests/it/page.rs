@@ -1,0 +1,83 @@
+//! The page's files and what lies beside MCP for it. What the page does with
+//! them is tested in a browser (`tests/web`).
+
+use serde_json::{Value, json};
+use ureq::{Agent, Body, http::Response};
+
+use crate::program::{Server, library};
+
+const REVIEW: &str = "---\ndescription: Reviews\ntags: [code]\narguments:\n  - { name: code, type: text, required: true }\n  - \
+                      { name: lines, type: integer, minimum: 1, default: 3 }\n---\n{{ code }} {{ lines }}\n";
+const BROKEN: &str = "---\ndescription: x\n---\nfirst\n{{ nobody }}\n";
+
+fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> Response<Body> {
+    let agent: Agent = Agent::config_builder().http_status_as_error(false).build().into();
+    let mut request = agent.get(server.url.replace("/mcp", path));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.call().expect("the server answers")
+}
+
+fn read(server: &Server, path: &str) -> Value {
+    let text = get(server, path, &[]).into_body().read_to_string().expect("a body");
+    serde_json::from_str(&text).expect("it is JSON")
+}
+
+#[test]
+fn the_page_comes_with_its_policy_and_is_sent_once() {
+    let server = Server::of(&library(&[("review.md", REVIEW)]), &[]);
+    let page = get(&server, "/", &[]);
+    assert_eq!(page.status(), 200);
+    assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
+    let policy = page.headers()["content-security-policy"].to_str().expect("it is text");
+    assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
+    assert!(!policy.contains("unsafe"), "{policy}");
+    assert_eq!(page.headers()["cache-control"], "no-cache");
+    let tag = page.headers()["etag"].to_str().expect("it is text");
+    assert_eq!(get(&server, "/", &[("If-None-Match", tag)]).status(), 304);
+    assert_eq!(get(&server, "/assets/js/main.js", &[]).headers()["content-type"], "text/javascript; charset=utf-8");
+    assert_eq!(get(&server, "/assets/..%2f..%2fmod.rs", &[]).status(), 404);
+}
+
+#[test]
+fn what_lies_beside_mcp_is_told_to_the_page() {
+    let server = Server::of(&library(&[("team/review.md", REVIEW), ("broken.md", BROKEN)]), &[]);
+    let shelf = read(&server, "/library/prompts");
+    let expected = json!([{ "name": "team-review", "path": "team/review.md", "tags": ["code"], "texts": ["code"] }]);
+    assert_eq!(shelf["prompts"], expected);
+    let review = read(&server, "/library/prompts/team-review");
+    assert_eq!(review["arguments"][1]["type"], "integer");
+    assert_eq!(review["arguments"][1]["minimum"], 1.0);
+    assert_eq!(review["arguments"][1]["default"], "3");
+    assert_eq!(get(&server, "/library/prompts/nobody", &[]).status(), 404);
+    let diagnostics = read(&server, "/library/diagnostics");
+    let first = &diagnostics["diagnostics"][0];
+    assert_eq!((&first["path"], &first["line"], &first["column"]), (&json!("broken.md"), &json!(5), &json!(4)));
+    let marked = json!({ "number": 5, "text": "{{ nobody }}", "mark": [3, 9] });
+    assert!(first["lines"].as_array().is_some_and(|lines| lines.contains(&marked)), "{first}");
+    assert_eq!(read(&server, "/library/facts")["limits"]["valueBytes"], 1 << 20);
+}
+
+#[test]
+fn the_page_is_for_the_same_hosts_and_origins_as_the_endpoint() {
+    let server = Server::of(&library(&[("review.md", REVIEW)]), &[]);
+    for path in ["/", "/assets/js/main.js", "/library/prompts", "/library/diagnostics", "/library/changes"] {
+        for header in [("Origin", "https://evil.example"), ("Host", "evil.example")] {
+            assert_eq!(get(&server, path, &[header]).status(), 403, "{path} {header:?}");
+        }
+    }
+    let own = server.url.replace("/mcp", "");
+    assert_eq!(get(&server, "/library/prompts", &[("Origin", &own)]).status(), 200);
+}
+
+#[test]
+fn a_change_is_told_to_a_page_that_waits_for_it() {
+    let folder = library(&[("review.md", REVIEW)]);
+    let server = Server::of(&folder, &[]);
+    let known = read(&server, "/library/changes")["loads"].as_u64().expect("a number");
+    std::fs::write(folder.path().join("prompts/second.md"), "---\ndescription: y\n---\nHi\n").expect("a file");
+    // Answers when the load is done, or would wait for longer than a test should.
+    let told = read(&server, &format!("/library/changes?known={known}"));
+    assert!(told["loads"].as_u64().is_some_and(|loads| loads != known), "{told}");
+}

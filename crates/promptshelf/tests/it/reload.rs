@@ -1,0 +1,198 @@
+//! Edits of real files, and the clients that hear of them.
+//!
+//! That nothing is heard is shown without waiting: what follows is heard next.
+
+use std::time::{Duration, Instant};
+
+use promptshelf::mcp::Revision;
+use serde_json::{Value, json};
+
+use crate::{
+    program::PATIENCE,
+    wire::{Client, Folder},
+};
+
+const PROMPTS: &str = "notifications/prompts/list_changed";
+const UPDATED: &str = "notifications/resources/updated";
+
+/// A client of each era on each transport, with a library of its own; what it
+/// is told is tagged with the id, where there is one.
+async fn listeners(filter: Value) -> Vec<(&'static str, Folder, Client, Option<Value>)> {
+    let mut listeners = Vec::new();
+    for revision in [Revision::V2026_07_28, Revision::V2025_11_25, Revision::V2024_11_05] {
+        for transport in ["stdio", "HTTP"] {
+            let folder = Folder::copy_of("examples/library");
+            let mut client = match transport {
+                "stdio" => Client::stdio(folder.path(), revision).await,
+                _ => Client::http(folder.path(), revision).await,
+            };
+            let id = if revision.is_modern() { Some(client.listen(filter.clone()).await) } else { None };
+            listeners.push((transport, folder, client, id));
+        }
+    }
+    listeners
+}
+
+fn notification(method: &str, mut params: Value, id: Option<&Value>) -> Value {
+    if let Some(id) = id {
+        params["_meta"] = json!({ "io.modelcontextprotocol/subscriptionId": id });
+    }
+    json!({ "jsonrpc": "2.0", "method": method, "params": params })
+}
+
+/// What the list says of a prompt.
+async fn described(client: &mut Client, name: &str) -> String {
+    let list = client.ask("prompts/list", json!({})).await;
+    let prompts = list["result"]["prompts"].as_array().expect("a list");
+    let prompt = prompts.iter().find(|prompt| prompt["name"] == name).expect("the prompt is there");
+    prompt["description"].as_str().expect("a description").to_owned()
+}
+
+/// Asks until a prompt says something.
+async fn says(client: &mut Client, name: &str, arguments: &Value, words: &str) {
+    let begun = Instant::now();
+    while !client.text(name, arguments).await.contains(words) {
+        assert!(begun.elapsed() < PATIENCE, "{name} does not come to say {words:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_edited_description_is_heard_of_once_and_an_edited_text_not_at_all() {
+    let code = json!({ "code": "a + b" });
+    for (transport, folder, mut client, id) in listeners(json!({ "promptsListChanged": true })).await {
+        let changed = notification(PROMPTS, json!({}), id.as_ref());
+        let old = described(&mut client, "code_review").await;
+        folder.edit("code_review.md", &old, "Reviews code, first edit");
+        assert_eq!(client.hear().await, changed, "{transport}");
+        assert_eq!(described(&mut client, "code_review").await, "Reviews code, first edit");
+
+        folder.edit("code_review.md", "Please review this", "Please look over this");
+        says(&mut client, "code_review", &code, "Please look over this python code").await;
+        assert_eq!(described(&mut client, "code_review").await, "Reviews code, first edit");
+
+        folder.edit("code_review.md", "first edit", "second edit");
+        assert_eq!(client.hear().await, changed, "{transport}");
+        assert_eq!(described(&mut client, "code_review").await, "Reviews code, second edit");
+        assert_eq!(client.end().await, Vec::<Value>::new(), "{transport}");
+    }
+}
+
+#[tokio::test]
+async fn an_edited_file_is_heard_of_by_who_follows_the_resource() {
+    let style = json!({ "uri": "docs://style" });
+    for (transport, folder, mut client, id) in listeners(json!({ "resourceSubscriptions": ["docs://style"] })).await {
+        if id.is_none() {
+            assert_eq!(client.ask("resources/subscribe", style.clone()).await["result"], json!({}));
+        }
+        let updated = notification(UPDATED, style.clone(), id.as_ref());
+        folder.edit("_sample-project/docs/running.md", "\n", "\n\n");
+        for words in ["Write it twice", "Write it once"] {
+            folder.edit("_sample-project/STYLE.md", "# Style guide", &format!("# Style guide\n\n{words}."));
+            assert_eq!(client.hear().await, updated, "{transport}");
+            let read = client.ask("resources/read", style.clone()).await;
+            let text = read["result"]["contents"][0]["text"].as_str().expect("a text");
+            assert!(text.contains(words), "{transport}: {text}");
+        }
+        assert_eq!(client.end().await, Vec::<Value>::new(), "{transport}");
+    }
+}
+
+#[tokio::test]
+async fn a_broken_edit_keeps_the_last_good_prompt() {
+    let code = json!({ "code": "a + b" });
+    for (transport, folder, mut client, id) in listeners(json!({ "promptsListChanged": true })).await {
+        let good = client.text("code_review", &code).await;
+        folder.edit("code_review.md", "{{ code | fence(language) }}", "{{ code | fence(language }}");
+        // Whoever hears of this edit knows that the one before has been read as well.
+        folder.edit("analyze-code.md", "Analyzes code", "Looks at code");
+        assert_eq!(client.hear().await, notification(PROMPTS, json!({}), id.as_ref()), "{transport}");
+        assert_eq!(client.text("code_review", &code).await, good, "{transport}");
+        folder.edit("code_review.md", "fence(language }}", "fence(language) }}\n\nRepaired.");
+        says(&mut client, "code_review", &code, "Repaired.").await;
+        assert_eq!(client.end().await, Vec::<Value>::new(), "{transport}");
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_edits_at_once_are_few_changes_and_the_last_one_is_served() {
+    let folder = Folder::copy_of("examples/library");
+    let mut client = Client::stdio(folder.path(), Revision::V2026_07_28).await;
+    client.listen(json!({ "promptsListChanged": true })).await;
+    for number in 1..=1_000 {
+        folder.write("storm.md", &format!("---\ndescription: Edit {number}\n---\nText {number}.\n"));
+    }
+    let mut heard = 0;
+    loop {
+        assert_eq!(client.hear().await["method"], PROMPTS);
+        heard += 1;
+        if described(&mut client, "storm").await == "Edit 1000" {
+            break;
+        }
+    }
+    heard += client.end().await.len();
+    assert!(heard < 100, "{heard} notifications for a thousand edits");
+}
+
+#[tokio::test]
+async fn a_hundred_subscriptions_hear_of_an_edit_once_each() {
+    let folder = Folder::copy_of("examples/library");
+    for mut client in [
+        Client::stdio(folder.path(), Revision::V2026_07_28).await,
+        Client::http(folder.path(), Revision::V2026_07_28).await,
+    ] {
+        let mut waiting = Vec::new();
+        for _ in 0..100 {
+            waiting.push(client.listen(json!({ "promptsListChanged": true })).await);
+        }
+        let old = described(&mut client, "translate").await;
+        folder.edit("translate.md", &old, &format!("{old}!"));
+        while !waiting.is_empty() {
+            let id = client.hear().await["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].clone();
+            let place = waiting.iter().position(|waits| *waits == id).expect("each one once");
+            waiting.swap_remove(place);
+        }
+        assert_eq!(client.end().await, Vec::<Value>::new());
+    }
+}
+
+/// The promise is a tenth of a second. It is printed and not asserted, because
+/// on a machine that does something else besides it says nothing.
+#[tokio::test]
+async fn an_edit_is_served_and_heard_of_soon() {
+    const EDITS: usize = 20;
+    let folder = Folder::copy_of("examples/library");
+    let code = json!({ "code": "a + b" });
+    for transport in ["stdio", "HTTP"] {
+        let mut client = match transport {
+            "stdio" => Client::stdio(folder.path(), Revision::V2026_07_28).await,
+            _ => Client::http(folder.path(), Revision::V2026_07_28).await,
+        };
+        client.listen(json!({ "promptsListChanged": true })).await;
+        let (mut served, mut heard) = (Vec::new(), Vec::new());
+        let text = client.text("code_review", &code).await;
+        let mut words = text.split(" this ").next().expect("words").to_owned();
+        for number in 0..EDITS {
+            let next = format!("Please read {number}{}", transport.len());
+            folder.edit("code_review.md", &words, &next);
+            let written = Instant::now();
+            says(&mut client, "code_review", &code, &next).await;
+            served.push(written.elapsed());
+            words = next;
+
+            let old = described(&mut client, "code_review").await;
+            folder.edit("code_review.md", &old, &format!("Edit {number} over {transport}"));
+            let written = Instant::now();
+            assert_eq!(client.hear().await["method"], PROMPTS);
+            heard.push(written.elapsed());
+        }
+        println!("{transport}: from the write until it is served: {}", spread(served));
+        println!("{transport}: from the write until it is heard of: {}", spread(heard));
+        assert_eq!(client.end().await, Vec::<Value>::new());
+    }
+}
+
+fn spread(mut times: Vec<Duration>) -> String {
+    times.sort();
+    let last = times.len() - 1;
+    format!("{:.1?} at best, {:.1?} in the middle, {:.1?} at worst", times[0], times[last / 2], times[last])
+}

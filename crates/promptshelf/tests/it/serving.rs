@@ -1,0 +1,172 @@
+//! Servers that run: what they serve, what they say, and what they keep to themselves.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpStream,
+};
+
+use serde_json::{Value, json};
+
+use crate::program::{PATIENCE, Pipes, Server, library, promptshelf};
+
+const HELLO: &str = "---\ndescription: Greets\n---\nSay hello.\n";
+const BROKEN: &str = "---\ndescription: x\n---\n{{ nobody }} \u{1b}[2J\n";
+
+#[test]
+fn a_folder_is_served_over_http_and_the_server_says_where() {
+    let server = Server::of(&library(&[("hello.md", HELLO)]), &[]);
+    let (status, answer) = server.ask("prompts/list", &json!({}));
+    assert_eq!((status, &answer["result"]["prompts"][0]["name"]), (200, &json!("hello")), "{answer}");
+    let (_, answer) = server.ask("prompts/get", &json!({ "name": "hello" }));
+    assert_eq!(answer["result"]["messages"][0]["content"]["text"], "Say hello.", "{answer}");
+    assert!(
+        server.greeting.contains("serves prompts\n  1 prompt, 0 resources, nothing is wrong\n"),
+        "{}",
+        server.greeting
+    );
+}
+
+#[test]
+fn every_answer_says_that_it_is_not_to_be_stored() {
+    let server = Server::of(&library(&[("hello.md", HELLO)]), &[]);
+    for (path, status) in [("healthz", 200), ("elsewhere", 404)] {
+        let url = server.url.replace("mcp", path);
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let answer = agent.get(&url).call().expect("the server answers");
+        assert_eq!(answer.status(), status, "{url}");
+        assert_eq!(answer.headers()["cache-control"], "no-store");
+        assert_eq!(answer.headers()["x-content-type-options"], "nosniff");
+    }
+}
+
+/// A web page that has made its own name point at this machine is not served.
+#[test]
+fn only_hosts_that_are_named_are_served() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let status = |server: &Server, host: &str| {
+        let mut stream = TcpStream::connect(server.authority()).expect("the server listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"prompts/list"}"#;
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nAccept: application/json, \
+             text/event-stream\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
+        .expect("the server reads");
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).expect("the server answers");
+        line.split(' ').nth(1).map(str::to_owned)
+    };
+    let server = Server::of(&folder, &[]);
+    assert_eq!(status(&server, "localhost").as_deref(), Some("200"));
+    assert_eq!(status(&server, "evil.example").as_deref(), Some("403"));
+    let server = Server::of(&folder, &["--allow-host", "prompts.example"]);
+    assert_eq!(status(&server, "prompts.example").as_deref(), Some("200"));
+    assert_eq!(status(&server, "localhost").as_deref(), Some("200"));
+    assert_eq!(status(&server, "evil.example").as_deref(), Some("403"));
+}
+
+#[test]
+fn a_request_that_is_too_large_is_refused() {
+    let server = Server::of(&library(&[("hello.md", HELLO)]), &["--max-body-bytes", "2000"]);
+    let (status, _) = server.ask("prompts/get", &json!({ "name": "x".repeat(3_000) }));
+    assert_eq!(status, 413);
+}
+
+#[test]
+fn a_request_that_never_arrives_is_given_up() {
+    let server = Server::of(&library(&[("hello.md", HELLO)]), &["--request-timeout", "1"]);
+    let mut stream = TcpStream::connect(server.authority()).expect("the server listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, \
+                text/event-stream\r\nContent-Length: 100\r\n\r\n{";
+    stream.write_all(head.as_bytes()).expect("the server reads");
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).expect("the server answers");
+    assert!(line.contains(" 408 "), "{line}");
+}
+
+#[test]
+fn a_request_with_a_head_that_is_too_large_is_refused() {
+    let server = Server::of(&library(&[("hello.md", HELLO)]), &[]);
+    let mut stream = TcpStream::connect(server.authority()).expect("the server listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let head = format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\nX-Long: {}\r\n\r\n", "x".repeat(300_000));
+    // The server may have hung up before it is all there.
+    stream.write_all(head.as_bytes()).ok();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).expect("the server answers");
+    assert!(line.contains(" 431 "), "{line}");
+}
+
+#[test]
+fn requests_are_logged_without_what_they_hold() {
+    let server = Server::of(&library(&[("hello.md", HELLO)]), &["--log", "trace"]);
+    server.ask("prompts/get", &json!({ "name": "hello", "arguments": { "secret": "swordfish" } }));
+    let mut said = Vec::new();
+    while !said.iter().any(|line: &String| line.contains("request method=POST path=\"/mcp\" status=200")) {
+        said.push(server.said.recv_timeout(PATIENCE).expect("the server logs the request"));
+    }
+    assert!(!said.iter().any(|line| line.contains("swordfish")), "{said:?}");
+}
+
+#[test]
+fn the_environment_and_the_manifest_say_how_to_serve() {
+    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", "[http]\nmax-body-bytes = 2000\n")]);
+    let mut command = promptshelf();
+    command.args(["serve", "prompts"]).current_dir(folder.path()).env("PROMPTSHELF_HTTP", "localhost:0");
+    let server = Server::start(command);
+    let (status, _) = server.ask("prompts/get", &json!({ "name": "x".repeat(3_000) }));
+    assert_eq!(status, 413);
+}
+
+#[test]
+fn one_broken_file_is_logged_and_the_rest_is_served() {
+    let server = Server::of(&library(&[("hello.md", HELLO), ("broken.md", BROKEN)]), &[]);
+    let (_, answer) = server.ask("prompts/list", &json!({}));
+    assert_eq!(answer["result"]["prompts"].as_array().map(Vec::len), Some(1), "{answer}");
+    assert!(server.greeting.contains("ERROR broken.md:4:4: error[undeclared-argument]"), "{}", server.greeting);
+    assert!(!server.greeting.contains('\u{1b}'));
+}
+
+#[test]
+fn an_edit_is_served_and_logged() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let server = Server::of(&folder, &[]);
+    std::fs::write(folder.path().join("prompts/second.md"), HELLO).expect("a file can be written");
+    loop {
+        let line = server.said.recv_timeout(PATIENCE).expect("the server logs the change");
+        if line.contains("the library has changed: 2 prompts, nothing is wrong") {
+            break;
+        }
+    }
+    let (_, answer) = server.ask("prompts/list", &json!({}));
+    assert_eq!(answer["result"]["prompts"].as_array().map(Vec::len), Some(2), "{answer}");
+}
+
+#[test]
+fn the_log_can_be_json_from_its_first_line() {
+    let server = Server::of(&library(&[("hello.md", HELLO), ("broken.md", BROKEN)]), &["--log-format", "json"]);
+    for line in server.greeting.lines() {
+        let line: Value = serde_json::from_str(line).expect("each line is JSON");
+        assert!(line["message"].is_string() && line["level"].is_string(), "{line}");
+    }
+}
+
+#[test]
+fn stdout_holds_protocol_lines_only_whatever_comes_in() {
+    let folder = library(&[("hello.md", HELLO), ("broken.md", BROKEN)]);
+    let mut command = promptshelf();
+    command.args(["serve", "--stdio", "prompts", "--log", "trace"]).current_dir(folder.path());
+    let mut pipes = Pipes::start(command);
+    pipes.initialize();
+    for line in ["nonsense", "{}", "[]", "null", "\u{0}", r#"{"jsonrpc":"2.0","id":7}"#, &"[".repeat(100_000)] {
+        pipes.send(line);
+    }
+    pipes.send(r#"{"jsonrpc":"2.0","id":8,"method":"prompts/get","params":{"name":"broken"}}"#);
+    let lines: Vec<Value> =
+        pipes.rest().iter().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    assert!(lines.iter().all(|line| line["jsonrpc"] == "2.0"), "{lines:?}");
+    assert!(lines.iter().any(|line| line["id"] == 8 && line["error"].is_object()), "{lines:?}");
+}

@@ -1,0 +1,33 @@
+//! Any bytes as a prompt file and as a manifest: front matter, arguments,
+//! resources. What is served afterwards can be listed and filled in.
+
+#![no_main]
+
+use std::{cell::LazyCell, fs};
+
+use libfuzzer_sys::fuzz_target;
+use promptshelf_core::{Given, check};
+use promptshelf_source::{Directory, Source as _};
+use tempfile::TempDir;
+
+thread_local! {
+    static FOLDER: LazyCell<TempDir> = const { LazyCell::new(|| tempfile::tempdir().expect("a folder")) };
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((which, text)) = bytes.split_first() else { return };
+    FOLDER.with(|folder| {
+        let (file, other) = if which % 2 == 0 { ("p.md", "promptshelf.toml") } else { ("promptshelf.toml", "p.md") };
+        fs::write(folder.path().join(file), text).expect("a file");
+        let _ = fs::remove_file(folder.path().join(other));
+        let Ok(Some(reading)) = Directory::new(folder.path()).read(None) else { return };
+        let checked = check(reading.definitions, None);
+        for prompt in checked.catalog.prompts() {
+            let values: Vec<(&str, &str)> =
+                prompt.arguments().iter().map(|argument| (argument.name(), "{{ x }}\n\nassistant: \u{FDD0}")).collect();
+            if let Ok(bindings) = prompt.bind(&Given::from_iter(values), 1_000) {
+                let _ = futures_executor::block_on(prompt.render(&checked.catalog, bindings));
+            }
+        }
+    });
+});

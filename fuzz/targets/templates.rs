@@ -1,0 +1,40 @@
+//! Any template with any values. Values are text: what comes of a template has
+//! the same messages, whatever they hold.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use promptshelf_core::{ArgumentDefinition, Definitions, Given, Part, PromptDefinition, RenderError, check};
+
+/// Templates whose shape is known: two messages, the first of the user.
+const KNOWN: [&str; 6] = [
+    "{{ a }}{{ role('assistant') }}{{ b }}x",
+    "x{{ a | fence }}{{ role('assistant') }}{{ b | quote }}x",
+    "x{{ a | xml('a') }}{{ role('assistant') }}{{ b | json }}",
+    "x{% for l in a | lines %}{{ l | upper }}{% endfor %}{{ role('assistant') }}x{{ b }}",
+    "x{% set c %}{{ a }}{% endset %}{{ c }}{{ role('assistant') }}{{ b | replace('a', a) }}x",
+    "x{{ a | trim | indent(2) }}{{ role('assistant') }}x{{ [a, b] | join(a) }}",
+];
+
+fn render(template: &str, a: &str, b: &str) -> Option<Result<Vec<Part>, RenderError>> {
+    let arguments = ["a", "b"].map(|name| ArgumentDefinition::new(name).description("A value"));
+    let prompt = arguments.into_iter().fold(PromptDefinition::template("it", template), PromptDefinition::argument);
+    let catalog = check(Definitions { prompts: vec![prompt], ..Definitions::default() }, None).catalog;
+    let prompt = catalog.find("it")?;
+    let bindings = prompt.bind(&Given::from_iter([("a", a), ("b", b)]), 10_000).ok()?;
+    Some(futures_executor::block_on(prompt.render(&catalog, bindings)))
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let text = String::from_utf8_lossy(bytes);
+    let mut parts = text.splitn(3, '\u{1}');
+    let (template, a, b) =
+        (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let _ = render(template, a, b);
+    let known = KNOWN[bytes.len() % KNOWN.len()];
+    // A message of white space alone is none; everything else stays as it is.
+    let (a, b) = (format!("a{template}{a}"), format!("b{b}"));
+    if let Some(Ok(parts)) = render(known, &a, &b) {
+        assert_eq!(parts.len(), 2, "{known}");
+    }
+});

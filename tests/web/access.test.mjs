@@ -1,0 +1,176 @@
+// Manners: accessibility, weight, languages, narrow screens.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { after, before, test } from 'node:test';
+import { browser, library, remove, serve, visit } from './harness.mjs';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const folder = library({ 'broken.md': '---\ndescription: x\n---\n{{ nobody }}\n' });
+/** @type {any} */
+let open;
+/** @type {any} */
+let server;
+
+before(async () => {
+  [open, server] = await Promise.all([browser(), serve(folder)]);
+});
+after(async () => {
+  await Promise.all([open?.close(), server?.stop()]);
+  remove(folder);
+});
+
+const review = '#/prompt/code_review?code=x&language=rust';
+/** @type {Record<string, [string, (page: any) => Promise<unknown>]>} */
+const VIEWS = {
+  find: ['#/', (page) => page.getByText('12 prompts', { exact: true }).waitFor()],
+  command: [
+    '#/',
+    async (page) => {
+      await page.getByText('12 prompts', { exact: true }).waitFor();
+      await page.getByRole('combobox', { name: /Search/ }).fill('/co');
+      await page.locator('[role=option]').first().waitFor();
+    },
+  ],
+  palette: [
+    '#/',
+    async (page) => {
+      await page.getByText('12 prompts', { exact: true }).waitFor();
+      await page.keyboard.press('Control+k');
+      await page.locator('[role=option]').first().waitFor();
+    },
+  ],
+  prompt: [review, (page) => page.locator('.messages .prose').first().waitFor()],
+  completion: [
+    review,
+    async (page) => {
+      await page.locator('.messages .prose').first().waitFor();
+      await page.getByRole('combobox', { name: /Framework/ }).focus();
+      await page.locator('[role=option]').first().waitFor();
+    },
+  ],
+  problems: [
+    '#/prompt/translate',
+    async (page) => {
+      await page.getByRole('button', { name: /^Copy/ }).click();
+      await page.locator('.field .problem:visible').first().waitFor();
+    },
+  ],
+  resources: [
+    '#/prompt/onboarding?name=Ada',
+    async (page) => {
+      await page.getByRole('button', { name: 'Read it Style guide' }).click();
+      await page.locator('.followed', { hasText: 'function' }).waitFor();
+    },
+  ],
+  sound: ['#/prompt/caption-sound', (page) => page.locator('audio').waitFor()],
+  guided: [
+    '#/prompt/new-service?purpose=x',
+    (page) => page.getByText('What will the service be written in?').waitFor(),
+  ],
+  menu: [
+    review,
+    async (page) => {
+      const passage = page.locator('.messages .prose p').first();
+      await passage.selectText();
+      await passage.click({ button: 'right' });
+      await page.locator('.menu').waitFor();
+    },
+  ],
+  library: ['#/library', (page) => page.locator('.diagnostic').first().waitFor()],
+  server: ['#/server', (page) => page.locator('.table-of dd').nth(12).waitFor()],
+};
+
+for (const scheme of /** @type {const} */ (['light', 'dark'])) {
+  test(`no view has a serious accessibility problem (${scheme})`, async () => {
+    for (const [name, [path, ready]] of Object.entries(VIEWS)) {
+      const narrow = name === 'prompt' || name === 'find';
+      for (const width of narrow ? [1280, 380] : [1280]) {
+        const { page, context, wrong } = await visit(open, {
+          colorScheme: scheme,
+          reducedMotion: 'reduce',
+          viewport: { width, height: 900 },
+        });
+        await page.goto(server.url + path);
+        await ready(page);
+        await page.evaluate(AXE);
+        const found = await page.evaluate(() =>
+          /** @type {any} */ (window).axe.run(document, { resultTypes: ['violations'] }),
+        );
+        const bad = found.violations
+          .filter((/** @type {any} */ one) => ['serious', 'critical'].includes(one.impact))
+          .map(
+            (/** @type {any} */ one) =>
+              `${one.id}: ${one.nodes.map((/** @type {any} */ node) => `${node.html} ${node.any[0]?.message ?? ''}`).join('\n')}`,
+          );
+        assert.deepEqual(bad, [], `${name} at ${width}`);
+        const wide = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        assert.ok(wide <= 0, `${name} at ${width} scrolls sideways`);
+        assert.deepEqual(wrong, [], name);
+        await context.close();
+      }
+    }
+  });
+}
+
+test('the first paint needs less than 100 kB, and a second visit nothing', async () => {
+  const { page, context } = await visit(open);
+  /** @type {Promise<number>[]} */
+  const sizes = [];
+  const counted = (/** @type {any} */ response) => {
+    if (/\/assets\/|\/$/.test(response.url()))
+      sizes.push(response.body().then((/** @type {any} */ body) => body.length));
+  };
+  page.on('response', counted);
+  await page.goto(server.url, { waitUntil: 'commit' });
+  await page.locator('.row').first().waitFor();
+  page.off('response', counted);
+  const weight = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+  assert.ok(weight > 20_000 && weight < 100_000, `${weight} bytes`);
+  const first = await fetch(`${server.url}assets/js/main.js`);
+  const again = await fetch(`${server.url}assets/js/main.js`, {
+    headers: { 'If-None-Match': first.headers.get('etag') ?? '' },
+  });
+  assert.equal(again.status, 304);
+  await context.close();
+});
+
+test('the page speaks four languages and changes without a reload', async () => {
+  const { page, context, wrong } = await visit(open, { locale: 'de-DE' });
+  await page.goto(server.url);
+  await page.getByRole('heading', { level: 1, name: 'Was möchten Sie fragen?' }).waitFor();
+  for (const [code, heading, lang] of [
+    ['zh', '您想问什么？', 'zh-Hans'],
+    ['ja', '何を尋ねますか？', 'ja'],
+    ['en', 'What do you want to ask?', 'en'],
+  ]) {
+    await page.locator('select.language').selectOption(code);
+    await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+    assert.equal(await page.evaluate(() => document.documentElement.lang), lang);
+  }
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('a server that wants to know who asks gets a token from the person', async () => {
+  const { page, context, wrong } = await visit(open);
+  /** @type {(string | undefined)[]} */
+  const tokens = [];
+  await page.route('**/mcp', (/** @type {any} */ route) => {
+    const token = route.request().headers().authorization;
+    tokens.push(token);
+    return token ? route.continue() : route.fulfill({ status: 401, headers: { 'WWW-Authenticate': 'Bearer' } });
+  });
+  await page.goto(server.url);
+  const field = page.locator('.notice').getByLabel('Bearer token');
+  await field.fill('secret');
+  await page.keyboard.press('Enter');
+  await page.getByText('12 prompts', { exact: true }).waitFor();
+  assert.equal(tokens.at(-1), 'Bearer secret');
+  assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes('secret')), false);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});

@@ -1,0 +1,151 @@
+// Finding a prompt: search, commands, the palette, quick actions, selected text.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { browser, large, library, remove, serve, visit } from './harness.mjs';
+
+const small = library();
+const many = large();
+/** @type {any} */
+let open;
+/** @type {any} */
+let server;
+/** @type {any} */
+let crowd;
+
+before(async () => {
+  [open, server, crowd] = await Promise.all([browser(), serve(small), serve(many)]);
+});
+after(async () => {
+  await Promise.all([open?.close(), server?.stop(), crowd?.stop()]);
+  remove(small);
+  remove(many);
+});
+
+test('all prompts are there, in their folders, with titles, tags and icons', async () => {
+  const { page, context, wrong } = await visit(open);
+  await page.goto(server.url);
+  await page.getByText('12 prompts', { exact: true }).waitFor();
+  await page.getByRole('link', { name: /Request Code Review/ }).waitFor();
+  assert.equal(await page.locator('.folder h2', { hasText: 'git' }).count(), 1);
+  assert.ok((await page.locator('.row img.picture').count()) >= 1);
+  await page.getByRole('button', { name: /^debugging/ }).click();
+  await page.getByText('2 prompts found').waitFor();
+  assert.equal(await page.locator('.row').count(), 2);
+  await page.getByRole('button', { name: /^debugging/ }).click();
+  const field = page.getByRole('combobox', { name: /Search prompts/ });
+  await field.fill('revw');
+  await page.getByText('1 prompt found').waitFor();
+  await field.fill('zzzz');
+  await page.getByText('Nothing fits “zzzz”.').waitFor();
+  await page.getByRole('button', { name: 'Show all prompts' }).click();
+  await page.getByText('12 prompts', { exact: true }).waitFor();
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('ten thousand prompts come page by page and only what is seen is drawn', async () => {
+  const { page, context, wrong, asked } = await visit(open);
+  await page.goto(crowd.url);
+  await page.getByText('10,000 prompts', { exact: true }).waitFor();
+  assert.ok(asked.filter((url) => url.endsWith('/mcp')).length >= 10);
+  assert.ok((await page.locator('.row').count()) < 60);
+  await page.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight));
+  await page.getByRole('link', { name: /Task 09999/ }).waitFor();
+  assert.ok((await page.locator('.row').count()) < 60);
+  const field = page.getByRole('combobox', { name: /Search prompts/ });
+  const took = await field.evaluate((/** @type {HTMLInputElement} */ input) => {
+    const started = performance.now();
+    input.value = 'task 07771';
+    input.dispatchEvent(new Event('input'));
+    return performance.now() - started;
+  });
+  assert.ok(took < 400, `searching blocked the page for ${took} ms`);
+  await page.locator('.row').first().getByText('Task 07771').waitFor();
+  // Down from the field into the list and on, by keyboard alone.
+  await field.focus();
+  await page.keyboard.press('ArrowDown');
+  assert.match(await page.evaluate(() => document.activeElement?.textContent ?? ''), /Task 07771/);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Task 07771' }).waitFor();
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('a slash command is completed: its name, its arguments, their values', async () => {
+  const { page, context, wrong } = await visit(open);
+  await page.goto(server.url);
+  await page.getByText('12 prompts', { exact: true }).waitFor();
+  await page.keyboard.press('/');
+  const field = page.getByRole('combobox', { name: /Search prompts/ });
+  await page.keyboard.type('transl');
+  await page.getByRole('option', { name: /translate/ }).waitFor();
+  await page.keyboard.press('Enter');
+  assert.equal(await field.inputValue(), '/translate ');
+  await page.getByRole('option', { name: /into=/ }).waitFor();
+  await page.keyboard.type('in');
+  await page.keyboard.press('Tab');
+  await page.waitForFunction(() => document.querySelector('input')?.value === '/translate into=');
+  await page.keyboard.type('portu');
+  await page
+    .getByRole('option', { name: /Portuguese/ })
+    .first()
+    .waitFor();
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('text="The shelf is full."');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Translate' }).waitFor();
+  await page.locator('.messages', { hasText: 'The shelf is full.' }).waitFor();
+  assert.match(await page.locator('.messages').textContent(), /into Portuguese/);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('the palette leads anywhere without a mouse, and gives the focus back', async () => {
+  const { page, context, wrong } = await visit(open);
+  await page.goto(server.url);
+  await page.getByText('12 prompts', { exact: true }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Jump to a prompt or an action' }).waitFor();
+  await page.keyboard.type('chart');
+  await page.getByRole('option', { name: /Read a Chart/ }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Read a Chart' }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.press('Escape');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('dark col');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('pinned and recent prompts stay at hand', async () => {
+  const { page, context } = await visit(open);
+  await page.goto(server.url);
+  await page.getByRole('button', { name: 'Pin Write Tests' }).click();
+  await page.goto(`${server.url}#/prompt/read-chart`);
+  await page.getByRole('button', { name: /^Copy/ }).click();
+  await page.goto(`${server.url}#/`);
+  await page.reload();
+  const quick = page.getByRole('region', { name: 'Quick actions' });
+  await quick.getByRole('link', { name: 'Write Tests' }).waitFor();
+  assert.deepEqual(await quick.getByRole('link').allTextContents(), ['WWrite Tests', 'RRead a Chart']);
+  await context.close();
+});
+
+test('selected text is used in a prompt that takes text', async () => {
+  const { page, context, wrong } = await visit(open);
+  await page.goto(`${server.url}#/prompt/read-chart`);
+  const passage = page.locator('.prose p', { hasText: 'This chart shows' });
+  await passage.waitFor();
+  await passage.selectText();
+  await passage.click({ button: 'right' });
+  await page.getByRole('menuitem', { name: 'Use as Text in Translate' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Translate' }).waitFor();
+  assert.match(await page.getByRole('textbox', { name: /Text/ }).inputValue(), /^This chart shows/);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});

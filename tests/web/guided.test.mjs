@@ -1,0 +1,109 @@
+// A prompt that asks back, one form after the other.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, before, test } from 'node:test';
+import { guiding } from './guiding.mjs';
+import { browser, library, remove, serve, visit } from './harness.mjs';
+
+const folder = library();
+/** @type {any} */
+let open;
+/** @type {any} */
+let server;
+/** @type {any} */
+let front;
+
+before(async () => {
+  [open, server] = await Promise.all([browser(), serve(folder)]);
+  front = guiding(server.port);
+  front.server.listen(0, '127.0.0.1');
+  await once(front.server, 'listening');
+});
+after(async () => {
+  front?.server.closeAllConnections();
+  front?.server.close();
+  await Promise.all([open?.close(), server?.stop()]);
+  remove(folder);
+});
+
+test('a guided prompt of the library asks, step by step, for what it needs', async () => {
+  const { page, context, wrong } = await visit(open);
+  await page.goto(`${server.url}#/prompt/new-service?purpose=pictures`);
+  await page.getByText('What will the service be written in?').waitFor();
+  assert.equal(await page.locator('.form .field').count(), 1, 'what is asked for later is no field');
+  await page.getByRole('radio', { name: 'Python' }).check();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText('Which framework do you want to use?').waitFor();
+  await page.getByRole('button', { name: 'Back' }).click();
+  await page.getByRole('radio', { name: 'Rust' }).check();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText('How will it run?').waitFor();
+  await page.getByLabel('Replicas').fill('99');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText(/How will it run\?.*20/).waitFor();
+  await page.getByLabel('Replicas').fill('3');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.locator('.messages', { hasText: 'It is written in rust and runs in 3 copies.' }).waitFor();
+  await page.locator('.use label', { hasText: 'Command' }).click();
+  await page.getByRole('button', { name: 'Copy Command' }).click();
+  await page.getByText('Copied: Command').first().waitFor();
+  const command = await page.evaluate(() => navigator.clipboard.readText());
+  for (const word of ['purpose=pictures', 'language=rust', 'replicas=3'])
+    assert.ok(command.includes(`--arg ${word}`), command);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('questions come as steps, with a way back, and end in the prompt', async () => {
+  const { page, context, wrong } = await visit(open);
+  await page.goto(`http://127.0.0.1:${front.server.address().port}/#/prompt/git-commit?changes=x`);
+  await page.getByText('What kind of change is it?').waitFor();
+  assert.equal(await page.locator('.dots li').count(), 1);
+  await page.getByRole('radio', { name: 'A repair' }).check();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText('How large is it?').waitFor();
+  assert.equal(await page.locator('.dots li').count(), 2);
+  // Back to change one's mind: what was said is still there.
+  await page.getByRole('button', { name: 'Back' }).click();
+  await page.getByText('What kind of change is it?').waitFor();
+  assert.equal(await page.getByRole('radio', { name: 'A repair' }).isChecked(), true);
+  await page.getByRole('radio', { name: 'Something new' }).check();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByLabel('Lines').fill('12');
+  await page.keyboard.press('Enter');
+  await page.getByText('Please agree to the terms.').waitFor();
+  assert.equal(
+    await page.getByRole('link', { name: 'Open example.com' }).getAttribute('href'),
+    'https://example.com/terms',
+  );
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText('A feature: x, accept').waitFor();
+  await page.locator('.guide-done').waitFor();
+  await page.getByRole('button', { name: 'Back' }).click();
+  await page.getByText('Please agree to the terms.').waitFor();
+
+  const [first, second] = front.seen;
+  assert.deepEqual(first._meta['io.modelcontextprotocol/clientCapabilities'].elicitation, { form: {}, url: {} });
+  assert.equal('requestState' in first, false);
+  assert.deepEqual(
+    [second.requestState, second.inputResponses],
+    ['one+/=', { kind: { action: 'accept', content: { kind: 'fix' } } }],
+  );
+  const third = front.seen.find((/** @type {any} */ params) => params.inputResponses?.details);
+  assert.equal(third.inputResponses.details.content.lines, 12);
+  assert.deepEqual(third.arguments, { changes: 'x' });
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('a question can be declined', async () => {
+  const { page, context } = await visit(open);
+  front.seen.length = 0;
+  await page.goto(`http://127.0.0.1:${front.server.address().port}/#/prompt/git-commit?changes=y`);
+  await page.getByText('What kind of change is it?').waitFor();
+  await page.getByRole('button', { name: 'I’d rather not say' }).click();
+  await page.waitForFunction(() => document.querySelectorAll('.dots li').length === 1);
+  assert.deepEqual(front.seen.at(-1).inputResponses, { kind: { action: 'decline' } });
+  await context.close();
+});

@@ -1,0 +1,121 @@
+// Servers, libraries and a browser for the tests of the page.
+
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { chromium } from 'playwright-core';
+
+const ROOT = join(import.meta.dirname, '../..');
+const BINARY = process.env.PROMPTSHELF ?? join(ROOT, 'target/debug/promptshelf');
+const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
+// Without these, the browser looks for its maker's servers, which have no part in this.
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** @param {Record<string, string>} files @param {string} [base] a library to begin with */
+export function library(files = {}, base = 'examples/library') {
+  const folder = mkdtempSync(join(tmpdir(), 'promptshelf-web-'));
+  if (base) cpSync(join(ROOT, base), folder, { recursive: true });
+  write(folder, files);
+  return folder;
+}
+
+/** @param {string} folder @param {Record<string, string>} files */
+export function write(folder, files) {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+}
+
+/** Ten thousand prompts in a hundred folders. */
+export function large() {
+  /** @type {Record<string, string>} */
+  const files = {};
+  for (let index = 0; index < 10_000; index++) {
+    const folder = `team-${String(index % 100).padStart(2, '0')}`;
+    const number = String(index).padStart(5, '0');
+    files[`${folder}/task-${number}.md`] =
+      `---\ntitle: Task ${number}\ndescription: Does piece of work ${number}\n---\nDo ${number}.\n`;
+  }
+  return library(files, '');
+}
+
+/** @param {string} folder @param {number} [port] */
+export async function serve(folder, port = 0) {
+  const child = spawn(BINARY, ['serve', folder, '--http', `127.0.0.1:${port}`], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, PROMPTSHELF_LOG: 'error' },
+  });
+  const ended = new Promise((resolve) => child.on('exit', resolve));
+  const url = await new Promise((resolve, reject) => {
+    const lines = createInterface({ input: child.stderr });
+    let said = '';
+    lines.on('line', (line) => {
+      said += `${line}\n`;
+      const found = /listening on (http:\/\/\S+)\/mcp/.exec(line);
+      if (found) resolve(`${found[1]}/`);
+    });
+    child.on('error', reject);
+    child.on('exit', (code) => reject(new Error(`the server ended with ${code}: ${said}`)));
+  });
+  return {
+    url: String(url),
+    port: Number(new URL(String(url)).port),
+    async stop() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+export async function browser() {
+  return chromium.launch({ executablePath: BROWSER, args: FLAGS });
+}
+
+/**
+ * A page, and everything on it that should never happen.
+ * @param {import('playwright-core').Browser} open
+ * @param {import('playwright-core').BrowserContextOptions} [options]
+ */
+export async function visit(open, options = {}) {
+  const context = await open.newContext({
+    viewport: { width: 1280, height: 900 },
+    locale: 'en-US',
+    permissions: ['clipboard-read', 'clipboard-write'],
+    ...options,
+  });
+  const page = await context.newPage();
+  /** @type {string[]} */
+  const wrong = [];
+  page.on('dialog', (dialog) => {
+    wrong.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss().catch(() => {});
+  });
+  page.on('pageerror', (error) => wrong.push(`error: ${error.name} ${error.message} ${error.stack}`));
+  await page.exposeFunction('reportViolation', (/** @type {string} */ what) => wrong.push(`policy: ${what}`));
+  await page.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', (event) => {
+      // @ts-expect-error the test has put it there
+      window.reportViolation(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
+    });
+  });
+  /** @type {string[]} */
+  const asked = [];
+  page.on('request', (request) => asked.push(request.url()));
+  return { page, context, wrong, asked };
+}
+
+/** @param {string} folder */
+export function remove(folder) {
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,167 @@
+// One prompt: the form, completion, problems, the five kinds of content, and its use.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { browser, library, remove, serve, visit } from './harness.mjs';
+
+const TYPES = `---
+title: Every Type
+description: Has an argument of every type
+arguments:
+  - { name: line, title: Line, required: true, pattern: "^[a-z]+$" }
+  - { name: text, title: Text, type: text }
+  - { name: count, title: Count, type: integer, minimum: 1, maximum: 5, required: true }
+  - { name: share, title: Share, type: number }
+  - { name: sure, title: Sure, type: boolean, required: true }
+  - { name: day, title: Day, type: date }
+  - { name: words, title: Words, type: list }
+  - { name: extra, title: Extra, type: json }
+  - { name: city, title: City, enum: [Amsterdam, Barcelona, Copenhagen, Dublin, Edinburgh, Florence] }
+---
+{{ line }} {{ text }} {{ count }} {{ share }} {{ sure }} {{ day }} {{ words }} {{ extra }} {{ city }}
+`;
+
+const folder = library({ 'every-type.md': TYPES });
+/** @type {any} */
+let open;
+/** @type {any} */
+let server;
+
+before(async () => {
+  [open, server] = await Promise.all([browser(), serve(folder)]);
+});
+after(async () => {
+  await Promise.all([open?.close(), server?.stop()]);
+  remove(folder);
+});
+
+/** @param {string} name @param {any} [options] */
+async function at(name, options) {
+  const visited = await visit(open, options);
+  await visited.page.goto(`${server.url}#/prompt/${name}`);
+  await visited.page.getByRole('heading', { level: 1 }).waitFor();
+  return visited;
+}
+
+test('each type has the field that suits it, and all problems come at once', async () => {
+  const { page, context, wrong } = await at('every-type');
+  assert.equal(await page.getByLabel('Count').getAttribute('type'), 'number');
+  assert.equal(await page.getByLabel('Day').getAttribute('type'), 'date');
+  assert.equal(await page.getByLabel('City').evaluate((/** @type {Element} */ one) => one.tagName), 'SELECT');
+  assert.equal(await page.getByRole('radiogroup', { name: /Sure/ }).getByRole('radio').count(), 2);
+  await page.getByText('Fill in these to see what comes out: Line, Count, Sure.').waitFor();
+  await page.getByLabel('Line').fill('UPPER');
+  await page.getByLabel('Count').fill('9');
+  await page.getByRole('button', { name: 'Copy Text' }).click();
+  await page.getByText('3 fields need another look.').waitFor();
+  assert.equal(await page.locator('.field .problem:visible').count(), 3);
+  assert.equal(
+    await page.evaluate(() => document.activeElement?.closest('.field')?.getAttribute('data-argument')),
+    'line',
+  );
+  assert.equal(await page.getByLabel('Line').getAttribute('aria-invalid'), 'true');
+  await page.getByLabel('Line').fill('lower');
+  await page.getByLabel('Count').fill('3');
+  await page.getByRole('radio', { name: 'Yes' }).check();
+  await page.getByLabel('City').selectOption('Dublin');
+  await page.locator('.messages', { hasText: 'lower' }).filter({ hasText: 'Dublin' }).waitFor();
+  assert.match(await page.locator('.messages').textContent(), /3.*true.*Dublin/s);
+  assert.equal(await page.locator('.field .problem:visible').count(), 0);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('the server completes, knows the other fields, and is asked after a pause', async () => {
+  const { page, context, wrong } = await at('code_review');
+  /** @type {any[]} */
+  const asked = [];
+  page.on('request', (/** @type {any} */ request) => {
+    if (request.headers()['mcp-method'] === 'completion/complete') asked.push(request.postDataJSON().params);
+  });
+  await page.getByRole('radio', { name: 'Rust' }).check();
+  const field = page.getByRole('combobox', { name: /Framework/ });
+  await field.focus();
+  await page.getByRole('option', { name: 'axum' }).waitFor();
+  asked.length = 0;
+  await field.pressSequentially('roc', { delay: 20 });
+  await page.getByRole('option', { name: 'axum' }).waitFor({ state: 'detached' });
+  await page.getByRole('option', { name: 'rocket' }).waitFor();
+  assert.equal(asked.length, 1, 'one question for three letters');
+  assert.equal(asked[0].context.arguments.language, 'rust');
+  await page.keyboard.press('ArrowDown');
+  assert.ok(await field.getAttribute('aria-activedescendant'));
+  await page.keyboard.press('Enter');
+  assert.equal(await field.inputValue(), 'rocket');
+  assert.equal(await field.getAttribute('aria-expanded'), 'false');
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('a dropped file becomes the text of its field', async () => {
+  const { page, context } = await at('code_review');
+  const area = page.getByRole('textbox', { name: /Code/ });
+  const transfer = await page.evaluateHandle(() => {
+    const files = new DataTransfer();
+    files.items.add(new File(['def add(a, b):\n    return a - b\n'], 'add.py'));
+    files.items.add(new File([new Uint8Array([0, 255, 254])], 'add.pyc'));
+    return files;
+  });
+  await area.dispatchEvent('drop', { dataTransfer: transfer });
+  await page.locator('.messages', { hasText: 'return a - b' }).waitFor();
+  assert.equal(await area.inputValue(), 'def add(a, b):\n    return a - b\n');
+  await context.close();
+});
+
+test('all five kinds of content are shown', async () => {
+  const { page, context, wrong } = await at('read-chart');
+  const image = page.locator('.messages img');
+  await image.waitFor();
+  assert.ok(
+    await image.evaluate((/** @type {HTMLImageElement} */ one) => one.decode().then(() => one.naturalWidth > 100)),
+  );
+  await page.goto(`${server.url}#/prompt/caption-sound`);
+  const sound = page.locator('.messages audio');
+  await sound.waitFor();
+  await page.waitForFunction(() => /** @type {HTMLAudioElement} */ (document.querySelector('audio')).duration > 0);
+  await page.goto(`${server.url}#/prompt/analyze-project?file=${encodeURIComponent('file:///src/main.py')}`);
+  const embedded = page.locator('details.resource', { hasText: 'src/main.py' });
+  await embedded.locator('summary').click();
+  await embedded.locator('pre', { hasText: 'import' }).waitFor();
+  await page.goto(`${server.url}#/prompt/onboarding?name=Ada`);
+  await page.getByRole('button', { name: 'Read it Style guide' }).click();
+  await page.locator('.followed', { hasText: 'A function does one thing' }).waitFor();
+  await page.getByText('Ada joins our team').waitFor();
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('a prompt is used as text, for models, in a shell and as a link', async () => {
+  const { page, context, wrong } = await at('translate?text=It%27s%20full.&into=German');
+  await page.locator('.messages', { hasText: "It's full." }).waitFor();
+  const copied = async (/** @type {string} */ format) => {
+    await page.locator('.use label', { hasText: new RegExp(`^${format}$`) }).click();
+    await page.getByRole('button', { name: `Copy ${format}` }).click();
+    await page.getByText(`Copied: ${format}`).first().waitFor();
+    return page.evaluate(() => navigator.clipboard.readText());
+  };
+  assert.match(await copied('Text'), /^Translate the text/);
+  assert.equal(JSON.parse(await copied('OpenAI'))[0].role, 'user');
+  assert.match(JSON.parse(await copied('Anthropic'))[0].content, /into German/);
+  assert.equal(JSON.parse(await copied('MCP'))[0].content.type, 'text');
+  assert.equal(await copied('Command'), "promptshelf get translate --arg 'text=It'\\''s full.' --arg into=German");
+  const curl = await copied('curl');
+  const { execFileSync } = await import('node:child_process');
+  const answer = JSON.parse(execFileSync('sh', ['-c', `${curl} -s`], { encoding: 'utf8' }));
+  assert.match(answer.result.messages[0].content.text, /It's full\./);
+  const link = await copied('Link');
+  const other = await visit(open);
+  await other.page.goto(link);
+  await other.page.locator('.messages', { hasText: "It's full." }).waitFor();
+  assert.ok(
+    other.asked.every((url) => !url.includes('full')),
+    'what a link holds is not sent as an address',
+  );
+  assert.deepEqual([...wrong, ...other.wrong], []);
+  await other.context.close();
+  await context.close();
+});

@@ -1,0 +1,91 @@
+// Photographs every view in both themes: `node screens.mjs FOLDER`.
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { browser, library, remove, serve, visit } from './harness.mjs';
+
+const CODE =
+  'def total(prices, discount):\n    sum = 0\n    for p in prices:\n        sum += p\n    return sum - sum * discount / 100\n';
+const BROKEN =
+  '---\ntitle: Release Notes\ndescription: Writes release notes\narguments:\n  - name: changes\n    desciption: The merged changes\n    required: true\n---\nWrite release notes for {{ chnages }}.\n';
+
+/** @type {Record<string, { path: string, ready: (page: any) => Promise<unknown>, broken?: boolean, size?: { width: number, height: number } }>} */
+const VIEWS = {
+  find: {
+    path: '#/',
+    ready: async (page) => {
+      for (const name of ['Request Code Review', 'Write Tests'])
+        await page.getByRole('button', { name: `Pin ${name}` }).click();
+      await page.getByRole('heading', { level: 1 }).hover();
+      await page.evaluate(() => window.scrollTo(0, 0));
+    },
+  },
+  command: {
+    path: '#/',
+    ready: async (page) => {
+      await page.getByRole('combobox', { name: /Search/ }).fill('/translate into=por');
+      await page.locator('[role=option]').first().waitFor();
+    },
+  },
+  palette: {
+    path: '#/',
+    ready: async (page) => {
+      await page.waitForTimeout(1_200);
+      await page.keyboard.press('Control+k');
+      await page.locator('[role=option]').first().waitFor();
+      await page.keyboard.type('co');
+      await page.waitForTimeout(200);
+    },
+  },
+  prompt: {
+    path: `#/prompt/code_review?framework=fastapi&code=${encodeURIComponent(CODE)}`,
+    ready: (page) => page.locator('.messages .prose').first().waitFor(),
+  },
+  media: {
+    path: '#/prompt/read-chart',
+    ready: (page) => page.locator('.messages img').waitFor(),
+  },
+  guided: {
+    path: '#/prompt/new-service?purpose=Resize%20pictures%20for%20the%20shop',
+    ready: async (page) => {
+      await page.getByRole('radio', { name: 'Rust' }).check();
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.getByText('How will it run?').waitFor();
+    },
+  },
+  library: { path: '#/library', broken: true, ready: (page) => page.locator('.diagnostic').nth(1).waitFor() },
+  server: { path: '#/server', ready: (page) => page.locator('.table-of dd').nth(12).waitFor() },
+  narrow: {
+    path: `#/prompt/code_review?framework=fastapi&code=${encodeURIComponent(CODE)}`,
+    size: { width: 400, height: 860 },
+    ready: (page) => page.locator('.messages .prose').first().waitFor(),
+  },
+};
+
+const into = process.argv[2] ?? 'screens';
+mkdirSync(into, { recursive: true });
+const open = await browser();
+for (const isBroken of [false, true]) {
+  const folder = library(isBroken ? { 'release-notes.md': BROKEN } : {});
+  const server = await serve(folder);
+  for (const [name, { path, ready, broken = false, size }] of Object.entries(VIEWS)) {
+    if (broken !== isBroken) continue;
+    for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+      const { page, context } = await visit(open, {
+        colorScheme,
+        viewport: size ?? { width: 1180, height: 800 },
+        reducedMotion: 'reduce',
+      });
+      await page.goto(server.url + path);
+      await page.waitForFunction(() => document.documentElement.dataset.connection === 'live');
+      if (path === '#/') await page.locator('.row').first().waitFor();
+      await ready(page);
+      await page.waitForTimeout(300);
+      await page.screenshot({ path: join(into, `${name}-${colorScheme}.png`) });
+      await context.close();
+    }
+  }
+  await server.stop();
+  remove(folder);
+}
+await open.close();

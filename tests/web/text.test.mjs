@@ -1,0 +1,152 @@
+// The parts of the page that need no page.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+const JS = '../../crates/promptshelf/src/web/assets/js';
+const { find, folded } = await import(`${JS}/text/fuzzy.js`);
+const { parse, quoted } = await import(`${JS}/text/command.js`);
+const { changedLines } = await import(`${JS}/text/changed.js`);
+const { decodedBytes, tokens } = await import(`${JS}/text/measure.js`);
+const { headerValue, headersFor } = await import(`${JS}/mcp/headers.js`);
+const { events } = await import(`${JS}/mcp/events.js`);
+const { getCommand, shellWord } = await import(`${JS}/use/commands.js`);
+const { anthropic, asText, openai } = await import(`${JS}/use/formats.js`);
+const { content, kinds } = await import(`${JS}/form/schema.js`);
+const words = await Promise.all(
+  ['en', 'de', 'zh', 'ja'].map(async (code) => (await import(`${JS}/lang/${code}.js`))[code]),
+);
+
+/** @param {string} name @param {string} title */
+const entry = (name, title) => ({ name: folded(name), title: folded(title), words: '' });
+
+test('a few letters find a prompt, the best one first', () => {
+  const entries = [
+    entry('debug-error', 'Debug an Error'),
+    entry('code_review', 'Request Code Review'),
+    entry('cafe', 'Café'),
+  ];
+  assert.deepEqual(find(entries, ''), [0, 1, 2]);
+  assert.deepEqual(find(entries, 'review'), [1]);
+  assert.deepEqual(find(entries, 'crev'), [1]);
+  assert.deepEqual(find(entries, 'cafe'), [2]);
+  assert.deepEqual(find(entries, 'code error'), []);
+  assert.equal(find(entries, 'er')[0], 0);
+});
+
+test('ten thousand prompts are searched between two key strokes', () => {
+  const entries = Array.from({ length: 10_000 }, (_, index) => entry(`task-${index}`, `Task ${index}`));
+  find(entries, 'warm');
+  const started = performance.now();
+  assert.equal(find(entries, 'task 9999').length > 0, true);
+  assert.ok(performance.now() - started < 250);
+});
+
+test('a slash command says where its cursor stands', () => {
+  assert.deepEqual(parse('/co').at, { kind: 'name', from: 1, typed: 'co', argument: '' });
+  assert.equal(parse('/a ').at.kind, 'argument');
+  assert.deepEqual(parse('/a la').at, { kind: 'argument', from: 3, typed: 'la', argument: '' });
+  assert.deepEqual(parse('/a lang=ru').at, { kind: 'value', from: 8, typed: 'ru', argument: 'lang' });
+  assert.deepEqual(parse('/a x="two words" y=1').values, { x: 'two words', y: '1' });
+  assert.deepEqual(parse(`/a x=${quoted('say "hi"\n\\')} `).values, { x: 'say "hi"\n\\' });
+});
+
+test('only lines that are new are marked', () => {
+  assert.deepEqual([...changedLines('a\nb\nc', 'a\nx\nc')], [1]);
+  assert.deepEqual([...changedLines('a\nb', 'a\nnew\nb\nend')], [1, 3]);
+  assert.deepEqual([...changedLines('same', 'same')], []);
+});
+
+test('sizes are those of what Base64 stands for', () => {
+  for (const text of ['', 'a', 'ab', 'abc', 'abcd']) assert.equal(decodedBytes(btoa(text)), text.length);
+  assert.ok(tokens('four letters a word') < tokens('十个汉字十个汉字十个汉字'));
+});
+
+test('headers hold what headers can, and the rest in Base64', () => {
+  assert.equal(headerValue('code_review'), 'code_review');
+  assert.equal(headerValue('Prüfung'), '=?base64?UHLDvGZ1bmc=?=');
+  assert.equal(headerValue(' a'), '=?base64?IGE=?=');
+  assert.equal(headerValue('=?base64?x?='), '=?base64?PT9iYXNlNjQ/eD89?=');
+  const headers = headersFor('resources/read', { uri: 'docs://style' }, 'secret');
+  assert.equal(headers['Mcp-Name'], 'docs://style');
+  assert.equal(headers.Authorization, 'Bearer secret');
+});
+
+test('events are read however they are cut', async () => {
+  const text = ': hello\r\n\r\ndata: one\r\n\r\ndata: two\ndata: lines\n\ndata: cut off';
+  for (const size of [1, 2, 3, 1000]) {
+    const bytes = new TextEncoder().encode(text);
+    const stream = new ReadableStream({
+      start(controller) {
+        for (let at = 0; at < bytes.length; at += size) controller.enqueue(bytes.slice(at, at + size));
+        controller.close();
+      },
+    });
+    const found = [];
+    for await (const event of events(stream)) found.push(event);
+    assert.deepEqual(found, ['one', 'two\nlines'], `in pieces of ${size}`);
+  }
+});
+
+test('no value leaves its word in a shell', () => {
+  assert.equal(shellWord("it's $HOME; `x`"), "'it'\\''s $HOME; `x`'");
+  assert.equal(getCommand('code_review', { code: 'a b' }), "promptshelf get code_review --arg 'code=a b'");
+});
+
+test('messages take the shapes of other programs', () => {
+  /** @param {any} block */
+  const user = (block) => ({ role: 'user', content: block });
+  const messages = [
+    user({ type: 'text', text: 'Look:' }),
+    user({ type: 'image', mimeType: 'image/png', data: 'AQID' }),
+    user({ type: 'resource', resource: { uri: 'docs://style', mimeType: 'text/markdown', text: 'Say ```why```.' } }),
+    { role: 'assistant', content: { type: 'text', text: 'I see.' } },
+  ];
+  const [first, second] = anthropic(messages);
+  assert.deepEqual(first.content[1], {
+    type: 'image',
+    source: { type: 'base64', media_type: 'image/png', data: 'AQID' },
+  });
+  assert.match(first.content[2].text, /````\nSay ```why```\.\n````/);
+  assert.deepEqual(second, { role: 'assistant', content: 'I see.' });
+  assert.equal(openai(messages)[0].content[1].image_url.url, 'data:image/png;base64,AQID');
+  assert.match(asText(messages), /^\[user\]\n\nLook:/);
+  assert.equal(asText([messages[0]]), 'Look:');
+});
+
+test('a form comes from its schema, and its values go back in its types', () => {
+  const properties = {
+    language: { type: 'string', oneOf: [{ const: 'rust', title: 'Rust' }] },
+    lines: { type: 'integer', minimum: 1, default: 3 },
+    tags: { type: 'array', items: { type: 'string', enum: ['a', 'b'] } },
+  };
+  const made = kinds({ message: '', requestedSchema: { properties, required: ['language'] } });
+  assert.deepEqual(
+    made.map((kind) => [kind.name, kind.type, kind.required]),
+    [
+      ['language', 'string', true],
+      ['lines', 'integer', false],
+      ['tags', 'list', false],
+    ],
+  );
+  assert.deepEqual(made[0].choices, [{ value: 'rust', title: 'Rust' }]);
+  assert.equal(made[1].default, '3');
+  assert.equal(content(properties.lines, '4'), 4);
+  assert.deepEqual(content(properties.tags, 'a\n\nb'), ['a', 'b']);
+  assert.equal(content({ type: 'boolean' }, 'false'), false);
+});
+
+test('every language has every word, with the same gaps to fill', () => {
+  const [english, ...others] = words;
+  const gaps = (/** @type {string} */ text) => [...new Set(text.match(/\{\w+\}/g))].sort();
+  for (const other of others) {
+    assert.deepEqual(Object.keys(other), Object.keys(english));
+    for (const key of Object.keys(english)) {
+      const wanted = gaps(english[key]);
+      assert.ok(
+        gaps(other[key]).every((gap) => wanted.includes(gap)),
+        `${key}: ${other[key]}`,
+      );
+    }
+  }
+});

@@ -1,0 +1,123 @@
+//! `cargo xtask bench`: builds and installs everything that is measured, and
+//! starts the meter.
+//!
+//! What is measured and how is in `bench/`, a workspace of its own.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+
+use crate::{repository::Repository, terminal::Program};
+
+/// Where `bench/` is built and where its peers are installed.
+pub(crate) fn target(repository: &Repository) -> PathBuf {
+    repository.target().join("bench")
+}
+
+/// Builds a crate of `bench/` as it is measured.
+///
+/// # Errors
+///
+/// When it cannot be built.
+pub(crate) fn build(repository: &Repository, packages: &[&str]) -> Result<()> {
+    let folder = repository.root.join("bench");
+    let mut cargo = Program::cargo(&folder).args(&["build", "--release", "--locked", "--target-dir"]);
+    cargo = cargo.arg(target(repository));
+    packages.iter().fold(cargo, |cargo, package| cargo.arg("--package").arg(package)).run()
+}
+
+/// Measures.
+///
+/// # Errors
+///
+/// When something cannot be built, installed or measured.
+pub(crate) fn run(repository: &Repository, quick: bool, only: &[String], peers: Option<&[String]>) -> Result<()> {
+    let peers = peers.map(|peers| peers.iter().filter(|peer| !peer.is_empty()).collect::<Vec<_>>());
+    let wanted = |name: &str| peers.as_ref().is_none_or(|peers| peers.iter().any(|peer| *peer == name));
+    Program::cargo(&repository.root)
+        .args(&["build", "--release", "--locked", "--package", "promptshelf", "--target-dir"])
+        .arg(repository.target())
+        .run()?;
+    build(repository, &["bench-servers", "bench-meter"])?;
+    let target = target(repository);
+    let sources = repository.root.join("bench/peers");
+    if wanted("typescript") {
+        install_node(&sources, &target.join("node"))?;
+    }
+    for (name, folder) in [("python", "python"), ("fastmcp", "fastmcp")] {
+        if wanted(name) {
+            install_python(&sources, &target.join(folder), &format!("requirements-{name}.txt"))?;
+        }
+    }
+    let mut meter = Program::new(target.join("release/meter"), &repository.root);
+    for (option, path) in [
+        ("--root", repository.root.clone()),
+        ("--target", target.clone()),
+        ("--promptshelf", repository.target().join("release/promptshelf")),
+    ] {
+        meter = meter.arg(option).arg(path);
+    }
+    if quick {
+        meter = meter.arg("--quick");
+    }
+    for row in only {
+        meter = meter.arg("--only").arg(row);
+    }
+    if let Some(peers) = peers {
+        let names: Vec<&str> = peers.iter().map(|peer| peer.as_str()).collect();
+        // Nobody but the two that are always there.
+        let names = if names.is_empty() { "bare".to_owned() } else { names.join(",") };
+        meter = meter.arg("--peers").arg(names);
+    }
+    meter.run()
+}
+
+/// Whether the folder already holds what the list asks for; the list is written
+/// there by [`installed`].
+fn is_installed(folder: &Path, list: &[u8]) -> bool {
+    fs::read(folder.join(".installed")).is_ok_and(|installed| installed == list)
+}
+
+fn installed(folder: &Path, list: &[u8]) -> Result<()> {
+    fs::write(folder.join(".installed"), list).with_context(|| format!("{} cannot be written", folder.display()))
+}
+
+/// The official TypeScript SDK. Node finds packages beside the script only, so
+/// that the script goes where they are.
+fn install_node(sources: &Path, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    for file in ["package.json", "package-lock.json", "server.mjs", "words.json"] {
+        fs::copy(sources.join(file), folder.join(file)).with_context(|| format!("{file} cannot be copied"))?;
+    }
+    let list = fs::read(sources.join("package-lock.json"))?;
+    if is_installed(folder, &list) {
+        return Ok(());
+    }
+    Program::new("npm", folder)
+        .when_missing("Install Node.js with npm (on Debian: apt-get install --yes nodejs npm) and start again.")
+        .args(&["ci", "--no-audit", "--no-fund", "--loglevel", "error"])
+        .run()?;
+    installed(folder, &list)
+}
+
+/// A virtual environment with exactly the packages of a list.
+fn install_python(sources: &Path, folder: &Path, list: &str) -> Result<()> {
+    let list = sources.join(list);
+    let wanted = fs::read(&list).with_context(|| format!("{} cannot be read", list.display()))?;
+    if is_installed(folder, &wanted) {
+        return Ok(());
+    }
+    Program::new("python3", sources)
+        .when_missing("Install Python (on Debian: apt-get install --yes python3-venv) and start again.")
+        .args(&["-m", "venv", "--clear"])
+        .arg(folder)
+        .run()?;
+    Program::new(folder.join("bin/python"), sources)
+        .args(&["-m", "pip", "install", "--quiet", "--requirement"])
+        .arg(&list)
+        .run()?;
+    installed(folder, &wanted)
+}

@@ -1,0 +1,52 @@
+//! Where things are in this repository.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::terminal::Program;
+
+/// The work tree, and what cargo knows of it.
+pub(crate) struct Repository {
+    /// The folder of the workspace.
+    pub(crate) root: PathBuf,
+    /// What `cargo metadata` says of the workspace's own crates.
+    pub(crate) metadata: Value,
+}
+
+impl Repository {
+    /// Finds the workspace that this crate belongs to.
+    ///
+    /// # Errors
+    ///
+    /// When cargo cannot read the workspace.
+    pub(crate) fn find() -> Result<Repository> {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = here.parent().context("xtask lies in the workspace")?.to_owned();
+        let printed = Program::cargo(&root).args(&["metadata", "--no-deps", "--format-version", "1"]).read()?;
+        let metadata = serde_json::from_str(&printed).context("cargo metadata printed no JSON")?;
+        Ok(Repository { root, metadata })
+    }
+
+    /// The binary as `cargo test` builds it: the same profile and the same
+    /// features, so that nothing is built twice.
+    pub(crate) fn binary(&self) -> PathBuf {
+        self.target().join("debug").join(format!("promptshelf{}", std::env::consts::EXE_SUFFIX))
+    }
+
+    /// The folder of what is built.
+    pub(crate) fn target(&self) -> PathBuf {
+        PathBuf::from(self.metadata["target_directory"].as_str().unwrap_or("target"))
+    }
+
+    /// The folder of the official clients and suites.
+    pub(crate) fn peers(&self) -> PathBuf {
+        self.root.join("tests/peers")
+    }
+
+    /// The folder of the page's tests.
+    pub(crate) fn web(&self) -> PathBuf {
+        self.root.join("tests/web")
+    }
+}

@@ -1,0 +1,233 @@
+//! The steps of `cargo xtask test`, in the order in which they run: what fails
+//! fast comes first, what needs the binary comes last.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{conformance, repository::Repository, terminal::Program, tidy, web};
+
+/// One thing that CI checks.
+pub(crate) struct Step {
+    /// What `--only` calls it.
+    pub(crate) name: &'static str,
+    /// What it proves.
+    pub(crate) about: &'static str,
+    run: fn(&Repository) -> Result<()>,
+}
+
+/// Every step. Each makes for itself what it needs, so that it can run alone.
+pub(crate) const STEPS: &[Step] = &[
+    Step { name: "fmt", about: "the code is formatted", run: fmt },
+    Step { name: "tidy", about: "the house rules hold", run: tidy::run },
+    Step { name: "clippy", about: "the lints are quiet", run: clippy },
+    Step { name: "embed", about: "the library compiles without the command line", run: embed },
+    Step { name: "test", about: "unit, integration and doc tests pass", run: test },
+    Step {
+        name: "requirements",
+        about: "docs/conformance.md is as the requirements and the tests are",
+        run: conformance::check_requirements,
+    },
+    Step { name: "doc", about: "the documentation builds without warnings", run: doc },
+    Step { name: "build", about: "the binary builds", run: build },
+    Step { name: "examples", about: "the example libraries pass their own check", run: examples },
+    Step { name: "deny", about: "licences and sources of dependencies, where cargo-deny is installed", run: deny },
+    Step { name: "client-v2", about: "the official client, generation 2, in both eras", run: client_v2 },
+    Step { name: "client-v1", about: "the official client, generation 1", run: client_v1 },
+    Step { name: "guided", about: "guided prompts with the official client, over two servers", run: guided },
+    Step { name: "sign-in", about: "a real authorization server and the official client", run: sign_in },
+    Step { name: "web", about: "the page: types, lint, and the whole of it in a browser", run: web::run },
+    Step { name: "conformance", about: "the official conformance suites", run: conformance_suites },
+    Step { name: "host", about: "our client, against servers of the official SDKs", run: host },
+];
+
+/// Runs all steps, or the named ones, and stops at the first failure.
+///
+/// # Errors
+///
+/// When a step fails, or a name is no step's.
+pub(crate) fn run(repository: &Repository, only: &[String]) -> Result<()> {
+    if let Some(unknown) = only.iter().find(|name| !STEPS.iter().any(|step| step.name == *name)) {
+        let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+        bail!("there is no step `{unknown}`, only: {}", names.join(", "));
+    }
+    let chosen: Vec<&Step> =
+        STEPS.iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name)).collect();
+    let mut times = Vec::new();
+    for (at, step) in chosen.iter().enumerate() {
+        println!("\n=== {} of {}: {} ({})", at + 1, chosen.len(), step.name, step.about);
+        let started = Instant::now();
+        let outcome = (step.run)(repository);
+        let took = started.elapsed();
+        if let Err(error) = outcome {
+            println!("=== {} FAILED after {}", step.name, seconds(took));
+            println!("{} passed, 1 failed, {} skipped", times.len(), chosen.len() - at - 1);
+            return Err(error.context(format!("{} failed; again alone: cargo xtask test --only {0}", step.name)));
+        }
+        println!("=== {} passed in {}", step.name, seconds(took));
+        times.push((step.name, took));
+    }
+    println!();
+    for (name, took) in &times {
+        println!("{name:<12} {:>8}", seconds(*took));
+    }
+    println!("{} passed, 0 failed", times.len());
+    Ok(())
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+fn fmt(repository: &Repository) -> Result<()> {
+    Program::cargo(&repository.root).args(&["fmt", "--all", "--check"]).run()
+}
+
+fn clippy(repository: &Repository) -> Result<()> {
+    Program::cargo(&repository.root).args(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
+}
+
+fn embed(repository: &Repository) -> Result<()> {
+    Program::cargo(&repository.root)
+        .args(&["check", "--package", "promptshelf", "--lib", "--no-default-features"])
+        .run()
+}
+
+fn test(repository: &Repository) -> Result<()> {
+    Program::cargo(&repository.root).args(&["test", "--workspace"]).run()
+}
+
+fn doc(repository: &Repository) -> Result<()> {
+    Program::cargo(&repository.root).args(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").run()
+}
+
+// `--tests` looks superfluous, but the features of the tests' dependencies
+// count too: without it, cargo would build half of the graph a second time.
+pub(crate) fn build(repository: &Repository) -> Result<()> {
+    Program::cargo(&repository.root).args(&["build", "--workspace", "--tests", "--bin", "promptshelf"]).run()
+}
+
+fn examples(repository: &Repository) -> Result<()> {
+    build(repository)?;
+    for library in ["examples/library", "tests/fixtures/conformance"] {
+        Program::new(repository.binary(), &repository.root).args(&["check", library, "--deny", "warnings"]).run()?;
+    }
+    Ok(())
+}
+
+// It takes longer to build than everything else together, so CI does without.
+fn deny(repository: &Repository) -> Result<()> {
+    let version = std::process::Command::new("cargo-deny").arg("--version").output();
+    if !version.is_ok_and(|output| output.status.success()) {
+        println!("cargo-deny is not installed: nothing is checked (cargo install --locked cargo-deny)");
+        return Ok(());
+    }
+    Program::cargo(&repository.root).args(&["deny", "--offline", "check", "bans", "licenses", "sources"]).run()
+}
+
+fn client_v2(repository: &Repository) -> Result<()> {
+    peer(repository, "client-v2.mjs")
+}
+
+fn client_v1(repository: &Repository) -> Result<()> {
+    peer(repository, "client-v1.mjs")
+}
+
+fn sign_in(repository: &Repository) -> Result<()> {
+    peer(repository, "sign-in.mjs")
+}
+
+fn guided(repository: &Repository) -> Result<()> {
+    peer(repository, "guided.mjs")
+}
+
+fn conformance_suites(repository: &Repository) -> Result<()> {
+    suites(repository)?;
+    conformance::check_suites(repository)
+}
+
+/// Runs the official suites, and leaves what they find where the table is made.
+///
+/// # Errors
+///
+/// When a scenario ends otherwise than the baseline says.
+pub(crate) fn suites(repository: &Repository) -> Result<()> {
+    build(repository)?;
+    install_peers(repository)?;
+    node(repository).args(&["--test", "verdict.test.mjs"]).run()?;
+    let results = conformance::results_file(repository);
+    node(repository).arg("conformance.mjs").arg("--server").arg(repository.binary()).arg("--results").arg(results).run()
+}
+
+/// Runs an official client against the binary.
+fn peer(repository: &Repository, script: &str) -> Result<()> {
+    build(repository)?;
+    install_peers(repository)?;
+    node(repository).arg(script).arg("--server").arg(repository.binary()).run()
+}
+
+/// Runs our own client against servers made with the official SDKs.
+fn host(repository: &Repository) -> Result<()> {
+    build(repository)?;
+    install_peers(repository)?;
+    let python = install_python_peer(repository)?;
+    node(repository).arg("host.mjs").arg("--server").arg(repository.binary()).arg("--python").arg(python).run()
+}
+
+/// The Node.js that `tests/peers` brings itself: the suites need a newer one
+/// than many machines have.
+fn node(repository: &Repository) -> Program {
+    let peers = repository.peers();
+    Program::new(peers.join("node_modules/.bin/node"), &peers)
+}
+
+fn install_peers(repository: &Repository) -> Result<()> {
+    install(&repository.peers())
+}
+
+/// Installs a folder's packages from the npm registry, unless the very same are there already.
+///
+/// # Errors
+///
+/// When there is no lockfile, or npm fails.
+pub(crate) fn install(folder: &Path) -> Result<()> {
+    let wanted = fs::read(folder.join("package-lock.json"))
+        .with_context(|| format!("{} has no package-lock.json", folder.display()))?;
+    let stamp = folder.join("node_modules/.installed-lockfile");
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    Program::new(if cfg!(windows) { "npm.cmd" } else { "npm" }, folder)
+        .when_missing("Install Node.js with npm (on Debian: apt-get install --yes nodejs npm) and start again.")
+        // Not `npm ci`: it takes a lockfile without addresses for an incomplete one
+        // where packages of other platforms stand in it. This keeps to the lockfile too.
+        .args(&["install", "--no-save", "--no-audit", "--no-fund", "--loglevel", "error"])
+        .run()?;
+    fs::write(&stamp, wanted).with_context(|| format!("{} cannot be written", stamp.display()))
+}
+
+/// Installs the official Python SDK into an environment of its own, unless the
+/// very same is there already; gives that environment's Python.
+fn install_python_peer(repository: &Repository) -> Result<PathBuf> {
+    let folder = repository.peers().join("python");
+    let environment = folder.join(".venv");
+    let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let wanted = fs::read(folder.join("requirements.txt")).context("tests/peers/python has no requirements.txt")?;
+    let stamp = environment.join(".installed-requirements");
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(python);
+    }
+    Program::new(if cfg!(windows) { "python" } else { "python3" }, &folder)
+        .when_missing("Install Python 3.10 or newer (on Debian: apt-get install --yes python3-venv) and start again.")
+        .args(&["-m", "venv", "--clear", ".venv"])
+        .run()?;
+    Program::new(&python, &folder)
+        .args(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"])
+        .run()?;
+    fs::write(stamp, wanted).context("tests/peers/python/.venv cannot be written")?;
+    Ok(python)
+}

@@ -1,0 +1,78 @@
+//! The step that checks the page: types, lint, and every part of it in a browser.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{repository::Repository, steps, terminal::Program};
+
+const ASSETS: &str = "crates/promptshelf/src/web/assets";
+
+/// Where a browser is, as far as distributions agree.
+const BROWSERS: [&str; 3] = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+/// With fonts for every language that the page speaks.
+const PACKAGES: [&str; 3] = ["chromium", "fonts-inter", "fonts-noto-cjk"];
+
+/// Checks the page.
+///
+/// # Errors
+///
+/// When a check fails, or there is no browser and none can be installed.
+pub(crate) fn run(repository: &Repository) -> Result<()> {
+    steps::build(repository)?;
+    let folder = repository.web();
+    steps::install(&folder)?;
+    let tool = |name: &str| Program::new(folder.join("node_modules/.bin").join(name), &repository.root);
+    tool("tsc").args(&["-p", "tests/web"]).run()?;
+    tool("biome")
+        .args(&["check", "--error-on-warnings", "--config-path=tests/web/lint.json", ASSETS, "tests/web"])
+        .run()?;
+    let browser = browser(&repository.root)?;
+    let mut node = Program::new("node", &folder)
+        .when_missing("Install Node.js (on Debian: apt-get install --yes nodejs) and start again.")
+        .env("PROMPTSHELF", &repository.binary().to_string_lossy())
+        .env("CHROMIUM", &browser.to_string_lossy())
+        // More browsers at once would only wait for each other on two cores.
+        .args(&["--test", "--test-timeout=240000", "--test-concurrency=2"]);
+    for file in tests(&folder)? {
+        node = node.arg(file);
+    }
+    node.run()
+}
+
+fn tests(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).context("tests/web cannot be read")? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".test.mjs") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The browser that is there, else the one of the system's packages.
+fn browser(root: &Path) -> Result<PathBuf> {
+    let known = || {
+        let named = env::var_os("CHROMIUM").map(PathBuf::from);
+        named.into_iter().chain(BROWSERS.map(PathBuf::from)).find(|path| path.exists())
+    };
+    if let Some(found) = known() {
+        return Ok(found);
+    }
+    let command = format!("apt-get install --yes --no-install-recommends {}", PACKAGES.join(" "));
+    let whoami = Command::new("id").arg("-u").output();
+    if !whoami.is_ok_and(|output| output.stdout.trim_ascii() == b"0") {
+        bail!("there is no Chromium. Install it (on Debian: sudo {command}) or name one with CHROMIUM=path.");
+    }
+    Program::new("apt-get", root).args(&["update", "--quiet"]).run()?;
+    let install = Program::new("apt-get", root).env("DEBIAN_FRONTEND", "noninteractive");
+    install.args(&["install", "--yes", "--quiet", "--no-install-recommends"]).args(&PACKAGES).run()?;
+    known().context("the package chromium brought no browser")
+}
