@@ -30,7 +30,7 @@ pub(crate) mod yaml;
 
 use std::{ops::Range, sync::Arc};
 
-use promptshelf_core::{Body, BodyPiece, Code, Diagnostic, Meta, Origin, PromptDefinition, SourceText};
+use promptshelf_core::{Body, BodyPiece, Code, Diagnostic, Origin, PromptDefinition, SourceText};
 
 pub(crate) use self::{
     arguments::{KEYS as ARGUMENT, arguments},

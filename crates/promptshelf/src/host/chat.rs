@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use futures_util::future::join_all;
+use futures_util::{FutureExt, future::join_all};
 use promptshelf::{
     Variables,
     client::{Answerer, ClientError, Got, OfferedArgument, Target},
@@ -49,8 +49,8 @@ pub(crate) async fn chat(arguments: &ChatArguments) -> Result<(), Failure> {
             complain(&format!("{} cannot list its prompts: {error}", server.name));
         }
     }
-    // From here on Ctrl-C ends what is going on, and not the program.
-    tokio::spawn(async { while tokio::signal::ctrl_c().await.is_ok() {} });
+    // From here on Ctrl-C ends what is going on, and not the program: once somebody has asked for it, it stays asked for.
+    tokio::signal::ctrl_c().now_or_never();
     let runtime = Handle::current();
     let chat = Chat {
         suggestions: Suggestions::new(runtime.clone()),
