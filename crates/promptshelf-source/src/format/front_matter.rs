@@ -39,7 +39,8 @@ pub(crate) const KEYS: Keys = keys(&[
 /// Makes a definition of what could be understood; with errors among the notes
 /// it is not to be used.
 pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: &mut Notes<'_>) -> Draft {
-    let mut definition = PromptDefinition::from_source(name, Body::Template { range: body }, Origin::new(Arc::clone(notes.source)));
+    let mut definition =
+        PromptDefinition::from_source(name, Body::Template { range: body }, Origin::new(Arc::clone(notes.source)));
     let mut globs = Vec::new();
     if let Some(table) = keys.and_then(|node| Table::of(node, "", "the front matter", notes)) {
         // A key of a later release or of another program must not take the

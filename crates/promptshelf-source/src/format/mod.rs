@@ -77,7 +77,8 @@ pub(crate) struct GlobCompletion {
 impl Draft {
     /// A prompt that is no template.
     fn plain(name: &str, notes: &mut Notes<'_>) -> Draft {
-        let definition = PromptDefinition::from_source(name, Body::Pieces(Vec::new()), Origin::new(Arc::clone(notes.source)));
+        let definition =
+            PromptDefinition::from_source(name, Body::Pieces(Vec::new()), Origin::new(Arc::clone(notes.source)));
         Draft { definition, globs: Vec::new() }
     }
 
