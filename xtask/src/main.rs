@@ -32,7 +32,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Run everything that CI runs, and stop at the first failure
+    /// Run everything that CI runs
     Test {
         /// Run this step only; can be given more than once
         #[arg(long, value_name = "STEP")]

@@ -1,5 +1,5 @@
 //! The steps of `cargo xtask test`, in the order in which they run: what fails
-//! fast comes first, what needs the binary comes last.
+//! fast comes first, what needs the binary comes last. All of them run, whatever fails.
 
 use std::{
     fs,
@@ -45,7 +45,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "host", about: "our client, against servers of the official SDKs", run: host },
 ];
 
-/// Runs all steps, or the named ones, and stops at the first failure.
+/// Runs all steps, or the named ones. One that fails does not keep the others from saying what they find.
 ///
 /// # Errors
 ///
@@ -57,25 +57,30 @@ pub(crate) fn run(repository: &Repository, only: &[String]) -> Result<()> {
     }
     let chosen: Vec<&Step> =
         STEPS.iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name)).collect();
-    let mut times = Vec::new();
+    let (mut times, mut failed) = (Vec::new(), Vec::new());
     for (at, step) in chosen.iter().enumerate() {
         println!("\n=== {} of {}: {} ({})", at + 1, chosen.len(), step.name, step.about);
         let started = Instant::now();
         let outcome = (step.run)(repository);
-        let took = started.elapsed();
-        if let Err(error) = outcome {
-            println!("=== {} FAILED after {}", step.name, seconds(took));
-            println!("{} passed, 1 failed, {} skipped", times.len(), chosen.len() - at - 1);
-            return Err(error.context(format!("{} failed; again alone: cargo xtask test --only {0}", step.name)));
+        let took = seconds(started.elapsed());
+        match &outcome {
+            Ok(()) => println!("=== {} passed in {took}", step.name),
+            Err(error) => {
+                println!("=== {} FAILED after {took}: {error:#}", step.name);
+                failed.push(step.name);
+            }
         }
-        println!("=== {} passed in {}", step.name, seconds(took));
-        times.push((step.name, took));
+        times.push((step.name, took, outcome.is_ok()));
     }
     println!();
-    for (name, took) in &times {
-        println!("{name:<12} {:>8}", seconds(*took));
+    for (name, took, passed) in &times {
+        println!("{name:<12} {took:>8}{}", if *passed { "" } else { "  FAILED" });
     }
-    println!("{} passed, 0 failed", times.len());
+    println!("{} passed, {} failed", times.len() - failed.len(), failed.len());
+    if !failed.is_empty() {
+        let again: String = failed.iter().map(|name| format!(" --only {name}")).collect();
+        bail!("{} failed; again alone: cargo xtask test{again}", failed.join(", "));
+    }
     Ok(())
 }
 
@@ -98,7 +103,7 @@ fn embed(repository: &Repository) -> Result<()> {
 }
 
 fn test(repository: &Repository) -> Result<()> {
-    Program::cargo(&repository.root).args(&["test", "--workspace"]).run()
+    Program::cargo(&repository.root).args(&["test", "--workspace", "--no-fail-fast"]).run()
 }
 
 fn doc(repository: &Repository) -> Result<()> {
