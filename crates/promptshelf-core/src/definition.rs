@@ -416,6 +416,28 @@ pub struct ResourceDefinition {
     pub origin: Origin,
 }
 
+impl ResourceDefinition {
+    /// A resource of which no more is known than its URI, what it holds, and
+    /// where it comes from: what a source begins with. Its name is its URI.
+    #[must_use]
+    pub fn from_source(uri: impl Into<String>, content: ResourceContent, origin: Origin) -> ResourceDefinition {
+        let uri = uri.into();
+        ResourceDefinition {
+            name: uri.clone(),
+            uri,
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+            icons: Vec::new(),
+            annotations: Annotations::default(),
+            variables: Vec::new(),
+            content,
+            origin,
+        }
+    }
+}
+
 /// What a resource holds.
 #[derive(Clone, Debug)]
 pub enum ResourceContent {

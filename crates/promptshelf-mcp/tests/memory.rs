@@ -17,8 +17,8 @@ use http_body::Body as _;
 use http_body_util::{BodyExt as _, Full};
 use peak_alloc::PeakAlloc;
 use promptshelf_core::{
-    Annotations, ArgumentDefinition, Catalog, CatalogHandle, Definitions, MimeType, Origin, PromptDefinition,
-    ResourceBody, ResourceContent, ResourceDefinition, SourceText, check,
+    ArgumentDefinition, Catalog, CatalogHandle, Definitions, MimeType, Origin, PromptDefinition, ResourceBody,
+    ResourceContent, ResourceDefinition, SourceText, check,
 };
 use promptshelf_mcp::{HttpBody, HttpOptions, HttpService, Server};
 use promptshelf_service::Service;
@@ -40,19 +40,10 @@ fn catalog(greeting: &str, note: &str) -> Catalog {
         .argument(ArgumentDefinition::new("name").description("Whom to greet").required());
     let mut ask = PromptDefinition::template("ask", "{{ word }}.").description("Asks");
     ask = ask.argument(ArgumentDefinition::new("word").description("A word").required().ask());
-    let note = ResourceDefinition {
-        uri: "docs://note".into(),
-        name: "note".into(),
-        title: None,
-        description: None,
-        mime_type: Some(MimeType::plain_text()),
-        size: None,
-        icons: Vec::new(),
-        annotations: Annotations::default(),
-        variables: Vec::new(),
-        content: ResourceContent::Fixed(ResourceBody::Text(note.into())),
-        origin: Origin::new(SourceText::new("promptshelf.toml", "")),
-    };
+    let content = ResourceContent::Fixed(ResourceBody::Text(note.into()));
+    let origin = Origin::new(SourceText::new("promptshelf.toml", ""));
+    let note = ResourceDefinition::from_source("docs://note", content, origin);
+    let note = ResourceDefinition { name: "note".into(), mime_type: Some(MimeType::plain_text()), ..note };
     check(Definitions { prompts: vec![greet, ask], resources: vec![note], ..Definitions::default() }, None).catalog
 }
 

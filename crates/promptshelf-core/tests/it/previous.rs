@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    Annotations, ArgumentDefinition, Body, Catalog, CatalogHandle, Change, Code, CompletionSource, Definitions,
-    LibraryFile, MimeType, Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText,
-    check,
+    ArgumentDefinition, Body, Catalog, CatalogHandle, Change, Code, CompletionSource, Definitions, LibraryFile,
+    MimeType, Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText, check,
 };
 
 /// A library as a source hands it in, one version after the other.
@@ -55,19 +54,9 @@ impl Library {
 
     fn resource(&self, uri: &str) -> Library {
         let mut library = self.clone();
-        library.0.resources.push(ResourceDefinition {
-            uri: uri.into(),
-            name: uri.into(),
-            title: None,
-            description: None,
-            mime_type: None,
-            size: None,
-            icons: Vec::new(),
-            annotations: Annotations::default(),
-            variables: Vec::new(),
-            content: ResourceContent::Fixed(ResourceBody::Text("x".into())),
-            origin: Origin::new(SourceText::new("promptshelf.toml", "")),
-        });
+        let content = ResourceContent::Fixed(ResourceBody::Text("x".into()));
+        let origin = Origin::new(SourceText::new("promptshelf.toml", ""));
+        library.0.resources.push(ResourceDefinition::from_source(uri, content, origin));
         library
     }
 

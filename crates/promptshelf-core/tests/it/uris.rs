@@ -1,25 +1,14 @@
 //! URI templates: what was expanded is matched, and nothing else is.
 
 use promptshelf_core::{
-    Annotations, Catalog, Code, Definitions, LibraryFile, MimeType, Origin, ResourceBody, ResourceContent,
-    ResourceDefinition, SourceText, Variables, check, expand_uri_template,
+    Catalog, Code, Definitions, LibraryFile, MimeType, Origin, ResourceBody, ResourceContent, ResourceDefinition,
+    SourceText, Variables, check, expand_uri_template,
 };
 use proptest::prelude::*;
 
 fn resource(uri: &str) -> ResourceDefinition {
-    ResourceDefinition {
-        uri: uri.into(),
-        name: uri.into(),
-        title: None,
-        description: None,
-        mime_type: None,
-        size: None,
-        icons: Vec::new(),
-        annotations: Annotations::default(),
-        variables: Vec::new(),
-        content: ResourceContent::Fixed(ResourceBody::Text("x".into())),
-        origin: Origin::new(SourceText::new("promptshelf.toml", "")),
-    }
+    let content = ResourceContent::Fixed(ResourceBody::Text("x".into()));
+    ResourceDefinition::from_source(uri, content, Origin::new(SourceText::new("promptshelf.toml", "")))
 }
 
 fn catalog(uris: &[&str]) -> Catalog {

@@ -120,26 +120,16 @@ fn lock(known: &Mutex<Known>) -> MutexGuard<'_, Known> {
 #[cfg(test)]
 mod tests {
     use promptshelf_core::{
-        Annotations, CatalogHandle, Definitions, Origin, ResourceContent, ResourceDefinition, SourceText, check,
+        CatalogHandle, Definitions, Origin, ResourceContent, ResourceDefinition, SourceText, check,
     };
 
     use super::*;
 
     #[test]
     fn nothing_is_kept_of_what_nobody_follows() {
-        let resource = ResourceDefinition {
-            uri: "docs:///{+path}".into(),
-            name: "docs".into(),
-            title: None,
-            description: None,
-            mime_type: None,
-            size: None,
-            icons: Vec::new(),
-            annotations: Annotations::default(),
-            variables: Vec::new(),
-            content: ResourceContent::Template("{{ path }}".into()),
-            origin: Origin::new(SourceText::new("promptshelf.toml", "")),
-        };
+        let content = ResourceContent::Template("{{ path }}".into());
+        let origin = Origin::new(SourceText::new("promptshelf.toml", ""));
+        let resource = ResourceDefinition::from_source("docs:///{+path}", content, origin);
         let definitions = Definitions { resources: vec![resource], ..Definitions::default() };
         let service = Service::new(CatalogHandle::new(check(definitions, None).catalog));
         let register = Register::default();

@@ -25,19 +25,10 @@ pub(crate) fn definitions(greeting: &str, text: &str) -> Definitions {
 }
 
 fn resource(text: &str) -> ResourceDefinition {
-    ResourceDefinition {
-        uri: "docs://note".into(),
-        name: "note".into(),
-        title: None,
-        description: None,
-        mime_type: Some(MimeType::plain_text()),
-        size: None,
-        icons: Vec::new(),
-        annotations: promptshelf_core::Annotations::default(),
-        variables: Vec::new(),
-        content: ResourceContent::Fixed(ResourceBody::Text(Arc::from(text))),
-        origin: Origin::new(SourceText::new("promptshelf.toml", "")),
-    }
+    let content = ResourceContent::Fixed(ResourceBody::Text(Arc::from(text)));
+    let origin = Origin::new(SourceText::new("promptshelf.toml", ""));
+    let note = ResourceDefinition::from_source("docs://note", content, origin);
+    ResourceDefinition { name: "note".into(), mime_type: Some(MimeType::plain_text()), ..note }
 }
 
 /// A catalog without anything wrong in it.

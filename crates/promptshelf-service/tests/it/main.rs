@@ -11,8 +11,8 @@ mod resources;
 mod shelf;
 
 use promptshelf_core::{
-    Annotations, Catalog, CatalogHandle, Definitions, Diagnostic, Origin, PromptDefinition, ResourceContent,
-    ResourceDefinition, SourceText, check,
+    Catalog, CatalogHandle, Definitions, Diagnostic, Origin, PromptDefinition, ResourceContent, ResourceDefinition,
+    SourceText, check,
 };
 use promptshelf_service::Service;
 
@@ -32,17 +32,5 @@ fn prompts(prompts: impl IntoIterator<Item = PromptDefinition>) -> Definitions {
 }
 
 fn resource(uri: &str, content: ResourceContent) -> ResourceDefinition {
-    ResourceDefinition {
-        uri: uri.into(),
-        name: uri.into(),
-        title: None,
-        description: None,
-        mime_type: None,
-        size: None,
-        icons: Vec::new(),
-        annotations: Annotations::default(),
-        variables: Vec::new(),
-        content,
-        origin: Origin::new(SourceText::new("promptshelf.toml", "")),
-    }
+    ResourceDefinition::from_source(uri, content, Origin::new(SourceText::new("promptshelf.toml", "")))
 }

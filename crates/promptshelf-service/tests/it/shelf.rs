@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    Access, AccessRule, Annotations, ArgumentDefinition, CatalogHandle, CompletionSource, Definitions, LibraryFile,
-    MimeType, Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText, check,
+    Access, AccessRule, ArgumentDefinition, CatalogHandle, CompletionSource, Definitions, LibraryFile, MimeType,
+    Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText, check,
 };
 use promptshelf_service::{Caller, Identity, Service};
 
@@ -24,19 +24,7 @@ pub(crate) fn prompt(name: &str) -> PromptDefinition {
 }
 
 fn resource(uri: &str, content: ResourceContent) -> ResourceDefinition {
-    ResourceDefinition {
-        uri: uri.to_owned(),
-        name: uri.to_owned(),
-        title: None,
-        description: None,
-        mime_type: None,
-        size: None,
-        icons: Vec::new(),
-        annotations: Annotations::default(),
-        variables: Vec::new(),
-        content,
-        origin: Origin::new(SourceText::new("promptshelf.toml", "")),
-    }
+    ResourceDefinition::from_source(uri, content, Origin::new(SourceText::new("promptshelf.toml", "")))
 }
 
 fn file(path: &str) -> (String, Arc<LibraryFile>) {

@@ -60,17 +60,14 @@ pub(super) fn definitions(
         let mut origin = Origin::new(Arc::clone(&manifest.source));
         origin.spans.clone_from(&draft.spans);
         let mut shape = ResourceDefinition {
-            uri: draft.uri.clone(),
             name: draft.name.clone().unwrap_or_default(),
             title: draft.title.clone(),
             description: draft.description.clone(),
             mime_type: draft.mime_type.clone(),
-            size: None,
             icons: draft.icons.clone(),
             annotations: draft.annotations.clone(),
             variables: draft.variables.clone(),
-            content: ResourceContent::Template(String::new()),
-            origin,
+            ..ResourceDefinition::from_source(&draft.uri, ResourceContent::Template(String::new()), origin)
         };
         let origin = shape.origin.clone();
         icons.resolve(&mut shape.icons, |part| origin.locate(part), diagnostics);

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Duration};
 
 use base64::Engine as _;
 use promptshelf_core::{
-    Annotations, ArgumentDefinition, ArgumentType, Blob, Body, Choice, CompletionSource, Definitions, LibraryFile,
-    MimeType, Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText,
+    ArgumentDefinition, ArgumentType, Blob, Body, Choice, CompletionSource, Definitions, LibraryFile, MimeType, Origin,
+    PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText,
 };
 use serde_json::Value;
 
@@ -156,19 +156,9 @@ fn file(block: &Block) -> LibraryFile {
 
 fn resource(block: &Block) -> ResourceDefinition {
     let Head { lines, rest } = head(&block.body);
-    let mut resource = ResourceDefinition {
-        uri: block.subject.clone(),
-        name: block.subject.clone(),
-        title: None,
-        description: None,
-        mime_type: None,
-        size: None,
-        icons: Vec::new(),
-        annotations: Annotations::default(),
-        variables: Vec::new(),
-        content: ResourceContent::Template(block.body[rest.clone()].to_owned()),
-        origin: Origin::new(SourceText::new("promptshelf.toml", &block.body)),
-    };
+    let content = ResourceContent::Template(block.body[rest.clone()].to_owned());
+    let origin = Origin::new(SourceText::new("promptshelf.toml", &block.body));
+    let mut resource = ResourceDefinition::from_source(&block.subject, content, origin);
     resource.origin.spans.insert("text".into(), rest);
     for (key, value, span) in lines {
         let part = match key {
