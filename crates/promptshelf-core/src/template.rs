@@ -24,6 +24,7 @@ mod depth;
 mod environment;
 mod filters;
 mod functions;
+mod kept;
 pub(crate) mod lint;
 mod marks;
 mod meter;
@@ -75,11 +76,9 @@ impl Template {
         // One include costs ten of the engine's own steps of depth; the rest is for loops and macros.
         environment.set_recursion_limit(budget.include_depth.min(MAX_INCLUDE_DEPTH) * 10 + 50);
         for (name, partial) in partials {
-            environment
-                .add_template_owned(name.to_owned(), partial.to_owned())
-                .map_err(|error| CompileError::new(&error, partial))?;
+            add(&mut environment, name, partial)?;
         }
-        environment.add_template_owned(MAIN, text.to_owned()).map_err(|error| CompileError::new(&error, text))?;
+        add(&mut environment, MAIN, text)?;
         Ok(Template { environment, budget })
     }
 
@@ -102,6 +101,16 @@ impl Template {
         let context = JinjaValue::from_pairs(bindings.iter().map(|(name, value)| (name, to_jinja(value))));
         render::render(&self.environment, context, left)
     }
+}
+
+/// Adds a template as it is run. What is wrong with it is said of the template
+/// as it was written.
+fn add(environment: &mut Environment<'static>, name: &str, text: &str) -> Result<(), CompileError> {
+    let counted = kept::counted(text).into_owned();
+    if environment.add_template_owned(name.to_owned(), counted).is_ok() {
+        return Ok(());
+    }
+    environment.add_template_owned(name.to_owned(), text.to_owned()).map_err(|error| CompileError::new(&error, text))
 }
 
 fn to_jinja(value: &Value) -> JinjaValue {

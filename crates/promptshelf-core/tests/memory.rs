@@ -42,6 +42,13 @@ const TEMPLATES: &[&str] = &[
     "{% for i in l %}{% set y = link('https://example.org', title=x) %}{% endfor %}.",
     "{% for i in l %}{{ role('user') }}x{% endfor %}",
     "{{ j }}{{ j | pprint }}{{ j | json(indent=2) }}",
+    "{% set n_s = namespace(t='') %}{% for i in l %}{% set n_s.t = n_s.t ~ x %}{% endfor %}{{ n_s.t | length }}",
+    "{% set n_s = namespace(t=x) %}{% for i in range(n) %}{% set n_s.t = n_s.t ~ n_s.t %}{% endfor %}{{ n_s.t | length }}",
+    "{% set n_s = namespace(t=x) %}{% for i in range(n) %}{% set n_s.t = n_s.t + n_s.t -%}{% endfor %}{{ n_s.t | length }}",
+    "{% set n_s = namespace(t=l) %}{% for i in range(n) %}{% set n_s.t = n_s.t + n_s.t %}{% endfor %}{{ n_s.t | list | length }}",
+    "{% set n_s = namespace(t=[]) %}{% for i in l %}{% set n_s.t = n_s.t + ['- ' ~ x] %}{% endfor %}{{ n_s.t | length }}",
+    "{% set n_s = namespace(t=[]) %}{% for i in range(n) %}{% set n_s.t = [[x ~ i, l]] + n_s.t %}{% endfor %}{{ n_s.t | length }}",
+    "{% set n_s = namespace(t=x) %}{% for i in range(n) %}{% set n_s.t, b = n_s.t ~ n_s.t, 1 %}{% endfor %}{{ n_s.t | length }}",
     "{% for i in j recursive %}{{ loop(i) }}{{ i | length }}{% endfor %}",
 ];
 

@@ -19,7 +19,7 @@ pub(crate) async fn fill_in(
     let bindings = prompt
         .bind(given, catalog.policy().value_bytes)
         .map_err(|problems| Rejection::InvalidArguments { prompt: prompt.name().to_string(), problems })?;
-    let parts = prompt.render(catalog, bindings).await.map_err(|error| render_failed(prompt, error, secrets))?;
+    let parts = prompt.render(catalog, bindings).await.map_err(|error| render_failed(prompt, given, error, secrets))?;
     embed(caller, catalog, prompt, parts).await
 }
 
@@ -99,15 +99,20 @@ pub(crate) async fn read(catalog: &Catalog, caller: &Caller, uri: &str) -> Resul
     }
 }
 
-fn render_failed(prompt: &Prompt, error: RenderError, secrets: &Secrets) -> Rejection {
+fn render_failed(prompt: &Prompt, given: &Given<'_>, error: RenderError, secrets: &Secrets) -> Rejection {
     let unusable = |reason| Rejection::UnusableArguments { prompt: prompt.name().to_string(), reason };
-    match error {
-        RenderError::Rejected(reason) => unusable(reason),
-        RenderError::OverBudget(limit) => unusable(format!("it would take more than the library allows: {limit}")),
-        error => {
-            let error = secrets.hide(error.to_string());
-            tracing::error!(prompt = %prompt.name(), error, "a prompt cannot be rendered");
-            Rejection::Internal
+    let rejection = match error {
+        RenderError::Rejected(reason) => return unusable(reason),
+        RenderError::OverBudget(limit) => {
+            return unusable(format!("it would take more than the library allows: {limit}"));
         }
-    }
+        // What values do to a template they may do to it differently another time.
+        RenderError::Stumbled(_) if !given.is_empty() => {
+            unusable("its template cannot work with them; the server's log says more".to_owned())
+        }
+        _ => Rejection::Internal,
+    };
+    let error = secrets.hide(error.to_string());
+    tracing::error!(prompt = %prompt.name(), error, "a prompt cannot be rendered");
+    rejection
 }

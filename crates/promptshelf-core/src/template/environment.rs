@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use minijinja::{AutoEscape, Environment};
 
-use super::{UNDEFINED, filters, functions, print};
+use super::{UNDEFINED, filters, functions, kept, print};
 
 /// The functions that a template knows.
 pub(super) const GLOBALS: &[&str] = &["role", "attach", "link", "prompt", "range", "dict", "namespace"];
@@ -25,6 +25,7 @@ static BASE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     }
     filters::add_to(&mut environment);
     functions::add_to(&mut environment);
+    kept::add_to(&mut environment);
     environment
 });
 

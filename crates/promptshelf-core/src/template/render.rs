@@ -17,6 +17,10 @@ pub enum RenderError {
     /// allows. The sentence is for the caller.
     #[error("with these arguments the prompt would take more than the library allows: {0}")]
     OverBudget(String),
+    /// The template cannot work with these values, or with any: only its
+    /// author can tell. The text is for the log.
+    #[error("{0}")]
+    Stumbled(String),
     /// Something failed that is no caller's business; the text is for the log.
     #[error("{0}")]
     Failed(String),
@@ -86,7 +90,7 @@ fn failure(error: &Error) -> RenderError {
         (Some(name), Some(line)) => format!(" (line {line} of {name})"),
         _ => String::new(),
     };
-    RenderError::Failed(format!("{}{place}", error.detail().map_or_else(|| error.kind().to_string(), str::to_owned)))
+    RenderError::Stumbled(format!("{}{place}", error.detail().map_or_else(|| error.kind().to_string(), str::to_owned)))
 }
 
 /// Takes bytes up to a limit.

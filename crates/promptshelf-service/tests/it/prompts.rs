@@ -89,6 +89,23 @@ async fn each_kind_of_failure_is_told_to_whom_it_concerns() {
 }
 
 #[tokio::test]
+async fn a_template_that_fails_with_a_callers_values_refuses_them_and_says_nothing_of_itself() {
+    let broken = |name: &str, text: &str| {
+        PromptDefinition::template(name, text).argument(ArgumentDefinition::new("n").kind(ArgumentType::Json))
+    };
+    let service = service(prompts([broken("divides", "{{ 6 // n }}"), broken("fails", "{{ 6 // 0 }}")]));
+    assert_eq!(get(&service, "divides", &[("n", "2")]).await, Ok(vec![Message::user("3")]));
+    for value in ["0", "[1]", "{}"] {
+        assert_eq!(
+            sentence(get(&service, "divides", &[("n", value)]).await),
+            "The prompt divides cannot be used with these arguments: its template cannot work with them; the server's log says more"
+        );
+    }
+    // Nobody sent anything that could be at fault.
+    assert_eq!(get(&service, "fails", &[]).await, Err(Rejection::Internal));
+}
+
+#[tokio::test]
 async fn a_prompt_in_code_has_the_same_bounds() {
     let budget = Budget { messages: 2, output_bytes: 10, attachment_bytes: 10, ..Budget::default() };
     let repeated = |name: &str, count: usize, bytes: usize| {

@@ -27,6 +27,7 @@ pub(crate) fn render_error(error: &RenderError) -> String {
     let kind = match error {
         RenderError::Rejected(_) => "rejected",
         RenderError::OverBudget(_) => "over budget",
+        RenderError::Stumbled(_) => "stumbled",
         _ => "failed",
     };
     format!("{kind}: {error}\n")

@@ -1,0 +1,214 @@
+//! Texts that grow from one round of a loop to the next.
+//!
+//! The engine counts steps, and one step can double a text. What a round makes
+//! is gone with it, unless a namespace keeps it: `{% set all.text = all.text ~ x %}`.
+//! The engine has no hook there, so filters are put around what is kept and
+//! around what stands in its lists, and count it. Lines stay where they are.
+
+use std::borrow::Cow;
+
+use minijinja::{
+    Environment, Error, State, Value,
+    machinery::{Token, tokenize},
+    syntax::SyntaxConfig,
+    value::ValueKind,
+};
+
+use super::meter::spend;
+
+/// The filters. No author can write them: `check` knows no such names.
+const KEPT: &str = "__kept";
+const ITEM: &str = "__item";
+
+/// What is kept is copied each time, and so counts a little although it has not
+/// grown: texts that are put together from ten thousand pieces are made all the same.
+const COPIES: usize = 32;
+
+pub(super) fn add_to(environment: &mut Environment<'static>) {
+    environment.add_filter(KEPT, kept);
+    environment.add_filter(ITEM, item);
+}
+
+/// Passes a value on that is kept, counted by how much longer it is.
+fn kept(state: &mut State<'_, '_>, value: Value, before: &Value) -> Result<Value, Error> {
+    let (now, before) = (size(&value), size(before));
+    spend(state, now.saturating_sub(before).saturating_add(now / COPIES))?;
+    Ok(value)
+}
+
+/// Passes a value on that stands in a list or a mapping that is kept.
+fn item(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
+    spend(state, value.as_str().map_or(0, str::len))?;
+    Ok(value)
+}
+
+fn size(value: &Value) -> usize {
+    match value.kind() {
+        ValueKind::String => value.as_str().map_or(0, str::len),
+        ValueKind::Seq | ValueKind::Iterable => value.len().unwrap_or(0).saturating_mul(size_of::<Value>()),
+        _ => 0,
+    }
+}
+
+/// The template with the filters in it.
+pub(super) fn counted(text: &str) -> Cow<'_, str> {
+    let mut out = Rewritten { text, done: 0, out: String::new() };
+    let mut tokens = tokenize(text, false, SyntaxConfig::default()).map_while(Result::ok);
+    let mut next = || tokens.next().map(|(token, span)| (token, super::bytes(span)));
+    while let Some((token, _)) = next() {
+        if !matches!(token, Token::BlockStart) || !matches!(next(), Some((Token::Ident("set"), _))) {
+            continue;
+        }
+        let mut target = Vec::new();
+        let assign = loop {
+            match next() {
+                Some((Token::Assign, span)) => break Some(span.end),
+                None | Some((Token::BlockEnd | Token::Pipe, _)) => break None,
+                Some(found) => target.push(found),
+            }
+        };
+        let Some(assign) = assign else { continue };
+        // Several at once are counted one by one, like the items of a list.
+        let (mut open, before) = match target.as_slice() {
+            [(Token::Ident(_), from), (Token::Dot, _), (Token::Ident(_), to)] => {
+                out.insert(assign, "(");
+                (Vec::new(), Some(&text[from.start..to.end]))
+            }
+            several if several.iter().any(|(token, _)| matches!(token, Token::Dot)) => {
+                (vec![Open::List { begun: false }], None)
+            }
+            _ => continue,
+        };
+        let mut last = (Token::Assign, assign);
+        for (token, span) in std::iter::from_fn(&mut next) {
+            out.item(&mut open, &last.0, &token, span.start, last.1);
+            if matches!(token, Token::BlockEnd) {
+                // Before the white space, and before what `-%}` says of it.
+                before.inspect(|before| out.insert(last.1, &format!(")|{KEPT}({before})")));
+                break;
+            }
+            last = (token, span.end);
+        }
+    }
+    if out.done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.out.push_str(&text[out.done..]);
+    Cow::Owned(out.out)
+}
+
+/// A bracket that is open: whether items stand in it, and whether one has begun.
+enum Open {
+    List { begun: bool },
+    Mapping { begun: bool, value: bool },
+    Other,
+}
+
+/// A text, and what has been made of its beginning.
+struct Rewritten<'t> {
+    text: &'t str,
+    done: usize,
+    out: String,
+}
+
+impl Rewritten<'_> {
+    fn insert(&mut self, at: usize, what: &str) {
+        self.out.push_str(&self.text[self.done..at]);
+        self.out.push_str(what);
+        self.done = at;
+    }
+
+    /// Puts the filter around items, while tokens come one after the other: this
+    /// one begins at `start`, and the one before it ended at `end`.
+    fn item(&mut self, open: &mut Vec<Open>, before: &Token<'_>, token: &Token<'_>, start: usize, end: usize) {
+        let ends = matches!(
+            token,
+            Token::Comma | Token::BracketClose | Token::BraceClose | Token::ParenClose | Token::BlockEnd
+        );
+        match open.last_mut() {
+            Some(Open::List { begun } | Open::Mapping { begun, .. }) if ends && *begun => {
+                self.insert(end, &format!(")|{ITEM}"));
+                *begun = false;
+            }
+            Some(Open::List { begun } | Open::Mapping { begun, value: true }) if !ends && !*begun => {
+                self.insert(start, "(");
+                *begun = true;
+            }
+            _ => {}
+        }
+        match (token, open.last_mut()) {
+            (Token::Colon, Some(Open::Mapping { value, .. })) => *value = true,
+            (Token::Comma, Some(Open::Mapping { value, .. })) => *value = false,
+            (Token::BracketOpen, _) if !ends_operand(before) => open.push(Open::List { begun: false }),
+            (Token::BraceOpen, _) => open.push(Open::Mapping { begun: false, value: false }),
+            (Token::BracketOpen | Token::ParenOpen, _) => open.push(Open::Other),
+            (Token::BracketClose | Token::BraceClose | Token::ParenClose, _) => drop(open.pop()),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a bracket after this token asks for an item and is no list.
+fn ends_operand(token: &Token<'_>) -> bool {
+    match token {
+        Token::Ident(word) => !matches!(*word, "and" | "or" | "not" | "in" | "is" | "if" | "else"),
+        Token::Str(_) | Token::String(_) | Token::BracketClose | Token::BraceClose | Token::ParenClose => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_namespace_keeps_is_counted() {
+        for same in [
+            "",
+            "x",
+            "{% set a = b ~ [c] %}",
+            "{{ a.b ~ 'set a.b = c' }}",
+            "{% set a.b %}x{% endset %}",
+            "{% raw %}{% set a.b = c %}{% endraw %}",
+            "{% set a.b | replace(b, c=d) %}x{% endset %}",
+            "{% set a, b = c, d %}",
+        ] {
+            assert_eq!(counted(same), same);
+        }
+        assert_eq!(
+            counted("a{% set n.t = n.t ~ x -%} b\n{%- set n.u =\n n.u ~ '%}'\n+%}{% set n.v=1%}c"),
+            "a{% set n.t =( n.t ~ x)|__kept(n.t) -%} b\n{%- set n.u =(\n n.u ~ '%}')|__kept(n.u)\n+%}{% set n.v=(1)|__kept(n.v)%}c"
+        );
+        assert_eq!(
+            counted("{% set n.t, (b, c) = n.t ~ n.t, (1, f([x, y])) -%}"),
+            "{% set n.t, (b, c) = (n.t ~ n.t)|__item, ((1, f([(x)|__item, (y)|__item])))|__item -%}"
+        );
+        assert_eq!(
+            counted("{% set n.t = n.t + [ x ~ i, [n.t[0]], f(a, b), {'k': x, \"l\": y if [] else z,}] %}"),
+            "{% set n.t =( n.t + [ (x ~ i)|__item, ([(n.t[0])|__item])|__item, (f(a, b))|__item, \
+             ({'k': (x)|__item, \"l\": (y if [] else z)|__item,})|__item])|__kept(n.t) %}"
+        );
+    }
+
+    #[test]
+    fn nothing_that_it_makes_of_a_template_is_no_template() {
+        let environment = super::super::environment::base();
+        for text in [
+            "{% set n.t = [] %}",
+            "{% set n.t, n.u = 1, 2 %}",
+            "{% set (n.t, u) = x %}",
+            "{% set n.t, = [1], %}",
+            "{% set n.t = [a, b,][0] %}",
+            "{% set n.t = {} %}",
+            "{% set n.t = {'a': {'b': [1, (2, 3)]}}['a'] %}",
+            "{% set n.t = f(a=[1], *[2], **{'c': 3}) %}",
+            "{% set n.t = x[1:2] ~ x[::2] ~ [x[:1]] ~ ([y] if z is in [1] else not [w]) %}",
+            "{% set n.t = a | map('upper') | list + [-b, not c, d is defined, 'e' 'f'] %}",
+        ] {
+            let made = counted(text);
+            let template = environment.template_from_str(text).err().map(|error| error.to_string());
+            let counted = environment.template_from_str(&made).err().map(|error| error.to_string());
+            assert_eq!(counted.is_some(), template.is_some(), "{made}: {counted:?}");
+        }
+    }
+}
