@@ -54,6 +54,11 @@ impl WireError {
         WireError::new(INVALID_REQUEST, 400, message)
     }
 
+    /// Several messages in one, where each stands alone.
+    pub(crate) fn no_batches() -> WireError {
+        WireError::invalid_request("This revision of the protocol has no batches")
+    }
+
     /// An unknown method, or one of a capability that is not declared.
     pub(crate) fn method_not_found(method: &str, era: Era) -> WireError {
         let status = if era == Era::Modern { 404 } else { 200 };

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     error_code::WireError,
-    jsonrpc::{object, text},
+    jsonrpc::{Fault, Message, object, text},
 };
 
 /// The members of `params` that some method has. What is not asked for is
@@ -53,6 +53,22 @@ pub(crate) struct Params<'a> {
 
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&'a RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Whether messages can be one batch: 2025-03-26 keeps `initialize` out of all
+/// of them, and 2026-07-28 has none. One that cannot be is refused as a whole,
+/// because nothing says what the rest of it would then mean.
+pub(crate) fn check_batch(batch: &[Result<Message<'_>, Fault>]) -> Result<(), WireError> {
+    for message in batch.iter().flatten() {
+        let Message::Request(request) = message else { continue };
+        if request.method == "initialize" {
+            return Err(WireError::invalid_request("`initialize` cannot be part of a batch"));
+        }
+        if Params::parse(request.params).and_then(|params| params.meta()).is_ok_and(|meta| meta.is_modern()) {
+            return Err(WireError::no_batches());
+        }
+    }
+    Ok(())
 }
 
 impl<'a> Params<'a> {

@@ -30,7 +30,7 @@ use crate::{
     dispatch::{Answer, Asking, Context, is_modern_method},
     error_code::{INTERNAL_ERROR, WireError},
     jsonrpc::{self, Fault, Incoming, Message, Notification},
-    request::{Params, RequestMeta},
+    request::{Params, RequestMeta, check_batch},
     revision::{Era, Revision},
     subscription::Subscription,
 };
@@ -151,19 +151,10 @@ impl Endpoint {
         caller: &Caller,
         batch: Vec<Result<Message<'_>, Fault>>,
     ) -> Result<Response<HttpBody>, Fault> {
-        let refused = |message: &str| Fault::from(WireError::invalid_request(message));
         if header::name_modern_revision(headers) || !header::legacy_revision(headers)?.has_batches() {
-            return Err(refused("This revision of the protocol has no batches"));
+            return Err(WireError::no_batches().into());
         }
-        for message in batch.iter().flatten() {
-            let Message::Request(request) = message else { continue };
-            if request.method == "initialize" {
-                return Err(refused("`initialize` cannot be part of a batch"));
-            }
-            if matches!(read_params(headers, request.params), Ok((_, _, Era::Modern))) {
-                return Err(refused("This revision of the protocol has no batches"));
-            }
-        }
+        check_batch(&batch)?;
         let mut out = Vec::new();
         for message in batch {
             let answer = match message {

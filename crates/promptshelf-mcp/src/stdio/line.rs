@@ -19,7 +19,7 @@ use crate::{
     dispatch::{Answer, Asking, Context},
     error_code::WireError,
     jsonrpc::{self, Fault, Incoming, Message, Notification, Request, RequestId},
-    request::Params,
+    request::{Params, check_batch},
     revision::Revision,
     subscription::Subscription,
 };
@@ -107,17 +107,16 @@ impl Pipe {
             let error = WireError::invalid_request("One line holds one message");
             return self.write(jsonrpc::error(None, &error)).await;
         }
+        if let Err(error) = check_batch(&messages) {
+            return self.write(jsonrpc::error(None, &error)).await;
+        }
         let mut answers: Vec<Bytes> = Vec::new();
         let mut bytes = 0;
         for message in messages {
-            let refused =
-                |request: Request<'_>, why| Err(Fault { id: Some(request.id), error: WireError::invalid_request(why) });
             let message = match message {
-                Ok(Message::Request(request)) if request.method == "initialize" => {
-                    refused(request, "`initialize` stands alone")
-                }
                 Ok(Message::Request(request)) if bytes > jsonrpc::MAX_BATCH_ANSWER => {
-                    refused(request, "The batch asks for too much at once")
+                    let error = WireError::invalid_request("The batch asks for too much at once");
+                    Err(Fault { id: Some(request.id), error })
                 }
                 other => other,
             };

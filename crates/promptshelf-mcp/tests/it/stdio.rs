@@ -257,15 +257,21 @@ async fn batches_belong_to_one_revision_only() {
     let batch = json!([
         { "jsonrpc": "2.0", "id": 1, "method": "ping" },
         { "jsonrpc": "2.0", "method": "notifications/initialized" },
-        { "jsonrpc": "2.0", "id": 2, "method": "initialize", "params": { "protocolVersion": "2025-03-26" } },
         { "jsonrpc": "2.0", "id": 3, "method": "prompts/get", "params": { "name": "nobody" } },
     ]);
     let mut client = Client::legacy("2025-03-26").await;
     let answers = client.ask(batch.clone()).await;
     assert_eq!(answers[0], json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
-    assert_eq!(answers[1]["error"]["code"], -32600);
-    assert_eq!(answers[2]["error"]["code"], -32602);
-    assert_eq!(answers.as_array().map(Vec::len), Some(3));
+    assert_eq!(answers[1]["error"]["code"], -32602);
+    assert_eq!(answers.as_array().map(Vec::len), Some(2));
+    // Nothing is answered of one that cannot be.
+    let hello =
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "initialize", "params": { "protocolVersion": "2025-06-18" } });
+    for stranger in [hello, modern(&json!(2), "prompts/list", json!({}))] {
+        let refused = client.ask(json!([batch[0], stranger])).await;
+        assert_eq!((&refused["error"]["code"], refused.get("id")), (&json!(-32600), None), "{refused}");
+    }
+    assert!(client.ask(batch.clone()).await.is_array(), "it is still a conversation of 2025-03-26");
     for revision in ["2024-11-05", "2025-06-18", "2025-11-25"] {
         let mut client = Client::legacy(revision).await;
         assert_eq!(client.ask(batch.clone()).await["error"]["code"], -32600, "{revision}");

@@ -1,6 +1,9 @@
 //! Guided prompts over HTTP: what is special about them there.
 
+use std::sync::Arc;
+
 use promptshelf_mcp::{HttpOptions, StateKey};
+use promptshelf_service::{Caller, Identity};
 use serde_json::{Value, json};
 
 use super::endpoint::{Ask, Endpoint, modern};
@@ -39,10 +42,20 @@ async fn states_that_are_not_ours_are_refused_over_http_too() {
     }
     let other_arguments = json!({ "name": "setup", "arguments": { "project": "x" }, "requestState": state });
     refusals.push(endpoint.ask(ask(&other_arguments)).await);
-    // The same state from somebody else.
-    let mut local = ask(&json!({ "name": "setup", "requestState": state })).request();
-    local.extensions_mut().insert(promptshelf_service::Caller::local());
-    refusals.push(endpoint.send(local).await);
+    // The same state from somebody else, and from somebody who was asked something himself.
+    let known =
+        |key: &str| Caller::known(Arc::new(Identity { key: key.into(), name: "ada".into(), ..Identity::default() }));
+    let (ada, other_ada) = (known("1"), known("2"));
+    let by = |caller: &Caller, params: &Value| {
+        let mut request = ask(params).request();
+        request.extensions_mut().insert(caller.clone());
+        endpoint.send(request)
+    };
+    let hers = by(&ada, &json!({ "name": "setup" })).await.result()["requestState"].clone();
+    for (caller, state) in [(&Caller::local(), &json!(state)), (&ada, &json!(state)), (&other_ada, &hers)] {
+        refusals.push(by(caller, &json!({ "name": "setup", "requestState": state })).await);
+    }
+    assert_eq!(by(&ada, &json!({ "name": "setup", "requestState": hers })).await.status, 200);
     for refused in &refusals {
         assert_eq!(refused.error(), (200, -32602, Some(json!(1))));
         assert_eq!(refused.body, refusals[0].body);
@@ -85,6 +98,9 @@ async fn rounds_need_nothing_but_what_the_client_carries() {
     // Another process, as far as the client can tell.
     let asked = endpoint().ask(ask(&params)).await.result();
     assert!(asked["inputRequests"].get("step_2").is_some());
+    // Nothing is used up: the same state and answers lead to the same question.
+    let again = endpoint().ask(ask(&params)).await.result();
+    assert_eq!(again["inputRequests"], asked["inputRequests"]);
 }
 
 #[tokio::test]

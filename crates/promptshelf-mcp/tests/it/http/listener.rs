@@ -1,16 +1,27 @@
 //! The endpoint behind a real listener: what no test without a socket can show.
 
-use std::time::Duration;
+use std::{
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use axum::Router;
 use promptshelf_mcp::HttpOptions;
 use serde_json::json;
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader, ReadBuf},
     net::{TcpListener, TcpStream},
+    sync::mpsc,
 };
 
-use super::endpoint::{Endpoint, greet, modern};
+use super::endpoint::{Ask, Endpoint, greet, modern};
 
 /// A connection over which requests are written by hand.
 struct Connection(BufReader<TcpStream>);
@@ -63,5 +74,91 @@ async fn a_client_that_vanishes_frees_its_stream() {
     let mut text = String::new();
     answer.0.read_to_string(&mut text).await.expect("a body");
     assert!(text.contains("Say hello to Ada."), "{text}");
+    serving.abort();
+}
+
+/// A peer that asks for a stream and is never heard of again. For the server
+/// the connection stays open, until the system gives up what it wrote to it.
+struct Gone {
+    asks: &'static [u8],
+    given_up: Arc<AtomicBool>,
+}
+
+impl AsyncRead for Gone {
+    fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.asks.is_empty() {
+            return Poll::Pending;
+        }
+        let (now, later) = self.asks.split_at(self.asks.len().min(buffer.remaining()));
+        buffer.put_slice(now);
+        self.asks = later;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Gone {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(match self.given_up.load(Ordering::Relaxed) {
+            true => Err(io::ErrorKind::TimedOut.into()),
+            false => Ok(bytes.len()),
+        })
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Accepts what it is handed.
+struct Handed(mpsc::UnboundedReceiver<Gone>);
+
+impl axum::serve::Listener for Handed {
+    type Io = Gone;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Gone, SocketAddr) {
+        match self.0.recv().await {
+            Some(gone) => (gone, SocketAddr::from(([127, 0, 0, 1], 1))),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(SocketAddr::from(([127, 0, 0, 1], 2)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_vanishes_without_closing_is_noticed_by_what_it_is_told_and_freed() {
+    let options = HttpOptions { max_streams: 1, keep_alive: Duration::from_secs(20), ..HttpOptions::default() };
+    let endpoint = Endpoint::with(options);
+    let (hand, handed) = mpsc::unbounded_channel();
+    let router = Router::new().route_service("/mcp", endpoint.service.clone());
+    let serving = tokio::spawn(async move { axum::serve(Handed(handed), router).await });
+    let is_taken = async || endpoint.open(Ask::get_stream().request()).await.status() == 503;
+
+    let given_up = Arc::new(AtomicBool::new(false));
+    hand.send(Gone { asks: GET.as_bytes(), given_up: Arc::clone(&given_up) }).ok().expect("somebody listens");
+    let opened = async {
+        while !is_taken().await {
+            tokio::time::sleep(Duration::from_millis(1)).await
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), opened).await.expect("the stream is opened");
+    // As long as the system takes what is written, nobody can know.
+    tokio::time::advance(Duration::from_secs(3_600)).await;
+    tokio::task::yield_now().await;
+    assert!(is_taken().await);
+    given_up.store(true, Ordering::Relaxed);
+    let told = tokio::time::Instant::now();
+    while is_taken().await {
+        // Time is paused: this goes on to the next keep-alive and no further.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(told.elapsed() < Duration::from_secs(60), "nothing is written to a quiet stream");
+    }
     serving.abort();
 }

@@ -39,6 +39,21 @@ async fn a_modern_client_gets_no_log_messages_and_no_requests() {
     assert_eq!(client.end().await, Vec::<Value>::new());
 }
 
+/// Who asks for progress gets the answer, and no progress: there is none to tell of.
+#[tokio::test]
+async fn a_token_for_progress_is_taken_and_nothing_is_told_under_it() {
+    for mut client in [Client::start(), Client::legacy("2025-11-25").await] {
+        for (id, token) in [(10, json!("t")), (11, json!(7)), (12, json!(1_u64 << 60))] {
+            let mut get = modern(&json!(id), "prompts/get", json!({ "name": "quiet" }));
+            get["params"]["_meta"]["progressToken"] = token.clone();
+            assert_eq!(client.ask(get).await["id"], id);
+            let legacy = json!({ "_meta": { "progressToken": token } });
+            client.ask(json!({ "jsonrpc": "2.0", "id": id, "method": "ping", "params": legacy })).await;
+        }
+        assert_eq!(client.end().await, Vec::<Value>::new());
+    }
+}
+
 #[tokio::test]
 async fn cancelling_what_is_over_or_was_never_there_is_passed_over() {
     let mut client = Client::start();
