@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use rmcp::{
     ServiceError,
-    model::ErrorCode,
+    model::{ErrorCode, ResultType},
     service::ClientInitializeError,
     transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError},
 };
@@ -101,6 +101,15 @@ impl ClientError {
             }
             other => ClientError::Unexpected(other.to_string()),
         }
+    }
+}
+
+/// A result without a kind is complete, and one of a kind that is not known
+/// here is none (specification 2026-07-28, *Results*). The SDK passes both on.
+pub(super) fn complete<T>(result: T, kind: fn(&T) -> Option<&ResultType>) -> Result<T, ServiceError> {
+    match kind(&result) {
+        Some(kind) if !kind.is_complete() => Err(ServiceError::UnexpectedResponse),
+        _ => Ok(result),
     }
 }
 

@@ -6,7 +6,7 @@ use futures_core::Stream;
 use futures_util::stream;
 use rmcp::model::PaginatedRequestParams;
 
-use super::{Client, ClientError, OfferedPrompt, OfferedResource};
+use super::{Client, ClientError, OfferedPrompt, OfferedResource, error::complete};
 
 /// The most pages that one list can have.
 const MOST_PAGES: usize = 1000;
@@ -26,7 +26,9 @@ impl Client {
     pub fn prompts(&self) -> impl Stream<Item = Result<OfferedPrompt, ClientError>> + Send + '_ {
         pages(
             move |cursor| async move {
-                let page = self.within(self.peer().list_prompts(cursor)).await?;
+                let asking =
+                    async { complete(self.peer().list_prompts(cursor).await?, |page| page.result_type.as_ref()) };
+                let page = self.within(asking).await?;
                 Ok((page.prompts, page.next_cursor))
             },
             OfferedPrompt::from_wire,
@@ -37,7 +39,9 @@ impl Client {
     pub fn resources(&self) -> impl Stream<Item = Result<OfferedResource, ClientError>> + Send + '_ {
         pages(
             move |cursor| async move {
-                let page = self.within(self.peer().list_resources(cursor)).await?;
+                let asking =
+                    async { complete(self.peer().list_resources(cursor).await?, |page| page.result_type.as_ref()) };
+                let page = self.within(asking).await?;
                 Ok((page.resources, page.next_cursor))
             },
             OfferedResource::from_resource,
@@ -48,7 +52,10 @@ impl Client {
     pub fn resource_templates(&self) -> impl Stream<Item = Result<OfferedResource, ClientError>> + Send + '_ {
         pages(
             move |cursor| async move {
-                let page = self.within(self.peer().list_resource_templates(cursor)).await?;
+                let asking = async {
+                    complete(self.peer().list_resource_templates(cursor).await?, |page| page.result_type.as_ref())
+                };
+                let page = self.within(asking).await?;
                 Ok((page.resource_templates, page.next_cursor))
             },
             OfferedResource::from_template,

@@ -207,7 +207,9 @@ impl Client {
             let known = known.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
             params = params.with_context(CompletionContext::with_arguments(known));
         }
-        let answer = self.within(self.peer().complete(params)).await?;
+        let asking =
+            async { error::complete(self.peer().complete(params).await?, |answer| answer.result_type.as_ref()) };
+        let answer = self.within(asking).await?;
         Ok(Completion::from_wire(answer.completion))
     }
 

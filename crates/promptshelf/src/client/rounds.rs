@@ -17,7 +17,9 @@ use rmcp::{
 use serde_json::{Map, Value};
 
 use super::{
-    Client, ClientError, Got, from_wire,
+    Client, ClientError, Got,
+    error::complete,
+    from_wire,
     question::{Answer, Answers},
 };
 use crate::Variables;
@@ -63,7 +65,9 @@ impl Client {
                 params.input_responses = responses;
                 async move {
                     Ok(match self.peer().get_prompt_once(params).await? {
-                        GetPromptResponse::Complete(result) => Turn::Done(result),
+                        GetPromptResponse::Complete(result) => {
+                            Turn::Done(complete(result, |result| result.result_type.as_ref())?)
+                        }
                         GetPromptResponse::InputRequired(asked) => Turn::Asks(asked),
                         _ => return Err(ServiceError::UnexpectedResponse),
                     })
@@ -87,7 +91,9 @@ impl Client {
             params.input_responses = responses;
             async move {
                 Ok(match self.peer().read_resource_once(params).await? {
-                    ReadResourceResponse::Complete(result) => Turn::Done(result),
+                    ReadResourceResponse::Complete(result) => {
+                        Turn::Done(complete(result, |result| result.result_type.as_ref())?)
+                    }
                     ReadResourceResponse::InputRequired(asked) => Turn::Asks(asked),
                     _ => return Err(ServiceError::UnexpectedResponse),
                 })

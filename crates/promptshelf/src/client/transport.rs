@@ -30,6 +30,8 @@ use crate::Library;
 
 /// The longest line that a process may send, in bytes: a prompt with images fits.
 const LONGEST_LINE: usize = 64 << 20;
+/// Codes of errors that only a server of the newest era gives.
+const MODERN_CODES: std::ops::RangeInclusive<i32> = -32022..=-32020;
 /// As much of a process's stderr as is kept for an error message, in bytes.
 const LAST_WORDS: usize = 2 << 10;
 
@@ -90,6 +92,11 @@ pub(super) async fn open(target: &Target, conversation: &Conversation) -> Result
             Err((second, _)) => return Err(second),
         },
     };
+    if let Some(server) = connected.service.peer().peer_info()
+        && !ProtocolVersion::KNOWN_VERSIONS.contains(&server.protocol_version)
+    {
+        return Err(ClientError::Unexpected(format!("the server speaks only {}", server.protocol_version)));
+    }
     let mut cache = ClientCacheConfig::default();
     // Whoever asks wants to know that a server is down.
     cache.serve_stale_on_error = false;
@@ -154,8 +161,12 @@ where
     match serve_client_with_lifecycle(conversation.clone(), transport, lifecycle).await {
         Ok(service) => Ok(Connected { service, lease }),
         Err(error) => {
-            let may_be_older = !error.is_authorization_required()
-                && !matches!(error, ClientInitializeError::NoCompatibleProtocolVersion { .. });
+            let is_modern = match &error {
+                ClientInitializeError::NoCompatibleProtocolVersion { .. } => true,
+                ClientInitializeError::JsonRpcError(error) => MODERN_CODES.contains(&error.code.0),
+                _ => false,
+            };
+            let may_be_older = !is_modern && !error.is_authorization_required();
             Err((ClientError::from_start(&error, &lease), may_be_older))
         }
     }

@@ -7,6 +7,10 @@ mod audit;
 mod author;
 #[cfg(unix)]
 mod chat;
+#[cfg(unix)]
+mod crowd;
+#[cfg(unix)]
+mod duties;
 mod embedding;
 #[cfg(unix)]
 mod ending;

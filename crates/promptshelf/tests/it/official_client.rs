@@ -4,6 +4,8 @@
 //! What our own transcripts cannot show is whether somebody else's reading of
 //! the protocol is the same as ours.
 
+mod guided;
+
 use std::collections::HashMap;
 
 use promptshelf::{Library, mcp::Revision};

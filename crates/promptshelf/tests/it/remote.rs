@@ -141,7 +141,7 @@ fn a_token_of_the_environment_is_sent_to_the_address_but_not_in_clear() {
         shown(command, "")
     };
     let stranger = Stranger::start(|method, params| {
-        let named = json!({ "name": params["(authorization)"].as_str().unwrap_or("nobody") });
+        let named = json!({ "name": params["(headers)"]["authorization"].as_str().unwrap_or("nobody") });
         (method == "prompts/list").then(|| json!({ "prompts": [named] }))
     });
     let known = line(&stranger.url);

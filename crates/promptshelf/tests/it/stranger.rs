@@ -18,16 +18,20 @@ impl Stranger {
     /// Starts a server that answers a method and its parameters with a result,
     /// or with "method not found".
     pub(crate) fn start(answer: impl Fn(&str, &Value) -> Option<Value> + Send + Sync + 'static) -> Stranger {
+        let answer: Arc<Answer> = Arc::new(answer);
+        Stranger::serving(Router::new().route("/mcp", post(reply)).with_state(answer))
+    }
+
+    /// Starts a server that answers as it likes.
+    pub(crate) fn serving(app: Router) -> Stranger {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         listener.set_nonblocking(true).expect("it can be shared");
         let url = format!("http://{}/mcp", listener.local_addr().expect("it is bound"));
         let (stop, stopped) = tokio::sync::oneshot::channel();
-        let answer: Arc<Answer> = Arc::new(answer);
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async move {
                 let listener = tokio::net::TcpListener::from_std(listener).expect("it is a listener");
-                let app = Router::new().route("/mcp", post(reply)).with_state(answer);
                 let serve = axum::serve(listener, app);
                 tokio::select! { _ = serve => {}, _ = stopped => {} }
             });
@@ -52,10 +56,9 @@ impl Drop for Stranger {
 }
 
 async fn reply(State(answer): State<Arc<Answer>>, headers: HeaderMap, Json(mut request): Json<Value>) -> Json<Value> {
-    // Tests see it as one of the parameters.
-    if let Some(token) = headers.get("authorization").and_then(|token| token.to_str().ok()) {
-        request["params"]["(authorization)"] = json!(token);
-    }
+    // Tests see them as one of the parameters.
+    let seen = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    request["params"]["(headers)"] = seen.collect();
     let method = request["method"].as_str().unwrap_or_default();
     let answered = answer(method, &request["params"]).or_else(|| (method == "server/discover").then(discovered));
     Json(match answered {
@@ -63,12 +66,10 @@ async fn reply(State(answer): State<Arc<Answer>>, headers: HeaderMap, Json(mut r
             json!({ "jsonrpc": "2.0", "id": request["id"], "error": result["rpc-error"].take() })
         }
         Some(mut result) => {
-            if result.get("resultType").is_none() {
-                result["resultType"] = json!("complete");
-            }
-            if method.ends_with("/list") {
-                result["ttlMs"] = json!(0);
-                result["cacheScope"] = json!("private");
+            usual(&mut result, "resultType", "complete");
+            if method.ends_with("/list") || method == "resources/read" {
+                usual(&mut result, "ttlMs", 0);
+                usual(&mut result, "cacheScope", "private");
             }
             json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })
         }
@@ -77,6 +78,15 @@ async fn reply(State(answer): State<Arc<Answer>>, headers: HeaderMap, Json(mut r
             json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })
         }
     })
+}
+
+/// Adds a member, unless there is one; a test that wants none says `null`.
+fn usual(result: &mut Value, member: &str, value: impl Into<Value>) {
+    match result.get(member) {
+        None => result[member] = value.into(),
+        Some(Value::Null) => drop(result.as_object_mut().and_then(|result| result.remove(member))),
+        Some(_) => {}
+    }
 }
 
 fn discovered() -> Value {

@@ -11,7 +11,7 @@ mod http;
 mod pipe;
 
 pub(crate) use client::Client;
-pub(crate) use folder::Folder;
+pub(crate) use folder::{Folder, repository};
 pub(crate) use headers::usual_headers;
 pub(crate) use http::{Answer, Heard, HttpWire, Request};
 pub(crate) use pipe::{Pipe, serving};

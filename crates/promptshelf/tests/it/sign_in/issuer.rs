@@ -63,6 +63,7 @@ pub(super) struct Issuer {
     pub(super) url: String,
     keys: Arc<Mutex<Value>>,
     pub(super) asked: Arc<AtomicUsize>,
+    leaked: Arc<AtomicBool>,
     up: Arc<AtomicBool>,
 }
 
@@ -74,14 +75,16 @@ impl Issuer {
             url: url.clone(),
             keys: Arc::default(),
             asked: Arc::default(),
+            leaked: Arc::default(),
             up: Arc::new(AtomicBool::new(true)),
         };
         issuer.publish(keys);
-        let (keys, asked, up) = (Arc::clone(&issuer.keys), Arc::clone(&issuer.asked), Arc::clone(&issuer.up));
+        let (keys, up) = (Arc::clone(&issuer.keys), Arc::clone(&issuer.up));
+        let (asked, leaked) = (Arc::clone(&issuer.asked), Arc::clone(&issuer.leaked));
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let keys = keys.lock().expect("keys").clone();
-                answer(stream, &url, &keys, &asked, up.load(Ordering::SeqCst));
+                answer(stream, &url, &keys, (&asked, &leaked), up.load(Ordering::SeqCst));
             }
         });
         issuer
@@ -105,6 +108,11 @@ impl Issuer {
         self.asked.load(Ordering::SeqCst)
     }
 
+    /// Whether it was ever sent anything that a caller had brought.
+    pub(super) fn was_told(&self) -> bool {
+        self.leaked.load(Ordering::SeqCst)
+    }
+
     /// Claims that are right.
     pub(super) fn claims(&self) -> Value {
         json!({
@@ -118,13 +126,18 @@ pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs()
 }
 
-fn answer(mut stream: TcpStream, url: &str, keys: &Value, asked: &AtomicUsize, up: bool) {
+fn answer(mut stream: TcpStream, url: &str, keys: &Value, (asked, leaked): (&AtomicUsize, &AtomicBool), up: bool) {
     let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
     let mut first = String::new();
     reader.read_line(&mut first).ok();
-    let mut line = String::new();
-    while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
-        line.clear();
+    let mut head = String::new();
+    while reader.read_line(&mut head).is_ok_and(|read| read > 2) {}
+    // Nothing of what callers bring goes anywhere else.
+    let head = head.to_ascii_lowercase();
+    let leaks =
+        head.contains("authorization") || head.contains("cookie") || head.contains("eyj") || first.contains('?');
+    if leaks {
+        leaked.store(true, Ordering::SeqCst);
     }
     let (status, body) = match first.split(' ').nth(1) {
         _ if !up => (503, json!({})),

@@ -150,6 +150,7 @@ fn keys_are_fetched_once_again_when_they_change_and_not_for_made_up_ids() {
     // What is there goes on being used while the issuer is away.
     issuer.set_up(false);
     assert_eq!(status(&old), 200);
+    assert!(!issuer.was_told(), "the issuer is sent none of its tokens");
 }
 
 #[test]

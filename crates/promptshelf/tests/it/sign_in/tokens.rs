@@ -70,6 +70,31 @@ fn without_a_token_nothing_is_answered_and_the_challenge_says_so() {
     assert_eq!(lower.status, 200);
 }
 
+/// There are no sessions, and an id of one from anywhere is no token, in
+/// either era and on any verb.
+#[test]
+fn an_id_of_a_session_stands_for_no_token() {
+    let folder = library(LIBRARY);
+    let (token, line) = new_token(&folder, &["ada"]);
+    fs::write(folder.path().join("tokens"), line).expect("written");
+    let server = Server::of(&folder, &["--tokens", "tokens"]);
+    let list = json!({});
+    for id in [&*token, "guessed", "6f1c2a4e-0000-4000-8000-000000000000"] {
+        let session = ("Mcp-Session-Id", id);
+        for version in ["2025-03-26", "2025-11-25", "2026-07-28"] {
+            let asked = ask_at(&server.url, "", &[session, ("MCP-Protocol-Version", version)], "prompts/list", &list);
+            assert_eq!((asked.status, asked.challenge.as_deref()), (401, Some("Bearer")), "{version}");
+        }
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let stream = agent.get(&server.url).header("Accept", "text/event-stream").header(session.0, id);
+        assert_eq!(read(stream.call().expect("the server answers")).status, 401);
+        assert_eq!(read(agent.delete(&server.url).header(session.0, id).call().expect("an answer")).status, 401);
+        // And it takes nothing from a token.
+        let with_both = [session, ("Authorization", &*format!("Bearer {token}"))];
+        assert_eq!(ask_at(&server.url, "", &with_both, "prompts/list", &list).status, 200);
+    }
+}
+
 /// Asks in a way that no client would.
 fn status_of(server: &Server, authorization: &str) -> Option<String> {
     let mut stream = TcpStream::connect(server.authority()).expect("the server listens");

@@ -128,6 +128,19 @@ impl HttpWire {
         std::iter::from_fn(|| self.heard.try_recv().ok()).collect()
     }
 
+    /// Closes every stream without a word. What has come by then can still be heard.
+    pub(crate) async fn vanish(&mut self) {
+        self.streams.shutdown().await;
+    }
+
+    /// The program's process id.
+    pub(crate) fn process(&self) -> Option<u32> {
+        match &self.served_by {
+            ServedBy::Memory { .. } => None,
+            ServedBy::Program(child) => child.id(),
+        }
+    }
+
     /// Asks the server to end, as an operator does.
     pub(crate) fn shut_down(&mut self) {
         match &mut self.served_by {
@@ -139,7 +152,7 @@ impl HttpWire {
     /// Closes every stream, ends the server, and gives what came and nobody
     /// asked for.
     pub(crate) async fn end(mut self) -> Vec<Heard> {
-        self.streams.shutdown().await;
+        self.vanish().await;
         self.shut_down();
         match &mut self.served_by {
             ServedBy::Memory { serving, .. } => patiently("the end", serving).await.expect("no panic"),

@@ -1,0 +1,134 @@
+//! X23 over real sockets: as many listeners at once as the machine has file
+//! descriptors for, up to ten thousand, a storm of edits, and all of them gone.
+
+use std::{collections::HashMap, fs};
+
+use http::Method;
+use promptshelf::mcp::Revision;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::{Value, json};
+
+use crate::wire::{Answer, Folder, HttpWire, Request, patiently, usual_headers};
+
+/// As many as are asked for where there are enough descriptors.
+const LISTENERS: u64 = 10_000;
+/// Descriptors that are left to everything else, other tests among it.
+const SPARE: u64 = 1_000;
+const EDITS: usize = 1_000;
+/// What a listener may take of the program's memory, in KiB: a connection's
+/// buffers, and a future in a build that is not optimised.
+const EACH: u64 = 64;
+
+/// How many there can be: one descriptor each here, and one each in the program.
+fn listeners() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(u64::MAX).min(LISTENERS + SPARE);
+    if limit.current.is_some_and(|current| current < most) {
+        setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum: limit.maximum }).ok();
+    }
+    let current = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    current.saturating_sub(SPARE).clamp(100, LISTENERS)
+}
+
+/// What the system says of the program: the resident memory in KiB, and how many files are open.
+fn used(wire: &HttpWire) -> Option<(u64, usize)> {
+    let folder = format!("/proc/{}", wire.process()?);
+    let status = fs::read_to_string(format!("{folder}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let memory = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some((memory, fs::read_dir(format!("{folder}/fd")).ok()?.count()))
+}
+
+fn request(id: u64, method: &str, mut params: Value) -> Request {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": Revision::V2026_07_28.as_str(),
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    let body = message.to_string().into_bytes();
+    let headers = usual_headers(&body, &Method::POST, Some(Revision::V2026_07_28));
+    Request { method: Method::POST, headers, body: body.into() }
+}
+
+async fn listen(wire: &mut HttpWire, id: u64) {
+    let filter = json!({ "promptsListChanged": true, "resourceSubscriptions": ["docs://note"] });
+    let answer = wire.send(request(id, "subscriptions/listen", json!({ "notifications": filter }))).await;
+    assert!(matches!(answer, Answer::Stream), "{answer:?}");
+}
+
+/// The kind of the next message of any stream, and the subscription that it belongs to.
+async fn hear(wire: &mut HttpWire) -> (String, u64) {
+    let message = wire.hear().await.message.expect("a message");
+    let method = message["method"].as_str().unwrap_or_else(|| panic!("a notification, and not {message}"));
+    let id = message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].as_u64();
+    (method.to_owned(), id.expect("a subscription's id"))
+}
+
+async fn list(wire: &mut HttpWire) -> Value {
+    match wire.send(request(0, "prompts/list", json!({}))).await {
+        Answer::One(heard) => heard.message.expect("a list")["result"]["prompts"].clone(),
+        Answer::Stream => panic!("a list is no stream"),
+    }
+}
+
+#[tokio::test]
+async fn ten_thousand_streams_hear_of_a_storm_in_few_words_and_are_freed_when_they_vanish() {
+    let listeners = listeners();
+    let folder = Folder::empty();
+    folder.write("storm.md", "---\ndescription: Edit 0\n---\nText.\n");
+    folder.write("_note.txt", "before\n");
+    folder.write("promptshelf.toml", "[[resources]]\nuri = \"docs://note\"\nname = \"note\"\nfile = \"_note.txt\"\n");
+    let mut wire = HttpWire::program(folder.path()).await;
+    list(&mut wire).await;
+    let before = used(&wire);
+
+    let mut waiting = HashMap::new();
+    for id in 1..=listeners {
+        listen(&mut wire, id).await;
+        waiting.insert(id, 0);
+    }
+    for _ in 1..=listeners {
+        let (method, id) = hear(&mut wire).await;
+        assert_eq!((&*method, waiting.get(&id)), ("notifications/subscriptions/acknowledged", Some(&0)));
+    }
+    if let (Some((memory, files)), Some((before, _))) = (used(&wire), before) {
+        assert!(files as u64 >= listeners, "{files} files");
+        let each = memory.saturating_sub(before) / listeners;
+        println!("{listeners} listeners of {each} KiB");
+        assert!(each < EACH, "{each} KiB a listener");
+    }
+
+    for number in 1..=EDITS {
+        folder.write("storm.md", &format!("---\ndescription: Edit {number}\n---\nText.\n"));
+    }
+    while list(&mut wire).await[0]["description"] != format!("Edit {EDITS}") {}
+    // Who has heard of this has heard of everything before.
+    folder.write("_note.txt", "after\n");
+    let (mut told, mut most) = (0, 0);
+    while !waiting.is_empty() {
+        let (method, id) = hear(&mut wire).await;
+        match &*method {
+            "notifications/prompts/list_changed" => *waiting.get_mut(&id).expect("nothing comes behind the last") += 1,
+            "notifications/resources/updated" => {
+                let heard = waiting.remove(&id).expect("once each");
+                assert!(heard > 0, "listener {id} has missed the storm");
+                (told, most) = (told + heard, most.max(heard));
+            }
+            other => panic!("nobody asked for {other}"),
+        }
+    }
+    println!("{told} words to {listeners} listeners, {most} to one of them, for {EDITS} edits");
+    assert!(most < 100, "{most} notifications for {EDITS} edits");
+
+    wire.vanish().await;
+    let freed = async {
+        while used(&wire).zip(before).is_some_and(|((_, now), (_, before))| now > before + 8) {
+            tokio::task::yield_now().await;
+        }
+    };
+    patiently("the connections' end", freed).await;
+    // The program is as it was.
+    listen(&mut wire, 1).await;
+    assert_eq!(hear(&mut wire).await, ("notifications/subscriptions/acknowledged".to_owned(), 1));
+    assert!(wire.end().await.is_empty());
+}
