@@ -272,7 +272,7 @@ async fn a_version_that_is_refused_is_followed_by_one_that_is_served_or_by_nothi
     assert_eq!(asked.of("server/discover").len(), 2);
 
     let (stranger, asked) = noting(move |_, _| refuse("2031-01-01"));
-    let refused = Client::connect(&Target::url(&stranger.url)).await.err().expect("no connection").to_string();
+    let refused = Client::connect(&Target::url(&stranger.url)).await.expect_err("no connection").to_string();
     assert!(refused.contains("2031-01-01"), "{refused}");
     assert_eq!(asked.all(), ["server/discover"], "and no handshake of another era");
 }

@@ -183,7 +183,7 @@ async fn a_server_of_a_revision_that_nobody_knows_is_left() {
                 _ => None,
             }
         });
-        let left = Client::connect(&Target::url(&stranger.url)).await.err().expect("no connection");
+        let left = Client::connect(&Target::url(&stranger.url)).await.expect_err("no connection");
         assert!(matches!(&left, ClientError::Unexpected(sentence) if sentence.contains(revision)), "{left:?}");
         assert!(!asked.all().iter().any(|method| method.ends_with("/list")), "{:?}", asked.all());
     }
