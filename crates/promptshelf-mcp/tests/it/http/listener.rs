@@ -142,10 +142,10 @@ async fn a_peer_that_vanishes_without_closing_is_noticed_by_what_it_is_told_and_
     let is_taken = async || endpoint.open(Ask::get_stream().request()).await.status() == 503;
 
     let given_up = Arc::new(AtomicBool::new(false));
-    hand.send(Gone { asks: GET.as_bytes(), given_up: Arc::clone(&given_up) }).ok().expect("somebody listens");
+    assert!(hand.send(Gone { asks: GET.as_bytes(), given_up: Arc::clone(&given_up) }).is_ok(), "somebody listens");
     let opened = async {
         while !is_taken().await {
-            tokio::time::sleep(Duration::from_millis(1)).await
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
     tokio::time::timeout(Duration::from_secs(10), opened).await.expect("the stream is opened");
