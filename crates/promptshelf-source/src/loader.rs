@@ -253,7 +253,7 @@ fn read(
     }
     let mut merged: Option<Definitions> = None;
     let mut new = Vec::with_capacity(sources.len());
-    for (source, reading) in sources.iter().zip(readings) {
+    for (number, (source, reading)) in sources.iter().zip(readings).enumerate() {
         let whole = match reading {
             Some(reading) => Some(reading),
             None => source.read(None)?,
@@ -262,6 +262,7 @@ fn read(
             return Err(SourceError::new("a source gave nothing when it was asked for everything"));
         };
         new.push(Some(revision));
+        let definitions = definitions.of_source(number);
         match &mut merged {
             Some(merged) => merged.merge(definitions),
             None => merged = Some(definitions),
