@@ -83,9 +83,8 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
         store += &format!("{line}\n");
         Ok(Caller { token, address })
     };
-    let valid: Vec<Caller> = (1..=CALLERS)
-        .map(|at| caller(&format!("valid-{at}"), Ipv4Addr::new(127, 0, 1, at)))
-        .collect::<Result<_>>()?;
+    let valid: Vec<Caller> =
+        (1..=CALLERS).map(|at| caller(&format!("valid-{at}"), Ipv4Addr::new(127, 0, 1, at))).collect::<Result<_>>()?;
     let hostile: Vec<Caller> = (1..=hostile::KINDS)
         .map(|at| caller(&format!("hostile-{at}"), Ipv4Addr::new(127, 0, 2, at)))
         .collect::<Result<_>>()?;
@@ -101,14 +100,18 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
 
     let time = Duration::from_millis(if plan.quick { 1_500 } else { 4_000 });
     let (mut alone, mut attacked, mut done) = (Served::default(), Served::default(), Vec::new());
+    let mut attacked_for = Duration::ZERO;
     for _ in 0..plan.turns() {
         alone.add(ask_all(port, &valid, time).await?);
         let attackers = Attackers::start(port, &hostile, plan.cores.map(|cores| cores.1))?;
+        attackers.at_work().await?;
+        let begun = Instant::now();
         attacked.add(ask_all(port, &valid, time).await?);
         hostile::add(&mut done, attackers.stop()?);
+        attacked_for += begun.elapsed();
     }
     let (_, memory) = server::memory(server.child.id())?;
-    let found = Attack { alone, attacked, done, time: time * u32::try_from(plan.turns())?, memory };
+    let found = Attack { alone, attacked, done, time: attacked_for, memory };
     for (name, served) in [("alone", &found.alone), ("under attack", &found.attacked)] {
         let [median, p99, worst] = [50, 99, 100].map(|percent| served.seen.percentile(percent));
         println!(

@@ -69,7 +69,10 @@ mod tests {
             let text = format!("| threat | defence | test |\n|---|---|---|\n{rows}");
             let tree = Tree::of(&[
                 (FILE, &text),
-                ("crates/one/tests/it/deep/a.rs", "#[cfg(unix)]\n#[tokio::test(flavor = \"x\")]\nasync fn holds() {}\nfn helps() {}\n"),
+                (
+                    "crates/one/tests/it/deep/a.rs",
+                    "#[cfg(unix)]\n#[tokio::test(flavor = \"x\")]\nasync fn holds() {}\nfn helps() {}\n",
+                ),
                 ("crates/one/src/b.rs", "mod tests {\n    #[test]\n    // why\n    fn holds() {}\n}\n"),
             ]);
             every_threat_names_its_test(&tree).len()

@@ -8,10 +8,10 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     sync::oneshot,
@@ -40,6 +40,9 @@ pub(crate) const KINDS: u8 = ALL.len() as u8;
 /// A byte of what is slow.
 const SLOW: Duration = Duration::from_millis(100);
 
+/// How long it may take until all of them are at work.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What one kind did.
 #[derive(Clone, Debug)]
 pub(crate) struct Done {
@@ -55,7 +58,10 @@ pub(crate) struct Done {
 impl fmt::Display for Done {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Done { kind, connections, answered, refused, bytes } = self;
-        write!(f, "{kind:<28} {connections:>3} connections, {answered} answered, {refused} refused or closed, {bytes} bytes")
+        write!(
+            f,
+            "{kind:<28} {connections:>3} connections, {answered} answered, {refused} refused or closed, {bytes} bytes"
+        )
     }
 }
 
@@ -102,7 +108,7 @@ impl Attackers {
                 server::pin(core);
             }
             // Without the right to give way the figures are worse, not better.
-            rustix::process::nice(19).ok();
+            rustix::process::nice(5).ok();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async move {
                 for (kind, (caller, count)) in callers.into_iter().zip(shared).enumerate() {
@@ -117,6 +123,17 @@ impl Attackers {
         };
         let thread = thread::Builder::new().name("hostile".to_owned()).spawn(work).context("no thread")?;
         Ok(Attackers { stop, thread, counts })
+    }
+
+    /// Waits until every kind is at work.
+    pub(super) async fn at_work(&self) -> Result<()> {
+        let patience = Instant::now() + PATIENCE;
+        let waiting = || ALL.iter().zip(&self.counts).find(|(_, count)| count.bytes.load(Ordering::Relaxed) == 0);
+        while let Some(((kind, _), _)) = waiting() {
+            ensure!(Instant::now() < patience, "{kind}: nothing of it has happened, so there is no attack");
+            sleep(SLOW).await;
+        }
+        Ok(())
     }
 
     pub(super) fn stop(self) -> Result<Vec<Done>> {
@@ -160,7 +177,9 @@ async fn attack(kind: usize, port: u16, caller: Caller, count: Arc<Count>) {
 fn huge() -> String {
     let value = "x".repeat(2 << 20);
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
-    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{{"name":"one","arguments":{{"change":"{value}"}},{meta}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{{"name":"one","arguments":{{"change":"{value}"}},{meta}}}}}"#
+    )
 }
 
 /// The head of a request whose body is said to be a mebibyte.

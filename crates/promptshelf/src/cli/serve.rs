@@ -60,7 +60,7 @@ pub(crate) async fn run(
     };
     let figures = metrics.as_ref().map(|metrics| Arc::clone(&metrics.figures));
     let builder = key.into_iter().fold(Library::builder().folder(folder), Builder::state_key);
-    let builder = Watch::new(figures, has_traces).into_iter().fold(builder, Builder::observer);
+    let builder = Watch::wanted(figures, has_traces).into_iter().fold(builder, Builder::observer);
     let library = open(builder, &config, over_http, audit.clone())?;
     if arguments.strict {
         refuse_errors(&library, arguments)?;

@@ -99,3 +99,24 @@ async fn ready(State(desk): State<Desk>) -> (StatusCode, &'static str) {
         None => (StatusCode::SERVICE_UNAVAILABLE, "the library is being read\n"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use promptshelf::Library;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_is_ready_from_its_first_catalog_to_its_end() {
+        let desk = Desk { figures: Arc::new(Figures::new()), server: Arc::default() };
+        let status = async || ready(State(desk.clone())).await.0.as_u16();
+        assert_eq!(status().await, 503, "the library is being read");
+        assert!(desk.figures.text().expect("figures").contains("promptshelf_build_info"), "and figures are there");
+        let library = Library::builder().build().expect("a library");
+        desk.figures.of(&library, None);
+        desk.server.set(library.server().clone()).expect("it is said once");
+        assert_eq!(status().await, 200);
+        library.server().shutdown();
+        assert_eq!(status().await, 503);
+    }
+}

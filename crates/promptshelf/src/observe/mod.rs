@@ -22,7 +22,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Nobody watches where nobody wants to know.
-    pub(crate) fn new(figures: Option<Arc<Figures>>, has_traces: bool) -> Option<Arc<dyn Observer>> {
+    pub(crate) fn wanted(figures: Option<Arc<Figures>>, has_traces: bool) -> Option<Arc<dyn Observer>> {
         (figures.is_some() || has_traces).then(|| Arc::new(Watch { figures }) as Arc<dyn Observer>)
     }
 }
