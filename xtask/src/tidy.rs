@@ -5,6 +5,7 @@
 
 mod code;
 mod files;
+mod security;
 mod walls;
 
 use std::{collections::BTreeMap, fmt, fs};
@@ -71,6 +72,7 @@ const RULES: &[(&str, Rule)] = &[
     ("no machine and no registry is named", files::no_machine_is_named),
     ("the changelog has a place for what comes next", files::the_changelog_is_open),
     ("the licences are there", files::licences_are_there),
+    ("every threat of SECURITY.md names its test", security::every_threat_names_its_test),
 ];
 
 /// Checks every rule and prints what breaks one.

@@ -1,12 +1,15 @@
 //! The load: connections that are kept, one request at a time on each.
 
-use std::time::{Duration, Instant};
+use std::{
+    net::Ipv4Addr,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
     task::JoinSet,
 };
 
@@ -34,14 +37,21 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) async fn open(port: u16) -> Result<Connection> {
-        let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+        Connection::from(Ipv4Addr::LOCALHOST, port).await
+    }
+
+    /// A connection from another of this machine's own addresses.
+    pub(crate) async fn from(address: Ipv4Addr, port: u16) -> Result<Connection> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((address, 0).into())?;
+        let stream = socket.connect((Ipv4Addr::LOCALHOST, port).into()).await?;
         stream.set_nodelay(true)?;
         Ok(Connection { stream, buffer: Vec::with_capacity(64 << 10) })
     }
 
     /// Sends a request and waits for the whole answer; gives back the status
     /// and where the body lies in what was read.
-    async fn exchange(&mut self, request: &[u8]) -> Result<(u16, std::ops::Range<usize>, bool)> {
+    pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<(u16, std::ops::Range<usize>, bool)> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
         loop {
@@ -61,6 +71,10 @@ impl Connection {
             }
             return Ok((status, head..head + length, false));
         }
+    }
+
+    pub(crate) fn into_stream(self) -> TcpStream {
+        self.stream
     }
 
     /// Sends a request and reads the answer as JSON, or as one event with JSON.

@@ -1,6 +1,7 @@
 //! Starts servers, asks them, and says what it cost. `cargo xtask bench` builds
 //! and installs everything, and then starts this.
 
+mod attack;
 mod chart;
 mod growth;
 mod library;
@@ -51,7 +52,7 @@ pub(crate) struct Plan {
 }
 
 /// What is measured besides the rows that are compared.
-const GROWTH: &[&str] = &["growth", "start"];
+const GROWTH: &[&str] = &["attack", "growth", "start"];
 
 impl Plan {
     fn wants(&self, name: &str) -> bool {
@@ -107,5 +108,6 @@ fn main() -> Result<()> {
         server::pin(load);
     }
     let figures = runtime.block_on(rows::measure(&plan))?;
-    report::write(&plan, &figures, &growth)
+    let attack = runtime.block_on(attack::measure(&plan))?;
+    report::write(&plan, &figures, &growth, attack.as_ref())
 }

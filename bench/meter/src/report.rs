@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, fmt::Write as _, fs, time::Duration};
 
 use anyhow::{Context, Result};
 
-use crate::{Plan, chart, growth::Growth, message::Era, rows::Figure, server::Kind};
+use crate::{Plan, attack::Attack, chart, growth::Growth, message::Era, rows::Figure, server::Kind};
 
 /// Writes the page: a whole run into `docs`, a part of one beside what was built.
-pub(crate) fn write(plan: &Plan, figures: &[Figure], growth: &Growth) -> Result<()> {
+pub(crate) fn write(plan: &Plan, figures: &[Figure], growth: &Growth, attack: Option<&Attack>) -> Result<()> {
     let whole = !plan.quick && plan.only.is_empty() && plan.peers.is_none();
     let folder = if whole { plan.root.join("docs") } else { plan.target.join("report") };
     fs::create_dir_all(folder.join("performance"))?;
@@ -15,6 +15,9 @@ pub(crate) fn write(plan: &Plan, figures: &[Figure], growth: &Growth) -> Result<
     head(plan, whole, &mut page)?;
     compared(figures, &mut page)?;
     grown(growth, &mut page)?;
+    if let Some(attack) = attack {
+        attacked(attack, &mut page)?;
+    }
     for (name, chart) in charts(growth) {
         fs::write(folder.join("performance").join(format!("{name}.svg")), chart)?;
         writeln!(page, "![{}](performance/{name}.svg)\n", name.replace('-', " "))?;
@@ -141,6 +144,30 @@ fn grown(growth: &Growth, page: &mut String) -> Result<()> {
             start.binary as f64 / 1e6,
         )?;
     }
+    Ok(())
+}
+
+fn attacked(attack: &Attack, page: &mut String) -> Result<()> {
+    writeln!(
+        page,
+        "## Under attack\n\n\
+         16 callers with tokens ask `prompts/get` 20 times a second each, with the default limits and the audit on; in \
+         turns alone, and while the hostile callers below do what they can. Latencies count from when a request was due.\n"
+    )?;
+    writeln!(page, "| valid callers | answered | median | p99 | worst |\n|---|---|---|---|---|")?;
+    for (name, served) in [("alone", &attack.alone), ("under attack", &attack.attacked)] {
+        let [median, p99, worst] = [50, 99, 100].map(|percent| shown(served.seen.percentile(percent)));
+        let answered = served.seen.latencies.len();
+        writeln!(page, "| {name} | {answered} of {} | {median} | {p99} | {worst} |", served.asked)?;
+    }
+    let seconds = attack.time.as_secs_f64();
+    writeln!(page, "\n| hostile callers | connections | answered | refused or closed, a second | kB a second |")?;
+    writeln!(page, "|---|---|---|---|---|")?;
+    for done in &attack.done {
+        let (refused, bytes) = (done.refused as f64 / seconds, done.bytes as f64 / seconds / 1e3);
+        writeln!(page, "| {} | {} | {} | {refused:.0} | {bytes:.0} |", done.kind, done.connections, done.answered)?;
+    }
+    writeln!(page, "\nThe server held at most {:.0} MB.\n", attack.memory as f64 / 1e6)?;
     Ok(())
 }
 

@@ -19,10 +19,12 @@ use crate::{
 
 mod argument;
 mod body;
+mod broken;
 mod test;
 
 pub use argument::{ArgumentDefinition, ArgumentType, CompletionFunction, CompletionSource};
 pub use body::{Body, BodyPiece, PromptFunction, Sample};
+pub use broken::{BrokenFile, Demands};
 pub use test::{CompletionTest, TestDefinition};
 
 /// A future that can be sent to another thread; what closures in definitions return.
@@ -45,9 +47,8 @@ pub struct Definitions {
     pub resources: Vec<ResourceDefinition>,
     /// What is asked of callers, by patterns.
     pub access: Vec<AccessRule>,
-    /// Paths of files that should define a prompt but cannot be understood.
-    /// What was last served from them goes on being served.
-    pub broken: Vec<String>,
+    /// Files that should define a prompt and cannot be understood.
+    pub broken: Vec<BrokenFile>,
     /// What the source found wrong while reading.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -63,6 +64,15 @@ impl Definitions {
         self.access.extend(other.access);
         self.broken.extend(other.broken);
         self.diagnostics.extend(other.diagnostics);
+    }
+
+    /// Says which of several sources these are from: files of two of them can
+    /// have the same path and are different files.
+    #[must_use]
+    pub fn of_source(mut self, number: usize) -> Definitions {
+        self.prompts.iter_mut().for_each(|prompt| prompt.origin.from = number);
+        self.broken.iter_mut().for_each(|broken| broken.from = number);
+        self
     }
 }
 
@@ -312,6 +322,8 @@ impl PromptDefinition {
 pub struct Origin {
     /// The file.
     pub source: Arc<SourceText>,
+    /// Which of several sources the file is from.
+    pub from: usize,
     /// When the file last changed, where known.
     pub modified: Option<jiff::Timestamp>,
     /// Bytes of the file for parts of the definition, by a path such as
@@ -324,7 +336,7 @@ impl Origin {
     /// A file of which no parts are known yet.
     #[must_use]
     pub fn new(source: Arc<SourceText>) -> Origin {
-        Origin { source, modified: None, spans: BTreeMap::new() }
+        Origin { source, from: 0, modified: None, spans: BTreeMap::new() }
     }
 
     /// Where a part of the definition stands.

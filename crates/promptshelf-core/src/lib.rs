@@ -52,9 +52,9 @@ pub use content::{
     ResourceContents, ResourceLink, Role, Text, Theme,
 };
 pub use definition::{
-    About, ArgumentDefinition, ArgumentType, Body, BodyPiece, BoxFuture, Budget, CompletionFunction, CompletionSource,
-    CompletionTest, Definitions, LibraryFile, Origin, Policy, PromptDefinition, PromptFunction, ResourceContent,
-    ResourceDefinition, Sample, TestDefinition,
+    About, ArgumentDefinition, ArgumentType, Body, BodyPiece, BoxFuture, BrokenFile, Budget, CompletionFunction,
+    CompletionSource, CompletionTest, Definitions, Demands, LibraryFile, Origin, Policy, PromptDefinition,
+    PromptFunction, ResourceContent, ResourceDefinition, Sample, TestDefinition,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;

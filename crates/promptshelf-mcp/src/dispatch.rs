@@ -42,17 +42,19 @@ pub(crate) enum Asking<'a> {
 pub(crate) struct Answer {
     pub(crate) body: Bytes,
     pub(crate) status: u16,
+    /// What became of the request, as a word of a closed set.
+    pub(crate) outcome: &'static str,
     /// What its headers say.
     pub(crate) advice: Option<Advice>,
 }
 
 impl Answer {
     pub(crate) fn ok(body: Bytes) -> Answer {
-        Answer { body, status: 200, advice: None }
+        Answer { body, status: 200, outcome: "ok", advice: None }
     }
 
     pub(crate) fn error(id: Option<&jsonrpc::RequestId>, error: &WireError) -> Answer {
-        Answer { body: jsonrpc::error(id, error), status: error.status, advice: error.advice() }
+        Answer { body: jsonrpc::error(id, error), status: error.status, outcome: error.word(), advice: error.advice() }
     }
 }
 

@@ -107,6 +107,26 @@ impl WireError {
         WireError { data: Some(data), ..WireError::new(INVALID_REQUEST, 429, message) }
     }
 
+    /// A word for it, of a closed set, for figures and traces.
+    pub(crate) fn word(&self) -> &'static str {
+        match (self.code, self.status) {
+            (INVALID_REQUEST, 401) => "unauthorized",
+            (INVALID_REQUEST, 403) => "forbidden",
+            (INVALID_REQUEST, 413) => "too-large",
+            (INVALID_REQUEST, 429) => "too-many-requests",
+            (_, 503) => "unavailable",
+            (PARSE_ERROR, _) => "parse-error",
+            (METHOD_NOT_FOUND, _) => "method-not-found",
+            (INVALID_PARAMS, _) => "invalid-params",
+            (INTERNAL_ERROR, _) => "internal-error",
+            (RESOURCE_NOT_FOUND, _) => "resource-not-found",
+            (HEADER_MISMATCH, _) => "header-mismatch",
+            (MISSING_CAPABILITY, _) => "missing-capability",
+            (UNSUPPORTED_VERSION, _) => "unsupported-version",
+            _ => "invalid-request",
+        }
+    }
+
     /// What HTTP says about it in headers.
     pub(crate) fn advice(&self) -> Option<Advice> {
         let data = self.data.as_ref()?;

@@ -23,6 +23,7 @@ mod error_code;
 pub mod http;
 mod jsonrpc;
 mod multi_round;
+mod observe;
 mod page;
 mod request;
 mod revision;
@@ -30,9 +31,15 @@ pub mod stdio;
 mod subscription;
 mod to_wire;
 
-use std::sync::Arc;
+use std::{
+    hash::{BuildHasher as _, Hasher as _, RandomState},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+};
 
-use promptshelf_service::Service;
+use promptshelf_service::{Caller, Service};
 use tokio_util::sync::CancellationToken;
 
 pub use http::{HttpBody, HttpOptions, HttpService};
@@ -57,6 +64,10 @@ struct Inner {
     state_key: StateKey,
     followed: Register,
     shutdown: CancellationToken,
+    /// The number of the next request; where it begins is different for each start.
+    requests: AtomicU64,
+    /// How many subscriptions are open.
+    subscriptions: AtomicUsize,
 }
 
 impl Server {
@@ -77,6 +88,8 @@ impl Server {
             state_key,
             followed: Register::default(),
             shutdown: CancellationToken::new(),
+            requests: AtomicU64::new(RandomState::new().build_hasher().finish()),
+            subscriptions: AtomicUsize::new(0),
         };
         Server { inner: Arc::new(inner) }
     }
@@ -91,6 +104,32 @@ impl Server {
     /// for. Requests that are being answered are answered.
     pub fn shutdown(&self) {
         self.inner.shutdown.cancel();
+    }
+
+    /// Whether it has been shut down.
+    #[must_use]
+    pub fn is_shut_down(&self) -> bool {
+        self.inner.shutdown.is_cancelled()
+    }
+
+    /// How many subscriptions are open, those of older revisions included.
+    #[must_use]
+    pub fn subscriptions(&self) -> usize {
+        self.inner.subscriptions.load(Ordering::Relaxed)
+    }
+
+    /// A caller with the number of a request, unless it has one already: by
+    /// that logs, records and traces know the request.
+    pub(crate) fn numbered(&self, caller: &Caller) -> Caller {
+        let caller = caller.clone();
+        if caller.request().is_some() {
+            return caller;
+        }
+        caller.with_request(self.inner.requests.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(crate) fn subscribed(&self) -> &AtomicUsize {
+        &self.inner.subscriptions
     }
 
     pub(crate) fn pages(&self) -> &Pages {

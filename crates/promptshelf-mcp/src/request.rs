@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use promptshelf_core::{Given, GivenValue, Variables};
+use promptshelf_service::TraceContext;
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, Visitor},
@@ -81,6 +82,11 @@ impl<'a> Params<'a> {
         // What is left to go wrong is a member that is there twice. Which one
         // counts nobody can know, so that none does.
         serde_json::from_str(raw.get()).map_err(|_| WireError::invalid_params("A member of `params` is there twice"))
+    }
+
+    /// The trace that a request says it belongs to, whatever else it says.
+    pub(crate) fn trace(raw: Option<&'a RawValue>) -> Option<TraceContext<'a>> {
+        Params::parse(raw).ok()?.meta().ok()?.trace()
     }
 
     /// What the request says about itself.
@@ -258,6 +264,10 @@ pub(crate) struct RequestMeta<'a> {
     client_info: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel", deserialize_with = "present")]
     log_level: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    traceparent: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    tracestate: Option<&'a RawValue>,
 }
 
 /// The severities of RFC 5424, as `logging/setLevel` and `_meta` name them,
@@ -283,6 +293,11 @@ impl<'a> RequestMeta<'a> {
     /// What the client can do, as a modern request says it.
     pub(crate) fn client_capabilities(&self) -> Option<&'a RawValue> {
         self.client_capabilities
+    }
+
+    /// The trace that the request says it belongs to.
+    pub(crate) fn trace(&self) -> Option<TraceContext<'a>> {
+        Some(TraceContext { parent: text(self.traceparent?)?, state: self.tracestate.and_then(text) })
     }
 
     /// The revision that the request says it is of, once everything that a

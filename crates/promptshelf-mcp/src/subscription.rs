@@ -4,7 +4,11 @@
 //! with its request's id; a legacy client asks for nothing and gets list changes
 //! untagged. Changes that come faster than a listener takes them become one.
 
-use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
+    time::SystemTime,
+};
 
 use bytes::Bytes;
 use promptshelf_core::Change;
@@ -40,12 +44,30 @@ pub(crate) struct Subscription {
     server: Server,
     caller: Caller,
     changes: Receiver<Change>,
-    /// Counts it among those of its caller for as long as it exists.
+    /// Count it for as long as it exists: among all, and among those of its caller.
+    _open: Open,
     _slot: Option<Slot>,
     /// When the caller stops being who it is (protocol requirement P19).
     expires: Option<Instant>,
     scope: Scope,
     told: Told,
+}
+
+/// Counts a subscription as open for as long as this exists.
+#[derive(Debug)]
+struct Open(Server);
+
+impl Open {
+    fn new(server: &Server) -> Open {
+        server.subscribed().fetch_add(1, Ordering::Relaxed);
+        Open(server.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.subscribed().fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// What a listener has been told of the resources that it follows.
@@ -130,6 +152,7 @@ impl Subscription {
             server: server.clone(),
             caller: caller.clone(),
             changes,
+            _open: Open::new(server),
             _slot: slot,
             expires: expiry(caller),
             scope,
@@ -152,6 +175,7 @@ impl Subscription {
         Ok(Subscription {
             caller: caller.clone(),
             _slot: server.service().subscribe(caller)?,
+            _open: Open::new(server),
             server: server.clone(),
             changes: server.service().changes(),
             expires: expiry(caller),

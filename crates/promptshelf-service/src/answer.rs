@@ -19,7 +19,8 @@ pub(crate) async fn fill_in(
     let bindings = prompt
         .bind(given, catalog.policy().value_bytes)
         .map_err(|problems| Rejection::InvalidArguments { prompt: prompt.name().to_string(), problems })?;
-    let parts = prompt.render(catalog, bindings).await.map_err(|error| render_failed(prompt, given, error, secrets))?;
+    let parts =
+        prompt.render(catalog, bindings).await.map_err(|error| render_failed(caller, prompt, given, error, secrets))?;
     embed(caller, catalog, prompt, parts).await
 }
 
@@ -93,13 +94,19 @@ pub(crate) async fn read(catalog: &Catalog, caller: &Caller, uri: &str) -> Resul
         Err(ReadError::NotFound) => Err(unknown()),
         Err(ReadError::TooLarge { limit }) => Err(Rejection::ResourceTooLarge { uri: rejection::echo(uri), limit }),
         Err(error) => {
-            tracing::error!(resource = resource.uri(), %error, "a resource cannot be read");
+            tracing::error!(request = caller.request_id(), resource = resource.uri(), %error, "a resource cannot be read");
             Err(Rejection::Internal)
         }
     }
 }
 
-fn render_failed(prompt: &Prompt, given: &Given<'_>, error: RenderError, secrets: &Secrets) -> Rejection {
+fn render_failed(
+    caller: &Caller,
+    prompt: &Prompt,
+    given: &Given<'_>,
+    error: RenderError,
+    secrets: &Secrets,
+) -> Rejection {
     let unusable = |reason| Rejection::UnusableArguments { prompt: prompt.name().to_string(), reason };
     let rejection = match error {
         RenderError::Rejected(reason) => return unusable(reason),
@@ -113,6 +120,6 @@ fn render_failed(prompt: &Prompt, given: &Given<'_>, error: RenderError, secrets
         _ => Rejection::Internal,
     };
     let error = secrets.hide(error.to_string());
-    tracing::error!(prompt = %prompt.name(), error, "a prompt cannot be rendered");
+    tracing::error!(request = caller.request_id(), prompt = %prompt.name(), error, "a prompt cannot be rendered");
     rejection
 }

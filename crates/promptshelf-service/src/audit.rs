@@ -92,8 +92,8 @@ impl Call {
         let entry = journal.map(|journal| {
             let mut members = Map::new();
             members.insert("time".into(), format!("{:.3}", Timestamp::now()).into());
-            if let Some(request) = caller.request() {
-                members.insert("request".into(), format!("{request:016x}").into());
+            if let Some(request) = caller.request_id() {
+                members.insert("request".into(), request.into());
             }
             members.insert("caller".into(), caller.name().into());
             if let Some(address) = caller.address() {

@@ -98,6 +98,12 @@ impl Caller {
         self.request
     }
 
+    /// The same number as logs, records, traces and answers show it.
+    #[must_use]
+    pub fn request_id(&self) -> Option<String> {
+        self.request.map(|request| format!("{request:016x}"))
+    }
+
     /// When it stops being who it is.
     #[must_use]
     pub fn expires(&self) -> Option<SystemTime> {

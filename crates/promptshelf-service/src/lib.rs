@@ -12,6 +12,7 @@ mod answer;
 mod audit;
 mod caller;
 mod limit;
+mod observe;
 mod rejection;
 
 use std::{
@@ -20,6 +21,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Instant,
 };
 
 use promptshelf_core::{
@@ -27,6 +29,7 @@ use promptshelf_core::{
     completion::Completions, cursor::ListKind,
 };
 use tokio::sync::broadcast;
+use tracing::Instrument as _;
 
 use audit::{Call, Journal, Secrets};
 use limit::{Class, Meter};
@@ -35,6 +38,7 @@ pub use access::View;
 pub use audit::{AuditFile, AuditFileOptions, Recorder};
 pub use caller::{Caller, Identity};
 pub use limit::{Limits, Slot};
+pub use observe::{Observer, TraceContext};
 pub use rejection::Rejection;
 
 /// How many changes a slow listener may lag behind before it is told of them as one.
@@ -48,6 +52,7 @@ pub struct Service {
     ticks: Arc<AtomicU64>,
     meter: Option<Arc<Meter>>,
     journal: Option<Arc<Journal>>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 /// One page of a list, and the catalog that it is of.
@@ -111,7 +116,7 @@ impl Service {
             // Nobody listening is no failure.
             drop(sender.send(change.clone()));
         });
-        Service { handle, changes, ticks, meter: None, journal: None }
+        Service { handle, changes, ticks, meter: None, journal: None, observer: None }
     }
 
     /// The same service with limits for everybody but the person at this machine.
@@ -124,6 +129,24 @@ impl Service {
     #[must_use]
     pub fn with_audit(self, recorder: Arc<dyn Recorder>) -> Service {
         Service { journal: Some(Arc::new(Journal::new(recorder))), ..self }
+    }
+
+    /// The same service, with somebody who hears of every request.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Service {
+        Service { observer: Some(observer), ..self }
+    }
+
+    /// Who hears of every request.
+    #[must_use]
+    pub fn observer(&self) -> Option<&dyn Observer> {
+        self.observer.as_deref()
+    }
+
+    /// How often somebody was refused so far, by the limit that was reached.
+    #[must_use]
+    pub fn refused_by_limits(&self) -> Vec<(&'static str, u64)> {
+        self.meter.as_ref().map(|meter| meter.refused()).unwrap_or_default()
     }
 
     /// Whether questions are recorded.
@@ -251,7 +274,12 @@ impl Service {
         call.otherwise("cancelled");
         call.given(&prompt, given);
         let secrets = Secrets::of(&prompt, given);
-        let messages = answer::fill_in(caller, &catalog, &prompt, given, &secrets).await;
+        let began = self.observer().map(|_| Instant::now());
+        let span = tracing::debug_span!("render", gen_ai.prompt.name = %prompt.name());
+        let messages = answer::fill_in(caller, &catalog, &prompt, given, &secrets).instrument(span).await;
+        if let (Some(observer), Some(began)) = (self.observer(), began) {
+            observer.rendered(messages.as_ref().err().map_or("ok", Rejection::code), began.elapsed());
+        }
         let messages = call.end_with(messages.map_err(|rejection| secrets.hide_in(rejection)), |messages| {
             messages.iter().map(|message| message.content.size()).sum()
         })?;

@@ -11,7 +11,7 @@ use std::{
     num::NonZeroU32,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -94,18 +94,30 @@ impl Meter {
             Class::Complete => self.completions.take(&key)?,
             Class::Other => self.requests.take(&key)?,
         }
-        self.concurrent.take(key).map(Some).ok_or(Rejection::TooManyAtOnce { what: "requests" })
+        self.concurrent.take(key, "requests").map(Some)
     }
 
     pub(crate) fn subscribe(&self, caller: &Caller) -> Result<Option<Slot>, Rejection> {
         if caller.is_local() {
             return Ok(None);
         }
-        self.subscriptions.take(key(caller)).map(Some).ok_or(Rejection::TooManyAtOnce { what: "subscriptions" })
+        self.subscriptions.take(key(caller), "subscriptions").map(Some)
     }
 
     pub(crate) fn admit_address(&self, address: IpAddr) -> Result<(), Rejection> {
         self.addresses.take(&address_key(address))
+    }
+
+    /// How often each limit was reached.
+    pub(crate) fn refused(&self) -> Vec<(&'static str, u64)> {
+        let limits = [
+            ("requests-per-minute", &self.requests.refused),
+            ("completions-per-minute", &self.completions.refused),
+            ("requests-per-minute-per-address", &self.addresses.refused),
+            ("concurrent-requests", &self.concurrent.refused),
+            ("subscriptions", &self.subscriptions.refused),
+        ];
+        limits.map(|(limit, refused)| (limit, refused.load(Ordering::Relaxed))).into()
     }
 }
 
@@ -130,11 +142,16 @@ fn address_key(address: IpAddr) -> String {
 struct Buckets {
     limiter: DefaultKeyedRateLimiter<String>,
     asked: AtomicU32,
+    refused: AtomicU64,
 }
 
 impl Buckets {
     fn new(per_minute: NonZeroU32) -> Buckets {
-        Buckets { limiter: RateLimiter::keyed(Quota::per_minute(per_minute)), asked: AtomicU32::new(0) }
+        Buckets {
+            limiter: RateLimiter::keyed(Quota::per_minute(per_minute)),
+            asked: AtomicU32::new(0),
+            refused: AtomicU64::new(0),
+        }
     }
 
     fn take(&self, key: &String) -> Result<(), Rejection> {
@@ -144,6 +161,7 @@ impl Buckets {
             self.limiter.shrink_to_fit();
         }
         self.limiter.check_key(key).map_err(|until| {
+            self.refused.fetch_add(1, Ordering::Relaxed);
             let wait = until.wait_time_from(governor::clock::DefaultClock::default().now());
             Rejection::TooManyRequests { retry_after: wait.max(Duration::from_millis(1)) }
         })
@@ -155,6 +173,7 @@ impl Buckets {
 struct Slots {
     most: u32,
     taken: Arc<Mutex<HashMap<String, u32>>>,
+    refused: Arc<AtomicU64>,
 }
 
 /// Something of which a caller may not have too many. Dropping it gives it back.
@@ -171,17 +190,18 @@ impl fmt::Debug for Slot {
 
 impl Slots {
     fn new(most: NonZeroU32) -> Slots {
-        Slots { most: most.get(), taken: Arc::default() }
+        Slots { most: most.get(), taken: Arc::default(), refused: Arc::default() }
     }
 
-    fn take(&self, key: String) -> Option<Slot> {
+    fn take(&self, key: String, what: &'static str) -> Result<Slot, Rejection> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let count = taken.get(&key).copied().unwrap_or_default();
         if count >= self.most {
-            return None;
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(Rejection::TooManyAtOnce { what });
         }
         taken.insert(key.clone(), count + 1);
-        Some(Slot { slots: self.clone(), key })
+        Ok(Slot { slots: self.clone(), key })
     }
 }
 
@@ -209,7 +229,7 @@ mod tests {
         assert!(buckets.limiter.len() < 2 * SWEEP as usize, "{}", buckets.limiter.len());
 
         let slots = Slots::new(NonZeroU32::MIN);
-        drop(slots.take("somebody".to_owned()));
+        drop(slots.take("somebody".to_owned(), "things"));
         assert!(slots.taken.lock().expect("nobody panicked").is_empty());
     }
 

@@ -38,6 +38,7 @@ struct State {
     /// What of each source stands in the catalog.
     revisions: Vec<Option<Revision>>,
     loads: u64,
+    failures: u64,
 }
 
 #[derive(Default)]
@@ -52,6 +53,8 @@ struct Finished {
 pub struct Report {
     /// How many loads there have been.
     pub loads: u64,
+    /// How many of them could read nothing.
+    pub failures: u64,
     /// The generation of the catalog that it left in place.
     pub generation: u64,
     /// Everything that is wrong with the library.
@@ -72,14 +75,19 @@ impl Loader {
     /// [`SourceError`] when one of them cannot be read. Mistakes of authors are
     /// no errors: see [`diagnostics`](Loader::diagnostics).
     pub fn open(sources: Vec<Box<dyn Source>>) -> Result<Loader, SourceError> {
-        let mut state = State { revisions: vec![None; sources.len()], loads: 1 };
+        let mut state = State { revisions: vec![None; sources.len()], loads: 1, failures: 0 };
         let definitions = read(&sources, &mut state.revisions)?.unwrap_or_default();
         let checked = check(definitions, None);
         log_new(&[], &checked.diagnostics);
         let handle = CatalogHandle::new(checked.catalog);
         let generation = handle.current().generation();
-        let (report, _) =
-            watch::channel(Report { loads: 1, generation, diagnostics: checked.diagnostics.into(), failure: None });
+        let (report, _) = watch::channel(Report {
+            loads: 1,
+            failures: 0,
+            generation,
+            diagnostics: checked.diagnostics.into(),
+            failure: None,
+        });
         Ok(Loader(Arc::new(Inner {
             sources,
             handle,
@@ -212,7 +220,8 @@ impl Inner {
                 log_new(&before.diagnostics, &checked.diagnostics);
                 let change = self.replace(checked.catalog);
                 let diagnostics = checked.diagnostics.into();
-                self.report.send_replace(Report { loads, generation: change.generation, diagnostics, failure: None });
+                let generation = change.generation;
+                self.report.send_replace(Report { loads, generation, diagnostics, failure: None, ..before });
                 Ok(change)
             }
             Ok(None) => {
@@ -221,11 +230,17 @@ impl Inner {
                 Ok(change)
             }
             Err(error) => {
+                state.failures += 1;
                 let is_known = before.failure.as_ref().is_some_and(|known| known.to_string() == error.to_string());
                 if !is_known {
                     tracing::error!("the last good version of the library stays: {error}");
                 }
-                self.report.send_replace(Report { loads, failure: Some(error.clone()), ..before });
+                self.report.send_replace(Report {
+                    loads,
+                    failures: state.failures,
+                    failure: Some(error.clone()),
+                    ..before
+                });
                 Err(error)
             }
         }
@@ -253,7 +268,7 @@ fn read(
     }
     let mut merged: Option<Definitions> = None;
     let mut new = Vec::with_capacity(sources.len());
-    for (source, reading) in sources.iter().zip(readings) {
+    for (number, (source, reading)) in sources.iter().zip(readings).enumerate() {
         let whole = match reading {
             Some(reading) => Some(reading),
             None => source.read(None)?,
@@ -262,6 +277,7 @@ fn read(
             return Err(SourceError::new("a source gave nothing when it was asked for everything"));
         };
         new.push(Some(revision));
+        let definitions = definitions.of_source(number);
         match &mut merged {
             Some(merged) => merged.merge(definitions),
             None => merged = Some(definitions),

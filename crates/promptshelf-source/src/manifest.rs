@@ -68,6 +68,8 @@ pub(crate) const SECTIONS: Keys = keys(&[
     key("http", Holds::Foreign, "How to serve over HTTP."),
     key("auth", Holds::Foreign, "How callers sign in over HTTP."),
     key("audit", Holds::Foreign, "Where questions are recorded."),
+    key("metrics", Holds::Foreign, "Where figures are served for Prometheus."),
+    key("traces", Holds::Foreign, "Where traces are sent to."),
     key("access", Holds::Tables(&access::RULE), "Who may see and use what."),
     key("resources", Holds::Tables(&resources::KEYS), "What clients can read and prompts can attach."),
 ]);

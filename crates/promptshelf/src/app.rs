@@ -27,7 +27,14 @@ pub(crate) fn run() -> ExitCode {
     let CommandLine { verb, log } = CommandLine::parse();
     let usual = if matches!(verb, Verb::Serve(_)) { SERVER_LOG } else { VERB_LOG };
     let level = log.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(usual);
-    let outcome = telemetry::start(log.log_format, level).and_then(|()| perform(&verb, log.log_format));
+    let environment = |name: &str| std::env::var(name).ok();
+    let traces = match &verb {
+        Verb::Serve(arguments) => cli::serve::traces(arguments, environment),
+        _ => Ok(None),
+    };
+    let started = traces.and_then(|traces| telemetry::start(log.log_format, level, traces.as_ref()));
+    // What is to be sent is sent before the last word.
+    let outcome = started.and_then(|sending| perform(&verb, log.log_format, sending.is_some()));
     match outcome {
         Ok(()) => Exit::Done.into(),
         Err(failure) => {
@@ -37,12 +44,14 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-fn perform(verb: &Verb, log_format: telemetry::LogFormat) -> Result<(), Failure> {
+fn perform(verb: &Verb, log_format: telemetry::LogFormat, has_traces: bool) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         match verb {
             Verb::Serve(arguments) => {
-                cli::serve::run(arguments, io::stdin().is_terminal(), log_format, |name| std::env::var(name).ok()).await
+                let around =
+                    cli::serve::Around { stdin_is_terminal: io::stdin().is_terminal(), log_format, has_traces };
+                cli::serve::run(arguments, around, |name| std::env::var(name).ok()).await
             }
             Verb::Audit(arguments) => cli::audit::run(arguments),
             Verb::Token(cli::TokenVerb::New(arguments)) => cli::token::new(arguments),

@@ -7,6 +7,7 @@ pub(crate) mod audit;
 mod given;
 mod limits;
 mod manifest;
+pub(crate) mod observe;
 mod schema;
 mod sign_in;
 
@@ -143,7 +144,7 @@ pub(crate) fn state_key(environment: impl Fn(&str) -> Option<String>) -> Result<
 pub(crate) fn check_manifest(folder: &Path) -> Option<Diagnostic> {
     let http = manifest::read(folder).err();
     let found = http.or_else(|| sign_in::check_manifest(folder).err()).or_else(|| limits::read(folder).err());
-    let found = found.or_else(|| audit::check_manifest(folder).err());
+    let found = found.or_else(|| audit::check_manifest(folder).err()).or_else(|| observe::check_manifest(folder).err());
     found.map(|found| *found)
 }
 

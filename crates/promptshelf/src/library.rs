@@ -11,7 +11,7 @@ use std::{
 use ::http::Request;
 use promptshelf_core::{About, Catalog, Definitions, Diagnostic, Policy, PromptDefinition, ResourceDefinition};
 use promptshelf_mcp::{HttpOptions, HttpService, Server, StateKey};
-use promptshelf_service::{Limits, Recorder, Service};
+use promptshelf_service::{Limits, Observer, Recorder, Service};
 use promptshelf_source::{Directory, Fixed, Follower, Loader, Source, SourceError};
 use tokio::net::TcpListener;
 use tower_service::Service as TowerService;
@@ -34,6 +34,7 @@ pub struct Builder {
     state_key: Option<StateKey>,
     limits: Option<Limits>,
     audit: Option<Arc<dyn Recorder>>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl Builder {
@@ -88,6 +89,12 @@ impl Builder {
         self
     }
 
+    /// Tells somebody of every request, for figures and traces.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Builder {
+        self.observer = Some(observer);
+        self
+    }
+
     /// Reads and checks everything. Blocks while files are read.
     ///
     /// Mistakes in prompt files are no errors here: what is broken is left out,
@@ -111,6 +118,7 @@ impl Builder {
         let service = Service::new(loader.handle());
         let service = self.limits.iter().fold(service, Service::with_limits);
         let service = self.audit.into_iter().fold(service, Service::with_audit);
+        let service = self.observer.into_iter().fold(service, Service::with_observer);
         Ok(Library { server: Server::with_state_key(service, key), loader })
     }
 }

@@ -5,6 +5,7 @@ mod cli;
 mod config;
 mod exit;
 mod host;
+mod observe;
 mod telemetry;
 
 fn main() -> std::process::ExitCode {

@@ -10,12 +10,21 @@ use std::{
 };
 
 use clap::ValueEnum;
-use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
+use tracing_subscriber::{
+    EnvFilter, Layer, Registry, fmt::MakeWriter, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
 
+#[cfg(feature = "traces")]
+use crate::observe::{self, Sending};
 use crate::{
     cli::visible::visible,
+    config::observe::Traces,
     exit::{Exit, Failure},
 };
+
+/// Where there are no traces, nothing is sent.
+#[cfg(not(feature = "traces"))]
+pub(crate) struct Sending;
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -27,29 +36,39 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Starts the log. `level` is a level such as `debug`, or several such as
-/// `info,promptshelf_source=debug`.
+/// Starts the log, and the traces where some are wanted; these are sent for as
+/// long as what is given back is there. `level` is a level such as `debug`, or
+/// several such as `info,promptshelf_source=debug`.
 ///
 /// # Errors
 ///
-/// A level that means nothing.
-pub(crate) fn start(format: LogFormat, level: &str) -> Result<(), Failure> {
+/// A level that means nothing, or traces that cannot be sent.
+pub(crate) fn start(format: LogFormat, level: &str, traces: Option<&Traces>) -> Result<Option<Sending>, Failure> {
     let filter = EnvFilter::try_new(level).map_err(|_| {
         Failure::new(Exit::Usage, format!("the log level `{level}` means nothing"))
             .help("take one of off, error, warn, info, debug and trace")
     })?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter);
-    match format {
+    #[cfg(feature = "traces")]
+    let (layer, sending) = traces.map(observe::layer::<Registry>).transpose()?.unzip();
+    #[cfg(not(feature = "traces"))]
+    let (layer, sending) = (None::<tracing_subscriber::layer::Identity>, traces.map(|_| Sending));
+    let log = tracing_subscriber::fmt::layer();
+    let log: Box<dyn Layer<_> + Send + Sync> = match format {
         // Without colours nothing in a line can steer a terminal on purpose,
         // and so everything that would can be made visible.
-        LogFormat::Text => log.with_ansi(false).with_target(false).with_writer(Stderr { visible: true }).init(),
-        LogFormat::Json => log.json().flatten_event(true).with_writer(Stderr { visible: false }).init(),
-    }
+        LogFormat::Text => {
+            log.with_ansi(false).with_target(false).with_writer(Stderr { visible: true }).with_filter(filter).boxed()
+        }
+        LogFormat::Json => {
+            log.json().flatten_event(true).with_writer(Stderr { visible: false }).with_filter(filter).boxed()
+        }
+    };
+    tracing_subscriber::registry().with(layer).with(log).init();
     panic::set_hook(Box::new(|panicked| {
         let backtrace = Backtrace::capture();
         tracing::error!(%backtrace, "this is a mistake in promptshelf itself: {panicked}");
     }));
-    Ok(())
+    Ok(sending)
 }
 
 /// stderr, whether somebody reads it or not: a client that has closed its end

@@ -9,7 +9,7 @@ use std::{
 use super::{Shelf, prompt};
 use crate::{
     catalog::Catalog,
-    definition::PromptDefinition,
+    definition::{BrokenFile, Demands, PromptDefinition},
     diagnostic::{Diagnostic, SourceText, nearest},
     prompt::Prompt,
 };
@@ -25,10 +25,11 @@ pub(super) struct Prompts<'a> {
     /// Those that are being checked: each brings in the next one.
     open: RefCell<Vec<String>>,
     duplicates: HashSet<String>,
-    broken: RefCell<HashSet<String>>,
+    /// By source and path, what each broken file asks of callers.
+    broken: RefCell<HashMap<(usize, String), Vec<Demands>>>,
     previous: &'a [Arc<Prompt>],
-    /// By path and name: a file can hold several.
-    known: HashMap<(&'a str, &'a str), &'a Arc<Prompt>>,
+    /// By source, path and name: a file can hold several.
+    known: HashMap<(usize, &'a str, &'a str), &'a Arc<Prompt>>,
     found: RefCell<Vec<Diagnostic>>,
 }
 
@@ -56,19 +57,24 @@ impl<'a> Prompts<'a> {
     pub(super) fn new(
         definitions: Vec<PromptDefinition>,
         duplicates: HashSet<String>,
-        broken: Vec<String>,
+        broken_files: Vec<BrokenFile>,
         previous: &'a [Arc<Prompt>],
     ) -> Prompts<'a> {
         let order = definitions.iter().map(|definition| definition.name.clone()).collect();
         let waiting = |definition: PromptDefinition| (definition.name.clone(), Slot::Waiting(Box::new(definition)));
+        let mut broken: HashMap<(usize, String), Vec<Demands>> = HashMap::new();
+        for file in broken_files {
+            broken.entry((file.from, file.path)).or_default().push(file.demands);
+        }
+        let key = |it: &'a Arc<Prompt>| (it.definition.origin.from, &*it.source().path, it.name().as_str());
         Prompts {
             order,
             slots: RefCell::new(definitions.into_iter().map(waiting).collect()),
             open: RefCell::default(),
             duplicates,
-            broken: RefCell::new(broken.into_iter().collect()),
+            broken: RefCell::new(broken),
             previous,
-            known: previous.iter().map(|it| ((&*it.source().path, it.name().as_str()), it)).collect(),
+            known: previous.iter().map(|it| (key(it), it)).collect(),
             found: RefCell::default(),
         }
     }
@@ -95,9 +101,14 @@ impl<'a> Prompts<'a> {
     }
 
     /// Whether a prompt of the previous catalog stays though it is defined no
-    /// longer: its file is broken, and nobody else has its name by now.
+    /// longer: its file is broken, closes nothing that would stay open, and
+    /// nobody else has its name by now.
     pub(super) fn keeps(&self, prompt: &Prompt) -> bool {
-        self.broken.borrow().contains(&prompt.source().path) && !self.duplicates.contains(prompt.name().as_str())
+        let Prompt { definition, .. } = prompt;
+        let broken = self.broken.borrow();
+        let Some(demands) = broken.get(&(definition.origin.from, prompt.source().path.clone())) else { return false };
+        !self.duplicates.contains(prompt.name().as_str())
+            && demands.iter().all(|demands| demands.leave(definition.access.as_ref()))
     }
 
     /// Checks a prompt that still waits for it.
@@ -110,8 +121,9 @@ impl<'a> Prompts<'a> {
             _ => return,
         };
         self.open.borrow_mut().push(name.to_owned());
-        let path = definition.origin.source.path.clone();
-        let before = self.known.get(&(&*path, name)).copied();
+        let (from, path) = (definition.origin.from, definition.origin.source.path.clone());
+        let demands = Demands::Known(definition.access.clone());
+        let before = self.known.get(&(from, &*path, name)).copied();
         let outcome = match before.filter(|before| prompt::is_unchanged(before, &definition, shelf)) {
             Some(same) => Ok(Arc::clone(same)),
             None => prompt::check(definition, shelf).map(Arc::new),
@@ -124,7 +136,7 @@ impl<'a> Prompts<'a> {
             }
             Err(found) => {
                 self.found.borrow_mut().extend(found);
-                self.broken.borrow_mut().insert(path);
+                self.broken.borrow_mut().entry((from, path)).or_default().push(demands);
                 None
             }
         };

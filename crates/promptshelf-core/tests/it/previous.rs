@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    ArgumentDefinition, Body, Catalog, CatalogHandle, Change, Code, CompletionSource, Definitions, LibraryFile,
-    MimeType, Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText, check,
+    Access, ArgumentDefinition, Body, BrokenFile, Catalog, CatalogHandle, Change, Code, CompletionSource, Definitions,
+    Demands, LibraryFile, MimeType, Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition,
+    SourceText, check,
 };
 
 /// A library as a source hands it in, one version after the other.
@@ -100,10 +101,54 @@ fn a_file_that_cannot_be_understood_keeps_its_prompts() {
     let good = Library::default().with("a.md", "Good.").with("b.md", "B.");
     let (first, _) = good.check(None);
     let mut unreadable = good.without("a.md");
-    unreadable.0.broken.push("a.md".into());
+    unreadable.0.broken.push(BrokenFile::new("a.md", Demands::Known(None)));
     let (second, _) = unreadable.check(Some(&first));
     assert!(is_same("a", &first, &second));
     assert_eq!(names(&unreadable.check(None).0), ["b"], "without a good version there is nothing to keep");
+}
+
+#[test]
+fn what_a_broken_edit_closes_does_not_stay_open() {
+    let access = |role: &str| Some(Access { roles: vec![role.to_owned()], ..Access::default() });
+    let with = |access: Option<Access>, template: &str| {
+        Library::default().with("a.md", template).edit("a.md", |prompt| prompt.access = access)
+    };
+    let after = |before: Option<Access>, now: Library| {
+        let (first, _) = with(before, "Good.").check(None);
+        names(&now.check(Some(&first)).0).len()
+    };
+    let lost = |demands: Demands| {
+        let mut library = Library::default();
+        library.0.broken.push(BrokenFile::new("a.md", demands));
+        library
+    };
+    for (before, now, stays) in [
+        (None, None, true),
+        (None, access("a"), false),
+        (access("a"), access("a"), true),
+        (access("a"), access("b"), false),
+        (access("a"), None, true),
+    ] {
+        assert_eq!(after(before.clone(), with(now.clone(), "{{ broken")), usize::from(stays), "{before:?} {now:?}");
+        assert_eq!(after(before.clone(), lost(Demands::Known(now.clone()))), usize::from(stays), "{before:?} {now:?}");
+    }
+    assert_eq!(after(None, lost(Demands::Unknown)), 0);
+}
+
+#[test]
+fn a_broken_file_keeps_nothing_of_another_source_with_the_same_path() {
+    let named = |name: &str| Library::default().with("a.md", "Good.").edit("a.md", |prompt| prompt.name = name.into());
+    let both = |first: Library, second: Library| {
+        let mut definitions = first.0.of_source(0);
+        definitions.merge(second.0.of_source(1));
+        Library(definitions)
+    };
+    let (first, _) = both(named("one"), named("two")).check(None);
+    assert_eq!(names(&first), ["one", "two"]);
+    let mut broken = Library::default();
+    broken.0.broken.push(BrokenFile::new("a.md", Demands::Known(None)));
+    assert_eq!(names(&both(broken.clone(), Library::default()).check(Some(&first)).0), ["one"]);
+    assert_eq!(names(&both(Library::default(), broken).check(Some(&first)).0), ["two"]);
 }
 
 #[test]

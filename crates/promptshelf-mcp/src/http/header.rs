@@ -7,6 +7,7 @@ use http::{
     HeaderMap,
     header::{self, HeaderName},
 };
+use promptshelf_service::TraceContext;
 use serde_json::json;
 
 use crate::{
@@ -18,8 +19,18 @@ use crate::{
 static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 static METHOD: HeaderName = HeaderName::from_static("mcp-method");
 static NAME: HeaderName = HeaderName::from_static("mcp-name");
+static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+static TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 const EVENT_STREAM: &str = "text/event-stream";
+
+/// The trace that the headers say a request belongs to (W3C Trace Context).
+pub(super) fn trace(headers: &HeaderMap) -> Option<TraceContext<'_>> {
+    let parent = once(headers, &TRACEPARENT).ok()??;
+    // It may come in pieces.
+    let states: Vec<&str> = headers.get_all(&TRACESTATE).iter().filter_map(|state| state.to_str().ok()).collect();
+    Some(TraceContext { parent: parent.into(), state: (!states.is_empty()).then(|| states.join(",").into()) })
+}
 
 /// A header that is there at most once. Which of two counts nobody can know:
 /// one might be checked here and the other believed elsewhere.

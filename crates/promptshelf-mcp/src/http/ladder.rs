@@ -7,7 +7,6 @@
 //! may.
 
 use std::{
-    borrow::Cow,
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::{Pin, pin},
@@ -35,33 +34,50 @@ use crate::{
     subscription::Subscription,
 };
 
+/// What a request gets.
+enum Reply {
+    One(Answer),
+    Stream(Box<Events>),
+}
+
 impl Endpoint {
     /// Answers a request.
     pub(super) async fn respond<B: Body>(&self, request: Request<B>) -> Response<HttpBody> {
         let (head, body) = request.into_parts();
-        let origin = match self.gate.admit(&head) {
-            Ok(origin) => origin,
+        let began = self.server.begins();
+        let caller = self.server.numbered(head.extensions.get().unwrap_or(&Caller::anonymous()));
+        let faulty = |fault: Fault| {
+            self.server.unread(began, fault.error.word());
+            reply::fault(&fault)
+        };
+        let mut response = match self.gate.admit(&head) {
+            Ok(origin) => {
+                let denial = head.extensions.get::<Denial>().filter(|_| head.method != Method::OPTIONS);
+                let mut response = match denial.map(reply::denial) {
+                    Some((response, outcome)) => {
+                        self.server.unread(began, outcome);
+                        response
+                    }
+                    None => self.climb(&head, &caller, body).await.unwrap_or_else(faulty),
+                };
+                if let Some(origin) = origin {
+                    gate::permit_reading(response.headers_mut(), origin);
+                }
+                response
+            }
             Err(reason) => {
-                tracing::debug!(reason, "a request was refused at the gate");
-                return reply::fault(&refusal(StatusCode::FORBIDDEN, reason));
+                tracing::debug!(request = caller.request_id(), reason, "a request was refused at the gate");
+                faulty(refusal(StatusCode::FORBIDDEN, reason))
             }
         };
-        let denial = head.extensions.get::<Denial>().filter(|_| head.method != Method::OPTIONS);
-        let mut response = match denial {
-            Some(denial) => reply::denial(denial),
-            None => self.climb(&head, body).await.unwrap_or_else(|fault| reply::fault(&fault)),
-        };
-        if let Some(origin) = origin {
-            gate::permit_reading(response.headers_mut(), origin);
-        }
+        reply::name_request(response.headers_mut(), &caller);
         response
     }
 
-    async fn climb<B: Body>(&self, head: &Parts, body: B) -> Result<Response<HttpBody>, Fault> {
-        let caller = head.extensions.get().map_or_else(|| Cow::Owned(Caller::anonymous()), Cow::Borrowed);
+    async fn climb<B: Body>(&self, head: &Parts, caller: &Caller, body: B) -> Result<Response<HttpBody>, Fault> {
         match head.method {
             Method::POST => {}
-            Method::GET => return self.open_legacy_stream(&head.headers, &caller),
+            Method::GET => return self.open_legacy_stream(&head.headers, caller),
             Method::OPTIONS => {
                 let mut response = reply::verbs();
                 gate::permit_sending(response.headers_mut(), &head.headers);
@@ -89,10 +105,10 @@ impl Endpoint {
             Err(Unread::BrokeOff) => return Err(WireError::parse("The body broke off").into()),
         };
         match jsonrpc::parse(&bytes)? {
-            Incoming::One(Message::Request(request)) => self.request(&head.headers, &caller, &request).await,
+            Incoming::One(Message::Request(request)) => Ok(self.request(&head.headers, caller, &request).await),
             Incoming::One(Message::Notification(notification)) => self.notification(&head.headers, &notification),
             Incoming::One(Message::Response(_)) => response(&head.headers),
-            Incoming::Batch(batch) => self.batch(&head.headers, &caller, batch).await,
+            Incoming::Batch(batch) => self.batch(&head.headers, caller, batch).await,
         }
     }
 
@@ -110,7 +126,27 @@ impl Endpoint {
         headers: &HeaderMap,
         caller: &Caller,
         request: &jsonrpc::Request<'_>,
-    ) -> Result<Response<HttpBody>, Fault> {
+    ) -> Response<HttpBody> {
+        let answering = self.try_request(headers, caller, request);
+        let outcome = |reply: &Result<Reply, Fault>| match reply {
+            Ok(Reply::One(answer)) => answer.outcome,
+            Ok(Reply::Stream(_)) => "ok",
+            Err(fault) => fault.error.word(),
+        };
+        let trace = || Params::trace(request.params).or_else(|| header::trace(headers));
+        match self.server.observed(caller, &request.method, trace, answering, outcome).await {
+            Ok(Reply::One(answer)) => reply::json(answer),
+            Ok(Reply::Stream(events)) => reply::events(*events),
+            Err(fault) => reply::fault(&fault),
+        }
+    }
+
+    async fn try_request(
+        &self,
+        headers: &HeaderMap,
+        caller: &Caller,
+        request: &jsonrpc::Request<'_>,
+    ) -> Result<Reply, Fault> {
         let with_id = |error| Fault { id: Some(request.id.clone()), error };
         let (params, meta, era) = read_params(headers, request.params).map_err(with_id)?;
         let revision = match era {
@@ -131,7 +167,7 @@ impl Endpoint {
             Some(capabilities) if revision.is_modern() => Asking::Rounds(capabilities),
             _ => Asking::Never,
         };
-        Ok(reply::json(self.answer(revision, asking, caller, request, &params).await))
+        Ok(Reply::One(self.answer(revision, asking, caller, request, &params).await))
     }
 
     fn notification(&self, headers: &HeaderMap, notification: &Notification<'_>) -> Result<Response<HttpBody>, Fault> {
@@ -164,7 +200,10 @@ impl Endpoint {
                         Answer::error(Some(&request.id), &error)
                     }
                     Ok((params, ..)) => {
-                        self.answer(Revision::V2025_03_26, Asking::Never, caller, &request, &params).await
+                        let answering = self.answer(Revision::V2025_03_26, Asking::Never, caller, &request, &params);
+                        let trace = || Params::trace(request.params).or_else(|| header::trace(headers));
+                        let outcome = |answer: &Answer| answer.outcome;
+                        self.server.observed(caller, &request.method, trace, answering, outcome).await
                     }
                     Err(error) => Answer::error(Some(&request.id), &error),
                 },
@@ -190,7 +229,7 @@ impl Endpoint {
         params: &Params<'_>,
     ) -> Answer {
         let context = Context { revision, caller, conversation: self.server.crowd(), asking };
-        let answer = caught(&request.method, self.server.answer(context, request, params)).await;
+        let answer = caught(caller, &request.method, self.server.answer(context, request, params)).await;
         answer.unwrap_or_else(|error| Answer::error(Some(&request.id), &error))
     }
 
@@ -199,11 +238,11 @@ impl Endpoint {
         caller: &Caller,
         request: &jsonrpc::Request<'_>,
         params: &Params<'_>,
-    ) -> Result<Response<HttpBody>, WireError> {
+    ) -> Result<Reply, WireError> {
         let permit = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| too_many_streams())?;
         let opening = Subscription::listen(&self.server, caller, &request.id, params.notifications());
-        let (subscription, acknowledgment) = caught(&request.method, opening).await??;
-        Ok(reply::events(Events::new(subscription, Some(&acknowledgment), self.keep_alive, permit)))
+        let (subscription, acknowledgment) = caught(caller, &request.method, opening).await??;
+        Ok(Reply::Stream(Box::new(Events::new(subscription, Some(&acknowledgment), self.keep_alive, permit))))
     }
 
     /// Opens the stream on which a legacy client hears of changes.
@@ -271,13 +310,13 @@ fn too_many_streams() -> WireError {
 
 /// Waits for an answer, or for the panic that comes instead of it: a mistake of
 /// ours in one request must not look to its client like a broken connection.
-async fn caught<T>(method: &str, answering: impl Future<Output = T>) -> Result<T, WireError> {
+async fn caught<T>(caller: &Caller, method: &str, answering: impl Future<Output = T>) -> Result<T, WireError> {
     let mut answering = pin!(answering);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context))) {
         Ok(poll) => poll.map(Ok),
         // The panic hook has said what and where.
         Err(_) => {
-            tracing::error!(method, "a request was not answered because of a panic");
+            tracing::error!(request = caller.request_id(), method, "a request was not answered because of a panic");
             Poll::Ready(Err(WireError::internal()))
         }
     })

@@ -6,6 +6,8 @@ use http::{
     header::{self, HeaderName},
 };
 
+use promptshelf_service::Caller;
+
 use super::{body::HttpBody, events::Events};
 use crate::{
     dispatch::Answer,
@@ -16,6 +18,7 @@ use crate::{
 /// The verbs that there are.
 const VERBS: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
 
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// In a response's extensions: the scopes that a token needs for what was asked
@@ -46,15 +49,23 @@ impl Denial {
     }
 }
 
-pub(super) fn denial(denial: &Denial) -> Response<HttpBody> {
-    let mut response = fault(&refusal(denial.status, denial.message));
+/// Says by which id logs, records and traces know the request.
+pub(super) fn name_request(headers: &mut HeaderMap, caller: &Caller) {
+    if let Some(id) = caller.request_id().and_then(|id| HeaderValue::try_from(id).ok()) {
+        headers.insert(REQUEST_ID.clone(), id);
+    }
+}
+
+pub(super) fn denial(denial: &Denial) -> (Response<HttpBody>, &'static str) {
+    let refused = refusal(denial.status, denial.message);
+    let mut response = fault(&refused);
     if let Some(challenge) = &denial.challenge {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge.clone());
     }
     if let Some(seconds) = denial.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
-    response
+    (response, refused.error.word())
 }
 
 /// A refusal that has nothing to do with what a message says.

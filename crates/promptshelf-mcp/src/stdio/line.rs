@@ -42,6 +42,14 @@ pub(super) struct Pipe {
     pub(super) ended: CancellationToken,
 }
 
+/// What became of a request.
+enum Taken {
+    Answered(Answer),
+    /// Its answer comes when the subscription ends.
+    Subscribed,
+    Cancelled,
+}
+
 /// Requests that have no answer yet, and how to stop each.
 #[derive(Debug, Default)]
 pub(super) struct InFlight(Mutex<HashMap<RequestId, CancellationToken>>);
@@ -91,7 +99,10 @@ impl Pipe {
                 }
             }
             Ok(Incoming::Batch(messages)) => self.batch(messages).await,
-            Err(fault) => self.write(jsonrpc::error(fault.id.as_ref(), &fault.error)).await,
+            Err(fault) => {
+                self.server.unread(self.server.begins(), fault.error.word());
+                self.write(jsonrpc::error(fault.id.as_ref(), &fault.error)).await;
+            }
         }
     }
 
@@ -164,22 +175,41 @@ impl Pipe {
             Ok(token) => token,
             Err(error) => return Some(jsonrpc::error(Some(&request.id), &error)),
         };
-        let answer = tokio::select! {
-            biased;
-            () = cancelled.cancelled() => None,
-            answer = AssertUnwindSafe(self.answer(&request, &cancelled)).catch_unwind() => match answer {
-                Ok(Some(answer)) => Some(answer.body),
-                // A subscription stays in flight until it ends.
-                Ok(None) => return None,
-                Err(_) => Some(Answer::error(Some(&request.id), &WireError::internal()).body),
-            },
+        let caller = self.server.numbered(&self.caller);
+        let answering = async {
+            tokio::select! {
+                biased;
+                () = cancelled.cancelled() => Taken::Cancelled,
+                answer = AssertUnwindSafe(self.answer(&request, &caller, &cancelled)).catch_unwind() => match answer {
+                    Ok(Some(answer)) => Taken::Answered(answer),
+                    Ok(None) => Taken::Subscribed,
+                    Err(_) => Taken::Answered(Answer::error(Some(&request.id), &WireError::internal())),
+                },
+            }
+        };
+        let outcome = |taken: &Taken| match taken {
+            Taken::Answered(answer) => answer.outcome,
+            Taken::Subscribed => "ok",
+            Taken::Cancelled => "cancelled",
+        };
+        let trace = || Params::trace(request.params);
+        let answer = match self.server.observed(&caller, &request.method, trace, answering, outcome).await {
+            Taken::Answered(answer) => Some(answer.body),
+            // It stays in flight until it ends.
+            Taken::Subscribed => return None,
+            Taken::Cancelled => None,
         };
         self.in_flight.end(&request.id);
         answer
     }
 
-    async fn answer(self: &Arc<Pipe>, request: &Request<'_>, cancelled: &CancellationToken) -> Option<Answer> {
-        match self.try_answer(request, cancelled).await {
+    async fn answer(
+        self: &Arc<Pipe>,
+        request: &Request<'_>,
+        caller: &Caller,
+        cancelled: &CancellationToken,
+    ) -> Option<Answer> {
+        match self.try_answer(request, caller, cancelled).await {
             Ok(answer) => answer,
             Err(error) => Some(Answer::error(Some(&request.id), &error)),
         }
@@ -188,6 +218,7 @@ impl Pipe {
     async fn try_answer(
         self: &Arc<Pipe>,
         request: &Request<'_>,
+        caller: &Caller,
         cancelled: &CancellationToken,
     ) -> Result<Option<Answer>, WireError> {
         let params = Params::parse(request.params)?;
@@ -205,7 +236,7 @@ impl Pipe {
             }
         };
         if revision.is_modern() && request.method == "subscriptions/listen" {
-            self.listen(request, &params, cancelled).await?;
+            self.listen(request, &params, caller, cancelled).await?;
             return Ok(None);
         }
         if !revision.is_modern() && request.method != "initialize" && self.conversation.revision().is_some() {
@@ -216,7 +247,7 @@ impl Pipe {
             _ if revision.has_elicitation_requests() => Asking::Requests(&**self, self.conversation.elicitation()),
             _ => Asking::Never,
         };
-        let context = Context { revision, caller: &self.caller, conversation: &self.conversation, asking };
+        let context = Context { revision, caller, conversation: &self.conversation, asking };
         Ok(Some(self.server.answer(context, request, &params).await))
     }
 
@@ -226,11 +257,12 @@ impl Pipe {
         self: &Arc<Pipe>,
         request: &Request<'_>,
         params: &Params<'_>,
+        caller: &Caller,
         cancelled: &CancellationToken,
     ) -> Result<(), WireError> {
         let id = request.id.clone();
         let (mut subscription, acknowledgment) =
-            Subscription::listen(&self.server, &self.caller, &id, params.notifications()).await?;
+            Subscription::listen(&self.server, caller, &id, params.notifications()).await?;
         self.write(acknowledgment).await;
         let (pipe, cancelled) = (Arc::clone(self), cancelled.clone());
         self.tasks.spawn(async move {

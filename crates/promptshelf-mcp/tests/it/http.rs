@@ -11,4 +11,5 @@ mod legacy;
 mod listener;
 mod messages;
 mod modern;
+mod observed;
 mod streams;

@@ -48,7 +48,22 @@ impl AuditFileOptions {
 #[derive(Debug)]
 pub struct AuditFile {
     queue: SyncSender<Entry>,
-    lost: Arc<AtomicU64>,
+    lost: Arc<Lost>,
+}
+
+/// How many records have been lost.
+#[derive(Debug, Default)]
+struct Lost {
+    /// Those that the file does not know of yet.
+    untold: AtomicU64,
+    ever: AtomicU64,
+}
+
+impl Lost {
+    fn add(&self, count: u64) {
+        self.untold.fetch_add(count, Ordering::Relaxed);
+        self.ever.fetch_add(count, Ordering::Relaxed);
+    }
 }
 
 enum Entry {
@@ -66,7 +81,7 @@ impl AuditFile {
     pub fn open(options: AuditFileOptions) -> io::Result<AuditFile> {
         let mut writer = Writer::open(options)?;
         let (queue, entries) = mpsc::sync_channel(QUEUE);
-        let lost = Arc::new(AtomicU64::new(0));
+        let lost = Arc::<Lost>::default();
         let counter = Arc::clone(&lost);
         thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(&entries, &counter))?;
         Ok(AuditFile { queue, lost })
@@ -83,14 +98,20 @@ impl AuditFile {
     /// How many records have been lost and not yet been accounted for in the file.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+        self.lost.untold.load(Ordering::Relaxed)
+    }
+
+    /// How many records have been lost since it was opened.
+    #[must_use]
+    pub fn lost_ever(&self) -> u64 {
+        self.lost.ever.load(Ordering::Relaxed)
     }
 }
 
 impl Recorder for AuditFile {
     fn record(&self, line: String) {
         if self.queue.try_send(Entry::Line(line)).is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+            self.lost.add(1);
         }
     }
 }
@@ -116,7 +137,7 @@ impl Writer {
         Ok(Writer { options, file, length, is_failing: false })
     }
 
-    fn run(&mut self, entries: &Receiver<Entry>, lost: &AtomicU64) {
+    fn run(&mut self, entries: &Receiver<Entry>, lost: &Lost) {
         while let Ok(first) = entries.recv() {
             let (mut batch, mut count, mut waiting) = (String::new(), 0, Vec::new());
             // What is there already is written together, and synced once.
@@ -137,8 +158,8 @@ impl Writer {
         }
     }
 
-    fn write_batch(&mut self, mut batch: String, count: u64, lost: &AtomicU64) {
-        let missing = lost.swap(0, Ordering::Relaxed);
+    fn write_batch(&mut self, mut batch: String, count: u64, lost: &Lost) {
+        let missing = lost.untold.swap(0, Ordering::Relaxed);
         if missing > 0 {
             tracing::error!(missing, "records of the audit were lost");
             batch.insert_str(
@@ -152,7 +173,8 @@ impl Writer {
         match self.write(&batch) {
             Ok(()) => self.is_failing = false,
             Err(error) => {
-                lost.fetch_add(missing + count, Ordering::Relaxed);
+                lost.untold.fetch_add(missing, Ordering::Relaxed);
+                lost.add(count);
                 if !std::mem::replace(&mut self.is_failing, true) {
                     tracing::error!(%error, "the audit cannot be written");
                 }
@@ -238,11 +260,13 @@ mod tests {
         for number in 0..5 {
             audit.record(format!("{{\"number\":{number}}}"));
         }
-        assert_eq!(audit.lost(), 4, "one fits into the queue");
+        assert_eq!((audit.lost(), audit.lost_ever()), (4, 4), "one fits into the queue");
         let lost = Arc::clone(&audit.lost);
         drop(audit);
         let mut writer = Writer::open(AuditFileOptions::new(&path)).expect("it can be written");
         writer.run(&entries, &lost);
+        let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        assert_eq!((now(&lost.untold), now(&lost.ever)), (0, 4));
         let text = fs::read_to_string(&path).expect("the file");
         let lines: Vec<serde_json::Value> =
             text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

@@ -153,6 +153,32 @@ async fn completion_and_attachments_give_nothing_closed_away() {
     }
 }
 
+#[tokio::test]
+async fn links_are_followed_to_nothing_closed() {
+    let mut definitions = definitions();
+    for (name, uri) in
+        [("to-open", "docs://open"), ("to-closed", "docs://closed/a"), ("to-alias", "library:///aliased.txt")]
+    {
+        let linking = promptshelf_core::PromptDefinition::template(name, format!("{{{{ link('{uri}') }}}}"));
+        definitions.prompts.push(linking.description("LINKING"));
+    }
+    let service =
+        Service::new(promptshelf_core::CatalogHandle::new(promptshelf_core::check(definitions, None).catalog));
+    for (who, caller) in callers() {
+        for (prompt, may) in [
+            ("to-open", true),
+            ("to-closed", who == "local" || who == "editor"),
+            ("to-alias", who == "local" || who == "editor"),
+        ] {
+            let mut answer = service.get(&caller, prompt, &Given::new()).await.expect("a link");
+            service.follow_links(&caller, &mut answer, 1_000).await;
+            let [message] = &*answer.messages else { panic!("{:?}", answer.messages) };
+            let promptshelf_core::ContentBlock::Link(link) = &message.content else { panic!("{message:?}") };
+            assert_eq!(link.target.is_some(), may, "{who}: {prompt}");
+        }
+    }
+}
+
 #[test]
 fn pages_hold_what_a_caller_sees_and_cursors_name_nothing_else() {
     let mut definitions = definitions();

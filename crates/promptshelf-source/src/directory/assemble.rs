@@ -9,7 +9,7 @@ use std::{
 };
 
 use promptshelf_core::{
-    ArgumentDefinition, Code, CompletionSource, Definitions, Diagnostic, LibraryFile, Location, Origin,
+    ArgumentDefinition, BrokenFile, Code, CompletionSource, Definitions, Diagnostic, LibraryFile, Location, Origin,
     PromptDefinition, ResourceDefinition,
 };
 
@@ -55,12 +55,14 @@ impl Assembly<'_> {
         let mut partials = BTreeMap::new();
         for (path, entry) in self.entries {
             diagnostics.extend(entry.content.diagnostics.iter().cloned());
-            match &entry.content.meaning {
+            let meaning = &entry.content.meaning;
+            let mut lose = || broken.extend(meaning.demands().map(|demands| BrokenFile::new(&**path, demands)));
+            match meaning {
                 Meaning::Prompt { draft: Some(draft), .. } => match self.prompt(draft, &icons, &mut diagnostics) {
                     Some(definition) => prompts.push(definition),
-                    None => broken.push(path.clone()),
+                    None => lose(),
                 },
-                Meaning::Prompt { draft: None, .. } | Meaning::Lost => broken.push(path.clone()),
+                Meaning::Prompt { draft: None, .. } | Meaning::Lost(_) => lose(),
                 Meaning::File { partial, .. } => {
                     if let Some(partial) = partial {
                         partials.insert(path.clone(), Arc::clone(partial));

@@ -11,7 +11,7 @@ use std::{
     time::SystemTime,
 };
 
-use promptshelf_core::{Blob, Code, Diagnostic, LibraryFile, MimeType, ResourceBody, SourceText};
+use promptshelf_core::{Blob, Code, Demands, Diagnostic, LibraryFile, MimeType, ResourceBody, SourceText};
 
 use super::{
     names::Use,
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     confined::{Confined, FileBytes, Refusal, Stamp},
-    format::Draft,
+    format::{Draft, demands},
     media_type,
 };
 
@@ -55,8 +55,8 @@ pub(super) enum Meaning {
     Prompt { source: Arc<SourceText>, draft: Option<Box<Draft>> },
     /// A file, and its text when others may include it.
     File { file: Arc<LibraryFile>, partial: Option<Arc<SourceText>> },
-    /// Something that should be a prompt and cannot be read.
-    Lost,
+    /// Something that should be a prompt and cannot be read, and what it asks of callers.
+    Lost(Demands),
     /// Nothing that anybody will miss yet.
     Nothing,
 }
@@ -104,7 +104,12 @@ impl Reading<'_> {
                 // A prompt that vanished or turned into something else is meant
                 // to be gone; one that cannot be read just now is not.
                 let stays = matches!(refusal, Refusal::Failed(_) | Refusal::TooLarge(_));
-                let meaning = if stays && role.is_prompt() { Meaning::Lost } else { Meaning::Nothing };
+                let demands = || match refusal {
+                    // It has grown, and what it says by now is not read.
+                    Refusal::TooLarge(_) => Demands::Unknown,
+                    _ => Demands::Known(None),
+                };
+                let meaning = if stays && role.is_prompt() { Meaning::Lost(demands()) } else { Meaning::Nothing };
                 Entry { stamp: None, settled: false, content: Arc::new(Content::refused(meaning, diagnostics)) }
             }
         }
@@ -114,16 +119,26 @@ impl Reading<'_> {
 impl Entry {
     /// What stands for a prompt whose folder cannot be read just now.
     pub(super) fn lost(&self) -> Option<Entry> {
-        let is_prompt = matches!(self.content.meaning, Meaning::Prompt { .. } | Meaning::Lost);
-        let content = || Arc::new(Content::refused(Meaning::Lost, Vec::new()));
-        is_prompt.then(|| Entry { stamp: None, settled: false, content: content() })
+        let demands = self.content.meaning.demands()?;
+        let content = Arc::new(Content::refused(Meaning::Lost(demands), Vec::new()));
+        Some(Entry { stamp: None, settled: false, content })
     }
 }
 
 impl Meaning {
+    /// What a prompt's file asks of callers; nothing where it is none's.
+    pub(super) fn demands(&self) -> Option<Demands> {
+        match self {
+            Meaning::Prompt { draft: Some(draft), .. } => Some(Demands::Known(draft.definition.access.clone())),
+            Meaning::Prompt { source, draft: None } => Some(demands(source)),
+            Meaning::Lost(demands) => Some(demands.clone()),
+            Meaning::File { .. } | Meaning::Nothing => None,
+        }
+    }
+
     fn is(&self, role: Use) -> bool {
         match self {
-            Meaning::Prompt { .. } | Meaning::Lost => role.is_prompt(),
+            Meaning::Prompt { .. } | Meaning::Lost(_) => role.is_prompt(),
             Meaning::File { .. } => !role.is_prompt(),
             Meaning::Nothing => false,
         }
@@ -164,7 +179,10 @@ impl Content {
                         error.utf8_error().valid_up_to()
                     );
                     let diagnostic = at(path, Code::NotUtf8, true, message).help("save it as UTF-8");
-                    Content { meaning: Meaning::Lost, diagnostics: vec![diagnostic], len, number: next_number() }
+                    // What is no text is beside its keys, more often than not.
+                    let readable = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                    let meaning = Meaning::Lost(demands(&SourceText::new(path, readable)));
+                    Content { meaning, diagnostics: vec![diagnostic], len, number: next_number() }
                 }
             },
             Use::File => Content::file(path, bytes, stamp),
@@ -205,7 +223,7 @@ impl Content {
                 };
                 same && file.modified == stamp.modified()
             }
-            Meaning::Lost | Meaning::Nothing => false,
+            Meaning::Lost(_) | Meaning::Nothing => false,
         }
     }
 }

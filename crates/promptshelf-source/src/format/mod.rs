@@ -9,6 +9,7 @@ pub(crate) mod access;
 mod arguments;
 mod claude;
 pub(crate) mod command;
+mod demands;
 mod expected;
 mod front_matter;
 mod gemini;
@@ -34,6 +35,7 @@ use promptshelf_core::{Body, BodyPiece, Code, Diagnostic, Origin, PromptDefiniti
 
 pub(crate) use self::{
     arguments::{KEYS as ARGUMENT, arguments},
+    demands::demands,
     expected::GOLDEN,
     front_matter::KEYS as PROMPT,
     github::placeholders,

@@ -1,6 +1,6 @@
 //! Who may use what, as it is written: what is read, and that no mistake opens anything.
 
-use crate::library::{Library, lines};
+use crate::library::{Followed, Library, lines};
 use promptshelf_core::{Access, Diagnostic};
 
 fn broken(front_matter: &str) -> Vec<String> {
@@ -53,4 +53,44 @@ fn no_mistake_in_the_manifest_is_passed_over() {
     assert_eq!(mistakes("[[access]]\nprompts = [\"[\"]\nroles = [\"a\"]").len(), 1);
     assert_eq!(mistakes("[[access]]\nprompts = [\"*\"]\nrole = [\"a\"]").len(), 2);
     assert_eq!(mistakes("[[access]]\nprompts = [\"*\"]").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_that_closes_a_prompt_and_breaks_it_leaves_nothing_open() {
+    let open = "---\ndescription: x\n---\nhello";
+    let closed = "---\ndescription: x\naccess: { roles: [a] }\n---\nhello";
+    for (before, edit, stays) in [
+        (open, "---\ndescription: [\n---\nhello", true),
+        (open, "---\ndescription: [\naccess: { roles: [a] }\n---\nhello", false),
+        (open, "---\ndescription: x\naccess: { role: [a] }\n---\nhello", false),
+        (open, "---\ndescription: x\nacess: { roles: [a] }\n---\nhello", false),
+        (open, "---\ndescription: x\naccess: { roles: [a] }\n---\n{{ nobody }}", false),
+        (open, "---\ndescription: x\naccess: { roles: [a] }\nhello", false),
+        (closed, "---\ndescription: [\naccess: { roles: [a] }\n---\nhello", true),
+        (closed, "---\ndescription: [\naccess: { roles: [b] }\n---\nhello", false),
+    ] {
+        let library = Library::of(&[("a.md", before), ("b.md", open)]);
+        let mut followed = library.follow().await;
+        library.write("a.md", edit);
+        followed.until("it is reported", |_, report| report.diagnostics.iter().any(Diagnostic::is_error)).await;
+        assert_eq!(followed.names().len(), if stays { 2 } else { 1 }, "{edit}");
+        library.write("a.md", closed);
+        followed
+            .until("it is mended", |catalog, report| catalog.prompts().len() == 2 && report.diagnostics.is_empty())
+            .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_file_keeps_nothing_of_another_folder() {
+    let (one, two) =
+        (Library::of(&[("a.md", "---\nname: one\n---\nx")]), Library::of(&[("a.md", "---\nname: two\n---\nx")]));
+    let source = |library: &Library| Box::new(library.source().poll(None)) as Box<dyn promptshelf_source::Source>;
+    let mut followed = Followed::all(vec![source(&one), source(&two)]).await;
+    assert_eq!(followed.names(), ["one", "two"]);
+    one.write("a.md", "---\nname: [\n---\nx");
+    followed.until("it is reported", |_, report| report.diagnostics.iter().any(Diagnostic::is_error)).await;
+    two.remove("a.md");
+    followed.until("the other one is gone", |catalog, _| catalog.find("two").is_none()).await;
+    assert_eq!(followed.names(), ["one"]);
 }

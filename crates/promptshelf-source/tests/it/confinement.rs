@@ -11,7 +11,7 @@ use std::{
 use promptshelf_core::ResourceBody;
 use promptshelf_source::Source as _;
 
-use crate::library::{Library, names};
+use crate::library::{Library, broken, names};
 
 fn library() -> Library {
     Library::of(&[("good.md", "---\ndescription: d\n---\nhello")])
@@ -106,7 +106,7 @@ fn what_is_not_utf_8_is_named() {
     );
     let definitions = library.read();
     assert_eq!(names(&definitions), ["good"]);
-    assert_eq!(definitions.broken, ["latin.md"]);
+    assert_eq!(broken(&definitions), ["latin.md"]);
     assert!(matches!(definitions.files["bytes.txt"].body, ResourceBody::Blob(_)));
 }
 
@@ -175,7 +175,7 @@ fn what_may_not_be_read_is_named() {
         for _ in 0..2 {
             let definitions = source.read(None).expect("read").expect("something").definitions;
             assert_eq!(names(&definitions), ["good"]);
-            assert_eq!(definitions.broken, ["closed.md", "folder/a.md"], "they may still be there");
+            assert_eq!(broken(&definitions), ["closed.md", "folder/a.md"], "they may still be there");
         }
     }
     close(&library.path("folder"), 0o700);

@@ -237,7 +237,7 @@ fn what_is_no_yaml_is_named_where_it_stands() {
         ("---\n- a\n---\n", "2:1: error[wrong-type]: the front matter has to be a mapping of keys, and a list stands here".to_owned()),
     ] {
         assert_eq!(faults(text), [format!("p.md:{expected}")], "{text:?}");
-        assert_eq!(Library::of(&[("p.md", text)]).read().broken, ["p.md"], "{text:?}");
+        assert_eq!(Library::of(&[("p.md", text)]).read().broken[0].path, "p.md", "{text:?}");
     }
 }
 

@@ -90,6 +90,11 @@ pub(crate) fn names(definitions: &Definitions) -> Vec<&str> {
     definitions.prompts.iter().map(|prompt| &*prompt.name).collect()
 }
 
+/// Paths of files that cannot be understood.
+pub(crate) fn broken(definitions: &Definitions) -> Vec<&str> {
+    definitions.broken.iter().map(|file| &*file.path).collect()
+}
+
 /// A loader that follows sources.
 pub(crate) struct Followed {
     pub(crate) loader: Loader,
@@ -99,7 +104,11 @@ pub(crate) struct Followed {
 
 impl Followed {
     pub(crate) async fn of(source: impl Source + 'static) -> Followed {
-        let loader = Loader::open(vec![Box::new(source)]).expect("it can be read");
+        Followed::all(vec![Box::new(source)]).await
+    }
+
+    pub(crate) async fn all(sources: Vec<Box<dyn Source>>) -> Followed {
+        let loader = Loader::open(sources).expect("they can be read");
         let mut follower = loader.spawn();
         follower.ready().await;
         let reports = loader.reports();

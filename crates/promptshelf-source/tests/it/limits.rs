@@ -2,7 +2,7 @@
 
 use promptshelf_core::ResourceBody;
 
-use crate::library::{Library, names};
+use crate::library::{Library, broken, names};
 
 #[test]
 fn a_file_that_is_too_large_is_left_out() {
@@ -22,7 +22,7 @@ fn a_file_that_is_too_large_is_left_out() {
     );
     let definitions = library.read();
     assert_eq!(names(&definitions), ["a"]);
-    assert_eq!(definitions.broken, ["b.md"]);
+    assert_eq!(broken(&definitions), ["b.md"]);
 }
 
 #[test]

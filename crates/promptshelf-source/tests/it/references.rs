@@ -2,7 +2,7 @@
 
 use promptshelf_core::{CompletionSource, MimeType};
 
-use crate::library::Library;
+use crate::library::{Library, broken};
 
 #[test]
 fn an_icon_that_is_a_file_travels_with_the_prompt() {
@@ -44,7 +44,7 @@ fn paths_to_complete_from_are_found_when_the_folder_is_read() {
         std::fs::write(path, "").expect("file");
     }
     let definitions = library.read();
-    assert_eq!(definitions.broken, ["q.md"]);
+    assert_eq!(broken(&definitions), ["q.md"]);
     let paths = |index: usize| match &definitions.prompts[0].arguments[index].completion {
         Some(CompletionSource::Paths(paths)) => paths.to_vec(),
         other => panic!("{other:?}"),

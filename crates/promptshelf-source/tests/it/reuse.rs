@@ -9,7 +9,7 @@ use std::{
 use promptshelf_core::{Definitions, SourceText};
 use promptshelf_source::{Revision, Source};
 
-use crate::library::Library;
+use crate::library::{Library, broken};
 
 fn source_of<'d>(definitions: &'d Definitions, name: &str) -> &'d Arc<SourceText> {
     let prompt = definitions.prompts.iter().find(|prompt| prompt.name == name);
@@ -75,5 +75,5 @@ fn a_change_of_the_manifest_changes_what_files_are() {
     assert!(second.files.contains_key("b.md"));
     library.write("promptshelf.toml", "[limits]\nfile-bytes = 2");
     let (_, third) = read(&source, Some(revision)).expect("it has changed");
-    assert_eq!(third.broken, ["a.md", "b.md"]);
+    assert_eq!(broken(&third), ["a.md", "b.md"]);
 }

@@ -59,6 +59,12 @@ How much a caller may ask, and what is recorded:
                                     concurrent-requests = 64, subscriptions = 64
   [audit]                           PROMPTSHELF_AUDIT
   file = \"../audit.jsonl\"           max-bytes = 67108864, keep = 8
+Figures for Prometheus on a port of their own, and traces for a collector of OpenTelemetry; what is
+secret is said to the collector by OTEL_EXPORTER_OTLP_HEADERS:
+  [metrics]                         PROMPTSHELF_METRICS
+  listen = \"127.0.0.1:9464\"         /metrics, and /healthz and /readyz as on the main port
+  [traces]                          PROMPTSHELF_TRACES
+  endpoint = \"http://127.0.0.1:4318\", percent = 100 of the traces that begin here
 Who may see what, there or as `access:` in a prompt file:
   [[access]]                        prompts, folders, tags, resources: what it is for
                                     scopes, roles, users, visible: what it takes";

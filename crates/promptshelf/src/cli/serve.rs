@@ -15,26 +15,52 @@ use promptshelf::{
 use self::{announce::Announcement, signals::Signals};
 use super::ServeArguments;
 use crate::{
-    config::{self, HttpConfig},
+    config::{self, HttpConfig, observe::Traces},
     exit::{Exit, Failure},
+    observe::{Listening, Watch},
     telemetry::LogFormat,
 };
 
 /// How long answers may take that are on their way when a signal ends stdio.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
+/// What the program has found out before it serves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Around {
+    pub(crate) stdin_is_terminal: bool,
+    pub(crate) log_format: LogFormat,
+    /// Whether spans are sent.
+    pub(crate) has_traces: bool,
+}
+
+/// Where traces are sent to, which has to be known before the first log line.
+pub(crate) fn traces(
+    arguments: &ServeArguments,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Result<Option<Traces>, Failure> {
+    config::observe::traces(arguments.library.folder(), arguments.traces.as_deref(), environment)
+}
+
 pub(crate) async fn run(
     arguments: &ServeArguments,
-    stdin_is_terminal: bool,
-    log_format: LogFormat,
+    around: Around,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
+    let Around { stdin_is_terminal, log_format, has_traces } = around;
     let folder = arguments.library.folder();
     let key = config::state_key(&environment)?;
     let config = HttpConfig::read(folder, arguments.http.as_deref(), &arguments.over_http, &environment)?;
-    let audit = open_audit(config::audit::read(folder, arguments.audit.as_deref(), environment)?)?;
+    let audit = open_audit(config::audit::read(folder, arguments.audit.as_deref(), &environment)?)?;
     let over_http = !arguments.stdio && (config.wanted || stdin_is_terminal);
+    let metrics = config::observe::metrics(folder, arguments.over_http.metrics.as_deref(), environment)?;
+    // Clients start as many servers on stdio as they like, and there is one port.
+    let metrics = match metrics.filter(|_| over_http) {
+        Some(address) => Some(Listening::start(&address).await?),
+        None => None,
+    };
+    let figures = metrics.as_ref().map(|metrics| Arc::clone(&metrics.figures));
     let builder = key.into_iter().fold(Library::builder().folder(folder), Builder::state_key);
+    let builder = Watch::wanted(figures, has_traces).into_iter().fold(builder, Builder::observer);
     let library = open(builder, &config, over_http, audit.clone())?;
     if arguments.strict {
         refuse_errors(&library, arguments)?;
@@ -56,6 +82,10 @@ pub(crate) async fn run(
     options.mcp.allowed_hosts = listen::hosts(&config, bound);
     announcement.over_http(bound, &config);
     let _following = library.loader().spawn();
+    if let Some(metrics) = &metrics {
+        metrics.figures.of(&library, audit.as_ref());
+        metrics.ready(library.server());
+    }
     let ended = http::serve(listener, &library, &options, signals.first()).await;
     flush(audit).await;
     Ok(ended?)

@@ -146,6 +146,10 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) audit: Option<PathBuf>,
 
+    /// Send traces to this OpenTelemetry collector, over OTLP with HTTP
+    #[arg(long, value_name = "URL")]
+    pub(crate) traces: Option<String>,
+
     #[command(flatten)]
     pub(crate) over_http: HttpArguments,
 }
@@ -157,6 +161,10 @@ pub(crate) struct HttpArguments {
     /// Let other machines connect: there is no sign-in, so everybody who reaches the port can read every prompt
     #[arg(long)]
     pub(crate) allow_remote: bool,
+
+    /// Serve figures for Prometheus on this address, at /metrics
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<String>,
 
     /// A host name under which clients reach the server, besides localhost; can be repeated
     #[arg(long = "allow-host", value_name = "HOST")]

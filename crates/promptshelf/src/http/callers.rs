@@ -1,18 +1,11 @@
 //! Who asks, and from where: found out before a request reaches the endpoint.
 
-use std::{
-    hash::{BuildHasher as _, Hasher as _, RandomState},
-    net::{IpAddr, SocketAddr},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::net::{IpAddr, SocketAddr};
 
 use axum::{
     Router,
     extract::{ConnectInfo, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware::{self, Next},
     response::Response,
 };
@@ -24,13 +17,9 @@ use promptshelf_service::{Caller, Rejection, Service};
 
 use super::Options;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
 /// What callers are told apart by.
 #[derive(Clone)]
 struct Desk {
-    /// The number of the next request; where it begins is different for each start.
-    next: Arc<AtomicU64>,
     service: Service,
     #[cfg(feature = "sign-in")]
     sign_in: Option<super::auth::SignIn>,
@@ -43,7 +32,6 @@ pub(super) fn around(endpoint: Router, server: &Server, options: &Options) -> Ro
     #[cfg(not(feature = "sign-in"))]
     let _ = options;
     let desk = Desk {
-        next: Arc::new(AtomicU64::new(RandomState::new().build_hasher().finish())),
         service: server.service().clone(),
         #[cfg(feature = "sign-in")]
         sign_in: options.sign_in.clone(),
@@ -124,11 +112,10 @@ impl Desk {
 }
 
 async fn told_apart(State(desk): State<Desk>, mut request: Request, next: Next) -> Response {
-    let number = desk.next.fetch_add(1, Ordering::Relaxed);
     let address = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
     match desk.caller(request.headers(), address).await {
         Ok(caller) => {
-            let caller = address.into_iter().fold(caller, Caller::at).with_request(number);
+            let caller = address.into_iter().fold(caller, Caller::at);
             request.extensions_mut().insert(caller);
         }
         Err(denial) => {
@@ -140,10 +127,6 @@ async fn told_apart(State(desk): State<Desk>, mut request: Request, next: Next) 
         && let Some(challenge) = desk.challenge(&scopes)
     {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-    }
-    // What the records know the request by.
-    if let Ok(number) = HeaderValue::from_str(&format!("{number:016x}")) {
-        response.headers_mut().insert(REQUEST_ID, number);
     }
     response
 }

@@ -33,13 +33,9 @@ async fn log(request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let started = Instant::now();
     let response = next.run(request).await;
-    tracing::debug!(%method, path, status = response.status().as_u16(), took = ?started.elapsed(), "request");
+    let id = response.headers().get("x-request-id").and_then(|id| id.to_str().ok());
+    tracing::debug!(request = id, %method, path, status = response.status().as_u16(), took = ?started.elapsed(), "request");
     response
-}
-
-/// Whether the program is alive and answers.
-pub(super) async fn healthy() -> &'static str {
-    "ok\n"
 }
 
 /// For people who open the wrong address.

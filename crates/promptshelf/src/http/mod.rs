@@ -9,10 +9,10 @@ mod layers;
 
 use std::{future::Future, io, net::SocketAddr, time::Duration};
 
-use axum::{Router, routing::get};
+use axum::{Router, http::StatusCode, routing::get};
 use axum_server::{Handle, accept::NoDelayAcceptor};
 use hyper_util::rt::TokioTimer;
-use promptshelf_mcp::HttpOptions;
+use promptshelf_mcp::{HttpOptions, Server};
 use tokio::net::TcpListener;
 
 use crate::Library;
@@ -58,7 +58,11 @@ impl Default for Options {
 /// Every route.
 pub fn router(library: &Library, options: &Options) -> Router {
     let endpoint = library.server().http(options.mcp.clone());
-    let routes = Router::new().route("/healthz", get(layers::healthy)).fallback(layers::nothing_here);
+    let server = library.server().clone();
+    let routes = Router::new()
+        .route("/healthz", get(healthy))
+        .route("/readyz", get(move || std::future::ready(readiness(&server))))
+        .fallback(layers::nothing_here);
     // `/`, `/assets/…`, `/library/…`
     #[cfg(feature = "web")]
     let routes = match callers::has_page(options) {
@@ -67,6 +71,21 @@ pub fn router(library: &Library, options: &Options) -> Router {
     };
     let endpoint = callers::around(Router::new().route_service("/mcp", endpoint), library.server(), options);
     layers::around(routes.merge(endpoint), options)
+}
+
+/// The answer to whether the program is alive, and that is that it answers.
+pub async fn healthy() -> &'static str {
+    "ok\n"
+}
+
+/// The answer to whether a server wants requests: from its first catalog to its
+/// shutdown.
+#[must_use]
+pub fn readiness(server: &Server) -> (StatusCode, &'static str) {
+    match server.is_shut_down() {
+        true => (StatusCode::SERVICE_UNAVAILABLE, "the server is ending\n"),
+        false => (StatusCode::OK, "ready\n"),
+    }
 }
 
 /// Serves until `shutdown` is ready; then streams end as the protocol asks for,

@@ -21,6 +21,8 @@ mod limits;
 #[cfg(unix)]
 mod lsp;
 mod mistakes;
+#[cfg(all(unix, feature = "traces"))]
+mod observe;
 #[cfg(unix)]
 mod official_client;
 mod page;

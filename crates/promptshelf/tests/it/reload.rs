@@ -135,11 +135,13 @@ async fn a_thousand_edits_at_once_are_few_changes_and_the_last_one_is_served() {
 
 #[tokio::test]
 async fn a_hundred_subscriptions_hear_of_an_edit_once_each() {
-    let folder = Folder::copy_of("examples/library");
-    for mut client in [
-        Client::stdio(folder.path(), Revision::V2026_07_28).await,
-        Client::http(folder.path(), Revision::V2026_07_28).await,
-    ] {
+    for transport in ["stdio", "HTTP"] {
+        // A library of its own: an edit that is meant for the other client would be heard of too.
+        let folder = Folder::copy_of("examples/library");
+        let mut client = match transport {
+            "stdio" => Client::stdio(folder.path(), Revision::V2026_07_28).await,
+            _ => Client::http(folder.path(), Revision::V2026_07_28).await,
+        };
         let mut waiting = Vec::new();
         for _ in 0..100 {
             waiting.push(client.listen(json!({ "promptsListChanged": true })).await);

@@ -105,7 +105,7 @@ fn requests_are_logged_without_what_they_hold() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &["--log", "trace"]);
     server.ask("prompts/get", &json!({ "name": "hello", "arguments": { "secret": "swordfish" } }));
     let mut said = Vec::new();
-    while !said.iter().any(|line: &String| line.contains("request method=POST path=\"/mcp\" status=200")) {
+    while !said.iter().any(|line: &String| line.contains("method=POST path=\"/mcp\" status=200")) {
         said.push(server.said.recv_timeout(PATIENCE).expect("the server logs the request"));
     }
     assert!(!said.iter().any(|line| line.contains("swordfish")), "{said:?}");

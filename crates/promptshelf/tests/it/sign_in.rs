@@ -1,6 +1,6 @@
 //! Signing in, at the program itself: static tokens, and those of an issuer.
 
-mod issuer;
+pub(crate) mod issuer;
 mod jwt;
 mod tokens;
 

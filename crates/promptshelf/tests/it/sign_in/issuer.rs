@@ -20,55 +20,55 @@ use aws_lc_rs::{
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, jwk::Jwk};
 use serde_json::{Value, json};
 
-pub(super) const RESOURCE: &str = "https://prompts.example/team/mcp";
+pub(crate) const RESOURCE: &str = "https://prompts.example/team/mcp";
 
 /// A key that signs.
-pub(super) struct Key {
-    pub(super) id: &'static str,
-    pub(super) algorithm: Algorithm,
-    pub(super) secret: EncodingKey,
+pub(crate) struct Key {
+    pub(crate) id: &'static str,
+    pub(crate) algorithm: Algorithm,
+    pub(crate) secret: EncodingKey,
 }
 
 impl Key {
-    pub(super) fn elliptic(id: &'static str) -> Key {
+    pub(crate) fn elliptic(id: &'static str) -> Key {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).expect("a key");
         let der = pair.to_pkcs8v1().expect("DER");
         Key { id, algorithm: Algorithm::ES256, secret: EncodingKey::from_ec_der(der.as_ref()) }
     }
 
-    pub(super) fn rsa(id: &'static str) -> Key {
+    pub(crate) fn rsa(id: &'static str) -> Key {
         let pair = KeyPair::generate(KeySize::Rsa2048).expect("a key");
         let der = AsDer::<aws_lc_rs::encoding::Pkcs8V1Der<'_>>::as_der(&pair).expect("DER");
         // The key inside PKCS #8 is what is wanted: it begins after a head of 26 bytes.
         Key { id, algorithm: Algorithm::RS256, secret: EncodingKey::from_rsa_der(&der.as_ref()[26..]) }
     }
 
-    pub(super) fn public(&self) -> Value {
+    pub(crate) fn public(&self) -> Value {
         let mut jwk = Jwk::from_encoding_key(&self.secret, self.algorithm).expect("a public half");
         jwk.common.key_id = Some(self.id.to_owned());
         serde_json::to_value(jwk).expect("JSON")
     }
 
-    pub(super) fn header(&self) -> Header {
+    pub(crate) fn header(&self) -> Header {
         Header { kid: Some(self.id.to_owned()), ..Header::new(self.algorithm) }
     }
 
-    pub(super) fn sign(&self, claims: &Value) -> String {
+    pub(crate) fn sign(&self, claims: &Value) -> String {
         encode(&self.header(), claims, &self.secret).expect("a token")
     }
 }
 
 /// The server. It runs until the tests end.
-pub(super) struct Issuer {
-    pub(super) url: String,
+pub(crate) struct Issuer {
+    pub(crate) url: String,
     keys: Arc<Mutex<Value>>,
-    pub(super) asked: Arc<AtomicUsize>,
+    pub(crate) asked: Arc<AtomicUsize>,
     leaked: Arc<AtomicBool>,
     up: Arc<AtomicBool>,
 }
 
 impl Issuer {
-    pub(super) fn start(keys: &[&Key]) -> Issuer {
+    pub(crate) fn start(keys: &[&Key]) -> Issuer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let issuer = Issuer {
@@ -90,21 +90,21 @@ impl Issuer {
         issuer
     }
 
-    pub(super) fn publish(&self, keys: &[&Key]) {
+    pub(crate) fn publish(&self, keys: &[&Key]) {
         let keys: Vec<Value> = keys.iter().map(|key| key.public()).collect();
         *self.keys.lock().expect("keys") = json!({ "keys": keys });
     }
 
-    pub(super) fn publish_raw(&self, keys: Value) {
+    pub(crate) fn publish_raw(&self, keys: Value) {
         *self.keys.lock().expect("keys") = keys;
     }
 
-    pub(super) fn set_up(&self, up: bool) {
+    pub(crate) fn set_up(&self, up: bool) {
         self.up.store(up, Ordering::SeqCst);
     }
 
     /// How often its keys have been asked for.
-    pub(super) fn asked(&self) -> usize {
+    pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
 
@@ -114,7 +114,7 @@ impl Issuer {
     }
 
     /// Claims that are right.
-    pub(super) fn claims(&self) -> Value {
+    pub(crate) fn claims(&self) -> Value {
         json!({
             "iss": self.url, "aud": RESOURCE, "sub": "ada", "iat": now(), "nbf": now(), "exp": now() + 600,
             "scope": "prompts:read", "roles": ["editor"],
@@ -122,7 +122,7 @@ impl Issuer {
     }
 }
 
-pub(super) fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs()
 }
 

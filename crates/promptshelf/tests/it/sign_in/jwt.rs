@@ -3,11 +3,14 @@
 use std::{
     io::{BufRead, BufReader},
     thread,
+    time::Duration,
 };
 
 use base64::Engine as _;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use promptshelf::http::auth::{IssuerOptions, SignIn, SignInOptions};
 use serde_json::{Value, json};
+use tower_service::Service as _;
 
 use super::{
     LIBRARY, ask, ask_at,
@@ -151,6 +154,49 @@ fn keys_are_fetched_once_again_when_they_change_and_not_for_made_up_ids() {
     issuer.set_up(false);
     assert_eq!(status(&old), 200);
     assert!(!issuer.was_told(), "the issuer is sent none of its tokens");
+}
+
+/// The clock is this test's own, the issuer is real.
+#[tokio::test(start_paused = true)]
+async fn rotated_keys_are_fetched_when_the_cool_down_is_over_and_old_ones_are_used_for_a_day() {
+    const SECOND: Duration = Duration::from_secs(1);
+    let (old, new) = (Key::elliptic("old"), Key::elliptic("new"));
+    let issuer = Issuer::start(&[&old]);
+    let sign_in = SignIn::new(SignInOptions {
+        resource: Some(RESOURCE.to_owned()),
+        issuer: Some(IssuerOptions::new(issuer.url.clone())),
+        ..SignInOptions::default()
+    });
+    let library = promptshelf::Library::builder().build().expect("a library");
+    let options = promptshelf::http::Options { sign_in: Some(sign_in), ..promptshelf::http::Options::default() };
+    let routes = promptshelf::http::router(&library, &options);
+    let status = async |key: &Key| {
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+        let request = http::Request::post("/mcp")
+            .header("host", "localhost")
+            .header("content-type", "application/json")
+            .header("authorization", format!("Bearer {}", key.sign(&issuer.claims())))
+            .body(axum::body::Body::from(message.to_string()))
+            .expect("a request");
+        routes.clone().call(request).await.expect("an answer").status().as_u16()
+    };
+    assert_eq!((status(&old).await, issuer.asked()), (200, 1));
+    issuer.publish(&[&new]);
+    tokio::time::advance(9 * SECOND).await;
+    assert_eq!((status(&new).await, issuer.asked()), (401, 1), "it was asked a moment ago");
+    assert_eq!(status(&old).await, 200);
+    tokio::time::advance(2 * SECOND).await;
+    assert_eq!((status(&new).await, issuer.asked()), (200, 2));
+    assert_eq!((status(&old).await, issuer.asked()), (401, 2), "what is withdrawn is not taken any more");
+
+    issuer.set_up(false);
+    tokio::time::advance(23 * 60 * 60 * SECOND).await;
+    assert_eq!(status(&new).await, 200, "the issuer is away");
+    tokio::time::advance(2 * 60 * 60 * SECOND).await;
+    assert_eq!(status(&new).await, 503, "for too long");
+    issuer.set_up(true);
+    tokio::time::advance(11 * SECOND).await;
+    assert_eq!(status(&new).await, 200);
 }
 
 #[test]

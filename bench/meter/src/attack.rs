@@ -1,0 +1,190 @@
+//! Valid callers alone, and together with hostile ones, in turns of one run.
+//!
+//! Valid callers ask at their own pace, as people and programs do, each with a
+//! token and from an address of its own. An answer that is late because the one
+//! before it was late counts from when it should have been asked for. Hostile
+//! callers do what they can from a thread of their own, which gives way to the
+//! valid ones wherever both want the same core.
+
+mod hostile;
+
+use std::{
+    fs,
+    net::Ipv4Addr,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tokio::{task::JoinSet, time::sleep_until};
+
+use self::hostile::Attackers;
+use crate::{
+    Plan, library,
+    load::{Connection, Seen},
+    message::{Era, ROWS},
+    server::{self, Kind, Server},
+};
+
+pub(crate) use self::hostile::Done;
+
+/// How many valid callers there are, and how often each asks.
+const CALLERS: u8 = 16;
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// What was found.
+#[derive(Debug)]
+pub(crate) struct Attack {
+    pub(crate) alone: Served,
+    pub(crate) attacked: Served,
+    /// What hostile callers did in all turns together, by kind.
+    pub(crate) done: Vec<Done>,
+    /// For how long they did it.
+    pub(crate) time: Duration,
+    /// The most memory that the server held, in bytes.
+    pub(crate) memory: u64,
+}
+
+/// What valid callers got.
+#[derive(Debug, Default)]
+pub(crate) struct Served {
+    pub(crate) seen: Seen,
+    pub(crate) asked: usize,
+}
+
+impl Served {
+    fn add(&mut self, turn: Served) {
+        self.asked += turn.asked;
+        self.seen.latencies.extend(turn.seen.latencies);
+        self.seen.latencies.sort_unstable();
+    }
+}
+
+/// A caller's name, its token, and where it asks from.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) token: String,
+    pub(crate) address: Ipv4Addr,
+}
+
+/// Measures, if it is asked for.
+pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
+    if !plan.wants("attack") {
+        return Ok(None);
+    }
+    let folder = plan.scratch.join("attacked");
+    fs::create_dir_all(&folder)?;
+    library::write_asked(&folder)?;
+    let mut store = String::new();
+    let mut caller = |name: &str, address: Ipv4Addr| -> Result<Caller> {
+        let (token, line) = new_token(&plan.promptshelf, name)?;
+        store += &format!("{line}\n");
+        Ok(Caller { token, address })
+    };
+    let valid: Vec<Caller> =
+        (1..=CALLERS).map(|at| caller(&format!("valid-{at}"), Ipv4Addr::new(127, 0, 1, at))).collect::<Result<_>>()?;
+    let hostile: Vec<Caller> = (1..=hostile::KINDS)
+        .map(|at| caller(&format!("hostile-{at}"), Ipv4Addr::new(127, 0, 2, at)))
+        .collect::<Result<_>>()?;
+    let tokens = plan.scratch.join("tokens");
+    fs::write(&tokens, store)?;
+
+    let port = server::free_port()?;
+    let mut command = plan.programs.command(Kind::Promptshelf, port, (0, 0), &folder);
+    command.arg("--tokens").arg(&tokens).arg("--audit").arg(plan.scratch.join("audit.jsonl"));
+    let log = plan.scratch.join("attacked.log");
+    let server = Server::start(command, port, plan.cores.map(|cores| cores.0), &log)?;
+    check(port, &valid[0]).await?;
+
+    let time = Duration::from_millis(if plan.quick { 1_500 } else { 4_000 });
+    let (mut alone, mut attacked, mut done) = (Served::default(), Served::default(), Vec::new());
+    let mut attacked_for = Duration::ZERO;
+    for _ in 0..plan.turns() {
+        alone.add(ask_all(port, &valid, time).await?);
+        let attackers = Attackers::start(port, &hostile, plan.cores.map(|cores| cores.1))?;
+        attackers.at_work().await?;
+        let begun = Instant::now();
+        attacked.add(ask_all(port, &valid, time).await?);
+        hostile::add(&mut done, attackers.stop()?);
+        attacked_for += begun.elapsed();
+    }
+    let (_, memory) = server::memory(server.child.id())?;
+    let found = Attack { alone, attacked, done, time: attacked_for, memory };
+    for (name, served) in [("alone", &found.alone), ("under attack", &found.attacked)] {
+        let [median, p99, worst] = [50, 99, 100].map(|percent| served.seen.percentile(percent));
+        println!(
+            "attack: valid callers {name:<12} {} of {} answered, median {median:.1?} p99 {p99:.1?} worst {worst:.1?}",
+            served.seen.latencies.len(),
+            served.asked,
+        );
+    }
+    for done in &found.done {
+        println!("attack: {done}");
+    }
+    Ok(Some(found))
+}
+
+fn new_token(promptshelf: &Path, name: &str) -> Result<(String, String)> {
+    let output = Command::new(promptshelf).args(["token", "new", name, "--json"]).output()?;
+    ensure!(output.status.success(), "no token is made: {}", String::from_utf8_lossy(&output.stderr));
+    let made: Value = serde_json::from_slice(&output.stdout)?;
+    let text = |key: &str| made[key].as_str().map(str::to_owned).context("no token is made");
+    Ok((text("token")?, text("store")?))
+}
+
+/// What valid callers ask.
+fn question(port: u16, token: &str) -> Result<Vec<u8>> {
+    let message = ROWS[0].message(Era::Modern, None);
+    Ok(with_token(&message.http(port), token))
+}
+
+/// A request with a token.
+pub(crate) fn with_token(request: &[u8], token: &str) -> Vec<u8> {
+    let end = request.windows(2).position(|window| window == b"\r\n").map_or(0, |at| at + 2);
+    [&request[..end], format!("authorization: Bearer {token}\r\n").as_bytes(), &request[end..]].concat()
+}
+
+/// Asks once, and looks at the answer.
+async fn check(port: u16, caller: &Caller) -> Result<()> {
+    let mut connection = Connection::from(caller.address, port).await?;
+    ROWS[0].check(&connection.ask(&question(port, &caller.token)?).await?)
+}
+
+async fn ask_all(port: u16, callers: &[Caller], time: Duration) -> Result<Served> {
+    let mut asking = JoinSet::new();
+    let begin = Instant::now() + PERIOD;
+    for (at, caller) in (0_u32..).zip(callers) {
+        // They do not all ask at the same moment.
+        let first = begin + PERIOD * at / u32::from(CALLERS);
+        asking.spawn(ask(port, caller.clone(), first, begin + time));
+    }
+    let mut served = Served::default();
+    while let Some(one) = asking.join_next().await {
+        served.add(one??);
+    }
+    Ok(served)
+}
+
+async fn ask(port: u16, caller: Caller, first: Instant, until: Instant) -> Result<Served> {
+    let request = question(port, &caller.token)?;
+    let mut connection = Connection::from(caller.address, port).await?;
+    let mut served = Served::default();
+    let mut due = first;
+    while due < until {
+        let is_late = Instant::now() > due;
+        sleep_until(due.into()).await;
+        // A timer is a millisecond late at times, which is nobody's latency.
+        let sent = if is_late { due } else { Instant::now() };
+        served.asked += 1;
+        match connection.exchange(&request).await {
+            Ok((200, ..)) => served.seen.latencies.push(sent.elapsed()),
+            // What is not answered is counted, and the next one is asked anew.
+            Ok(_) => {}
+            Err(_) => connection = Connection::from(caller.address, port).await?,
+        }
+        due += PERIOD;
+    }
+    Ok(served)
+}

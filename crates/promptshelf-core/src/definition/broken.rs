@@ -1,0 +1,44 @@
+//! Files that should define a prompt and cannot be understood.
+
+use crate::access::Access;
+
+/// A file that should define a prompt and cannot be understood. What was last
+/// served from it goes on being served, unless that could leave open what the
+/// file closes by now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenFile {
+    /// Its path inside the library.
+    pub path: String,
+    /// What it asks of callers.
+    pub demands: Demands,
+    /// Which of several sources it is from; see [`Definitions::of_source`](crate::Definitions::of_source).
+    pub from: usize,
+}
+
+/// What a file asks of callers, as far as that can be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Demands {
+    /// This, or nothing.
+    Known(Option<Access>),
+    /// Something that nobody can know.
+    Unknown,
+}
+
+impl BrokenFile {
+    /// A file of the only source.
+    pub fn new(path: impl Into<String>, demands: Demands) -> BrokenFile {
+        BrokenFile { path: path.into(), demands, from: 0 }
+    }
+}
+
+impl Demands {
+    /// Whether what was served under `before` may go on being served. An edit
+    /// that takes a rule away may: nothing is opened by that.
+    pub(crate) fn leave(&self, before: Option<&Access>) -> bool {
+        match self {
+            Demands::Known(None) => true,
+            Demands::Known(demanded) => demanded.as_ref() == before,
+            Demands::Unknown => false,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a broken prompt file asks of its callers: told by the lines of its rule
+//! alone, because an edit that closes a prompt may break another line of it.
+
+use std::{ops::Range, sync::Arc};
+
+use promptshelf_core::{Demands, SourceText, nearest};
+
+use super::{
+    Format, Table,
+    access::access,
+    front_matter::KEYS,
+    markdown::{self, Split},
+    tree::Notes,
+    yaml,
+};
+
+/// What a file asks. In doubt that is unknown.
+pub(crate) fn demands(source: &Arc<SourceText>) -> Demands {
+    let text = &source.text;
+    // Only our own format has rules.
+    if !Format::is_ours(&source.path) {
+        return Demands::Known(None);
+    }
+    // UTF-16, for instance.
+    if text.contains('\0') {
+        return Demands::Unknown;
+    }
+    let keys = match markdown::split(text) {
+        Split::Body(_) => return Demands::Known(None),
+        Split::Both { keys, .. } => keys,
+        Split::Unterminated(first) => first.end..text.len(),
+    };
+    let rules = rules(text, &keys);
+    match &*rules {
+        [] if text[keys.clone()].trim_start().starts_with('{') && text[keys].contains("access") => Demands::Unknown,
+        [] => Demands::Known(None),
+        [block] => read(source, block.clone()),
+        _ => Demands::Unknown,
+    }
+}
+
+/// The lines of each key that is, or may be meant to be, `access`.
+fn rules(text: &str, keys: &Range<usize>) -> Vec<Range<usize>> {
+    let mut rules: Vec<Range<usize>> = Vec::new();
+    let (mut at, mut inside) = (keys.start, false);
+    for line in text[keys.clone()].split_inclusive('\n') {
+        let is_key = !line.starts_with([' ', '\t', '#', '\r', '\n']);
+        if is_key {
+            let key = line.trim_start_matches(['?', '-', ' ']).split(':').next().unwrap_or_default();
+            let key = key.trim().trim_matches(['"', '\'']);
+            inside = nearest(key, KEYS.names()) == Some("access") || key.eq_ignore_ascii_case("access");
+            if inside {
+                rules.push(at..at);
+            }
+        }
+        at += line.len();
+        if let Some(rule) = rules.last_mut().filter(|_| inside) {
+            rule.end = at;
+        }
+    }
+    rules
+}
+
+fn read(source: &Arc<SourceText>, block: Range<usize>) -> Demands {
+    let mut notes = Notes::new(source);
+    let demanded = yaml::parse(block, &mut notes).and_then(|node| {
+        let table = Table::of(&node, "", "the front matter", &mut notes)?;
+        table.has("access").then(|| access(&table, &mut notes)).flatten()
+    });
+    match demanded {
+        Some(demanded) if !notes.has_errors() => Demands::Known(Some(demanded)),
+        _ => Demands::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use promptshelf_core::Access;
+
+    use super::*;
+
+    fn of(keys: &str) -> Demands {
+        demands(&SourceText::new("a.md", keys))
+    }
+
+    #[test]
+    fn a_rule_is_read_out_of_a_file_that_is_broken_elsewhere() {
+        let roles = |role: &str| Demands::Known(Some(Access { roles: vec![role.to_owned()], ..Access::default() }));
+        assert_eq!(of("---\ndescription: [\naccess: { roles: [a] }\n---\nhello"), roles("a"));
+        assert_eq!(of("---\naccess:\n  # why\n  roles:\n\n    - a\ndescription: a: b\n---\n"), roles("a"));
+        assert_eq!(of("---\r\n\"access\":\r\n  roles: b\r\n"), roles("b"), "nothing closes the front matter");
+        assert_eq!(of("---\ndescription: access: x\narguments: [\n---\naccess: no"), Demands::Known(None));
+        assert_eq!(of("access:\n  roles: b"), Demands::Known(None), "a text");
+    }
+
+    #[test]
+    fn what_may_be_a_rule_and_cannot_be_understood_is_unknown() {
+        for keys in [
+            "---\naccess: { roles: [a }\n---\n",
+            "---\naccess: editors\n---\n",
+            "---\naccess: { role: [a] }\n---\n",
+            "---\naccess:\n---\n",
+            "---\nacess: { roles: [a] }\n---\n",
+            "---\nAccess: { roles: [a] }\n---\n",
+            "---\n? access\n: { roles: [a] }\n---\n",
+            "---\n{ description: x, access: { roles: [a] }\n---\n",
+            "---\naccess: { roles: [a] }\naccess: { roles: [b] }\n---\n",
+            "-\0-\0-\0\n\0a\0",
+        ] {
+            assert_eq!(of(keys), Demands::Unknown, "{keys}");
+        }
+    }
+}
