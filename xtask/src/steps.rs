@@ -175,12 +175,17 @@ fn peer(repository: &Repository, script: &str) -> Result<()> {
     node(repository).arg(script).arg("--server").arg(repository.binary()).run()
 }
 
-/// Runs our own client against servers made with the official SDKs.
+/// Runs our own client against servers made with the official SDKs, and
+/// through the conformance suite's scenarios for clients.
 fn host(repository: &Repository) -> Result<()> {
     build(repository)?;
     install_peers(repository)?;
     let python = install_python_peer(repository)?;
-    node(repository).arg("host.mjs").arg("--server").arg(repository.binary()).arg("--python").arg(python).run()
+    let rust = build_rust_peer(repository)?;
+    let script =
+        |name: &str| node(repository).arg(name).arg("--server").arg(repository.binary()).arg("--python").arg(&python);
+    script("host.mjs").arg("--rust").arg(rust).run()?;
+    script("client-conformance.mjs").run()
 }
 
 /// The Node.js that `tests/peers` brings itself: the suites need a newer one
@@ -213,6 +218,16 @@ pub(crate) fn install(folder: &Path) -> Result<()> {
         .args(&["install", "--no-save", "--no-audit", "--no-fund", "--loglevel", "error"])
         .run()?;
     fs::write(&stamp, wanted).with_context(|| format!("{} cannot be written", stamp.display()))
+}
+
+/// Builds the server that is made with the official Rust SDK.
+fn build_rust_peer(repository: &Repository) -> Result<PathBuf> {
+    let target = repository.target().join("peers");
+    Program::cargo(&repository.peers().join("rust"))
+        .args(&["build", "--locked", "--quiet", "--target-dir"])
+        .arg(&target)
+        .run()?;
+    Ok(target.join("debug").join(format!("rust-peer{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// Installs the official Python SDK into an environment of its own, unless the

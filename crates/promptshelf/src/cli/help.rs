@@ -156,6 +156,17 @@ Examples:
   promptshelf resources --read library:///style.md -l prompts
   promptshelf resources --server github --json";
 
+pub(super) const SIGN_IN_EXAMPLES: &str = "\
+The page opens in your browser ($BROWSER, or what the system opens pages with). What comes of it is kept
+in the system's keyring, or in $XDG_STATE_HOME/promptshelf/sign-in, readable only by you, where there is
+none; PROMPTSHELF_KEYRING=file always takes the file. A secret that belongs to --client-id stands in
+PROMPTSHELF_CLIENT_SECRET. Nothing of this is needed with a token in PROMPTSHELF_TOKEN.
+
+Examples:
+  promptshelf sign-in https://example.com/mcp
+  promptshelf list --url https://example.com/mcp
+  promptshelf sign-out https://example.com/mcp";
+
 pub(super) const CHAT_EXAMPLES: &str = "\
 Examples:
   promptshelf chat prompts

@@ -82,6 +82,10 @@ pub(crate) enum Verb {
     Resources(client::ResourcesArguments),
     /// Use the prompts of one or several servers, at a prompt of its own
     Chat(client::ChatArguments),
+    /// Sign in to a server, in the browser
+    SignIn(client::SignInArguments),
+    /// Forget a sign-in
+    SignOut(client::SignOutArguments),
 }
 
 /// The library, for verbs whose object it is.

@@ -2,6 +2,8 @@
 
 mod answers;
 #[cfg(unix)]
+mod asked;
+#[cfg(unix)]
 mod attacks;
 mod audit;
 mod author;
@@ -32,6 +34,7 @@ mod reload;
 mod remote;
 mod serving;
 mod sign_in;
+mod signing_in;
 mod stranger;
 #[cfg(unix)]
 mod terminal;

@@ -52,6 +52,8 @@ fn clean(mut command: Command) -> Command {
         }
     }
     command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
+    // Nothing is remembered, and nobody's keyring or browser is touched, unless a test says where.
+    command.env("XDG_STATE_HOME", "/dev/null/nowhere").env("PROMPTSHELF_KEYRING", "file").env("BROWSER", "true");
     command
 }
 
