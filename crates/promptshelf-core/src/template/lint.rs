@@ -11,7 +11,7 @@ use minijinja::machinery::{
     parse,
 };
 
-use super::{CompileError, bytes, depth};
+use super::{CompileError, bytes, syntax};
 use crate::diagnostic::Code;
 
 mod expression;
@@ -39,6 +39,8 @@ pub(crate) struct Lint {
     /// Calls of `role`, `attach`, `link` and `prompt`.
     pub(crate) structure: Vec<Use>,
     pub(crate) faults: Vec<Fault>,
+    /// What cannot be read. The rest says what the others say.
+    pub(crate) syntax: Vec<CompileError>,
 }
 
 /// A name that a template uses.
@@ -70,13 +72,20 @@ pub(crate) struct Fault {
 }
 
 impl Lint {
-    /// Reads a template.
-    pub(crate) fn of(text: &str) -> Result<Lint, CompileError> {
-        depth::check(text)?;
-        let tree = parse(text, "", Default::default()).map_err(|error| CompileError::new(&error, text))?;
-        let mut walker = Walker { text, scopes: vec![Vec::new()], lint: Lint::default() };
-        walker.statement(&tree);
-        Ok(walker.lint)
+    /// Reads a template, or what can be read of it.
+    pub(crate) fn of(text: &str) -> Lint {
+        let readable = syntax::readable(text);
+        let mut walker = Walker { text: &readable.text, scopes: vec![Vec::new()], lint: Lint::default() };
+        if let Ok(tree) = parse(&readable.text, "", Default::default()) {
+            walker.statement(&tree);
+        }
+        let mut lint = walker.lint;
+        // What stands in a tag that cannot be read may define and use anything.
+        lint.variables.retain(|used| !readable.words.contains(&used.name));
+        lint.called.retain(|used| !readable.words.contains(&used.name));
+        lint.bound.extend(readable.words);
+        lint.syntax = readable.mistakes;
+        lint
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Shelf {
 
 impl Shelf {
     pub(super) fn open(folder: PathBuf) -> Shelf {
-        let source = Directory::new(&folder);
+        let source = Directory::forgiving(&folder);
         Shelf {
             folder,
             source,
@@ -107,7 +107,8 @@ impl Shelf {
     }
 
     fn take(&mut self, definitions: Definitions) -> Vec<Diagnostic> {
-        self.prompts.clone_from(&definitions.prompts);
+        let drafts = definitions.broken.iter().filter_map(|broken| broken.draft.as_deref());
+        self.prompts = definitions.prompts.iter().chain(drafts).cloned().collect();
         self.partials.clone_from(&definitions.partials);
         let checked = check(definitions, Some(&self.catalog));
         self.catalog = checked.catalog;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use insta::assert_snapshot;
 use promptshelf::Library;
+use tempfile::TempDir;
 
 use crate::program::{library, run};
 
@@ -89,11 +90,7 @@ fn each_of_thirty_mistakes_is_reported_at_its_line() {
         ("chart.png", "no picture"),
     ]);
     let folder = library(&files);
-    let output = run(&folder, &["check", "prompts", "--format", "json"]);
-    let json =
-        output.split_once("----- stdout -----\n").and_then(|(_, rest)| rest.split_once("----- stderr")).expect("both");
-    let found: serde_json::Value = serde_json::from_str(json.0).expect("it is JSON");
-    let found = found["diagnostics"].as_array().expect("a list");
+    let found = found(&folder);
     for (path, _, line) in &mistakes {
         let path = if path.starts_with("18") { "_loop.md" } else { path };
         let of_file = || found.iter().filter(|found| found["location"]["path"] == format!("prompts/{path}"));
@@ -103,24 +100,58 @@ fn each_of_thirty_mistakes_is_reported_at_its_line() {
             of_file().collect::<Vec<_>>()
         );
     }
-    let lines: Vec<String> = found
-        .iter()
-        .map(|found| {
-            let place = &found["location"];
-            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-            format!(
-                "{}:{}:{}: {}[{}]: {} ({})",
-                text(&place["path"]),
-                place["line"],
-                place["column"],
-                text(&found["severity"]),
-                text(&found["code"]),
-                text(&found["message"]),
-                text(&found["help"]),
-            )
-        })
-        .collect();
-    assert_snapshot!(lines.join("\n"));
+    assert_snapshot!(lines(&found));
+}
+
+/// Everything that `check` finds, as it tells programs.
+fn found(folder: &TempDir) -> Vec<serde_json::Value> {
+    let output = run(folder, &["check", "prompts", "--format", "json"]);
+    let json =
+        output.split_once("----- stdout -----\n").and_then(|(_, rest)| rest.split_once("----- stderr")).expect("both");
+    let found: serde_json::Value = serde_json::from_str(json.0).expect("it is JSON");
+    found["diagnostics"].as_array().expect("a list").clone()
+}
+
+/// A line for each.
+fn lines(found: &[serde_json::Value]) -> String {
+    let lines = found.iter().map(|found| {
+        let place = &found["location"];
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        format!(
+            "{}:{}:{}: {}[{}]: {} ({})",
+            text(&place["path"]),
+            place["line"],
+            place["column"],
+            text(&found["severity"]),
+            text(&found["code"]),
+            text(&found["message"]),
+            text(&found["help"]),
+        )
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A manifest, keys, arguments and text that are all wrong hide nothing of each other.
+#[test]
+fn no_mistake_hides_another() {
+    let keys = "description: Reviews: code\ntitle: \"Open\nversion: []\n";
+    let arguments = "arguments:\n  - name: who\n    description: Whom\n    type: strng\n    default: x\n    minimum: 3\n  - name: day\n    type: date\n    default: soon\n";
+    let text = "Hello {{ who }} {{ wo | fense }} {{ my day }}\n{% if who %}\n{{ attach(\"big.bin\") }}{% include \"_uses.md\" %}\n{% endfor %}";
+    let folder = library(&[
+        ("all.md", &format!("---\n{keys}{arguments}---\n{text}\n")),
+        (
+            "unread.md",
+            "---\ndescription: Greets\narguments:\n  - name: who\n    description: a: b\n  - name: \"wo\n---\n{{ who }} {{ wo }} {{ who | fense }}\n",
+        ),
+        ("late.md", "\n---\ndescription: Greets\n---\nHello\n"),
+        ("_uses.md", "{{ mood }}\n"),
+        ("big.bin", &"x".repeat(2_000)),
+        (
+            "promptshelf.toml",
+            "nmae = \"x\"\n[limits]\nfile-bytes = 1000\nvalue-bytes = \"many\"\n[http]\nhttp = 3\n[[resources]]\nuri = \"docs://x\"\nfil = \"none.md\"\n",
+        ),
+    ]);
+    assert_snapshot!(lines(&found(&folder)));
 }
 
 #[test]
