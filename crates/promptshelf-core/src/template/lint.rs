@@ -11,7 +11,7 @@ use minijinja::machinery::{
     parse,
 };
 
-use super::{CompileError, bytes, syntax};
+use super::{CompileError, bytes, depth, syntax};
 use crate::diagnostic::Code;
 
 mod expression;
@@ -74,18 +74,25 @@ pub(crate) struct Fault {
 impl Lint {
     /// Reads a template, or what can be read of it.
     pub(crate) fn of(text: &str) -> Lint {
-        let readable = syntax::readable(text);
-        let mut walker = Walker { text: &readable.text, scopes: vec![Vec::new()], lint: Lint::default() };
-        if let Ok(tree) = parse(&readable.text, "", Default::default()) {
-            walker.statement(&tree);
+        let read = depth::check(text).ok().and_then(|()| Lint::walk(text));
+        if let Some(lint) = read {
+            return lint;
         }
-        let mut lint = walker.lint;
+        let Some(readable) = syntax::readable(text) else { return Lint::default() };
+        let mut lint = Lint::walk(&readable.text).unwrap_or_default();
         // What stands in a tag that cannot be read may define and use anything.
         lint.variables.retain(|used| !readable.words.contains(&used.name));
         lint.called.retain(|used| !readable.words.contains(&used.name));
         lint.bound.extend(readable.words);
         lint.syntax = readable.mistakes;
         lint
+    }
+
+    fn walk(text: &str) -> Option<Lint> {
+        let tree = parse(text, "", Default::default()).ok()?;
+        let mut walker = Walker { text, scopes: vec![Vec::new()], lint: Lint::default() };
+        walker.statement(&tree);
+        Some(walker.lint)
     }
 }
 

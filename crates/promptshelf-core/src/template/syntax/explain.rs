@@ -89,7 +89,7 @@ mod tests {
             ("{% raw %}{{", "`{% raw … %}` is not closed", "{% endraw %}"),
             ("{# a", "this `{#` is not closed", "#}"),
         ] {
-            let mistakes = readable(text).mistakes;
+            let mistakes = readable(text).expect("it has mistakes").mistakes;
             let found = (&*mistakes[0].message, mistakes[0].help.as_deref().unwrap_or_default());
             assert!(mistakes.len() == 1 && found.0 == message && found.1.contains(help), "{text}: {mistakes:?}");
         }

@@ -48,6 +48,14 @@ impl Tag {
         inside.strip_suffix(['-', '+']).unwrap_or(inside).trim()
     }
 
+    /// The bytes that are no template where the tag is none: a raw text that
+    /// nothing ends is text to the end.
+    pub(super) fn taken(&self, text: &str) -> Range<usize> {
+        let is_raw = self.kind == Kind::Statement && self.word(text) == "raw";
+        let end = if is_raw { end_of_raw(text, self.span.end) } else { self.span.end };
+        self.span.start..end
+    }
+
     /// The word that says what a statement is.
     fn word<'t>(&self, text: &'t str) -> &'t str {
         let inside = self.inside(text);

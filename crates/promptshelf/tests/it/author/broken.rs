@@ -1,10 +1,7 @@
 //! A folder of thirty files, each with one mistake, and a folder of a hundred
 //! good ones.
 
-use std::time::Instant;
-
 use insta::assert_snapshot;
-use promptshelf::Library;
 use tempfile::TempDir;
 
 use crate::program::{library, run};
@@ -161,20 +158,14 @@ fn sarif_and_github_name_the_same_places() {
     assert_snapshot!(format!("{sarif}\n{github}"));
 }
 
-/// Measured without optimisation: `check` of such a folder takes 60 ms of
-/// processor time. The bound leaves room for machines that do other things
-/// besides; what grows with the square of the files still breaks it.
+/// What the check of so many costs is counted by `cargo xtask guard`.
 #[test]
-fn a_hundred_files_are_checked_in_well_under_a_second() {
+fn a_hundred_good_files_are_found_good() {
     let text =
         argument("enum: [Ada, Grace, Linus]\n    default: Ada") + &"A line of text with {{ who }} in it.\n".repeat(50);
     let names: Vec<String> = (0..100).map(|number| format!("folder-{}/prompt-{number}.md", number % 7)).collect();
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), text.as_str())).collect();
     let folder = library(&files);
-    let started = Instant::now();
-    let opened = Library::builder().folder(folder.path().join("prompts")).build().expect("it can be read");
-    let review = promptshelf::core::review(&opened.catalog(), &opened.diagnostics());
-    let took = started.elapsed();
-    assert_eq!((opened.catalog().prompts().len(), review.len()), (100, 0));
-    assert!(took.as_millis() < 1_000, "{took:?}");
+    let output = run(&folder, &["check", "prompts", "--deny", "warnings"]);
+    assert!(output.contains("prompts: 100 prompts, nothing is wrong"), "{output}");
 }
