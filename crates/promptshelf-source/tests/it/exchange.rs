@@ -191,7 +191,7 @@ const NATIVE: &[(&str, &str)] = &[
     ),
     (
         "sum.prompt.yml",
-        "name: Sum\ndescription: Sums\nmodel: m\nmessages:\n- {role: system, content: Be brief}\n- {role: user, content: \"{{t}} {%\"}\n- {role: assistant, content: Yes}\ntestData: []\n",
+        "name: Sum\ndescription: Sums\nmodel: m\nmessages:\n- {role: system, content: Be brief}\n- {role: user, content: \"{{t}} {%\"}\n- {role: assistant, content: Yes}\ntestData:\n- {t: \"one: 1\", expected: two}\n",
     ),
     ("pdf/SKILL.md", "---\nname: pdf\ndescription: Forms\nlicense: MIT\n---\nDo {{ this }} $1\n"),
 ];
@@ -218,6 +218,12 @@ fn a_file_that_is_read_live_says_the_same_when_it_is_imported() {
     for name in ["fix", "audit", "git-commit", "ask", "sum", "pdf"] {
         assert_eq!(asks(&live.handle().current(), name), asks(&ours.handle().current(), name), "{name}");
         assert_eq!(said_with_all(&live, name), said_with_all(&ours, name), "{name}");
+        let tests = |loader: &Loader| {
+            let catalog = loader.handle().current();
+            catalog.find(name).map(|prompt| prompt.definition().tests.clone()).unwrap_or_default()
+        };
+        assert_eq!(tests(&live), tests(&ours), "{name}");
+        assert_eq!(tests(&live).is_empty(), name != "sum", "{name}");
     }
     let losses: Vec<String> = imports.iter().flat_map(lost).collect();
     assert_eq!(
@@ -227,7 +233,7 @@ fn a_file_that_is_read_live_says_the_same_when_it_is_imported() {
             "3:1 `agent` has no place in a prompt and is left out",
             "3:1 `model` has no place in a prompt and is left out",
             "5:10 MCP has no role `system`; the text is said by the user",
-            "8:1 `testData` has no place in a prompt and is left out",
+            "9:17 what a model should answer is not tested here, and is left out",
             "4:1 `license` has no place in a prompt and is left out",
         ]
     );
