@@ -19,6 +19,9 @@ mod expression;
 /// Names that the engine sets by itself.
 const IMPLIED: &[&str] = &["loop", "self", "super", "caller", "varargs", "kwargs"];
 
+/// Filters that show where a value begins and ends.
+const ENCLOSING: &[&str] = &["fence", "xml", "quote", "json"];
+
 /// What a template uses, and what is wrong with it by itself.
 #[derive(Debug, Default)]
 pub(crate) struct Lint {
@@ -36,6 +39,9 @@ pub(crate) struct Lint {
     pub(crate) linked: Vec<Use>,
     /// Prompts that are brought in.
     pub(crate) calls: Vec<PromptCall>,
+    /// Names that are put in as they are, neither fenced nor quoted, and the
+    /// bytes of their tags.
+    pub(crate) bare: Vec<Use>,
     /// Calls of `role`, `attach`, `link` and `prompt`.
     pub(crate) structure: Vec<Use>,
     pub(crate) faults: Vec<Fault>,
@@ -113,7 +119,10 @@ impl<'t> Walker<'t> {
     fn statement(&mut self, statement: &Stmt<'t>) {
         match statement {
             Stmt::Template(template) => self.statements(&template.children),
-            Stmt::EmitExpr(emit) => self.expression(&emit.expr),
+            Stmt::EmitExpr(emit) => {
+                self.expression(&emit.expr);
+                self.emitted(&emit.expr);
+            }
             Stmt::EmitRaw(_) | Stmt::Continue(_) | Stmt::Break(_) => {}
             Stmt::ForLoop(each) => {
                 self.expression(&each.iter);
@@ -153,7 +162,9 @@ impl<'t> Walker<'t> {
             }
             Stmt::FilterBlock(block) => {
                 self.expression(&block.filter);
+                let bare = self.lint.bare.len();
                 self.statements(&block.body);
+                self.lint.bare.truncate(bare);
             }
             Stmt::Block(block) => self.scoped(|walker| walker.statements(&block.body)),
             Stmt::Import(import) => {
@@ -177,6 +188,22 @@ impl<'t> Walker<'t> {
                 self.macro_body(&block.macro_decl);
             }
             Stmt::Do(statement) => self.call(&statement.call, statement.call.span()),
+        }
+    }
+
+    /// Takes a value that is put into the text.
+    fn emitted(&mut self, value: &Expr<'t>) {
+        let mut inner = value;
+        while let Expr::Filter(filter) = inner
+            && !ENCLOSING.contains(&filter.name)
+            && let Some(value) = &filter.expr
+        {
+            inner = value;
+        }
+        if let Expr::Var(variable) = inner
+            && self.is_free(variable.id)
+        {
+            self.lint.bare.push(Use { name: variable.id.to_owned(), span: bytes(value.span()) });
         }
     }
 

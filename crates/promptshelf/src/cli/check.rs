@@ -4,7 +4,7 @@ use std::{io::Write, path::Path};
 
 use anstyle::{AnsiColor, Style};
 use promptshelf::{
-    Catalog, Code, Diagnostic, Library, OpenError,
+    Catalog, Code, Diagnostic, Library, OpenError, Severity,
     core::{self, Checked, clients, review},
     source::{Directory, Source},
 };
@@ -53,8 +53,12 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
         CheckFormat::Human => draw(&mut paper, &diagnostics, prompts, folder)?,
     }
     paper.out.flush()?;
-    let is_error = |diagnostic: &Diagnostic| diagnostic.is_error() || arguments.deny == Some(Deny::Warnings);
-    if diagnostics.iter().any(is_error) { Err(Failure::said(Exit::Failed)) } else { Ok(()) }
+    let least = if arguments.deny == Some(Deny::Warnings) { Severity::Warning } else { Severity::Error };
+    if diagnostics.iter().any(|diagnostic| diagnostic.severity >= least) {
+        Err(Failure::said(Exit::Failed))
+    } else {
+        Ok(())
+    }
 }
 
 /// What checking found, what a review adds, and what clients stumble over.
@@ -106,8 +110,12 @@ fn draw<W: Write>(
         let hint = format!("`promptshelf explain {}` says more of the first; each code has such a page", first.code);
         writeln!(paper.out, "{hint}\n")?;
     }
-    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
-    let found = super::found(errors, diagnostics.len() - errors);
+    let of = |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
+    let (errors, hints) = (of(Severity::Error), of(Severity::Hint));
+    let mut found = super::found(errors, of(Severity::Warning));
+    if hints > 0 {
+        found.push_str(&format!("; {}", super::count(hints, "hint")));
+    }
     let style = if errors > 0 { BAD } else { GOOD };
     let library = paper.line(&folder.display().to_string()).into_owned();
     let summary = format!("{library}: {}, {found}", super::count(prompts, "prompt"));

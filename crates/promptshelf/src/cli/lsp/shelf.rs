@@ -132,6 +132,7 @@ impl Shelf {
             severity: Some(match found.severity {
                 Severity::Error => lsp::DiagnosticSeverity::Error,
                 Severity::Warning => lsp::DiagnosticSeverity::Warning,
+                Severity::Hint => lsp::DiagnosticSeverity::Hint,
             }),
             code: Some(lsp::Code::String(found.code.as_str().to_owned())),
             source: Some("promptshelf".to_owned()),
