@@ -13,7 +13,7 @@ use std::{ops::Range, sync::Arc};
 use promptshelf_core::{ArgumentDefinition, Code, Role, Severity, SourceText, TestDefinition, nearest};
 
 use super::{
-    Draft, Format, Parsed, homes,
+    Draft, ForeignWords, Format, Parsed, homes,
     pieces::{Pieces, Places, argument_name},
     table::{Table, items},
     tree::{Node, Notes, Value},
@@ -34,6 +34,8 @@ const KEYS: &[&str] = &[
     "jsonSchema",
 ];
 
+const WORDS: ForeignWords = ForeignWords { keys: KEYS, places: &[("{{name}}", "A value that has to be given.")] };
+
 pub(super) const FORMAT: Format = Format {
     holds: |path| ENDINGS.iter().any(|ending| path.ends_with(ending) && path.len() > ending.len()),
     name: |path| {
@@ -41,6 +43,7 @@ pub(super) const FORMAT: Format = Format {
         homes::name_from_path(path, ending)
     },
     read,
+    words: WORDS,
 };
 
 fn read(source: &Arc<SourceText>, name: &str) -> Parsed {

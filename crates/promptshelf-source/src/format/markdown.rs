@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use promptshelf_core::{Code, SourceText};
 
 use super::{
-    Format, Parsed, front_matter,
+    ForeignWords, Format, Parsed, front_matter,
     tree::{Node, Notes},
     yaml,
 };
@@ -19,6 +19,7 @@ pub(super) const FORMAT: Format = Format {
     holds: |path| path.ends_with(".md") && path.len() > 3 && !path.starts_with('.'),
     name: |path| path.strip_suffix(".md").unwrap_or(path).replace('/', "-"),
     read,
+    words: ForeignWords::NONE,
 };
 
 pub(super) fn read(source: &Arc<SourceText>, name: &str) -> Parsed {

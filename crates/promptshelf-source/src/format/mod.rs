@@ -167,6 +167,34 @@ pub(crate) struct Format {
     /// The name that a prompt has when its file gives none.
     name: fn(&str) -> String,
     read: fn(&Arc<SourceText>, &str) -> Parsed,
+    /// What can be written in it; nothing is said of our own format, which has a schema.
+    words: ForeignWords,
+}
+
+/// What can be written in a file of another program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignWords {
+    /// Keys at its top.
+    pub keys: &'static [&'static str],
+    /// What its text can hold in the place of values, and what that is.
+    pub places: &'static [(&'static str, &'static str)],
+}
+
+impl ForeignWords {
+    const NONE: ForeignWords = ForeignWords { keys: &[], places: &[] };
+
+    /// Those of the file at a path; `None` where it is no prompt file of another program.
+    ///
+    /// ```
+    /// use promptshelf_source::ForeignWords;
+    ///
+    /// assert!(ForeignWords::of("hello.prompt.yml").is_some_and(|words| words.keys.contains(&"messages")));
+    /// assert_eq!(ForeignWords::of("hello.md"), None);
+    /// ```
+    #[must_use]
+    pub fn of(path: &str) -> Option<ForeignWords> {
+        Format::of(path).filter(|_| !Format::is_ours(path)).map(|format| format.words)
+    }
 }
 
 /// The first one that holds a path is taken.
