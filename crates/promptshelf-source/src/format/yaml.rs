@@ -237,8 +237,11 @@ impl<'t> Builder<'t, '_, '_> {
 
     /// Where a list or mapping ends: at its bracket, or after its last value.
     fn close(&mut self, open: &Range<usize>, close: &Range<usize>) -> Range<usize> {
-        if matches!(self.text.as_bytes().get(open.start), Some(b'[' | b'{')) && close.end > self.end {
-            self.end = close.end;
+        let is_flow = matches!(self.text.as_bytes().get(open.start), Some(b'[' | b'{'));
+        // The parser counts a comment behind the bracket to it.
+        let bracket = close.start + 1;
+        if is_flow && matches!(self.text.as_bytes().get(close.start), Some(b']' | b'}')) && bracket > self.end {
+            self.end = bracket;
         }
         open.start..self.end.max(open.start)
     }
