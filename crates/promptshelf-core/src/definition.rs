@@ -23,7 +23,7 @@ mod broken;
 mod test;
 
 pub use argument::{ArgumentDefinition, ArgumentType, CompletionFunction, CompletionSource};
-pub use body::{Body, BodyPiece, PromptFunction, Sample};
+pub use body::{Body, BodyPiece, PromptFunction};
 pub use broken::{BrokenFile, Demands};
 pub use test::{CompletionTest, TestDefinition};
 
@@ -166,8 +166,6 @@ pub struct PromptDefinition {
     pub arguments: Vec<ArgumentDefinition>,
     /// What is said about the steps of a guided prompt.
     pub steps: Vec<StepDefinition>,
-    /// Arguments to try it with, where its author gives some.
-    pub samples: Vec<Sample>,
     /// What its author expects of it.
     pub tests: Vec<TestDefinition>,
     /// What it says.
@@ -274,7 +272,6 @@ impl PromptDefinition {
             meta: Meta::new(),
             arguments: Vec::new(),
             steps: Vec::new(),
-            samples: Vec::new(),
             tests: Vec::new(),
             body,
             origin,

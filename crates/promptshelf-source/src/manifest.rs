@@ -28,7 +28,7 @@ pub(crate) struct Manifest {
     pub(crate) access: Vec<AccessRule>,
     /// Where the server's icons stand.
     pub(crate) icon_spans: BTreeMap<String, Range<usize>>,
-    /// Warnings.
+    /// What is wrong with it.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
@@ -130,6 +130,16 @@ impl Manifest {
     ///
     /// Every mistake in it, and what is only worth a warning besides.
     pub(crate) fn parse(source: Arc<SourceText>) -> Result<Manifest, Vec<Diagnostic>> {
+        let manifest = Manifest::understood(source);
+        if manifest.diagnostics.iter().any(Diagnostic::is_error) {
+            return Err(manifest.diagnostics);
+        }
+        Ok(manifest)
+    }
+
+    /// As much of a manifest as can be understood: enough to look at the rest
+    /// of the library with, and never enough to serve it.
+    pub(crate) fn understood(source: Arc<SourceText>) -> Manifest {
         let mut notes = Notes::new(&source);
         let root = toml::parse(&mut notes);
         let mut manifest = Manifest::none();
@@ -139,10 +149,7 @@ impl Manifest {
         }
         let Notes { mut diagnostics, .. } = notes;
         diagnostics.sort_by_key(|found| found.location.span().start);
-        if diagnostics.iter().any(Diagnostic::is_error) {
-            return Err(diagnostics);
-        }
-        Ok(Manifest { source, diagnostics, ..manifest })
+        Manifest { source, diagnostics, ..manifest }
     }
 
     fn read(&mut self, table: &Table<'_, '_>, notes: &mut Notes<'_>) {

@@ -141,11 +141,15 @@ pub(crate) fn state_key(environment: impl Fn(&str) -> Option<String>) -> Result<
 }
 
 /// What is wrong with the sections that only this program reads, if anything is.
-pub(crate) fn check_manifest(folder: &Path) -> Option<Diagnostic> {
-    let http = manifest::read(folder).err();
-    let found = http.or_else(|| sign_in::check_manifest(folder).err()).or_else(|| limits::read(folder).err());
-    let found = found.or_else(|| audit::check_manifest(folder).err()).or_else(|| observe::check_manifest(folder).err());
-    found.map(|found| *found)
+pub(crate) fn check_manifest(folder: &Path) -> Vec<Diagnostic> {
+    let found = [
+        manifest::read(folder).err(),
+        sign_in::check_manifest(folder).err(),
+        limits::read(folder).err(),
+        audit::check_manifest(folder).err(),
+        observe::check_manifest(folder).err(),
+    ];
+    found.into_iter().flatten().map(|found| *found).collect()
 }
 
 fn in_manifest(folder: &Path, found: &Diagnostic) -> Failure {

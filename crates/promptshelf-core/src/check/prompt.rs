@@ -137,14 +137,12 @@ fn template(
         );
         return None;
     }
-    let syntax = |error: CompileError| {
-        Diagnostic::error(Code::TemplateSyntax, place(source, range.start, &error.span), error.message)
-    };
-    let lint = Lint::of(text).map_err(|error| found.push(syntax(error))).ok()?;
+    let lint = Lint::of(text);
     let own = partials::Including { source: Arc::clone(source), base: range.start };
     let mut used = Uses::default();
     let budget = shelf.catalog.policy().budget;
     let depth = budget.include_depth.min(MAX_INCLUDE_DEPTH);
+    used.includes = lint.partials.iter().map(|include| (include.name.clone(), own.at(&include.span))).collect();
     let included = partials::collect(&own, &lint.partials, shelf, depth, &mut parts.partials, found);
     used.take(&own, lint, shelf, parts, found);
     for (including, lint) in included {
@@ -158,6 +156,10 @@ fn template(
         return None;
     }
     let included = parts.partials.iter().map(|partial| (partial.path.as_str(), partial.text.as_str()));
+    let syntax = |error: CompileError| {
+        let location = place(source, range.start, &error.span);
+        error.at(location)
+    };
     Template::compile(text, included, budget).map_err(|error| found.push(syntax(error))).ok()
 }
 
@@ -170,6 +172,10 @@ struct Uses {
     /// Names that one of the texts defines: what it includes may use them.
     bound: HashSet<String>,
     own_is_taken: bool,
+    /// Whether a part of a text cannot be read, and may use anything.
+    is_unread: bool,
+    /// What the prompt's own text includes, and where.
+    includes: Vec<(String, Location)>,
 }
 
 /// A name that a text uses and does not define.
@@ -189,6 +195,11 @@ impl Uses {
         found: &mut Vec<Diagnostic>,
     ) {
         let at = |span: &Range<usize>| place(&own.source, own.base, span);
+        self.is_unread |= !lint.syntax.is_empty();
+        found.extend(lint.syntax.into_iter().map(|error| {
+            let location = at(&error.span);
+            error.at(location)
+        }));
         for fault in lint.faults {
             let mut diagnostic = Diagnostic::error(fault.code, at(&fault.span), fault.message);
             diagnostic.help = fault.help;
@@ -227,6 +238,10 @@ fn target_exists(
             );
         }
         parts.attachments.insert(target.name.clone(), Arc::clone(file));
+    } else if let Some(reason) = shelf.unread.get(&target.name) {
+        let message = format!("`{}` cannot be attached: {}", target.name, reason.message);
+        let diagnostic = Diagnostic::error(reason.code, location, message);
+        found.push(Diagnostic { help: reason.help.clone(), ..diagnostic });
     } else if is_uri(&target.name) {
         parts.needs_resources |= !is_link;
         if let Some(fault) = label_fault(&target.name).filter(|_| is_link) {

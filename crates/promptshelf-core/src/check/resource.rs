@@ -39,7 +39,9 @@ pub(super) fn check_all(
             found.push(diagnostic);
             continue;
         }
-        let shelf = Shelf { partials: &BTreeMap::new(), files, uris: &uris, catalog, prompts: None };
+        let none = BTreeMap::new();
+        let unread = BTreeMap::new();
+        let shelf = Shelf { partials: &none, files, uris: &uris, catalog, prompts: None, unread: &unread };
         match check(definition, &shelf) {
             Ok((resource, warnings)) => {
                 found.extend(warnings);
@@ -154,13 +156,11 @@ fn template(
     found: &mut Vec<Diagnostic>,
 ) -> Option<CheckedContent> {
     let place = || definition.origin.locate("text");
-    let lint = match Lint::of(text) {
-        Ok(lint) => lint,
-        Err(error) => {
-            found.push(Diagnostic::error(Code::TemplateSyntax, place(), error.message));
-            return None;
-        }
-    };
+    let lint = Lint::of(text);
+    if !lint.syntax.is_empty() {
+        found.extend(lint.syntax.into_iter().map(|error| error.at(place())));
+        return None;
+    }
     for fault in lint.faults {
         let mut diagnostic = Diagnostic::error(fault.code, place(), fault.message);
         diagnostic.help = fault.help;
@@ -185,7 +185,7 @@ fn template(
     match Template::compile(text, [], shelf.catalog.policy().budget) {
         Ok(template) => Some(CheckedContent::Template(Box::new(template))),
         Err(error) => {
-            found.push(Diagnostic::error(Code::TemplateSyntax, place(), error.message));
+            found.push(error.at(place()));
             None
         }
     }
