@@ -1,6 +1,8 @@
 //! What `list`, `get`, `complete` and `check` answer, as snapshots of stdout,
 //! stderr and the exit code.
 
+use std::sync::Arc;
+
 use insta::assert_snapshot;
 use tempfile::TempDir;
 
@@ -47,7 +49,7 @@ I have read it.
 What does it say?
 ";
 
-fn shelf() -> TempDir {
+fn shelf() -> Arc<TempDir> {
     library(&[("review.md", REVIEW), ("talk.md", TALK), ("note.txt", "Remember the milk.\n")])
 }
 
