@@ -3,9 +3,10 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
+    ops::Deref,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
-    sync::{OnceLock, mpsc},
+    sync::{Arc, OnceLock, mpsc},
     thread,
     time::Duration,
 };
@@ -55,9 +56,22 @@ fn clean(mut command: Command) -> Command {
     command
 }
 
+/// A folder that is there for as long as anybody needs it: a server reads its
+/// library again when it begins to follow it.
+#[derive(Clone)]
+pub(crate) struct Folder(Arc<TempDir>);
+
+impl Deref for Folder {
+    type Target = TempDir;
+
+    fn deref(&self) -> &TempDir {
+        &self.0
+    }
+}
+
 /// A folder with a library in `prompts`, so that commands run in it name no
 /// path of this machine.
-pub(crate) fn library(files: &[(&str, &str)]) -> TempDir {
+pub(crate) fn library(files: &[(&str, &str)]) -> Folder {
     let folder = tempfile::tempdir().expect("a folder for the test");
     fs::create_dir(folder.path().join("prompts")).expect("a folder for the prompts");
     for (path, text) in files {
@@ -65,7 +79,7 @@ pub(crate) fn library(files: &[(&str, &str)]) -> TempDir {
         fs::create_dir_all(path.parent().expect("it lies in a folder")).expect("a folder for the file");
         fs::write(path, text).expect("a file can be written");
     }
-    folder
+    Folder(Arc::new(folder))
 }
 
 /// Runs a command line in a folder and shows all that can be seen of it.
@@ -143,6 +157,8 @@ pub(crate) struct Server {
     pub(crate) said: mpsc::Receiver<String>,
     /// What it has said before.
     pub(crate) greeting: String,
+    /// What it serves.
+    folder: Option<Folder>,
 }
 
 impl Server {
@@ -151,7 +167,7 @@ impl Server {
         let (say, said) = mpsc::channel();
         let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().expect("the server can be started");
-        let mut server = Server { child, url: String::new(), said, greeting: String::new() };
+        let mut server = Server { child, url: String::new(), said, greeting: String::new(), folder: None };
         let stderr = BufReader::new(server.child.stderr.take().expect("it is piped"));
         thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| say.send(line)));
         while server.url.is_empty() {
@@ -168,10 +184,12 @@ impl Server {
     }
 
     /// Serves the library of a folder on a free port.
-    pub(crate) fn of(folder: &TempDir, more: &[&str]) -> Server {
+    pub(crate) fn of(folder: &Folder, more: &[&str]) -> Server {
         let mut command = promptshelf();
         command.args(["serve", "prompts", "--http", "127.0.0.1:0"]).args(more).current_dir(folder.path());
-        Server::start(command)
+        let mut server = Server::start(command);
+        server.folder = Some(folder.clone());
+        server
     }
 
     /// Asks over HTTP; the status and the answer.
@@ -197,6 +215,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
+        self.folder.take();
     }
 }
 

@@ -1,6 +1,6 @@
 // The page from its first line to its first view.
 
-import { library, start } from './app.js';
+import { connection, isClosed, library, start } from './app.js';
 import { h } from './dom.js';
 import { loadWords, t } from './i18n.js';
 import { language as chosenLanguage, theme } from './kept.js';
@@ -14,8 +14,10 @@ const AFTER_FIRST_PAINT = 1_000;
 const VIEWS = {
   find: () => import('./view/find.js'),
   prompt: () => import('./view/prompt.js'),
+  resources: () => import('./view/resources.js'),
   library: () => import('./view/care.js'),
   server: () => import('./view/facts.js'),
+  'sign-in': () => import('./view/sign-in.js'),
 };
 
 const page = /** @type {HTMLElement} */ (document.getElementById('page'));
@@ -44,7 +46,8 @@ function stylesheet(name) {
 }
 
 async function render() {
-  const where = place.value;
+  // Before anything can be shown, every address leads to the same door.
+  const where = isClosed() ? /** @type {const} */ ({ ...place.value, view: 'sign-in' }) : place.value;
   open.abort();
   open = new AbortController();
   const { signal } = open;
@@ -68,7 +71,14 @@ async function render() {
     /** @type {HTMLElement | null} */ (content.querySelector('[data-focus], h1'))?.focus({ preventScroll: true });
   }
   shown = key;
-  const titles = { find: t('nav.prompts'), prompt: where.name, library: t('nav.library'), server: t('nav.server') };
+  const titles = {
+    find: t('nav.prompts'),
+    prompt: where.name,
+    resources: t('nav.resources'),
+    library: t('nav.library'),
+    server: t('nav.server'),
+    'sign-in': t('sign-in.heading'),
+  };
   document.title = `${titles[where.view]} · promptshelf`;
 }
 
@@ -84,6 +94,13 @@ theme.watch((value) => {
 await loadWords();
 page.replaceChildren(shell());
 place.watch(() => void render());
+let wasClosed = false;
+const look = () => {
+  if (isClosed() !== wasClosed) void render();
+  wasClosed = isClosed();
+};
+connection.watch(look);
+library.watch(look);
 let known = chosenLanguage.value;
 chosenLanguage.watch((value) => {
   if (value !== known) void build();
@@ -97,7 +114,7 @@ document.addEventListener('contextmenu', async (event) => {
   event.preventDefault();
   (await import('./view/selection.js')).openMenu(event.clientX, event.clientY);
 });
-start();
+void start();
 // What a key or a link opens is there before it is asked for, and when the server
 // is away too; but what is seen comes first.
 setTimeout(async () => {
