@@ -2,7 +2,7 @@
 // at, and a server of prompts that takes its tokens.
 
 import { createServer } from 'node:http';
-import Provider from 'oidc-provider';
+import Provider, { interactionPolicy } from 'oidc-provider';
 import { library, remove, serve } from './harness.mjs';
 
 const CLIENT = 'shelf-page';
@@ -15,11 +15,9 @@ const MOST_TRIES = 10;
  * @param {string} [rules] more of `promptshelf.toml`
  */
 export async function authorizing(files, rules = '') {
-  /** What happens is changed and looked at by tests. */
+  /** Changed by tests. */
   const settings = {
     allowsPages: true,
-    /** @type {Record<string, string>[]} */
-    asked: [],
   };
   /** @type {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => void} */
   let handle = (_, response) => response.writeHead(503).end();
@@ -74,8 +72,11 @@ async function served(issuer, files, rules) {
   }
 }
 
-/** @param {string} issuer @param {string} page @param {{ allowsPages: boolean, asked: Record<string, string>[] }} settings */
+/** @param {string} issuer @param {string} page @param {{ allowsPages: boolean }} settings */
 function authorizationServer(issuer, page, settings) {
+  const policy = interactionPolicy.base();
+  // Whoever signs in here agrees to everything that the page asks for.
+  policy.remove('consent');
   const provider = new Provider(issuer, {
     clients: [
       {
@@ -84,22 +85,19 @@ function authorizationServer(issuer, page, settings) {
         grant_types: ['authorization_code', 'refresh_token'],
         response_types: ['code'],
         redirect_uris: [page],
-        application_type: 'native',
       },
     ],
     scopes: ['openid', 'offline_access', ...SCOPES],
     clientBasedCORS: () => settings.allowsPages,
     findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
-    interactions: { url: (_, { uid }) => `/interaction/${uid}` },
+    interactions: { policy, url: (_, { uid }) => `/interaction/${uid}` },
     issueRefreshToken: () => true,
-    // Whoever signs in here agrees to everything that the page asks for.
     loadExistingGrant: async (context) => {
       const grant = new context.oidc.provider.Grant({
         clientId: context.oidc.client?.clientId,
         accountId: context.oidc.session?.accountId,
       });
       const { scope = '', resource } = /** @type {any} */ (context.oidc.params);
-      settings.asked.push({ .../** @type {any} */ (context.oidc.params) });
       grant.addOIDCScope('openid offline_access');
       grant.addResourceScope(String(resource), scope);
       await grant.save();

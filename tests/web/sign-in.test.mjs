@@ -42,6 +42,12 @@ after(async () => {
   remove(folder);
 });
 
+/** What a page asks the authorization server for. @param {any} page @returns {Promise<URLSearchParams>} */
+async function whatIsAsked(page) {
+  const begun = await page.waitForRequest((/** @type {any} */ one) => one.url().startsWith(`${there.issuer}/auth?`));
+  return new URL(begun.url()).searchParams;
+}
+
 /** @param {any} page @param {string} token */
 async function bring(page, token) {
   await page.getByLabel('Bearer token').fill(token);
@@ -102,9 +108,10 @@ test('each caller sees its own library, and its mistakes only where a rule says 
   await page.goto(`${tokens.url}#/sign-in`);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await bring(page, 'token-of-editor');
-  await page.getByText('3 prompts', { exact: true }).waitFor();
-  await page.goto(`${tokens.url}#/library`);
+  // Back to where one was.
   await page.locator('.diagnostic', { hasText: 'undeclared-argument' }).waitFor();
+  await page.goto(`${tokens.url}#/`);
+  await page.getByText('3 prompts', { exact: true }).waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });
@@ -132,18 +139,18 @@ test('a token that ends in the middle is asked for again, and nothing typed is l
 
 test('the page signs in at the authorization server and comes back where it was', async () => {
   const { page, context, wrong } = await visit(open);
-  there.settings.asked.length = 0;
+  const asking = whatIsAsked(page);
   await page.goto(`${there.url}#/prompt/open?what=sesame`);
   await page.getByText(`This leads to ${new URL(there.issuer).host}, and back here afterwards.`).waitFor();
   await signIn(page);
   await page.getByText('Open sesame.').waitFor();
   assert.equal(page.url(), `${there.url}#/prompt/open?what=sesame`, 'no code stays in the address');
-  const [asked] = there.settings.asked;
+  const asked = await asking;
   assert.deepEqual(
-    [asked.code_challenge_method, asked.resource, asked.scope, asked.response_type],
+    ['code_challenge_method', 'resource', 'scope', 'response_type'].map((name) => asked.get(name)),
     ['S256', `${there.url}mcp`, 'prompts:read offline_access', 'code'],
   );
-  assert.ok(asked.code_challenge.length === 43 && asked.state.length === 43);
+  assert.ok(asked.get('code_challenge')?.length === 43 && asked.get('state')?.length === 43);
   await page.reload();
   await page.getByText('Open sesame.').waitFor();
   assert.deepEqual(wrong, []);
@@ -180,11 +187,11 @@ test('what takes more asks for more, keeps what there is, and comes back to it',
   await page.getByText('Open a draft.').waitFor();
   await page.goto(`${there.url}#/prompt/written`);
   await page.getByText('This takes more than you are permitted: prompts:read prompts:write.').waitFor();
-  there.settings.asked.length = 0;
+  const asking = whatIsAsked(page);
   // The authorization server knows Ada by now and asks her nothing.
   await page.getByRole('button', { name: 'Sign in for more' }).click();
   await page.getByText('It is written.').waitFor();
-  assert.equal(there.settings.asked[0].scope, 'prompts:read prompts:write offline_access');
+  assert.equal((await asking).get('scope'), 'prompts:read prompts:write offline_access');
   await page.goto(`${there.url}#/prompt/open`);
   assert.equal(await page.getByRole('textbox', { name: 'What' }).inputValue(), 'a draft');
   await page.goto(`${there.url}#/sign-in`);
@@ -205,9 +212,9 @@ test('answers that nobody asked for, or of somebody else, are not used', async (
   assert.equal(page.url(), there.url, 'no code stays in the address');
   for (const iss of ['&iss=https%3A%2F%2Fevil.example', '']) {
     await page.goto(there.url);
-    const begun = page.waitForRequest((/** @type {any} */ request) => request.url().startsWith(`${there.issuer}/auth?`));
+    const begun = whatIsAsked(page);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-    const state = new URL((await begun).url()).searchParams.get('state');
+    const state = (await begun).get('state');
     await page.getByRole('button', { name: 'I am Ada' }).waitFor();
     await page.goto(`${there.url}?code=stolen&state=${state}${iss}`);
     await page.getByText(/The answer is not from .*, and was not used\./).waitFor();
