@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_page_has_words_for_every_habit() {
-        let english = include_str!("../assets/js/lang/en.js");
+        let english = include_str!("../assets/js/lang/more/en.js");
         for habit in CLIENTS.iter().flat_map(|client| client.facts).map(|fact| fact.habit) {
             let key = format!("'habit.{}':", habit.id());
             let line = english.split_once(&key).map(|(_, rest)| rest.trim_start().trim_start_matches('\''));

@@ -1,6 +1,6 @@
 // Who uses the page: whether somebody has to sign in, how, and what went wrong.
 
-import { SignInProblem } from './auth/discovery.js';
+import { SignInProblem } from './auth/problem.js';
 import { keepSession, session } from './auth/session.js';
 import { allDrafts, draft, forgetDrafts } from './drafts.js';
 import { Cell } from './store.js';

@@ -200,11 +200,10 @@ async function followLoads() {
   while (connection.value.state === 'live' && !document.hidden) {
     const answer = await beside(`changes?known=${known}`);
     if (!answer) break;
+    // The first answer counts as well: what is shown may be older than it.
     if (String(answer.loads) !== known) {
-      if (known !== '') {
-        loads.set(answer.loads);
-        void loadHealth();
-      }
+      loads.set(answer.loads);
+      if (known !== '') void loadHealth();
       known = String(answer.loads);
     }
   }

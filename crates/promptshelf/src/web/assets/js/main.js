@@ -2,7 +2,7 @@
 
 import { connection, isClosed, library, start } from './app.js';
 import { h } from './dom.js';
-import { loadWords, t } from './i18n.js';
+import { loadWords, moreWords, t } from './i18n.js';
 import { language as chosenLanguage, theme } from './kept.js';
 import { place } from './route.js';
 import { paletteKey, readyPalette } from './view/keys.js';
@@ -27,10 +27,11 @@ let shown = '';
 /** @type {Promise<unknown> | undefined} */
 let styled;
 
-// The first view has no messages to show, so it does not wait for how they look.
-function restOfStyle() {
+// The first view has no messages to show, so it does not wait for how they look,
+// nor for what is said about them.
+function rest() {
   styled ??= Promise.all(['prompt', 'library'].map(stylesheet));
-  return styled;
+  return Promise.all([styled, moreWords()]);
 }
 
 /** @param {string} name @returns {Promise<void>} */
@@ -54,7 +55,7 @@ async function render() {
   const main = /** @type {HTMLElement} */ (document.getElementById('main'));
   let content;
   try {
-    const [{ view }] = await Promise.all([VIEWS[where.view](), where.view === 'find' ? null : restOfStyle()]);
+    const [{ view }] = await Promise.all([VIEWS[where.view](), where.view === 'find' ? null : rest()]);
     if (signal.aborted) return;
     content = view(where, signal);
   } catch (error) {
@@ -112,12 +113,13 @@ document.addEventListener('contextmenu', async (event) => {
   if (event.shiftKey || !String(getSelection()).trim() || !library.value.prompts.length) return;
   if (event.target instanceof Element && event.target.closest('input, textarea')) return;
   event.preventDefault();
-  (await import('./view/selection.js')).openMenu(event.clientX, event.clientY);
+  const [{ openMenu }] = await Promise.all([import('./view/selection.js'), moreWords()]);
+  openMenu(event.clientX, event.clientY);
 });
 void start();
 // What a key or a link opens is there before it is asked for, and when the server
 // is away too; but what is seen comes first.
 setTimeout(async () => {
-  const rest = [readyPalette(), restOfStyle(), ...Object.values(VIEWS).map((load) => load())];
-  await Promise.allSettled(rest);
+  const later = [readyPalette(), rest(), import('./view/slash.js'), ...Object.values(VIEWS).map((load) => load())];
+  await Promise.allSettled(later);
 }, AFTER_FIRST_PAINT);

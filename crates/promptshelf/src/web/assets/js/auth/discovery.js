@@ -2,6 +2,8 @@
 // that server's (RFC 8414, OpenID Connect Discovery), and believes neither more
 // than it has to.
 
+import { SignInProblem } from './problem.js';
+
 /**
  * @typedef {object} Found
  * @property {string} issuer
@@ -15,19 +17,6 @@
  */
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
-
-/** Why nobody can sign in, as a key of the page's words with what is filled in. */
-export class SignInProblem extends Error {
-  /**
-   * @param {string} key after `sign-in.`
-   * @param {Record<string, string>} [values]
-   */
-  constructor(key, values = {}) {
-    super(key);
-    this.key = key;
-    this.values = values;
-  }
-}
 
 /** @param {string} url @returns {Promise<any>} `null` where there is nothing of the kind */
 async function document(url) {

@@ -2,7 +2,8 @@
 // this server alone (RFC 8707), with an answer of the very server that was asked
 // (RFC 9207). The page is a public client: it has no secret to keep.
 
-import { discover, SignInProblem } from './discovery.js';
+import { discover } from './discovery.js';
+import { SignInProblem } from './problem.js';
 import { beginTrip, endTrip, keepSession, session } from './session.js';
 
 /**

@@ -140,8 +140,10 @@ function draw(prompt, types, until) {
    * @param {boolean} isReload
    */
   function finish(given, values, messages, isReload) {
-    if (isReload && latest && !same(latest.messages, messages)) say(t('preview.said-changed'));
+    const isSame = latest !== null && same(latest, { given, values, messages });
     isAsking = false;
+    if (isReload && isSame) return;
+    if (isReload && latest) say(t('preview.said-changed'));
     settle({ given, values, messages });
     out.set(messages, isReload);
   }

@@ -76,7 +76,8 @@ function card(one, until) {
   const template = one.uriTemplate;
   const into = h('div.followed', { 'aria-live': 'polite' });
   const address = h('code', null, revealed(one.uri ?? template ?? ''));
-  const fields = template === undefined ? [] : variables(template).map((name) => variable(template, name));
+  /** @type {import('../form/field.js').Field[]} */
+  const fields = [];
   const values = () => Object.fromEntries(fields.map((made) => [made.kind.name, made.read()]));
 
   /** @param {string} family @param {string} name */
@@ -86,6 +87,8 @@ function card(one, until) {
     completed(made, { type: 'ref/resource', uri: family }, values, changed);
     return made;
   }
+
+  if (template !== undefined) fields.push(...variables(template).map((name) => variable(template, name)));
 
   const read = async (/** @type {Event} */ event) => {
     event.preventDefault();

@@ -3,7 +3,7 @@
 import { account } from '../account.js';
 import { connection, discovery, health, isClosed, retry } from '../app.js';
 import { h, show } from '../dom.js';
-import { LANGUAGES, language, t } from '../i18n.js';
+import { LANGUAGES, language, moreWords, t } from '../i18n.js';
 import { language as chosenLanguage, theme } from '../kept.js';
 import { place } from '../route.js';
 import { revealed } from '../text/invisible.js';
@@ -145,7 +145,7 @@ function notice(until) {
       show(box, drawn('warn'), h('p', null, t('connection.lost'), ' ', countdown), again);
     } else if (isSignIn) {
       // What it takes to sign in is loaded when somebody has to.
-      void import('./sign-in.js').then(({ reason, toSignIn }) => {
+      void Promise.all([import('./sign-in.js'), moreWords()]).then(([{ reason, toSignIn }]) => {
         const begin = () => void toSignIn(account.value.challenge);
         const button = h('button.primary', { type: 'button', onclick: begin }, t('sign-in.button'));
         show(box, drawn('warn'), h('p', null, revealed(reason())), button);

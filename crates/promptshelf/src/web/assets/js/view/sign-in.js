@@ -35,7 +35,7 @@ function alarm(text) {
   return h('p.problem', null, drawn('warn'), revealed(text));
 }
 
-/** @param {import('../auth/discovery.js').SignInProblem} problem */
+/** @param {import('../auth/problem.js').SignInProblem} problem */
 export function problemText({ key, values }) {
   return t(/** @type {keyof import('../i18n.js').Words} */ (`sign-in.${key}`), values);
 }
