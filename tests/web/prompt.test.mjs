@@ -181,10 +181,11 @@ test('the variables of a resource are completed, and what it holds is read', asy
   const files = page.getByRole('form', { name: 'Project file' });
   const field = files.getByRole('combobox', { name: /path/ });
   await field.fill('main');
-  await page.getByRole('option', { name: 'src/main.py' }).waitFor();
+  // Only then are these the suggestions for what is typed.
+  await page.waitForFunction(() => document.querySelectorAll('[role=option]').length === 1);
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
-  await files.getByText('file:///src/main.py').first().waitFor();
+  await files.locator('code', { hasText: /^file:\/\/\/src\/main\.py$/ }).waitFor();
   await field.press('Enter');
   await files.locator('.followed pre', { hasText: 'import' }).waitFor();
   await field.fill('nothing.py');

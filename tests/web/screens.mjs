@@ -104,6 +104,7 @@ const VIEWS = {
 async function signIn(page) {
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.getByRole('button', { name: 'I am Ada' }).click();
+  await page.getByRole('link', { name: 'You are signed in' }).waitFor();
 }
 
 const PUBLISH =
