@@ -53,8 +53,10 @@ pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
         let diagnostics = table.flag("diagnostics", notes).unwrap_or_default();
         if patterns.iter().all(Vec::is_empty) && !diagnostics {
             let message = "this rule does not say what it is for";
-            notes.error(Code::MissingKey, &start(&table), message).help =
-                Some("name `prompts`, `folders`, `tags`, `resources` or `diagnostics`; `prompts = [\"*\"]` is all of them".to_owned());
+            notes.error(Code::MissingKey, &start(&table), message).help = Some(
+                "name `prompts`, `folders`, `tags`, `resources` or `diagnostics`; `prompts = [\"*\"]` is all of them"
+                    .to_owned(),
+            );
         }
         for (key, globs) in [("prompts", &patterns[0]), ("resources", &patterns[3])] {
             for (index, glob) in globs.iter().enumerate() {

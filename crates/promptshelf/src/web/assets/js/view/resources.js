@@ -114,7 +114,13 @@ function card(one, until) {
   const facts = [one.mimeType, one.size === undefined ? null : size(one.size, language)].filter(Boolean).join(' · ');
   const title = one.title ?? one.name;
   return h('form.resource.link', { onsubmit: read, novalidate: true, 'aria-label': title }, [
-    h('h2.resource-head', null, drawn('link'), h('bdi', null, revealed(title)), facts ? h('small', null, facts) : null),
+    h(
+      'h2.resource-head',
+      null,
+      drawn('link'),
+      h('strong', null, h('bdi', null, revealed(title))),
+      facts ? h('small', null, facts) : null,
+    ),
     one.description ? h('p.about', null, revealed(one.description)) : null,
     fields.length
       ? h(
