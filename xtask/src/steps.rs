@@ -25,7 +25,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "fmt", about: "the code is formatted", run: fmt },
     Step { name: "tidy", about: "the house rules hold", run: tidy::run },
     Step { name: "clippy", about: "the lints are quiet", run: clippy },
-    Step { name: "embed", about: "the library compiles without the command line", run: embed },
+    Step { name: "embed", about: "the library compiles without the command line, with each feature", run: embed },
     Step { name: "test", about: "unit, integration and doc tests pass", run: test },
     Step {
         name: "requirements",
@@ -97,9 +97,13 @@ fn clippy(repository: &Repository) -> Result<()> {
 }
 
 fn embed(repository: &Repository) -> Result<()> {
-    Program::cargo(&repository.root)
-        .args(&["check", "--package", "promptshelf", "--lib", "--no-default-features"])
-        .run()
+    // Each feature alone, and those that know of each other.
+    for features in ["", "web", "sign-in", "client", "web,sign-in"] {
+        Program::cargo(&repository.root)
+            .args(&["check", "--package", "promptshelf", "--lib", "--no-default-features", "--features", features])
+            .run()?;
+    }
+    Ok(())
 }
 
 fn test(repository: &Repository) -> Result<()> {

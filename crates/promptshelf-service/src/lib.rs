@@ -10,6 +10,7 @@
 mod access;
 mod answer;
 mod audit;
+mod beside;
 mod caller;
 mod limit;
 mod observe;
@@ -36,6 +37,7 @@ use limit::{Class, Meter};
 
 pub use access::View;
 pub use audit::{AuditFile, AuditFileOptions, Recorder};
+pub use beside::Shelf;
 pub use caller::{Caller, Identity};
 pub use limit::{Limits, Slot};
 pub use observe::{Observer, TraceContext};

@@ -52,6 +52,7 @@ Signing in, in promptshelf.toml; without it nobody has to, and only this machine
   resource = \"https://…/mcp\"        PROMPTSHELF_RESOURCE
   audiences, jwks-uri, algorithms, leeway, user-claim, roles-claim
   required-scopes, scopes-supported
+  page-client-id = \"…\"             the page as a public client of the issuer
   [auth.implies]                    \"prompts:write\" = [\"prompts:read\"]
 How much a caller may ask, and what is recorded:
   [limits]                          requests-per-minute = 600, completions-per-minute = 1200,

@@ -40,6 +40,7 @@ const SETTINGS: &[&str] = &[
     "required-scopes",
     "scopes-supported",
     "implies",
+    "page-client-id",
 ];
 
 /// What is written about signing in.
@@ -58,6 +59,7 @@ pub(super) struct Written {
     required_scopes: Vec<String>,
     scopes_supported: Vec<String>,
     implies: BTreeMap<String, Vec<String>>,
+    page_client_id: Option<String>,
 }
 
 /// How callers sign in, if they do.
@@ -114,6 +116,7 @@ impl Written {
             "roles-claim" => self.roles_claim = Some(given.text()?),
             "required-scopes" => self.required_scopes = given.texts()?,
             "scopes-supported" => self.scopes_supported = given.texts()?,
+            "page-client-id" => self.page_client_id = Some(given.text()?),
             _ => {
                 let DeValue::Table(entries) = value.get_ref() else {
                     return Err("this has to be a section: write it as [auth.implies]".to_owned());
@@ -164,6 +167,9 @@ impl Written {
                 })
             }
         };
+        if issuer.is_none() && self.page_client_id.is_some() {
+            return Err(usage("`page-client-id` is of no use without an `issuer` that knows it".to_owned()));
+        }
         if issuer.is_none() && self.tokens.is_empty() {
             // A file without a token is a door without a key, and no open door.
             return match self.tokens_file {
@@ -178,6 +184,7 @@ impl Written {
             required_scopes: self.required_scopes,
             scopes_supported: self.scopes_supported,
             implies: self.implies,
+            page_client_id: self.page_client_id,
         }))
     }
 }

@@ -63,14 +63,25 @@ pub fn router(library: &Library, options: &Options) -> Router {
         .route("/healthz", get(healthy))
         .route("/readyz", get(move || std::future::ready(readiness(&server))))
         .fallback(layers::nothing_here);
-    // `/`, `/assets/…`, `/library/…`
+    // `/`, `/assets/…` and `/sign-in` are for everybody: they hold nothing of the library.
     #[cfg(feature = "web")]
-    let routes = match callers::has_page(options) {
-        true => routes.merge(callers::open_to_all(web::routes(library, &endpoint), library)),
-        false => routes,
-    };
-    let endpoint = callers::around(Router::new().route_service("/mcp", endpoint), library.server(), options);
-    layers::around(routes.merge(endpoint), options)
+    let routes = routes.merge(web::page(&endpoint, page_sign_in(options)));
+    let asked = Router::new().route_service("/mcp", endpoint.clone());
+    // `/library/…`
+    #[cfg(feature = "web")]
+    let asked = asked.merge(web::beside(library, &endpoint));
+    layers::around(routes.merge(callers::around(asked, library.server(), options)), options)
+}
+
+/// How people sign in on the page.
+#[cfg(feature = "web")]
+fn page_sign_in(options: &Options) -> web::PageSignIn {
+    #[cfg(feature = "sign-in")]
+    if let Some(sign_in) = &options.sign_in {
+        return sign_in.on_page();
+    }
+    let _ = options;
+    web::PageSignIn::default()
 }
 
 /// The answer to whether the program is alive, and that is that it answers.

@@ -1,12 +1,9 @@
 //! What `list`, `get`, `complete` and `check` answer, as snapshots of stdout,
 //! stderr and the exit code.
 
-use std::sync::Arc;
-
 use insta::assert_snapshot;
-use tempfile::TempDir;
 
-use crate::program::{library, run, run_with};
+use crate::program::{Folder, library, run, run_with};
 
 const REVIEW: &str = "\
 ---
@@ -49,7 +46,7 @@ I have read it.
 What does it say?
 ";
 
-fn shelf() -> Arc<TempDir> {
+fn shelf() -> Folder {
     library(&[("review.md", REVIEW), ("talk.md", TALK), ("note.txt", "Remember the milk.\n")])
 }
 

@@ -9,10 +9,9 @@ use std::{
 
 use promptshelf::client::{Answer, Answerer, Client, Question, Target};
 use serde_json::json;
-use tempfile::TempDir;
 
 use crate::{
-    program::{library, promptshelf, shown},
+    program::{Folder, library, promptshelf, shown},
     stranger::Stranger,
     terminal::{CTRL_C, CTRL_D, SHIFT_TAB, Terminal},
 };
@@ -59,13 +58,13 @@ while read -r line; do
 done
 "#;
 
-fn older() -> TempDir {
+fn older() -> Folder {
     let folder = library(&[]);
     fs::write(folder.path().join("older.sh"), OLDER).expect("it can be written");
     folder
 }
 
-fn line(folder: &TempDir, words: &[&str]) -> Command {
+fn line(folder: &Folder, words: &[&str]) -> Command {
     let mut command = promptshelf();
     command.args(words).current_dir(folder.path());
     command.env("HOME", folder.path()).env("XDG_STATE_HOME", folder.path().join("state"));

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// How long anything may take before a test gives up.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program that cargo has built for these tests.
 pub(crate) fn promptshelf() -> Command {
@@ -57,10 +57,13 @@ fn clean(mut command: Command) -> Command {
     command
 }
 
+/// A folder that is there for as long as anybody needs it.
+pub(crate) type Folder = Arc<TempDir>;
+
 /// A folder with a library in `prompts`, so that commands run in it name no
 /// path of this machine. A server that serves it keeps it: one that is gone is
 /// a library without prompts as soon as somebody looks.
-pub(crate) fn library(files: &[(&str, &str)]) -> Arc<TempDir> {
+pub(crate) fn library(files: &[(&str, &str)]) -> Folder {
     let folder = tempfile::tempdir().expect("a folder for the test");
     fs::create_dir(folder.path().join("prompts")).expect("a folder for the prompts");
     for (path, text) in files {
@@ -146,7 +149,7 @@ pub(crate) struct Server {
     pub(crate) said: mpsc::Receiver<String>,
     /// What it has said before.
     pub(crate) greeting: String,
-    _folder: Option<Arc<TempDir>>,
+    _folder: Option<Folder>,
 }
 
 impl Server {
@@ -172,7 +175,7 @@ impl Server {
     }
 
     /// Serves the library of a folder on a free port.
-    pub(crate) fn of(folder: &Arc<TempDir>, more: &[&str]) -> Server {
+    pub(crate) fn of(folder: &Folder, more: &[&str]) -> Server {
         let mut command = promptshelf();
         command.args(["serve", "prompts", "--http", "127.0.0.1:0"]).args(more).current_dir(folder.path());
         let mut server = Server::start(command);

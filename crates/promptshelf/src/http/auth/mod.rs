@@ -48,6 +48,9 @@ pub struct SignInOptions {
     pub scopes_supported: Vec<String>,
     /// Scopes that a broader one stands for.
     pub implies: BTreeMap<String, Vec<String>>,
+    /// The public client that the page is at the authorization server. Without
+    /// one, people bring a token to the page.
+    pub page_client_id: Option<String>,
 }
 
 /// Tells callers by their tokens. Cheap to clone.
@@ -88,6 +91,21 @@ impl SignIn {
     /// The path under which it is published.
     pub(super) fn metadata_path(&self) -> Option<String> {
         challenge::metadata_url(&self.0.options).map(|url| challenge::path_of(&url).to_owned())
+    }
+
+    /// How people sign in on the page.
+    #[cfg(feature = "web")]
+    pub(super) fn on_page(&self) -> crate::web::PageSignIn {
+        let options = &self.0.options;
+        let issuer = options.issuer.as_ref().filter(|_| options.page_client_id.is_some());
+        let origin = |issuer: &IssuerOptions| {
+            issuer.issuer.strip_suffix(challenge::path_of(&issuer.issuer)).unwrap_or_default().to_owned()
+        };
+        crate::web::PageSignIn {
+            is_needed: true,
+            client_id: issuer.and_then(|_| options.page_client_id.clone()),
+            issuer_origin: issuer.map(origin),
+        }
     }
 
     /// Tells who asks, by the header `Authorization` alone: never by a query.
