@@ -55,7 +55,7 @@ mod tests {
         let argument = ArgumentDefinition::new("code").description("Code").kind(ArgumentType::Text);
         let prompt = PromptDefinition::template("p", text).description("Reviews").argument(argument);
         let checked = check(Definitions { prompts: vec![prompt], ..Definitions::default() }, None);
-        review(&checked.catalog, &checked.diagnostics).iter().map(|found| found.to_string()).collect()
+        review(&checked.catalog, &checked.diagnostics).iter().map(ToString::to_string).collect()
     }
 
     #[test]
