@@ -59,7 +59,7 @@ while read -r line; do
 done
 "#;
 
-fn older() -> TempDir {
+fn older() -> Arc<TempDir> {
     let folder = library(&[]);
     fs::write(folder.path().join("older.sh"), OLDER).expect("it can be written");
     folder

@@ -3,7 +3,7 @@
 mod collector;
 mod leaks;
 
-use std::process::Command;
+use std::{process::Command, sync::Arc};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -20,12 +20,12 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const OTHER_TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "b7ad6b7169203331";
 
-fn hello() -> TempDir {
+fn hello() -> Arc<TempDir> {
     library(&[("hello.md", HELLO)])
 }
 
 /// A server with a listener for figures, and where they are.
-fn with_figures(folder: &TempDir, more: &[&str]) -> (Server, String) {
+fn with_figures(folder: &Arc<TempDir>, more: &[&str]) -> (Server, String) {
     let arguments: Vec<&str> = ["--metrics", "127.0.0.1:0"].iter().chain(more).copied().collect();
     measured(Server::of(folder, &arguments))
 }
