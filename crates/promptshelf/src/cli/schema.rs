@@ -12,7 +12,9 @@ pub(crate) fn run(arguments: &SchemaArguments) -> Result<(), Failure> {
         SchemaFile::Prompt => schema::prompt(),
         SchemaFile::Library => {
             let mut schema = schema::library();
-            schema["properties"]["http"] = config::schema();
+            for (section, its) in config::schemas() {
+                schema["properties"][section] = its;
+            }
             schema
         }
     };
