@@ -10,6 +10,7 @@ use regex::Regex;
 
 use crate::{
     definition::{ArgumentDefinition, ArgumentType, CompletionSource},
+    invisible::InvisiblePolicy,
     resource::Variables,
     template::Condition,
 };
@@ -37,6 +38,8 @@ pub struct Argument {
     pub(crate) default: Option<Value>,
     /// Decides whether it is asked for.
     pub(crate) condition: Option<Arc<Condition>>,
+    /// What becomes of invisible characters in its values.
+    pub(crate) invisible: InvisiblePolicy,
 }
 
 /// Why an argument's definition cannot be used, and which part of it is wrong.
@@ -51,8 +54,9 @@ pub(crate) struct ArgumentFault {
 }
 
 impl Argument {
-    /// Checks a definition by itself; every fault is reported.
-    pub(crate) fn new(definition: ArgumentDefinition) -> (Argument, Vec<ArgumentFault>) {
+    /// Checks a definition by itself; every fault is reported. `usual` is what
+    /// becomes of invisible characters where it does not say so.
+    pub(crate) fn new(definition: ArgumentDefinition, usual: InvisiblePolicy) -> (Argument, Vec<ArgumentFault>) {
         use crate::Code;
         let mut faults = Vec::new();
         let mut fault = |part, code, message: String, help| faults.push(ArgumentFault { part, code, message, help });
@@ -125,7 +129,8 @@ impl Argument {
         });
 
         let name = Arc::from(&*definition.name);
-        let mut argument = Argument { name, definition, pattern, default: None, condition };
+        let invisible = definition.invisible.unwrap_or(usual);
+        let mut argument = Argument { name, definition, pattern, default: None, condition, invisible };
         for choice in &argument.definition.choices {
             if let Err(reason) = argument.check_type(&choice.value) {
                 fault("enum", Code::InvalidValue, format!("the choice `{}` {reason}", choice.value), None);

@@ -12,6 +12,7 @@ use crate::{
     argument::Bindings,
     content::{Annotations, Blob, Icon, Message, Meta, MimeType, ResourceBody, ResourceContents},
     diagnostic::{Diagnostic, Location, SourceText},
+    invisible::InvisiblePolicy,
     resource::ReadResource,
     template::RenderError,
     workflow::StepDefinition,
@@ -105,13 +106,22 @@ pub struct Policy {
     pub ttl: Duration,
     /// The most bytes that one argument value can have.
     pub value_bytes: usize,
+    /// What becomes of invisible characters in values, where an argument does
+    /// not say so itself.
+    pub invisible: InvisiblePolicy,
     /// What one rendering may use.
     pub budget: Budget,
 }
 
 impl Default for Policy {
     fn default() -> Policy {
-        Policy { page_size: 1_000, ttl: Duration::from_secs(60), value_bytes: 1 << 20, budget: Budget::default() }
+        Policy {
+            page_size: 1_000,
+            ttl: Duration::from_secs(60),
+            value_bytes: 1 << 20,
+            invisible: InvisiblePolicy::default(),
+            budget: Budget::default(),
+        }
     }
 }
 

@@ -81,8 +81,7 @@ impl Service {
     ///
     /// When the caller asks too much.
     pub fn wait(&self, caller: &Caller) -> Result<Option<Slot>, Rejection> {
-        let Some(meter) = &self.meter else { return Ok(None) };
-        drop(meter.admit(caller, Class::Other)?);
-        meter.subscribe(caller)
+        drop(self.meter.admit(caller, Class::Other)?);
+        self.meter.subscribe(caller)
     }
 }

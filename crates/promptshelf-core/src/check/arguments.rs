@@ -70,7 +70,7 @@ pub(super) fn check(
     let each = definitions.iter().enumerate();
     each.map(|(index, definition)| {
         let place = |key: &str| origin.locate(&format!("{part}.{index}.{key}"));
-        let (argument, faults) = Argument::new(definition.clone());
+        let (argument, faults) = Argument::new(definition.clone(), shelf.catalog.policy().invisible);
         for fault in faults {
             let message = format!("in the argument `{}`: {}", definition.name, fault.message);
             let diagnostic = Diagnostic::error(fault.code, place(fault.part), message);

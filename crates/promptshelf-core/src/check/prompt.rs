@@ -30,7 +30,9 @@ pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, shelf
         (CheckedBody::Pieces(_), Body::Pieces(pieces)) => pieces::are_settled(pieces, &before.attachments),
         _ => false,
     };
+    let usual = shelf.catalog.policy().invisible;
     is_settled
+        && before.arguments.iter().all(|it| it.invisible == it.definition.invisible.unwrap_or(usual))
         && before.definition.is_same(definition)
         && before.is_self_contained
         && before.prompts.iter().all(|(name, known)| shelf.prompt(name).is_ok_and(|now| Arc::ptr_eq(&now, known)))

@@ -9,6 +9,7 @@ use crate::{
     content::{MimeType, ResourceBody},
     definition::{ArgumentDefinition, ResourceContent, ResourceDefinition},
     diagnostic::{Code, Diagnostic, nearest},
+    invisible::InvisiblePolicy,
     resource::{Address, CheckedContent, Resource},
     template::{Lint, Template},
     uri_template::{UriTemplate, is_uri},
@@ -143,7 +144,13 @@ fn variables(
     let declared = arguments::check(&definition.variables, "variables", origin, shelf, found);
     let of_name = |name: &String| {
         let known = declared.iter().find(|variable| variable.name() == name).cloned();
-        known.unwrap_or_else(|| Argument::new(ArgumentDefinition::new(name.clone())).0)
+        let usual = shelf.catalog.policy().invisible;
+        let mut variable = known.unwrap_or_else(|| Argument::new(ArgumentDefinition::new(name.clone()), usual).0);
+        if variable.invisible == InvisiblePolicy::Strip {
+            // Two URIs would lead to one thing, and rules are asked for one of them.
+            variable.invisible = InvisiblePolicy::Reject;
+        }
+        variable
     };
     names.iter().map(of_name).collect()
 }

@@ -6,7 +6,7 @@
 //! and what it refers to, is not a format's business.
 
 pub(crate) mod access;
-mod arguments;
+pub(crate) mod arguments;
 mod claude;
 pub(crate) mod command;
 mod demands;

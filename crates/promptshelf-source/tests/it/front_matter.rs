@@ -1,6 +1,6 @@
 //! Every mistake in a prompt file is named, with its line and column, in one pass.
 
-use promptshelf_core::{ArgumentType, Body, CompletionSource, Diagnostic};
+use promptshelf_core::{ArgumentType, Body, CompletionSource, Diagnostic, invisible::InvisiblePolicy};
 
 use crate::library::{Library, broken};
 
@@ -52,6 +52,7 @@ arguments:
     type: text
     minLength: 1
     maxLength: 100
+    invisible: keep
     pattern: \"^.\"
   - name: count
     type: integer
@@ -88,6 +89,7 @@ Body",
     let arguments = &definition.arguments;
     assert_eq!(arguments.len(), 9);
     assert!(arguments[0].required && arguments[0].kind == ArgumentType::Text);
+    assert_eq!((arguments[0].invisible, arguments[1].invisible), (Some(InvisiblePolicy::Keep), None));
     assert_eq!((arguments[0].min_length, arguments[0].max_length), (Some(1), Some(100)));
     assert_eq!(arguments[1].default.as_deref(), Some("05"));
     assert_eq!((arguments[1].minimum, arguments[1].maximum), (Some(1.0), Some(9.5)));
@@ -211,7 +213,7 @@ arguments:
             "p.md:25:15: error[invalid-completion]: `complete` does not say where suggestions come from (did you mean `file`?)",
             "p.md:27:15: error[invalid-completion]: `by: a` has no values to choose between (add a key for each value of the other argument)",
             "p.md:29:25: error[unknown-key]: the key `root` means nothing beside `file` (known keys are `file`)",
-            "p.md:30:5: warning[unknown-key]: the key `zzz` means nothing in an argument (known keys are `name`, `title`, `description`, `type`, `enum`, `pattern`, `minLength`, `maxLength`, `minimum`, `maximum`, `min-length`, `max-length`, `required`, `default`, `examples`, `complete`, `ask`, `step`, `sensitive`, `audit` and `when`)",
+            "p.md:30:5: warning[unknown-key]: the key `zzz` means nothing in an argument (known keys are `name`, `title`, `description`, `type`, `enum`, `pattern`, `minLength`, `maxLength`, `minimum`, `maximum`, `min-length`, `max-length`, `required`, `default`, `examples`, `complete`, `ask`, `step`, `sensitive`, `audit`, `invisible` and `when`)",
         ]
     );
 }
@@ -307,4 +309,26 @@ fn mistakes_without_end_are_counted() {
     let faults = faults(&format!("---\n{keys}---\nhello"));
     assert_eq!(faults.len(), 101);
     assert_eq!(faults[100], "p.md:102:1: error[too-many]: from here on, 50 more mistakes are not named");
+}
+
+#[test]
+fn what_no_client_could_load_and_no_policy_are_named() {
+    let faults = faults(
+        "---
+icons: ['data:image/png;base64,A', 'data:text/html,x', 'data:image/png', 'https://a b', 'data:image/svg+xml,%3Csvg/%3E']
+arguments:
+  - {name: a, invisible: strp}
+  - {name: b, invisible: [keep]}
+---
+{{ a }} {{ b }}",
+    );
+    let expected = [
+        "p.md:2:9: error[invalid-value]: an icon's data is no base64 (encode it anew, or use a file of the library)",
+        "p.md:2:36: error[invalid-value]: an icon's data has to be an image (encode it anew, or use a file of the library)",
+        "p.md:2:56: error[invalid-value]: an icon's data begins after a comma (encode it anew, or use a file of the library)",
+        "p.md:2:74: error[invalid-value]: an icon's `src` is no URI (encode it anew, or use a file of the library)",
+        "p.md:4:26: error[invalid-value]: invisible characters cannot be treated by `strp` (did you mean `strip`?)",
+        "p.md:5:26: error[wrong-type]: `invisible` has to be text, and a list stands here",
+    ];
+    assert_eq!(faults, expected);
 }

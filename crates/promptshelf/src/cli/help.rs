@@ -54,6 +54,13 @@ Signing in, in promptshelf.toml; without it nobody has to, and only this machine
   required-scopes, scopes-supported
   page-client-id = \"…\"             the page as a public client of the issuer
   [auth.implies]                    \"prompts:write\" = [\"prompts:read\"]
+TLS, and the proxies whose word is taken for where a request comes from:
+  [tls]
+  certificate = \"../tls/chain.pem\"  PROMPTSHELF_TLS_CERTIFICATE
+  key = \"../tls/key.pem\"            PROMPTSHELF_TLS_KEY
+  [proxy]
+  trusted = [\"10.0.0.0/8\"]          PROMPTSHELF_TRUST_PROXY
+  header = \"x-forwarded\"            or \"forwarded\": the one that the proxies write
 How much a caller may ask, and what is recorded:
   [limits]                          requests-per-minute = 600, completions-per-minute = 1200,
                                     requests-per-minute-per-address = 6000,

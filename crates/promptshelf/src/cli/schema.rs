@@ -19,7 +19,9 @@ pub(crate) fn of(file: SchemaFile) -> serde_json::Value {
         SchemaFile::Prompt => schema::prompt(),
         SchemaFile::Library => {
             let mut schema = schema::library();
-            schema["properties"]["http"] = config::schema();
+            for (section, its) in config::schemas() {
+                schema["properties"][section] = its;
+            }
             schema
         }
     }

@@ -62,7 +62,7 @@ pub(super) struct Written {
     page_client_id: Option<String>,
 }
 
-/// How callers sign in, if they do.
+/// How callers sign in, if they do, and the file that tokens were read from.
 ///
 /// # Errors
 ///
@@ -71,7 +71,7 @@ pub(super) fn read(
     folder: &Path,
     arguments: &HttpArguments,
     environment: &impl Fn(&str) -> Option<String>,
-) -> Result<Option<SignInOptions>, Failure> {
+) -> Result<(Option<SignInOptions>, Option<PathBuf>), Failure> {
     let mut written = check_manifest(folder).map_err(|found| in_manifest(folder, &found))?;
     // A path in the manifest begins at the manifest.
     written.tokens_file = written.tokens_file.map(|file| folder.join(file));
@@ -80,7 +80,8 @@ pub(super) fn read(
     written.tokens_file = tokens.or(written.tokens_file);
     written.issuer = arguments.issuer.clone().or_else(|| set("PROMPTSHELF_ISSUER")).or(written.issuer);
     written.resource = arguments.resource.clone().or_else(|| set("PROMPTSHELF_RESOURCE")).or(written.resource);
-    written.into_options()
+    let tokens_file = written.tokens_file.clone();
+    Ok((written.into_options()?, tokens_file))
 }
 
 /// Reads the section by itself.

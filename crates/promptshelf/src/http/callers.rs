@@ -26,8 +26,7 @@ struct Desk {
 }
 
 /// Puts around the endpoint, and what else has data, what tells callers apart,
-/// and beside it what clients read to sign in. Where nobody signs in and nobody
-/// is limited, nothing is added.
+/// and beside it what clients read to sign in.
 pub(super) fn around(endpoint: Router, server: &Server, options: &Options) -> Router {
     #[cfg(not(feature = "sign-in"))]
     let _ = options;
@@ -36,9 +35,6 @@ pub(super) fn around(endpoint: Router, server: &Server, options: &Options) -> Ro
         #[cfg(feature = "sign-in")]
         sign_in: options.sign_in.clone(),
     };
-    if !desk.is_needed() {
-        return endpoint;
-    }
     let endpoint = endpoint.route_layer(middleware::from_fn_with_state(desk, told_apart));
     #[cfg(feature = "sign-in")]
     if let Some(sign_in) = &options.sign_in {
@@ -48,14 +44,6 @@ pub(super) fn around(endpoint: Router, server: &Server, options: &Options) -> Ro
 }
 
 impl Desk {
-    fn is_needed(&self) -> bool {
-        #[cfg(feature = "sign-in")]
-        if self.sign_in.is_some() {
-            return true;
-        }
-        self.service.has_limits() || self.service.has_audit()
-    }
-
     /// Tells who asks, if it may ask at all.
     async fn caller(&self, headers: &HeaderMap, address: Option<IpAddr>) -> Result<Caller, Denial> {
         // Before anything is computed for it.

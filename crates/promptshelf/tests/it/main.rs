@@ -27,6 +27,8 @@ mod mistakes;
 mod observe;
 #[cfg(unix)]
 mod official_client;
+#[cfg(unix)]
+mod operation;
 mod page;
 mod program;
 #[cfg(unix)]
