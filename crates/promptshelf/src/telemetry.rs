@@ -10,9 +10,7 @@ use std::{
 };
 
 use clap::ValueEnum;
-use tracing_subscriber::{
-    EnvFilter, Layer, Registry, fmt::MakeWriter, layer::SubscriberExt as _, util::SubscriberInitExt as _,
-};
+use tracing_subscriber::{EnvFilter, Layer, fmt::MakeWriter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 #[cfg(feature = "traces")]
 use crate::observe::{self, Sending};
@@ -49,7 +47,7 @@ pub(crate) fn start(format: LogFormat, level: &str, traces: Option<&Traces>) -> 
             .help("take one of off, error, warn, info, debug and trace")
     })?;
     #[cfg(feature = "traces")]
-    let (layer, sending) = traces.map(observe::layer::<Registry>).transpose()?.unzip();
+    let (layer, sending) = traces.map(observe::layer::<tracing_subscriber::Registry>).transpose()?.unzip();
     #[cfg(not(feature = "traces"))]
     let (layer, sending) = (None::<tracing_subscriber::layer::Identity>, traces.map(|_| Sending));
     let log = tracing_subscriber::fmt::layer();
