@@ -21,7 +21,17 @@ arguments:
 {{ line }} {{ text }} {{ count }} {{ share }} {{ sure }} {{ day }} {{ words }} {{ extra }} {{ city }}
 `;
 
-const folder = library({ 'every-type.md': TYPES });
+const SECRET = `---
+title: Ask a Service
+description: Has an argument that nobody else may see
+arguments:
+  - { name: key, title: Key, required: true, sensitive: true }
+  - { name: about, title: About, required: true }
+---
+Ask about {{ about }} with {{ key }}.
+`;
+
+const folder = library({ 'every-type.md': TYPES, 'secret.md': SECRET });
 /** @type {any} */
 let open;
 /** @type {any} */
@@ -169,6 +179,22 @@ test('a prompt is used as text, for models, in a shell and as a link', async () 
   );
   assert.deepEqual([...wrong, ...other.wrong], []);
   await other.context.close();
+  await context.close();
+});
+
+test('what is sensitive is masked, and stands in no command and no link', async () => {
+  const { page, context, wrong } = await at('secret');
+  assert.equal(await page.getByLabel('Key').getAttribute('type'), 'password');
+  await page.getByLabel('Key').fill('open-sesame');
+  await page.getByLabel('About').fill('caves');
+  await page.locator('.messages', { hasText: 'Ask about caves with open-sesame.' }).waitFor();
+  for (const format of ['Command', 'curl', 'Link']) {
+    await page.getByRole('radio', { name: format }).check();
+    const shown = page.locator('.use-text', { hasText: 'caves' });
+    await shown.waitFor();
+    assert.doesNotMatch(await shown.textContent(), /sesame/);
+  }
+  assert.deepEqual(wrong, []);
   await context.close();
 });
 

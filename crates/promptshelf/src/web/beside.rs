@@ -122,6 +122,7 @@ fn argument(argument: &Argument) -> Value {
         "minimum": definition.minimum,
         "maximum": definition.maximum,
         "asked": definition.ask,
+        "sensitive": argument.is_sensitive(),
         "completes": argument.completion().is_some(),
     })
 }

@@ -23,7 +23,8 @@ import { folded } from './text/fuzzy.js';
  * @typedef {{ state: 'connecting' | 'live' | 'lost' | 'paused' | 'sign-in', retryAt: number }} Connection
  * @typedef {{ name: string, type: string, default: string | null, examples: string[],
  *   choices: { value: string, title: string | null }[], pattern: string | null, minLength: number | null,
- *   maxLength: number | null, minimum: number | null, maximum: number | null, completes: boolean, asked?: boolean }} TypedArgument
+ *   maxLength: number | null, minimum: number | null, maximum: number | null, completes: boolean, asked?: boolean,
+ *   sensitive?: boolean }} TypedArgument
  * @typedef {{ path: string | null, version: string | null, tags: string[], arguments: TypedArgument[] }} TypedPrompt
  */
 

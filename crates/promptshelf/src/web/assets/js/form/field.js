@@ -22,6 +22,7 @@ import { takesFiles } from './files.js';
  * @property {number | null} [minLength]
  * @property {number | null} [maxLength]
  * @property {string} [format]
+ * @property {boolean} [sensitive] whether nobody else may see what stands in it
  *
  * @typedef {object} Field
  * @property {HTMLElement} element
@@ -100,6 +101,7 @@ function control(kind, attributes, changed, id) {
       oninput: typed,
     });
     area.classList.toggle('code', kind.type === 'json');
+    area.classList.toggle('masked', Boolean(kind.sensitive));
     const beside = kind.type === 'text' ? takesFiles(area, typed) : undefined;
     return { body: area, control: area, beside, ...heldBy(area) };
   }
@@ -110,7 +112,8 @@ function control(kind, attributes, changed, id) {
     'text';
   const input = h('input', {
     ...attributes,
-    type,
+    type: kind.sensitive ? 'password' : type,
+    autocomplete: kind.sensitive ? 'off' : null,
     placeholder: type === 'text' ? hint(kind) : null,
     min: type === 'number' ? kind.minimum : null,
     max: type === 'number' ? kind.maximum : null,

@@ -59,6 +59,8 @@ export function promptForm(prompt, typed, given, changed) {
     element,
     fields,
     read,
+    /** Names of what stays on this page. */
+    secrets: fields.filter((one) => one.kind.sensitive).map((one) => one.kind.name),
     /** Whether the prompt asks for more than stands here. */
     asksMore: here.length < (prompt.arguments?.length ?? 0),
     /** Titles of what has to be filled in before anything comes out. */

@@ -81,13 +81,13 @@ function draw(prompt, types, until) {
   let asking = new AbortController();
 
   const form = promptForm(prompt, types, draftOf(name) ?? {}, (values, by) => {
-    draft(name, values);
+    draft(name, values, form.secrets);
     if (by === 'choice') later.cancel();
     if (by === 'choice') void refresh('edit');
     else later();
   });
   const later = debounced(QUIET, () => void refresh('edit'));
-  const use = usePanel(name, ready);
+  const use = usePanel(name, ready, form.secrets);
 
   /** @param {Outcome | null} next */
   const settle = (next) => {

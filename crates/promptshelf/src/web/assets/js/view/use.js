@@ -2,6 +2,7 @@
 
 import { client } from '../app.js';
 import { freshId, h, show } from '../dom.js';
+import { without } from '../drafts.js';
 import { t } from '../i18n.js';
 import { remember, useFormat } from '../kept.js';
 import { promptLink } from '../route.js';
@@ -35,17 +36,21 @@ const FORMATS = {
  * @param {string} name
  * @param {() => Promise<{ values: Record<string, string>, messages: Message[] } | null>} result
  *   what to use; `null` where the form does not allow it, which it then says itself
+ * @param {string[]} secrets arguments that are in no command and no link: both end up in histories
  */
-export function usePanel(name, result) {
+export function usePanel(name, result, secrets) {
   const id = freshId('use');
   const panel = h('div.use-text', { id });
   let format = useFormat.value in FORMATS ? useFormat.value : 'text';
+
+  const made = (/** @type {{ values: Record<string, string>, messages: Message[] }} */ ready) =>
+    FORMATS[format].make(name, without(ready.values, secrets), ready.messages);
 
   const take = async () => {
     const ready = await result();
     if (!ready) return;
     remember(name);
-    const text = FORMATS[format].make(name, ready.values, ready.messages);
+    const text = made(ready);
     await copy(text, t('use.copied', { format: FORMATS[format].name() }), t('use.not-copied'));
   };
   const button = h('button.primary', { type: 'button', onclick: take });
@@ -54,7 +59,7 @@ export function usePanel(name, result) {
   const paint = () => {
     show(button, drawn(format === 'link' ? 'link' : 'copy'), t('use.copy', { format: FORMATS[format].name() }));
     for (const input of inputs) input.checked = input.value === format;
-    const text = latest && format !== 'text' ? FORMATS[format].make(name, latest.values, latest.messages) : '';
+    const text = latest && format !== 'text' ? made(latest) : '';
     panel.hidden = !text;
     show(panel, text ? codeBlock(short(text)) : null);
   };
