@@ -125,7 +125,7 @@ impl Argument {
             Some(GivenValue::Text(text)) if !text.is_empty() || self.required() => {
                 self.parse_within(text, value_bytes).map(Some)
             }
-            Some(GivenValue::Text(_)) | None => Ok(self.default.clone().filter(|_| self.applies(known))),
+            Some(GivenValue::Text(_)) | None => Ok(self.default.as_deref().cloned().filter(|_| self.applies(known))),
         }
     }
 

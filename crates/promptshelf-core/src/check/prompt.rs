@@ -8,6 +8,7 @@ use std::{
 
 use super::{Shelf, arguments, calls, partials, pieces};
 use crate::{
+    argument::Declared,
     definition::{Body, LibraryFile, PromptDefinition},
     diagnostic::{Code, Diagnostic, Location, SourceText, nearest},
     name::PromptName,
@@ -71,7 +72,9 @@ pub(super) fn check(definition: PromptDefinition, shelf: &Shelf<'_>) -> Result<P
                 .help("say in one sentence what the prompt does: people choose by it"),
         );
     }
-    let arguments = arguments::check(&definition.arguments, "arguments", &definition.origin, shelf, &mut found);
+    let declared = |index| Declared::Prompt(definition.clone(), index);
+    let arguments =
+        arguments::check(&definition.arguments, declared, "arguments", &definition.origin, shelf, &mut found);
     meta::check(&definition, &mut found);
     guided::check(&definition, &arguments, &mut found);
     let mut parts = Parts::default();
@@ -157,8 +160,7 @@ fn template(
     if found.iter().any(Diagnostic::is_error) {
         return None;
     }
-    let included = parts.partials.iter().map(|partial| (partial.path.as_str(), partial.text.as_str()));
-    Template::compile(text, included, budget).map_err(|error| found.push(syntax(error))).ok()
+    Some(Template::new(source, range.clone(), &parts.partials, budget))
 }
 
 /// What a prompt's template and its partials use.

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Shelf, arguments};
 use crate::{
-    argument::Argument,
+    argument::{Argument, Declared},
     catalog::{Catalog, Files},
     content::{MimeType, ResourceBody},
     definition::{ArgumentDefinition, ResourceContent, ResourceDefinition},
-    diagnostic::{Code, Diagnostic, nearest},
+    diagnostic::{Code, Diagnostic, SourceText, nearest},
     resource::{Address, CheckedContent, Resource},
     template::{Lint, Template},
     uri_template::{UriTemplate, is_uri},
@@ -138,10 +138,11 @@ fn variables(
             found.push(diagnostic);
         }
     }
-    let declared = arguments::check(&definition.variables, "variables", origin, shelf, found);
+    let alone = |index: usize| Declared::Alone(Arc::new(definition.variables[index].clone()));
+    let declared = arguments::check(&definition.variables, alone, "variables", origin, shelf, found);
     let of_name = |name: &String| {
         let known = declared.iter().find(|variable| variable.name() == name).cloned();
-        known.unwrap_or_else(|| Argument::new(ArgumentDefinition::new(name.clone())).0)
+        known.unwrap_or_else(|| Argument::new(Declared::Alone(Arc::new(ArgumentDefinition::new(name.clone())))).0)
     };
     names.iter().map(of_name).collect()
 }
@@ -182,13 +183,9 @@ fn template(
         let message = format!("a resource's text cannot include `{}`", partial.name);
         found.push(Diagnostic::error(Code::InvalidCall, place(), message).help("serve a file instead"));
     }
-    match Template::compile(text, [], shelf.catalog.policy().budget) {
-        Ok(template) => Some(CheckedContent::Template(Box::new(template))),
-        Err(error) => {
-            found.push(Diagnostic::error(Code::TemplateSyntax, place(), error.message));
-            None
-        }
-    }
+    let source = SourceText::new(definition.uri.as_str(), text);
+    let budget = shelf.catalog.policy().budget;
+    Some(CheckedContent::Template(Box::new(Template::new(&source, 0..text.len(), &[], budget))))
 }
 
 impl Resource {

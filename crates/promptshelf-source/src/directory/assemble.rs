@@ -132,7 +132,10 @@ impl Assembly<'_> {
         if !definition.icons.is_empty() {
             icons.resolve(&mut definition.icons, |part| origin.locate(part), diagnostics);
         }
-        self.complete(&mut definition.arguments, &draft.globs, origin, diagnostics).then_some(definition)
+        // What is not changed here stays shared with the draft.
+        let is_good =
+            draft.globs.is_empty() || self.complete(&mut definition.arguments, &draft.globs, origin, diagnostics);
+        is_good.then_some(definition)
     }
 
     /// Puts paths in the place of patterns; `false` when one cannot work.

@@ -86,6 +86,7 @@ pub(crate) fn arguments(
         };
         arguments.push(argument);
     }
+    arguments.shrink_to_fit();
     (arguments, globs)
 }
 

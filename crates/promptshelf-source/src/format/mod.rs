@@ -87,7 +87,7 @@ impl Draft {
     /// Says it, and files where its parts stand.
     fn saying(mut self, pieces: Vec<BodyPiece>, notes: &mut Notes<'_>) -> Draft {
         self.definition.body = Body::Pieces(pieces);
-        self.definition.origin.spans = std::mem::take(&mut notes.spans);
+        self.definition.origin.spans = std::mem::take(&mut notes.spans).into();
         self
     }
 }
