@@ -79,7 +79,8 @@ impl Definitions {
     /// have the same path and are different files.
     #[must_use]
     pub fn of_source(mut self, number: usize) -> Definitions {
-        self.prompts.iter_mut().for_each(|prompt| prompt.origin.from = number);
+        // What is not changed stays shared with whoever else has it.
+        self.prompts.iter_mut().filter(|it| it.origin.from != number).for_each(|it| it.origin.from = number);
         self.broken.iter_mut().for_each(|broken| broken.from = number);
         self
     }
