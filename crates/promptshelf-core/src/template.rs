@@ -1,4 +1,5 @@
-//! Templates: compiled once, rendered within a budget, and unable to be forged.
+//! Templates: compiled once, when they are first rendered, within a budget, and
+//! unable to be forged.
 //!
 //! `role`, `attach`, `link` and `prompt` leave a *mark* in the text that comes out: a
 //! frame that holds a number nobody outside this rendering can know. After the
@@ -126,7 +127,11 @@ impl Template {
     /// Takes what it uses off what is left.
     pub(crate) fn render(&self, bindings: &Bindings, left: &mut Left) -> Result<Vec<Piece>, RenderError> {
         let context = JinjaValue::from_pairs(bindings.iter().map(|(name, value)| (name, to_jinja(value))));
-        render::render(self.environment()?, context, left)
+        let values = bindings.iter().map(|(_, value)| match value {
+            Value::Text(text) => text.len(),
+            _ => 0,
+        });
+        render::render(self.environment()?, context, self.range.len() + values.sum::<usize>(), left)
     }
 }
 
