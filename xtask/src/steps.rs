@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{conformance, repository::Repository, terminal::Program, tidy, web};
+use crate::{conformance, guard, repository::Repository, terminal::Program, tidy, web};
 
 /// One thing that CI checks.
 pub(crate) struct Step {
@@ -42,6 +42,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "sign-in", about: "a real authorization server and the official client", run: sign_in },
     Step { name: "web", about: "the page: types, lint, and the whole of it in a browser", run: web::run },
     Step { name: "conformance", about: "the official conformance suites", run: conformance_suites },
+    Step { name: "guard", about: "the hot paths take no more instructions than before", run: guard::step },
     Step { name: "host", about: "our client, against servers of the official SDKs", run: host },
 ];
 
