@@ -12,6 +12,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { ChangeBell } from './change_bell.mjs';
 import { checkPeer } from './checks.mjs';
+import { checkFormats } from './formats.mjs';
 import { openStreamFetch } from './open_stream_fetch.mjs';
 import { commandLine, serveHttp } from './server.mjs';
 
@@ -43,15 +44,14 @@ async function connect(transport) {
   };
 }
 
-checkPeer(
-  {
-    title: `client 1, stdio, ${REVISION}`,
-    notFound: NOT_FOUND,
-    connect: (folder) =>
-      connect(new StdioClientTransport({ command: server, args: ['serve', folder, '--stdio'], stderr: 'ignore' })),
-  },
-  library,
-);
+const stdio = {
+  title: `client 1, stdio, ${REVISION}`,
+  connect: (folder) =>
+    connect(new StdioClientTransport({ command: server, args: ['serve', folder, '--stdio'], stderr: 'ignore' })),
+};
+
+checkFormats(stdio);
+checkPeer({ ...stdio, notFound: NOT_FOUND }, library);
 
 checkPeer(
   {

@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ChangeBell } from './change_bell.mjs';
 import { checkPeer } from './checks.mjs';
+import { checkFormats } from './formats.mjs';
 import { openStreamFetch } from './open_stream_fetch.mjs';
 import { PATIENCE, commandLine, serveHttp } from './server.mjs';
 
@@ -57,6 +58,11 @@ const stdio = (folder) =>
   new StdioClientTransport({ command: server, args: ['serve', folder, '--stdio'], stderr: 'ignore' });
 
 for (const revision of [MODERN, LEGACY]) {
+  checkFormats({
+    title: `client 2, stdio, ${revision}`,
+    connect: (folder) => connect(revision, stdio(folder)),
+  });
+
   checkPeer(
     {
       title: `client 2, stdio, ${revision}`,

@@ -1,8 +1,9 @@
 // Our own client, as the binary has it, against servers made with the official
-// SDKs: TypeScript (generation 1, both transports) and Python (generation 2), and
-// against the conformance suite's servers for clients.
+// SDKs: TypeScript (generation 1, both transports), Python (generation 2) and Rust
+// (both transports, both eras).
 //
 //   node host.mjs [--server target/debug/promptshelf] [--python python/.venv/bin/python]
+//                 [--rust target/peers/debug/rust-peer]
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -20,16 +21,20 @@ const { values } = parseArgs({
   options: {
     server: { type: 'string', default: join(here, '../../target/debug/promptshelf') },
     python: { type: 'string', default: join(here, 'python/.venv/bin/python') },
+    rust: { type: 'string', default: join(here, '../../target/peers/debug/rust-peer') },
   },
 });
 const promptshelf = resolve(values.server);
 const modules = join(here, 'node_modules/@modelcontextprotocol');
+/** Nothing of whoever runs this is read, and nothing stays. */
+const state = await mkdtemp(join(tmpdir(), 'promptshelf-state-'));
+after(() => rm(state, { recursive: true, force: true }));
 const everything = join(modules, 'server-everything/dist/index.js');
 
 /** Runs a program; gives its exit code and what it printed. */
 function run(program, args, env = {}) {
   return new Promise((done) => {
-    const options = { env: { ...process.env, ...env }, timeout: 3 * PATIENCE };
+    const options = { env: { ...process.env, XDG_STATE_HOME: state, PROMPTSHELF_KEYRING: 'file', ...env }, timeout: 3 * PATIENCE };
     execFile(program, args, options, (error, stdout, stderr) => done({ code: error ? error.code : 0, stdout, stderr }));
   });
 }
@@ -53,14 +58,15 @@ async function freePort() {
 async function listening(program, args, env, ready) {
   const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
   const heard = new Promise((found, failed) => {
-    createInterface({ input: child.stderr }).on('line', (line) => ready.test(line) && found());
+    createInterface({ input: child.stderr }).on('line', (line) => ready.test(line) && found(line));
     child.once('exit', (code) => failed(new Error(`the server ended with ${code}`)));
   });
-  await within(heard, () => 'the server does not say that it listens');
-  return () => {
+  const line = await within(heard, () => 'the server does not say that it listens');
+  const stop = () => {
     child.removeAllListeners('exit');
     child.kill();
   };
+  return { line, stop };
 }
 
 /** What the TypeScript SDK's example server has, whichever way it is reached. */
@@ -82,75 +88,85 @@ function typescript(title, target) {
 }
 
 typescript('TypeScript, stdio', () => ['--', process.execPath, everything, 'stdio']);
-let url;
-let stopTypescript;
+let url, rustUrl;
+const stops = [];
 before(async () => {
   const port = await freePort();
   url = `http://127.0.0.1:${port}/mcp`;
   const env = { PORT: String(port) };
-  stopTypescript = await listening(process.execPath, [everything, 'streamableHttp'], env, /listening on port/i);
+  const typescript = await listening(process.execPath, [everything, 'streamableHttp'], env, /listening on port/i);
+  stops.push(typescript.stop);
+  const rust = await listening(values.rust, ['--http'], {}, /listening on/);
+  stops.push(rust.stop);
+  [rustUrl] = /http:\S+/.exec(rust.line);
 });
-after(() => stopTypescript?.());
+after(() => stops.forEach((stop) => stop()));
 typescript('TypeScript, Streamable HTTP', () => ['--url', url]);
 
-const python = ['--', values.python, join(here, 'python/server.py')];
+const PYTHON = ['--', values.python, join(here, 'python/server.py')];
+const atTerminal = (...args) => run(values.python, [join(here, 'python/at_a_terminal.py'), ...args], { TERM: 'xterm' });
 
-test('Python, stdio: prompts, roles and completions that know the other arguments', async () => {
-  assert.match(await printed('list', ...python), /^greet\t\t<name> \[language\]\tGreets somebody in a language$/m);
-  const greeted = await printed('get', 'greet', '-a', 'name=Ada', ...python);
-  assert.equal(greeted, '[user]\nGreet Ada in en.\n\n[assistant]\nGladly.\n');
-  assert.equal(await printed('complete', 'greet', 'name', '-a', 'language=de', ...python), 'friend-de\n');
-  assert.equal(await printed('resources', '--read', 'docs://note', ...python), 'Remember the milk.\n');
-});
+/** What the servers in `python/` and `rust/` have alike. */
+function peer(title, target) {
+  test(`${title}: prompts, roles and completions that know the other arguments`, async () => {
+    // The Rust SDK puts arguments in the order of the alphabet.
+    const listed = /^greet\t\t(<name> \[language\]|\[language\] <name>)\tGreets somebody in a language$/m;
+    assert.match(await printed('list', ...target()), listed);
+    const greeted = await printed('get', 'greet', '-a', 'name=Ada', ...target());
+    assert.equal(greeted, '[user]\nGreet Ada in en.\n\n[assistant]\nGladly.\n');
+    assert.equal(await printed('complete', 'greet', 'name', '-a', 'language=de', ...target()), 'friend-de\n');
+    assert.equal(await printed('resources', '--read', 'docs://note', ...target()), 'Remember the milk.\n');
+  });
 
-test('Python, stdio: images and resources', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'promptshelf-host-'));
-  try {
-    const media = await printed('get', 'media', '--format', 'markdown', '--out', folder, ...python);
-    assert.match(media, /!\[image, image\/png, 70 bytes\]\(<.*\.png>\)/);
-    assert.match(media, /Remember the milk\./);
-    assert.equal((await readdir(folder)).length, 1);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-});
-
-test('Python, stdio: a question in between is asked at a terminal, answered and declined', async () => {
-  const terminal = join(here, 'python/at_a_terminal.py');
-  const get = ['--', promptshelf, 'get', 'asks', ...python];
-  const answered = await run(values.python, [terminal, 'colour: =green', ...get], { TERM: 'xterm' });
-  assert.equal(answered.code, 0, answered.stdout);
-  assert.match(answered.stdout, /Which colour\?[^]*It is green\./);
-  const cancelled = await run(values.python, [terminal, 'colour: =\x03', ...get], { TERM: 'xterm' });
-  assert.equal(cancelled.code, 11, cancelled.stdout);
-});
-
-test('the Python SDK and the TypeScript SDK refuse what we tell apart', async () => {
-  const code = async (...args) => (await run(promptshelf, args)).code;
-  const node = ['--', process.execPath, everything, 'stdio'];
-  assert.equal(await code('get', 'no-such-prompt', ...node), 7);
-  assert.equal(await code('get', 'args-prompt', ...node), 8);
-});
-
-/** The conformance suite serves, and judges what a client sends. */
-for (const [scenario, ...verb] of [
-  ['initialize', 'list', '--url'],
-  ['request-metadata', 'list', '--url'],
-  ['http-standard-headers', 'list', '--url'],
-  ['http-standard-headers', 'get', 'test_prompt', '--url'],
-  ['http-standard-headers', 'resources', '--url'],
-  ['http-standard-headers', 'resources', '--read', 'file:///path/to/file%20name.txt', '--url'],
-]) {
-  test(`conformance: ${scenario} with ${verb[0]} ${verb[1]}`, async () => {
+  test(`${title}: images and resources`, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'promptshelf-host-'));
     try {
-      const suite = join(modules, 'conformance/dist/index.js');
-      const command = [promptshelf, ...verb].join(' ');
-      const args = [suite, 'client', '--scenario', scenario, '--command', command, '-o', folder];
-      const { stdout, stderr } = await run(process.execPath, args);
-      assert.match(stdout + stderr, /OVERALL: PASSED/);
+      const media = await printed('get', 'media', '--format', 'markdown', '--out', folder, ...target());
+      assert.match(media, /!\[image, image\/png, \d+ bytes\]\(<.*\.png>\)/);
+      assert.match(media, /Remember the milk\./);
+      assert.equal((await readdir(folder)).length, 1);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
   });
 }
+
+peer('Python, stdio', () => PYTHON);
+peer('Rust, stdio', () => ['--', values.rust]);
+peer('Rust, stdio, of revision 2025-06-18', () => ['--', values.rust, '2025-06-18']);
+peer('Rust, Streamable HTTP', () => ['--url', rustUrl]);
+
+test('Python: a question in between is asked at a terminal, answered and declined', async () => {
+  const get = ['--', promptshelf, 'get', 'asks', ...PYTHON];
+  const answered = await atTerminal('colour: =green', ...get);
+  assert.equal(answered.code, 0, answered.stdout);
+  assert.match(answered.stdout, /Which colour\?[^]*It is green\./);
+  const cancelled = await atTerminal('colour: =\x03', ...get);
+  assert.equal(cancelled.code, 11, cancelled.stdout);
+});
+
+for (const [title, target] of [
+  ['stdio', () => ['--', values.rust]],
+  ['Streamable HTTP', () => ['--url', rustUrl]],
+  ['stdio, of revision 2025-06-18', () => ['--', values.rust, '2025-06-18']],
+  ['stdio, of revision 2025-11-25', () => ['--', values.rust, '2025-11-25']],
+]) {
+  test(`Rust, ${title}: a question in between is asked at a terminal, answered and declined`, async () => {
+    const get = ['--', promptshelf, 'get', 'asks', ...target()];
+    const answers = ['coats (whole number): =3', 'colour: =green', 'Enter sends this='];
+    const answered = await atTerminal(...answers, ...get);
+    assert.equal(answered.code, 0, answered.stdout);
+    assert.match(answered.stdout, /Which colour\?[^]*It is green, 3 times\./);
+    const declined = await atTerminal('coats (whole number): =\x04', ...get);
+    assert.match(declined.stdout, /It has no colour\./);
+  });
+}
+
+test('what the SDKs refuse is told apart', async () => {
+  const code = async (...args) => (await run(promptshelf, args)).code;
+  const node = ['--', process.execPath, everything, 'stdio'];
+  assert.equal(await code('get', 'no-such-prompt', ...node), 7);
+  assert.equal(await code('get', 'args-prompt', ...node), 8);
+  assert.equal(await code('get', 'no-such-prompt', '--', values.rust), 7);
+  assert.equal(await code('get', 'greet', '--', values.rust), 8);
+});

@@ -1,10 +1,12 @@
 // A real authorization server (oidc-provider), the official client of
-// generation 1, which finds it through our metadata, and the binary.
+// generation 1, which finds it through our metadata, our own client, at which
+// somebody signs in with a browser, and the binary.
 //
 //   node sign-in.mjs [--server target/debug/promptshelf]
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,19 +15,25 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { ClientCredentialsProvider } from '@modelcontextprotocol/sdk/client/auth-extensions.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import Provider from 'oidc-provider';
-import { commandLine, serveHttp } from './server.mjs';
+import { PATIENCE, commandLine, serveHttp } from './server.mjs';
 
 const { server } = commandLine();
 const CLIENT = { id: 'team', secret: 'a secret of the tests alone' };
 const OTHER = 'https://other.example/mcp';
 
 let issuer, listener, folder, running, resource;
+/** What the authorization server has granted: one entry for each sign-in or renewal. */
+const granted = [];
 
 before(async () => {
   listener = createServer((request, response) => void handle(request, response));
   await new Promise((done) => listener.listen(0, '127.0.0.1', done));
   issuer = `http://127.0.0.1:${listener.address().port}`;
-  const handle = authorizationServer(issuer).callback();
+  const provider = authorizationServer(issuer);
+  provider.on('grant.success', ({ oidc }) => granted.push({ ...oidc.params, client: oidc.client.clientId }));
+  const callback = provider.callback();
+  const handle = (request, response) =>
+    request.url.startsWith('/interaction/') ? agree(provider, request, response) : callback(request, response);
 
   folder = await mkdtemp(join(tmpdir(), 'promptshelf-sign-in-'));
   await writeFile(join(folder, 'open.md'), '---\ndescription: Open\n---\nOpen.\n');
@@ -81,6 +89,69 @@ test('a token for another server is refused', async () => {
   assert.match(refused.headers.get('www-authenticate'), /error="invalid_token"/);
 });
 
+test('our own client: somebody signs in with a browser, for more when it takes more, and out', async () => {
+  const env = {
+    XDG_STATE_HOME: join(folder, 'state'),
+    PROMPTSHELF_KEYRING: 'file',
+    BROWSER: `${process.execPath} ${join(import.meta.dirname, 'browser.mjs')}`,
+  };
+  const line = (...args) =>
+    new Promise((done) => {
+      const options = { env: { ...process.env, ...env }, timeout: 3 * PATIENCE };
+      execFile(server, args, options, (error, stdout, stderr) => done({ code: error?.code ?? 0, stdout, stderr }));
+    });
+  const get = (name) => line('get', name, '--url', resource);
+
+  assert.equal((await get('open')).code, 12);
+  const before = granted.length;
+  const signed = await line('sign-in', resource);
+  assert.equal(signed.code, 0, signed.stderr);
+  assert.equal(signed.stdout, `signed in to ${resource}\n`);
+  assert.deepEqual(await get('open'), { code: 0, stdout: 'Open.\n', stderr: '' });
+
+  const refused = await get('written');
+  assert.equal(refused.code, 12);
+  assert.match(refused.stderr, /promptshelf sign-in http\S+ --scope prompts:read --scope prompts:write/);
+  const more = await line('sign-in', resource, '--scope', 'prompts:write');
+  assert.equal(more.code, 0, more.stderr);
+  assert.equal((await get('written')).stdout, 'Written.\n');
+
+  // The last minute of a token is not waited for: what is kept says that it has come.
+  const kept = join(env.XDG_STATE_HOME, 'promptshelf/sign-in');
+  const [file] = (await readdir(kept)).filter((name) => name.endsWith('.json'));
+  const record = JSON.parse(await readFile(join(kept, file), 'utf8'));
+  await writeFile(join(kept, file), JSON.stringify({ ...record, token_received_at: 0 }));
+  assert.equal((await get('written')).stdout, 'Written.\n');
+  const renewed = JSON.parse(await readFile(join(kept, file), 'utf8'));
+  assert.notEqual(renewed.token_response.access_token, record.token_response.access_token);
+
+  const grants = granted.slice(before);
+  assert.deepEqual(grants.map((grant) => grant.grant_type), ['authorization_code', 'authorization_code', 'refresh_token']);
+  assert.ok(grants.every((grant) => grant.resource === resource), JSON.stringify(grants));
+
+  assert.equal((await line('sign-out', resource)).stdout, `signed out of ${resource}\n`);
+  assert.equal((await get('open')).code, 12);
+});
+
+/** Signs in whoever asks, and agrees to all of it. */
+async function agree(provider, request, response) {
+  const { prompt, params, session, grantId } = await provider.interactionDetails(request, response);
+  if (prompt.name === 'login') {
+    const result = { login: { accountId: 'ada' } };
+    await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false });
+    return;
+  }
+  const known = grantId && (await provider.Grant.find(grantId));
+  const grant = known || new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
+  const { missingOIDCScope, missingResourceScopes } = prompt.details;
+  if (missingOIDCScope) grant.addOIDCScope(missingOIDCScope.join(' '));
+  for (const [indicator, scopes] of Object.entries(missingResourceScopes ?? {})) {
+    grant.addResourceScope(indicator, scopes.join(' '));
+  }
+  const result = { consent: { grantId: await grant.save() } };
+  await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true });
+}
+
 /** A server that gives JWTs for the resource that a client names. */
 function authorizationServer(url) {
   return new Provider(url, {
@@ -93,10 +164,14 @@ function authorizationServer(url) {
         response_types: [],
       },
     ],
-    scopes: ['prompts:read', 'prompts:write'],
+    scopes: ['openid', 'offline_access', 'prompts:read', 'prompts:write'],
+    interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
+    // What a sign-in comes to is ours to renew, asked for or not.
+    issueRefreshToken: () => true,
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
+      registration: { enabled: true },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_context, indicator) => ({

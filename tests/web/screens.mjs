@@ -2,6 +2,7 @@
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { authorizing } from './authorizing.mjs';
 import { browser, library, remove, serve, visit } from './harness.mjs';
 
 const CODE =
@@ -9,7 +10,7 @@ const CODE =
 const BROKEN =
   '---\ntitle: Release Notes\ndescription: Writes release notes\narguments:\n  - name: changes\n    desciption: The merged changes\n    required: true\n---\nWrite release notes for {{ chnages }}.\n';
 
-/** @type {Record<string, { path: string, ready: (page: any) => Promise<unknown>, broken?: boolean, size?: { width: number, height: number } }>} */
+/** @type {Record<string, { path: string, ready: (page: any) => Promise<unknown>, broken?: boolean, guarded?: boolean, size?: { width: number, height: number } }>} */
 const VIEWS = {
   find: {
     path: '#/',
@@ -55,6 +56,43 @@ const VIEWS = {
   },
   library: { path: '#/library', broken: true, ready: (page) => page.locator('.diagnostic').nth(1).waitFor() },
   server: { path: '#/server', ready: (page) => page.locator('.table-of dd').nth(12).waitFor() },
+  resources: {
+    path: '#/resources',
+    ready: async (page) => {
+      const files = page.getByRole('form', { name: 'Project file' });
+      await files.getByRole('combobox', { name: /path/ }).fill('py');
+      await page.locator('[role=option]').first().waitFor();
+    },
+  },
+  'sign-in': { path: '#/', guarded: true, ready: (page) => page.getByText('back here afterwards').waitFor() },
+  'sign-in-narrow': {
+    path: '#/',
+    guarded: true,
+    size: { width: 400, height: 860 },
+    ready: async (page) => {
+      await page.getByText('back here afterwards').waitFor();
+      await page.getByLabel('Bearer token').fill('of nobody');
+      await page.keyboard.press('Enter');
+      await page.getByText('This is no token').waitFor();
+    },
+  },
+  account: {
+    path: '#/sign-in',
+    guarded: true,
+    ready: async (page) => {
+      await signIn(page);
+      await page.goto(`${there.url}#/sign-in`);
+      await page.getByText('You are signed in as ada.').waitFor();
+    },
+  },
+  'step-up': {
+    path: '#/prompt/publish',
+    guarded: true,
+    ready: async (page) => {
+      await signIn(page);
+      await page.getByRole('button', { name: 'Sign in for more' }).waitFor();
+    },
+  },
   narrow: {
     path: `#/prompt/code_review?framework=fastapi&code=${encodeURIComponent(CODE)}`,
     size: { width: 400, height: 860 },
@@ -62,13 +100,23 @@ const VIEWS = {
   },
 };
 
+/** @param {any} page */
+async function signIn(page) {
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.getByRole('button', { name: 'I am Ada' }).click();
+  await page.getByRole('link', { name: 'You are signed in' }).waitFor();
+}
+
+const PUBLISH =
+  '---\ntitle: Publish Release\ndescription: Writes what goes out with a release\naccess: { scopes: ["prompts:write"], visible: true }\n---\nWrite it.\n';
+const there = await authorizing({ 'publish.md': PUBLISH });
 const into = process.argv[2] ?? 'screens';
 mkdirSync(into, { recursive: true });
 const open = await browser();
 for (const isBroken of [false, true]) {
   const folder = library(isBroken ? { 'release-notes.md': BROKEN } : {});
   const server = await serve(folder);
-  for (const [name, { path, ready, broken = false, size }] of Object.entries(VIEWS)) {
+  for (const [name, { path, ready, broken = false, guarded = false, size }] of Object.entries(VIEWS)) {
     if (broken !== isBroken) continue;
     for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
       const { page, context } = await visit(open, {
@@ -76,9 +124,10 @@ for (const isBroken of [false, true]) {
         viewport: size ?? { width: 1180, height: 800 },
         reducedMotion: 'reduce',
       });
-      await page.goto(server.url + path);
-      await page.waitForFunction(() => document.documentElement.dataset.connection === 'live');
-      if (path === '#/') await page.locator('.row').first().waitFor();
+      await page.goto((guarded ? there.url : server.url) + path);
+      const state = guarded ? 'sign-in' : 'live';
+      await page.waitForFunction((wanted) => document.documentElement.dataset.connection === wanted, state);
+      if (path === '#/' && !guarded) await page.locator('.row').first().waitFor();
       await ready(page);
       await page.waitForTimeout(300);
       await page.screenshot({ path: join(into, `${name}-${colorScheme}.png`) });
@@ -88,4 +137,5 @@ for (const isBroken of [false, true]) {
   await server.stop();
   remove(folder);
 }
+await there.stop();
 await open.close();

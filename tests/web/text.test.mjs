@@ -10,11 +10,17 @@ const { changedLines } = await import(`${JS}/text/changed.js`);
 const { decodedBytes, tokens } = await import(`${JS}/text/measure.js`);
 const { headerValue, headersFor } = await import(`${JS}/mcp/headers.js`);
 const { events } = await import(`${JS}/mcp/events.js`);
+const { challenge } = await import(`${JS}/auth/challenge.js`);
+const { challengeOf } = await import(`${JS}/auth/flow.js`);
+const { expand, variables } = await import(`${JS}/text/uri-template.js`);
 const { getCommand, shellWord } = await import(`${JS}/use/commands.js`);
 const { anthropic, asText, openai } = await import(`${JS}/use/formats.js`);
 const { content, kinds } = await import(`${JS}/form/schema.js`);
 const words = await Promise.all(
-  ['en', 'de', 'zh', 'ja'].map(async (code) => (await import(`${JS}/lang/${code}.js`))[code]),
+  ['en', 'de', 'zh', 'ja'].map(async (code) => ({
+    ...(await import(`${JS}/lang/${code}.js`))[code],
+    ...(await import(`${JS}/lang/more/${code}.js`)).more,
+  })),
 );
 
 /** @param {string} name @param {string} title */
@@ -34,12 +40,31 @@ test('a few letters find a prompt, the best one first', () => {
   assert.equal(find(entries, 'er')[0], 0);
 });
 
-test('ten thousand prompts are searched between two key strokes', () => {
-  const entries = Array.from({ length: 10_000 }, (_, index) => entry(`task-${index}`, `Task ${index}`));
-  find(entries, 'warm');
-  const started = performance.now();
-  assert.equal(find(entries, 'task 9999').length > 0, true);
-  assert.ok(performance.now() - started < 250);
+test('a URI template becomes what the server reads out of it', () => {
+  assert.deepEqual(variables('logs://{host}{/day}{?from,to}{&x}'), ['host', 'day', 'from', 'to', 'x']);
+  const values = { host: 'a b/ü', day: '2026-01-02', to: "it's" };
+  assert.equal(expand('logs://{host}{/day}{?from,to}', values), 'logs://a%20b%2F%C3%BC/2026-01-02?to=it%27s');
+  assert.equal(expand('file:///{+path}', { path: "src/it's 100%?.py" }), "file:///src/it's%20100%25%3F.py");
+  assert.equal(expand('logs://recent{?x}', {}), 'logs://recent');
+});
+
+test('a challenge is read, and anything else is none', () => {
+  const told = challenge('Bearer error="insufficient_scope", resource_metadata="https://a.example/x", scope="a b"');
+  assert.deepEqual(told, {
+    error: 'insufficient_scope',
+    description: '',
+    scopes: ['a', 'b'],
+    metadata: 'https://a.example/x',
+  });
+  assert.equal(challenge('bearer error=invalid_token').error, 'invalid_token');
+  for (const none of [null, '', 'Basic realm="x"', `Bearer ${'"'.repeat(50_000)}`])
+    assert.equal(challenge(none).error, '');
+});
+
+test('PKCE is computed as its specification does', async () => {
+  // RFC 7636, appendix B.
+  const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
+  assert.equal(await challengeOf(verifier), 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM');
 });
 
 test('a slash command says where its cursor stands', () => {

@@ -20,20 +20,6 @@ const BORNE: f64 = 5.0;
 /// How often a path is walked, so that what varies from walk to walk evens out.
 const TIMES: u64 = 50;
 
-/// The step of `cargo xtask test`: where valgrind is not there and cannot be
-/// installed, nothing is counted.
-///
-/// # Errors
-///
-/// When a path got more expensive.
-pub(crate) fn step(repository: &Repository) -> Result<()> {
-    if let Err(error) = install(repository) {
-        println!("nothing is counted: {error:#}");
-        return Ok(());
-    }
-    run(repository, None)
-}
-
 /// Counts, and compares or writes down.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{conformance, guard, repository::Repository, terminal::Program, tidy, web};
+use crate::{conformance, repository::Repository, terminal::Program, tidy, web};
 
 /// One thing that CI checks.
 pub(crate) struct Step {
@@ -25,7 +25,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "fmt", about: "the code is formatted", run: fmt },
     Step { name: "tidy", about: "the house rules hold", run: tidy::run },
     Step { name: "clippy", about: "the lints are quiet", run: clippy },
-    Step { name: "embed", about: "the library compiles without the command line", run: embed },
+    Step { name: "embed", about: "the library compiles without the command line, with each feature", run: embed },
     Step { name: "test", about: "unit, integration and doc tests pass", run: test },
     Step {
         name: "requirements",
@@ -42,7 +42,6 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "sign-in", about: "a real authorization server and the official client", run: sign_in },
     Step { name: "web", about: "the page: types, lint, and the whole of it in a browser", run: web::run },
     Step { name: "conformance", about: "the official conformance suites", run: conformance_suites },
-    Step { name: "guard", about: "the hot paths take no more instructions than before", run: guard::step },
     Step { name: "host", about: "our client, against servers of the official SDKs", run: host },
 ];
 
@@ -98,9 +97,13 @@ fn clippy(repository: &Repository) -> Result<()> {
 }
 
 fn embed(repository: &Repository) -> Result<()> {
-    Program::cargo(&repository.root)
-        .args(&["check", "--package", "promptshelf", "--lib", "--no-default-features"])
-        .run()
+    // Each feature alone, and those that know of each other.
+    for features in ["", "web", "sign-in", "client", "web,sign-in"] {
+        Program::cargo(&repository.root)
+            .args(&["check", "--package", "promptshelf", "--lib", "--no-default-features", "--features", features])
+            .run()?;
+    }
+    Ok(())
 }
 
 fn test(repository: &Repository) -> Result<()> {
@@ -176,12 +179,17 @@ fn peer(repository: &Repository, script: &str) -> Result<()> {
     node(repository).arg(script).arg("--server").arg(repository.binary()).run()
 }
 
-/// Runs our own client against servers made with the official SDKs.
+/// Runs our own client against servers made with the official SDKs, and
+/// through the conformance suite's scenarios for clients.
 fn host(repository: &Repository) -> Result<()> {
     build(repository)?;
     install_peers(repository)?;
     let python = install_python_peer(repository)?;
-    node(repository).arg("host.mjs").arg("--server").arg(repository.binary()).arg("--python").arg(python).run()
+    let rust = build_rust_peer(repository)?;
+    let script =
+        |name: &str| node(repository).arg(name).arg("--server").arg(repository.binary()).arg("--python").arg(&python);
+    script("host.mjs").arg("--rust").arg(rust).run()?;
+    script("client-conformance.mjs").run()
 }
 
 /// The Node.js that `tests/peers` brings itself: the suites need a newer one
@@ -214,6 +222,16 @@ pub(crate) fn install(folder: &Path) -> Result<()> {
         .args(&["install", "--no-save", "--no-audit", "--no-fund", "--loglevel", "error"])
         .run()?;
     fs::write(&stamp, wanted).with_context(|| format!("{} cannot be written", stamp.display()))
+}
+
+/// Builds the server that is made with the official Rust SDK.
+fn build_rust_peer(repository: &Repository) -> Result<PathBuf> {
+    let target = repository.target().join("peers");
+    Program::cargo(&repository.peers().join("rust"))
+        .args(&["build", "--locked", "--quiet", "--target-dir"])
+        .arg(&target)
+        .run()?;
+    Ok(target.join("debug").join(format!("rust-peer{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// Installs the official Python SDK into an environment of its own, unless the

@@ -38,7 +38,7 @@ pub(crate) fn run(repository: &Repository) -> Result<()> {
         .env("PROMPTSHELF", &repository.binary().to_string_lossy())
         .env("CHROMIUM", &browser.to_string_lossy())
         // More browsers at once would only wait for each other on two cores.
-        .args(&["--test", "--test-timeout=240000", "--test-concurrency=2"]);
+        .args(&["--test", "--test-timeout=1200000", "--test-concurrency=2"]);
     for file in tests(&folder)? {
         node = node.arg(file);
     }

@@ -44,6 +44,8 @@ pub struct AccessRule {
     pub tags: Vec<String>,
     /// Globs over URIs of resources; `*` also matches `/`, and letter case does not count.
     pub resources: Vec<String>,
+    /// What is wrong with the library, with the lines of any file that it points at.
+    pub diagnostics: bool,
     /// What is asked.
     pub access: Access,
     /// Where the rule stands.
@@ -55,7 +57,15 @@ impl AccessRule {
     #[must_use]
     pub fn new(access: Access, origin: Origin) -> AccessRule {
         let none = Vec::new;
-        AccessRule { prompts: none(), folders: none(), tags: none(), resources: none(), access, origin }
+        AccessRule {
+            prompts: none(),
+            folders: none(),
+            tags: none(),
+            resources: none(),
+            diagnostics: false,
+            access,
+            origin,
+        }
     }
 }
 
@@ -80,6 +90,7 @@ struct CheckedRule {
     folders: Vec<String>,
     tags: Vec<String>,
     resources: Vec<Pattern>,
+    diagnostics: bool,
     access: Arc<Access>,
 }
 
@@ -114,6 +125,7 @@ impl CheckedRule {
             resources: compile("resources", &rule.resources, true),
             folders: rule.folders.iter().map(|folder| folder.trim_matches('/').to_lowercase()).collect(),
             tags: rule.tags.clone(),
+            diagnostics: rule.diagnostics,
             access: Arc::new(rule.access.clone()),
         }
     }
@@ -263,6 +275,13 @@ impl Catalog {
             names.iter().any(|name| rule.fits_uri(name)) || path.as_deref().is_some_and(|path| rule.fits_path(path))
         };
         self.access.rules.iter().filter(fits).map(|rule| Arc::clone(&rule.access)).collect()
+    }
+
+    /// What is asked of whoever wants to see what is wrong with the library.
+    /// Empty where no rule says it.
+    #[must_use]
+    pub fn diagnostics_access(&self) -> AccessSet {
+        self.access.rules.iter().filter(|rule| rule.diagnostics).map(|rule| Arc::clone(&rule.access)).collect()
     }
 
     /// What is asked for the resource or resource template that is declared like this.

@@ -10,6 +10,7 @@ use regex::Regex;
 
 use crate::{
     definition::{ArgumentDefinition, ArgumentType, CompletionSource, PromptDefinition},
+    invisible::InvisiblePolicy,
     resource::Variables,
     template::Condition,
 };
@@ -37,6 +38,8 @@ pub struct Argument {
     pub(crate) default: Option<Box<Value>>,
     /// Decides whether it is asked for.
     pub(crate) condition: Option<Arc<Condition>>,
+    /// What becomes of invisible characters in its values.
+    pub(crate) invisible: InvisiblePolicy,
 }
 
 /// Where an argument's definition stands.
@@ -64,41 +67,52 @@ pub(crate) struct ArgumentFault {
     pub(crate) part: &'static str,
     pub(crate) code: crate::Code,
     pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) help: Option<String>,
 }
 
 impl Argument {
-    /// Checks a definition by itself; every fault is reported.
-    pub(crate) fn new(declared: Declared) -> (Argument, Vec<ArgumentFault>) {
+    /// Checks a definition by itself; every fault is reported. `usual` is what
+    /// becomes of invisible characters where it does not say so.
+    pub(crate) fn new(declared: Declared, usual: InvisiblePolicy) -> (Argument, Vec<ArgumentFault>) {
         use crate::Code;
         let definition = declared.definition();
         let mut faults = Vec::new();
-        let mut fault = |part, code, message: String| faults.push(ArgumentFault { part, code, message });
+        let mut fault = |part, code, message: String, help| faults.push(ArgumentFault { part, code, message, help });
 
         let pattern = definition.pattern.as_deref().and_then(|pattern| match Regex::new(pattern) {
             Ok(regex) => Some(Box::new(regex)),
             Err(error) => {
-                // The engine's message repeats the pattern over several lines; the last one says what is wrong.
-                let text = error.to_string();
-                let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-                fault("pattern", Code::InvalidPattern, format!("this is no regular expression: {reason}"));
+                let (message, help) = pattern_fault(&error);
+                fault("pattern", Code::InvalidPattern, message, help);
                 None
             }
         });
         if let (Some(least), Some(most)) = (definition.min_length, definition.max_length)
             && least > most
         {
-            fault("minLength", Code::InvalidValue, format!("`minLength` {least} is larger than `maxLength` {most}"));
+            fault(
+                "minLength",
+                Code::InvalidValue,
+                format!("`minLength` {least} is larger than `maxLength` {most}"),
+                None,
+            );
         }
         if let (Some(least), Some(most)) = (definition.minimum, definition.maximum)
             && least > most
         {
-            fault("minimum", Code::InvalidValue, format!("`minimum` {least} is larger than `maximum` {most}"));
+            fault("minimum", Code::InvalidValue, format!("`minimum` {least} is larger than `maximum` {most}"), None);
         }
         let numeric = matches!(definition.kind, ArgumentType::Integer | ArgumentType::Number);
         let kind = definition.kind.as_str();
         for (part, set) in [("minimum", definition.minimum.is_some()), ("maximum", definition.maximum.is_some())] {
             if set && !numeric {
-                fault(part, Code::InvalidValue, format!("`{part}` is for numbers, and this argument's type is {kind}"));
+                fault(
+                    part,
+                    Code::InvalidValue,
+                    format!("`{part}` is for numbers, and this argument's type is {kind}"),
+                    None,
+                );
             }
         }
         let textual = matches!(definition.kind, ArgumentType::String | ArgumentType::Text | ArgumentType::List);
@@ -108,47 +122,61 @@ impl Argument {
             ("maxLength", definition.max_length.is_some()),
         ] {
             if set && !textual {
-                fault(part, Code::InvalidValue, format!("`{part}` is for text, and this argument's type is {kind}"));
+                fault(
+                    part,
+                    Code::InvalidValue,
+                    format!("`{part}` is for text, and this argument's type is {kind}"),
+                    None,
+                );
             }
         }
 
         if definition.sensitive && definition.ask {
             // Specification, *Elicitation*: forms must not ask for secrets.
-            fault("ask", Code::InvalidValue, "a sensitive argument cannot be asked for by a form".to_owned());
+            fault("ask", Code::InvalidValue, "a sensitive argument cannot be asked for by a form".to_owned(), None);
         }
         if definition.sensitive && definition.audit {
-            fault("audit", Code::InvalidValue, "a sensitive argument is never recorded".to_owned());
+            fault("audit", Code::InvalidValue, "a sensitive argument is never recorded".to_owned(), None);
         }
 
         let condition = definition.when.as_deref().and_then(|when| match Condition::parse(when) {
             Ok(condition) => Some(Arc::new(condition)),
             Err(error) => {
-                fault("when", Code::InvalidCondition, format!("this is no condition: {}", error.message));
+                fault("when", Code::InvalidCondition, format!("this is no condition: {}", error.message), error.help);
                 None
             }
         });
 
         let name = Arc::from(&*definition.name);
-        let mut argument = Argument { name, declared, pattern, default: None, condition };
+        let invisible = definition.invisible.unwrap_or(usual);
+        let mut argument = Argument { name, declared, pattern, default: None, condition, invisible };
         for choice in &argument.definition().choices {
             if let Err(reason) = argument.check_type(&choice.value) {
-                fault("enum", Code::InvalidValue, format!("the choice `{}` {reason}", choice.value));
+                fault("enum", Code::InvalidValue, format!("the choice `{}` {reason}", choice.value), None);
             }
         }
         match argument.definition().default.as_deref().map(|default| argument.parse(default)) {
             Some(Ok(value)) => argument.default = Some(Box::new(value)),
             Some(Err(reason)) => {
-                fault("default", Code::InvalidDefault, format!("the argument does not take its own default: {reason}"));
+                let default = argument.definition().default.as_deref().unwrap_or_default();
+                let message = format!("the default `{}` {reason}", shortened(default));
+                fault("default", Code::InvalidDefault, message, argument.near(default));
             }
             None => {}
         }
         for example in &argument.definition().examples {
             if let Err(reason) = argument.parse(example) {
-                let message = format!("the argument does not take its own example `{example}`: {reason}");
-                fault("examples", Code::InvalidDefault, message);
+                let message = format!("the example `{}` {reason}", shortened(example));
+                fault("examples", Code::InvalidDefault, message, argument.near(example));
             }
         }
         (argument, faults)
+    }
+
+    /// The choice that a value is nearly.
+    fn near(&self, value: &str) -> Option<String> {
+        let choices = self.definition().choices.iter().map(|choice| choice.value.as_str());
+        crate::nearest(value, choices).map(|near| format!("did you mean `{near}`?"))
     }
 
     /// The key; also the template's variable.
@@ -246,6 +274,29 @@ impl Argument {
     #[must_use]
     pub fn definition(&self) -> &ArgumentDefinition {
         self.declared.definition()
+    }
+}
+
+/// What is wrong with a pattern, in an author's words, and what to do about it.
+fn pattern_fault(error: &regex::Error) -> (String, Option<String>) {
+    // The engine's message repeats the pattern over several lines; the last one says what is wrong.
+    let text = error.to_string();
+    let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    if reason.starts_with("look-around") || reason.starts_with("backreferences") {
+        let what = if reason.starts_with('l') { "`(?=…)`, `(?!…)` and `(?<…)`" } else { "`\\1` and the like" };
+        let message = format!("patterns cannot look around or back: {what} are not understood");
+        let help = "say it without them; what they need could take forever on some values";
+        return (message, Some(help.to_owned()));
+    }
+    (format!("this is no regular expression: {reason}"), None)
+}
+
+/// The beginning of a value, for a message.
+fn shortened(value: &str) -> std::borrow::Cow<'_, str> {
+    const SHOWN: usize = 40;
+    match value.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &value[..end]).into(),
+        None => value.into(),
     }
 }
 

@@ -18,11 +18,15 @@ use crate::{
 
 mod arguments;
 mod calls;
+mod drafts;
 mod each;
 mod partials;
 mod pieces;
 mod prompt;
 mod resource;
+
+/// The most other places that are named with one mistake.
+const MOST_RELATED: usize = 5;
 
 /// What checking gives.
 #[derive(Debug)]
@@ -42,6 +46,8 @@ struct Shelf<'a> {
     catalog: &'a Catalog,
     /// Absent where no prompt can be brought in.
     prompts: Option<&'a each::Prompts<'a>>,
+    /// Files that are there but were not read, with the reason.
+    unread: &'a BTreeMap<String, Diagnostic>,
 }
 
 /// Checks definitions. Prompts of `previous` stay in place of those that are
@@ -66,7 +72,7 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
 
     let (prompts, duplicates) = without_duplicates(prompts, &mut diagnostics);
     let previous = previous.map(|previous| &*previous.prompts).unwrap_or_default();
-    let prompts = each::Prompts::new(&prompts, duplicates, broken, previous);
+    let prompts = each::Prompts::new(&prompts, duplicates, &broken, previous);
     let mut checked = prompts.check_all(&partials, &catalog, &mut diagnostics);
 
     // The last good version stays, unless another prompt has its name by now.
@@ -81,7 +87,14 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
 
     diagnostics.sort_by(|a, b| a.place().cmp(&b.place()));
     // What is wrong with a partial is found once for each prompt that includes it.
-    diagnostics.dedup();
+    diagnostics.dedup_by(|again, first| {
+        let is_same = again.place() == first.place() && again.severity == first.severity;
+        if is_same {
+            let new = again.related.drain(..).filter(|it| !first.related.contains(it)).collect::<Vec<_>>();
+            first.related.extend(new.into_iter().take(MOST_RELATED.saturating_sub(first.related.len())));
+        }
+        is_same
+    });
     Checked { catalog, diagnostics }
 }
 

@@ -11,7 +11,7 @@ mod lint;
 mod shape;
 mod table;
 
-pub use lint::lint;
+pub use lint::{Stumble, lint, stumbles};
 pub use table::CLIENTS;
 
 /// One client, and what is known of it.
@@ -84,6 +84,40 @@ pub enum Habit {
     ImagesAsText,
 }
 
+impl Habit {
+    /// Whether a client that does this uses prompts at all.
+    fn uses_prompts(self) -> bool {
+        !matches!(self, Habit::NoPrompts | Habit::NeverGets)
+    }
+
+    /// A word for it that never changes.
+    #[must_use]
+    pub fn id(self) -> &'static str {
+        match self {
+            Habit::NoPrompts => "no-prompts",
+            Habit::MostArguments(_) => "most-arguments",
+            Habit::NeverGets => "never-gets",
+            Habit::FirstPage => "first-page",
+            Habit::ReplacesInNames => "replaces-in-names",
+            Habit::SplitsNames => "splits-names",
+            Habit::SplitsValues => "splits-values",
+            Habit::FillsRequiredOnly => "fills-required-only",
+            Habit::OneLineValues => "one-line-values",
+            Habit::EmptyValues => "empty-values",
+            Habit::Placeholders => "placeholders",
+            Habit::FirstMessage => "first-message",
+            Habit::LastUserMessage => "last-user-message",
+            Habit::EndsWithUser => "ends-with-user",
+            Habit::JoinsMessages => "joins-messages",
+            Habit::LabelsRoles => "labels-roles",
+            Habit::TextOnly => "text-only",
+            Habit::NoAudio => "no-audio",
+            Habit::NoLinks => "no-links",
+            Habit::ImagesAsText => "images-as-text",
+        }
+    }
+}
+
 impl fmt::Display for Habit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
@@ -133,6 +167,6 @@ impl Client {
     /// Whether it shows prompts at all.
     #[must_use]
     pub fn shows_prompts(&self) -> bool {
-        !self.facts.iter().any(|fact| matches!(fact.habit, Habit::NoPrompts | Habit::NeverGets))
+        self.facts.iter().all(|fact| fact.habit.uses_prompts())
     }
 }

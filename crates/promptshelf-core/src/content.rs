@@ -10,6 +10,8 @@ use std::sync::{Arc, OnceLock};
 use base64::Engine as _;
 use bytes::Bytes;
 
+use crate::uri_template::label_fault;
+
 /// A `_meta` object: keys as `[prefix/]name`, values any JSON.
 pub type Meta = serde_json::Map<String, serde_json::Value>;
 
@@ -101,6 +103,33 @@ impl ContentBlock {
         }
     }
 
+    /// Why the block must not go out, if it must not: a URI that is none or that
+    /// clients might run, or a type that is another kind's. Whatever a prompt in
+    /// code can get wrong is looked at; the types of the parts see to the rest.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        let kind = |fits: bool, media: &Media, what: &str| {
+            (!fits).then(|| Fault::Authors(format!("{what} of the type {}", media.mime_type.as_str())))
+        };
+        let (annotations, fault) = match self {
+            ContentBlock::Text(text) => (&text.annotations, None),
+            ContentBlock::Image(image) => {
+                (&image.annotations, kind(image.mime_type.0.starts_with("image/"), image, "an image"))
+            }
+            ContentBlock::Audio(audio) => (&audio.annotations, kind(audio.mime_type.is_audio(), audio, "a sound")),
+            ContentBlock::Resource(resource) => {
+                (&resource.annotations, label_fault(&resource.contents.uri).map(Fault::Callers))
+            }
+            ContentBlock::Link(link) => {
+                let target = link.target.as_ref().map(|target| &target.uri);
+                let uri = std::iter::once(&link.uri).chain(target).find_map(|uri| label_fault(uri));
+                let icon = || link.icons.iter().find_map(Icon::fault).map(Fault::Authors);
+                (&link.annotations, uri.map(Fault::Callers).or_else(icon))
+            }
+        };
+        let priority = annotations.priority.filter(|priority| !(0.0..=1.0).contains(priority));
+        fault.or_else(|| priority.map(|priority| Fault::Authors(format!("a priority of {priority}"))))
+    }
+
     /// The bytes that the block's payload holds, before any encoding.
     #[must_use]
     pub fn size(&self) -> usize {
@@ -111,6 +140,15 @@ impl ContentBlock {
             ContentBlock::Link(link) => link.uri.len(),
         }
     }
+}
+
+/// What is wrong with a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A caller's value may have led to it.
+    Callers(String),
+    /// The prompt's author has to mend it.
+    Authors(String),
 }
 
 /// A text block.
@@ -234,6 +272,34 @@ pub struct Icon {
     pub sizes: Vec<String>,
     /// The background it is drawn for.
     pub theme: Option<Theme>,
+}
+
+impl Icon {
+    /// Why clients cannot load it, if they cannot: it is neither `https:` nor
+    /// `data:`, no URI, or data that is no image or does not decode (RFC 2397).
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        match crate::uri_template::scheme(&self.src).as_deref() {
+            Some("https") => None,
+            Some("data") => data_fault(&self.src["data:".len()..]).map(str::to_owned),
+            Some(other) => Some(format!("an icon cannot come over `{other}:`")),
+            None => Some("an icon's `src` is no URI".to_owned()),
+        }
+    }
+}
+
+fn data_fault(data: &str) -> Option<&'static str> {
+    let Some((head, data)) = data.split_once(',') else { return Some("an icon's data begins after a comma") };
+    let (mime_type, is_base64) = match head.rsplit_once(';') {
+        Some((mime_type, encoding)) if encoding.eq_ignore_ascii_case("base64") => (mime_type, true),
+        _ => (head, false),
+    };
+    if !MimeType::parse(mime_type).is_some_and(|mime_type| mime_type.0.starts_with("image/")) {
+        return Some("an icon's data has to be an image");
+    }
+    let bytes: Vec<u8> = percent_encoding::percent_decode_str(data).collect();
+    let decodes = !is_base64 || base64::engine::general_purpose::STANDARD.decode(bytes).is_ok();
+    (!decodes).then_some("an icon's data is no base64")
 }
 
 /// The background that an icon is drawn for.

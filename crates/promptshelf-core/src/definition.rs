@@ -19,6 +19,7 @@ use crate::{
     argument::Bindings,
     content::{Annotations, Blob, Icon, Message, Meta, MimeType, ResourceBody, ResourceContents},
     diagnostic::{Diagnostic, SourceText},
+    invisible::InvisiblePolicy,
     resource::ReadResource,
     template::RenderError,
     workflow::StepDefinition,
@@ -31,7 +32,7 @@ mod origin;
 mod test;
 
 pub use argument::{ArgumentDefinition, ArgumentType, CompletionFunction, CompletionSource};
-pub use body::{Body, BodyPiece, PromptFunction, Sample};
+pub use body::{Body, BodyPiece, PromptFunction};
 pub use broken::{BrokenFile, Demands};
 pub use origin::{Origin, Spans};
 pub use test::{CompletionTest, TestDefinition};
@@ -115,13 +116,22 @@ pub struct Policy {
     pub ttl: Duration,
     /// The most bytes that one argument value can have.
     pub value_bytes: usize,
+    /// What becomes of invisible characters in values, where an argument does
+    /// not say so itself.
+    pub invisible: InvisiblePolicy,
     /// What one rendering may use.
     pub budget: Budget,
 }
 
 impl Default for Policy {
     fn default() -> Policy {
-        Policy { page_size: 1_000, ttl: Duration::from_secs(60), value_bytes: 1 << 20, budget: Budget::default() }
+        Policy {
+            page_size: 1_000,
+            ttl: Duration::from_secs(60),
+            value_bytes: 1 << 20,
+            invisible: InvisiblePolicy::default(),
+            budget: Budget::default(),
+        }
     }
 }
 
@@ -181,8 +191,6 @@ pub struct PromptParts {
     pub arguments: Vec<ArgumentDefinition>,
     /// What is said about the steps of a guided prompt.
     pub steps: Vec<StepDefinition>,
-    /// Arguments to try it with, where its author gives some.
-    pub samples: Vec<Sample>,
     /// What its author expects of it.
     pub tests: Vec<TestDefinition>,
     /// What it says.
@@ -305,7 +313,6 @@ impl PromptDefinition {
             meta: Meta::new(),
             arguments: Vec::new(),
             steps: Vec::new(),
-            samples: Vec::new(),
             tests: Vec::new(),
             body,
             origin,

@@ -82,10 +82,24 @@ impl fmt::Display for Location {
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
+    /// Good as it is, and perhaps better otherwise.
+    Hint,
     /// Works, but some client or reader will stumble.
     Warning,
     /// Cannot be served as it stands.
     Error,
+}
+
+impl Severity {
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Hint => "hint",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
 }
 
 /// One thing that is wrong.
@@ -125,6 +139,12 @@ impl Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, location, message) }
     }
 
+    /// Something that may be meant just so.
+    #[must_use]
+    pub fn hint(code: Code, location: Location, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Hint, ..Diagnostic::error(code, location, message) }
+    }
+
     /// Says what to do about it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
@@ -153,7 +173,7 @@ impl Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let severity = if self.is_error() { "error" } else { "warning" };
+        let severity = self.severity.as_str();
         write!(f, "{}: {severity}[{}]: {}", self.location, self.code, self.message)?;
         if let Some(help) = &self.help {
             write!(f, " ({help})")?;
@@ -296,6 +316,8 @@ codes! {
     UnknownType = "unknown-type",
     /// A partial that no prompt includes.
     UnusedPartial = "unused-partial",
+    /// A value of many lines that a model cannot tell from the text around it.
+    BareText = "bare-text",
     /// A client will not offer the prompt.
     ClientHides = "client-hides",
     /// A client will show another name or text than the author wrote.

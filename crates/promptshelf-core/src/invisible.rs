@@ -1,7 +1,64 @@
 //! Characters that people cannot see, or that change how others are shown.
 //!
-//! One table for whoever warns of them and for whoever shows a text on a
-//! terminal: what the one reports, the other makes visible.
+//! One table for whoever warns of them, for whoever shows a text on a terminal
+//! and for whoever takes values: what the one reports, the others make visible,
+//! take out or refuse.
+
+use std::borrow::Cow;
+
+/// What becomes of invisible characters in a value that a caller sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum InvisiblePolicy {
+    /// They stay as they are.
+    Keep,
+    /// They are taken out, and unusual line breaks become usual ones.
+    #[default]
+    Strip,
+    /// The value is refused, and the answer names the character.
+    Reject,
+}
+
+impl InvisiblePolicy {
+    /// Every policy there is.
+    pub const ALL: &'static [InvisiblePolicy] =
+        &[InvisiblePolicy::Keep, InvisiblePolicy::Strip, InvisiblePolicy::Reject];
+
+    /// The policy as files spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            InvisiblePolicy::Keep => "keep",
+            InvisiblePolicy::Strip => "strip",
+            InvisiblePolicy::Reject => "reject",
+        }
+    }
+
+    /// Reads the spelling of files.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<InvisiblePolicy> {
+        InvisiblePolicy::ALL.iter().copied().find(|policy| policy.as_str() == text)
+    }
+
+    /// A text as this policy lets it through.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, as the rest of a sentence that begins with the value's name.
+    pub(crate) fn apply(self, text: &str) -> Result<Cow<'_, str>, String> {
+        match self {
+            _ if is_plain(text) => Ok(Cow::Borrowed(text)),
+            InvisiblePolicy::Keep => Ok(Cow::Borrowed(text)),
+            InvisiblePolicy::Strip => Ok(stripped(text)),
+            InvisiblePolicy::Reject => match hidden(text).next() {
+                None => Ok(Cow::Borrowed(text)),
+                Some((at, c)) => {
+                    let place = text[..at].chars().count() + 1;
+                    Err(format!("must not hold U+{:04X}, {}, as its character {place}", u32::from(c), describe(c)))
+                }
+            },
+        }
+    }
+}
 
 /// Whether a character shows nothing, or changes how others are shown. White
 /// space of ordinary texts, such as a line break, is among them: it is for the
@@ -24,13 +81,126 @@ pub fn is_invisible(c: char) -> bool {
 }
 
 /// Whether an invisible character is part of how some scripts and emoji are
-/// written: joiners and presentation selectors, as long as there is something
-/// before them to join.
+/// written: joiners (UAX #31, section 2.3; UTS #51) and one variation selector
+/// (Unicode Standard, section 23.4), as long as there is something before them
+/// that they change. A second selector changes nothing and could only hide something.
 #[must_use]
 pub fn joins(before: char, c: char) -> bool {
-    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
-        && !before.is_ascii()
-        && (!is_invisible(before) || before == '\u{fe0f}' && c == '\u{200d}')
+    match c {
+        // `#️⃣` begins like this.
+        '\u{fe0e}' | '\u{fe0f}' if matches!(before, '0'..='9' | '#' | '*') => true,
+        '\u{200d}' if before == '\u{fe0f}' => true,
+        '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' => !before.is_ascii() && !is_invisible(before),
+        // Free variation selectors of Mongolian.
+        '\u{180b}'..='\u{180d}' | '\u{180f}' => matches!(before, '\u{1807}'..='\u{18aa}'),
+        // Variants of ideographs, as names need them.
+        '\u{e0100}'..='\u{e01ef}' => {
+            matches!(before, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+        }
+        _ => false,
+    }
+}
+
+/// The flags of England, Scotland and Wales behind a black flag, written with
+/// tags: the only ones that are recommended for interchange (UTS #51, emoji tag
+/// sequences). Any others would be a place to hide text in.
+const FLAGS: [&str; 3] = [
+    "\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
+    "\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",
+    "\u{e0067}\u{e0062}\u{e0077}\u{e006c}\u{e0073}\u{e007f}",
+];
+
+/// The invisible characters of a text that are no part of how people write, by
+/// their places.
+///
+/// Ordinary are tabs and line breaks, a byte order mark at the beginning, marks
+/// of direction beside right-to-left letters (UAX #9), joiners and selectors
+/// where [`joins`] says so, and the tags of three flags.
+///
+/// ```
+/// use promptshelf_core::invisible::hidden;
+///
+/// assert_eq!(hidden("a\u{202e}b").collect::<Vec<_>>(), [(1, '\u{202e}')]);
+/// assert_eq!(hidden("one\n\ttwo 👩\u{200d}💻").next(), None);
+/// ```
+pub fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
+    // What is hidden itself gives nothing after it a reason to be there.
+    let (mut before, mut flag_end) = ('\0', 0);
+    if is_plain(text) { "" } else { text }.char_indices().filter(move |&(at, c)| {
+        let is_hidden = is_invisible(c) && is_hidden(&text[at..], at, before, c, &mut flag_end);
+        before = if is_hidden { '\0' } else { c };
+        is_hidden
+    })
+}
+
+/// Most values are plain. Whole blocks are looked at, because that is quicker
+/// than to stop at the first byte that is not.
+fn is_plain(text: &str) -> bool {
+    let plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    text.as_bytes().chunks(64).all(|block| block.iter().fold(true, |all, byte| all & plain(byte)))
+}
+
+fn is_hidden(rest: &str, at: usize, before: char, c: char, flag_end: &mut usize) -> bool {
+    if before == '\u{1f3f4}'
+        && let Some(flag) = FLAGS.iter().find(|flag| rest.starts_with(**flag))
+    {
+        *flag_end = at + flag.len();
+    }
+    at >= *flag_end && !is_ordinary(at, before, c, rest[c.len_utf8()..].chars().next())
+}
+
+/// Characters that ordinary texts hold.
+fn is_ordinary(at: usize, before: char, c: char, next: Option<char>) -> bool {
+    match c {
+        '\n' | '\t' => true,
+        '\r' => next == Some('\n'),
+        // A byte order mark.
+        '\u{feff}' => at == 0,
+        // Marks of direction belong to how Hebrew and Arabic are written.
+        '\u{200e}' | '\u{200f}' | '\u{61c}' => {
+            let right_to_left = |c: char| matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}');
+            right_to_left(before) || next.is_some_and(right_to_left)
+        }
+        _ => joins(before, c),
+    }
+}
+
+/// A text without what [`hidden`] finds. What some programs break lines with
+/// (Unicode Standard, section 5.8) becomes a line break, so that no words grow together.
+///
+/// ```
+/// use promptshelf_core::invisible::stripped;
+///
+/// assert_eq!(stripped("a\u{200b}b\u{2028}c"), "ab\nc");
+/// ```
+#[must_use]
+pub fn stripped(text: &str) -> Cow<'_, str> {
+    rewritten(text, |c, out| {
+        if matches!(c, '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}') {
+            out.push('\n');
+        }
+    })
+}
+
+/// A text in which what [`hidden`] finds is named by its code point, as `<U+202E>`.
+#[must_use]
+pub fn named(text: &str) -> Cow<'_, str> {
+    rewritten(text, |c, out| out.push_str(&format!("<U+{:04X}>", u32::from(c))))
+}
+
+fn rewritten(text: &str, mut instead: impl FnMut(char, &mut String)) -> Cow<'_, str> {
+    let mut places = hidden(text).peekable();
+    if places.peek().is_none() {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut kept) = (String::with_capacity(text.len()), 0);
+    for (at, c) in places {
+        out.push_str(&text[kept..at]);
+        instead(c, &mut out);
+        kept = at + c.len_utf8();
+    }
+    out.push_str(&text[kept..]);
+    Cow::Owned(out)
 }
 
 /// What an invisible character does, in words.
@@ -48,5 +218,53 @@ pub fn describe(c: char) -> &'static str {
         '\u{e0000}'..='\u{e007f}' => "a tag, with which text can be hidden from people and not from models",
         c if c.is_control() => "a control character",
         _ => "which nobody can see",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_people_write_is_left_in_peace() {
+        for text in [
+            "\u{feff}one\r\n\ttwo\n",
+            "क्\u{200d}ष",
+            "می\u{200c}خواهم",
+            "❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}",
+            "שלום\u{200f}!",
+            "葛\u{e0100}飾区",
+            "\u{1820}\u{180b}",
+            "🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}!",
+            "größer 日本語",
+        ] {
+            assert_eq!(hidden(text).collect::<Vec<_>>(), [], "{text}");
+            assert_eq!(stripped(text), text);
+        }
+    }
+
+    #[test]
+    fn what_hides_is_found_where_it_only_looks_like_writing() {
+        for (text, without) in [
+            ("a\u{200d}b", "ab"),
+            ("😀\u{fe0f}\u{fe0e}\u{fe0f}", "😀\u{fe0f}"),
+            ("葛\u{e0100}\u{e0101}", "葛\u{e0100}"),
+            ("🏴\u{e0068}\u{e0069}\u{e007f}", "🏴"),
+            ("x\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}", "x"),
+            ("a\u{fe0f}\u{200d}b", "ab"),
+            ("a\u{200f}b", "ab"),
+            ("\u{1b}[2Jx\0", "[2Jx"),
+            ("one\u{85}two\u{2029}three\u{b}four\rfive", "one\ntwo\nthree\nfour\nfive"),
+        ] {
+            assert_eq!(stripped(text), without);
+            assert_eq!(stripped(without), without, "once is enough");
+        }
+        assert_eq!(named("a\u{202e}b\0"), "a<U+202E>b<U+0000>");
+    }
+
+    #[test]
+    fn a_refusal_names_the_character_and_its_place() {
+        let refusal = InvisiblePolicy::Reject.apply("añ\u{202e}b").expect_err("it is refused");
+        assert_eq!(refusal, "must not hold U+202E, which reorders the text that follows, as its character 3");
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     argument::{self, Argument, Bindings, Given, Problem},
     catalog::Catalog,
-    content::{Annotations, ContentBlock, EmbeddedResource, Icon, Media, Message, Meta, MimeType, Role, Text},
+    content::{Annotations, ContentBlock, EmbeddedResource, Fault, Icon, Media, Message, Meta, MimeType, Role, Text},
     definition::{BodyPiece, Budget, LibraryFile, PromptDefinition, PromptFunction},
     diagnostic::{Diagnostic, SourceText},
     name::PromptName,
@@ -162,6 +162,15 @@ impl Prompt {
                 within(messages.len(), budget.messages, "messages")?;
                 let size = messages.iter().map(|message| message.content.size()).sum();
                 within(size, budget.output_bytes.saturating_add(budget.attachment_bytes), "bytes")?;
+                for (number, message) in (1..).zip(&messages) {
+                    match message.content.fault() {
+                        None => {}
+                        Some(Fault::Callers(fault)) => return Err(RenderError::Rejected(fault)),
+                        Some(Fault::Authors(fault)) => {
+                            return Err(RenderError::Failed(format!("its message {number} has {fault}")));
+                        }
+                    }
+                }
                 Ok(messages.into_iter().map(Part::Message).collect())
             }
         }

@@ -16,6 +16,7 @@ use crate::{
 
 mod arguments;
 mod attachments;
+mod bare;
 mod names;
 mod partials;
 mod secrets;
@@ -43,6 +44,7 @@ pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
         }
         arguments::check(prompt, &mut review);
         attachments::check(prompt, catalog, &mut review);
+        bare::check(prompt, &mut review);
     }
     for diagnostic in found.iter().filter(|diagnostic| is_new(&diagnostic.location.source)) {
         texts::check(&diagnostic.location.source, &mut review);

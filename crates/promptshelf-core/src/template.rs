@@ -21,7 +21,7 @@ use crate::{
     argument::{Bindings, Value},
     content::Annotations,
     definition::Budget,
-    diagnostic::SourceText,
+    diagnostic::{Code, Diagnostic, Location, SourceText},
     resource::Variables,
 };
 
@@ -37,6 +37,7 @@ mod meter;
 mod outline;
 mod print;
 mod render;
+mod syntax;
 
 pub(crate) use condition::Condition;
 pub(crate) use lint::Lint;
@@ -73,6 +74,8 @@ pub(crate) struct CompileError {
     pub(crate) message: String,
     /// Bytes of the template.
     pub(crate) span: std::ops::Range<usize>,
+    /// What to do about it.
+    pub(crate) help: Option<String>,
 }
 
 impl Template {
@@ -217,13 +220,17 @@ pub(crate) struct Link {
 }
 
 impl CompileError {
+    pub(crate) fn at(self, location: Location) -> Diagnostic {
+        Diagnostic { help: self.help, ..Diagnostic::error(Code::TemplateSyntax, location, self.message) }
+    }
+
     fn new(error: &minijinja::Error, text: &str) -> CompileError {
         let message = match error.detail() {
             Some(detail) => detail.to_owned(),
             None => error.kind().to_string(),
         };
         let span = error.range().unwrap_or_else(|| line_span(text, error.line().unwrap_or(1)));
-        CompileError { message, span }
+        CompileError { message, span, help: None }
     }
 }
 

@@ -102,18 +102,30 @@ impl Server {
     /// The server's endpoint for Streamable HTTP.
     #[must_use]
     pub fn http(&self, options: HttpOptions) -> HttpService {
-        let endpoint = Endpoint {
+        HttpService { endpoint: Arc::new(self.endpoint(&options)) }
+    }
+
+    fn endpoint(&self, options: &HttpOptions) -> Endpoint {
+        Endpoint {
             server: self.clone(),
-            gate: Gate::new(&options),
+            gate: Gate::new(options),
             max_body_bytes: options.max_body_bytes,
             keep_alive: options.keep_alive.clamp(Duration::from_secs(1), Duration::from_hours(24)),
             streams: Arc::new(Semaphore::new(options.max_streams.min(Semaphore::MAX_PERMITS))),
-        };
-        HttpService { endpoint: Arc::new(endpoint) }
+        }
     }
 }
 
 impl HttpService {
+    /// The same endpoint with other options. Streams that are open stay, and
+    /// count as open; only how many there can be stays as it was.
+    #[must_use]
+    pub fn with_options(&self, options: &HttpOptions) -> HttpService {
+        let before = &self.endpoint;
+        let endpoint = Endpoint { streams: Arc::clone(&before.streams), ..before.server.endpoint(options) };
+        HttpService { endpoint: Arc::new(endpoint) }
+    }
+
     /// Whether a request for something else on the same server, such as a page,
     /// comes to a host and from an origin that the endpoint serves.
     ///

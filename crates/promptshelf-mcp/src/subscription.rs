@@ -185,7 +185,7 @@ impl Subscription {
     }
 
     /// Waits for something to tell. `None` when the server shuts down, and
-    /// when what the caller has proved has expired.
+    /// when what the caller has proved has expired or is withdrawn.
     ///
     /// May be dropped while it waits without losing anything.
     pub(crate) async fn next(&mut self) -> Option<Vec<Bytes>> {
@@ -194,6 +194,7 @@ impl Subscription {
                 biased;
                 () = self.server.shutdown_token().cancelled() => return None,
                 () = until(self.expires) => return None,
+                () = self.caller.withdrawn() => return None,
                 change = self.changes.recv() => match change {
                     Ok(change) => change,
                     Err(RecvError::Lagged(_)) => everything(),

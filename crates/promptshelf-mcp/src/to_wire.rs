@@ -5,8 +5,8 @@
 //! DC1 to DC4 of `DESIGN.md`).
 
 use promptshelf_core::{
-    About, Argument, Catalog, Icon, Meta, MimeType, Prompt, Resource, ResourceContents, Theme, completion::Completions,
-    cursor::ListKind,
+    About, Argument, Catalog, Icon, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink, Theme,
+    completion::Completions, cursor::ListKind,
 };
 use promptshelf_service::{ListPage, PromptAnswer, View};
 use serde::Serialize;
@@ -228,6 +228,21 @@ impl<'a> WireResource<'a> {
             size: resource.size(),
             icons: icons(resource.icons(), revision),
             annotations: WireAnnotations::new(resource.annotations(), revision),
+        }
+    }
+
+    /// A link says what a list would, of whatever it leads to.
+    fn linked(link: &'a ResourceLink, revision: Revision) -> WireResource<'a> {
+        WireResource {
+            uri: Some(&link.uri),
+            uri_template: None,
+            name: &link.name,
+            title: link.title.as_deref(),
+            description: link.description.as_deref(),
+            mime_type: link.mime_type.as_ref().map(MimeType::as_str),
+            size: link.size,
+            icons: icons(&link.icons, revision),
+            annotations: WireAnnotations::new(&link.annotations, revision),
         }
     }
 }

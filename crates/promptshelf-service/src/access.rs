@@ -131,6 +131,29 @@ pub(crate) fn find_declared<'c>(
     Ok(resource)
 }
 
+/// Whether a caller may use the prompt at a place of the list.
+pub(crate) fn may_use(catalog: &Catalog, caller: &Caller, index: usize) -> bool {
+    standing(caller, catalog.prompt_access(index)) == Standing::Welcome
+}
+
+/// Whether a caller sees what is wrong with the library.
+///
+/// A diagnostic names and shows anything: hidden prompts as a suggestion or in
+/// a circle, files that no rule fits yet because they cannot be read. So it is
+/// all or nothing. Where no rule says who, it is everybody as long as callers
+/// are not told apart, and nobody as soon as they are.
+pub(crate) fn may_see_diagnostics(catalog: &Catalog, caller: &Caller) -> Result<bool, Rejection> {
+    let demands = catalog.diagnostics_access();
+    if demands.is_empty() {
+        return Ok(caller.is_local() || (caller.identity().is_none() && !catalog.is_restricted()));
+    }
+    match standing(caller, &demands) {
+        Standing::Welcome => Ok(true),
+        Standing::Wanting(scopes) => Err(Rejection::InsufficientScope { scopes }),
+        Standing::Hidden => Ok(false),
+    }
+}
+
 fn admit(standing: Standing, uri: &str) -> Result<(), Rejection> {
     match standing {
         Standing::Welcome => Ok(()),

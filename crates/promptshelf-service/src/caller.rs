@@ -1,6 +1,13 @@
 //! Who asks.
 
-use std::{net::IpAddr, sync::Arc, time::SystemTime};
+use std::{
+    hash::{Hash, Hasher},
+    net::IpAddr,
+    sync::Arc,
+    time::SystemTime,
+};
+
+use tokio::sync::watch;
 
 /// Who asks. Every question to the service names one, so that no face can
 /// forget to. Cheap to clone.
@@ -9,6 +16,56 @@ pub struct Caller {
     kind: Kind,
     address: Option<IpAddr>,
     request: Option<u64>,
+    standing: Option<Standing>,
+}
+
+/// Whether what callers have proved still counts: a token can be withdrawn while
+/// a stream that was opened with it is open. Clones are withdrawn together.
+#[derive(Clone, Debug)]
+pub struct Standing(watch::Sender<bool>);
+
+impl Standing {
+    /// One that counts.
+    #[must_use]
+    pub fn new() -> Standing {
+        Standing(watch::Sender::new(true))
+    }
+
+    /// From now on it counts no more.
+    pub fn withdraw(&self) {
+        self.0.send_replace(false);
+    }
+
+    /// Whether it is withdrawn together with another one.
+    #[must_use]
+    pub fn is(&self, other: &Standing) -> bool {
+        self.0.same_channel(&other.0)
+    }
+
+    /// Waits until it counts no more.
+    pub async fn withdrawn(&self) {
+        // The sender is here, so that this cannot fail.
+        self.0.subscribe().wait_for(|counts| !counts).await.ok();
+    }
+}
+
+impl Default for Standing {
+    fn default() -> Standing {
+        Standing::new()
+    }
+}
+
+/// It says nothing about who somebody is.
+impl PartialEq for Standing {
+    fn eq(&self, _: &Standing) -> bool {
+        true
+    }
+}
+
+impl Eq for Standing {}
+
+impl Hash for Standing {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,19 +95,37 @@ impl Caller {
     /// read the library's files is asked nothing.
     #[must_use]
     pub fn local() -> Caller {
-        Caller { kind: Kind::Local, address: None, request: None }
+        Caller::of(Kind::Local)
     }
 
     /// Somebody who reaches the server over a network and has not said who.
     #[must_use]
     pub fn anonymous() -> Caller {
-        Caller { kind: Kind::Anonymous, address: None, request: None }
+        Caller::of(Kind::Anonymous)
     }
 
     /// Somebody who has proved who it is.
     #[must_use]
     pub fn known(identity: Arc<Identity>) -> Caller {
-        Caller { kind: Kind::Known(identity), address: None, request: None }
+        Caller::of(Kind::Known(identity))
+    }
+
+    fn of(kind: Kind) -> Caller {
+        Caller { kind, address: None, request: None, standing: None }
+    }
+
+    /// Says what tells when it is not believed any more.
+    #[must_use]
+    pub fn while_in(self, standing: Standing) -> Caller {
+        Caller { standing: Some(standing), ..self }
+    }
+
+    /// Waits until what it has proved is withdrawn, which may be never.
+    pub async fn withdrawn(&self) {
+        match &self.standing {
+            Some(standing) => standing.withdrawn().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Says from where it asks.
@@ -68,7 +143,7 @@ impl Caller {
     /// The caller, whatever it asks with and wherever from.
     #[must_use]
     pub fn by_itself(&self) -> Caller {
-        Caller { kind: self.kind.clone(), address: None, request: None }
+        Caller::of(self.kind.clone())
     }
 
     /// Whether it is the person at this machine.

@@ -10,6 +10,7 @@
 mod access;
 mod answer;
 mod audit;
+mod beside;
 mod caller;
 mod limit;
 mod observe;
@@ -36,8 +37,9 @@ use limit::{Class, Meter};
 
 pub use access::View;
 pub use audit::{AuditFile, AuditFileOptions, Recorder};
-pub use caller::{Caller, Identity};
-pub use limit::{Limits, Slot};
+pub use beside::Shelf;
+pub use caller::{Caller, Identity, Standing};
+pub use limit::{Limits, Slot, Slots, address_key};
 pub use observe::{Observer, TraceContext};
 pub use rejection::Rejection;
 
@@ -50,7 +52,7 @@ pub struct Service {
     handle: CatalogHandle,
     changes: broadcast::Sender<Change>,
     ticks: Arc<AtomicU64>,
-    meter: Option<Arc<Meter>>,
+    meter: Arc<Meter>,
     journal: Option<Arc<Journal>>,
     observer: Option<Arc<dyn Observer>>,
 }
@@ -116,13 +118,18 @@ impl Service {
             // Nobody listening is no failure.
             drop(sender.send(change.clone()));
         });
-        Service { handle, changes, ticks, meter: None, journal: None, observer: None }
+        Service { handle, changes, ticks, meter: Arc::new(Meter::new(None)), journal: None, observer: None }
     }
 
     /// The same service with limits for everybody but the person at this machine.
     #[must_use]
     pub fn with_limits(self, limits: &Limits) -> Service {
-        Service { meter: Some(Arc::new(Meter::new(limits))), ..self }
+        Service { meter: Arc::new(Meter::new(Some(limits))), ..self }
+    }
+
+    /// Takes other limits from now on, or none, for every clone.
+    pub fn set_limits(&self, limits: Option<&Limits>) {
+        self.meter.set(limits);
     }
 
     /// The same service with a record of every question.
@@ -146,7 +153,7 @@ impl Service {
     /// How often somebody was refused so far, by the limit that was reached.
     #[must_use]
     pub fn refused_by_limits(&self) -> Vec<(&'static str, u64)> {
-        self.meter.as_ref().map(|meter| meter.refused()).unwrap_or_default()
+        self.meter.refused()
     }
 
     /// Whether questions are recorded.
@@ -161,13 +168,13 @@ impl Service {
     ///
     /// [`Rejection::TooManyRequests`].
     pub fn admit_address(&self, address: IpAddr) -> Result<(), Rejection> {
-        self.meter.as_ref().map_or(Ok(()), |meter| meter.admit_address(address))
+        self.meter.admit_address(address)
     }
 
     /// Whether anybody is limited.
     #[must_use]
     pub fn has_limits(&self) -> bool {
-        self.meter.is_some()
+        self.meter.is_on()
     }
 
     /// Counts a subscription of a caller as open, for as long as the slot is held.
@@ -177,13 +184,13 @@ impl Service {
     /// [`Rejection::TooManyAtOnce`].
     pub fn subscribe(&self, caller: &Caller) -> Result<Option<Slot>, Rejection> {
         let call = Call::begin(self.journal.as_ref(), caller, "subscribe");
-        call.end(self.meter.as_ref().map_or(Ok(None), |meter| meter.subscribe(caller)))
+        call.end(self.meter.subscribe(caller))
     }
 
     /// Begins to answer a question: lets it in, and records it when it ends.
     fn begin(&self, caller: &Caller, class: Class, method: &'static str) -> Result<Call, Rejection> {
         let mut call = Call::begin(self.journal.as_ref(), caller, method);
-        match self.meter.as_ref().map_or(Ok(None), |meter| meter.admit(caller, class)) {
+        match self.meter.admit(caller, class) {
             Ok(slot) => {
                 call.hold(slot);
                 Ok(call)

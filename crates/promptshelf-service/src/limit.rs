@@ -2,7 +2,8 @@
 //! of its own for completion, one for each address; and how much at once.
 //!
 //! The person at this machine is not limited, and a service without limits
-//! does nothing here at all. Idle callers are forgotten.
+//! does nothing here at all. Idle callers are forgotten. Limits can be changed
+//! while they are in force: what is open at that moment goes on counting.
 
 use std::{
     collections::HashMap,
@@ -16,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+use arc_swap::ArcSwapOption;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter, clock::Clock as _};
 
 use crate::{Caller, Rejection};
@@ -74,19 +76,35 @@ impl fmt::Debug for Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(limits: &Limits) -> Meter {
-        Meter {
-            requests: Buckets::new(limits.requests_per_minute),
-            completions: Buckets::new(limits.completions_per_minute),
-            addresses: Buckets::new(limits.requests_per_minute_per_address),
-            concurrent: Slots::new(limits.concurrent_requests),
-            subscriptions: Slots::new(limits.subscriptions),
-        }
+    pub(crate) fn new(limits: Option<&Limits>) -> Meter {
+        let meter = Meter {
+            requests: Buckets::default(),
+            completions: Buckets::default(),
+            addresses: Buckets::default(),
+            concurrent: Slots::new(None),
+            subscriptions: Slots::new(None),
+        };
+        meter.set(limits);
+        meter
+    }
+
+    /// Takes other limits. Buckets whose limit stays keep what is in them.
+    pub(crate) fn set(&self, limits: Option<&Limits>) {
+        self.requests.set(limits.map(|limits| limits.requests_per_minute));
+        self.completions.set(limits.map(|limits| limits.completions_per_minute));
+        self.addresses.set(limits.map(|limits| limits.requests_per_minute_per_address));
+        self.concurrent.set(limits.map(|limits| limits.concurrent_requests));
+        self.subscriptions.set(limits.map(|limits| limits.subscriptions));
+    }
+
+    /// Whether anybody is limited.
+    pub(crate) fn is_on(&self) -> bool {
+        self.requests.limiter.load().is_some()
     }
 
     /// Lets a question in, for as long as the slot is held.
     pub(crate) fn admit(&self, caller: &Caller, class: Class) -> Result<Option<Slot>, Rejection> {
-        if caller.is_local() {
+        if caller.is_local() || !self.is_on() {
             return Ok(None);
         }
         let key = key(caller);
@@ -94,17 +112,21 @@ impl Meter {
             Class::Complete => self.completions.take(&key)?,
             Class::Other => self.requests.take(&key)?,
         }
-        self.concurrent.take(key, "requests").map(Some)
+        self.concurrent.take(key).map(Some).ok_or(Rejection::TooManyAtOnce { what: "requests" })
     }
 
     pub(crate) fn subscribe(&self, caller: &Caller) -> Result<Option<Slot>, Rejection> {
         if caller.is_local() {
             return Ok(None);
         }
-        self.subscriptions.take(key(caller), "subscriptions").map(Some)
+        // Counted without a limit too: one may come while it is open.
+        self.subscriptions.take(key(caller)).map(Some).ok_or(Rejection::TooManyAtOnce { what: "subscriptions" })
     }
 
     pub(crate) fn admit_address(&self, address: IpAddr) -> Result<(), Rejection> {
+        if !self.is_on() {
+            return Ok(());
+        }
         self.addresses.take(&address_key(address))
     }
 
@@ -130,37 +152,47 @@ fn key(caller: &Caller) -> String {
     }
 }
 
-/// One network has 2⁶⁴ addresses of the sixth version and counts as one.
-fn address_key(address: IpAddr) -> String {
+/// Who counts as one by its address: a network has 2⁶⁴ addresses of the sixth
+/// version.
+#[must_use]
+pub fn address_key(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).to_string(),
     }
 }
 
-/// A bucket for each key.
+/// A bucket for each key, while there is a limit.
+#[derive(Default)]
 struct Buckets {
-    limiter: DefaultKeyedRateLimiter<String>,
+    limiter: ArcSwapOption<Limiter>,
     asked: AtomicU32,
     refused: AtomicU64,
 }
 
+struct Limiter {
+    per_minute: NonZeroU32,
+    buckets: DefaultKeyedRateLimiter<String>,
+}
+
 impl Buckets {
-    fn new(per_minute: NonZeroU32) -> Buckets {
-        Buckets {
-            limiter: RateLimiter::keyed(Quota::per_minute(per_minute)),
-            asked: AtomicU32::new(0),
-            refused: AtomicU64::new(0),
+    fn set(&self, per_minute: Option<NonZeroU32>) {
+        if self.limiter.load().as_ref().map(|limiter| limiter.per_minute) == per_minute {
+            return;
         }
+        let limiter = |per_minute| Limiter { per_minute, buckets: RateLimiter::keyed(Quota::per_minute(per_minute)) };
+        self.limiter.store(per_minute.map(limiter).map(Arc::new));
     }
 
     fn take(&self, key: &String) -> Result<(), Rejection> {
+        let limiter = self.limiter.load();
+        let Some(Limiter { buckets, .. }) = limiter.as_deref() else { return Ok(()) };
         if self.asked.fetch_add(1, Ordering::Relaxed) % SWEEP == SWEEP - 1 {
             // A full bucket is what somebody unknown has as well.
-            self.limiter.retain_recent();
-            self.limiter.shrink_to_fit();
+            buckets.retain_recent();
+            buckets.shrink_to_fit();
         }
-        self.limiter.check_key(key).map_err(|until| {
+        buckets.check_key(key).map_err(|until| {
             self.refused.fetch_add(1, Ordering::Relaxed);
             let wait = until.wait_time_from(governor::clock::DefaultClock::default().now());
             Rejection::TooManyRequests { retry_after: wait.max(Duration::from_millis(1)) }
@@ -168,12 +200,18 @@ impl Buckets {
     }
 }
 
-/// How many things of a kind each key has at the moment.
+/// How many things of a kind each key has at the moment. Clones count together.
 #[derive(Clone)]
-struct Slots {
-    most: u32,
+pub struct Slots {
+    most: Arc<AtomicU32>,
     taken: Arc<Mutex<HashMap<String, u32>>>,
     refused: Arc<AtomicU64>,
+}
+
+impl fmt::Debug for Slots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Slots")
+    }
 }
 
 /// Something of which a caller may not have too many. Dropping it gives it back.
@@ -189,19 +227,29 @@ impl fmt::Debug for Slot {
 }
 
 impl Slots {
-    fn new(most: NonZeroU32) -> Slots {
-        Slots { most: most.get(), taken: Arc::default(), refused: Arc::default() }
+    /// So many for each key, or any number.
+    #[must_use]
+    pub fn new(most: Option<NonZeroU32>) -> Slots {
+        let slots = Slots { most: Arc::default(), taken: Arc::default(), refused: Arc::default() };
+        slots.set(most);
+        slots
     }
 
-    fn take(&self, key: String, what: &'static str) -> Result<Slot, Rejection> {
+    fn set(&self, most: Option<NonZeroU32>) {
+        self.most.store(most.map_or(u32::MAX, NonZeroU32::get), Ordering::Relaxed);
+    }
+
+    /// Takes one for a key, unless it has as many as it can.
+    #[must_use]
+    pub fn take(&self, key: String) -> Option<Slot> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let count = taken.get(&key).copied().unwrap_or_default();
-        if count >= self.most {
+        if count >= self.most.load(Ordering::Relaxed) {
             self.refused.fetch_add(1, Ordering::Relaxed);
-            return Err(Rejection::TooManyAtOnce { what });
+            return None;
         }
         taken.insert(key.clone(), count + 1);
-        Ok(Slot { slots: self.clone(), key })
+        Some(Slot { slots: self.clone(), key })
     }
 }
 
@@ -222,14 +270,16 @@ mod tests {
     #[test]
     fn whoever_is_idle_is_forgotten() {
         // A token comes back each microsecond, so that a bucket is full again at once.
-        let buckets = Buckets::new(NonZeroU32::new(60_000_000).expect("it is not zero"));
+        let buckets = Buckets::default();
+        buckets.set(NonZeroU32::new(60_000_000));
         for number in 0..SWEEP * 3 {
             buckets.take(&format!("caller {number}")).expect("the bucket is full");
         }
-        assert!(buckets.limiter.len() < 2 * SWEEP as usize, "{}", buckets.limiter.len());
+        let kept = buckets.limiter.load().as_ref().expect("a limit").buckets.len();
+        assert!(kept < 2 * SWEEP as usize, "{kept}");
 
-        let slots = Slots::new(NonZeroU32::MIN);
-        drop(slots.take("somebody".to_owned(), "things"));
+        let slots = Slots::new(Some(NonZeroU32::MIN));
+        drop(slots.take("somebody".to_owned()));
         assert!(slots.taken.lock().expect("nobody panicked").is_empty());
     }
 
@@ -240,5 +290,27 @@ mod tests {
         assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
         assert_eq!(key("::ffff:10.0.0.1"), key("10.0.0.1"));
         assert_ne!(key("10.0.0.1"), key("10.0.0.2"));
+    }
+
+    #[test]
+    fn other_limits_hold_at_once_and_what_is_open_goes_on_counting() {
+        let limits = |requests, subscriptions| {
+            let number = |number| NonZeroU32::new(number).expect("it is not zero");
+            Limits { requests_per_minute: number(requests), subscriptions: number(subscriptions), ..Limits::default() }
+        };
+        let (meter, caller) = (Meter::new(None), Caller::anonymous());
+        let ask = || meter.admit(&caller, Class::Other).map(drop);
+        let open = meter.subscribe(&caller).expect("nobody is limited");
+        assert!(!meter.is_on() && (0..10).all(|_| ask().is_ok()));
+
+        meter.set(Some(&limits(2, 1)));
+        assert!(meter.is_on() && ask().is_ok() && ask().is_ok() && ask().is_err());
+        assert!(meter.subscribe(&caller).is_err(), "one is open since before the limit");
+        meter.set(Some(&limits(2, 2)));
+        assert!(ask().is_err(), "an unchanged limit forgets nothing");
+        let second = meter.subscribe(&caller).expect("there may be two now");
+        drop((open, second));
+        meter.set(None);
+        assert!((0..10).all(|_| ask().is_ok()));
     }
 }

@@ -6,7 +6,7 @@
 
 use std::{fmt, time::Duration};
 
-use promptshelf_core::Problem;
+use promptshelf_core::{Problem, invisible::named};
 
 /// How many bytes of a caller's own words a rejection repeats.
 const ECHO_BYTES: usize = 128;
@@ -93,10 +93,11 @@ impl Rejection {
     }
 }
 
-/// A caller's own words, short enough to repeat.
+/// A caller's own words, short enough to repeat, and with invisible characters
+/// named by their code points.
 pub(crate) fn echo(text: &str) -> String {
     let shown = &text[..text.floor_char_boundary(ECHO_BYTES)];
-    if shown.len() < text.len() { format!("{shown}…") } else { shown.to_owned() }
+    format!("{}{}", named(shown), if shown.len() < text.len() { "…" } else { "" })
 }
 
 impl fmt::Display for Rejection {

@@ -49,6 +49,8 @@ pub struct Directory(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     options: watch::Options,
+    /// Whether a manifest with mistakes counts as far as it can be understood.
+    is_forgiving: bool,
     last: Mutex<Last>,
     /// Texts that stand in the place of files, by path.
     unsaved: Mutex<BTreeMap<String, Arc<str>>>,
@@ -72,7 +74,15 @@ struct Last {
 impl Directory {
     /// The folder at a path, which is relative to the working directory.
     pub fn new(path: impl Into<PathBuf>) -> Directory {
-        Directory::with(path.into(), watch::Options::default())
+        Directory::with(path.into(), watch::Options::default(), false)
+    }
+
+    /// The folder for its author, who wants to hear of every mistake at once: a
+    /// manifest with mistakes counts as far as it can be understood, and keeps
+    /// nothing else from being read. Not for serving, where a bound or a rule
+    /// that is spelled wrongly must not be passed over.
+    pub fn forgiving(path: impl Into<PathBuf>) -> Directory {
+        Directory::with(path.into(), watch::Options::default(), true)
     }
 
     /// Looks for changes this often besides listening for them, or not at all.
@@ -83,7 +93,7 @@ impl Directory {
     #[must_use]
     pub fn poll(self, every: Option<Duration>) -> Directory {
         let options = watch::Options { poll: every, ..self.0.options };
-        Directory::with(self.0.path.clone(), options)
+        Directory::with(self.0.path.clone(), options, self.0.is_forgiving)
     }
 
     /// Whether to listen for what the operating system tells of changes. The
@@ -91,7 +101,7 @@ impl Directory {
     #[must_use]
     pub fn listen(self, listen: bool) -> Directory {
         let options = watch::Options { listen, ..self.0.options };
-        Directory::with(self.0.path.clone(), options)
+        Directory::with(self.0.path.clone(), options, self.0.is_forgiving)
     }
 
     /// Reads a text in the place of a file from now on, or the file again
@@ -111,9 +121,10 @@ impl Directory {
         &self.0.path
     }
 
-    fn with(path: PathBuf, options: watch::Options) -> Directory {
+    fn with(path: PathBuf, options: watch::Options, is_forgiving: bool) -> Directory {
         let trees = Trees::new(vec![path.clone()]);
-        Directory(Arc::new(Inner { path, options, last: Mutex::default(), unsaved: Mutex::default(), trees }))
+        let (last, unsaved) = (Mutex::default(), Mutex::default());
+        Directory(Arc::new(Inner { path, options, is_forgiving, last, unsaved, trees }))
     }
 }
 
@@ -251,6 +262,9 @@ impl Directory {
                         false,
                         "the file is empty, and what it said before still holds",
                     )]),
+                    _ if self.0.is_forgiving => {
+                        Ok(Manifest::understood(promptshelf_core::SourceText::new(MANIFEST, text)))
+                    }
                     _ => Manifest::parse(promptshelf_core::SourceText::new(MANIFEST, text)),
                 },
                 Err(_) => Err(fault(Code::NotUtf8, "this file is not UTF-8".to_owned())),
@@ -267,6 +281,7 @@ impl Directory {
                 Ok((Arc::new(manifest), diagnostics))
             }
             (Err(diagnostics), Some(last)) => Ok((Arc::clone(last), diagnostics)),
+            (Err(diagnostics), None) if self.0.is_forgiving => Ok((Arc::new(Manifest::none()), diagnostics)),
             (Err(diagnostics), None) => Err(SourceError::manifest(&self.0.path, diagnostics)),
         }
     }

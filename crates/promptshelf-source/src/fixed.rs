@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use promptshelf_core::Definitions;
+use promptshelf_core::{Code, Definitions, Diagnostic, Icon, Location, SourceText};
 
 use crate::{Following, Nudge, Reading, Revision, Source, SourceError};
 
@@ -33,13 +33,13 @@ impl Fixed {
     /// A source that holds these definitions.
     #[must_use]
     pub fn new(definitions: Definitions) -> Fixed {
-        Fixed(Arc::new(Mutex::new(State { definitions, ..State::default() })))
+        Fixed(Arc::new(Mutex::new(State { definitions: without_bad_icons(definitions), ..State::default() })))
     }
 
     /// Puts other definitions in place of those that were there.
     pub fn replace(&self, definitions: Definitions) {
         self.with(|state| {
-            state.definitions = definitions;
+            state.definitions = without_bad_icons(definitions);
             state.revision += 1;
             for (_, nudge) in &state.followers {
                 nudge.give();
@@ -50,6 +50,31 @@ impl Fixed {
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Leaves icons out that no client could load: a prompt is of use without them.
+fn without_bad_icons(mut definitions: Definitions) -> Definitions {
+    let Definitions { about, prompts, resources, diagnostics, .. } = &mut definitions;
+    let mut check = |icons: &mut Vec<Icon>, whose: &str, location: &Location| {
+        icons.retain(|icon| {
+            let fault = icon.fault();
+            let message = fault.iter().map(|fault| format!("{whose}: {fault}"));
+            diagnostics.extend(message.map(|it| Diagnostic::warning(Code::InvalidValue, location.clone(), it)));
+            fault.is_none()
+        });
+    };
+    check(&mut about.icons, "the server", &Location::file(&SourceText::new("", "")));
+    for prompt in prompts {
+        // To change one means to copy it, where it is shared.
+        if prompt.icons.iter().any(|icon| icon.fault().is_some()) {
+            let (name, location) = (prompt.name.clone(), prompt.origin.locate("icons"));
+            check(&mut prompt.icons, &name, &location);
+        }
+    }
+    for resource in resources {
+        check(&mut resource.icons, &resource.uri, &resource.origin.locate("icons"));
+    }
+    definitions
 }
 
 impl Source for Fixed {

@@ -44,19 +44,8 @@ pub use directory::Directory;
 pub use error::SourceError;
 pub use exchange::{ExportFormat, Exported, ImportFormat, Imported, ImportedFile, export, import};
 pub use fixed::Fixed;
+pub use format::ForeignWords;
 pub use loader::{Follower, Loader, Report};
-
-/// The keys that the front matter of a prompt file can have, and what each is for.
-#[must_use]
-pub fn prompt_keys() -> Vec<(&'static str, &'static str)> {
-    format::PROMPT.keys.iter().map(|key| (key.name, key.about)).collect()
-}
-
-/// The keys that an argument of a prompt file can have, and what each is for.
-#[must_use]
-pub fn argument_keys() -> Vec<(&'static str, &'static str)> {
-    format::ARGUMENT.keys.iter().map(|key| (key.name, key.about)).collect()
-}
 
 /// Where definitions come from: reads everything, and says when to read again.
 ///

@@ -11,7 +11,7 @@ use promptshelf_core::{About, AccessRule, Budget, Code, Diagnostic, Icon, Policy
 
 pub(crate) use self::resources::{ContentDraft, ResourceDraft};
 use crate::format::{
-    ICON, Node, Notes, Table, access, icons,
+    ICON, Node, Notes, Table, access, arguments, icons,
     keys::{Holds, Keys, key, keys},
     toml,
 };
@@ -28,7 +28,7 @@ pub(crate) struct Manifest {
     pub(crate) access: Vec<AccessRule>,
     /// Where the server's icons stand.
     pub(crate) icon_spans: Spans,
-    /// Warnings.
+    /// What is wrong with it.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
@@ -64,12 +64,15 @@ pub(crate) const SECTIONS: Keys = keys(&[
     key("server", Holds::Table(&SERVER), "What the server says of itself."),
     key("list", Holds::Table(&LIST), "How prompts and resources are listed."),
     key("limits", Holds::Table(&LIMITS), "Bounds of reading and rendering."),
+    key("arguments", Holds::Table(&ARGUMENTS), "What holds for the arguments of every prompt."),
     key("roots", Holds::Pairs, "Folders that resources and completion may read from, by name."),
     key("http", Holds::Foreign, "How to serve over HTTP."),
     key("auth", Holds::Foreign, "How callers sign in over HTTP."),
     key("audit", Holds::Foreign, "Where questions are recorded."),
     key("metrics", Holds::Foreign, "Where figures are served for Prometheus."),
     key("traces", Holds::Foreign, "Where traces are sent to."),
+    key("tls", Holds::Foreign, "The certificate to serve with, and its key, as PEM."),
+    key("proxy", Holds::Foreign, "Whose word is taken for where requests come from."),
     key("access", Holds::Tables(&access::RULE), "Who may see and use what."),
     key("resources", Holds::Tables(&resources::KEYS), "What clients can read and prompts can attach."),
 ]);
@@ -88,6 +91,8 @@ const LIST: Keys = keys(&[
     key("page-size", Holds::Count(1), "Prompts or resources a page; many clients read the first page only."),
     key("ttl", Holds::Count(0), "For how many seconds clients may reuse a list."),
 ]);
+
+const ARGUMENTS: Keys = keys(&[arguments::INVISIBLE]);
 
 const LIMITS: Keys = keys(&[
     key("file-bytes", Holds::Count(1), "The most bytes of one file of the library."),
@@ -130,6 +135,16 @@ impl Manifest {
     ///
     /// Every mistake in it, and what is only worth a warning besides.
     pub(crate) fn parse(source: Arc<SourceText>) -> Result<Manifest, Vec<Diagnostic>> {
+        let manifest = Manifest::understood(source);
+        if manifest.diagnostics.iter().any(Diagnostic::is_error) {
+            return Err(manifest.diagnostics);
+        }
+        Ok(manifest)
+    }
+
+    /// As much of a manifest as can be understood: enough to look at the rest
+    /// of the library with, and never enough to serve it.
+    pub(crate) fn understood(source: Arc<SourceText>) -> Manifest {
         let mut notes = Notes::new(&source);
         let root = toml::parse(&mut notes);
         let mut manifest = Manifest::none();
@@ -139,10 +154,7 @@ impl Manifest {
         }
         let Notes { mut diagnostics, .. } = notes;
         diagnostics.sort_by_key(|found| found.location.span().start);
-        if diagnostics.iter().any(Diagnostic::is_error) {
-            return Err(diagnostics);
-        }
-        Ok(Manifest { source, diagnostics, ..manifest })
+        Manifest { source, diagnostics, ..manifest }
     }
 
     fn read(&mut self, table: &Table<'_, '_>, notes: &mut Notes<'_>) {
@@ -163,6 +175,11 @@ impl Manifest {
             if let Some(bytes) = table.count("value-bytes", 1, notes) {
                 self.policy.value_bytes = size_of(bytes);
             }
+        }
+        if let Some(table) = section(table, "arguments", &ARGUMENTS, notes)
+            && let Some(policy) = arguments::invisible(&table, notes)
+        {
+            self.policy.invisible = policy;
         }
         if let Some(node) = table.node("roots", notes)
             && let Some(table) = Table::of(node, "", "[roots]", notes)

@@ -25,7 +25,7 @@ pub fn prompt() -> Value {
     root("The front matter of a promptshelf prompt file", &PROMPT)
 }
 
-/// `promptshelf.toml`. The section `[http]` is whoever serves the library's to describe.
+/// `promptshelf.toml`. Sections such as `[http]` are whoever serves the library's to describe.
 #[must_use]
 pub fn library() -> Value {
     root("promptshelf.toml", &SECTIONS)

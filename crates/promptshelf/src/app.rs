@@ -72,6 +72,8 @@ fn perform(verb: &Verb, log_format: telemetry::LogFormat, has_traces: bool) -> R
             Verb::Get(arguments) => cli::get::run(arguments).await,
             Verb::Complete(arguments) => cli::complete::run(arguments).await,
             Verb::Chat(arguments) => host::chat(arguments).await,
+            Verb::SignIn(arguments) => cli::remote::sign_in::sign_in(arguments).await,
+            Verb::SignOut(arguments) => cli::remote::sign_in::sign_out(arguments),
             Verb::Resources(arguments) => cli::remote::resources::run(arguments).await,
             Verb::Import(arguments) => cli::import::run(arguments),
             Verb::Export(arguments) => cli::export::run(arguments).await,

@@ -8,15 +8,24 @@ mod given;
 mod limits;
 mod manifest;
 pub(crate) mod observe;
+mod proxy;
 mod schema;
 mod sign_in;
+mod tls;
 
-use std::{fmt, path::Path, time::Duration};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use promptshelf::{Diagnostic, Limits, StateKey, http};
+use promptshelf::{
+    Diagnostic, Limits, StateKey,
+    http::{self, auth::SignInOptions, tls::TlsFiles},
+};
 
 use self::given::Given;
-pub(crate) use self::{schema::schema, sign_in::parse_day};
+pub(crate) use self::{schema::schemas, sign_in::parse_day};
 use crate::{
     cli::{HttpArguments, diagnostics::path_from_here},
     exit::{Exit, Failure},
@@ -65,9 +74,16 @@ pub(crate) struct HttpConfig {
     /// Whether somebody asked for HTTP where nothing on the command line does.
     pub(crate) wanted: bool,
     pub(crate) allow_remote: bool,
+    /// Everything else about requests, but for how callers sign in.
     pub(crate) options: http::Options,
-    /// Whether nobody gets anything without a token.
-    pub(crate) signs_in: bool,
+    /// How callers sign in, if they have to.
+    pub(crate) sign_in: Option<SignInOptions>,
+    /// A file that tokens are read from.
+    pub(crate) tokens_file: Option<PathBuf>,
+    /// Whether there is a `promptshelf.toml`.
+    pub(crate) has_manifest: bool,
+    /// The certificate to serve with, if it is not without TLS.
+    pub(crate) tls: Option<TlsFiles>,
     /// How much callers may ask, where the operator says it.
     pub(crate) limits: Option<Limits>,
 }
@@ -114,13 +130,32 @@ impl HttpConfig {
         let wanted = typed.address.is_some() || set.address.is_some();
         let mut config = typed.or(set).or(written).into_config(wanted);
         config.limits = limits::read(folder).map_err(|found| in_manifest(folder, &found))?;
-        if let Some(sign_in) = sign_in::read(folder, arguments, &environment)? {
-            // The name under which clients know the server is one that it answers to.
-            config.options.mcp.allowed_hosts.extend(sign_in.resource.as_deref().and_then(sign_in::host));
-            config.options.sign_in = Some(http::auth::SignIn::new(sign_in));
-            config.signs_in = true;
-        }
+        (config.sign_in, config.tokens_file) = sign_in::read(folder, arguments, &environment)?;
+        config.options.proxies = proxy::read(folder, arguments, &environment)?;
+        config.tls = tls::read(folder, arguments, &environment)?;
+        config.has_manifest = folder.join(manifest::MANIFEST).exists();
         Ok(config)
+    }
+
+    /// The host names that the operator says the server has: the one under which
+    /// clients know it is among them.
+    pub(crate) fn hosts(&self) -> Vec<String> {
+        let resource = self.sign_in.as_ref().and_then(|sign_in| sign_in.resource.as_deref());
+        self.options.mcp.allowed_hosts.iter().cloned().chain(resource.and_then(sign_in::host)).collect()
+    }
+
+    /// Limits for callers: the operator's, or the usual ones where others than
+    /// this machine's own people may ask.
+    pub(crate) fn limits_in_force(&self) -> Option<Limits> {
+        let is_shared = self.sign_in.is_some() || self.allow_remote;
+        self.limits.or_else(|| is_shared.then(Limits::default))
+    }
+
+    /// The files that settings are in, besides flags and the environment.
+    pub(crate) fn files(&self, folder: &Path) -> Vec<PathBuf> {
+        let tls = self.tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]);
+        let manifest = folder.join(manifest::MANIFEST);
+        std::iter::once(manifest).chain(self.tokens_file.iter().chain(tls).cloned()).collect()
     }
 }
 
@@ -141,11 +176,28 @@ pub(crate) fn state_key(environment: impl Fn(&str) -> Option<String>) -> Result<
 }
 
 /// What is wrong with the sections that only this program reads, if anything is.
-pub(crate) fn check_manifest(folder: &Path) -> Option<Diagnostic> {
-    let http = manifest::read(folder).err();
-    let found = http.or_else(|| sign_in::check_manifest(folder).err()).or_else(|| limits::read(folder).err());
-    let found = found.or_else(|| audit::check_manifest(folder).err()).or_else(|| observe::check_manifest(folder).err());
-    found.map(|found| *found)
+pub(crate) fn check_manifest(folder: &Path) -> Vec<Diagnostic> {
+    let found = [
+        manifest::read(folder).err(),
+        sign_in::check_manifest(folder).err(),
+        limits::read(folder).err(),
+        audit::check_manifest(folder).err(),
+        observe::check_manifest(folder).err(),
+        tls::check_manifest(folder).err(),
+        proxy::check_manifest(folder).err(),
+    ];
+    found.into_iter().flatten().map(|found| *found).collect()
+}
+
+/// Whether the manifest is there, if it was, and TOML at all. Who starts hears
+/// that from the source, and with it everything else that is wrong; who runs must
+/// not take a file that cannot be read for one that says nothing.
+///
+/// # Errors
+///
+/// What is wrong, and where.
+pub(crate) fn check_toml(folder: &Path, was_there: bool) -> Result<(), Failure> {
+    manifest::check_toml(folder, was_there).map_err(|found| in_manifest(folder, &found))
 }
 
 fn in_manifest(folder: &Path, found: &Diagnostic) -> Failure {
@@ -230,7 +282,10 @@ impl Layer {
             wanted,
             allow_remote: self.allow_remote.unwrap_or(false),
             options,
-            signs_in: false,
+            sign_in: None,
+            tokens_file: None,
+            has_manifest: false,
+            tls: None,
             limits: None,
         }
     }

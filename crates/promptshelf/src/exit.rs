@@ -32,7 +32,7 @@ pub(crate) enum Exit {
     TimedOut = 10,
     /// Somebody declined what the server asked in between.
     Declined = 11,
-    /// The server wants to know who asks.
+    /// The server wants to know who asks, or does not let them.
     SignIn = 12,
 }
 
@@ -50,7 +50,7 @@ impl Exit {
         (Exit::Down, "the server cannot be reached, or has gone"),
         (Exit::TimedOut, "the server has not answered in time"),
         (Exit::Declined, "what the server asked in between was declined"),
-        (Exit::SignIn, "the server wants to know who asks"),
+        (Exit::SignIn, "the server wants to know who asks, or does not let them"),
     ];
 
     /// The table of all numbers, for the help text.
@@ -136,13 +136,12 @@ impl From<ClientError> for Failure {
             ClientError::Target(_) => Exit::Usage,
             ClientError::Down(_) => Exit::Down,
             ClientError::TimedOut { .. } => Exit::TimedOut,
-            ClientError::SignIn => Exit::SignIn,
+            ClientError::SignIn | ClientError::Forbidden { .. } | ClientError::SignInFailed(_) => Exit::SignIn,
             ClientError::Cancelled => Exit::Declined,
             _ => Exit::Failed,
         };
         let failure = Failure::new(exit, error.to_string());
         match exit {
-            Exit::SignIn => failure.help("put a token into the environment variable PROMPTSHELF_TOKEN"),
             Exit::TimedOut => failure.help("`--timeout SECONDS` waits longer"),
             _ => failure,
         }

@@ -5,7 +5,8 @@ use super::{Finding, Tree};
 const FILE: &str = "SECURITY.md";
 
 /// Each row of the table ends with tests that exist, named as requirements name
-/// them: `promptshelf::it::serving::a_test`, `promptshelf-service::limit::tests::a_test`.
+/// them: `promptshelf::it::serving::a_test`, `promptshelf-service::limit::tests::a_test`,
+/// or, of the browser's, by their file: `tests/web/a.test.mjs`.
 pub(super) fn every_threat_names_its_test(tree: &Tree) -> Vec<Finding> {
     let Some(text) = tree.texts.get(FILE) else { return vec![Finding::new(FILE, 0, "is missing")] };
     let mut findings = Vec::new();
@@ -35,6 +36,9 @@ pub(super) fn every_threat_names_its_test(tree: &Tree) -> Vec<Finding> {
 
 /// Whether a file that the name leads to has a test of this name.
 fn is_test(tree: &Tree, name: &str) -> bool {
+    if name.ends_with(".test.mjs") {
+        return tree.texts.contains_key(name);
+    }
     let parts: Vec<&str> = name.split("::").collect();
     let [home, rooms @ .., test] = &*parts else { return false };
     let path = rooms.join("/");

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use super::{Argument, Bindings, Value};
-use crate::{diagnostic::nearest, resource::Variables};
+use crate::{diagnostic::nearest, invisible::named, resource::Variables};
 
 /// How many bytes of a caller's own words an answer repeats.
 const ECHO_BYTES: usize = 64;
@@ -94,6 +94,8 @@ impl fmt::Display for Problem {
 ///   given": common clients send `""` for every field left blank.
 /// - For a required argument an empty string is a value like any other.
 /// - Values for arguments that the prompt does not have are passed over.
+/// - Invisible characters stay, go or are refused, as the argument or else the
+///   library says.
 /// - A value that is one bare placeholder, `$1` to `$9` or `$ARGUMENTS`, is
 ///   taken as it is: such a client fills the placeholder in afterwards, by itself.
 ///
@@ -122,21 +124,62 @@ impl Argument {
     fn bind(&self, given: &Given<'_>, known: &Bindings, value_bytes: usize) -> Result<Option<Value>, String> {
         match given.get(&self.name) {
             Some(GivenValue::Other(kind)) => Err(format!("has to be a string, and is a JSON {kind}")),
-            Some(GivenValue::Text(text)) if !text.is_empty() || self.required() => {
-                self.parse_within(text, value_bytes).map(Some)
-            }
-            Some(GivenValue::Text(_)) | None => Ok(self.default.as_deref().cloned().filter(|_| self.applies(known))),
+            Some(GivenValue::Text(text)) => match &*self.let_in(text, value_bytes)? {
+                "" if !self.required() => Ok(self.default_for(known)),
+                text => self.parse_let_in(text).map(Some),
+            },
+            None => Ok(self.default_for(known)),
         }
     }
 
-    fn parse_within(&self, text: &str, value_bytes: usize) -> Result<Value, String> {
+    fn default_for(&self, known: &Bindings) -> Option<Value> {
+        self.default.as_deref().cloned().filter(|_| self.applies(known))
+    }
+
+    /// A text as it may come in: of a bounded length, and with invisible
+    /// characters as the policy has it. The one place where that is decided.
+    fn let_in<'t>(&self, text: &'t str, value_bytes: usize) -> Result<Cow<'t, str>, String> {
         if text.len() > value_bytes {
             return Err(format!("is longer than {value_bytes} bytes"));
         }
+        self.invisible.apply(text)
+    }
+
+    /// Reads a text that was let in. JSON can spell what it must not hold, so
+    /// what stands in it is let in once more.
+    fn parse_let_in(&self, text: &str) -> Result<Value, String> {
         if is_placeholder(text) {
             return Ok(Value::Text(Arc::from(text)));
         }
-        self.parse(text)
+        match self.parse(text)? {
+            Value::List(items) => {
+                let let_in = items.iter().map(|item| self.invisible.apply(item)).collect::<Result<Vec<_>, _>>()?;
+                // What the author asks of items holds for what is left of them.
+                if let_in.iter().zip(&items).any(|(after, before)| *after != *before) {
+                    return self.parse(&serde_json::Value::from(let_in).to_string());
+                }
+                Ok(Value::List(items))
+            }
+            Value::Json(value) => self.let_json_in(value).map(Value::Json),
+            other => Ok(other),
+        }
+    }
+
+    fn let_json_in(&self, value: serde_json::Value) -> Result<serde_json::Value, String> {
+        use serde_json::Value;
+        Ok(match value {
+            Value::String(text) => Value::String(self.invisible.apply(&text)?.into_owned()),
+            Value::Array(items) => {
+                Value::Array(items.into_iter().map(|item| self.let_json_in(item)).collect::<Result<_, _>>()?)
+            }
+            Value::Object(members) => {
+                let member = |(key, value): (String, Value)| {
+                    Ok((self.invisible.apply(&key)?.into_owned(), self.let_json_in(value)?))
+                };
+                Value::Object(members.into_iter().map(member).collect::<Result<_, String>>()?)
+            }
+            other => other,
+        })
     }
 
     fn problem(&self, reason: String) -> Problem {
@@ -145,7 +188,8 @@ impl Argument {
 
     /// Checks one value by itself.
     pub(crate) fn check(&self, text: &str, value_bytes: usize) -> Result<(), Problem> {
-        self.parse_within(text, value_bytes).map(drop).map_err(|reason| self.problem(reason))
+        let checked = self.let_in(text, value_bytes).and_then(|text| self.parse_let_in(&text));
+        checked.map(drop).map_err(|reason| self.problem(reason))
     }
 
     /// That it is not there.
@@ -184,7 +228,7 @@ fn missing(argument: &Argument, arguments: &[Argument], given: &Given<'_>) -> St
     let strangers = given.names().filter(|name| !arguments.iter().any(|known| &*known.name == *name));
     if let Some(stranger) = nearest(argument.name(), strangers.take(100)) {
         let stranger = &stranger[..stranger.floor_char_boundary(ECHO_BYTES)];
-        reason.push_str(&format!("; did you mean it by `{stranger}`?"));
+        reason.push_str(&format!("; did you mean it by `{}`?", named(stranger)));
     }
     reason
 }

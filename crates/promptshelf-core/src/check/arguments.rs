@@ -53,25 +53,29 @@ pub(super) fn check(
         if let Some(first) = seen.insert(&definition.name, index) {
             let message = format!("the argument `{}` is declared twice", definition.name);
             let first = origin.locate(&format!("{part}.{first}.name"));
-            found.push(Diagnostic::error(Code::DuplicateName, location, message).also(first, "first declared here"));
-        } else if let Some(reason) = name_fault(&definition.name) {
+            let diagnostic = Diagnostic::error(Code::DuplicateName, location, message);
             found.push(
-                Diagnostic::error(
-                    Code::InvalidName,
-                    location,
-                    format!("`{}` cannot be an argument's name: {reason}", definition.name),
-                )
-                .help("use letters, digits and `_`, and begin with a letter"),
+                diagnostic.also(first, "first declared here").help("give one of them another name, or remove it"),
             );
+        } else if let Some(reason) = name_fault(&definition.name) {
+            let message = format!("`{}` cannot be an argument's name: {reason}", definition.name);
+            let other = definition.name.replace(['-', ' ', '.'], "_");
+            let help = match name_fault(&other) {
+                None => format!("write `{other}`"),
+                Some(_) if RESERVED.contains(&&*definition.name) => "give it another name".to_owned(),
+                Some(_) => "use letters, digits and `_`, and begin with a letter".to_owned(),
+            };
+            found.push(Diagnostic::error(Code::InvalidName, location, message).help(help));
         }
     }
     let each = definitions.iter().enumerate();
     each.map(|(index, definition)| {
         let place = |key: &str| origin.locate(&format!("{part}.{index}.{key}"));
-        let (argument, faults) = Argument::new(declared(index));
+        let (argument, faults) = Argument::new(declared(index), shelf.catalog.policy().invisible);
         for fault in faults {
             let message = format!("in the argument `{}`: {}", definition.name, fault.message);
-            found.push(Diagnostic::error(fault.code, place(fault.part), message));
+            let diagnostic = Diagnostic::error(fault.code, place(fault.part), message);
+            found.push(Diagnostic { help: fault.help, ..diagnostic });
         }
         if definition.required && definition.default.is_some() {
             let message = format!(

@@ -37,12 +37,14 @@ pub(super) fn check(
         Err(Missing::Circle(way)) => {
             let way: Vec<String> = way.iter().map(|name| format!("`{name}`")).collect();
             let message = format!("prompts bring each other in in a circle: {}", way.join(" → "));
-            return error(Code::CircularInclude, &call.target.span, message, None);
+            let help = Some("remove one of these calls".to_owned());
+            return error(Code::CircularInclude, &call.target.span, message, help);
         }
         Err(Missing::TooDeep) => return error(Code::CircularInclude, &call.target.span, too_deep(shelf), None),
         Err(Missing::Broken) => {
             let message = format!("the prompt `{name}` cannot be brought in, because it is broken itself");
-            return error(Code::MissingPrompt, &call.target.span, message, None);
+            let help = Some("mend that one first".to_owned());
+            return error(Code::MissingPrompt, &call.target.span, message, help);
         }
         Err(Missing::Unknown(near)) => {
             let message = format!("there is no prompt `{name}` in the library");

@@ -6,11 +6,11 @@ use std::{
     sync::Arc,
 };
 
-use super::{Shelf, prompt};
+use super::{Shelf, drafts, prompt};
 use crate::{
     catalog::Catalog,
     definition::{BrokenFile, Demands, PromptDefinition},
-    diagnostic::{Diagnostic, SourceText, nearest},
+    diagnostic::{Code, Diagnostic, SourceText, nearest},
     prompt::Prompt,
 };
 
@@ -29,6 +29,7 @@ pub(super) struct Prompts<'a> {
     duplicates: HashSet<String>,
     /// By source and path, what each broken file asks of callers.
     broken: RefCell<HashMap<(usize, String), Vec<Demands>>>,
+    drafts: &'a [BrokenFile],
     /// By name.
     previous: &'a [Arc<Prompt>],
     found: RefCell<Vec<Diagnostic>>,
@@ -59,12 +60,12 @@ impl<'a> Prompts<'a> {
     pub(super) fn new(
         definitions: &'a [PromptDefinition],
         duplicates: HashSet<String>,
-        broken_files: Vec<BrokenFile>,
+        drafts: &'a [BrokenFile],
         previous: &'a [Arc<Prompt>],
     ) -> Prompts<'a> {
         let mut broken: HashMap<(usize, String), Vec<Demands>> = HashMap::new();
-        for file in broken_files {
-            broken.entry((file.from, file.path)).or_default().push(file.demands);
+        for file in drafts {
+            broken.entry((file.from, file.path.clone())).or_default().push(file.demands.clone());
         }
         Prompts {
             definitions,
@@ -73,6 +74,7 @@ impl<'a> Prompts<'a> {
             open: RefCell::default(),
             duplicates,
             broken: RefCell::new(broken),
+            drafts,
             previous,
             found: RefCell::default(),
         }
@@ -86,9 +88,14 @@ impl<'a> Prompts<'a> {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Vec<Arc<Prompt>> {
         let uris: Vec<String> = catalog.resources.iter().map(|resource| resource.uri().to_owned()).collect();
-        let shelf = Shelf { partials, files: &catalog.files, uris: &uris, catalog, prompts: Some(self) };
+        let unread = unread(diagnostics);
+        let shelf =
+            Shelf { partials, files: &catalog.files, uris: &uris, catalog, prompts: Some(self), unread: &unread };
         for index in 0..self.definitions.len() {
             self.check(index, &shelf);
+        }
+        for draft in self.drafts {
+            drafts::check(draft, &shelf, diagnostics);
         }
         diagnostics.append(&mut self.found.borrow_mut());
         let done = |slot: &Slot| match slot {
@@ -149,6 +156,10 @@ impl<'a> Prompts<'a> {
         self.slots.borrow_mut()[index] = Slot::Done(done);
     }
 
+    fn is_draft(&self, name: &str) -> bool {
+        self.drafts.iter().filter_map(|draft| draft.draft.as_ref()).any(|draft| draft.name == name)
+    }
+
     fn find(&self, name: &str, shelf: &Shelf<'_>) -> Result<Arc<Prompt>, Missing> {
         let index = self.by_name.get(name).copied();
         if let Some(start) = self.open.borrow().iter().position(|open| Some(*open) == index) {
@@ -167,10 +178,16 @@ impl<'a> Prompts<'a> {
         let last_good = self.previous.iter().find(|prompt| prompt.name().as_str() == name && self.keeps(prompt));
         match last_good {
             Some(prompt) => Ok(Arc::clone(prompt)),
-            None if index.is_some() || self.duplicates.contains(name) => Err(Missing::Broken),
+            None if index.is_some() || self.duplicates.contains(name) || self.is_draft(name) => Err(Missing::Broken),
             None => Err(Missing::Unknown(nearest(name, self.by_name.keys().copied()).map(str::to_owned))),
         }
     }
+}
+
+/// Files that a source has found and not read.
+fn unread(diagnostics: &[Diagnostic]) -> BTreeMap<String, Diagnostic> {
+    let is_reason = |found: &&Diagnostic| matches!(found.code, Code::TooLarge | Code::Unreadable | Code::Outside);
+    diagnostics.iter().filter(is_reason).map(|found| (found.location.source.path.clone(), found.clone())).collect()
 }
 
 impl Shelf<'_> {

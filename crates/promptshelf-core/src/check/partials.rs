@@ -62,7 +62,10 @@ impl Walk<'_> {
                 let circle =
                     self.path.iter().chain([&include.name]).map(|part| format!("`{part}`")).collect::<Vec<_>>();
                 let message = format!("partials include each other in a circle: {}", circle.join(" → "));
-                self.found.push(Diagnostic::error(Code::CircularInclude, own.at(&include.span), message));
+                self.found.push(
+                    Diagnostic::error(Code::CircularInclude, own.at(&include.span), message)
+                        .help("remove one of these includes"),
+                );
                 continue;
             }
             if self.path.len() >= self.depth {
@@ -93,17 +96,9 @@ impl Walk<'_> {
         }
         self.partials.push(Arc::clone(partial));
         let including = Including { source: Arc::clone(partial), base: 0 };
-        let includes: Rc<[Use]> = match Lint::of(&partial.text) {
-            Ok(lint) => {
-                let includes = lint.partials.as_slice().into();
-                self.lints.push((including, lint));
-                includes
-            }
-            Err(error) => {
-                self.found.push(Diagnostic::error(Code::TemplateSyntax, including.at(&error.span), error.message));
-                Rc::new([])
-            }
-        };
+        let lint = Lint::of(&partial.text);
+        let includes: Rc<[Use]> = lint.partials.as_slice().into();
+        self.lints.push((including, lint));
         self.done.insert(name.to_owned(), Done { depth, includes: Rc::clone(&includes) });
         Some(includes)
     }

@@ -14,7 +14,7 @@ use crate::{
     name::PromptName,
     prompt::{CheckedBody, Prompt},
     template::{
-        CompileError, Lint, MAX_INCLUDE_DEPTH, Template,
+        Lint, MAX_INCLUDE_DEPTH, Template,
         lint::{PromptCall, Use},
     },
     uri_template::{is_uri, label_fault},
@@ -31,7 +31,9 @@ pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, shelf
         (CheckedBody::Pieces(_), Body::Pieces(pieces)) => pieces::are_settled(pieces, &before.attachments),
         _ => false,
     };
+    let usual = shelf.catalog.policy().invisible;
     is_settled
+        && before.arguments.iter().all(|it| it.invisible == it.definition().invisible.unwrap_or(usual))
         && before.definition.is_same(definition)
         && before.is_self_contained
         && before.prompts.iter().all(|(name, known)| shelf.prompt(name).is_ok_and(|now| Arc::ptr_eq(&now, known)))
@@ -140,14 +142,12 @@ fn template(
         );
         return None;
     }
-    let syntax = |error: CompileError| {
-        Diagnostic::error(Code::TemplateSyntax, place(source, range.start, &error.span), error.message)
-    };
-    let lint = Lint::of(text).map_err(|error| found.push(syntax(error))).ok()?;
+    let lint = Lint::of(text);
     let own = partials::Including { source: Arc::clone(source), base: range.start };
     let mut used = Uses::default();
     let budget = shelf.catalog.policy().budget;
     let depth = budget.include_depth.min(MAX_INCLUDE_DEPTH);
+    used.includes = lint.partials.iter().map(|include| (include.name.clone(), own.at(&include.span))).collect();
     let included = partials::collect(&own, &lint.partials, shelf, depth, &mut parts.partials, found);
     used.take(&own, lint, shelf, parts, found);
     for (including, lint) in included {
@@ -172,6 +172,10 @@ struct Uses {
     /// Names that one of the texts defines: what it includes may use them.
     bound: HashSet<String>,
     own_is_taken: bool,
+    /// Whether a part of a text cannot be read, and may use anything.
+    is_unread: bool,
+    /// What the prompt's own text includes, and where.
+    includes: Vec<(String, Location)>,
 }
 
 /// A name that a text uses and does not define.
@@ -191,6 +195,11 @@ impl Uses {
         found: &mut Vec<Diagnostic>,
     ) {
         let at = |span: &Range<usize>| place(&own.source, own.base, span);
+        self.is_unread |= !lint.syntax.is_empty();
+        found.extend(lint.syntax.into_iter().map(|error| {
+            let location = at(&error.span);
+            error.at(location)
+        }));
         for fault in lint.faults {
             let mut diagnostic = Diagnostic::error(fault.code, at(&fault.span), fault.message);
             diagnostic.help = fault.help;
@@ -229,6 +238,10 @@ fn target_exists(
             );
         }
         parts.attachments.insert(target.name.clone(), Arc::clone(file));
+    } else if let Some(reason) = shelf.unread.get(&target.name) {
+        let message = format!("`{}` cannot be attached: {}", target.name, reason.message);
+        let diagnostic = Diagnostic::error(reason.code, location, message);
+        found.push(Diagnostic { help: reason.help.clone(), ..diagnostic });
     } else if is_uri(&target.name) {
         parts.needs_resources |= !is_link;
         if let Some(fault) = label_fault(&target.name).filter(|_| is_link) {

@@ -9,6 +9,7 @@ use crate::{
     content::{MimeType, ResourceBody},
     definition::{ArgumentDefinition, ResourceContent, ResourceDefinition},
     diagnostic::{Code, Diagnostic, SourceText, nearest},
+    invisible::InvisiblePolicy,
     resource::{Address, CheckedContent, Resource},
     template::{Lint, Template},
     uri_template::{UriTemplate, is_uri},
@@ -39,7 +40,9 @@ pub(super) fn check_all(
             found.push(diagnostic);
             continue;
         }
-        let shelf = Shelf { partials: &BTreeMap::new(), files, uris: &uris, catalog, prompts: None };
+        let none = BTreeMap::new();
+        let unread = BTreeMap::new();
+        let shelf = Shelf { partials: &none, files, uris: &uris, catalog, prompts: None, unread: &unread };
         match check(definition, &shelf) {
             Ok((resource, warnings)) => {
                 found.extend(warnings);
@@ -142,7 +145,14 @@ fn variables(
     let declared = arguments::check(&definition.variables, alone, "variables", origin, shelf, found);
     let of_name = |name: &String| {
         let known = declared.iter().find(|variable| variable.name() == name).cloned();
-        known.unwrap_or_else(|| Argument::new(Declared::Alone(Arc::new(ArgumentDefinition::new(name.clone())))).0)
+        let usual = shelf.catalog.policy().invisible;
+        let undeclared = || Declared::Alone(Arc::new(ArgumentDefinition::new(name.clone())));
+        let mut variable = known.unwrap_or_else(|| Argument::new(undeclared(), usual).0);
+        if variable.invisible == InvisiblePolicy::Strip {
+            // Two URIs would lead to one thing, and rules are asked for one of them.
+            variable.invisible = InvisiblePolicy::Reject;
+        }
+        variable
     };
     names.iter().map(of_name).collect()
 }
@@ -155,13 +165,11 @@ fn template(
     found: &mut Vec<Diagnostic>,
 ) -> Option<CheckedContent> {
     let place = || definition.origin.locate("text");
-    let lint = match Lint::of(text) {
-        Ok(lint) => lint,
-        Err(error) => {
-            found.push(Diagnostic::error(Code::TemplateSyntax, place(), error.message));
-            return None;
-        }
-    };
+    let lint = Lint::of(text);
+    if !lint.syntax.is_empty() {
+        found.extend(lint.syntax.into_iter().map(|error| error.at(place())));
+        return None;
+    }
     for fault in lint.faults {
         let mut diagnostic = Diagnostic::error(fault.code, place(), fault.message);
         diagnostic.help = fault.help;

@@ -1,7 +1,7 @@
 //! Which prompts of a library a client hides, changes, cuts or breaks, and why.
 
 use super::{
-    Client, Fact, Habit,
+    CLIENTS, Client, Fact, Habit,
     shape::{Kind, Shape},
 };
 use crate::{
@@ -39,6 +39,49 @@ pub fn lint(catalog: &Catalog, client: &Client) -> Vec<Diagnostic> {
     }
     lint.found.sort_by(|a, b| a.place().cmp(&b.place()));
     lint.found
+}
+
+/// Something that a client does, and the prompts that stumble over it.
+#[derive(Debug)]
+pub struct Stumble<'p> {
+    /// The client.
+    pub client: &'static Client,
+    /// What it does.
+    pub fact: &'static Fact,
+    /// The prompts; none where it is all of them, because the client uses none.
+    pub prompts: Vec<&'p Prompt>,
+}
+
+/// Which of some prompts, in a list's order, stumble over which client.
+#[must_use]
+pub fn stumbles<'p>(prompts: &[&'p Prompt], page_size: usize) -> Vec<Stumble<'p>> {
+    let shapes: Vec<Shape> = prompts.iter().map(|prompt| Shape::of(prompt)).collect();
+    let mut found = Vec::new();
+    for client in CLIENTS {
+        if let Some(fact) = client.facts.iter().find(|fact| !fact.habit.uses_prompts()) {
+            found.push(Stumble { client, fact, prompts: Vec::new() });
+            continue;
+        }
+        for fact in client.facts {
+            let mut lint = Lint { client, found: Vec::new() };
+            let mut stumbles = |(prompt, shape): &(&&Prompt, &Shape)| {
+                lint.found.clear();
+                lint.prompt(prompt, shape, fact);
+                !lint.found.is_empty()
+            };
+            let prompts: Vec<&Prompt> = match fact.habit {
+                Habit::FirstPage => prompts.iter().skip(page_size).copied().collect(),
+                _ => {
+                    let both = prompts.iter().zip(&shapes);
+                    both.filter(&mut stumbles).map(|(prompt, _)| *prompt).collect()
+                }
+            };
+            if !prompts.is_empty() {
+                found.push(Stumble { client, fact, prompts });
+            }
+        }
+    }
+    found
 }
 
 struct Lint<'c> {

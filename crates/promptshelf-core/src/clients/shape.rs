@@ -64,7 +64,7 @@ impl Shape {
         is_body: bool,
     ) {
         let text = source.text.get(range.clone()).unwrap_or_default();
-        let Ok(lint) = Lint::of(text) else { return };
+        let lint = Lint::of(text);
         let mut is_first = is_body;
         for call in &lint.structure {
             let place = Location::new(source, range.start + call.span.start..range.start + call.span.end);

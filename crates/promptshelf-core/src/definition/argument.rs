@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{argument::Choice, resource::Variables};
+use crate::{argument::Choice, invisible::InvisiblePolicy, resource::Variables};
 
 /// What a prompt asks for, as its author wrote it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,6 +47,9 @@ pub struct ArgumentDefinition {
     /// Whether its values are part of the audit record. Never those of a
     /// sensitive one.
     pub audit: bool,
+    /// What becomes of invisible characters in its values; without, what the
+    /// library's policy says.
+    pub invisible: Option<InvisiblePolicy>,
 }
 
 impl ArgumentDefinition {
@@ -117,6 +120,13 @@ impl ArgumentDefinition {
     #[must_use]
     pub fn when(mut self, condition: impl Into<String>) -> ArgumentDefinition {
         self.when = Some(condition.into());
+        self
+    }
+
+    /// Says what becomes of invisible characters in its values.
+    #[must_use]
+    pub fn invisible(mut self, policy: InvisiblePolicy) -> ArgumentDefinition {
+        self.invisible = Some(policy);
         self
     }
 

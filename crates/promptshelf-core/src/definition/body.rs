@@ -6,7 +6,6 @@ use super::BoxFuture;
 use crate::{
     argument::Bindings,
     content::{Message, Role},
-    resource::Variables,
     template::RenderError,
 };
 
@@ -43,17 +42,6 @@ pub enum BodyPiece {
         /// Bytes of the origin's text.
         span: Range<usize>,
     },
-}
-
-/// Arguments to try a prompt with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sample {
-    /// Values, as a caller would send them.
-    pub arguments: Variables,
-    /// What a model is expected to answer.
-    pub expected: Option<String>,
-    /// Bytes of the origin's text.
-    pub span: Range<usize>,
 }
 
 /// A prompt's body in code.

@@ -1,11 +1,11 @@
 //! Files that should define a prompt and cannot be understood.
 
-use crate::access::Access;
+use crate::{access::Access, definition::PromptDefinition};
 
 /// A file that should define a prompt and cannot be understood. What was last
 /// served from it goes on being served, unless that could leave open what the
 /// file closes by now.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct BrokenFile {
     /// Its path inside the library.
     pub path: String,
@@ -13,6 +13,10 @@ pub struct BrokenFile {
     pub demands: Demands,
     /// Which of several sources it is from; see [`Definitions::of_source`](crate::Definitions::of_source).
     pub from: usize,
+    /// What could be understood of it. It is looked at for more mistakes, and never served.
+    pub draft: Option<Box<PromptDefinition>>,
+    /// Whether the draft has every argument that its author declared.
+    pub has_all_arguments: bool,
 }
 
 /// What a file asks of callers, as far as that can be told.
@@ -27,7 +31,7 @@ pub enum Demands {
 impl BrokenFile {
     /// A file of the only source.
     pub fn new(path: impl Into<String>, demands: Demands) -> BrokenFile {
-        BrokenFile { path: path.into(), demands, from: 0 }
+        BrokenFile { path: path.into(), demands, from: 0, draft: None, has_all_arguments: false }
     }
 }
 

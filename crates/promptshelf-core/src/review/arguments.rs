@@ -4,6 +4,7 @@
 use crate::{
     ArgumentType,
     argument::{Argument, Given, bind},
+    definition::Body,
     diagnostic::{Code, Diagnostic},
     prompt::Prompt,
 };
@@ -14,7 +15,9 @@ const MOST_WAYS: usize = 1_000;
 pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
     for (index, argument) in prompt.arguments().iter().enumerate() {
         let place = |part: &str| prompt.definition.origin.locate(&format!("arguments.{index}.{part}"));
-        if argument.description().is_none_or(|description| description.trim().is_empty()) {
+        // Formats without a template language have no place for one, or give one of their own.
+        let can_be_described = !matches!(prompt.definition.body, Body::Pieces(_));
+        if can_be_described && argument.description().is_none_or(|description| description.trim().is_empty()) {
             let message = format!("the argument `{}` has no description", argument.name());
             let help = "say what it is, with an example: many clients show nothing else";
             found.push(Diagnostic::warning(Code::MissingDescription, place("name"), message).help(help));

@@ -18,7 +18,7 @@ pub(super) fn check(prompt: &Prompt, catalog: &Catalog, found: &mut Vec<Diagnost
     let limit = catalog.policy().budget.attachment_bytes;
     for (source, range) in body.into_iter().chain(partials) {
         let text = source.text.get(range.clone()).unwrap_or_default();
-        let Ok(lint) = Lint::of(text) else { continue };
+        let lint = Lint::of(text);
         for attached in &lint.attached {
             let Some(file) = prompt.attachments.get(&attached.name) else { continue };
             let place = || Location::new(source, range.start + attached.span.start..range.start + attached.span.end);

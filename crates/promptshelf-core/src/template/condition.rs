@@ -2,7 +2,7 @@
 
 use minijinja::{Expression, Value as JinjaValue};
 
-use super::{CompileError, environment, to_jinja};
+use super::{CompileError, environment, syntax, to_jinja};
 use crate::argument::Bindings;
 
 /// A compiled condition, such as `language == "python"`.
@@ -20,7 +20,7 @@ impl std::fmt::Debug for Condition {
 impl Condition {
     pub(crate) fn parse(text: &str) -> Result<Condition, CompileError> {
         let expression = environment::shared().compile_expression_owned(text.to_owned());
-        let expression = expression.map_err(|error| CompileError::new(&error, text))?;
+        let expression = expression.map_err(|error| syntax::in_expression(text, CompileError::new(&error, text)))?;
         Ok(Condition { expression, text: text.to_owned() })
     }
 

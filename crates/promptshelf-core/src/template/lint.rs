@@ -11,13 +11,16 @@ use minijinja::machinery::{
     parse,
 };
 
-use super::{CompileError, bytes, depth};
+use super::{CompileError, bytes, depth, syntax};
 use crate::diagnostic::Code;
 
 mod expression;
 
 /// Names that the engine sets by itself.
 const IMPLIED: &[&str] = &["loop", "self", "super", "caller", "varargs", "kwargs"];
+
+/// Filters that show where a value begins and ends.
+const ENCLOSING: &[&str] = &["fence", "xml", "quote", "json"];
 
 /// What a template uses, and what is wrong with it by itself.
 #[derive(Debug, Default)]
@@ -36,9 +39,14 @@ pub(crate) struct Lint {
     pub(crate) linked: Vec<Use>,
     /// Prompts that are brought in.
     pub(crate) calls: Vec<PromptCall>,
+    /// Names that are put in as they are, neither fenced nor quoted, and the
+    /// bytes of their tags.
+    pub(crate) bare: Vec<Use>,
     /// Calls of `role`, `attach`, `link` and `prompt`.
     pub(crate) structure: Vec<Use>,
     pub(crate) faults: Vec<Fault>,
+    /// What cannot be read. The rest says what the others say.
+    pub(crate) syntax: Vec<CompileError>,
 }
 
 /// A name that a template uses.
@@ -70,13 +78,27 @@ pub(crate) struct Fault {
 }
 
 impl Lint {
-    /// Reads a template.
-    pub(crate) fn of(text: &str) -> Result<Lint, CompileError> {
-        depth::check(text)?;
-        let tree = parse(text, "", Default::default()).map_err(|error| CompileError::new(&error, text))?;
+    /// Reads a template, or what can be read of it.
+    pub(crate) fn of(text: &str) -> Lint {
+        let read = depth::check(text).ok().and_then(|()| Lint::walk(text));
+        if let Some(lint) = read {
+            return lint;
+        }
+        let Some(readable) = syntax::readable(text) else { return Lint::default() };
+        let mut lint = Lint::walk(&readable.text).unwrap_or_default();
+        // What stands in a tag that cannot be read may define and use anything.
+        lint.variables.retain(|used| !readable.words.contains(&used.name));
+        lint.called.retain(|used| !readable.words.contains(&used.name));
+        lint.bound.extend(readable.words);
+        lint.syntax = readable.mistakes;
+        lint
+    }
+
+    fn walk(text: &str) -> Option<Lint> {
+        let tree = parse(text, "", Default::default()).ok()?;
         let mut walker = Walker { text, scopes: vec![Vec::new()], lint: Lint::default() };
         walker.statement(&tree);
-        Ok(walker.lint)
+        Some(walker.lint)
     }
 }
 
@@ -97,7 +119,10 @@ impl<'t> Walker<'t> {
     fn statement(&mut self, statement: &Stmt<'t>) {
         match statement {
             Stmt::Template(template) => self.statements(&template.children),
-            Stmt::EmitExpr(emit) => self.expression(&emit.expr),
+            Stmt::EmitExpr(emit) => {
+                self.expression(&emit.expr);
+                self.emitted(&emit.expr);
+            }
             Stmt::EmitRaw(_) | Stmt::Continue(_) | Stmt::Break(_) => {}
             Stmt::ForLoop(each) => {
                 self.expression(&each.iter);
@@ -137,7 +162,9 @@ impl<'t> Walker<'t> {
             }
             Stmt::FilterBlock(block) => {
                 self.expression(&block.filter);
+                let bare = self.lint.bare.len();
                 self.statements(&block.body);
+                self.lint.bare.truncate(bare);
             }
             Stmt::Block(block) => self.scoped(|walker| walker.statements(&block.body)),
             Stmt::Import(import) => {
@@ -161,6 +188,22 @@ impl<'t> Walker<'t> {
                 self.macro_body(&block.macro_decl);
             }
             Stmt::Do(statement) => self.call(&statement.call, statement.call.span()),
+        }
+    }
+
+    /// Takes a value that is put into the text.
+    fn emitted(&mut self, value: &Expr<'t>) {
+        let mut inner = value;
+        while let Expr::Filter(filter) = inner
+            && !ENCLOSING.contains(&filter.name)
+            && let Some(value) = &filter.expr
+        {
+            inner = value;
+        }
+        if let Expr::Var(variable) = inner
+            && self.is_free(variable.id)
+        {
+            self.lint.bare.push(Use { name: variable.id.to_owned(), span: bytes(value.span()) });
         }
     }
 

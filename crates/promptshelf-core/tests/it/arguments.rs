@@ -1,7 +1,9 @@
 //! What a caller sends is checked all at once, whatever it is.
 
 use promptshelf_core::{
-    ArgumentDefinition, ArgumentType, Bindings, Given, GivenValue, Problem, Prompt, PromptDefinition, Value,
+    ArgumentDefinition, ArgumentType, Bindings, Definitions, Given, GivenValue, Policy, Problem, Prompt,
+    PromptDefinition, Value, check,
+    invisible::{InvisiblePolicy, hidden, stripped},
 };
 use proptest::prelude::*;
 
@@ -102,6 +104,16 @@ proptest! {
     }
 
     #[test]
+    fn what_is_stripped_has_nothing_left_to_strip(
+        text in "[a1 é語א😀🏴\r\n\t\u{0}\u{85}\u{ad}\u{180b}\u{1820}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{fe0e}\u{fe0f}\u{feff}\u{e0067}\u{e0062}\u{e007f}\u{e0100}]{0,24}"
+    ) {
+        let once = stripped(&text).into_owned();
+        prop_assert_eq!(hidden(&once).next(), None);
+        prop_assert_eq!(&*stripped(&once), once.as_str());
+        prop_assert_eq!(bound(ArgumentDefinition::default().required(), &text), Ok(once));
+    }
+
+    #[test]
     fn the_longest_value_is_bound(bytes in 0_usize..50, limit in 0_usize..50) {
         let prompt = prompt(vec![ArgumentDefinition::default()]).expect("it is good");
         let value = "x".repeat(bytes);
@@ -135,4 +147,65 @@ fn code_reads_values_as_text_whatever_their_type() {
     let bindings = prompt.bind(&Given::from_iter([("a1", "[\"x, y\", \"z\"]")]), 100).expect("binds");
     assert_eq!((&*bindings.text("a0"), &*bindings.text("a1"), &*bindings.text("a2")), ("2.5", "x, y, z", ""));
     assert_eq!(bindings.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["a0", "a1"]);
+}
+
+/// What a prompt gets for a value, and what a caller hears if it gets none.
+fn bound(argument: ArgumentDefinition, value: &str) -> Result<String, String> {
+    let prompt = prompt(vec![argument]).expect("it is good");
+    match prompt.bind(&Given::from_iter([("a0", value)]), 1_000) {
+        Ok(bindings) => Ok(bindings.to_variables().remove("a0").unwrap_or_else(|| "nothing".to_owned())),
+        Err(problems) => Err(problems[0].to_string()),
+    }
+}
+
+#[test]
+fn invisible_characters_are_taken_out_unless_something_else_is_said() {
+    let text = || ArgumentDefinition::default().kind(ArgumentType::Text);
+    let hidden = "pay\u{202e}\tme\u{200b}\r\nnow\u{e0041}\u{2028}!\0";
+    assert_eq!(bound(text(), hidden).as_deref(), Ok("pay\tme\r\nnow\n!"));
+    assert_eq!(bound(text().invisible(InvisiblePolicy::Keep), hidden).as_deref(), Ok(hidden));
+    assert_eq!(
+        bound(text().invisible(InvisiblePolicy::Reject), hidden).expect_err("it is refused"),
+        "`a0` must not hold U+202E, which reorders the text that follows, as its character 4"
+    );
+    for policy in InvisiblePolicy::ALL {
+        let ordinary = "two\nlines, a\ttab, 👩\u{200d}💻, می\u{200c}خواهم";
+        assert_eq!(bound(text().invisible(*policy), ordinary).as_deref(), Ok(ordinary));
+    }
+}
+
+#[test]
+fn what_json_spells_out_is_treated_like_what_stands_there() {
+    let json = |policy| ArgumentDefinition::default().kind(ArgumentType::Json).invisible(policy);
+    let spelled = r#"{"k\u200b":["a\u202eb",1]}"#;
+    assert_eq!(bound(json(InvisiblePolicy::Strip), spelled).as_deref(), Ok(r#"{"k":["ab",1]}"#));
+    let refused = bound(json(InvisiblePolicy::Reject), spelled).expect_err("it is refused");
+    assert!(refused.contains("U+"), "{refused}");
+    let mut list = ArgumentDefinition::default().kind(ArgumentType::List);
+    assert_eq!(bound(list.clone(), r#"["a\u0007b","c"]"#).as_deref(), Ok(r#"["ab","c"]"#));
+    list.min_length = Some(1);
+    let refused = bound(list, r#"["\u0007"]"#).expect_err("nothing is left of the item");
+    assert!(refused.contains("1 character or more"), "{refused}");
+}
+
+#[test]
+fn a_value_of_which_nothing_is_left_was_not_given() {
+    assert_eq!(bound(ArgumentDefinition::default().default_value("x"), "\u{200b}").as_deref(), Ok("x"));
+    assert_eq!(bound(ArgumentDefinition::default(), "\u{feff}\u{200b}").as_deref(), Ok("\u{feff}"));
+    assert_eq!(bound(ArgumentDefinition::default().required(), "\u{200b}").as_deref(), Ok(""));
+    assert_eq!(bound(ArgumentDefinition::default().kind(ArgumentType::Integer), "4\u{200b}2").as_deref(), Ok("42"));
+}
+
+#[test]
+fn the_library_s_policy_holds_at_once_for_prompts_that_have_not_changed() {
+    let definitions = |invisible| Definitions {
+        prompts: vec![PromptDefinition::template("it", "{{ a }}").argument(ArgumentDefinition::new("a"))],
+        policy: Policy { invisible, ..Policy::default() },
+        ..Definitions::default()
+    };
+    let given = || Given::from_iter([("a", "x\u{202e}")]);
+    let first = check(definitions(InvisiblePolicy::Strip), None).catalog;
+    assert_eq!(first.find("it").expect("it is there").bind(&given(), 100).expect("binds").text("a"), "x");
+    let second = check(definitions(InvisiblePolicy::Reject), Some(&first)).catalog;
+    assert!(second.find("it").expect("it is there").bind(&given(), 100).is_err());
 }

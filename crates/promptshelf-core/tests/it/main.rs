@@ -15,6 +15,7 @@ mod workflow;
 use futures_executor::block_on;
 use promptshelf_core::{
     ArgumentDefinition, Catalog, Checked, Definitions, Given, Message, Part, PromptDefinition, RenderError, check,
+    invisible::InvisiblePolicy,
 };
 
 /// A library of these prompts, checked.
@@ -22,10 +23,13 @@ fn checked(prompts: impl IntoIterator<Item = PromptDefinition>) -> Checked {
     check(Definitions { prompts: prompts.into_iter().collect(), ..Definitions::default() }, None)
 }
 
-/// A prompt that takes texts under these names.
+/// A prompt that takes texts under these names, whatever is in them: templates
+/// and filters have to bear what a policy would not let in.
 fn prompt(template: &str, arguments: &[&str]) -> PromptDefinition {
     let prompt = PromptDefinition::template("it", template).description("A prompt");
-    arguments.iter().fold(prompt, |prompt, name| prompt.argument(ArgumentDefinition::new(*name)))
+    arguments
+        .iter()
+        .fold(prompt, |prompt, name| prompt.argument(ArgumentDefinition::new(*name).invisible(InvisiblePolicy::Keep)))
 }
 
 /// What the prompt `it` says to these values.

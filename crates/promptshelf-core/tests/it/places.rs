@@ -44,7 +44,10 @@ fn places_count_lines_of_the_file_and_columns_in_characters() {
 fn places_in_a_file_of_windows_are_the_same() {
     let head = "---\r\ndescription: x\r\n---\r\n";
     let text = format!("{head}One\r\nTwo {{{{ missing }}}}\r\n{{% if %}}\r\n");
-    assert_eq!(of(in_file(&text, head.len())), [r#"it.md:6:7 template-syntax "%}""#]);
+    assert_eq!(
+        of(in_file(&text, head.len())),
+        [r#"it.md:5:8 undeclared-argument "missing""#, r#"it.md:6:1 template-syntax "{% if %}""#]
+    );
     let text = format!("{head}One\r\nTwo {{{{ missing }}}}\r\nThree {{{{ role('system') }}}}");
     assert_eq!(
         of(in_file(&text, head.len())),

@@ -1,8 +1,9 @@
 //! URI templates: what was expanded is matched, and nothing else is.
 
+use futures_executor::block_on;
 use promptshelf_core::{
-    Catalog, Code, Definitions, LibraryFile, MimeType, Origin, ResourceBody, ResourceContent, ResourceDefinition,
-    SourceText, Variables, check, expand_uri_template,
+    Catalog, Code, Definitions, LibraryFile, MimeType, Origin, Policy, ResourceBody, ResourceContent,
+    ResourceDefinition, SourceText, Variables, check, expand_uri_template, invisible::InvisiblePolicy,
 };
 use proptest::prelude::*;
 
@@ -124,4 +125,18 @@ fn a_declared_file_has_the_uri_of_its_declaration() {
         other => panic!("{other:?}"),
     });
     assert_eq!(uris.collect::<Vec<_>>(), ["docs://a", "docs://a"]);
+}
+
+#[test]
+fn an_invisible_character_is_no_other_spelling_of_a_uri() {
+    let read = |invisible, uri: &str| {
+        let policy = Policy { invisible, ..Policy::default() };
+        let resources = vec![resource("a://{x}")];
+        let catalog = check(Definitions { resources, policy, ..Definitions::default() }, None).catalog;
+        let (resource, variables) = catalog.find_resource(uri).expect("the template fits");
+        block_on(resource.read(uri, &variables)).is_ok()
+    };
+    let spelled = "a://se%E2%80%8Bcret";
+    assert!(read(InvisiblePolicy::Strip, "a://secret") && !read(InvisiblePolicy::Strip, spelled));
+    assert!(!read(InvisiblePolicy::Reject, spelled) && read(InvisiblePolicy::Keep, spelled));
 }

@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
-use promptshelf_core::{
-    Annotations, ContentBlock, Icon, Media, Message, ResourceBody, ResourceContents, ResourceLink, Role,
-};
+use promptshelf_core::{Annotations, ContentBlock, Media, Message, ResourceBody, ResourceContents, ResourceLink, Role};
 use serde::{Serialize, Serializer};
 
-use super::{WireIcon, icons};
+use super::WireResource;
 use crate::revision::Revision;
 
 /// The largest thing behind a link that an older revision gets embedded instead.
@@ -32,7 +30,7 @@ enum WireBlock<'a> {
     Image(WireMedia<'a>),
     Audio(WireMedia<'a>),
     Resource(WireEmbedded<'a>),
-    ResourceLink(WireLink<'a>),
+    ResourceLink(WireResource<'a>),
 }
 
 #[derive(Serialize)]
@@ -58,25 +56,6 @@ struct WireEmbedded<'a> {
     annotations: Option<WireAnnotations>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WireLink<'a> {
-    uri: &'a str,
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mime_type: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    size: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    icons: Option<Vec<WireIcon<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    annotations: Option<WireAnnotations>,
-}
-
 impl<'a> WireBlock<'a> {
     fn new(block: &'a ContentBlock, revision: Revision) -> WireBlock<'a> {
         match block {
@@ -91,7 +70,9 @@ impl<'a> WireBlock<'a> {
                 let annotations = WireAnnotations::new(&resource.annotations, revision);
                 WireBlock::Resource(WireEmbedded { resource: WireContents::new(&resource.contents), annotations })
             }
-            ContentBlock::Link(link) if revision.has_links() => WireBlock::ResourceLink(WireLink::new(link, revision)),
+            ContentBlock::Link(link) if revision.has_links() => {
+                WireBlock::ResourceLink(WireResource::linked(link, revision))
+            }
             ContentBlock::Link(link) => link_without_links(link, revision),
         }
     }
@@ -126,22 +107,6 @@ impl<'a> WireMedia<'a> {
             data: media.data.base64(),
             mime_type: media.mime_type.as_str(),
             annotations: WireAnnotations::new(&media.annotations, revision),
-        }
-    }
-}
-
-impl<'a> WireLink<'a> {
-    fn new(link: &'a ResourceLink, revision: Revision) -> WireLink<'a> {
-        let icons: Option<Vec<WireIcon<'a>>> = icons(link.icons.as_slice() as &'a [Icon], revision);
-        WireLink {
-            uri: &link.uri,
-            name: &link.name,
-            title: link.title.as_deref(),
-            description: link.description.as_deref(),
-            mime_type: link.mime_type.as_ref().map(promptshelf_core::MimeType::as_str),
-            size: link.size,
-            icons,
-            annotations: WireAnnotations::new(&link.annotations, revision),
         }
     }
 }

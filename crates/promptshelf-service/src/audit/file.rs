@@ -26,7 +26,7 @@ use super::Recorder;
 const QUEUE: usize = 8_192;
 
 /// Where records are written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditFileOptions {
     /// The newest file. Older ones have `.1`, `.2` and so on after their names.
     pub path: PathBuf,
@@ -70,6 +70,8 @@ enum Entry {
     Line(String),
     /// Somebody waits until everything before it is written.
     Flush(mpsc::Sender<()>),
+    /// Everything after it goes elsewhere, if that can be opened.
+    Reopen(AuditFileOptions, mpsc::Sender<io::Result<()>>),
 }
 
 impl AuditFile {
@@ -93,6 +95,19 @@ impl AuditFile {
         if self.queue.send(Entry::Flush(done)).is_ok() {
             waiting.recv().ok();
         }
+    }
+
+    /// Opens the file anew, or another one, for everything from now on: whoever
+    /// has moved it away gets a new one in its place. Blocks until that is done.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; the file that was open stays.
+    pub fn reopen(&self, options: AuditFileOptions) -> io::Result<()> {
+        let (done, waiting) = mpsc::channel();
+        let gone = || io::Error::other("nobody writes records any more");
+        self.queue.send(Entry::Reopen(options, done)).map_err(|_| gone())?;
+        waiting.recv().map_err(|_| gone())?
     }
 
     /// How many records have been lost and not yet been accounted for in the file.
@@ -143,6 +158,10 @@ impl Writer {
             // What is there already is written together, and synced once.
             for entry in std::iter::once(first).chain(entries.try_iter().take(QUEUE)) {
                 match entry {
+                    Entry::Reopen(options, done) => {
+                        self.write_batch(std::mem::take(&mut batch), std::mem::take(&mut count), lost);
+                        done.send(Writer::open(options).map(|writer| *self = writer)).ok();
+                    }
                     Entry::Line(line) => {
                         batch.push_str(&line);
                         batch.push('\n');
@@ -298,6 +317,25 @@ mod tests {
         audit.record("{}".to_owned());
         audit.flush();
         assert_eq!(fs::read_to_string(&path).expect("the file"), "{\"half\n{}\n");
+    }
+
+    #[test]
+    fn records_go_on_in_a_new_file_and_stay_where_they_are_when_there_is_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [path, moved] = ["audit.jsonl", "moved"].map(|name| folder.path().join(name));
+        let audit = AuditFile::open(AuditFileOptions::new(&path)).expect("it opens");
+        let record = |text: &str| audit.record(text.to_owned());
+        record("1");
+        audit.reopen(AuditFileOptions::new(folder.path().join("no/such/folder"))).expect_err("it cannot be opened");
+        record("2");
+        audit.flush();
+        fs::rename(&path, &moved).expect("it is there");
+        record("3");
+        audit.reopen(AuditFileOptions::new(&path)).expect("it opens");
+        record("4");
+        audit.flush();
+        let read = |path: &Path| fs::read_to_string(path).expect("the file");
+        assert_eq!((read(&moved).as_str(), read(&path).as_str()), ("1\n2\n3\n", "4\n"));
     }
 
     #[cfg(unix)]

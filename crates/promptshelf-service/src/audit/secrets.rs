@@ -1,6 +1,8 @@
 //! Values that must not appear in anything that is written or said.
 
-use promptshelf_core::{Given, GivenValue, Problem, Prompt};
+use std::borrow::Cow;
+
+use promptshelf_core::{Given, GivenValue, Problem, Prompt, invisible::stripped};
 
 use crate::Rejection;
 
@@ -14,12 +16,14 @@ pub(crate) struct Secrets(Vec<String>);
 impl Secrets {
     pub(crate) fn of(prompt: &Prompt, given: &Given<'_>) -> Secrets {
         let sensitive = prompt.arguments().iter().filter(|argument| argument.is_sensitive());
-        let mut values: Vec<String> = sensitive
-            .filter_map(|argument| match given.get(argument.name()) {
-                Some(GivenValue::Text(text)) if !text.trim().is_empty() => Some(text.trim().to_owned()),
-                _ => None,
-            })
-            .collect();
+        let given = sensitive.filter_map(|argument| match given.get(argument.name()) {
+            Some(GivenValue::Text(text)) if !text.trim().is_empty() => Some(text.trim()),
+            _ => None,
+        });
+        // The prompt may have got it without its invisible characters.
+        let mut values: Vec<String> =
+            given.flat_map(|text| [text.into(), stripped(text)]).map(Cow::into_owned).collect();
+        values.retain(|value| !value.trim().is_empty());
         // A value may hold another one: the longer one goes first.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         Secrets(values)

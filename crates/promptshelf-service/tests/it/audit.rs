@@ -138,7 +138,10 @@ async fn values_are_recorded_by_consent_alone_and_secrets_never() {
     let (service, memory) = audited(sensitive());
     let long = format!("{SECRET}{}", "x".repeat(40));
     let caller = Caller::local();
-    for (prompt, token) in [("good", SECRET), ("rejecting", SECRET), ("failing", SECRET), ("good", long.as_str())] {
+    // The prompt gets it without the invisible character, and repeats it so.
+    let spread = format!("{}\u{200b}{}", &SECRET[..3], &SECRET[3..]);
+    let asked = [("good", SECRET), ("rejecting", SECRET), ("failing", SECRET), ("good", &long), ("rejecting", &spread)];
+    for (prompt, token) in asked {
         let given = Given::from_iter([("token", token), ("language", "rust"), ("text", "private words")]);
         if let Err(rejection) = service.get(&caller, prompt, &given).await {
             assert!(!rejection.to_string().contains(SECRET), "{rejection}");

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    ArgumentDefinition, ArgumentType, Budget, ContentBlock, Definitions, Given, Message, Policy, PromptDefinition,
-    RenderError, ResourceBody, ResourceContent, Value,
+    Annotations, ArgumentDefinition, ArgumentType, Blob, Budget, ContentBlock, Definitions, EmbeddedResource, Given,
+    Icon, Media, Message, MimeType, Policy, PromptDefinition, RenderError, ResourceBody, ResourceContent,
+    ResourceContents, ResourceLink, Role, Text, Value,
 };
 use promptshelf_service::{Caller, Rejection, Service};
 
@@ -217,4 +218,66 @@ async fn who_cannot_follow_links_gets_what_is_small_and_can_be_read() {
     let [Some(length), None, None] = targets(1_000).await[..] else { panic!("only the first one can be read") };
     assert_eq!(targets(length).await, [Some(length), None, None]);
     assert_eq!(targets(length - 1).await, [None, None, None], "a larger one stays a link");
+}
+
+/// A message of a prompt in code that no client could use, or that one might run.
+fn unusable() -> Vec<(&'static str, ContentBlock)> {
+    let media = || Media {
+        data: Blob::new(vec![1, 2]),
+        mime_type: MimeType::plain_text(),
+        annotations: Annotations::default(),
+    };
+    let embedded = |uri: &str| {
+        let contents = ResourceContents {
+            uri: uri.into(),
+            mime_type: MimeType::plain_text(),
+            body: ResourceBody::Text("x".into()),
+        };
+        ContentBlock::Resource(EmbeddedResource { contents, annotations: Annotations::default() })
+    };
+    let link = |uri: &str, icon: Option<&str>| {
+        ContentBlock::Link(Box::new(ResourceLink {
+            uri: uri.into(),
+            name: "x".into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+            icons: icon
+                .map(|src| Icon { src: src.into(), mime_type: None, sizes: Vec::new(), theme: None })
+                .into_iter()
+                .collect(),
+            annotations: Annotations::default(),
+            target: None,
+        }))
+    };
+    let urgent = Annotations { priority: Some(1.5), ..Annotations::default() };
+    vec![
+        ("went wrong", ContentBlock::Image(media())),
+        ("went wrong", ContentBlock::Audio(media())),
+        ("went wrong", ContentBlock::Text(Text { text: "x".into(), annotations: urgent })),
+        ("went wrong", link("docs://a", Some("data:image/png;base64,%%%"))),
+        ("a URI is needed here", embedded("no uri")),
+        ("`javascript` cannot be used", embedded("javascript:alert(1)")),
+        ("a URI is needed here", link("/relative", None)),
+        ("`data` cannot be used", link("data:text/html,x", None)),
+    ]
+}
+
+#[tokio::test]
+async fn what_a_prompt_in_code_says_is_checked_before_it_goes_out() {
+    for (expected, block) in unusable() {
+        let kind = block.kind();
+        let prompt = PromptDefinition::new("code", move |_| {
+            Ok(vec![Message::user("Look:"), Message { role: Role::User, content: block.clone() }])
+        });
+        let refused = sentence(get(&service(prompts([prompt])), "code", &[]).await);
+        assert!(refused.contains(expected), "{kind}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_names_characters_that_nobody_sees() {
+    let service = service(prompts([hello()]));
+    assert_eq!(sentence(get(&service, "he\u{202e}llo", &[]).await), "Unknown prompt: he<U+202E>llo");
 }

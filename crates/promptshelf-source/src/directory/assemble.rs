@@ -56,13 +56,24 @@ impl Assembly<'_> {
         for (path, entry) in self.entries {
             diagnostics.extend(entry.content.diagnostics.iter().cloned());
             let meaning = &entry.content.meaning;
-            let mut lose = || broken.extend(meaning.demands().map(|demands| BrokenFile::new(&**path, demands)));
+            let lost = || meaning.demands().map(|demands| BrokenFile::new(&**path, demands));
             match meaning {
-                Meaning::Prompt { draft: Some(draft), .. } => match self.prompt(draft, &icons, &mut diagnostics) {
-                    Some(definition) => prompts.push(definition),
-                    None => lose(),
-                },
-                Meaning::Prompt { draft: None, .. } | Meaning::Lost(_) => lose(),
+                Meaning::Prompt { draft: Some(draft), .. } => {
+                    let (definition, is_good) = self.prompt(draft, &icons, &mut diagnostics);
+                    if is_good {
+                        prompts.push(definition);
+                    } else {
+                        let draft = Some(Box::new(definition));
+                        broken.extend(lost().map(|file| BrokenFile { draft, has_all_arguments: true, ..file }));
+                    }
+                }
+                Meaning::Prompt { broken: Some(found), .. } => {
+                    let (definition, _) = self.prompt(&found.draft, &icons, &mut diagnostics);
+                    let has_all_arguments = found.has_all_arguments;
+                    let draft = Some(Box::new(definition));
+                    broken.extend(lost().map(|file| BrokenFile { draft, has_all_arguments, ..file }));
+                }
+                Meaning::Prompt { .. } | Meaning::Lost(_) => broken.extend(lost()),
                 Meaning::File { partial, .. } => {
                     if let Some(partial) = partial {
                         partials.insert(path.clone(), Arc::clone(partial));
@@ -126,7 +137,8 @@ impl Assembly<'_> {
         Revision::new(hasher.finish())
     }
 
-    fn prompt(&self, draft: &Draft, icons: &Icons<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<PromptDefinition> {
+    /// The definition, and whether it can be used.
+    fn prompt(&self, draft: &Draft, icons: &Icons<'_>, diagnostics: &mut Vec<Diagnostic>) -> (PromptDefinition, bool) {
         let mut definition = draft.definition.clone();
         let origin = &draft.definition.origin;
         if !definition.icons.is_empty() {
@@ -135,7 +147,7 @@ impl Assembly<'_> {
         // What is not changed here stays shared with the draft.
         let is_good =
             draft.globs.is_empty() || self.complete(&mut definition.arguments, &draft.globs, origin, diagnostics);
-        is_good.then_some(definition)
+        (definition, is_good)
     }
 
     /// Puts paths in the place of patterns; `false` when one cannot work.

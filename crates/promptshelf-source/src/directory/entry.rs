@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     confined::{Confined, FileBytes, Refusal, Stamp},
-    format::{Draft, demands},
+    format::{BrokenDraft, Draft, demands},
     media_type,
 };
 
@@ -52,7 +52,7 @@ fn next_number() -> u64 {
 #[derive(Debug)]
 pub(super) enum Meaning {
     /// A prompt; without a draft, one that is broken.
-    Prompt { source: Arc<SourceText>, draft: Option<Box<Draft>> },
+    Prompt { source: Arc<SourceText>, draft: Option<Box<Draft>>, broken: Option<Box<BrokenDraft>> },
     /// A file, and its text when others may include it.
     File { file: Arc<LibraryFile>, partial: Option<Arc<SourceText>> },
     /// Something that should be a prompt and cannot be read, and what it asks of callers.
@@ -151,7 +151,7 @@ impl Meaning {
     pub(super) fn demands(&self) -> Option<Demands> {
         match self {
             Meaning::Prompt { draft: Some(draft), .. } => Some(Demands::Known(draft.definition.access.clone())),
-            Meaning::Prompt { source, draft: None } => Some(demands(source)),
+            Meaning::Prompt { source, draft: None, .. } => Some(demands(source)),
             Meaning::Lost(demands) => Some(demands.clone()),
             Meaning::File { .. } | Meaning::Nothing => None,
         }
@@ -188,7 +188,7 @@ impl Content {
                         Box::new(draft)
                     });
                     Content {
-                        meaning: Meaning::Prompt { source, draft },
+                        meaning: Meaning::Prompt { source, draft, broken: parsed.broken.map(Box::new) },
                         diagnostics: parsed.diagnostics,
                         len,
                         number: next_number(),
@@ -233,7 +233,7 @@ impl Content {
     /// Whether bytes that were read anew say what is known already.
     fn is_still(&self, bytes: &[u8], stamp: &Stamp) -> bool {
         match &self.meaning {
-            Meaning::Prompt { source, draft } => {
+            Meaning::Prompt { source, draft, .. } => {
                 let modified = draft.as_ref().and_then(|draft| draft.definition.origin.modified);
                 source.text.as_bytes() == bytes && (draft.is_none() || modified == stamp.modified())
             }

@@ -230,7 +230,19 @@ impl Work<'_> {
                 self.lose(format!("of the argument `{}` is lost: {}", argument.name(), lost.join(", ")));
             }
         }
-        for (key, is_there) in [("title", prompt.title().is_some()), ("icons", !prompt.icons().is_empty())] {
+        let definition = prompt.definition();
+        if definition.access.is_some() {
+            self.lose("`access` has no place there: whoever has the file can use the prompt".to_owned());
+        }
+        for (key, is_there) in [
+            ("title", prompt.title().is_some()),
+            ("icons", !prompt.icons().is_empty()),
+            ("version", definition.version.is_some()),
+            ("tags", !prompt.tags().is_empty()),
+            ("_meta", !definition.meta.is_empty()),
+            ("steps", !definition.steps.is_empty()),
+            ("tests", !definition.tests.is_empty()),
+        ] {
             if is_there {
                 self.lose(format!("`{key}` has no place there"));
             }

@@ -48,6 +48,9 @@ fn rank(node: &Node) -> (bool, u64) {
 
 fn prompt(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<Foreign> {
     lose_others(node, KEPT, notes);
+    if let Some(labels) = get(node, "labels").filter(|labels| items(labels).iter().any(|label| !label.is_null())) {
+        notes.warning(Code::NotSupported, &labels.span, "a file has no labels; they are left out");
+    }
     let Some(said) = get(node, "prompt") else {
         notes.error(Code::MissingKey, &(node.span.start..node.span.start + 1), "there is no `prompt`");
         return None;

@@ -21,7 +21,7 @@ mod write;
 
 use std::sync::Arc;
 
-use promptshelf_core::{ArgumentDefinition, Code, Diagnostic, SourceText};
+use promptshelf_core::{ArgumentDefinition, Code, Diagnostic, SourceText, TestDefinition};
 
 pub use self::export::{ExportFormat, Exported, export};
 use crate::format::{
@@ -29,35 +29,45 @@ use crate::format::{
     tree::{Entry, Node, Value},
 };
 
-/// A format that prompts are imported from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImportFormat {
-    /// Commands of Claude Code, in Markdown.
-    Claude,
-    /// Commands of OpenCode, in Markdown.
-    Opencode,
-    /// Commands of Gemini CLI, in TOML.
-    Gemini,
-    /// Prompt files of VS Code, `*.prompt.md`.
-    Vscode,
-    /// Prompts of GitHub Models, `*.prompt.yml`.
-    Github,
-    /// Agent Skills, `SKILL.md`.
-    Skill,
-    /// Google's dotprompt, `*.prompt`.
-    Dotprompt,
-    /// Microsoft's prompty, `*.prompty`.
-    Prompty,
-    /// Recipes of goose, in YAML or JSON.
-    Goose,
-    /// Patterns of Fabric, `NAME/system.md`.
-    Fabric,
-    /// What Langfuse's API gives, in JSON.
-    Langfuse,
-    /// What PromptLayer's API gives, in JSON.
-    Promptlayer,
-    /// The table of prompts.chat, in CSV.
-    PromptsChat,
+macro_rules! formats {
+    ($($variant:ident = $name:literal, $about:literal,)+) => {
+        /// A format that prompts are imported from.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum ImportFormat { $(#[doc = $about] $variant,)+ }
+
+        impl ImportFormat {
+            /// Every format there is.
+            pub const ALL: &'static [ImportFormat] = &[$(ImportFormat::$variant),+];
+
+            /// The word for it, such as `prompts-chat`.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(ImportFormat::$variant => $name,)+ }
+            }
+
+            /// What it is, for people.
+            #[must_use]
+            pub fn about(self) -> &'static str {
+                match self { $(ImportFormat::$variant => $about,)+ }
+            }
+        }
+    };
+}
+
+formats! {
+    Claude = "claude", "Commands of Claude Code (.claude/commands/*.md)",
+    Opencode = "opencode", "Commands of OpenCode (.opencode/commands/*.md)",
+    Gemini = "gemini", "Commands of Gemini CLI (.gemini/commands/*.toml)",
+    Vscode = "vscode", "Prompt files of VS Code (*.prompt.md)",
+    Github = "github", "Prompts of GitHub Models (*.prompt.yml)",
+    Skill = "skill", "Agent Skills (SKILL.md)",
+    Dotprompt = "dotprompt", "Google's dotprompt (*.prompt)",
+    Prompty = "prompty", "Microsoft's prompty (*.prompty)",
+    Goose = "goose", "Recipes of goose (*.yaml, *.json)",
+    Fabric = "fabric", "Patterns of Fabric (NAME/system.md)",
+    Langfuse = "langfuse", "What Langfuse's API gives (*.json)",
+    Promptlayer = "promptlayer", "What PromptLayer's API gives (*.json)",
+    PromptsChat = "prompts-chat", "The table of prompts.chat (*.csv)",
 }
 
 /// What a file became.
@@ -172,6 +182,7 @@ struct Foreign {
     version: Option<String>,
     tags: Vec<String>,
     arguments: Vec<ArgumentDefinition>,
+    tests: Vec<TestDefinition>,
     /// In our template language.
     template: String,
 }

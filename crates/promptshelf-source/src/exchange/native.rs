@@ -9,7 +9,7 @@ use super::{Foreign, ImportFormat, entries, lose_others, slug, template};
 use crate::format::{self, Notes};
 
 /// Keys that a prompt file of ours has a place for.
-const KEPT: &[&str] = &["name", "title", "description", "argument-hint", "version", "messages", "prompt"];
+const KEPT: &[&str] = &["name", "title", "description", "argument-hint", "version", "messages", "prompt", "testData"];
 
 pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> {
     let path = &notes.source.path;
@@ -61,6 +61,7 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
         version: definition.version.clone(),
         tags: definition.tags.clone(),
         arguments: definition.arguments.clone(),
+        tests: definition.tests.clone(),
         template,
         ..Foreign::default()
     }]
@@ -71,6 +72,12 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
 fn lose_keys(source: &Arc<SourceText>, notes: &mut Notes<'_>) {
     let Some(tree) = format::keys(source) else { return };
     lose_others(&tree, KEPT, notes);
+    for row in super::get(&tree, "testData").map(format::items).unwrap_or_default() {
+        for entry in entries(row).iter().filter(|entry| entry.key == "expected") {
+            let message = "what a model should answer is not tested here, and is left out";
+            notes.warning(Code::NotSupported, &entry.key_span, message);
+        }
+    }
     let messages = super::get(&tree, "messages").map(format::items).unwrap_or_default();
     for message in messages {
         for entry in entries(message).iter().filter(|entry| entry.key == "role") {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use promptshelf_core::{ArgumentDefinition, ArgumentType};
+use promptshelf_core::{ArgumentDefinition, ArgumentType, TestDefinition};
 
 use super::{Foreign, ImportedFile};
 
@@ -26,6 +26,10 @@ pub(super) fn file(prompt: &Foreign) -> ImportedFile {
     if !prompt.arguments.is_empty() {
         text.push_str("arguments:\n");
         prompt.arguments.iter().for_each(|argument| write_argument(&mut text, argument));
+    }
+    if !prompt.tests.is_empty() {
+        text.push_str("tests:\n");
+        prompt.tests.iter().for_each(|test| write_test(&mut text, test));
     }
     ImportedFile { path, text: format!("{text}---\n\n{body}\n") }
 }
@@ -58,6 +62,21 @@ fn write_argument(text: &mut String, argument: &ArgumentDefinition) {
         if let Some(bound) = bound {
             put(key, &bound.to_string());
         }
+    }
+}
+
+/// What other programs' tests hold: values, and texts that they lead to.
+fn write_test(text: &mut String, test: &TestDefinition) {
+    if test.arguments.is_empty() {
+        line(text, "  - ", "arguments", "{}");
+    } else {
+        text.push_str("  - arguments:\n");
+        for (name, value) in &test.arguments {
+            line(text, "      ", name, &scalar(value));
+        }
+    }
+    if !test.contains.is_empty() {
+        line(text, "    ", "contains", &list(test.contains.iter().map(String::as_str)));
     }
 }
 

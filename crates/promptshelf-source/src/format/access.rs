@@ -25,6 +25,7 @@ pub(crate) const RULE: Keys = keys(&[
     key("folders", Holds::Texts, "Folders of the library: prompts and files below them."),
     key("tags", Holds::Texts, "Tags of prompts."),
     key("resources", Holds::Texts, "Patterns for URIs of resources."),
+    key("diagnostics", Holds::Flag, "What is wrong with the library, with lines of any file."),
     key("scopes", Holds::Texts, "Scopes, all of which a caller's token has to have."),
     key("roles", Holds::Texts, "Roles, one of which a caller has to have."),
     key("users", Holds::Texts, "Callers by name, who are let in without the role."),
@@ -49,10 +50,13 @@ pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
         let Some(table) = Table::of(item, "", "a rule of [[access]]", notes) else { continue };
         table.expect(&RULE, Severity::Error, "in [[access]]", notes);
         let patterns = ["prompts", "folders", "tags", "resources"].map(|key| table.texts(key, notes));
-        if patterns.iter().all(Vec::is_empty) {
+        let diagnostics = table.flag("diagnostics", notes).unwrap_or_default();
+        if patterns.iter().all(Vec::is_empty) && !diagnostics {
             let message = "this rule does not say what it is for";
-            notes.error(Code::MissingKey, &start(&table), message).help =
-                Some("name `prompts`, `folders`, `tags` or `resources`; `prompts = [\"*\"]` is all of them".to_owned());
+            notes.error(Code::MissingKey, &start(&table), message).help = Some(
+                "name `prompts`, `folders`, `tags`, `resources` or `diagnostics`; `prompts = [\"*\"]` is all of them"
+                    .to_owned(),
+            );
         }
         for (key, globs) in [("prompts", &patterns[0]), ("resources", &patterns[3])] {
             for (index, glob) in globs.iter().enumerate() {
@@ -66,7 +70,7 @@ pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
         let [prompts, folders, tags, resources] = patterns;
         let mut origin = Origin::new(std::sync::Arc::clone(notes.source));
         origin.spans = std::mem::take(&mut notes.spans).into();
-        rules.push(AccessRule { prompts, folders, tags, resources, access: demands, origin });
+        rules.push(AccessRule { prompts, folders, tags, resources, diagnostics, access: demands, origin });
     }
     notes.spans = around;
     rules

@@ -3,11 +3,13 @@
 
 use std::ops::Range;
 
-use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code, CompletionSource, Severity, nearest};
+use promptshelf_core::{
+    ArgumentDefinition, ArgumentType, Choice, Code, CompletionSource, Severity, invisible::InvisiblePolicy, nearest,
+};
 
 use super::{
     GlobCompletion,
-    keys::{Holds, Keys, key, keys},
+    keys::{Holds, Key, Keys, key, keys},
     table::{Table, items, list, text},
     tree::{Node, Notes, ScalarKind, Value},
 };
@@ -37,10 +39,18 @@ pub(crate) const KEYS: Keys = Keys {
         key("step", Holds::Count(1), "With which step of a guided prompt it is asked for."),
         key("sensitive", Holds::Flag, "Whether its values stay out of records, logs and errors."),
         key("audit", Holds::Flag, "Whether its values are part of the audit record."),
+        INVISIBLE,
         key("when", Holds::Text, "An expression over the arguments before it: whether it is asked for at all."),
     ],
     required: &["name"],
 };
+
+/// What becomes of invisible characters.
+pub(crate) const INVISIBLE: Key = key(
+    "invisible",
+    Holds::Word(&["keep", "strip", "reject"]),
+    "What becomes of control, bidirectional and other invisible characters in values; `strip` if nothing is said.",
+);
 
 const CHOICE: Keys = keys(&[
     key("value", Holds::Text, "The value."),
@@ -121,8 +131,25 @@ fn argument(
         when: table.text("when", notes),
         sensitive: table.flag("sensitive", notes).unwrap_or_default(),
         audit: table.flag("audit", notes).unwrap_or_default(),
+        invisible: invisible(&table, notes),
         name: name.unwrap_or_default(),
     })
+}
+
+/// The policy under the key `invisible`.
+pub(crate) fn invisible(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<InvisiblePolicy> {
+    let written = table.text(INVISIBLE.name, notes)?;
+    let policy = InvisiblePolicy::parse(&written);
+    if policy.is_none() {
+        let span = notes.spans.get(&table.path(INVISIBLE.name)).cloned().unwrap_or_default();
+        let known = || InvisiblePolicy::ALL.iter().map(|policy| policy.as_str());
+        let message = format!("invisible characters cannot be treated by `{written}`");
+        notes.error(Code::InvalidValue, &span, message).help = Some(match nearest(&written, known()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("write {}", list(known())),
+        });
+    }
+    policy
 }
 
 fn kind(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> ArgumentType {

@@ -9,4 +9,5 @@ pub(super) const FORMAT: Format = Format {
     holds: |path| homes::below(path, ".claude/commands").is_some() && path.ends_with(".md"),
     name: |path| homes::name_from_path(path, ".md"),
     read: command::read,
+    words: command::WORDS,
 };

@@ -6,7 +6,7 @@ use std::{ops::Range, sync::Arc};
 use promptshelf_core::{ArgumentDefinition, BodyPiece, Severity, SourceText};
 
 use super::{
-    Draft, Parsed, markdown,
+    Draft, ForeignWords, Parsed, markdown,
     pieces::{Pieces, Places, argument_name, not_run},
     table::Table,
     tree::Notes,
@@ -38,6 +38,15 @@ const KEYS: &[&str] = &[
     "version",
     "tags",
 ];
+
+pub(super) const WORDS: ForeignWords = ForeignWords {
+    keys: KEYS,
+    places: &[
+        ("$ARGUMENTS", "All that is typed behind the command."),
+        ("$1", "The first word behind the command; so on to `$9`."),
+        ("@", "A file of the project, by its path."),
+    ],
+};
 
 /// The most characters of a text that stands in for a missing description.
 const MAX_DESCRIPTION: usize = 120;

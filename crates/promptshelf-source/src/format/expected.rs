@@ -5,7 +5,7 @@ use promptshelf_core::{ArgumentDefinition, Code, CompletionTest, Role, Severity,
 use super::{
     keys::{Holds, Keys, key, keys},
     table::{Table, list},
-    tree::{Node, Notes, Value},
+    tree::{Entry, Node, Notes, Value},
 };
 
 const ROLES: &[&str] = &["user", "assistant"];
@@ -76,17 +76,14 @@ fn test(node: &Node, prefix: &str, arguments: &[ArgumentDefinition], notes: &mut
         golden: golden(&table, notes),
         complete: complete(&table, arguments, notes),
     };
-    let asks = !test.contains.is_empty()
-        || !test.not_contains.is_empty()
-        || !test.roles.is_empty()
-        || !test.kinds.is_empty()
-        || test.equals.is_some()
-        || test.golden.is_some();
-    if test.error.is_some() && asks {
+    let expects = |entry: &&Entry| !["name", "arguments"].contains(&&*entry.key);
+    let mut expected = table.entries().iter().filter(expects).map(|entry| entry.key.as_str());
+    let asks = |key: &str| !["error", "complete"].contains(&key);
+    if test.error.is_some() && expected.clone().any(asks) {
         let span = notes.spans.get(&table.path("error")).cloned().unwrap_or_default();
         let message = "a test that expects an error cannot expect messages too";
         notes.error(Code::InvalidValue, &span, message).help = Some("make two tests of it".to_owned());
-    } else if !asks && test.error.is_none() && test.complete.is_none() {
+    } else if expected.next().is_none() {
         let message = "this test expects nothing but that the prompt can be filled in";
         notes.warning(Code::NoEffect, &(node.span.start..node.span.start), message).help =
             Some("add one of `contains`, `equals`, `roles`, `kinds`, `golden`, `error` and `complete`".to_owned());

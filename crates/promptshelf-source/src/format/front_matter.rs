@@ -42,7 +42,14 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
     let mut definition =
         PromptDefinition::from_source(name, Body::Template { range: body }, Origin::new(Arc::clone(notes.source)));
     let mut globs = Vec::new();
-    if let Some(table) = keys.and_then(|node| Table::of(node, "", "the front matter", notes)) {
+    let table = keys.and_then(|node| {
+        let table = Table::of(node, "", "the front matter", notes);
+        if table.is_none() {
+            notes.help("write lines such as `description: What the prompt does`");
+        }
+        table
+    });
+    if let Some(table) = table {
         // A key of a later release or of another program must not take the
         // prompt down, so an unknown one is only warned of.
         table.expect(&KEYS, Severity::Warning, "in a prompt file", notes);

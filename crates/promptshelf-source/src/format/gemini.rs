@@ -10,7 +10,7 @@ use std::{ops::Range, sync::Arc};
 use promptshelf_core::{Code, Severity, SourceText};
 
 use super::{
-    Draft, Format, Parsed, homes,
+    Draft, ForeignWords, Format, Parsed, homes,
     pieces::{Pieces, Places, closing_brace, not_run},
     table::Table,
     toml,
@@ -19,10 +19,18 @@ use super::{
 
 const ARGS: &str = "{{args}}";
 
+const KEYS: &[&str] = &["prompt", "description"];
+
+const WORDS: ForeignWords = ForeignWords {
+    keys: KEYS,
+    places: &[(ARGS, "All that is typed behind the command."), ("@{", "A file of the project, by its path.")],
+};
+
 pub(super) const FORMAT: Format = Format {
     holds: |path| homes::below(path, ".gemini/commands").is_some() && path.ends_with(".toml"),
     name: |path| homes::name_from_path(path, ".toml"),
     read,
+    words: WORDS,
 };
 
 fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
@@ -31,7 +39,7 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let mut draft = Draft::plain(name, &mut notes);
     let mut pieces = Pieces::default();
     if let Some(table) = Table::of(&tree, "", "the file", &mut notes) {
-        table.refuse_others(&["prompt", "description"], Severity::Warning, "in a command", &mut notes);
+        table.refuse_others(KEYS, Severity::Warning, "in a command", &mut notes);
         draft.definition.description = table.text("description", &mut notes);
         if let Some(prompt) = table.required_text("prompt", "a command", &mut notes) {
             let span = notes.spans.get("prompt").cloned().unwrap_or_default();

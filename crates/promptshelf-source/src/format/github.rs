@@ -3,16 +3,17 @@
 //! Facts: GitHub's documentation, *Storing prompts in GitHub repositories*:
 //! `messages` with `role` and `content`, placeholders `{{name}}`, `testData`
 //! with a value for each, and what the model should answer under `expected`.
+//! Each row of it is a test: the prompt takes the values, and says them.
 //! `model`, `modelParameters` and `evaluators` concern the program that asks a
 //! model. What the system says comes first and is said by the person here,
 //! because MCP has no such role.
 
 use std::{ops::Range, sync::Arc};
 
-use promptshelf_core::{Code, Role, Sample, Severity, SourceText, Variables};
+use promptshelf_core::{ArgumentDefinition, Code, Role, Severity, SourceText, TestDefinition, nearest};
 
 use super::{
-    Draft, Format, Parsed, homes,
+    Draft, ForeignWords, Format, Parsed, homes,
     pieces::{Pieces, Places, argument_name},
     table::{Table, items},
     tree::{Node, Notes, Value},
@@ -33,6 +34,8 @@ const KEYS: &[&str] = &[
     "jsonSchema",
 ];
 
+const WORDS: ForeignWords = ForeignWords { keys: KEYS, places: &[("{{name}}", "A value that has to be given.")] };
+
 pub(super) const FORMAT: Format = Format {
     holds: |path| ENDINGS.iter().any(|ending| path.ends_with(ending) && path.len() > ending.len()),
     name: |path| {
@@ -40,6 +43,7 @@ pub(super) const FORMAT: Format = Format {
         homes::name_from_path(path, ending)
     },
     read,
+    words: WORDS,
 };
 
 fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
@@ -64,10 +68,8 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     }
     let (pieces, arguments) = pieces.into_parts();
     draft.definition.arguments = arguments;
-    if let Some(samples) = table.as_ref().and_then(|table| table.node("testData", &mut notes)) {
-        let declared = &draft.definition.arguments;
-        let is_argument = |key: &str| argument_name(key).filter(|name| declared.iter().any(|it| it.name == *name));
-        draft.definition.samples = items(samples).iter().filter_map(|node| sample(node, is_argument)).collect();
+    if let Some(table) = &table {
+        draft.definition.tests = tests(table, &draft.definition.arguments, &mut notes);
     }
     let draft = draft.saying(pieces, &mut notes);
     Parsed::of(draft, notes)
@@ -126,18 +128,35 @@ pub(crate) fn placeholders(text: &str, span: Range<usize>, pieces: &mut Pieces, 
     pieces.text(rest);
 }
 
-fn sample(node: &Node, is_argument: impl Fn(&str) -> Option<String>) -> Option<Sample> {
-    let Value::Mapping(entries) = &node.value else { return None };
-    let mut sample = Sample { arguments: Variables::new(), expected: None, span: node.span.clone() };
-    for entry in entries {
-        let value = entry.node.text().map_or_else(|| entry.node.to_json().to_string(), str::to_owned);
-        match is_argument(&entry.key) {
-            Some(name) => {
-                sample.arguments.insert(name, value);
+/// Every row of `testData` as a test.
+fn tests(table: &Table<'_, '_>, arguments: &[ArgumentDefinition], notes: &mut Notes<'_>) -> Vec<TestDefinition> {
+    let Some(rows) = table.node("testData", notes) else { return Vec::new() };
+    // What judges an answer may use columns that no message does.
+    let judges = table.node("evaluators", notes).map(|node| node.to_json().to_string()).unwrap_or_default();
+    let is_judged = |key: &str| key == "expected" || judges.contains(&format!("{{{{{key}}}}}"));
+    let mut tests = Vec::new();
+    for row in items(rows) {
+        let Value::Mapping(entries) = &row.value else {
+            let message = format!("a row of `testData` has to be a mapping of keys, and {} stands here", row.kind());
+            notes.warning(Code::WrongType, &row.span, message);
+            continue;
+        };
+        let mut test = TestDefinition::default();
+        for entry in entries {
+            let value = entry.node.text().map_or_else(|| entry.node.to_json().to_string(), str::to_owned);
+            let name = argument_name(&entry.key).filter(|name| arguments.iter().any(|it| it.name == *name));
+            if let Some(name) = name {
+                test.contains.extend(Some(value.trim()).filter(|value| !value.is_empty()).map(str::to_owned));
+                test.arguments.insert(name, value);
+            } else if !is_judged(&entry.key) {
+                let message = format!("no message uses `{{{{{}}}}}`", entry.key);
+                let near = nearest(&entry.key, arguments.iter().map(|argument| argument.name.as_str()));
+                notes.warning(Code::NoEffect, &entry.key_span, message).help =
+                    near.map(|near| format!("did you mean `{near}`?"));
             }
-            None if entry.key == "expected" => sample.expected = Some(value),
-            None => {}
         }
+        notes.spans.insert(format!("tests.{}", tests.len()), row.span.clone());
+        tests.push(test);
     }
-    Some(sample)
+    tests
 }

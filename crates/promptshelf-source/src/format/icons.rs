@@ -75,7 +75,14 @@ fn source(src: &str, node: &Node, notes: &mut Notes<'_>) -> Option<String> {
     });
     let (message, help) = match scheme.map(str::to_ascii_lowercase).as_deref() {
         _ if src.is_empty() => ("an icon cannot be empty".to_owned(), "name a file of the library, or remove it"),
-        None | Some("https" | "data") => return Some(src.to_owned()),
+        None => return Some(src.to_owned()),
+        Some("https" | "data") => {
+            let icon = Icon { src: src.into(), mime_type: None, sizes: Vec::new(), theme: None };
+            match icon.fault() {
+                None => return Some(src.to_owned()),
+                Some(fault) => (fault, "encode it anew, or use a file of the library"),
+            }
+        }
         Some("http") => ("an icon cannot come over `http:`".to_owned(), "use `https:`, or a file of the library"),
         Some(other) => {
             (format!("an icon cannot come over `{other}:`"), "use `https:`, `data:` or a file of the library")

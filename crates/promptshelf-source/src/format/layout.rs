@@ -34,12 +34,10 @@ pub(crate) fn lay_out(source: &Arc<SourceText>) -> Result<String, Vec<Diagnostic
     }
     let before = &text[keys.clone()];
     let is_crlf = before.contains('\r');
+    let lines = before.replace("\r\n", "\n");
     // Mixed ends of lines are somebody's accident, and not ours to settle.
-    let lines = match is_crlf {
-        true => before.replace("\r\n", "\n"),
-        false => before.to_owned(),
-    };
-    if lines.contains('\r') || lines.contains('\t') {
+    let is_mixed = is_crlf && before.matches("\r\n").count() != lines.matches('\n').count();
+    if is_mixed || lines.contains('\r') || lines.contains('\t') {
         return Ok(text.clone());
     }
     let Some(laid_out) = mapping(&lines, &front_matter::KEYS).filter(|after| is_same(&lines, after)) else {
@@ -251,6 +249,7 @@ arguments:
             "---\n  description: Greets\n  name: a\n---\nHello\n",
             "---\ndescription: |+\n  Greets\n\n\nname: a\n---\nHello\n",
             "---\n---\nHello\n",
+            "---\ntitle:  x\r\nname: y\n---\nHello\n",
         ] {
             assert_eq!(laid_out(text), text);
         }
@@ -265,6 +264,8 @@ arguments:
         assert_eq!(quoted("'say \"x\"'").as_deref(), Some("title: 'say \"x\"'"));
         assert_eq!(quoted("'true'").as_deref(), Some("title: \"true\""));
         assert_eq!(quoted("plain # comment").as_deref(), Some("title: plain # comment"));
+        assert_eq!(quoted("  [ a,'b' , \"c\" ]  # d").as_deref(), Some("title: [a, \"b\", \"c\"]  # d"));
+        assert_eq!(quoted("  {a:  b}").as_deref(), Some("title: {a:  b}"));
     }
 
     fn line() -> impl Strategy<Value = String> {
@@ -278,6 +279,9 @@ arguments:
             Just(">-\n    a\n\n    b".to_owned()),
             Just("\n- a\n- 'b'".to_owned()),
             Just("[a, 'b'] # c".to_owned()),
+            Just("   [ a b,'b' , \"c, d\",[x], ]".to_owned()),
+            Just("[ a,1.10 , '#' ]   # c".to_owned()),
+            Just("  {a: b,  c: [d]}".to_owned()),
             Just("".to_owned()),
             Just("a\n  b".to_owned()),
             Just("\"a\n  b\"".to_owned()),

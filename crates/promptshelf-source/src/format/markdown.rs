@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use promptshelf_core::{Code, SourceText};
 
 use super::{
-    Format, Parsed, front_matter,
+    ForeignWords, Format, Parsed, front_matter,
     tree::{Node, Notes},
     yaml,
 };
@@ -19,6 +19,7 @@ pub(super) const FORMAT: Format = Format {
     holds: |path| path.ends_with(".md") && path.len() > 3 && !path.starts_with('.'),
     name: |path| path.strip_suffix(".md").unwrap_or(path).replace('/', "-"),
     read,
+    words: ForeignWords::NONE,
 };
 
 pub(super) fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
@@ -36,7 +37,15 @@ pub(super) fn parts(
 ) -> (Option<Node>, Range<usize>) {
     let source = Arc::clone(notes.source);
     match split(&source.text) {
-        Split::Body(body) => (None, body),
+        Split::Body(body) => {
+            if let Some(late) = late(&source.text[body.clone()]) {
+                let span = body.start + late..body.start + late + 3;
+                let message = "these keys are read as text: front matter begins in the first line";
+                notes.warning(Code::NoEffect, &span, message).help =
+                    Some("remove the empty lines above this one".to_owned());
+            }
+            (None, body)
+        }
         Split::Both { keys, .. } if keys.len() > MAX_FRONT_MATTER => {
             notes.error(Code::TooLarge, &(keys.start..keys.start), "the front matter is larger than a mebibyte");
             (None, 0..0)
@@ -85,6 +94,15 @@ pub(super) fn split(text: &str) -> Split {
     Split::Unterminated(start..start + 3)
 }
 
+/// Where front matter begins that empty lines keep from being some.
+fn late(text: &str) -> Option<usize> {
+    let start = text.len() - text.trim_start().len();
+    let Split::Both { keys, .. } = split(&text[start..]) else { return None };
+    let is_key = |line: &str| line.split_once(':').is_some_and(|(key, _)| !key.is_empty() && !key.contains(' '));
+    let keys = &text[start..][keys];
+    (start > 0 && keys.lines().any(is_key)).then_some(start)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,5 +118,13 @@ mod tests {
         assert_eq!(split("\n---\na: b\n---\n"), Split::Body(0..14));
         assert_eq!(split("\u{feff}hello"), Split::Body(3..8));
         assert_eq!(split(""), Split::Body(0..0));
+    }
+
+    #[test]
+    fn front_matter_below_empty_lines_is_none() {
+        assert_eq!(late("\n \n---\ntitle: x\n---\nhello"), Some(3));
+        for text in ["---\ntitle: x\n---\n", "\nhello", "\n---\nA line of text.\n---\n", "\n---\ntitle: x"] {
+            assert_eq!(late(text), None, "{text:?}");
+        }
     }
 }

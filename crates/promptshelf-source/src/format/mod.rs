@@ -6,7 +6,7 @@
 //! and what it refers to, is not a format's business.
 
 pub(crate) mod access;
-mod arguments;
+pub(crate) mod arguments;
 mod claude;
 pub(crate) mod command;
 mod demands;
@@ -31,7 +31,7 @@ pub(crate) mod yaml;
 
 use std::{ops::Range, sync::Arc};
 
-use promptshelf_core::{Body, BodyPiece, Code, Diagnostic, Origin, PromptDefinition, SourceText};
+use promptshelf_core::{ArgumentDefinition, Body, BodyPiece, Code, Diagnostic, Origin, PromptDefinition, SourceText};
 
 pub(crate) use self::{
     arguments::{KEYS as ARGUMENT, arguments},
@@ -54,6 +54,8 @@ const MAX_MISTAKES: usize = 100;
 pub(crate) struct Parsed {
     /// `None` when the text cannot be understood.
     pub(crate) draft: Option<Draft>,
+    /// What could be understood of it nevertheless, so that more mistakes can be found.
+    pub(crate) broken: Option<BrokenDraft>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
@@ -76,6 +78,14 @@ pub(crate) struct GlobCompletion {
     pub(crate) span: Range<usize>,
 }
 
+/// A prompt that cannot be served as it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct BrokenDraft {
+    pub(crate) draft: Draft,
+    /// Whether it has every argument that its author declared.
+    pub(crate) has_all_arguments: bool,
+}
+
 impl Draft {
     /// A prompt that is no template.
     fn plain(name: &str, notes: &mut Notes<'_>) -> Draft {
@@ -92,10 +102,37 @@ impl Draft {
     }
 }
 
+impl BrokenDraft {
+    fn of(draft: Draft, notes: &Notes<'_>) -> Option<BrokenDraft> {
+        let Body::Template { range } = &draft.definition.body else { return None };
+        // Without an end of the keys, nobody knows where the text begins.
+        if range.end == 0 {
+            return None;
+        }
+        let text = &notes.source.text;
+        let is_about_arguments = |left_out: &Range<usize>| {
+            let is_key = |line: &&str| line.starts_with(|c: char| !c.is_whitespace() && c != '-' && c != '#');
+            let line = text[..left_out.end].lines().rev().find(is_key).unwrap_or_default();
+            line.starts_with("arg") || !line.contains(':')
+        };
+        let is_named = |argument: &ArgumentDefinition| !argument.name.is_empty();
+        let is_list = |found: &Diagnostic| {
+            Some(&found.location.span()) != draft.definition.origin.spans.get("arguments").as_ref()
+        };
+        let has_all_arguments = !notes.left_out.iter().any(is_about_arguments)
+            && draft.definition.arguments.iter().all(is_named)
+            && notes.diagnostics.iter().filter(|found| found.is_error()).all(is_list);
+        Some(BrokenDraft { draft, has_all_arguments })
+    }
+}
+
 impl Parsed {
     /// What is left of a draft when everything has been noted.
     pub(super) fn of(draft: Draft, mut notes: Notes<'_>) -> Parsed {
-        let draft = (!notes.has_errors()).then_some(draft);
+        let (draft, broken) = match notes.has_errors() {
+            true => (None, BrokenDraft::of(draft, &notes)),
+            false => (Some(draft), None),
+        };
         notes.diagnostics.sort_by_key(|found| found.location.span().start);
         if notes.diagnostics.len() > MAX_MISTAKES {
             let more = notes.diagnostics.split_off(MAX_MISTAKES);
@@ -104,7 +141,7 @@ impl Parsed {
                 notes.error(Code::TooMany, &span, format!("from here on, {} more mistakes are not named", more.len()));
             }
         }
-        Parsed { draft, diagnostics: notes.diagnostics }
+        Parsed { draft, broken, diagnostics: notes.diagnostics }
     }
 }
 
@@ -131,6 +168,34 @@ pub(crate) struct Format {
     /// The name that a prompt has when its file gives none.
     name: fn(&str) -> String,
     read: fn(&Arc<SourceText>, &str) -> Parsed,
+    /// What can be written in it; nothing is said of our own format, which has a schema.
+    words: ForeignWords,
+}
+
+/// What can be written in a file of another program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignWords {
+    /// Keys at its top.
+    pub keys: &'static [&'static str],
+    /// What its text can hold in the place of values, and what that is.
+    pub places: &'static [(&'static str, &'static str)],
+}
+
+impl ForeignWords {
+    const NONE: ForeignWords = ForeignWords { keys: &[], places: &[] };
+
+    /// Those of the file at a path; `None` where it is no prompt file of another program.
+    ///
+    /// ```
+    /// use promptshelf_source::ForeignWords;
+    ///
+    /// assert!(ForeignWords::of("hello.prompt.yml").is_some_and(|words| words.keys.contains(&"messages")));
+    /// assert_eq!(ForeignWords::of("hello.md"), None);
+    /// ```
+    #[must_use]
+    pub fn of(path: &str) -> Option<ForeignWords> {
+        Format::of(path).filter(|_| !Format::is_ours(path)).map(|format| format.words)
+    }
 }
 
 /// The first one that holds a path is taken.

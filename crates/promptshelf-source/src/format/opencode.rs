@@ -13,4 +13,5 @@ pub(super) const FORMAT: Format = Format {
     },
     name: |path| homes::name_from_path(path, ".md"),
     read: command::read,
+    words: command::WORDS,
 };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use promptshelf_core::{Severity, SourceText};
 
-use super::{Draft, Format, Parsed, command, homes, markdown, pieces::Pieces, table::Table, tree::Notes};
+use super::{Draft, ForeignWords, Format, Parsed, command, homes, markdown, pieces::Pieces, table::Table, tree::Notes};
 
 /// The file that makes a folder a skill.
 pub(crate) const FILE: &str = "SKILL.md";
@@ -23,6 +23,7 @@ pub(super) const FORMAT: Format = Format {
         folder.to_owned()
     },
     read,
+    words: ForeignWords { keys: KEYS, places: &[] },
 };
 
 fn is_in_another_home(path: &str) -> bool {

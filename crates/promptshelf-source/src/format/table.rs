@@ -45,10 +45,8 @@ impl<'n, 'p> Table<'n, 'p> {
     pub(crate) fn refuse_others(&self, known: &[&str], severity: Severity, place: &str, notes: &mut Notes<'_>) {
         for entry in self.entries.iter().filter(|entry| !known.contains(&&*entry.key)) {
             let message = format!("the key `{}` means nothing {place}", entry.key);
-            let diagnostic = match severity {
-                Severity::Error => notes.error(Code::UnknownKey, &entry.key_span, message),
-                Severity::Warning => notes.warning(Code::UnknownKey, &entry.key_span, message),
-            };
+            let diagnostic = notes.error(Code::UnknownKey, &entry.key_span, message);
+            diagnostic.severity = severity;
             let known = known.iter().copied();
             diagnostic.help = Some(match nearest(&entry.key, known.clone()) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),

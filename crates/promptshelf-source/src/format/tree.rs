@@ -105,11 +105,13 @@ pub(crate) struct Notes<'s> {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Spans by path, such as `arguments.0.default`.
     pub(crate) spans: BTreeMap<String, Range<usize>>,
+    /// Lines that could not be read, and so may have said anything.
+    pub(crate) left_out: Vec<Range<usize>>,
 }
 
 impl<'s> Notes<'s> {
     pub(crate) fn new(source: &'s Arc<SourceText>) -> Notes<'s> {
-        Notes { source, diagnostics: Vec::new(), spans: BTreeMap::new() }
+        Notes { source, diagnostics: Vec::new(), spans: BTreeMap::new(), left_out: Vec::new() }
     }
 
     pub(crate) fn location(&self, span: &Range<usize>) -> Location {
@@ -123,6 +125,13 @@ impl<'s> Notes<'s> {
 
     pub(crate) fn warning(&mut self, code: Code, span: &Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
         self.note(Diagnostic::warning(code, self.location(span), message))
+    }
+
+    /// Says what to do about what was noted last.
+    pub(crate) fn help(&mut self, help: &str) {
+        if let Some(last) = self.diagnostics.last_mut() {
+            last.help = Some(help.to_owned());
+        }
     }
 
     fn note(&mut self, diagnostic: Diagnostic) -> &mut Diagnostic {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use promptshelf_core::{ArgumentDefinition, Severity, SourceText};
 
 use super::{
-    Draft, Format, Parsed,
+    Draft, ForeignWords, Format, Parsed,
     homes::{Called, name_from_path},
     markdown,
     pieces::{Pieces, argument_name},
@@ -34,10 +34,20 @@ const VARIABLES: &[(&str, &str)] = &[
     ("workspaceFolderBasename", "The name of the project's folder"),
 ];
 
+const WORDS: ForeignWords = ForeignWords {
+    keys: KEYS,
+    places: &[
+        ("${input:name:hint}", "A value that is asked for."),
+        ("${selection}", "The selected text."),
+        ("${file}", "The path of the open file."),
+    ],
+};
+
 pub(super) const FORMAT: Format = Format {
     holds: |path| path.ends_with(SUFFIX) && path.len() > SUFFIX.len(),
     name: |path| name_from_path(path, SUFFIX),
     read,
+    words: WORDS,
 };
 
 fn read(source: &Arc<SourceText>, name: &str) -> Parsed {

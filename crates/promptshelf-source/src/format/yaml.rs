@@ -2,18 +2,19 @@
 //!
 //! A library is read by programs of strangers, so what YAML can do beyond
 //! plain data is refused: aliases, keys that are no text, types of one's own.
-//! What a key means is not here.
+//! The parser stops at the first thing that is no YAML; so that line is left
+//! out, and the rest is read again. What a key means is not here.
 
 mod explain;
 mod offsets;
 
-use std::{borrow::Cow, ops::Range};
+use std::ops::Range;
 
 use promptshelf_core::Code;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, StrInput, Tag};
 
 use self::{
-    explain::{explain, template_value},
+    explain::{Line, Mistake, beginning, explain},
     offsets::Offsets,
 };
 use super::tree::{Entry, Node, Notes, Scalar, ScalarKind, Value};
@@ -30,33 +31,75 @@ pub(crate) fn parse(range: Range<usize>, notes: &mut Notes<'_>) -> Option<Node> 
     parse_without(range, None, notes)
 }
 
+/// The most lines that are left out: each means to read the file again.
+const MAX_LEFT_OUT: usize = 10;
+
 /// Reads `range` as if a line of it were blank.
 pub(crate) fn parse_without(range: Range<usize>, line: Option<Range<usize>>, notes: &mut Notes<'_>) -> Option<Node> {
     let source = std::sync::Arc::clone(notes.source);
-    let mut text = Cow::Borrowed(&source.text[range.clone()]);
+    let mut text = source.text[range.clone()].to_owned();
+    let inside = |span: &Range<usize>| span.start - range.start..span.end - range.start;
     if let Some(line) = line {
-        // As many characters as before, because the parser counts them.
-        let blank: String = source.text[line.clone()].chars().map(|_| ' ').collect();
-        let offset = line.start - range.start..line.end - range.start;
-        text = Cow::Owned(format!("{}{blank}{}", &text[..offset.start], &text[offset.end..]));
+        blank(&mut text, inside(&line));
     }
-    let text = &*text;
-    let mut builder = Builder {
-        parser: Parser::new_from_str(text),
-        offsets: Offsets::of(&source.text[range.clone()], range.start),
-        text: &source.text,
-        notes,
-        nodes: 0,
-        end: range.start,
-    };
-    match builder.document() {
-        Ok(node) => node,
-        Err(Stop::Noted) => None,
-        Err(Stop::Syntax(error)) => {
-            builder.syntax_error(&error, range);
-            None
+    let mut mistakes: Vec<Mistake> = Vec::new();
+    let node = loop {
+        let noted = notes.diagnostics.len();
+        let mut builder = Builder {
+            parser: Parser::new_from_str(&text),
+            offsets: Offsets::of(&text, range.start),
+            text: &source.text,
+            notes,
+            nodes: 0,
+            end: range.start,
+        };
+        let error = match builder.document() {
+            Ok(node) => break node,
+            Err(Stop::Noted) => break None,
+            Err(Stop::Syntax(error)) => error,
+        };
+        let at = builder.offsets.byte(error.marker().index()).min(range.end) - range.start;
+        // What has been noted on the way here will be noted again.
+        notes.diagnostics.truncate(noted);
+        let mistake = explain(&text, error.info(), at);
+        let left_out = lines_of(&text, mistake.span.start);
+        let is_new = !text[left_out.clone()].trim().is_empty();
+        if is_new || mistakes.is_empty() {
+            mistakes.push(mistake);
         }
+        if !is_new || mistakes.len() == MAX_LEFT_OUT {
+            // Not even the keys that can be read are known.
+            notes.left_out.push(range.clone());
+            break None;
+        }
+        notes.left_out.push(left_out.start + range.start..left_out.end + range.start);
+        blank(&mut text, left_out);
+    };
+    for Mistake { span, message, help } in mistakes {
+        notes.error(Code::Syntax, &(span.start + range.start..span.end + range.start), message).help = help;
     }
+    node
+}
+
+/// A line, and those below it that belong to it.
+fn lines_of(text: &str, at: usize) -> Range<usize> {
+    let first = Line::at(text, at);
+    let is_entry = |line: Line<'_>| line.text().trim_start().starts_with("- ");
+    let depth = first.indentation().len();
+    let belongs = |line: &Line<'_>| {
+        let own = line.indentation().len();
+        line.is_blank() || own > depth || (own == depth && is_entry(*line) && !is_entry(first))
+    };
+    let below = std::iter::successors(first.next(), |line| line.next());
+    let end = below.take_while(belongs).last().unwrap_or(first);
+    first.start..end.start + end.text().len()
+}
+
+/// Puts spaces in the place of what stands there, so that the rest keeps its bytes.
+fn blank(text: &mut String, span: Range<usize>) {
+    let blank: String =
+        text[span.clone()].bytes().map(|b| if b == b'\n' || b == b'\r' { b as char } else { ' ' }).collect();
+    text.replace_range(span, &blank);
 }
 
 /// Why a file is not read to its end.
@@ -113,7 +156,11 @@ impl<'t> Builder<'t, '_, '_> {
             return self.refuse(&span, &format!("there are more than {MAX_NODES} values"), None);
         }
         match event {
-            Event::Scalar(text, style, _, tag) => {
+            Event::Scalar(text, style, anchor, tag) => {
+                if anchor != 0 {
+                    // Nobody who writes `&` at the beginning of a text means an anchor.
+                    self.mistake(beginning(span.clone(), '&'));
+                }
                 let kind = self.scalar_kind(&text, style, tag.as_deref(), &span);
                 self.end = self.end.max(span.end);
                 Ok(Node { span, value: Value::Scalar(Scalar { text: text.into_owned(), kind }) })
@@ -178,7 +225,7 @@ impl<'t> Builder<'t, '_, '_> {
                     let (event, value_at) = self.next()?;
                     self.node(event, value_at, depth + 1)?;
                     if template {
-                        self.refuse_template(open);
+                        self.mistake(explain::template(open.start..open.start + 2));
                     } else {
                         let message = format!("a key has to be text, and {} stands here", key.kind());
                         self.notes.error(Code::Syntax, &at, message);
@@ -190,8 +237,11 @@ impl<'t> Builder<'t, '_, '_> {
 
     /// Where a list or mapping ends: at its bracket, or after its last value.
     fn close(&mut self, open: &Range<usize>, close: &Range<usize>) -> Range<usize> {
-        if matches!(self.text.as_bytes().get(open.start), Some(b'[' | b'{')) && close.end > self.end {
-            self.end = close.end;
+        let is_flow = matches!(self.text.as_bytes().get(open.start), Some(b'[' | b'{'));
+        // The parser counts a comment behind the bracket to it.
+        let bracket = close.start + 1;
+        if is_flow && matches!(self.text.as_bytes().get(close.start), Some(b']' | b'}')) && bracket > self.end {
+            self.end = bracket;
         }
         open.start..self.end.max(open.start)
     }
@@ -220,29 +270,8 @@ impl<'t> Builder<'t, '_, '_> {
         Err(Stop::Noted)
     }
 
-    fn syntax_error(&mut self, error: &ScanError, range: Range<usize>) {
-        let at = self.offsets.byte(error.marker().index()).min(range.end);
-        let before = &self.text[range.start..at];
-        let start = range.start + before.rfind('\n').map_or(0, |newline| newline + 1);
-        let line = self.text[start..range.end].lines().next().unwrap_or_default();
-        if let Some(value) = template_value(line) {
-            let value = start + value..start + value + 2;
-            // `{{ a }}` alone is noted already; `{{ a }} b` is no YAML besides.
-            if !self.notes.diagnostics.iter().any(|found| found.location.span().start == value.start) {
-                self.refuse_template(&value);
-            }
-            return;
-        }
-        let character = self.text[at..].chars().next();
-        let (message, help) = explain(error.info(), character);
-        let span = at..at + character.map_or(0, char::len_utf8);
-        self.notes.error(Code::Syntax, &span, message).help = help.map(str::to_owned);
-    }
-
-    fn refuse_template(&mut self, span: &Range<usize>) {
-        let message = "a value that starts with `{{` or `{%` has to stand in quotes";
-        let help = "write it as `\"{{ … }}\"`".to_owned();
-        self.notes.error(Code::Syntax, span, message).help = Some(help);
+    fn mistake(&mut self, Mistake { span, message, help }: Mistake) {
+        self.notes.error(Code::Syntax, &span, message).help = help;
     }
 }
 

@@ -191,7 +191,7 @@ const NATIVE: &[(&str, &str)] = &[
     ),
     (
         "sum.prompt.yml",
-        "name: Sum\ndescription: Sums\nmodel: m\nmessages:\n- {role: system, content: Be brief}\n- {role: user, content: \"{{t}} {%\"}\n- {role: assistant, content: Yes}\ntestData: []\n",
+        "name: Sum\ndescription: Sums\nmodel: m\nmessages:\n- {role: system, content: Be brief}\n- {role: user, content: \"{{t}} {%\"}\n- {role: assistant, content: Yes}\ntestData:\n- {t: \"one: 1\", expected: two}\n",
     ),
     ("pdf/SKILL.md", "---\nname: pdf\ndescription: Forms\nlicense: MIT\n---\nDo {{ this }} $1\n"),
 ];
@@ -218,6 +218,12 @@ fn a_file_that_is_read_live_says_the_same_when_it_is_imported() {
     for name in ["fix", "audit", "git-commit", "ask", "sum", "pdf"] {
         assert_eq!(asks(&live.handle().current(), name), asks(&ours.handle().current(), name), "{name}");
         assert_eq!(said_with_all(&live, name), said_with_all(&ours, name), "{name}");
+        let tests = |loader: &Loader| {
+            let catalog = loader.handle().current();
+            catalog.find(name).map(|prompt| prompt.definition().tests.clone()).unwrap_or_default()
+        };
+        assert_eq!(tests(&live), tests(&ours), "{name}");
+        assert_eq!(tests(&live).is_empty(), name != "sum", "{name}");
     }
     let losses: Vec<String> = imports.iter().flat_map(lost).collect();
     assert_eq!(
@@ -227,7 +233,7 @@ fn a_file_that_is_read_live_says_the_same_when_it_is_imported() {
             "3:1 `agent` has no place in a prompt and is left out",
             "3:1 `model` has no place in a prompt and is left out",
             "5:10 MCP has no role `system`; the text is said by the user",
-            "8:1 `testData` has no place in a prompt and is left out",
+            "9:17 what a model should answer is not tested here, and is left out",
             "4:1 `license` has no place in a prompt and is left out",
         ]
     );
@@ -270,7 +276,7 @@ fn what_is_exported_says_the_same_when_it_is_read_again() {
 
 #[test]
 fn what_an_export_loses_is_said_at_its_line() {
-    let text = "---\ntitle: T\ndescription: d\narguments:\n  - {name: x, type: integer, default: 1}\n  - {name: y}\n---\n{% if x %}A{% else %}B{% endif %}\n{% for i in range(x) %}{{ i }}{% endfor %}\n{{ y | upper }}{{ attach(\"n.txt\") }}{{ role(\"assistant\") }}$1 {% include \"_p.md\" %}{{ prompt(\"q\", z=y) }}\n";
+    let text = "---\ntitle: T\ntags: [a]\naccess: {scopes: [x]}\ndescription: d\narguments:\n  - {name: x, type: integer, default: 1}\n  - {name: y}\n---\n{% if x %}A{% else %}B{% endif %}\n{% for i in range(x) %}{{ i }}{% endfor %}\n{{ y | upper }}{{ attach(\"n.txt\") }}{{ role(\"assistant\") }}$1 {% include \"_p.md\" %}{{ prompt(\"q\", z=y) }}\n";
     let files = [
         ("p.md", text),
         ("q.md", "---\ndescription: d\narguments: [z]\n---\nQ {{ z }}"),
@@ -284,15 +290,17 @@ fn what_an_export_loses_is_said_at_its_line() {
     );
     let shown: Vec<String> = file.losses.iter().map(|loss| format!("{} {}", loss.location, loss.message)).collect();
     let expected = [
-        "p.md:8:7 the condition is dropped: its text is always there, and what stands after `else` is left out",
-        "p.md:9:4 the loop is dropped: what it goes through stands there as it is given",
+        "p.md:10:7 the condition is dropped: its text is always there, and what stands after `else` is left out",
+        "p.md:11:4 the loop is dropped: what it goes through stands there as it is given",
         "what is called here is left out",
         "the filter `upper` is dropped: the value stands there as it is given",
         "_p.md:1:9 what is computed here is left out",
         "all messages become one text; who speaks is said in a line of its own",
         "the attached file becomes a reference: `n.txt` has to be in the project",
         "`$1` in the text means something there, and cannot be escaped",
+        "`access` has no place there: whoever has the file can use the prompt",
         "`title` has no place there",
+        "`tags` has no place there",
     ];
     assert_eq!(shown.len(), expected.len(), "{shown:#?}");
     for (shown, expected) in shown.iter().zip(expected) {

@@ -1,6 +1,6 @@
 //! Files of other programs, read where those programs keep them.
 
-use promptshelf_core::{Catalog, ContentBlock, Given, Part, Role};
+use promptshelf_core::{Catalog, ContentBlock, Given, Part, Role, Variables};
 use promptshelf_source::Loader;
 use proptest::prelude::*;
 
@@ -93,18 +93,24 @@ fn a_folder_with_one_file_of_each_format_is_served() {
 }
 
 #[test]
-fn test_data_travels_with_the_definition() {
+fn each_row_of_test_data_is_a_test() {
     let library = Library::of(&[(
         "a.prompt.yaml",
-        "messages:\n- role: user\n  content: \"{{x}}\"\ntestData:\n- {x: 1, expected: one, y: 2}\n- {x: two}\n",
+        "description: d\nmessages:\n- role: user\n  content: \"{{x}}\"\ntestData:\n- {x: 1, expected: one, judged: 2}\n- {x: \" two \", xx: 3}\n- four\nevaluators:\n- name: e\n  string: {contains: \"{{judged}}\"}\n",
     )]);
     let definitions = library.read();
-    let samples = &definitions.prompts[0].samples;
-    assert_eq!(samples.len(), 2);
-    assert_eq!(samples[0].arguments.get("x").map(String::as_str), Some("1"));
-    assert_eq!(samples[0].arguments.len(), 1);
-    assert_eq!(samples[0].expected.as_deref(), Some("one"));
-    assert_eq!(samples[1].expected, None);
+    let tests = &definitions.prompts[0].tests;
+    assert_eq!(tests.len(), 2);
+    assert_eq!(tests[0].arguments, Variables::from([("x".to_owned(), "1".to_owned())]));
+    assert_eq!((&tests[0].contains[..], &tests[1].contains[..]), (&["1".to_owned()][..], &["two".to_owned()][..]));
+    assert_eq!(definitions.prompts[0].origin.locate("tests.1").to_string(), "a.prompt.yaml:7:3");
+    assert_eq!(
+        lines(&definitions.diagnostics),
+        [
+            "a.prompt.yaml:7:16: warning[no-effect]: no message uses `{{xx}}`",
+            "a.prompt.yaml:8:3: warning[wrong-type]: a row of `testData` has to be a mapping of keys, and text stands here",
+        ]
+    );
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Every mistake in a prompt file is named, with its line and column, in one pass.
 
-use promptshelf_core::{ArgumentType, Body, CompletionSource};
+use promptshelf_core::{ArgumentType, Body, CompletionSource, Diagnostic, invisible::InvisiblePolicy};
 
-use crate::library::Library;
+use crate::library::{Library, broken};
 
 /// The definition of a file without mistakes.
 fn read(text: &str) -> promptshelf_core::PromptDefinition {
@@ -52,6 +52,7 @@ arguments:
     type: text
     minLength: 1
     maxLength: 100
+    invisible: keep
     pattern: \"^.\"
   - name: count
     type: integer
@@ -88,6 +89,7 @@ Body",
     let arguments = &definition.arguments;
     assert_eq!(arguments.len(), 9);
     assert!(arguments[0].required && arguments[0].kind == ArgumentType::Text);
+    assert_eq!((arguments[0].invisible, arguments[1].invisible), (Some(InvisiblePolicy::Keep), None));
     assert_eq!((arguments[0].min_length, arguments[0].max_length), (Some(1), Some(100)));
     assert_eq!(arguments[1].default.as_deref(), Some("05"));
     assert_eq!((arguments[1].minimum, arguments[1].maximum), (Some(1.0), Some(9.5)));
@@ -211,33 +213,80 @@ arguments:
             "p.md:25:15: error[invalid-completion]: `complete` does not say where suggestions come from (did you mean `file`?)",
             "p.md:27:15: error[invalid-completion]: `by: a` has no values to choose between (add a key for each value of the other argument)",
             "p.md:29:25: error[unknown-key]: the key `root` means nothing beside `file` (known keys are `file`)",
-            "p.md:30:5: warning[unknown-key]: the key `zzz` means nothing in an argument (known keys are `name`, `title`, `description`, `type`, `enum`, `pattern`, `minLength`, `maxLength`, `minimum`, `maximum`, `min-length`, `max-length`, `required`, `default`, `examples`, `complete`, `ask`, `step`, `sensitive`, `audit` and `when`)",
+            "p.md:30:5: warning[unknown-key]: the key `zzz` means nothing in an argument (known keys are `name`, `title`, `description`, `type`, `enum`, `pattern`, `minLength`, `maxLength`, `minimum`, `maximum`, `min-length`, `max-length`, `required`, `default`, `examples`, `complete`, `ask`, `step`, `sensitive`, `audit`, `invisible` and `when`)",
         ]
     );
+}
+
+/// One line of YAML after the other that is none, and what is said of it.
+#[test]
+fn each_line_that_is_no_yaml_is_named_and_the_others_are_read() {
+    for (keys, expected) in [
+        ("icons: [a, b\ndescription: x", &["2:8 this `[` is not closed"][..]),
+        ("icons: {a: b\ndescription: x", &["2:8 this `{` is not closed"]),
+        ("icons: [a, b]]", &["2:14 this `]` closes nothing"]),
+        ("description: 'it's fine'", &["2:18 something stands behind the closing quotation mark"]),
+        ("description: \"a\" b", &["2:18 something stands behind the closing quotation mark"]),
+        ("description: *x", &["2:14 a text cannot start with `*` unless it stands in quotes"]),
+        ("  description: x\ntitle: y", &["3:1 this line is not indented like those that it belongs to"]),
+        ("description:x\ntitle: y", &["2:12 a space is missing behind this `:`"]),
+        ("title My prompt\nversion: 1", &["2:1 this line is no `key: value`"]),
+        ("title: a\nversion = 1\n", &["3:1 this line is no `key: value`"]),
+        ("arguments:\n- name: a\n - name: c", &["4:2 this line is not indented like those that it belongs to"]),
+        ("arguments:\n  - name: a\n  title: c", &["4:3 this line is not indented like those that it belongs to"]),
+        ("description: |\n  a\n b", &["4:2 this line is not indented like those that it belongs to"]),
+        (r#"description: "a\d""#, &["2:16 a backslash in double quotes begins something that YAML does not know"]),
+        (
+            "description: &a x\ntags: [*a]",
+            &["2:14 a text cannot start with `&` unless it stands in quotes", "3:8 aliases are not supported"],
+        ),
+        ("description: - a", &["2:14 a list cannot begin in the line of its key"]),
+        ("description: a\n\ttitle: b", &["3:1 a tab stands where spaces are needed"]),
+        (
+            "arguments:\n  - name: a\n    description: this: that\n  - name: b\n    description: \"open\n  - name: c\n    enum: [x, y\ntitle: \"z\ntitel: x\nversion: []",
+            &[
+                "4:22 a second `: ` in one line would begin another key",
+                "6:18 this quotation mark is not closed",
+                "8:11 this `[` is not closed",
+                "9:8 this quotation mark is not closed",
+                "10:1 the key `titel` means nothing in a prompt file",
+                "11:10 `version` has to be text, and a list stands here",
+            ],
+        ),
+    ] {
+        let text = format!("---\n{keys}\n---\n");
+        let found = Library::of(&[("p.md", &*text)]).read().diagnostics;
+        let said = |found: &Diagnostic| {
+            let (line, column) = found.location.line_column();
+            format!("{line}:{column} {}", found.message)
+        };
+        assert_eq!(found.iter().map(said).collect::<Vec<_>>(), expected, "{text}");
+    }
 }
 
 #[test]
 fn what_is_no_yaml_is_named_where_it_stands() {
     let quoted = "a value that starts with `{{` or `{%` has to stand in quotes (write it as `\"{{ … }}\"`)";
-    let colon = "a `:` stands where no key can be (put quotes around a text that holds `: `, and give keys of one level the same indentation)";
+    let lines = "(write lines such as `description: What the prompt does`)";
+    let closed = "(write the same mark at the end of the text)";
     for (text, expected) in [
         ("---\ntitle: x\nhello", "1:1: error[syntax]: the front matter is not closed (put a line of `---` between the keys and the text)".to_owned()),
         ("---\ntitle: {{ x }} y\n---\n", format!("2:8: error[syntax]: {quoted}")),
         ("---\ntitle: {% if x %}\n---\n", format!("2:8: error[syntax]: {quoted}")),
-        ("---\ntitle: Review: ü\n---\n", format!("2:14: error[syntax]: {colon}")),
-        ("---\nü: x\ntitle: a\n description: b\n---\n", format!("4:13: error[syntax]: {colon}")),
-        ("---\narguments:\n\t- name: x\n---\n", "3:2: error[syntax]: a tab stands where spaces are needed (indent with spaces)".to_owned()),
-        ("---\ntitle: @x\n---\n", "2:8: error[syntax]: a text cannot start with '@' unless it stands in quotes (put quotes around it)".to_owned()),
-        ("---\ntitle: 'x\n---\n", "2:8: error[syntax]: a quotation mark is not closed".to_owned()),
+        ("---\ntitle: Review: ü\n---\n", "2:14: error[syntax]: a second `: ` in one line would begin another key (put quotes around the value: `\"Review: ü\"`)".to_owned()),
+        ("---\nversion: ü\ntitle: a\n description: b\n---\n", "4:2: error[syntax]: this line is indented more deeply than the key above it, which has a value already (give keys of one level the same indentation)".to_owned()),
+        ("---\narguments:\n\t- name: x\n---\n", "3:1: error[syntax]: a tab stands where spaces are needed (indent with spaces)".to_owned()),
+        ("---\ntitle: @x\n---\n", "2:8: error[syntax]: a text cannot start with `@` unless it stands in quotes (put quotes around it)".to_owned()),
+        ("---\ntitle: 'x\n---\n", format!("2:8: error[syntax]: this quotation mark is not closed {closed}")),
         ("---\ntitle: a\ntitle: b\n---\n", "3:1: error[syntax]: the key `title` stands twice".to_owned()),
-        ("---\ntitle: &a x\ndescription: *a\n---\n", "3:14: error[syntax]: aliases are not supported (write the value out, or put quotes around a text that starts with `*`)".to_owned()),
+        ("---\ntitle: &a x\n---\n", "2:8: error[syntax]: a text cannot start with `&` unless it stands in quotes (put quotes around it)".to_owned()),
         ("---\ntitle: !x y\n---\n", "2:8: error[syntax]: the type `!x` is not supported (put quotes around a text that starts with `!`)".to_owned()),
         ("---\n? [a]\n: b\n---\n", "2:3: error[syntax]: a key has to be text, and a list stands here".to_owned()),
-        ("---\njust text\n---\n", "2:1: error[wrong-type]: the front matter has to be a mapping of keys, and text stands here".to_owned()),
-        ("---\n- a\n---\n", "2:1: error[wrong-type]: the front matter has to be a mapping of keys, and a list stands here".to_owned()),
+        ("---\njust text\n---\n", format!("2:1: error[wrong-type]: the front matter has to be a mapping of keys, and text stands here {lines}")),
+        ("---\n- a\n---\n", format!("2:1: error[wrong-type]: the front matter has to be a mapping of keys, and a list stands here {lines}")),
     ] {
         assert_eq!(faults(text), [format!("p.md:{expected}")], "{text:?}");
-        assert_eq!(Library::of(&[("p.md", text)]).read().broken[0].path, "p.md", "{text:?}");
+        assert_eq!(broken(&Library::of(&[("p.md", text)]).read()), ["p.md"], "{text:?}");
     }
 }
 
@@ -260,4 +309,26 @@ fn mistakes_without_end_are_counted() {
     let faults = faults(&format!("---\n{keys}---\nhello"));
     assert_eq!(faults.len(), 101);
     assert_eq!(faults[100], "p.md:102:1: error[too-many]: from here on, 50 more mistakes are not named");
+}
+
+#[test]
+fn what_no_client_could_load_and_no_policy_are_named() {
+    let faults = faults(
+        "---
+icons: ['data:image/png;base64,A', 'data:text/html,x', 'data:image/png', 'https://a b', 'data:image/svg+xml,%3Csvg/%3E']
+arguments:
+  - {name: a, invisible: strp}
+  - {name: b, invisible: [keep]}
+---
+{{ a }} {{ b }}",
+    );
+    let expected = [
+        "p.md:2:9: error[invalid-value]: an icon's data is no base64 (encode it anew, or use a file of the library)",
+        "p.md:2:36: error[invalid-value]: an icon's data has to be an image (encode it anew, or use a file of the library)",
+        "p.md:2:56: error[invalid-value]: an icon's data begins after a comma (encode it anew, or use a file of the library)",
+        "p.md:2:74: error[invalid-value]: an icon's `src` is no URI (encode it anew, or use a file of the library)",
+        "p.md:4:26: error[invalid-value]: invisible characters cannot be treated by `strp` (did you mean `strip`?)",
+        "p.md:5:26: error[wrong-type]: `invisible` has to be text, and a list stands here",
+    ];
+    assert_eq!(faults, expected);
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use promptshelf_core::invisible::InvisiblePolicy;
 use promptshelf_source::{Loader, Source as _};
 
 use crate::library::{Followed, Library, lines};
@@ -39,6 +40,8 @@ messages = 4
 fuel = 5
 include-depth = 6
 resource-bytes = 7
+[arguments]
+invisible = "reject"
 [roots]
 here = "."
 [http]
@@ -58,6 +61,7 @@ whatever = { is = "not ours" }
     assert!(about.icons[0].src.starts_with("data:image/svg+xml;base64,"));
     assert_eq!((definitions.policy.page_size, definitions.policy.ttl), (50, Duration::from_secs(5)));
     assert_eq!(definitions.policy.value_bytes, 1_000);
+    assert_eq!(definitions.policy.invisible, InvisiblePolicy::Reject);
     let budget = definitions.policy.budget;
     assert_eq!((budget.output_bytes, budget.attachment_bytes, budget.messages), (255, 3, 4));
     assert_eq!((budget.fuel, budget.include_depth), (5, 6));

@@ -4,8 +4,9 @@ use std::{io::Write, path::Path};
 
 use anstyle::{AnsiColor, Style};
 use promptshelf::{
-    Catalog, Diagnostic, Library, OpenError,
-    core::{clients, review},
+    Catalog, Code, Diagnostic, Library, OpenError, Severity,
+    core::{self, Checked, clients, review},
+    source::{Directory, Source},
 };
 
 use super::{
@@ -32,11 +33,16 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
         }
         // A manifest that cannot be understood is an author's mistake like any other here.
         Err(OpenError::Source(error)) if error.is_invalid_manifest() && !error.diagnostics().is_empty() => {
-            (0, error.diagnostics().to_vec())
+            without_manifest(folder, &clients)?
         }
         Err(other) => return Err(other.into()),
     };
-    diagnostics.extend(config::check_manifest(folder));
+    for found in config::check_manifest(folder) {
+        // A section is read by several rooms, each of which says so when it is no TOML.
+        if !diagnostics.iter().any(|known| known.location == found.location) {
+            diagnostics.push(found);
+        }
+    }
     diagnostics.sort_by(|a, b| place(a).cmp(&place(b)));
 
     let mut paper = Paper::stdout();
@@ -47,8 +53,12 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
         CheckFormat::Human => draw(&mut paper, &diagnostics, prompts, folder)?,
     }
     paper.out.flush()?;
-    let is_error = |diagnostic: &Diagnostic| diagnostic.is_error() || arguments.deny == Some(Deny::Warnings);
-    if diagnostics.iter().any(is_error) { Err(Failure::said(Exit::Failed)) } else { Ok(()) }
+    let least = if arguments.deny == Some(Deny::Warnings) { Severity::Warning } else { Severity::Error };
+    if diagnostics.iter().any(|diagnostic| diagnostic.severity >= least) {
+        Err(Failure::said(Exit::Failed))
+    } else {
+        Ok(())
+    }
 }
 
 /// What checking found, what a review adds, and what clients stumble over.
@@ -57,6 +67,18 @@ pub(crate) fn everything(catalog: &Catalog, found: &[Diagnostic], clients: &[&cl
     all.extend(review(catalog, found));
     all.extend(clients.iter().flat_map(|client| clients::lint(catalog, client)));
     all
+}
+
+/// Everything that is wrong with a library whose manifest is: that must not
+/// keep its author from hearing of the rest.
+fn without_manifest(folder: &Path, clients: &[&clients::Client]) -> Result<(usize, Vec<Diagnostic>), Failure> {
+    let reading = Directory::forgiving(folder).read(None).map_err(OpenError::Source)?;
+    let Some(reading) = reading else { return Ok((0, Vec::new())) };
+    let Checked { catalog, diagnostics } = core::check(reading.definitions, None);
+    let mut found = everything(&catalog, &diagnostics, clients);
+    // The declaration may stand where the manifest could not be understood.
+    found.retain(|found| found.code != Code::UnknownResource);
+    Ok((catalog.prompts().len(), found))
 }
 
 /// The clients of `--client`. Among all, those without prompts are left out:
@@ -88,8 +110,12 @@ fn draw<W: Write>(
         let hint = format!("`promptshelf explain {}` says more of the first; each code has such a page", first.code);
         writeln!(paper.out, "{hint}\n")?;
     }
-    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
-    let found = super::found(errors, diagnostics.len() - errors);
+    let of = |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
+    let (errors, hints) = (of(Severity::Error), of(Severity::Hint));
+    let mut found = super::found(errors, of(Severity::Warning));
+    if hints > 0 {
+        found.push_str(&format!("; {}", super::count(hints, "hint")));
+    }
     let style = if errors > 0 { BAD } else { GOOD };
     let library = paper.line(&folder.display().to_string()).into_owned();
     let summary = format!("{library}: {}, {found}", super::count(prompts, "prompt"));

@@ -22,6 +22,7 @@ impl Drawing<'_> {
         let level = match diagnostic.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
+            Severity::Hint => Level::NOTE.with_name("hint"),
         };
         let title = level.primary_title(visible_line(&diagnostic.message)).id(diagnostic.code.as_str());
         let main = &diagnostic.location.source;
@@ -112,7 +113,7 @@ pub(crate) fn path_from_here(folder: &Path, path: &str) -> String {
 /// What is wrong, for programs. Lines and columns are counted from one, columns
 /// in characters.
 pub(crate) fn to_json(diagnostics: &[Diagnostic], folder: &Path) -> Value {
-    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+    let of = |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
     let shown: Vec<Value> = diagnostics
         .iter()
         .map(|diagnostic| {
@@ -122,7 +123,7 @@ pub(crate) fn to_json(diagnostics: &[Diagnostic], folder: &Path) -> Value {
                 place
             });
             json!({
-                "severity": if diagnostic.is_error() { "error" } else { "warning" },
+                "severity": diagnostic.severity.as_str(),
                 "code": diagnostic.code.as_str(),
                 "message": diagnostic.message,
                 "help": diagnostic.help,
@@ -131,7 +132,8 @@ pub(crate) fn to_json(diagnostics: &[Diagnostic], folder: &Path) -> Value {
             })
         })
         .collect();
-    json!({ "errors": errors, "warnings": diagnostics.len() - errors, "diagnostics": shown })
+    let (errors, warnings, hints) = (of(Severity::Error), of(Severity::Warning), of(Severity::Hint));
+    json!({ "errors": errors, "warnings": warnings, "hints": hints, "diagnostics": shown })
 }
 
 fn place(location: &Location, folder: &Path) -> Value {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use promptshelf::{Caller, Given, Library, Message, Rejection, nearest};
+use promptshelf::{Argument, Caller, Given, Library, Message, Rejection, client::Target, nearest};
 use serde_json::json;
 
 use super::{
@@ -30,6 +30,10 @@ pub(crate) async fn run(arguments: &GetArguments) -> Result<(), Failure> {
         .find(&arguments.name)
         .ok_or_else(|| failure(unknown(), &library, arguments.library.folder(), &arguments.name))?;
     arguments.values.must_be_of(prompt.arguments())?;
+    if prompt.arguments().iter().any(Argument::is_asked) && remote::get::somebody_can_answer() {
+        // Only a conversation can ask, so this one is held with the library's own server.
+        return remote::get::run(&Target::folder(arguments.library.folder()), arguments).await;
+    }
     let values = arguments.values.read(io::stdin().lock())?;
     let format = if arguments.json { GetFormat::Json } else { arguments.format };
 

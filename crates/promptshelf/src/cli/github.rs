@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use promptshelf::{Diagnostic, Location};
+use promptshelf::{Diagnostic, Location, Severity};
 
 use super::diagnostics::path_from_here;
 
@@ -12,7 +12,11 @@ pub(crate) fn to_github(diagnostics: &[Diagnostic], folder: &Path) -> String {
 }
 
 fn line(diagnostic: &Diagnostic, folder: &Path) -> String {
-    let level = if diagnostic.is_error() { "error" } else { "warning" };
+    let level = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Hint => "notice",
+    };
     let Location { source, .. } = &diagnostic.location;
     let end = diagnostic.location.span().end;
     let (line, column) = diagnostic.location.line_column();

@@ -52,7 +52,15 @@ Signing in, in promptshelf.toml; without it nobody has to, and only this machine
   resource = \"https://…/mcp\"        PROMPTSHELF_RESOURCE
   audiences, jwks-uri, algorithms, leeway, user-claim, roles-claim
   required-scopes, scopes-supported
+  page-client-id = \"…\"             the page as a public client of the issuer
   [auth.implies]                    \"prompts:write\" = [\"prompts:read\"]
+TLS, and the proxies whose word is taken for where a request comes from:
+  [tls]
+  certificate = \"../tls/chain.pem\"  PROMPTSHELF_TLS_CERTIFICATE
+  key = \"../tls/key.pem\"            PROMPTSHELF_TLS_KEY
+  [proxy]
+  trusted = [\"10.0.0.0/8\"]          PROMPTSHELF_TRUST_PROXY
+  header = \"x-forwarded\"            or \"forwarded\": the one that the proxies write
 How much a caller may ask, and what is recorded:
   [limits]                          requests-per-minute = 600, completions-per-minute = 1200,
                                     requests-per-minute-per-address = 6000,
@@ -155,6 +163,17 @@ Examples:
   promptshelf resources prompts
   promptshelf resources --read library:///style.md -l prompts
   promptshelf resources --server github --json";
+
+pub(super) const SIGN_IN_EXAMPLES: &str = "\
+The page opens in your browser ($BROWSER, or what the system opens pages with). What comes of it is kept
+in the system's keyring, or in $XDG_STATE_HOME/promptshelf/sign-in, readable only by you, where there is
+none; PROMPTSHELF_KEYRING=file always takes the file. A secret that belongs to --client-id stands in
+PROMPTSHELF_CLIENT_SECRET. Nothing of this is needed with a token in PROMPTSHELF_TOKEN.
+
+Examples:
+  promptshelf sign-in https://example.com/mcp
+  promptshelf list --url https://example.com/mcp
+  promptshelf sign-out https://example.com/mcp";
 
 pub(super) const CHAT_EXAMPLES: &str = "\
 Examples:

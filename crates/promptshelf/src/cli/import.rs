@@ -7,7 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Args, ValueEnum};
+use clap::{
+    Args,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use promptshelf::{
     Diagnostic, Library, SourceText,
     source::{ImportFormat, ImportedFile, import},
@@ -31,8 +34,8 @@ pub(crate) struct ImportArguments {
     path: PathBuf,
 
     /// What the files are [default: told by their names and keys]
-    #[arg(long, value_name = "FORMAT")]
-    from: Option<From>,
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    from: Option<ImportFormat>,
 
     /// The library to write to
     #[arg(long, value_name = "LIBRARY", default_value = ".")]
@@ -51,54 +54,12 @@ Examples:
   promptshelf import greet.prompt --dry-run            what would be lost
   promptshelf import export.json --from langfuse --to library";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum From {
-    /// Commands of Claude Code (.claude/commands/*.md)
-    Claude,
-    /// Commands of OpenCode (.opencode/commands/*.md)
-    Opencode,
-    /// Commands of Gemini CLI (.gemini/commands/*.toml)
-    Gemini,
-    /// Prompt files of VS Code (*.prompt.md)
-    Vscode,
-    /// Prompts of GitHub Models (*.prompt.yml)
-    Github,
-    /// Agent Skills (SKILL.md)
-    Skill,
-    /// Google's dotprompt (*.prompt)
-    Dotprompt,
-    /// Microsoft's prompty (*.prompty)
-    Prompty,
-    /// Recipes of goose (*.yaml, *.json)
-    Goose,
-    /// Patterns of Fabric (NAME/system.md)
-    Fabric,
-    /// Langfuse's API (*.json)
-    Langfuse,
-    /// PromptLayer's API (*.json)
-    Promptlayer,
-    /// The table of prompts.chat (*.csv)
-    PromptsChat,
-}
-
-impl From {
-    fn format(self) -> ImportFormat {
-        match self {
-            From::Claude => ImportFormat::Claude,
-            From::Opencode => ImportFormat::Opencode,
-            From::Gemini => ImportFormat::Gemini,
-            From::Vscode => ImportFormat::Vscode,
-            From::Github => ImportFormat::Github,
-            From::Skill => ImportFormat::Skill,
-            From::Dotprompt => ImportFormat::Dotprompt,
-            From::Prompty => ImportFormat::Prompty,
-            From::Goose => ImportFormat::Goose,
-            From::Fabric => ImportFormat::Fabric,
-            From::Langfuse => ImportFormat::Langfuse,
-            From::Promptlayer => ImportFormat::Promptlayer,
-            From::PromptsChat => ImportFormat::PromptsChat,
-        }
-    }
+/// One of the formats, by its word.
+fn format() -> impl TypedValueParser<Value = ImportFormat> {
+    let words = ImportFormat::ALL.iter().map(|format| PossibleValue::new(format.as_str()).help(format.about()));
+    PossibleValuesParser::new(words).try_map(|word| {
+        ImportFormat::ALL.iter().copied().find(|format| format.as_str() == word).ok_or("there is no such format")
+    })
 }
 
 pub(crate) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
@@ -121,7 +82,7 @@ pub(crate) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
             }
         };
         let told = ImportFormat::of(&shown, &text);
-        let format = match arguments.from.map(From::format) {
+        let format = match arguments.from {
             // One file is what it is said to be; of a folder those are taken that are.
             Some(format) if is_file => format,
             Some(format) if told == Some(format) => format,

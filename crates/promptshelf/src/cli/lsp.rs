@@ -10,7 +10,9 @@
 mod complete;
 mod cursor;
 mod explain;
+mod keys;
 mod place;
+mod schema;
 mod shelf;
 mod words;
 
@@ -21,7 +23,7 @@ use gen_lsp_types::{
     CompletionOptions, CompletionParams, CompletionResponse, DefinitionParams, DefinitionProvider,
     DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, HoverParams, HoverProvider,
     InitializeParams, InitializeResult, PublishDiagnosticsParams, ServerCapabilities, ServerInfo,
-    TextDocumentContentChangeEvent, TextDocumentPositionParams, TextDocumentSync, TextDocumentSyncKind, Uri,
+    TextDocumentContentChangeEvent as Change, TextDocumentPositionParams, TextDocumentSync, TextDocumentSyncKind, Uri,
     WorkspaceFolders,
 };
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
@@ -39,7 +41,7 @@ pub(crate) struct LspArguments {
 }
 
 const EXAMPLES: &str = "\
-An editor starts this on stdin and stdout, for Markdown and YAML files. It shows what `check` would say while you type,
+An editor starts this on stdin and stdout, for Markdown, YAML and TOML files. It shows what `check` would say while you type,
 completes arguments, functions, filters, paths and keys, explains what the cursor is on, and goes to where it is defined.";
 
 pub(crate) fn run(arguments: &LspArguments) -> Result<(), Failure> {
@@ -74,7 +76,7 @@ fn serve(connection: &Connection, library: Option<PathBuf>) -> Result<(), Failur
 fn capabilities() -> ServerCapabilities {
     let triggers = ["{", "|", "\"", "'", "/", "(", ",", " "];
     ServerCapabilities {
-        text_document_sync: Some(TextDocumentSync::Kind(TextDocumentSyncKind::Full)),
+        text_document_sync: Some(TextDocumentSync::Kind(TextDocumentSyncKind::Incremental)),
         completion_provider: Some(CompletionOptions {
             trigger_characters: Some(triggers.map(str::to_owned).to_vec()),
             ..CompletionOptions::default()
@@ -184,12 +186,11 @@ impl Session<'_> {
                 }
             }
             "textDocument/didChange" => {
-                if let Some(mut params) = parsed::<DidChangeTextDocumentParams>(notification.params)
-                    && let Some(TextDocumentContentChangeEvent::TextDocumentContentChangeWholeDocument(whole)) =
-                        params.content_changes.pop()
-                {
+                if let Some(params) = parsed::<DidChangeTextDocumentParams>(notification.params) {
                     let uri = params.text_document.text_document_identifier.uri;
-                    self.changed(uri.as_ref(), Some(whole.text));
+                    let text = self.open.remove(uri.as_ref()).unwrap_or_default();
+                    let text = params.content_changes.into_iter().fold(text, edited);
+                    self.changed(uri.as_ref(), Some(text));
                 }
             }
             "textDocument/didClose" => {
@@ -258,7 +259,7 @@ impl Session<'_> {
         };
         let offset = place::offset(text, position.position);
         let shelf = &self.shelves[index];
-        let cursor = Cursor::at(text, offset);
+        let cursor = Cursor::at(&path, text, offset);
         match method.as_str() {
             "textDocument/completion" => {
                 let items = complete::items(shelf, &path, text, &cursor);
@@ -266,6 +267,19 @@ impl Session<'_> {
             }
             "textDocument/hover" => answered(id, explain::hover(shelf, &path, text, &cursor)),
             _ => answered(id, explain::definition(shelf, &path, &cursor)),
+        }
+    }
+}
+
+/// A text after one change.
+fn edited(mut text: String, change: Change) -> String {
+    match change {
+        Change::TextDocumentContentChangeWholeDocument(whole) => whole.text,
+        Change::TextDocumentContentChangePartial(part) => {
+            let start = place::offset(&text, part.range.start);
+            let end = place::offset(&text, part.range.end).max(start);
+            text.replace_range(start..end, &part.text);
+            text
         }
     }
 }

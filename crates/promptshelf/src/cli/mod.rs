@@ -25,6 +25,7 @@ pub(crate) mod saved;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod show;
+pub(crate) mod state;
 mod syntax;
 pub(crate) mod test;
 pub(crate) mod token;
@@ -44,7 +45,7 @@ pub(crate) use self::syntax::{
         ClientsArguments, ExplainArguments, FmtArguments, NewArguments, RenderArguments, SchemaArguments, SchemaFile,
         Template, TestArguments,
     },
-    client::{ChatArguments, ResourcesArguments},
+    client::{ChatArguments, ResourcesArguments, SignInArguments, SignOutArguments},
 };
 
 /// `1 prompt`, `2 prompts`.

@@ -120,6 +120,10 @@ async fn once(library: &Library, place: &Place, values: &Variables) -> Result<()
         writeln!(paper.out, "{}\n", drawing.draw(diagnostic))?;
     }
     let prompt = place.find(library)?;
+    if library.diagnostics().iter().any(|found| found.is_error() && place.is_of(&found.location.source.path)) {
+        let note = paper.styled(DIM, "This is how it was before:");
+        writeln!(paper.out, "{note}\n")?;
+    }
     let (values, filled) = sample::complete(&prompt, values);
     let name = prompt.name().as_str();
     let answer = library.service().get(&Caller::local(), name, &Given::from(&values)).await;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use promptshelf::{Code, Diagnostic, Location};
+use promptshelf::{Code, Diagnostic, Location, Severity};
 use serde_json::{Value, json};
 
 use super::diagnostics::path_from_here;
@@ -29,7 +29,11 @@ pub(crate) fn to_sarif(diagnostics: &[Diagnostic], folder: &Path) -> Value {
         let mut result = json!({
             "ruleId": diagnostic.code.as_str(),
             "ruleIndex": codes.binary_search(&diagnostic.code).unwrap_or_default(),
-            "level": if diagnostic.is_error() { "error" } else { "warning" },
+            "level": match diagnostic.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Hint => "note",
+            },
             "message": { "text": text },
             "locations": [place(&diagnostic.location, folder)],
         });

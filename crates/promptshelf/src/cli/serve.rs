@@ -2,17 +2,24 @@
 
 mod announce;
 mod listen;
+mod reload;
 mod signals;
+mod supervisor;
 
 use std::{sync::Arc, time::Duration};
 
 use promptshelf::{
-    Builder, Library, Limits, http,
+    Builder, Library,
+    http::{App, auth::SignIn, tls::Tls},
     service::{AuditFile, AuditFileOptions},
     source::Loader,
 };
 
-use self::{announce::Announcement, signals::Signals};
+use self::{
+    announce::Announcement,
+    reload::{Hangups, Settings},
+    signals::Signals,
+};
 use super::ServeArguments;
 use crate::{
     config::{self, HttpConfig, observe::Traces},
@@ -49,19 +56,23 @@ pub(crate) async fn run(
     let Around { stdin_is_terminal, log_format, has_traces } = around;
     let folder = arguments.library.folder();
     let key = config::state_key(&environment)?;
-    let config = HttpConfig::read(folder, arguments.http.as_deref(), &arguments.over_http, &environment)?;
+    let read = || HttpConfig::read(folder, arguments.http.as_deref(), &arguments.over_http, &environment);
+    // What is read is not older than what is known of the files.
+    let known = reload::stamps(&read()?, folder);
+    let config = read()?;
     let audit = open_audit(config::audit::read(folder, arguments.audit.as_deref(), &environment)?)?;
     let over_http = !arguments.stdio && (config.wanted || stdin_is_terminal);
-    let metrics = config::observe::metrics(folder, arguments.over_http.metrics.as_deref(), environment)?;
+    let observed = reload::observed(arguments, &environment)?;
     // Clients start as many servers on stdio as they like, and there is one port.
-    let metrics = match metrics.filter(|_| over_http) {
-        Some(address) => Some(Listening::start(&address).await?),
+    let metrics = match observed.0.as_ref().filter(|_| over_http) {
+        Some(address) => Some(Listening::start(address).await?),
         None => None,
     };
     let figures = metrics.as_ref().map(|metrics| Arc::clone(&metrics.figures));
     let builder = key.into_iter().fold(Library::builder().folder(folder), Builder::state_key);
     let builder = Watch::wanted(figures, has_traces).into_iter().fold(builder, Builder::observer);
-    let library = open(builder, &config, over_http, audit.clone())?;
+    let recorder = audit.as_ref().map(|(file, _)| Arc::clone(file));
+    let library = open(builder, &config, over_http, recorder.clone())?;
     if arguments.strict {
         refuse_errors(&library, arguments)?;
     }
@@ -74,43 +85,75 @@ pub(crate) async fn run(
     if !over_http {
         announcement.on_stdio(stdin_is_terminal);
         let ended = on_stdio(library, signals).await;
-        flush(audit).await;
+        flush(recorder).await;
         return ended;
     }
     let (listener, bound) = listen::bind(&config).await?;
     let mut options = config.options.clone();
     options.mcp.allowed_hosts = listen::hosts(&config, bound);
+    options.sign_in = config.sign_in.clone().map(SignIn::new);
+    let app = App::new(&library, &options);
+    let opened = config.tls.as_ref().map(Tls::open).transpose();
+    let tls = opened.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     announcement.over_http(bound, &config);
     let _following = library.loader().spawn();
     if let Some(metrics) = &metrics {
-        metrics.figures.of(&library, audit.as_ref());
+        metrics.figures.of(&library, recorder.as_ref());
         metrics.ready(library.server());
     }
-    let ended = http::serve(listener, &library, &options, signals.first()).await;
-    flush(audit).await;
+    let arguments = arguments.clone();
+    let settings = Settings {
+        arguments,
+        environment,
+        bound,
+        config,
+        audit,
+        observed,
+        library: library.clone(),
+        app: app.clone(),
+        tls: tls.clone(),
+    };
+    let hangups = Hangups::listen(stdin_is_terminal);
+    supervisor::ready();
+    let shutdown = async {
+        signals.first().await;
+        supervisor::stopping();
+    };
+    let serving = async {
+        match &tls {
+            Some(tls) => app.serve_tls(listener, tls, shutdown).await,
+            None => app.serve(listener, shutdown).await,
+        }
+    };
+    let ended = tokio::select! {
+        ended = serving => ended,
+        () = settings.follow(hangups, known) => Ok(()),
+    };
+    flush(recorder).await;
     Ok(ended?)
 }
 
-/// Opens the library, with limits where others than this machine's own people
-/// may ask, or where the operator wants some.
+/// Opens the library, with limits where callers over a network need some.
 fn open(
     library: Builder,
     config: &HttpConfig,
     over_http: bool,
     audit: Option<Arc<AuditFile>>,
 ) -> Result<Library, Failure> {
-    let is_shared = config.signs_in || config.allow_remote;
-    let limits = config.limits.or_else(|| is_shared.then(Limits::default)).filter(|_| over_http);
+    let limits = config.limits_in_force().filter(|_| over_http);
     let library = limits.into_iter().fold(library, Builder::limits);
     Ok(audit.into_iter().fold(library, |library, audit| library.audit(audit)).build()?)
 }
 
-fn open_audit(options: Option<AuditFileOptions>) -> Result<Option<Arc<AuditFile>>, Failure> {
+fn open_audit(options: Option<AuditFileOptions>) -> Result<Option<(Arc<AuditFile>, AuditFileOptions)>, Failure> {
     let Some(options) = options else { return Ok(None) };
-    let shown = options.path.display().to_string();
-    let opened = AuditFile::open(options);
-    let failed = |error| Failure::new(Exit::Failed, format!("the audit cannot be written to {shown}: {error}"));
-    opened.map(|audit| Some(Arc::new(audit))).map_err(failed)
+    match AuditFile::open(options.clone()) {
+        Ok(audit) => Ok(Some((Arc::new(audit), options))),
+        Err(error) => {
+            let sentence = format!("the audit cannot be written to {}: {error}", options.path.display());
+            Err(Failure::new(Exit::Failed, sentence))
+        }
+    }
 }
 
 /// Waits until everything that was recorded is on the disk.

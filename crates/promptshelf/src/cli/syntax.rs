@@ -82,10 +82,14 @@ pub(crate) enum Verb {
     Resources(client::ResourcesArguments),
     /// Use the prompts of one or several servers, at a prompt of its own
     Chat(client::ChatArguments),
+    /// Sign in to a server, in the browser
+    SignIn(client::SignInArguments),
+    /// Forget a sign-in
+    SignOut(client::SignOutArguments),
 }
 
 /// The library, for verbs whose object it is.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct LibraryObject {
     /// The folder of prompt files [default: the current folder]
     #[arg(value_name = "LIBRARY", conflicts_with = "named")]
@@ -124,7 +128,7 @@ impl LibraryOption {
     }
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = help::SERVE_EXAMPLES, after_long_help = help::serve_long_help())]
 pub(crate) struct ServeArguments {
     #[command(flatten)]
@@ -185,6 +189,18 @@ pub(crate) struct HttpArguments {
     /// The exact URL under which clients reach the server; tokens have to be for it
     #[arg(long, value_name = "URL", help_heading = "Signing in, over HTTP")]
     pub(crate) resource: Option<String>,
+
+    /// The certificate to serve HTTPS with, as PEM; read again when it changes
+    #[arg(long, value_name = "FILE", help_heading = "TLS and proxies, over HTTP")]
+    pub(crate) tls_certificate: Option<std::path::PathBuf>,
+
+    /// The certificate's private key, as PEM
+    #[arg(long, value_name = "FILE", help_heading = "TLS and proxies, over HTTP")]
+    pub(crate) tls_key: Option<std::path::PathBuf>,
+
+    /// A network or an address of proxies that say where requests come from; can be repeated
+    #[arg(long = "trust-proxy", value_name = "NETWORK", help_heading = "TLS and proxies, over HTTP")]
+    pub(crate) trusted_proxies: Vec<String>,
 
     /// The most bytes that a request can have
     #[arg(long, value_name = "BYTES")]

@@ -47,10 +47,15 @@ impl Conversation {
         self.asking.load(Ordering::Acquire) > 0
     }
 
+    /// Counts as a question for as long as it is held.
+    pub(super) fn asking(&self) -> Asking {
+        Asking::begin(&self.asking)
+    }
+
     /// Puts a question to whoever answers.
     pub(super) async fn ask(&self, question: Question) -> Answer {
         let Some(answerer) = &self.answerer else { return Answer::Decline };
-        let _asking = Asking::begin(&self.asking);
+        let _asking = self.asking();
         answerer.answer(question).await
     }
 
@@ -60,7 +65,7 @@ impl Conversation {
 }
 
 /// Counts a question for as long as it is open, even if it is dropped.
-struct Asking(Arc<AtomicUsize>);
+pub(super) struct Asking(Arc<AtomicUsize>);
 
 impl Asking {
     fn begin(count: &Arc<AtomicUsize>) -> Asking {

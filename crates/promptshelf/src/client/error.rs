@@ -6,10 +6,13 @@ use rmcp::{
     ServiceError,
     model::{ErrorCode, ResultType},
     service::ClientInitializeError,
-    transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError},
+    transport::{
+        auth::AuthError,
+        streamable_http_client::{AuthRequiredError, InsufficientScopeError, StreamableHttpError},
+    },
 };
 
-use super::transport::Lease;
+use super::{sign_in::failed, transport::Lease};
 use crate::OpenError;
 
 /// What can go wrong between a client and a server. Texts that come from the
@@ -25,6 +28,13 @@ pub enum ClientError {
     Down(String),
     /// The server wants to know who asks.
     SignIn,
+    /// The server knows who asks, and wants these scopes for it, if it says any.
+    Forbidden {
+        /// The scopes, with spaces between them.
+        scope: Option<String>,
+    },
+    /// Signing in does not work; the sentence says why.
+    SignInFailed(String),
     /// The server has not answered in time.
     TimedOut {
         /// How long it was waited for.
@@ -68,8 +78,7 @@ impl ClientError {
                 ClientError::Refused { code: error.code.0, message: error.message.into_owned() }
             }
             ServiceError::TransportClosed => ClientError::Down(lease.with_last_words("the server has gone")),
-            ServiceError::TransportSend(error) if wants_sign_in(&*error.error) => ClientError::SignIn,
-            ServiceError::TransportSend(error) => ClientError::Down(lease.with_last_words(&chain(&*error.error))),
+            ServiceError::TransportSend(error) => ClientError::from_transport(&*error.error, lease),
             ServiceError::UnexpectedResponse => {
                 ClientError::Unexpected("the server has answered something else than what was asked".to_owned())
             }
@@ -78,14 +87,29 @@ impl ClientError {
         }
     }
 
+    fn from_transport(error: &(dyn std::error::Error + 'static), lease: &Lease) -> ClientError {
+        if let Some(challenge) = Challenge::find(error) {
+            return challenge.error();
+        }
+        for cause in causes(error) {
+            match cause.downcast_ref() {
+                Some(AuthError::AuthorizationRequired) => return ClientError::SignIn,
+                Some(error) => return failed(error),
+                None => {}
+            }
+            if let Some(StreamableHttpError::<reqwest::Error>::ResponseBodyTooLarge { max_size }) = cause.downcast_ref()
+            {
+                return ClientError::Unreasonable(format!("the server's answer has more than {max_size} bytes"));
+            }
+        }
+        ClientError::Down(lease.with_last_words(&chain(error)))
+    }
+
     pub(super) fn from_start(error: &ClientInitializeError, lease: &Lease) -> ClientError {
         match error {
-            error if error.is_authorization_required() => ClientError::SignIn,
+            ClientInitializeError::TransportError { error, .. } => ClientError::from_transport(&*error.error, lease),
             ClientInitializeError::JsonRpcError(error) => {
                 ClientError::Refused { code: error.code.0, message: error.message.to_string() }
-            }
-            ClientInitializeError::TransportError { error, .. } => {
-                ClientError::Down(lease.with_last_words(&chain(&*error.error)))
             }
             ClientInitializeError::ConnectionClosed(_) => {
                 ClientError::Down(lease.with_last_words("the server has ended before it answered"))
@@ -113,28 +137,75 @@ pub(super) fn complete<T>(result: T, kind: fn(&T) -> Option<&ResultType>) -> Res
     }
 }
 
-fn wants_sign_in(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if error.is::<AuthRequiredError>() || error.is::<InsufficientScopeError>() {
-            return true;
-        }
-        next = error.source();
+/// What a server says about who may ask, in place of an answer.
+#[derive(Clone, Debug)]
+pub(super) struct Challenge {
+    /// `WWW-Authenticate`, as it came.
+    pub(super) header: String,
+    /// With 403 the scopes that are missing; `None` with 401.
+    forbidden: Option<Option<String>>,
+}
+
+impl Challenge {
+    /// The challenge among what an error comes from.
+    pub(super) fn find(error: &(dyn std::error::Error + 'static)) -> Option<Challenge> {
+        causes(error).find_map(|cause| {
+            if let Some(AuthRequiredError { www_authenticate_header: header, .. }) = cause.downcast_ref() {
+                return Some(Challenge { header: header.clone(), forbidden: None });
+            }
+            let InsufficientScopeError { www_authenticate_header: header, required_scope, .. } =
+                cause.downcast_ref()?;
+            Some(Challenge { header: header.clone(), forbidden: Some(required_scope.clone()) })
+        })
     }
-    false
+
+    /// The challenge that has kept a connection from starting.
+    pub(super) fn of_start(error: &ClientInitializeError) -> Option<Challenge> {
+        match error {
+            ClientInitializeError::TransportError { error, .. } => Challenge::find(&*error.error),
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Challenge::of_start(fallback),
+            _ => None,
+        }
+    }
+
+    /// What a server would say that wants these scopes.
+    pub(super) fn of_scopes(scopes: &[String]) -> Challenge {
+        Challenge { header: "Bearer error=\"insufficient_scope\"".to_owned(), forbidden: Some(Some(scopes.join(" "))) }
+    }
+
+    pub(super) fn is_forbidden(&self) -> bool {
+        self.forbidden.is_some()
+    }
+
+    /// The scopes that are missing.
+    pub(super) fn scopes(&self) -> Vec<String> {
+        self.forbidden.iter().flatten().flat_map(|scopes| scopes.split_whitespace().map(str::to_owned)).collect()
+    }
+
+    pub(super) fn error(&self) -> ClientError {
+        match &self.forbidden {
+            Some(scope) => ClientError::Forbidden { scope: scope.clone() },
+            None => ClientError::SignIn,
+        }
+    }
+}
+
+/// An error, what it comes from, what that comes from, and so on.
+fn causes<'e>(
+    error: &'e (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| error.source())
 }
 
 /// An error and what it comes from, once each.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut sentence = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        let said = source.to_string();
+    for cause in causes(error).skip(1) {
+        let said = cause.to_string();
         if !sentence.contains(&said) {
             sentence.push_str(": ");
             sentence.push_str(&said);
         }
-        next = source.source();
     }
     sentence
 }
@@ -148,6 +219,9 @@ impl fmt::Display for ClientError {
             ClientError::Open(error) => error.fmt(f),
             ClientError::Down(reason) => write!(f, "the server cannot be reached: {reason}"),
             ClientError::SignIn => f.write_str("the server wants to know who asks"),
+            ClientError::Forbidden { scope: Some(scope) } => write!(f, "the server wants the scopes {scope} for this"),
+            ClientError::Forbidden { scope: None } => f.write_str("the server does not allow this"),
+            ClientError::SignInFailed(reason) => write!(f, "signing in does not work: {reason}"),
             ClientError::TimedOut { after } => {
                 write!(f, "the server has not answered within {} seconds", after.as_secs_f64())
             }

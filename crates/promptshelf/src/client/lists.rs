@@ -26,9 +26,10 @@ impl Client {
     pub fn prompts(&self) -> impl Stream<Item = Result<OfferedPrompt, ClientError>> + Send + '_ {
         pages(
             move |cursor| async move {
-                let asking =
-                    async { complete(self.peer().list_prompts(cursor).await?, |page| page.result_type.as_ref()) };
-                let page = self.within(asking).await?;
+                let ask = || async {
+                    complete(self.peer().list_prompts(cursor.clone()).await?, |page| page.result_type.as_ref())
+                };
+                let page = self.within(ask).await?;
                 Ok((page.prompts, page.next_cursor))
             },
             OfferedPrompt::from_wire,
@@ -39,9 +40,10 @@ impl Client {
     pub fn resources(&self) -> impl Stream<Item = Result<OfferedResource, ClientError>> + Send + '_ {
         pages(
             move |cursor| async move {
-                let asking =
-                    async { complete(self.peer().list_resources(cursor).await?, |page| page.result_type.as_ref()) };
-                let page = self.within(asking).await?;
+                let ask = || async {
+                    complete(self.peer().list_resources(cursor.clone()).await?, |page| page.result_type.as_ref())
+                };
+                let page = self.within(ask).await?;
                 Ok((page.resources, page.next_cursor))
             },
             OfferedResource::from_resource,
@@ -52,10 +54,12 @@ impl Client {
     pub fn resource_templates(&self) -> impl Stream<Item = Result<OfferedResource, ClientError>> + Send + '_ {
         pages(
             move |cursor| async move {
-                let asking = async {
-                    complete(self.peer().list_resource_templates(cursor).await?, |page| page.result_type.as_ref())
+                let ask = || async {
+                    complete(self.peer().list_resource_templates(cursor.clone()).await?, |page| {
+                        page.result_type.as_ref()
+                    })
                 };
-                let page = self.within(asking).await?;
+                let page = self.within(ask).await?;
                 Ok((page.resource_templates, page.next_cursor))
             },
             OfferedResource::from_template,
@@ -140,5 +144,24 @@ impl<W> Walk<W> {
         }
         self.next = Some(Some(cursor));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::TryStreamExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_list_without_an_end_is_cut() {
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let ask = |_| {
+            let page = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            std::future::ready(Ok((vec![page], Some(format!("page-{page}")))))
+        };
+        let all: Result<Vec<usize>, ClientError> = pages(ask, Ok).try_collect().await;
+        assert!(all.is_err_and(|error| error.to_string().contains("does not end after 1000 pages")));
+        assert_eq!(asked.into_inner(), MOST_PAGES);
     }
 }

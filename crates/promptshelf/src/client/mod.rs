@@ -34,12 +34,14 @@ mod lists;
 mod offered;
 mod question;
 mod rounds;
+mod sign_in;
 mod target;
 mod transport;
 
 use std::{sync::Arc, time::Duration};
 
 use rmcp::{
+    ServiceError,
     model::{ArgumentInfo, CompleteRequestParams, CompletionContext, Reference, SubscriptionFilter},
     service::{Peer, RoleClient, RunningService},
 };
@@ -50,16 +52,23 @@ pub use self::{
     error::ClientError,
     offered::{Completion, Got, OfferedArgument, OfferedPrompt, OfferedResource, Read},
     question::{Answer, Answerer, Answers, Asked, Choice, Field, FieldKind, Question},
+    sign_in::{SignIn, SignInPage, Vault, Visitor},
     target::Target,
 };
 use self::{
     conversation::Conversation,
-    transport::{Connected, Lease},
+    error::Challenge,
+    sign_in::Gate,
+    transport::{Connected, Failed, Lease, Plan},
 };
 use crate::Variables;
 
 /// How long a server may take for one answer when nobody says otherwise.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How often somebody may have to sign in for one request: to be known at all,
+/// for scopes that were missing, and because something has changed meanwhile.
+const MOST_SIGN_INS: usize = 3;
 
 /// What completion is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +86,8 @@ pub struct Connector {
     target: Target,
     timeout: Duration,
     answerer: Option<Arc<dyn Answerer>>,
+    sign_in: Option<SignIn>,
+    is_older: bool,
 }
 
 impl Connector {
@@ -94,19 +105,48 @@ impl Connector {
         self
     }
 
+    /// How to sign in where a server at an address wants it. Without it, and
+    /// where the target brings a token of its own, such a server is an error.
+    pub fn sign_in(mut self, sign_in: SignIn) -> Connector {
+        self.sign_in = Some(sign_in);
+        self
+    }
+
+    /// Whether the server was found to be of the older era before
+    /// ([`Client::is_older`]), so that it is not asked for the newer one first.
+    /// When it has become newer meanwhile, that is found out.
+    pub fn known_older(mut self, is_older: bool) -> Connector {
+        self.is_older = is_older;
+        self
+    }
+
     /// Connects: starts the command, opens the folder, or asks the address.
     ///
     /// # Errors
     ///
     /// When there is no server, or none that speaks a revision we know.
     pub async fn connect(self) -> Result<Client, ClientError> {
-        let Connector { target, timeout, answerer } = self;
+        let Connector { target, timeout, answerer, sign_in, is_older } = self;
         let conversation = Conversation::new(target.to_string(), answerer);
-        let Connected { service, lease } = tokio::time::timeout(timeout, transport::open(&target, &conversation))
-            .await
-            .map_err(|_| ClientError::TimedOut { after: timeout })??;
-        let service = Arc::new(service);
-        Ok(Client { service, conversation, timeout, target, lease: Arc::new(lease) })
+        let gate = match (&sign_in, target.sign_in_address()) {
+            (Some(sign_in), Some(address)) => Some(within(timeout, Gate::of(address, sign_in)).await??),
+            _ => None,
+        };
+        let plan = Plan { target: &target, conversation: &conversation, gate: gate.as_ref(), is_older };
+        let mut sign_ins = 0;
+        let Connected { service, lease } = loop {
+            let times = gate.as_ref().map_or(0, Gate::times);
+            match within(timeout, transport::open(&plan)).await? {
+                Ok(connected) => break connected,
+                Err(Failed { error, challenge, .. }) => match (&gate, challenge) {
+                    (Some(gate), Some(challenge)) if sign_ins < MOST_SIGN_INS => gate.pass(times, &challenge).await?,
+                    _ => return Err(error),
+                },
+            }
+            sign_ins += 1;
+        };
+        let (service, gate) = (Arc::new(service), gate.map(Arc::new));
+        Ok(Client { service, conversation, timeout, target, lease: Arc::new(lease), gate })
     }
 }
 
@@ -114,6 +154,10 @@ impl std::fmt::Debug for Connector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Connector").field("target", &self.target).finish_non_exhaustive()
     }
+}
+
+async fn within<T>(timeout: Duration, done: impl Future<Output = T>) -> Result<T, ClientError> {
+    tokio::time::timeout(timeout, done).await.map_err(|_| ClientError::TimedOut { after: timeout })
 }
 
 /// A connection to one server. Clones share it; it ends with the last of them.
@@ -124,6 +168,7 @@ pub struct Client {
     timeout: Duration,
     target: Target,
     lease: Arc<Lease>,
+    gate: Option<Arc<Gate>>,
 }
 
 impl Client {
@@ -138,7 +183,41 @@ impl Client {
 
     /// Begins to say how to connect.
     pub fn to(target: &Target) -> Connector {
-        Connector { target: target.clone(), timeout: USUAL_TIMEOUT, answerer: None }
+        Connector { target: target.clone(), timeout: USUAL_TIMEOUT, answerer: None, sign_in: None, is_older: false }
+    }
+
+    /// The same connection, for work in the background: nobody is asked to sign
+    /// in for it.
+    #[must_use]
+    pub fn in_background(&self) -> Client {
+        Client { gate: None, ..self.clone() }
+    }
+
+    /// Whether somebody has signed in for this connection.
+    #[must_use]
+    pub fn has_signed_in(&self) -> bool {
+        self.gate.as_ref().is_some_and(|gate| gate.times() > 0)
+    }
+
+    /// Lets somebody sign in for these scopes as well, unless they were granted
+    /// already. Nothing where nobody can sign in.
+    ///
+    /// # Errors
+    ///
+    /// When signing in does not work, or nobody wants to.
+    pub async fn ask_for_scopes(&self, scopes: &[String]) -> Result<(), ClientError> {
+        match &self.gate {
+            Some(gate) => gate.ask_for(scopes).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether there is a sign-in for this server, of this run or of an earlier one.
+    pub async fn has_kept_sign_in(&self) -> bool {
+        match &self.gate {
+            Some(gate) => gate.has_kept().await,
+            None => false,
+        }
     }
 
     /// Where this client is connected to.
@@ -158,6 +237,13 @@ impl Client {
     #[must_use]
     pub fn revision(&self) -> Option<String> {
         self.peer().peer_info().map(|server| server.protocol_version.to_string())
+    }
+
+    /// Whether the server is of the older era, in which a conversation begins
+    /// with `initialize`.
+    #[must_use]
+    pub fn is_older(&self) -> bool {
+        self.revision().is_some_and(|revision| revision.as_str() < "2026-07-28")
     }
 
     /// Whether the server says that it has prompts.
@@ -207,9 +293,10 @@ impl Client {
             let known = known.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
             params = params.with_context(CompletionContext::with_arguments(known));
         }
-        let asking =
-            async { error::complete(self.peer().complete(params).await?, |answer| answer.result_type.as_ref()) };
-        let answer = self.within(asking).await?;
+        let ask = || async {
+            error::complete(self.peer().complete(params.clone()).await?, |answer| answer.result_type.as_ref())
+        };
+        let answer = self.within(ask).await?;
         Ok(Completion::from_wire(answer.completion))
     }
 
@@ -261,16 +348,45 @@ impl Client {
         self.service.peer()
     }
 
-    /// Waits for an answer, but only as long as was said, and as long as
-    /// somebody is being asked something.
-    pub(super) async fn within<T>(
-        &self,
-        answer: impl Future<Output = Result<T, rmcp::ServiceError>>,
-    ) -> Result<T, ClientError> {
+    /// Asks, and waits for the answer, but only as long as was said, and as long
+    /// as somebody is being asked something. When the server wants to know who
+    /// asks, somebody can sign in, and it is asked again.
+    pub(super) async fn within<T, A>(&self, ask: impl Fn() -> A) -> Result<T, ClientError>
+    where
+        A: Future<Output = Result<T, ServiceError>>,
+    {
+        let mut sign_ins = 0;
+        loop {
+            let times = self.gate.as_ref().map_or(0, |gate| gate.times());
+            let error = match self.answer(ask()).await? {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let challenge = match &error {
+                ServiceError::TransportSend(error) => Challenge::find(&*error.error),
+                _ => None,
+            };
+            match (&self.gate, challenge) {
+                (Some(gate), Some(challenge)) if sign_ins < MOST_SIGN_INS => {
+                    let _asking = self.conversation.asking();
+                    gate.pass(times, &challenge).await?;
+                }
+                _ => {
+                    if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
+                        self.lease.hear_out().await;
+                    }
+                    return Err(ClientError::from_service(error, &self.lease));
+                }
+            }
+            sign_ins += 1;
+        }
+    }
+
+    async fn answer<T>(&self, answer: impl Future<Output = T>) -> Result<T, ClientError> {
         let mut answer = std::pin::pin!(answer);
         loop {
             tokio::select! {
-                answer = &mut answer => return answer.map_err(|error| ClientError::from_service(error, &self.lease)),
+                answer = &mut answer => return Ok(answer),
                 () = tokio::time::sleep(self.timeout) => {
                     if !self.conversation.is_asking() {
                         return Err(ClientError::TimedOut { after: self.timeout });

@@ -108,7 +108,7 @@ impl Client {
         A: Future<Output = Result<Turn<T>, ServiceError>>,
     {
         let mut answered: Vec<Round> = Vec::new();
-        let mut turn = self.within(send(None, None)).await?;
+        let mut turn = self.within(|| send(None, None)).await?;
         for _ in 0..MOST_ROUNDS {
             let mut asked = match turn {
                 Turn::Done(result) => return Ok(result),
@@ -128,7 +128,7 @@ impl Client {
             let wire = |answer: &Answer| serde_json::to_value(answer.clone().into_wire()).unwrap_or_default();
             let responses: InputResponses = keys.zip(answers.iter().map(wire)).collect();
             let responses = asked.input_requests.is_some().then_some(responses);
-            turn = self.within(send(asked.request_state.clone(), responses)).await?;
+            turn = self.within(|| send(asked.request_state.clone(), responses.clone())).await?;
             answered.push(Round { asked, answers });
         }
         Err(ClientError::Unreasonable(format!("the server still asks after {MOST_ROUNDS} rounds")))

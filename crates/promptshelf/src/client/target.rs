@@ -73,6 +73,20 @@ impl Target {
         })
     }
 
+    /// The address of a server that somebody can sign in to: nobody has set up
+    /// a token for it already, and none would cross a network in clear.
+    #[must_use]
+    pub fn sign_in_address(&self) -> Option<&str> {
+        match self {
+            Target::Url { url, headers } => {
+                let has_token = headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
+                let is_safe = url.starts_with("https://") || is_this_machine(url);
+                Some(url.as_str()).filter(|_| !has_token && is_safe)
+            }
+            _ => None,
+        }
+    }
+
     /// The same target with a bearer token.
     ///
     /// # Errors
@@ -91,7 +105,7 @@ impl Target {
 }
 
 /// Whether an `http://` address cannot leave this machine.
-fn is_this_machine(url: &str) -> bool {
+pub(super) fn is_this_machine(url: &str) -> bool {
     let authority = url.trim_start_matches("http://").split(['/', '?', '#']).next().unwrap_or_default();
     // Whatever stands before an `@` is a user's name, and not the host.
     let host = authority.rsplit('@').next().unwrap_or_default();

@@ -22,10 +22,11 @@ use rmcp::{
 use tokio::{
     io::AsyncReadExt,
     process::{Child, ChildStderr, Command},
+    sync::watch,
     task::JoinHandle,
 };
 
-use super::{ClientError, Target, conversation::Conversation};
+use super::{ClientError, Target, conversation::Conversation, error::Challenge, sign_in::Gate};
 use crate::Library;
 
 /// The longest line that a process may send, in bytes: a prompt with images fits.
@@ -34,6 +35,11 @@ const LONGEST_LINE: usize = 64 << 20;
 const MODERN_CODES: std::ops::RangeInclusive<i32> = -32022..=-32020;
 /// As much of a process's stderr as is kept for an error message, in bytes.
 const LAST_WORDS: usize = 2 << 10;
+
+/// How long the end of that is waited for when a process seems to have ended.
+const HEARING_OUT: Duration = Duration::from_secs(3);
+/// The most redirects that one request follows.
+const MOST_REDIRECTS: usize = 10;
 
 /// An open connection.
 pub(super) struct Connected {
@@ -50,6 +56,8 @@ pub(super) struct Lease {
     /// Aborted when the connection ends.
     tasks: Vec<JoinHandle<()>>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
+    /// Whether there is more to come on it.
+    speaks: Option<watch::Receiver<bool>>,
 }
 
 impl Drop for Lease {
@@ -59,6 +67,14 @@ impl Drop for Lease {
 }
 
 impl Lease {
+    /// Waits until a process that has ended has said all it had to say.
+    pub(super) async fn hear_out(&self) {
+        if let Some(mut speaks) = self.speaks.clone() {
+            // A process that it has started can hold its stderr open.
+            tokio::time::timeout(HEARING_OUT, speaks.wait_for(|speaks| !speaks)).await.ok();
+        }
+    }
+
     pub(super) fn last_words(&self) -> String {
         let kept: Vec<u8> = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
         String::from_utf8_lossy(&kept).trim().to_owned()
@@ -72,30 +88,58 @@ impl Lease {
     }
 }
 
+/// Why an attempt has failed.
+pub(super) struct Failed {
+    pub(super) error: ClientError,
+    /// What the server says about who may ask.
+    pub(super) challenge: Option<Challenge>,
+    /// Whether the other era may do better.
+    may_be_older: bool,
+}
+
+impl From<ClientError> for Failed {
+    fn from(error: ClientError) -> Failed {
+        Failed { error, challenge: None, may_be_older: false }
+    }
+}
+
+/// What a connection is made with.
+pub(super) struct Plan<'a> {
+    pub(super) target: &'a Target,
+    pub(super) conversation: &'a Conversation,
+    pub(super) gate: Option<&'a Gate>,
+    /// Whether the server is known to be of the older era.
+    pub(super) is_older: bool,
+}
+
 /// Connects in the newest era that the server speaks.
 ///
 /// Some servers of the older era end, or answer outside of the protocol, when
 /// they are asked for the newer one first. For them the connection is made a
-/// second time, without asking.
-pub(super) async fn open(target: &Target, conversation: &Conversation) -> Result<Connected, ClientError> {
+/// second time, without asking; and where that is known, the other way round.
+pub(super) async fn open(plan: &Plan<'_>) -> Result<Connected, Failed> {
     let probing = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::V_2025_11_25),
     };
-    let connected = match attempt(target, conversation, probing).await {
+    let (one, other) = match plan.is_older {
+        false => (probing, ClientLifecycleMode::Initialize),
+        true => (ClientLifecycleMode::Initialize, probing),
+    };
+    let connected = match attempt(plan, one).await {
         Ok(connected) => connected,
-        Err((error, may_be_older)) if !may_be_older => return Err(error),
-        Err((first, _)) => match attempt(target, conversation, ClientLifecycleMode::Initialize).await {
+        Err(failed) if !failed.may_be_older => return Err(failed),
+        Err(first) => match attempt(plan, other).await {
             Ok(connected) => connected,
             // A server that is not there says so twice; the first time is as good.
-            Err((ClientError::Down(_), _)) => return Err(first),
-            Err((second, _)) => return Err(second),
+            Err(Failed { error: ClientError::Down(_), .. }) => return Err(first),
+            Err(second) => return Err(second),
         },
     };
     if let Some(server) = connected.service.peer().peer_info()
         && !ProtocolVersion::KNOWN_VERSIONS.contains(&server.protocol_version)
     {
-        return Err(ClientError::Unexpected(format!("the server speaks only {}", server.protocol_version)));
+        return Err(ClientError::Unexpected(format!("the server speaks only {}", server.protocol_version)).into());
     }
     let mut cache = ClientCacheConfig::default();
     // Whoever asks wants to know that a server is down.
@@ -104,15 +148,12 @@ pub(super) async fn open(target: &Target, conversation: &Conversation) -> Result
     Ok(connected)
 }
 
-/// One attempt; with an error, whether an older server may be the reason.
-async fn attempt(
-    target: &Target,
-    conversation: &Conversation,
-    lifecycle: ClientLifecycleMode,
-) -> Result<Connected, (ClientError, bool)> {
-    match target {
+/// One attempt.
+async fn attempt(plan: &Plan<'_>, lifecycle: ClientLifecycleMode) -> Result<Connected, Failed> {
+    let conversation = plan.conversation;
+    match plan.target {
         Target::Folder(path) => {
-            let library = Library::builder().folder(path).build().map_err(|error| (error.into(), false))?;
+            let library = Library::builder().folder(path).build().map_err(ClientError::from)?;
             let (ours, theirs) = tokio::io::duplex(64 << 10);
             let (reader, writer) = tokio::io::split(theirs);
             let following = library.loader().spawn();
@@ -121,27 +162,36 @@ async fn attempt(
                 let _following = following;
                 server.serve_stdio(reader, writer).await.ok();
             });
-            let lease = Lease { child: None, tasks: vec![serving], stderr: Arc::default() };
+            let lease = Lease { child: None, tasks: vec![serving], stderr: Arc::default(), speaks: None };
             let (reader, writer) = tokio::io::split(ours);
             start(conversation, AsyncRwTransport::new(reader, writer), lifecycle, lease).await
         }
         Target::Url { url, headers } => {
-            let headers = header_map(headers).map_err(|error| (error, false))?;
+            let headers = header_map(headers)?;
             let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
             config.session_recovery_timeout = Duration::from_secs(10);
-            let transport = StreamableHttpClientTransport::from_config(config);
-            start(conversation, transport, lifecycle, Lease::default()).await
+            match plan.gate {
+                Some(gate) => {
+                    let transport = StreamableHttpClientTransport::with_client(gate.client(), config);
+                    start(conversation, transport, lifecycle, Lease::default()).await
+                }
+                None => {
+                    let transport = StreamableHttpClientTransport::with_client(http_client()?, config);
+                    start(conversation, transport, lifecycle, Lease::default()).await
+                }
+            }
         }
         Target::Command { line, environment, folder } => {
-            let mut child = spawn(line, environment, folder.as_deref()).map_err(|error| (error, false))?;
+            let mut child = spawn(line, environment, folder.as_deref())?;
             let (Some(stdin), Some(stdout), Some(stderr)) =
                 (child.stdin.take(), child.stdout.take(), child.stderr.take())
             else {
-                return Err((ClientError::Down("the command has no pipes".to_owned()), false));
+                return Err(ClientError::Down("the command has no pipes".to_owned()).into());
             };
             let kept = Arc::new(Mutex::new(VecDeque::new()));
-            let listening = tokio::spawn(listen(stderr, Arc::clone(&kept)));
-            let lease = Lease { child: Some(child), tasks: vec![listening], stderr: kept };
+            let (ends, speaks) = watch::channel(true);
+            let listening = tokio::spawn(listen(stderr, Arc::clone(&kept), ends));
+            let lease = Lease { child: Some(child), tasks: vec![listening], stderr: kept, speaks: Some(speaks) };
             let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(LONGEST_LINE);
             start(conversation, transport, lifecycle, lease).await
         }
@@ -153,7 +203,7 @@ async fn start<T, E, A>(
     transport: T,
     lifecycle: ClientLifecycleMode,
     lease: Lease,
-) -> Result<Connected, (ClientError, bool)>
+) -> Result<Connected, Failed>
 where
     T: IntoTransport<RoleClient, E, A>,
     E: std::error::Error + Send + Sync + 'static,
@@ -161,15 +211,50 @@ where
     match serve_client_with_lifecycle(conversation.clone(), transport, lifecycle).await {
         Ok(service) => Ok(Connected { service, lease }),
         Err(error) => {
-            let is_modern = match &error {
-                ClientInitializeError::NoCompatibleProtocolVersion { .. } => true,
-                ClientInitializeError::JsonRpcError(error) => MODERN_CODES.contains(&error.code.0),
-                _ => false,
+            if is_gone(&error) {
+                lease.hear_out().await;
+            }
+            let challenge = Challenge::of_start(&error);
+            let may_be_older = match &error {
+                // Newer SDKs tell of older revisions, too, and speak them only after `initialize`.
+                ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+                    server_supported.iter().any(|revision| revision.as_str() < ProtocolVersion::V_2026_07_28.as_str())
+                }
+                ClientInitializeError::JsonRpcError(error) => !MODERN_CODES.contains(&error.code.0),
+                error => challenge.is_none() && !error.is_authorization_required(),
             };
-            let may_be_older = !is_modern && !error.is_authorization_required();
-            Err((ClientError::from_start(&error, &lease), may_be_older))
+            Err(Failed { error: ClientError::from_start(&error, &lease), challenge, may_be_older })
         }
     }
+}
+
+/// Whether the server seems to have ended.
+fn is_gone(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => true,
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_gone(fallback),
+        _ => false,
+    }
+}
+
+/// Follows redirects only on the same origin and where the message goes along:
+/// anything else would hand headers to strangers or lose what was asked.
+pub(super) fn http_client() -> Result<reqwest::Client, ClientError> {
+    let redirects = reqwest::redirect::Policy::custom(|attempt| {
+        let keeps_the_message = matches!(attempt.status().as_u16(), 307 | 308);
+        let stays = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
+        if attempt.previous().len() > MOST_REDIRECTS {
+            attempt.error("too many redirects")
+        } else if keeps_the_message && stays {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    });
+    // Connections are not kept, as in the SDK's own client: answers that are not read to their last
+    // byte would hold the next request up.
+    let client = reqwest::Client::builder().pool_max_idle_per_host(0).redirect(redirects).build();
+    client.map_err(|error| ClientError::Unexpected(format!("no HTTP client can be made: {error}")))
 }
 
 fn header_map(
@@ -209,7 +294,7 @@ fn spawn(
 }
 
 /// Keeps the end of what a process says on its stderr.
-async fn listen(mut stderr: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>) {
+async fn listen(mut stderr: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>, ends: watch::Sender<bool>) {
     let mut buffer = [0; 1024];
     while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -217,4 +302,5 @@ async fn listen(mut stderr: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>) {
         let surplus = kept.len().saturating_sub(LAST_WORDS);
         kept.drain(..surplus);
     }
+    ends.send_replace(false);
 }

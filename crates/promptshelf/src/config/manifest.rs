@@ -1,6 +1,6 @@
 //! The `[http]` section of `promptshelf.toml`.
 
-use std::{fs, path::Path};
+use std::{fs, io, path::Path};
 
 use promptshelf::{Code, Diagnostic, Location, SourceText, nearest};
 use toml::{
@@ -11,7 +11,7 @@ use toml::{
 use super::{Layer, SETTINGS, given::Given};
 
 /// The library's own file.
-const MANIFEST: &str = "promptshelf.toml";
+pub(super) const MANIFEST: &str = "promptshelf.toml";
 
 /// Reads the section; a library without the file or the section says nothing.
 ///
@@ -68,6 +68,22 @@ pub(super) fn section(
             .map_err(|reason| wrong(Code::InvalidValue, value.span(), format!("`{setting}`: {reason}")))?;
     }
     Ok(())
+}
+
+/// Whether there is a manifest that is TOML, or none where there was none.
+pub(super) fn check_toml(folder: &Path, was_there: bool) -> Result<(), Box<Diagnostic>> {
+    let (text, failed) = match fs::read_to_string(folder.join(MANIFEST)) {
+        Ok(text) => (text, None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !was_there => return Ok(()),
+        Err(error) => (String::new(), Some(format!("it cannot be read: {error}"))),
+    };
+    let source = SourceText::new(MANIFEST, text);
+    let (span, message) = match (failed, DeTable::parse(&source.text)) {
+        (Some(failed), _) => (0..0, failed),
+        (None, Ok(_)) => return Ok(()),
+        (None, Err(error)) => (error.span().unwrap_or_default(), error.message().to_owned()),
+    };
+    Err(Box::new(Diagnostic::error(Code::Syntax, Location::new(&source, span), message)))
 }
 
 /// The manifest's text; nothing where it cannot be read, which is the source's to report.

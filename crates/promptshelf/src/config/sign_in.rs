@@ -40,6 +40,7 @@ const SETTINGS: &[&str] = &[
     "required-scopes",
     "scopes-supported",
     "implies",
+    "page-client-id",
 ];
 
 /// What is written about signing in.
@@ -58,9 +59,10 @@ pub(super) struct Written {
     required_scopes: Vec<String>,
     scopes_supported: Vec<String>,
     implies: BTreeMap<String, Vec<String>>,
+    page_client_id: Option<String>,
 }
 
-/// How callers sign in, if they do.
+/// How callers sign in, if they do, and the file that tokens were read from.
 ///
 /// # Errors
 ///
@@ -69,7 +71,7 @@ pub(super) fn read(
     folder: &Path,
     arguments: &HttpArguments,
     environment: &impl Fn(&str) -> Option<String>,
-) -> Result<Option<SignInOptions>, Failure> {
+) -> Result<(Option<SignInOptions>, Option<PathBuf>), Failure> {
     let mut written = check_manifest(folder).map_err(|found| in_manifest(folder, &found))?;
     // A path in the manifest begins at the manifest.
     written.tokens_file = written.tokens_file.map(|file| folder.join(file));
@@ -78,7 +80,8 @@ pub(super) fn read(
     written.tokens_file = tokens.or(written.tokens_file);
     written.issuer = arguments.issuer.clone().or_else(|| set("PROMPTSHELF_ISSUER")).or(written.issuer);
     written.resource = arguments.resource.clone().or_else(|| set("PROMPTSHELF_RESOURCE")).or(written.resource);
-    written.into_options()
+    let tokens_file = written.tokens_file.clone();
+    Ok((written.into_options()?, tokens_file))
 }
 
 /// Reads the section by itself.
@@ -114,6 +117,7 @@ impl Written {
             "roles-claim" => self.roles_claim = Some(given.text()?),
             "required-scopes" => self.required_scopes = given.texts()?,
             "scopes-supported" => self.scopes_supported = given.texts()?,
+            "page-client-id" => self.page_client_id = Some(given.text()?),
             _ => {
                 let DeValue::Table(entries) = value.get_ref() else {
                     return Err("this has to be a section: write it as [auth.implies]".to_owned());
@@ -164,6 +168,9 @@ impl Written {
                 })
             }
         };
+        if issuer.is_none() && self.page_client_id.is_some() {
+            return Err(usage("`page-client-id` is of no use without an `issuer` that knows it".to_owned()));
+        }
         if issuer.is_none() && self.tokens.is_empty() {
             // A file without a token is a door without a key, and no open door.
             return match self.tokens_file {
@@ -178,6 +185,7 @@ impl Written {
             required_scopes: self.required_scopes,
             scopes_supported: self.scopes_supported,
             implies: self.implies,
+            page_client_id: self.page_client_id,
         }))
     }
 }

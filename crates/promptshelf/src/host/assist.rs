@@ -59,7 +59,7 @@ impl Suggestions {
             return values.clone();
         }
         let (say, said) = mpsc::channel();
-        let (client, kept): (Client, _) = (entry.server.client.clone(), Arc::clone(&self.kept));
+        let (client, kept): (Client, _) = (entry.server.client.in_background(), Arc::clone(&self.kept));
         self.runtime.spawn(async move {
             let (_, prompt, argument, typed, known) = &key;
             let Ok(completion) = client.complete(Of::Prompt(prompt), argument, typed, known).await else { return };

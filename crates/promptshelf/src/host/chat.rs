@@ -29,7 +29,7 @@ use crate::{
         ChatArguments, count,
         list::{Row, placeholder, table},
         paper::Paper,
-        remote::{connect, resources, waiting::Waiting},
+        remote::{Eras, Manners, connect, resources, waiting::Waiting},
         visible::{visible, visible_line},
     },
     exit::{Exit, Failure},
@@ -75,7 +75,11 @@ async fn open(arguments: &ChatArguments) -> Result<(Vec<Server>, HashMap<String,
     let connecting = named.iter().map(async |(name, target)| {
         let waiting = Waiting::new(visible_line(name).into_owned());
         let answerer: Arc<dyn Answerer> = Arc::new(Asker::new(waiting.clone()));
-        let client = connect(target, arguments.timeout(), Some(answerer), &waiting).await?;
+        let mut manners = Manners { answerer: Some(answerer), ..Manners::usual(&waiting) };
+        if arguments.forget {
+            manners.eras = Eras::forgotten();
+        }
+        let client = connect(target, arguments.timeout(), manners, &waiting).await?;
         Ok::<_, Failure>((Server { name: name.clone(), client }, waiting))
     });
     let (mut servers, mut waiting, mut failures) = (Vec::new(), HashMap::new(), Vec::new());
@@ -171,6 +175,7 @@ impl Chat {
             let (server, shelf, suggestions) = (server.clone(), self.shelf.clone(), self.suggestions.clone());
             let printer = Arc::clone(&printer);
             self.runtime.spawn(async move {
+                let server = Server { client: server.client.in_background(), ..server };
                 let mut changes = server.client.changes();
                 while changes.next().await {
                     suggestions.forget(&server.name);

@@ -276,6 +276,11 @@ fn chosen(choices: &[Choice], typed: &str) -> Result<String, String> {
         .ok_or_else(|| format!("`{typed}` is none of the choices"))
 }
 
+/// Whether somebody presses Enter.
+pub(crate) fn agrees(prompt: &str) -> bool {
+    matches!(read(prompt, "", Vec::new()), Typed::Line(_))
+}
+
 /// Reads one line; a terminal that cannot be read cancels.
 fn read(prompt: &str, initial: &str, choices: Vec<(String, String)>) -> Typed {
     io::stderr().flush().ok();

@@ -4,22 +4,20 @@
 //! One small file a prompt under the user's state folder, readable only by the
 //! user. What servers ask in forms is never written down.
 
-use std::{
-    collections::BTreeMap,
-    env, fs,
-    io::Write,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use promptshelf::{
     Variables,
     client::{Got, OfferedPrompt},
 };
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use similar::TextDiff;
 
-use crate::cli::{markdown, saved::Saved};
+use crate::cli::{
+    markdown,
+    saved::Saved,
+    state::{self, digest},
+};
 
 /// How many values of an argument are remembered.
 const VALUES: usize = 50;
@@ -46,10 +44,7 @@ impl Memory {
         if forget {
             return Memory(None);
         }
-        let absolute = |path: std::ffi::OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
-        let state = env::var_os("XDG_STATE_HOME").and_then(absolute);
-        let state = state.or_else(|| Some(env::home_dir()?.join(".local/state")));
-        Memory(state.map(|state| state.join("promptshelf")).filter(|folder| private_folder(folder)))
+        Memory(state::folder())
     }
 
     /// The file of the lines that were typed.
@@ -70,12 +65,7 @@ impl Memory {
     /// Remembers a use. Whoever cannot write forgets.
     pub(super) fn keep(&self, target: &str, prompt: &str, remembered: &Remembered) {
         let Some(file) = self.file(target, prompt) else { return };
-        let Some(folder) = file.parent().filter(|folder| private_folder(folder)) else { return };
-        let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut new| {
-            new.write_all(remembered.to_json(target, prompt).to_string().as_bytes())?;
-            new.persist(&file).map_err(Into::into)
-        });
-        written.ok();
+        state::write(&file, &remembered.to_json(target, prompt).to_string()).ok();
     }
 }
 
@@ -141,17 +131,4 @@ impl Remembered {
 
 fn diff(before: &str, after: &str) -> String {
     TextDiff::from_lines(before, after).unified_diff().context_radius(2).header("before", "now").to_string()
-}
-
-fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Makes a folder that only this user can look into.
-fn private_folder(folder: &Path) -> bool {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).is_ok()
 }

@@ -14,4 +14,7 @@ mod preview;
 mod reader;
 mod shelf;
 
-pub(crate) use self::{chat::chat, form::Asker};
+pub(crate) use self::{
+    chat::chat,
+    form::{Asker, agrees},
+};

@@ -25,9 +25,8 @@ struct Desk {
     sign_in: Option<super::auth::SignIn>,
 }
 
-/// Puts around the endpoint what tells callers apart, and beside it what
-/// clients read to sign in. Where nobody signs in and nobody is limited,
-/// nothing is added.
+/// Puts around the endpoint, and what else has data, what tells callers apart,
+/// and beside it what clients read to sign in.
 pub(super) fn around(endpoint: Router, server: &Server, options: &Options) -> Router {
     #[cfg(not(feature = "sign-in"))]
     let _ = options;
@@ -36,9 +35,6 @@ pub(super) fn around(endpoint: Router, server: &Server, options: &Options) -> Ro
         #[cfg(feature = "sign-in")]
         sign_in: options.sign_in.clone(),
     };
-    if !desk.is_needed() {
-        return endpoint;
-    }
     let endpoint = endpoint.route_layer(middleware::from_fn_with_state(desk, told_apart));
     #[cfg(feature = "sign-in")]
     if let Some(sign_in) = &options.sign_in {
@@ -47,45 +43,7 @@ pub(super) fn around(endpoint: Router, server: &Server, options: &Options) -> Ro
     endpoint
 }
 
-/// Whether the page is served at all: it cannot sign anybody in, and what is
-/// beside it knows no callers.
-#[cfg(feature = "web")]
-pub(super) fn has_page(options: &Options) -> bool {
-    #[cfg(feature = "sign-in")]
-    if options.sign_in.is_some() {
-        return false;
-    }
-    let _ = options;
-    true
-}
-
-/// Lets routes answer that make no difference between callers, for as long as
-/// the library makes none either: a rule can come with any edit.
-#[cfg(feature = "web")]
-pub(super) fn open_to_all(routes: Router, library: &crate::Library) -> Router {
-    let service = library.service().clone();
-    routes.route_layer(middleware::from_fn_with_state(service, unless_restricted))
-}
-
-#[cfg(feature = "web")]
-async fn unless_restricted(State(service): State<Service>, request: Request, next: Next) -> Response {
-    use axum::response::IntoResponse as _;
-
-    match service.catalog().is_restricted() {
-        true => super::layers::nothing_here().await.into_response(),
-        false => next.run(request).await,
-    }
-}
-
 impl Desk {
-    fn is_needed(&self) -> bool {
-        #[cfg(feature = "sign-in")]
-        if self.sign_in.is_some() {
-            return true;
-        }
-        self.service.has_limits() || self.service.has_audit()
-    }
-
     /// Tells who asks, if it may ask at all.
     async fn caller(&self, headers: &HeaderMap, address: Option<IpAddr>) -> Result<Caller, Denial> {
         // Before anything is computed for it.

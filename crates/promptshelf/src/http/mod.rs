@@ -2,19 +2,33 @@
 //!
 //! What a request to `/mcp` means is not here but in `promptshelf_mcp`.
 
+mod app;
 #[cfg(feature = "sign-in")]
 pub mod auth;
 mod callers;
 mod layers;
+pub mod proxy;
+#[cfg(feature = "tls")]
+pub mod tls;
 
 use std::{future::Future, io, net::SocketAddr, time::Duration};
 
 use axum::{Router, http::StatusCode, routing::get};
-use axum_server::{Handle, accept::NoDelayAcceptor};
+use axum_server::{
+    Handle,
+    accept::{Accept, NoDelayAcceptor},
+    service::SendService,
+};
+use hyper::body::Incoming;
 use hyper_util::rt::TokioTimer;
-use promptshelf_mcp::{HttpOptions, Server};
-use tokio::net::TcpListener;
+use promptshelf_mcp::{HttpOptions, HttpService, Server};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream},
+};
 
+pub use self::app::App;
+use self::app::{Connection, Connections};
 use crate::Library;
 #[cfg(feature = "web")]
 use crate::web;
@@ -34,6 +48,8 @@ pub struct Options {
     /// How callers sign in. Without it they are anonymous.
     #[cfg(feature = "sign-in")]
     pub sign_in: Option<auth::SignIn>,
+    /// The proxies whose word is taken for where a request comes from.
+    pub proxies: proxy::Proxies,
     /// How long a request may take until its answer begins. Streams may last longer.
     pub request_timeout: Duration,
     /// How long a connection may be idle, and how long the head of a request may take.
@@ -48,6 +64,7 @@ impl Default for Options {
             mcp: HttpOptions::default(),
             #[cfg(feature = "sign-in")]
             sign_in: None,
+            proxies: proxy::Proxies::default(),
             request_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(75),
             shutdown_timeout: Duration::from_secs(5),
@@ -57,20 +74,36 @@ impl Default for Options {
 
 /// Every route.
 pub fn router(library: &Library, options: &Options) -> Router {
-    let endpoint = library.server().http(options.mcp.clone());
+    routes(library, library.server().http(options.mcp.clone()), options)
+}
+
+/// Every route, with the endpoint.
+fn routes(library: &Library, endpoint: HttpService, options: &Options) -> Router {
     let server = library.server().clone();
     let routes = Router::new()
         .route("/healthz", get(healthy))
         .route("/readyz", get(move || std::future::ready(readiness(&server))))
         .fallback(layers::nothing_here);
-    // `/`, `/assets/…`, `/library/…`
+    // `/`, `/assets/…` and `/sign-in` are for everybody: they hold nothing of the library.
     #[cfg(feature = "web")]
-    let routes = match callers::has_page(options) {
-        true => routes.merge(callers::open_to_all(web::routes(library, &endpoint), library)),
-        false => routes,
-    };
-    let endpoint = callers::around(Router::new().route_service("/mcp", endpoint), library.server(), options);
-    layers::around(routes.merge(endpoint), options)
+    let routes = routes.merge(web::page(&endpoint, page_sign_in(options)));
+    let asked = Router::new().route_service("/mcp", endpoint.clone());
+    // `/library/…`
+    #[cfg(feature = "web")]
+    let asked = asked.merge(web::beside(library, &endpoint));
+    let asked = callers::around(asked, library.server(), options);
+    proxy::around(layers::around(routes.merge(asked), options), &options.proxies)
+}
+
+/// How people sign in on the page.
+#[cfg(feature = "web")]
+fn page_sign_in(options: &Options) -> web::PageSignIn {
+    #[cfg(feature = "sign-in")]
+    if let Some(sign_in) = &options.sign_in {
+        return sign_in.on_page();
+    }
+    let _ = options;
+    web::PageSignIn::default()
 }
 
 /// The answer to whether the program is alive, and that is that it answers.
@@ -101,27 +134,63 @@ pub async fn serve(
     options: &Options,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let handle = Handle::<SocketAddr>::new();
-    // HTTP/2 needs TLS in front with every client there is. Without it, guessing the
-    // version from the first bytes would wait for them for as long as a client likes.
-    let mut http = axum_server::Server::<SocketAddr>::from_listener(listener)
-        .acceptor(NoDelayAcceptor)
-        .handle(handle.clone())
-        .http1_only();
-    http.http_builder()
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(options.idle_timeout)
-        .max_buf_size(HEAD_BYTES)
-        .max_headers(HEADERS);
+    App::new(library, options).serve(listener, shutdown).await
+}
 
-    let serving = http.serve(router(library, options).into_make_service_with_connect_info::<SocketAddr>());
-    tokio::pin!(serving, shutdown);
-    tokio::select! {
-        ended = &mut serving => return ended,
-        () = &mut shutdown => {}
+impl App {
+    /// Serves as [`serve`] does.
+    ///
+    /// # Errors
+    ///
+    /// When the listener cannot be used.
+    pub async fn serve(&self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        self.run(listener, NoDelayAcceptor, shutdown).await
     }
-    library.server().shutdown();
-    handle.graceful_shutdown(Some(options.shutdown_timeout));
-    serving.await
+
+    /// Serves over TLS.
+    ///
+    /// # Errors
+    ///
+    /// When the listener cannot be used.
+    #[cfg(feature = "tls")]
+    pub async fn serve_tls(
+        &self,
+        listener: TcpListener,
+        tls: &tls::Tls,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        self.run(listener, tls.acceptor(), shutdown).await
+    }
+
+    async fn run<A>(&self, listener: TcpListener, acceptor: A, shutdown: impl Future<Output = ()>) -> io::Result<()>
+    where
+        A: Accept<TcpStream, Connection> + Clone + Send + Sync + 'static,
+        A::Stream: AsyncRead + AsyncWrite + Unpin + Send,
+        A::Service: SendService<axum::http::Request<Incoming>> + Send,
+        A::Future: Send,
+    {
+        let handle = Handle::<SocketAddr>::new();
+        // Which version a client speaks would be guessed from its first bytes, and those
+        // would be waited for as long as it likes.
+        let mut http = axum_server::Server::<SocketAddr>::from_listener(listener)
+            .acceptor(acceptor)
+            .handle(handle.clone())
+            .http1_only();
+        http.http_builder()
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.options().idle_timeout)
+            .max_buf_size(HEAD_BYTES)
+            .max_headers(HEADERS);
+
+        let serving = http.serve(Connections(self.clone()));
+        tokio::pin!(serving, shutdown);
+        tokio::select! {
+            ended = &mut serving => return ended,
+            () = &mut shutdown => {}
+        }
+        self.library().server().shutdown();
+        handle.graceful_shutdown(Some(self.options().shutdown_timeout));
+        serving.await
+    }
 }

@@ -2,9 +2,8 @@
 //! stderr and the exit code.
 
 use insta::assert_snapshot;
-use tempfile::TempDir;
 
-use crate::program::{library, run, run_with};
+use crate::program::{Folder, library, run, run_with};
 
 const REVIEW: &str = "\
 ---
@@ -47,7 +46,7 @@ I have read it.
 What does it say?
 ";
 
-fn shelf() -> TempDir {
+fn shelf() -> Folder {
     library(&[("review.md", REVIEW), ("talk.md", TALK), ("note.txt", "Remember the milk.\n")])
 }
 

@@ -1,9 +1,14 @@
 //! Servers that mean harm: whatever they send, the terminal does only what the
 //! program tells it, and nothing of theirs is fetched, opened or run.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
 };
 
 use serde_json::{Value, json};
@@ -162,12 +167,13 @@ fn twenty_transcripts_leave_the_terminal_unharmed() {
     }
 }
 
-fn listing(next: impl Fn(usize) -> Value + Send + Sync + 'static) -> Stranger {
+/// A list of which every page says what comes next.
+fn listing(next: Value) -> Stranger {
     let asked = AtomicUsize::new(0);
     Stranger::start(move |method, _| {
         (method == "prompts/list").then(|| {
             let page = asked.fetch_add(1, Ordering::Relaxed);
-            json!({ "prompts": [{ "name": format!("p{page}") }], "nextCursor": next(page) })
+            json!({ "prompts": [{ "name": format!("p{page}") }], "nextCursor": next })
         })
     })
 }
@@ -176,11 +182,9 @@ fn listing(next: impl Fn(usize) -> Value + Send + Sync + 'static) -> Stranger {
 fn lists_without_an_end_are_cut() {
     let folder = library(&[]);
     let list = |stranger: &Stranger| run(&folder, &["list", "--url", &stranger.url]);
-    let circle = list(&listing(|_| json!("again")));
+    let circle = list(&listing(json!("again")));
     assert!(circle.starts_with("exit code: 1\n") && circle.contains("goes in a circle: page 2"), "{circle}");
-    let endless = list(&listing(|page| json!(format!("page-{page}"))));
-    assert!(endless.contains("does not end after 1000 pages"), "{endless}");
-    let huge = list(&listing(|_| json!("x".repeat(100_000))));
+    let huge = list(&listing(json!("x".repeat(100_000))));
     assert!(huge.contains("a cursor of 100000 bytes"), "{huge}");
 }
 
@@ -254,4 +258,24 @@ fn what_a_command_says_on_its_stderr_is_made_visible() {
     assert_eq!(code, Some(9));
     let shown = unharmed(&written);
     assert!(shown.contains("\\u{1b}]0;evil\\u{7}\\u{1b}[2Jbroken"), "{shown}");
+}
+
+#[test]
+fn an_answer_that_never_ends_is_not_read_to_its_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("it is bound"));
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || {
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
+                let mut asked = [0; 1 << 16];
+                assert!(stream.read(&mut asked).is_ok_and(|read| read > 0));
+                stream.write_all(head.as_bytes()).ok();
+                while stream.write_all(&[b' '; 1 << 16]).is_ok() {}
+            });
+        }
+    });
+    let folder = library(&[]);
+    let shown = run(&folder, &["list", "--url", &url]);
+    assert!(shown.starts_with("exit code: 1\n") && shown.contains("has more than 16777216 bytes"), "{shown}");
 }

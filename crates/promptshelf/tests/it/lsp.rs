@@ -123,6 +123,20 @@ impl Editor {
         );
     }
 
+    /// Edits a part of a file: from a line and column to another.
+    fn edit_part(&mut self, path: &str, parts: &[([u32; 4], &str)]) {
+        let uri = self.uri(path);
+        let change = |([line, column, end_line, end_column], text): &([u32; 4], &str)| {
+            let start = json!({ "line": line, "character": column });
+            json!({ "range": { "start": start, "end": { "line": end_line, "character": end_column } }, "text": text })
+        };
+        let changes: Vec<Value> = parts.iter().map(change).collect();
+        self.tell(
+            "textDocument/didChange",
+            json!({ "textDocument": { "uri": uri, "version": 3 }, "contentChanges": changes }),
+        );
+    }
+
     /// What is wrong with a file now: a request is answered after everything
     /// before it has been checked.
     fn wrong(&mut self, path: &str) -> Vec<String> {
@@ -174,7 +188,7 @@ impl Editor {
     }
 }
 
-const HEAD: &str = "---\ndescription: Reviews\narguments:\n  - name: code\n    description: The code\n    required: true\n  - name: language\n---\n";
+const HEAD: &str = "---\ndescription: Reviews\narguments:\n  - name: code\n    description: The code\n    required: true\n  - name: language\n    description: Its language\n---\n";
 
 fn editor() -> (Editor, String) {
     let text = format!("{HEAD}Review {{{{ code }}}} {{{{ language }}}}\n");
@@ -198,7 +212,7 @@ fn what_is_typed_is_checked_before_it_is_saved() {
         editor.wrong("review.md"),
         [
             "6:10 the argument `language` is asked for but never used\nuse it in the text, or remove it",
-            "8:24 `langage` is used but not declared as an argument\ndid you mean `language`?",
+            "9:24 `langage` is used but not declared as an argument\ndid you mean `language`?",
         ]
     );
     let code = &editor.diagnostics[&editor.uri("review.md")][1];
@@ -208,6 +222,60 @@ fn what_is_typed_is_checked_before_it_is_saved() {
     );
     editor.edit("review.md", &text);
     assert_eq!(editor.wrong("review.md"), Vec::<String>::new());
+    editor.close();
+}
+
+#[test]
+fn changes_of_parts_are_put_together() {
+    let (mut editor, _) = editor();
+    editor.edit("review.md", &format!("{HEAD}🙂 {{{{ code }}}} {{{{ language }}}}\nüß\n"));
+    editor.edit_part("review.md", &[([9, 6, 9, 10], "kode"), ([10, 1, 10, 2], "\n{{ x }}\n"), ([11, 3, 11, 4], "yz")]);
+    assert_eq!(
+        editor.wrong("review.md"),
+        [
+            "3:10 the argument `code` is asked for but never used\nuse it in the text, or remove it",
+            "9:6 `kode` is used but not declared as an argument\ndid you mean `code`?",
+            "11:3 `yz` is used but not declared as an argument\nadd `- name: yz` under `arguments:`",
+        ]
+    );
+    editor.close();
+}
+
+#[test]
+fn what_a_review_finds_is_told_too_and_never_at_an_old_place() {
+    let (mut editor, text) = editor();
+    editor.edit("review.md", &text.replace("Review ", "Review\u{202e} "));
+    let wrong = editor.wrong("review.md");
+    assert!(wrong.len() == 1 && wrong[0].starts_with("9:6 an invisible character"), "{wrong:?}");
+    editor.edit("review.md", &text.replace("Review ", "\n\n{{ x }}"));
+    assert_eq!(editor.wrong("review.md").len(), 1);
+    editor.close();
+}
+
+#[test]
+fn the_manifest_and_files_of_other_programs_are_completed_too() {
+    let (mut editor, _) = editor();
+    let has = |words: &[String], word: &str| words.iter().any(|it| it == word);
+    editor.start_editing("promptshelf.toml", "");
+    let words = editor.completes("promptshelf.toml", "[lim^]");
+    assert!(has(&words, "limits") && has(&words, "http"), "{words:?}");
+    let words = editor.completes("promptshelf.toml", "[limits]\nfu^");
+    assert!(has(&words, "fuel") && !has(&words, "limits"), "{words:?}");
+    assert!(has(&editor.completes("promptshelf.toml", "[[resources]]\nfile = \"li^\""), "lists/langs.txt"));
+    assert!(editor.hovers("promptshelf.toml", "[limits]\nfu^el = 1").contains("steps of the template engine"));
+
+    editor.start_editing(".claude/commands/fix.md", "");
+    let words = editor.completes(".claude/commands/fix.md", "---\narg^\n---\nx");
+    assert!(has(&words, "argument-hint") && !has(&words, "tests"), "{words:?}");
+    assert_eq!(editor.completes(".claude/commands/fix.md", "Fix $^"), ["$ARGUMENTS", "$1"]);
+    assert_eq!(editor.completes(".claude/commands/fix.md", "Fix {{ ^ }}"), Vec::<String>::new());
+    editor.start_editing(".gemini/commands/fix.toml", "");
+    assert!(has(&editor.completes(".gemini/commands/fix.toml", "pro^"), "prompt"));
+    assert_eq!(editor.completes(".gemini/commands/fix.toml", "prompt = \"Fix {{^\""), ["{{args}}"]);
+    editor.start_editing("sum.prompt.yml", "");
+    assert!(has(&editor.completes("sum.prompt.yml", "mes^"), "messages"));
+    editor.start_editing("ask.prompt.md", "");
+    assert_eq!(editor.completes("ask.prompt.md", "Ask ${^")[0], "${input:name:hint}");
     editor.close();
 }
 
@@ -264,6 +332,8 @@ fn what_can_be_typed_next_is_offered() {
     assert!(
         editor.completes("review.md", "---\narguments:\n  - name: a\n    type: ^\n---\nx").contains(&"list".to_owned())
     );
+    let keys = editor.completes("review.md", "---\ntests:\n  - complete:\n      ^\n---\nx");
+    assert!(keys.contains(&"argument".to_owned()) && !keys.contains(&"required".to_owned()), "{keys:?}");
     let files = editor.completes("review.md", "---\narguments:\n  - name: a\n    complete: {file: lis^}\n---\nx");
     assert!(files.contains(&"lists/langs.txt".to_owned()), "{files:?}");
     editor.close();

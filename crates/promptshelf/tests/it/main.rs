@@ -2,6 +2,8 @@
 
 mod answers;
 #[cfg(unix)]
+mod asked;
+#[cfg(unix)]
 mod attacks;
 mod audit;
 mod author;
@@ -25,6 +27,8 @@ mod mistakes;
 mod observe;
 #[cfg(unix)]
 mod official_client;
+#[cfg(unix)]
+mod operation;
 mod page;
 mod program;
 #[cfg(unix)]
@@ -32,6 +36,7 @@ mod reload;
 mod remote;
 mod serving;
 mod sign_in;
+mod signing_in;
 mod stranger;
 #[cfg(unix)]
 mod terminal;

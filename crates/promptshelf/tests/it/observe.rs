@@ -6,11 +6,10 @@ mod leaks;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use self::collector::{Collector, Span};
 use crate::{
-    program::{PATIENCE, Pipes, Server, ended, library, promptshelf},
+    program::{Folder, PATIENCE, Pipes, Server, ended, library, promptshelf},
     sign_in::{Answer, ask_at},
 };
 
@@ -20,12 +19,12 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const OTHER_TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "b7ad6b7169203331";
 
-fn hello() -> TempDir {
+fn hello() -> Folder {
     library(&[("hello.md", HELLO)])
 }
 
 /// A server with a listener for figures, and where they are.
-fn with_figures(folder: &TempDir, more: &[&str]) -> (Server, String) {
+fn with_figures(folder: &Folder, more: &[&str]) -> (Server, String) {
     let arguments: Vec<&str> = ["--metrics", "127.0.0.1:0"].iter().chain(more).copied().collect();
     measured(Server::of(folder, &arguments))
 }

@@ -1,6 +1,8 @@
 //! The page's files and what lies beside MCP for it. What the page does with
 //! them is tested in a browser (`tests/web`).
 
+mod callers;
+
 use serde_json::{Value, json};
 use ureq::{Agent, Body, http::Response};
 
@@ -69,6 +71,24 @@ fn the_page_is_for_the_same_hosts_and_origins_as_the_endpoint() {
     }
     let own = server.url.replace("/mcp", "");
     assert_eq!(get(&server, "/library/prompts", &[("Origin", &own)]).status(), 200);
+}
+
+#[test]
+fn the_page_may_ask_the_issuer_and_nobody_else() {
+    let auth = "[auth]\nissuer = \"https://id.example/realms/team\"\nresource = \"https://prompts.example/mcp\"\n";
+    let policy = |manifest: &str| {
+        let server = Server::of(&library(&[("review.md", REVIEW), ("promptshelf.toml", manifest)]), &[]);
+        let page = get(&server, "/", &[]);
+        let policy = page.headers()["content-security-policy"].to_str().expect("it is text").to_owned();
+        (policy, read(&server, "/sign-in"))
+    };
+    let (without, told) = policy(auth);
+    assert!(without.ends_with("connect-src 'self'"), "{without}");
+    assert_eq!(told, json!({ "needed": true, "clientId": null }));
+    let (with, told) = policy(&format!("{auth}page-client-id = \"shelf page\"\n"));
+    assert!(with.ends_with("connect-src 'self' https://id.example"), "{with}");
+    assert_eq!(told, json!({ "needed": true, "clientId": "shelf page" }));
+    assert_eq!(policy("").1, json!({ "needed": false, "clientId": null }));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
-    sync::{OnceLock, mpsc},
+    sync::{Arc, OnceLock, mpsc},
     thread,
     time::Duration,
 };
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// How long anything may take before a test gives up.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program that cargo has built for these tests.
 pub(crate) fn promptshelf() -> Command {
@@ -52,12 +52,18 @@ fn clean(mut command: Command) -> Command {
         }
     }
     command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
+    // Nothing is remembered, and nobody's keyring or browser is touched, unless a test says where.
+    command.env("XDG_STATE_HOME", "/dev/null/nowhere").env("PROMPTSHELF_KEYRING", "file").env("BROWSER", "true");
     command
 }
 
+/// A folder that is there for as long as anybody needs it.
+pub(crate) type Folder = Arc<TempDir>;
+
 /// A folder with a library in `prompts`, so that commands run in it name no
-/// path of this machine.
-pub(crate) fn library(files: &[(&str, &str)]) -> TempDir {
+/// path of this machine. A server that serves it keeps it: one that is gone is
+/// a library without prompts as soon as somebody looks.
+pub(crate) fn library(files: &[(&str, &str)]) -> Folder {
     let folder = tempfile::tempdir().expect("a folder for the test");
     fs::create_dir(folder.path().join("prompts")).expect("a folder for the prompts");
     for (path, text) in files {
@@ -65,7 +71,7 @@ pub(crate) fn library(files: &[(&str, &str)]) -> TempDir {
         fs::create_dir_all(path.parent().expect("it lies in a folder")).expect("a folder for the file");
         fs::write(path, text).expect("a file can be written");
     }
-    folder
+    Arc::new(folder)
 }
 
 /// Runs a command line in a folder and shows all that can be seen of it.
@@ -143,6 +149,7 @@ pub(crate) struct Server {
     pub(crate) said: mpsc::Receiver<String>,
     /// What it has said before.
     pub(crate) greeting: String,
+    _folder: Option<Folder>,
 }
 
 impl Server {
@@ -151,7 +158,7 @@ impl Server {
         let (say, said) = mpsc::channel();
         let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().expect("the server can be started");
-        let mut server = Server { child, url: String::new(), said, greeting: String::new() };
+        let mut server = Server { child, url: String::new(), said, greeting: String::new(), _folder: None };
         let stderr = BufReader::new(server.child.stderr.take().expect("it is piped"));
         thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| say.send(line)));
         while server.url.is_empty() {
@@ -168,10 +175,12 @@ impl Server {
     }
 
     /// Serves the library of a folder on a free port.
-    pub(crate) fn of(folder: &TempDir, more: &[&str]) -> Server {
+    pub(crate) fn of(folder: &Folder, more: &[&str]) -> Server {
         let mut command = promptshelf();
         command.args(["serve", "prompts", "--http", "127.0.0.1:0"]).args(more).current_dir(folder.path());
-        Server::start(command)
+        let mut server = Server::start(command);
+        server._folder = Some(Arc::clone(folder));
+        server
     }
 
     /// Asks over HTTP; the status and the answer.

@@ -10,7 +10,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::{
-    program::{Server, example, library, promptshelf, run, shown},
+    program::{Folder, Server, example, library, promptshelf, run, shown},
     stranger::Stranger,
 };
 
@@ -38,7 +38,7 @@ Review this {{ language }} code: {{ code }}
 I will.
 ";
 
-fn shelf() -> TempDir {
+fn shelf() -> Folder {
     let folder = library(&[("review.md", REVIEW), ("style.txt", "Be `brief`.\n")]);
     fs::write(folder.path().join("prompts/dot.png"), b"\x89PNG\r\n\x1a\n0123").expect("it can be written");
     folder

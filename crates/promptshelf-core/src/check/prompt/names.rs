@@ -4,7 +4,7 @@ use super::{Name, Uses};
 use crate::{
     check::arguments::name_fault,
     definition::{CompletionSource, PromptDefinition},
-    diagnostic::{Code, Diagnostic, nearest},
+    diagnostic::{Code, Diagnostic, Location, nearest},
     template::{condition_names, is_filter, known_globals},
 };
 
@@ -21,7 +21,13 @@ pub(super) fn check(definition: &PromptDefinition, used: &Uses, found: &mut Vec<
             None => format!("add `- name: {name}` under `arguments:`"),
         };
         let message = format!("`{name}` is used but not declared as an argument");
-        found.push(Diagnostic::error(Code::UndeclaredArgument, variable.location.clone(), message).help(help));
+        let diagnostic = Diagnostic::error(Code::UndeclaredArgument, variable.location.clone(), message).help(help);
+        if variable.in_partial {
+            let (place, label) = included_at(definition, used, &variable.location);
+            found.push(diagnostic.also(place, label));
+        } else {
+            found.push(diagnostic);
+        }
     }
     for called in &used.called {
         found.extend(unknown_function(called, declared().any(|known| known == called.name), used));
@@ -33,13 +39,22 @@ pub(super) fn check(definition: &PromptDefinition, used: &Uses, found: &mut Vec<
         });
         let is_used = used.variables.iter().chain(&used.called).any(|used| used.name == argument.name);
         // A name that cannot be used is reported as such.
-        if !steers && !is_used && name_fault(&argument.name).is_none() {
+        if !steers && !is_used && !used.is_unread && name_fault(&argument.name).is_none() {
             let message = format!("the argument `{}` is asked for but never used", argument.name);
             let location = definition.origin.locate(&format!("arguments.{index}.name"));
             found.push(
                 Diagnostic::warning(Code::UnusedArgument, location, message).help("use it in the text, or remove it"),
             );
         }
+    }
+}
+
+/// Where a prompt brings in the partial in which something stands; the prompt
+/// itself where another partial does it.
+fn included_at(definition: &PromptDefinition, used: &Uses, inside: &Location) -> (Location, &'static str) {
+    match used.includes.iter().find(|(name, _)| *name == inside.source.path) {
+        Some((_, place)) => (place.clone(), "for this prompt, which includes it here"),
+        None => (definition.origin.locate("name"), "for this prompt, which includes it"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Duration};
 use base64::Engine as _;
 use promptshelf_core::{
     ArgumentDefinition, ArgumentType, Blob, Body, Choice, CompletionSource, Definitions, LibraryFile, MimeType, Origin,
-    PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText,
+    PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText, invisible::InvisiblePolicy,
 };
 use serde_json::Value;
 
@@ -100,6 +100,7 @@ fn argument(json: &str) -> ArgumentDefinition {
             "pattern" => argument.pattern = Some(text(&value)),
             "minLength" => argument.min_length = Some(number(&value)),
             "maxLength" => argument.max_length = Some(number(&value)),
+            "invisible" => argument.invisible = InvisiblePolicy::parse(&text(&value)),
             "minimum" => argument.minimum = value.as_f64(),
             "maximum" => argument.maximum = value.as_f64(),
             "enum" => argument.choices = value.as_array().expect("a list").iter().map(choice).collect(),

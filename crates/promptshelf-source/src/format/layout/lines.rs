@@ -1,7 +1,7 @@
 //! Lines of a YAML text that belong together, and one line written anew.
 
 use super::{
-    super::tree::{Entry, ScalarKind, Value},
+    super::tree::{Entry, Node, Value},
     SCHEMA,
 };
 
@@ -79,12 +79,12 @@ pub(super) fn dedented(text: &str, by: usize) -> Option<String> {
     text.split_inclusive('\n').map(line).collect()
 }
 
-/// A key and a scalar on one line, written in one way: one space behind the
-/// colon, double quotation marks. `None` where it is something else.
+/// A key and its value on one line, written in one way: one space behind the
+/// colon and behind each comma of a list, double quotation marks. `None` where
+/// it is something else.
 pub(super) fn written(body: &str, text: &str, entry: &Entry) -> Option<String> {
-    let Value::Scalar(scalar) = &entry.node.value else { return None };
     let line = body.strip_suffix('\n')?;
-    if line.contains('\n') || scalar.kind == ScalarKind::Null {
+    if line.contains('\n') || entry.node.is_null() {
         return None;
     }
     let between = text.get(entry.key_span.end..entry.node.span.start)?;
@@ -93,15 +93,37 @@ pub(super) fn written(body: &str, text: &str, entry: &Entry) -> Option<String> {
     }
     // The parser counts a comment behind quotation marks to the value.
     let value = text.get(entry.node.span.clone())?;
-    let value = &value[..closing(value)];
+    let value = if matches!(entry.node.value, Value::Scalar(_)) { &value[..closing(value)] } else { value };
     let rest = line.get(entry.node.span.start + value.len() - entry.key_span.start..)?.trim_end();
-    let single = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
-    let value = match single.filter(|inner| !inner.contains(['\'', '"', '\\']) && value.len() > 1) {
-        Some(inner) => format!("\"{inner}\""),
-        None => value.to_owned(),
+    let value = match &entry.node.value {
+        Value::Scalar(_) => quoted(value),
+        Value::List(items) => in_brackets(value, items, text).unwrap_or_else(|| value.to_owned()),
+        Value::Mapping(_) => value.to_owned(),
     };
     let key = text.get(entry.key_span.clone())?;
     Some(format!("{key}: {value}{rest}\n"))
+}
+
+/// A list of scalars between brackets.
+fn in_brackets(written: &str, items: &[Node], text: &str) -> Option<String> {
+    if !(written.starts_with('[') && written.ends_with(']')) {
+        return None;
+    }
+    let scalar = |item: &Node| {
+        let is_scalar = matches!(item.value, Value::Scalar(_)) && !item.is_null();
+        text.get(item.span.clone()).filter(|_| is_scalar).map(|written| quoted(written.trim_end()))
+    };
+    let items: Option<Vec<String>> = items.iter().map(scalar).collect();
+    Some(format!("[{}]", items?.join(", ")))
+}
+
+/// A scalar in double quotation marks, where single ones mean the same.
+fn quoted(value: &str) -> String {
+    let single = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
+    match single.filter(|inner| !inner.contains(['\'', '"', '\\']) && value.len() > 1) {
+        Some(inner) => format!("\"{inner}\""),
+        None => value.to_owned(),
+    }
 }
 
 /// Where a value in single quotation marks ends; any other value ends where it ends.

@@ -1,11 +1,7 @@
 //! What could be typed next.
 
 use gen_lsp_types::{CompletionItem, CompletionItemKind as Kind, CompletionItemTextEdit, Documentation, TextEdit};
-use promptshelf::{
-    ArgumentDefinition, ArgumentType,
-    core::TemplateWords,
-    source::{argument_keys, prompt_keys},
-};
+use promptshelf::{ArgumentDefinition, core::TemplateWords, source::ForeignWords};
 
 use super::{
     cursor::{Cursor, Place},
@@ -20,15 +16,20 @@ const MAX_ITEMS: usize = 500;
 pub(super) fn items(shelf: &Shelf, path: &str, text: &str, cursor: &Cursor<'_>) -> Vec<CompletionItem> {
     let mut list = List { text, cursor, items: Vec::new() };
     match cursor.place {
-        Place::Key { in_argument } => {
-            let keys = if in_argument { argument_keys() } else { prompt_keys() };
-            let kebab = |key: &str| key.contains('-');
-            for (key, about) in keys.iter().filter(|(key, _)| !kebab(key)) {
-                list.add(key, Kind::Property, about).insert_text = None;
-                list.last_inserts(&format!("{key}: "));
+        Place::Key { path: ref within } => {
+            let is_toml = path.ends_with(".toml");
+            let (end, is_header) = if is_toml { (" = ", cursor.is_in_brackets(text)) } else { (": ", false) };
+            for (key, about) in shelf.keys(path, within).into_iter().filter(|(key, _)| is_toml || !is_of_toml(key)) {
+                list.add(&key, Kind::Property, &about);
+                if !is_header {
+                    list.last_inserts(&format!("{key}{end}"));
+                }
             }
         }
-        Place::Value { key } => values(shelf, path, key, &mut list),
+        Place::Value { path: ref key } => {
+            values(shelf, path, key, &mut list);
+            placeholders(path, text, cursor, &mut list);
+        }
         Place::String { of } => strings(shelf, of, &mut list),
         Place::Filter => {
             for filter in TemplateWords::ALL.filters {
@@ -63,29 +64,44 @@ pub(super) fn items(shelf: &Shelf, path: &str, text: &str, cursor: &Cursor<'_>) 
                 list.add(function, Kind::Function, about);
             }
         }
-        Place::Text => {}
+        Place::Text => placeholders(path, text, cursor, &mut list),
     }
     list.items.truncate(MAX_ITEMS);
     list.items
 }
 
-fn values(shelf: &Shelf, path: &str, key: &str, list: &mut List<'_>) {
-    match key {
-        "type" => ArgumentType::ALL.iter().for_each(|kind| {
-            list.add(kind.as_str(), Kind::Value, "");
-        }),
-        "required" => ["true", "false"].into_iter().for_each(|flag| {
-            list.add(flag, Kind::Value, "");
-        }),
+/// Keys that are spelled otherwise in YAML.
+fn is_of_toml(key: &str) -> bool {
+    ["min-length", "max-length"].contains(&key)
+}
+
+fn values(shelf: &Shelf, path: &str, key: &[&str], list: &mut List<'_>) {
+    for word in shelf.values(path, key) {
+        list.add(&word, Kind::Value, "");
+    }
+    match key.last().copied().unwrap_or_default() {
         "file" | "icons" | "src" => shelf.catalog().file_paths().for_each(|file| {
             list.add(file, Kind::File, "");
         }),
-        "by" => {
+        "by" | "when" => {
             for argument in shelf.definition(path).map(|it| it.arguments.as_slice()).unwrap_or_default() {
                 list.add(&argument.name, Kind::Variable, &about(argument));
             }
         }
         _ => {}
+    }
+}
+
+/// What stands for values in a file of another program.
+fn placeholders(path: &str, text: &str, cursor: &Cursor<'_>, list: &mut List<'_>) {
+    let Some(words) = ForeignWords::of(path) else { return };
+    let is_part = |c: char| c.is_alphanumeric() || "_${@:".contains(c);
+    let start = text[..cursor.offset].trim_end_matches(is_part).len();
+    let typed = &text[start..cursor.offset];
+    for (place, about) in words.places.iter().filter(|(place, _)| !typed.is_empty() && place.starts_with(typed)) {
+        let range = place::range(text, &(start..cursor.offset));
+        let edit = TextEdit { range, new_text: (*place).to_owned() };
+        list.add(place, Kind::Snippet, about).text_edit = Some(CompletionItemTextEdit::TextEdit(edit));
     }
 }
 

@@ -1,8 +1,11 @@
-//! What the cursor is on: a key of the front matter, or a word or a string of
-//! a template. Told from the text alone, because while somebody types it seldom
+//! What the cursor is on: a key, or a word or a string of a template. Told from the text alone, because while somebody types it seldom
 //! can be parsed.
 
 use std::ops::Range;
+
+use promptshelf::source::ForeignWords;
+
+use super::{keys, shelf::MANIFEST};
 
 /// What is at, and before, a place in a prompt file.
 #[derive(Debug, PartialEq)]
@@ -19,10 +22,10 @@ pub(super) struct Cursor<'t> {
 /// Where the cursor is.
 #[derive(Debug, PartialEq)]
 pub(super) enum Place<'t> {
-    /// Where a key goes; under `arguments` or at the top.
-    Key { in_argument: bool },
-    /// Where the value of a key goes.
-    Value { key: &'t str },
+    /// Where a key goes, under these keys.
+    Key { path: Vec<&'t str> },
+    /// Where the value of the last of these keys goes.
+    Value { path: Vec<&'t str> },
     /// In a string that something gets: a function, or `include` and its like.
     String { of: &'t str },
     /// After `|`.
@@ -40,13 +43,30 @@ pub(super) enum Place<'t> {
 }
 
 impl<'t> Cursor<'t> {
-    pub(super) fn at(text: &'t str, offset: usize) -> Cursor<'t> {
+    /// A place in the file at a path.
+    pub(super) fn at(path: &str, text: &'t str, offset: usize) -> Cursor<'t> {
         let offset = text.floor_char_boundary(offset.min(text.len()));
+        if path == MANIFEST || path.ends_with(".toml") {
+            return keys::in_toml(text, offset);
+        }
+        if path.ends_with(".yml") || path.ends_with(".yaml") {
+            return keys::in_yaml(text, 0, offset);
+        }
         match front_matter(text) {
             Some(keys) if offset < keys.start => Cursor { place: Place::Text, span: 0..0, word: "", offset },
-            Some(keys) if keys.contains(&offset) || offset == keys.end => in_keys(text, &keys, offset),
+            Some(keys) if keys.contains(&offset) || offset == keys.end => keys::in_yaml(text, keys.start, offset),
+            // Other programs have no template language.
+            _ if ForeignWords::of(path).is_some() => {
+                let word = word_around(text, offset, is_word);
+                Cursor { place: Place::Text, word: &text[word.clone()], span: word, offset }
+            }
             keys => in_body(text, keys.map_or(0, |keys| keys.end), offset),
         }
+    }
+
+    /// Whether the word is the header of a section.
+    pub(super) fn is_in_brackets(&self, text: &str) -> bool {
+        text[..self.span.start].ends_with('[')
     }
 
     /// The part of the word that is before the cursor.
@@ -77,31 +97,6 @@ fn word_around(text: &str, offset: usize, is_part: impl Fn(char) -> bool) -> Ran
     let before = text[..offset].trim_end_matches(&is_part).len();
     let after = text[offset..].len() - text[offset..].trim_start_matches(&is_part).len();
     before..offset + after
-}
-
-fn in_keys<'t>(text: &'t str, keys: &Range<usize>, offset: usize) -> Cursor<'t> {
-    let line = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
-    let is_part = |c: char| is_word(c) || "-./".contains(c);
-    let before = &text[line..offset];
-    let indent = before.len() - before.trim_start_matches([' ', '-']).len();
-    let found = |place, span: Range<usize>| Cursor { place, word: &text[span.clone()], span, offset };
-    match before.find(':') {
-        Some(colon) => {
-            // `complete: {file: ` asks for the innermost key.
-            let innermost = before.rfind(": ").or_else(|| before.rfind(':')).unwrap_or(colon);
-            let key =
-                before[..innermost].rsplit(['{', ',', ' ', '-']).find(|word| !word.is_empty()).unwrap_or_default();
-            found(Place::Value { key }, word_around(text, offset, is_part))
-        }
-        None => {
-            let above = text[keys.start..line].lines().rev();
-            let top = above.clone().find(|line| line.starts_with(|c: char| c.is_alphabetic()));
-            let in_argument = indent > 0 && top.is_some_and(|line| line.starts_with("arguments:"));
-            let start = (line + indent).min(offset);
-            let end = text[offset..].find([':', '\n']).map_or(text.len(), |length| offset + length);
-            found(Place::Key { in_argument }, start..end.max(start))
-        }
-    }
 }
 
 fn in_body<'t>(text: &'t str, body: usize, offset: usize) -> Cursor<'t> {
@@ -169,18 +164,15 @@ mod tests {
     fn place(text: &'static str) -> (String, String) {
         let offset = text.find('^').expect("a cursor");
         let whole: &'static str = Box::leak(text.replacen('^', "", 1).into_boxed_str());
-        let cursor = Cursor::at(whole, offset);
+        let cursor = Cursor::at("a.md", whole, offset);
         (format!("{:?}", cursor.place), cursor.word.to_owned())
     }
 
     #[test]
     fn the_front_matter_has_keys_and_values() {
         let is = |text, expected: &str, word: &str| assert_eq!(place(text), (expected.to_owned(), word.to_owned()));
-        is("---\nde^\n---\n", "Key { in_argument: false }", "de");
-        is("---\narguments:\n  - name: a\n    ty^pe: x\n---\n", "Key { in_argument: true }", "type");
-        is("---\narguments:\n  - na^\n---\n", "Key { in_argument: true }", "na");
-        is("---\narguments:\n  - name: a\n    type: in^\n---\n", "Value { key: \"type\" }", "in");
-        is("---\narguments:\n  - name: a\n    complete: {file: lists/^}\n---\n", "Value { key: \"file\" }", "lists/");
+        is("---\nde^\n---\n", "Key { path: [] }", "de");
+        is("---\narguments:\n  - name: a\n    type: in^\n---\n", "Value { path: [\"arguments\", \"type\"] }", "in");
     }
 
     #[test]

@@ -1,11 +1,7 @@
 //! What the cursor is on, and where that is defined.
 
 use gen_lsp_types::{Contents, Definition, DefinitionResponse, Hover, Location, MarkupContent, MarkupKind, Range};
-use promptshelf::{
-    Prompt, PromptDefinition,
-    core::TemplateWords,
-    source::{argument_keys, prompt_keys},
-};
+use promptshelf::{Prompt, PromptDefinition, core::TemplateWords};
 
 use super::{
     complete::about,
@@ -18,10 +14,7 @@ use super::{
 pub(super) fn hover(shelf: &Shelf, path: &str, text: &str, cursor: &Cursor<'_>) -> Option<Hover> {
     let word = cursor.word;
     let said = match cursor.place {
-        Place::Key { in_argument } => {
-            let keys = if in_argument { argument_keys() } else { prompt_keys() };
-            words::about(&keys, word)?.to_owned()
-        }
+        Place::Key { path: ref within } => shelf.keys(path, within).into_iter().find(|(key, _)| key == word)?.1,
         Place::String { of: "prompt" } => prompt(shelf.catalog().find(word)?),
         Place::String { of: "attach" | "link" | "include" | "import" | "from" } | Place::Value { .. } => {
             file(shelf, word)?

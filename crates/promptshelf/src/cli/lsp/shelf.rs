@@ -10,11 +10,12 @@ use std::{
 use gen_lsp_types as lsp;
 use promptshelf::{
     Catalog, Diagnostic, PromptDefinition, Severity, SourceText,
-    core::{Definitions, check},
-    source::{Directory, Source},
+    core::{Definitions, check, review},
+    source::{Directory, ForeignWords, Source},
 };
 
-use super::place;
+use super::{place, schema};
+use crate::cli::SchemaFile;
 
 /// The file that makes a folder a library.
 pub(super) const MANIFEST: &str = "promptshelf.toml";
@@ -30,11 +31,13 @@ pub(super) struct Shelf {
     catalog: Catalog,
     /// Files whose mistakes the editor has been told of.
     told: BTreeSet<String>,
+    /// What prompt files and the manifest can hold.
+    schemas: [serde_json::Value; 2],
 }
 
 impl Shelf {
     pub(super) fn open(folder: PathBuf) -> Shelf {
-        let source = Directory::new(&folder);
+        let source = Directory::forgiving(&folder);
         Shelf {
             folder,
             source,
@@ -42,6 +45,7 @@ impl Shelf {
             partials: BTreeMap::new(),
             catalog: Catalog::default(),
             told: BTreeSet::new(),
+            schemas: [SchemaFile::Prompt, SchemaFile::Library].map(crate::cli::schema::of),
         }
     }
 
@@ -85,6 +89,29 @@ impl Shelf {
         }
     }
 
+    /// The keys that can stand under others in a file, with what each is for.
+    pub(super) fn keys(&self, path: &str, within: &[&str]) -> Vec<(String, String)> {
+        let owned = |(key, about): (&str, &str)| (key.to_owned(), about.to_owned());
+        match ForeignWords::of(path) {
+            Some(words) if within.is_empty() => words.keys.iter().map(|key| owned((*key, ""))).collect(),
+            Some(_) => Vec::new(),
+            None => schema::keys(self.schema(path), within).into_iter().map(owned).collect(),
+        }
+    }
+
+    /// The words that can stand behind a key.
+    pub(super) fn values(&self, path: &str, key: &[&str]) -> Vec<String> {
+        match ForeignWords::of(path) {
+            Some(_) => Vec::new(),
+            None => schema::values(self.schema(path), key).into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    fn schema(&self, path: &str) -> &serde_json::Value {
+        let [prompt, library] = &self.schemas;
+        if path == MANIFEST { library } else { prompt }
+    }
+
     /// Reads and checks everything. Gives what is wrong, for each file of which
     /// there is something to tell, or was the last time.
     pub(super) fn check(&mut self) -> BTreeMap<String, Vec<lsp::Diagnostic>> {
@@ -107,11 +134,18 @@ impl Shelf {
     }
 
     fn take(&mut self, definitions: Definitions) -> Vec<Diagnostic> {
-        self.prompts.clone_from(&definitions.prompts);
+        let drafts = definitions.broken.iter().filter_map(|broken| broken.draft.as_deref());
+        self.prompts = definitions.prompts.iter().chain(drafts).cloned().collect();
         self.partials.clone_from(&definitions.partials);
         let checked = check(definitions, Some(&self.catalog));
         self.catalog = checked.catalog;
-        checked.diagnostics
+        let errors = checked.diagnostics.iter().filter(|found| found.is_error());
+        let broken: BTreeSet<&str> = errors.map(|found| &*found.location.source.path).collect();
+        let mut found = checked.diagnostics.clone();
+        // Of a broken prompt the last good one is still there, and its places are no longer right.
+        let review = review(&self.catalog, &checked.diagnostics).into_iter();
+        found.extend(review.filter(|found| !broken.contains(&*found.location.source.path)));
+        found
     }
 
     fn to_lsp(&self, found: &Diagnostic) -> lsp::Diagnostic {
@@ -131,6 +165,7 @@ impl Shelf {
             severity: Some(match found.severity {
                 Severity::Error => lsp::DiagnosticSeverity::Error,
                 Severity::Warning => lsp::DiagnosticSeverity::Warning,
+                Severity::Hint => lsp::DiagnosticSeverity::Hint,
             }),
             code: Some(lsp::Code::String(found.code.as_str().to_owned())),
             source: Some("promptshelf".to_owned()),

@@ -4,7 +4,7 @@ use std::io;
 
 use promptshelf::client::{Of, Target};
 
-use super::{Waiting, connect, get::explained};
+use super::{Manners, Waiting, connect, failure, get::explained};
 use crate::{
     cli::{CompleteArguments, complete::print, visible::visible_line},
     exit::Failure,
@@ -14,13 +14,13 @@ pub(crate) async fn run(target: &Target, arguments: &CompleteArguments) -> Resul
     let CompleteArguments { name, argument, value, .. } = arguments;
     let known = arguments.values.read(io::stdin().lock())?;
     let waiting = Waiting::new(visible_line(&target.to_string()).into_owned());
-    let client = connect(target, arguments.server.timeout(), None, &waiting).await?;
+    let client = connect(target, arguments.server.timeout(), Manners::usual(&waiting), &waiting).await?;
     // A prompt's name could look like an address; servers with such names have to be asked by template.
     let of = if name.contains("://") { Of::Resource(name) } else { Of::Prompt(name) };
     let completion = waiting
         .during(client.complete(of, argument, value, &known))
         .await
-        .map_err(|error| if error.is_invalid_params() { explained(error) } else { error.into() })?;
+        .map_err(|error| if error.is_invalid_params() { explained(error) } else { failure(error, target) })?;
     let total = completion.total.and_then(|total| usize::try_from(total).ok());
     print(arguments.json, &completion.values, total, completion.has_more)
 }

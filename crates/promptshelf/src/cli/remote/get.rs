@@ -8,7 +8,7 @@ use promptshelf::{
     nearest,
 };
 
-use super::{Waiting, connect};
+use super::{Manners, Waiting, connect, failure};
 use crate::{
     cli::{
         GetArguments, GetFormat,
@@ -24,23 +24,28 @@ pub(crate) async fn run(target: &Target, arguments: &GetArguments) -> Result<(),
     let values = arguments.values.read(io::stdin().lock())?;
     let waiting = Waiting::new(visible_line(&target.to_string()).into_owned());
     // A server may ask only where there is somebody to answer.
-    let somebody = io::stdin().is_terminal() && io::stderr().is_terminal();
-    let asker = somebody.then(|| std::sync::Arc::new(Asker::new(waiting.clone())));
+    let asker = somebody_can_answer().then(|| std::sync::Arc::new(Asker::new(waiting.clone())));
     let answerer = asker.clone().map(|asker| asker as std::sync::Arc<dyn Answerer>);
-    let client = connect(target, arguments.server.timeout(), answerer, &waiting).await?;
+    let client =
+        connect(target, arguments.server.timeout(), Manners { answerer, ..Manners::usual(&waiting) }, &waiting).await?;
     let got = match waiting.during(client.get(&arguments.name, &values)).await {
         Ok(got) => got,
         Err(error) if asker.is_some_and(|asker| asker.was_declined()) => {
             return Err(Failure::new(Exit::Declined, error.to_string()));
         }
         Err(error) if error.is_invalid_params() => return Err(why(&client, &arguments.name, error).await),
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(failure(error, target)),
     };
     let saved = Saved::to(arguments.out.as_deref(), &got.messages)?;
     match if arguments.json { GetFormat::Json } else { arguments.format } {
         GetFormat::Json => print_json(&got.raw),
         format => print(format, &got.messages, &saved),
     }
+}
+
+/// Whether questions reach somebody, and answers come back.
+pub(crate) fn somebody_can_answer() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Servers use one number for an unknown prompt and for wrong arguments; the

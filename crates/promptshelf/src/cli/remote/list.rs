@@ -5,7 +5,7 @@ use std::io::Write;
 use promptshelf::client::{OfferedPrompt, Target};
 use serde_json::{Value, json};
 
-use super::{Waiting, connect};
+use super::{Manners, Waiting, connect, failure};
 use crate::{
     cli::{
         ListArguments,
@@ -31,8 +31,9 @@ impl<'a> From<&'a OfferedPrompt> for Row<'a> {
 
 pub(crate) async fn run(target: &Target, arguments: &ListArguments) -> Result<(), Failure> {
     let waiting = Waiting::new(visible_line(&target.to_string()).into_owned());
-    let client = connect(target, arguments.server.timeout(), None, &waiting).await?;
-    let prompts: Vec<OfferedPrompt> = waiting.during(client.all_prompts()).await?;
+    let client = connect(target, arguments.server.timeout(), Manners::usual(&waiting), &waiting).await?;
+    let prompts: Vec<OfferedPrompt> =
+        waiting.during(client.all_prompts()).await.map_err(|error| failure(error, target))?;
     let mut paper = Paper::stdout();
     if arguments.json {
         let prompts: Vec<&Value> = prompts.iter().map(|prompt| &prompt.raw).collect();

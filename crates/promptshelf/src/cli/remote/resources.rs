@@ -10,7 +10,7 @@ use promptshelf::{
 };
 use serde_json::{Value, json};
 
-use super::{Waiting, connect};
+use super::{Manners, Waiting, connect, failure};
 use crate::{
     cli::{
         ResourcesArguments,
@@ -29,7 +29,7 @@ pub(crate) async fn run(arguments: &ResourcesArguments) -> Result<(), Failure> {
         None => Target::folder(arguments.library.folder()),
     };
     let waiting = Waiting::new(visible_line(&target.to_string()).into_owned());
-    let client = connect(&target, arguments.server.timeout(), None, &waiting).await?;
+    let client = connect(&target, arguments.server.timeout(), Manners::usual(&waiting), &waiting).await?;
     match &arguments.read {
         Some(uri) => waiting.during(read(&client, uri, arguments)).await,
         None => waiting.during(list(&client, arguments.json)).await,
@@ -41,7 +41,7 @@ async fn read(client: &Client, uri: &str, arguments: &ResourcesArguments) -> Res
         // Older revisions have a number of their own for it.
         ClientError::Refused { code: -32002, .. } => Failure::new(Exit::NotFound, error.to_string()),
         _ if error.is_invalid_params() => Failure::new(Exit::NotFound, error.to_string()),
-        _ => error.into(),
+        _ => failure(error, client.target()),
     })?;
     let block = |contents| ContentBlock::Resource(EmbeddedResource { contents, annotations: Annotations::default() });
     let messages: Vec<Message> =
@@ -58,8 +58,9 @@ async fn read(client: &Client, uri: &str, arguments: &ResourcesArguments) -> Res
 }
 
 async fn list(client: &Client, json: bool) -> Result<(), Failure> {
-    let resources = all(client.resources()).await?;
-    let templates = all(client.resource_templates()).await?;
+    let refused = |error| failure(error, client.target());
+    let resources = all(client.resources()).await.map_err(refused)?;
+    let templates = all(client.resource_templates()).await.map_err(refused)?;
     let raw = |of: &[OfferedResource]| of.iter().map(|one| one.raw.clone()).collect::<Vec<Value>>();
     if json {
         return print_json(&json!({ "resources": raw(&resources), "resourceTemplates": raw(&templates) }));

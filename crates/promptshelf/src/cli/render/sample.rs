@@ -9,15 +9,17 @@ pub(super) fn complete(prompt: &Prompt, given: &Variables) -> (Variables, Vec<St
     let mut filled = Vec::new();
     for argument in prompt.arguments().iter().filter(|argument| argument.required()) {
         if !values.contains_key(argument.name()) {
-            values.insert(argument.name().to_owned(), sample(argument));
+            values.insert(argument.name().to_owned(), sample(prompt, argument));
             filled.push(argument.name().to_owned());
         }
     }
     (values, filled)
 }
 
-/// What its author shows as an example, or else something of the right kind.
-fn sample(argument: &Argument) -> String {
+/// What its author shows or tests it with, or else something of the right kind.
+fn sample(prompt: &Prompt, argument: &Argument) -> String {
+    let tests = prompt.definition().tests.iter().filter(|test| test.error.is_none());
+    let tested = tests.filter_map(|test| test.arguments.get(argument.name())).next().cloned();
     let written = argument.examples().first().cloned();
     let chosen = || argument.choices().first().map(|choice| choice.value.clone());
     let completed = || match argument.completion() {
@@ -27,7 +29,7 @@ fn sample(argument: &Argument) -> String {
     };
     let definition = argument.definition();
     let number = || definition.minimum.or(definition.maximum).unwrap_or(1.0);
-    written.or_else(chosen).or_else(completed).unwrap_or_else(|| match argument.kind() {
+    written.or(tested).or_else(chosen).or_else(completed).unwrap_or_else(|| match argument.kind() {
         ArgumentType::Integer => format!("{:.0}", number()),
         ArgumentType::Number => number().to_string(),
         ArgumentType::Boolean => "true".to_owned(),

@@ -42,7 +42,7 @@ impl Announcement<'_> {
                other clients:  {{\"mcpServers\":{{\"{name}\":{{\"type\":\"http\",\"url\":\"{url}\"}}}}}}\n"
         );
         self.say(&listening, &block);
-        if bound.ip().is_unspecified() && config.options.mcp.allowed_hosts.is_empty() {
+        if bound.ip().is_unspecified() && config.hosts().is_empty() {
             tracing::warn!(
                 "only requests to localhost are answered: name the host under which clients reach this server with --allow-host"
             );
@@ -89,9 +89,10 @@ impl Announcement<'_> {
 
 /// Where clients reach the server. "Everywhere" is no address to connect to.
 fn url(bound: SocketAddr, config: &HttpConfig) -> String {
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
     if !bound.ip().is_unspecified() {
-        return format!("http://{bound}/mcp");
+        return format!("{scheme}://{bound}/mcp");
     }
-    let host = config.options.mcp.allowed_hosts.first().map_or("localhost", String::as_str);
-    format!("http://{host}:{}/mcp", bound.port())
+    let host = config.hosts().into_iter().next().unwrap_or_else(|| "localhost".to_owned());
+    format!("{scheme}://{host}:{}/mcp", bound.port())
 }

@@ -21,7 +21,7 @@ pub(super) async fn bind(config: &HttpConfig) -> Result<(TcpListener, SocketAddr
         Ok(_) => return Err(cannot(address, "this name has no address")),
         Err(error) => return Err(cannot(address, &error.to_string())),
     };
-    if !config.allow_remote && !config.signs_in && addresses.iter().any(|address| !address.ip().is_loopback()) {
+    if !config.allow_remote && config.sign_in.is_none() && addresses.iter().any(|address| !address.ip().is_loopback()) {
         let sentence = format!("{address} can be reached from other machines, and there is no sign-in");
         return Err(Failure::new(Exit::Address, sentence).help(format!(
             "sign callers in with [auth] (see --help), add --allow-remote if everybody who reaches it may read every prompt, or listen on 127.0.0.1:{}",
@@ -52,7 +52,7 @@ pub(super) fn hosts(config: &HttpConfig, bound: SocketAddr) -> Vec<String> {
         IpAddr::V4(ip) => Some(ip.to_string()),
         IpAddr::V6(ip) => Some(format!("[{ip}]")),
     };
-    own.into_iter().chain(address).chain(config.options.mcp.allowed_hosts.iter().cloned()).collect()
+    own.into_iter().chain(address).chain(config.hosts()).collect()
 }
 
 fn cannot(address: &Address, reason: &str) -> Failure {

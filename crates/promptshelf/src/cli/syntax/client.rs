@@ -85,6 +85,39 @@ pub(crate) struct ResourcesArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = help::SIGN_IN_EXAMPLES)]
+pub(crate) struct SignInArguments {
+    /// An address, or a name from `.mcp.json`, Claude Code or VS Code
+    #[arg(value_name = "TARGET")]
+    pub(crate) target: String,
+
+    /// What the authorization server knows this program as, or the https address of a client ID metadata document
+    #[arg(long, value_name = "ID", env = "PROMPTSHELF_CLIENT_ID", hide_env_values = true)]
+    pub(crate) client_id: Option<String>,
+
+    /// A scope to ask for, instead of those that the server names; can be repeated
+    #[arg(long = "scope", value_name = "SCOPE")]
+    pub(crate) scopes: Vec<String>,
+
+    /// How many seconds the server may take for an answer [default: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+}
+
+impl SignInArguments {
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(USUAL_TIMEOUT)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SignOutArguments {
+    /// An address, or a name from `.mcp.json`, Claude Code or VS Code
+    #[arg(value_name = "TARGET")]
+    pub(crate) target: String,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = help::CHAT_EXAMPLES, after_long_help = help::chat_long_help())]
 pub(crate) struct ChatArguments {
     /// Folders of prompt files, addresses, or names from `.mcp.json`, Claude Code or VS Code [default: the current folder]

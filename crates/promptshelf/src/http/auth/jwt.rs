@@ -8,13 +8,13 @@ use std::time::{Duration, SystemTime};
 
 pub use jsonwebtoken::Algorithm;
 use jsonwebtoken::{Validation, decode, decode_header, errors::ErrorKind};
-use promptshelf_service::Identity;
+use promptshelf_service::{Identity, Standing};
 use serde_json::Value;
 
 use super::{Refused, keys::Keys};
 
 /// The authorization server whose tokens are taken.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssuerOptions {
     /// Its issuer identifier, exactly as its metadata says it.
     pub issuer: String,
@@ -71,6 +71,8 @@ pub(super) struct Verifier {
     options: IssuerOptions,
     audiences: Vec<String>,
     keys: Keys,
+    /// Of everybody who has come with a token of this issuer.
+    pub(super) standing: Standing,
 }
 
 impl Verifier {
@@ -82,7 +84,7 @@ impl Verifier {
             named => named.to_vec(),
         };
         let keys = Keys::new(&options.issuer, options.jwks_uri.as_deref());
-        Verifier { options, audiences, keys }
+        Verifier { options, audiences, keys, standing: Standing::new() }
     }
 
     /// Who comes with a token.

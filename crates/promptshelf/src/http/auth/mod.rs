@@ -22,7 +22,7 @@ use std::{
 
 use axum::http::{HeaderMap, StatusCode, header};
 use promptshelf_mcp::http::Denial;
-use promptshelf_service::{Caller, Identity};
+use promptshelf_service::{Caller, Identity, Standing};
 
 use self::{jwt::Verifier, tokens::Tokens};
 pub use self::{
@@ -48,6 +48,9 @@ pub struct SignInOptions {
     pub scopes_supported: Vec<String>,
     /// Scopes that a broader one stands for.
     pub implies: BTreeMap<String, Vec<String>>,
+    /// The public client that the page is at the authorization server. Without
+    /// one, people bring a token to the page.
+    pub page_client_id: Option<String>,
 }
 
 /// Tells callers by their tokens. Cheap to clone.
@@ -58,7 +61,7 @@ pub struct SignIn(Arc<Inner>);
 struct Inner {
     options: SignInOptions,
     tokens: Tokens,
-    verifier: Option<Verifier>,
+    verifier: Option<Arc<Verifier>>,
 }
 
 /// Why a token is not taken.
@@ -75,8 +78,32 @@ impl SignIn {
     /// Makes ready to take tokens. Nothing is fetched before the first one.
     #[must_use]
     pub fn new(options: SignInOptions) -> SignIn {
-        let tokens = Tokens::new(&options.tokens);
-        let verifier = options.issuer.as_ref().map(|issuer| Verifier::new(issuer, options.resource.as_deref()));
+        let tokens = Tokens::new(&options.tokens, None);
+        let verifier = verifier(&options);
+        SignIn(Arc::new(Inner { options, tokens, verifier }))
+    }
+
+    /// Makes ready to take other tokens in the place of this one. Who has come
+    /// with a token that is as it was goes on; whose token has changed, or is
+    /// taken no more, is withdrawn, and open streams end.
+    #[must_use]
+    pub fn replaced_by(&self, options: SignInOptions) -> SignIn {
+        let before = &self.0;
+        let same_terms =
+            options.required_scopes == before.options.required_scopes && options.implies == before.options.implies;
+        let tokens = Tokens::new(&options.tokens, Some(&before.tokens).filter(|_| same_terms));
+        let same_issuer = options.issuer == before.options.issuer && options.resource == before.options.resource;
+        // The issuer's keys are known already.
+        let verifier = match &before.verifier {
+            Some(known) if same_terms && same_issuer => Some(Arc::clone(known)),
+            _ => verifier(&options),
+        };
+        before.tokens.withdraw_but(&tokens);
+        if let Some(known) = &before.verifier
+            && !verifier.as_ref().is_some_and(|verifier| Arc::ptr_eq(verifier, known))
+        {
+            known.standing.withdraw();
+        }
         SignIn(Arc::new(Inner { options, tokens, verifier }))
     }
 
@@ -90,13 +117,28 @@ impl SignIn {
         challenge::metadata_url(&self.0.options).map(|url| challenge::path_of(&url).to_owned())
     }
 
+    /// How people sign in on the page.
+    #[cfg(feature = "web")]
+    pub(super) fn on_page(&self) -> crate::web::PageSignIn {
+        let options = &self.0.options;
+        let issuer = options.issuer.as_ref().filter(|_| options.page_client_id.is_some());
+        let origin = |issuer: &IssuerOptions| {
+            issuer.issuer.strip_suffix(challenge::path_of(&issuer.issuer)).unwrap_or_default().to_owned()
+        };
+        crate::web::PageSignIn {
+            is_needed: true,
+            client_id: issuer.and_then(|_| options.page_client_id.clone()),
+            issuer_origin: issuer.map(origin),
+        }
+    }
+
     /// Tells who asks, by the header `Authorization` alone: never by a query.
     pub(super) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Denial> {
         let Some(token) = bearer(headers).map_err(|reason| self.malformed(reason))? else {
             return Err(self.deny(StatusCode::UNAUTHORIZED, None, "Sign in to use this server"));
         };
-        let identity = match self.identify(token).await {
-            Ok(identity) => identity,
+        let (identity, standing) = match self.identify(token).await {
+            Ok(identified) => identified,
             Err(Refused::Invalid(reason)) => {
                 tracing::debug!(reason, "a token was refused");
                 return Err(self.deny(StatusCode::UNAUTHORIZED, Some("invalid_token"), reason));
@@ -112,7 +154,7 @@ impl SignIn {
             let message = "The token does not permit to use this server";
             return Err(Denial { challenge, ..Denial::new(StatusCode::FORBIDDEN, message) });
         }
-        Ok(Caller::known(Arc::new(identity)))
+        Ok(Caller::known(Arc::new(identity)).while_in(standing))
     }
 
     /// The challenge for a request that takes more scopes than its token has.
@@ -123,17 +165,17 @@ impl SignIn {
         challenge::challenge(&self.0.options, Some("insufficient_scope"), None, &all)
     }
 
-    async fn identify(&self, token: &str) -> Result<Identity, Refused> {
+    async fn identify(&self, token: &str) -> Result<(Identity, Standing), Refused> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(Refused::Invalid("The token is too long"));
         }
-        let mut identity = match (self.0.tokens.find(token, SystemTime::now()), &self.0.verifier) {
-            (Some(identity), _) => identity?,
-            (None, Some(verifier)) => verifier.verify(token).await?,
+        let (mut identity, standing) = match (self.0.tokens.find(token, SystemTime::now()), &self.0.verifier) {
+            (Some(identified), _) => identified?,
+            (None, Some(verifier)) => (verifier.verify(token).await?, verifier.standing.clone()),
             (None, None) => return Err(Refused::Invalid("The token is not known")),
         };
         imply(&self.0.options.implies, &mut identity.scopes);
-        Ok(identity)
+        Ok((identity, standing))
     }
 
     fn deny(&self, status: StatusCode, error: Option<&'static str>, message: &'static str) -> Denial {
@@ -146,6 +188,11 @@ impl SignIn {
     fn malformed(&self, reason: &'static str) -> Denial {
         self.deny(StatusCode::BAD_REQUEST, Some("invalid_request"), reason)
     }
+}
+
+fn verifier(options: &SignInOptions) -> Option<Arc<Verifier>> {
+    let issuer = options.issuer.as_ref()?;
+    Some(Arc::new(Verifier::new(issuer, options.resource.as_deref())))
 }
 
 /// Adds what broader scopes stand for, and what those stand for.

@@ -53,3 +53,36 @@ fn only_this_machine_is_asked_without_tls() {
         assert!(!fetch::is_loopback(url), "{url}");
     }
 }
+
+#[tokio::test]
+async fn only_what_has_changed_loses_its_standing() {
+    use futures_util::FutureExt as _;
+
+    let token = |name: &str, roles: &[&str]| StaticToken {
+        name: name.to_owned(),
+        sha256: digest_of(name),
+        scopes: Vec::new(),
+        roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+        expires: None,
+    };
+    let with = |tokens: Vec<StaticToken>| SignInOptions { tokens, ..options("https://a.example/mcp") };
+    let first = SignIn::new(with(vec![token("ada", &["editor"]), token("bob", &[])]));
+    let caller = async |sign_in: &SignIn, token: &str| {
+        let headers =
+            HeaderMap::from_iter([(header::AUTHORIZATION, format!("Bearer {token}").parse().expect("ASCII"))]);
+        sign_in.caller(&headers).await.expect("it is known")
+    };
+    let (ada, bob) = (caller(&first, "ada").await, caller(&first, "bob").await);
+    let issued = |sign_in: &SignIn| sign_in.0.verifier.clone().expect("an issuer");
+    let is_withdrawn = |caller: &Caller| caller.withdrawn().now_or_never().is_some();
+
+    let second = first.replaced_by(with(vec![token("eve", &[]), token("bob", &[]), token("ada", &[])]));
+    assert!(is_withdrawn(&ada) && !is_withdrawn(&bob), "her roles have changed");
+    assert!(Arc::ptr_eq(&issued(&first), &issued(&second)), "the issuer's keys are known");
+
+    let before = issued(&second);
+    let terms = SignInOptions { required_scopes: vec!["read".to_owned()], ..with(vec![token("bob", &[])]) };
+    let third = second.replaced_by(terms);
+    assert!(is_withdrawn(&bob), "more is asked of everybody");
+    assert!(before.standing.withdrawn().now_or_never().is_some() && !Arc::ptr_eq(&before, &issued(&third)));
+}

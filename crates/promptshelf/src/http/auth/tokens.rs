@@ -4,7 +4,7 @@
 use std::time::SystemTime;
 
 use base64::Engine as _;
-use promptshelf_service::Identity;
+use promptshelf_service::{Identity, Standing};
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
@@ -47,19 +47,33 @@ pub fn random_token() -> std::io::Result<String> {
 }
 
 #[derive(Debug)]
-pub(super) struct Tokens(Vec<StaticToken>);
+pub(super) struct Tokens(Vec<(StaticToken, Standing)>);
 
 impl Tokens {
-    pub(super) fn new(tokens: &[StaticToken]) -> Tokens {
-        Tokens(tokens.to_vec())
+    /// Tokens in the place of others: one that was there as it is keeps its standing.
+    pub(super) fn new(tokens: &[StaticToken], before: Option<&Tokens>) -> Tokens {
+        let standing = |token: &StaticToken| {
+            let same = before.and_then(|before| before.0.iter().find(|(known, _)| known == token));
+            (token.clone(), same.map(|(_, standing)| standing.clone()).unwrap_or_default())
+        };
+        Tokens(tokens.iter().map(standing).collect())
+    }
+
+    /// Withdraws every token that is not among others as it is.
+    pub(super) fn withdraw_but(&self, kept: &Tokens) {
+        for (token, standing) in &self.0 {
+            if !kept.0.iter().any(|(other, its)| other == token && its.is(standing)) {
+                standing.withdraw();
+            }
+        }
     }
 
     /// Who comes with a token. Every digest is compared to its end, so that the
     /// time says nothing about how near a guess was.
-    pub(super) fn find(&self, token: &str, now: SystemTime) -> Option<Result<Identity, Refused>> {
+    pub(super) fn find(&self, token: &str, now: SystemTime) -> Option<Result<(Identity, Standing), Refused>> {
         let digest = digest_of(token);
         let (mut found, mut place) = (Choice::from(0), 0_u32);
-        for (index, known) in (0_u32..).zip(&self.0) {
+        for (index, (known, _)) in (0_u32..).zip(&self.0) {
             let same = known.sha256.ct_eq(&digest);
             place.conditional_assign(&index, same);
             found |= same;
@@ -67,16 +81,17 @@ impl Tokens {
         if !bool::from(found) {
             return None;
         }
-        let known = self.0.get(usize::try_from(place).ok()?)?;
+        let (known, standing) = self.0.get(usize::try_from(place).ok()?)?;
         if known.expires.is_some_and(|end| end <= now) {
             return Some(Err(Refused::Invalid("The token has expired")));
         }
-        Some(Ok(Identity {
+        let identity = Identity {
             key: format!("token\n{}", known.name),
             name: known.name.clone(),
             scopes: known.scopes.clone(),
             roles: known.roles.clone(),
             expires: known.expires,
-        }))
+        };
+        Some(Ok((identity, standing.clone())))
     }
 }

@@ -1,10 +1,8 @@
 //! A folder of thirty files, each with one mistake, and a folder of a hundred
 //! good ones.
 
-use std::time::Instant;
-
 use insta::assert_snapshot;
-use promptshelf::Library;
+use tempfile::TempDir;
 
 use crate::program::{library, run};
 
@@ -89,11 +87,7 @@ fn each_of_thirty_mistakes_is_reported_at_its_line() {
         ("chart.png", "no picture"),
     ]);
     let folder = library(&files);
-    let output = run(&folder, &["check", "prompts", "--format", "json"]);
-    let json =
-        output.split_once("----- stdout -----\n").and_then(|(_, rest)| rest.split_once("----- stderr")).expect("both");
-    let found: serde_json::Value = serde_json::from_str(json.0).expect("it is JSON");
-    let found = found["diagnostics"].as_array().expect("a list");
+    let found = found(&folder);
     for (path, _, line) in &mistakes {
         let path = if path.starts_with("18") { "_loop.md" } else { path };
         let of_file = || found.iter().filter(|found| found["location"]["path"] == format!("prompts/{path}"));
@@ -103,24 +97,58 @@ fn each_of_thirty_mistakes_is_reported_at_its_line() {
             of_file().collect::<Vec<_>>()
         );
     }
-    let lines: Vec<String> = found
-        .iter()
-        .map(|found| {
-            let place = &found["location"];
-            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-            format!(
-                "{}:{}:{}: {}[{}]: {} ({})",
-                text(&place["path"]),
-                place["line"],
-                place["column"],
-                text(&found["severity"]),
-                text(&found["code"]),
-                text(&found["message"]),
-                text(&found["help"]),
-            )
-        })
-        .collect();
-    assert_snapshot!(lines.join("\n"));
+    assert_snapshot!(lines(&found));
+}
+
+/// Everything that `check` finds, as it tells programs.
+fn found(folder: &TempDir) -> Vec<serde_json::Value> {
+    let output = run(folder, &["check", "prompts", "--format", "json"]);
+    let json =
+        output.split_once("----- stdout -----\n").and_then(|(_, rest)| rest.split_once("----- stderr")).expect("both");
+    let found: serde_json::Value = serde_json::from_str(json.0).expect("it is JSON");
+    found["diagnostics"].as_array().expect("a list").clone()
+}
+
+/// A line for each.
+fn lines(found: &[serde_json::Value]) -> String {
+    let lines = found.iter().map(|found| {
+        let place = &found["location"];
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        format!(
+            "{}:{}:{}: {}[{}]: {} ({})",
+            text(&place["path"]),
+            place["line"],
+            place["column"],
+            text(&found["severity"]),
+            text(&found["code"]),
+            text(&found["message"]),
+            text(&found["help"]),
+        )
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A manifest, keys, arguments and text that are all wrong hide nothing of each other.
+#[test]
+fn no_mistake_hides_another() {
+    let keys = "description: Reviews: code\ntitle: \"Open\nversion: []\n";
+    let arguments = "arguments:\n  - name: who\n    description: Whom\n    type: strng\n    default: x\n    minimum: 3\n  - name: day\n    type: date\n    default: soon\n";
+    let text = "Hello {{ who }} {{ wo | fense }} {{ my day }}\n{% if who %}\n{{ attach(\"big.bin\") }}{% include \"_uses.md\" %}\n{% endfor %}";
+    let folder = library(&[
+        ("all.md", &format!("---\n{keys}{arguments}---\n{text}\n")),
+        (
+            "unread.md",
+            "---\ndescription: Greets\narguments:\n  - name: who\n    description: a: b\n  - name: \"wo\n---\n{{ who }} {{ wo }} {{ who | fense }}\n",
+        ),
+        ("late.md", "\n---\ndescription: Greets\n---\nHello\n"),
+        ("_uses.md", "{{ mood }}\n"),
+        ("big.bin", &"x".repeat(2_000)),
+        (
+            "promptshelf.toml",
+            "nmae = \"x\"\n[limits]\nfile-bytes = 1000\nvalue-bytes = \"many\"\n[http]\nhttp = 3\n[[resources]]\nuri = \"docs://x\"\nfil = \"none.md\"\n",
+        ),
+    ]);
+    assert_snapshot!(lines(&found(&folder)));
 }
 
 #[test]
@@ -130,20 +158,14 @@ fn sarif_and_github_name_the_same_places() {
     assert_snapshot!(format!("{sarif}\n{github}"));
 }
 
-/// Measured without optimisation: `check` of such a folder takes 60 ms of
-/// processor time. The bound leaves room for machines that do other things
-/// besides; what grows with the square of the files still breaks it.
+/// What the check of so many costs is counted by `cargo xtask guard`.
 #[test]
-fn a_hundred_files_are_checked_in_well_under_a_second() {
+fn a_hundred_good_files_are_found_good() {
     let text =
         argument("enum: [Ada, Grace, Linus]\n    default: Ada") + &"A line of text with {{ who }} in it.\n".repeat(50);
     let names: Vec<String> = (0..100).map(|number| format!("folder-{}/prompt-{number}.md", number % 7)).collect();
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), text.as_str())).collect();
     let folder = library(&files);
-    let started = Instant::now();
-    let opened = Library::builder().folder(folder.path().join("prompts")).build().expect("it can be read");
-    let review = promptshelf::core::review(&opened.catalog(), &opened.diagnostics());
-    let took = started.elapsed();
-    assert_eq!((opened.catalog().prompts().len(), review.len()), (100, 0));
-    assert!(took.as_millis() < 1_000, "{took:?}");
+    let output = run(&folder, &["check", "prompts", "--deny", "warnings"]);
+    assert!(output.contains("prompts: 100 prompts, nothing is wrong"), "{output}");
 }

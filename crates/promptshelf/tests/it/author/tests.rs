@@ -68,6 +68,34 @@ fn tests_of_what_is_not_there_are_mistakes() {
 }
 
 #[test]
+fn rows_of_test_data_are_run_as_tests() {
+    let text = |values: &str| {
+        format!(
+            "description: Sums up\nmessages:\n- {{role: user, content: \"Sum up: {{{{text}}}}\"}}\ntestData:\n{values}"
+        )
+    };
+    let folder = library(&[("sum.prompt.yml", &text("- {text: a, expected: b}\n- {txt: c}\n"))]);
+    let output = run(&folder, &["test", "prompts"]);
+    assert!(output.starts_with("exit code: 1\n"), "{output}");
+    for line in ["ok     sum / 1\n", "FAILED sum / 2\n", "sum.prompt.yml:6:3)\n", "`text` is required\n"] {
+        assert!(output.contains(line), "{line} is missing in {output}");
+    }
+}
+
+#[test]
+fn the_file_of_each_format_passes_its_tests_and_the_check() {
+    let formats = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/formats");
+    for verb in ["test", "check"] {
+        let mut command = promptshelf();
+        command.args([verb, formats]);
+        let output = shown(command, "");
+        assert!(output.starts_with("exit code: 0\n"), "{output}");
+        let said = if verb == "test" { "1 test passed" } else { "8 prompts, 1 warning\n" };
+        assert!(output.contains(said), "{output}");
+    }
+}
+
+#[test]
 fn the_examples_pass_their_tests_and_a_strict_check() {
     for line in [&["test", EXAMPLES][..], &["check", EXAMPLES, "--deny", "warnings"]] {
         let mut command = promptshelf();

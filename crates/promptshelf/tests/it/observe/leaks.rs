@@ -121,7 +121,10 @@ fn no_secret_and_no_content_is_in_any_log_record_figure_or_trace() {
         collector.bodies().iter().map(|(_, body)| String::from_utf8_lossy(body).into_owned()).collect();
     // Each of them holds something.
     assert!(figures.contains("promptshelf_requests_total{method=\"prompts/get\",outcome=\"ok\"}"), "{figures}");
-    assert!(records.contains("\"outcome\":\"internal\"") && records.contains("\"caller\":\"ada\""), "{records}");
+    assert!(
+        records.contains("\"outcome\":\"unusable-arguments\"") && records.contains("\"caller\":\"ada\""),
+        "{records}"
+    );
     assert!(log.contains("cannot be rendered") && log.contains("TRACE"), "{log}");
     assert!(traces.contains("prompts/get") && traces.contains("render"), "{traces}");
     let said = collector.bodies().iter().any(|(headers, _)| headers.get("api-key").is_some());

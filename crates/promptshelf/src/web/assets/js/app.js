@@ -1,8 +1,11 @@
 // What the page knows, and how it comes to know it. How it looks is not here.
 
+import { bringToken, comeBack, demanded, signOut as forgetSession, renew } from './account.js';
+import { session } from './auth/session.js';
 import { Client, SignInNeeded } from './mcp/client.js';
 import { listen } from './mcp/listen.js';
 import { wholeList } from './mcp/lists.js';
+import { place, read } from './route.js';
 import { Cell } from './store.js';
 import { folded } from './text/fuzzy.js';
 
@@ -25,11 +28,13 @@ import { folded } from './text/fuzzy.js';
  */
 
 export const client = new Client(new URL('mcp', location.origin).href);
+client.token = () => session()?.token ?? null;
+client.renew = renew;
 
+/** @returns {Library} */
+const nothing = () => ({ prompts: [], byName: new Map(), shelf: new Map(), entries: [], pages: 0, whole: false });
 /** @type {Cell<Library>} */
-export const library = new Cell(
-  /** @type {Library} */ ({ prompts: [], byName: new Map(), shelf: new Map(), entries: [], pages: 0, whole: false }),
-);
+export const library = new Cell(nothing());
 /** @type {Cell<Connection>} */
 export const connection = new Cell(/** @type {Connection} */ ({ state: 'connecting', retryAt: 0 }));
 export const discovery = new Cell(/** @type {Discovery | null} */ (null));
@@ -39,19 +44,23 @@ export const loads = new Cell(0);
 export const health = new Cell(/** @type {{ errors: number, warnings: number } | null} */ (null));
 
 /**
- * What lies beside MCP on the same server. `null` where there is no such thing:
- * the page then does without.
+ * What lies beside MCP on the same server.
+ * @param {string} path
+ * @param {AbortSignal} [signal]
+ */
+export async function ask(path, signal) {
+  const response = await client.fetch(`/library/${path}`, { signal });
+  return response.ok ? await response.json() : null;
+}
+
+/**
+ * The same; `null` where there is no such thing, or not for this caller: the
+ * page then does without.
  * @param {string} path
  * @param {AbortSignal} [signal]
  */
 export async function beside(path, signal) {
-  const headers = client.token ? { Authorization: `Bearer ${client.token}` } : undefined;
-  try {
-    const response = await fetch(`/library/${path}`, { headers, signal, cache: 'no-store' });
-    return response.ok ? await response.json() : null;
-  } catch {
-    return null;
-  }
+  return ask(path, signal).catch(() => null);
 }
 
 /** @param {string} name @returns {Promise<TypedPrompt | null>} */
@@ -94,13 +103,19 @@ function arranged(prompts, shelf, pages, whole) {
   return { prompts, byName, shelf, entries, pages, whole };
 }
 
+/** Counts who was signed in: answers for others come too late. */
+let epoch = 0;
+
 export async function loadDiscovery() {
-  discovery.set(await client.request('server/discover'));
+  const mine = epoch;
+  const found = await client.request('server/discover');
+  if (mine === epoch) discovery.set(found);
 }
 
 export async function loadHealth() {
+  const mine = epoch;
   const answer = await beside('diagnostics');
-  if (!answer) return;
+  if (!answer || mine !== epoch) return;
   const errors = answer.diagnostics.filter((/** @type {any} */ one) => one.severity === 'error').length;
   health.set({ errors, warnings: answer.total - errors });
 }
@@ -110,16 +125,24 @@ async function refresh() {
   try {
     await Promise.all([loadDiscovery(), loadLibrary(), loadHealth()]);
   } catch (error) {
-    if (error instanceof SignInNeeded) connection.set({ state: 'sign-in', retryAt: 0 });
+    if (error instanceof SignInNeeded) wanted(error);
   }
+}
+
+/** Nothing can be had before somebody signs in. @param {SignInNeeded} error */
+function wanted(error) {
+  demanded(error.challenge);
+  connection.set({ state: 'sign-in', retryAt: 0 });
 }
 
 /** @type {ReturnType<typeof listen>} */
 let stream;
 
-export function start() {
+export async function start() {
+  if (await comeBack()) place.set(read(location.hash));
   client.heard = (error) => {
-    if (error instanceof SignInNeeded) connection.set({ state: 'sign-in', retryAt: 0 });
+    // That a single prompt takes more is said where it is asked for.
+    if (error instanceof SignInNeeded && !error.isStepUp) wanted(error);
   };
   let wasLive = false;
   void refresh();
@@ -135,6 +158,7 @@ export function start() {
     notification(method) {
       if (method === 'notifications/prompts/list_changed') void refresh();
     },
+    challenged: wanted,
   });
 }
 
@@ -142,11 +166,27 @@ export function retry() {
   stream.retry();
 }
 
-/** @param {string | null} token */
+/** @param {string} token */
 export function signIn(token) {
-  client.token = token;
+  bringToken(token);
   void refresh();
   stream.retry();
+}
+
+export function signOut() {
+  forgetSession();
+  // Whoever comes next sees nothing of it.
+  epoch++;
+  latest++;
+  library.set(nothing());
+  discovery.set(null);
+  health.set(null);
+  stream.retry();
+}
+
+/** Whether there is nothing to show before somebody signs in. */
+export function isClosed() {
+  return connection.value.state === 'sign-in' && library.value.prompts.length === 0;
 }
 
 let following = false;
@@ -160,11 +200,10 @@ async function followLoads() {
   while (connection.value.state === 'live' && !document.hidden) {
     const answer = await beside(`changes?known=${known}`);
     if (!answer) break;
+    // The first answer counts as well: what is shown may be older than it.
     if (String(answer.loads) !== known) {
-      if (known !== '') {
-        loads.set(answer.loads);
-        void loadHealth();
-      }
+      loads.set(answer.loads);
+      if (known !== '') void loadHealth();
       known = String(answer.loads);
     }
   }

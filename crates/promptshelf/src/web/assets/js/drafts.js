@@ -12,3 +12,12 @@ export function draft(name, values) {
 export function draftOf(name) {
   return drafts.get(name);
 }
+
+/** Everything, as somebody takes it along who leaves to come back. */
+export function allDrafts() {
+  return [...drafts];
+}
+
+export function forgetDrafts() {
+  drafts.clear();
+}

@@ -1,34 +1,50 @@
-// Every word of the page in the reader's language.
+// Every word of the page in the reader's language: those of the first view at
+// once, and the others before anything that needs them.
 
 import { language as chosen } from './kept.js';
 import { en } from './lang/en.js';
 
-/** @typedef {typeof en} Words */
+/**
+ * @typedef {typeof en} First
+ * @typedef {typeof import('./lang/more/en.js').more} More
+ * @typedef {First & More} Words
+ */
 
-/** @type {Record<string, { name: string, load: () => Promise<Words> }>} */
+/** @type {Record<string, { name: string, load: () => Promise<First>, more: () => Promise<{ more: More }> }>} */
 export const LANGUAGES = {
-  en: { name: 'English', load: async () => en },
-  zh: { name: '中文', load: async () => (await import('./lang/zh.js')).zh },
-  ja: { name: '日本語', load: async () => (await import('./lang/ja.js')).ja },
-  de: { name: 'Deutsch', load: async () => (await import('./lang/de.js')).de },
+  en: { name: 'English', load: async () => en, more: () => import('./lang/more/en.js') },
+  zh: { name: '中文', load: async () => (await import('./lang/zh.js')).zh, more: () => import('./lang/more/zh.js') },
+  ja: { name: '日本語', load: async () => (await import('./lang/ja.js')).ja, more: () => import('./lang/more/ja.js') },
+  de: { name: 'Deutsch', load: async () => (await import('./lang/de.js')).de, more: () => import('./lang/more/de.js') },
 };
 
-/** @type {Words} */
+/** @type {Partial<Words>} */
 let words = en;
 export let language = 'en';
+let hasMore = false;
 
 /** Loads the words of the chosen language, else of the first one that the browser asks for. */
 export async function loadWords() {
   const wanted = [chosen.value, ...navigator.languages].map((tag) => tag.toLowerCase().split('-')[0]);
   const code = wanted.find((tag) => tag in LANGUAGES) ?? 'en';
   try {
-    words = await LANGUAGES[code].load();
+    const first = await LANGUAGES[code].load();
+    // What is open when the language changes has all of its words at once.
+    words = hasMore ? { ...first, ...(await LANGUAGES[code].more()).more } : first;
     language = code;
   } catch {
     // Without its file, English is better than nothing.
-    [words, language] = [en, 'en'];
+    [words, language] = [{ ...words, ...en }, 'en'];
   }
   document.documentElement.lang = language === 'zh' ? 'zh-Hans' : language;
+}
+
+/** Loads the words that the first view does without. */
+export async function moreWords() {
+  if (hasMore) return;
+  const { more } = await LANGUAGES[language].more();
+  words = { ...more, ...words };
+  hasMore = true;
 }
 
 /**
@@ -38,7 +54,7 @@ export async function loadWords() {
  * @param {Record<string, string | number>} [values]
  */
 export function t(key, values = {}) {
-  const forms = words[key].split('|');
+  const forms = (words[key] ?? '').split('|');
   const one = forms.length > 1 && new Intl.PluralRules(language).select(Number(values.n)) === 'one';
   const text = forms.length > 1 && !one ? forms[1] : forms[0];
   return text.replace(/\{(\w+)\}/g, (all, name) => {

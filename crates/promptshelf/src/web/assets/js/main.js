@@ -1,8 +1,8 @@
 // The page from its first line to its first view.
 
-import { library, start } from './app.js';
+import { connection, isClosed, library, start } from './app.js';
 import { h } from './dom.js';
-import { loadWords, t } from './i18n.js';
+import { loadWords, moreWords, t } from './i18n.js';
 import { language as chosenLanguage, theme } from './kept.js';
 import { place } from './route.js';
 import { paletteKey, readyPalette } from './view/keys.js';
@@ -14,8 +14,10 @@ const AFTER_FIRST_PAINT = 1_000;
 const VIEWS = {
   find: () => import('./view/find.js'),
   prompt: () => import('./view/prompt.js'),
+  resources: () => import('./view/resources.js'),
   library: () => import('./view/care.js'),
   server: () => import('./view/facts.js'),
+  'sign-in': () => import('./view/sign-in.js'),
 };
 
 const page = /** @type {HTMLElement} */ (document.getElementById('page'));
@@ -25,10 +27,11 @@ let shown = '';
 /** @type {Promise<unknown> | undefined} */
 let styled;
 
-// The first view has no messages to show, so it does not wait for how they look.
-function restOfStyle() {
+// The first view has no messages to show, so it does not wait for how they look,
+// nor for what is said about them.
+function rest() {
   styled ??= Promise.all(['prompt', 'library'].map(stylesheet));
-  return styled;
+  return Promise.all([styled, moreWords()]);
 }
 
 /** @param {string} name @returns {Promise<void>} */
@@ -44,14 +47,15 @@ function stylesheet(name) {
 }
 
 async function render() {
-  const where = place.value;
+  // Before anything can be shown, every address leads to the same door.
+  const where = isClosed() ? /** @type {const} */ ({ ...place.value, view: 'sign-in' }) : place.value;
   open.abort();
   open = new AbortController();
   const { signal } = open;
   const main = /** @type {HTMLElement} */ (document.getElementById('main'));
   let content;
   try {
-    const [{ view }] = await Promise.all([VIEWS[where.view](), where.view === 'find' ? null : restOfStyle()]);
+    const [{ view }] = await Promise.all([VIEWS[where.view](), where.view === 'find' ? null : rest()]);
     if (signal.aborted) return;
     content = view(where, signal);
   } catch (error) {
@@ -68,7 +72,14 @@ async function render() {
     /** @type {HTMLElement | null} */ (content.querySelector('[data-focus], h1'))?.focus({ preventScroll: true });
   }
   shown = key;
-  const titles = { find: t('nav.prompts'), prompt: where.name, library: t('nav.library'), server: t('nav.server') };
+  const titles = {
+    find: t('nav.prompts'),
+    prompt: where.name,
+    resources: t('nav.resources'),
+    library: t('nav.library'),
+    server: t('nav.server'),
+    'sign-in': t('sign-in.heading'),
+  };
   document.title = `${titles[where.view]} · promptshelf`;
 }
 
@@ -84,6 +95,13 @@ theme.watch((value) => {
 await loadWords();
 page.replaceChildren(shell());
 place.watch(() => void render());
+let wasClosed = false;
+const look = () => {
+  if (isClosed() !== wasClosed) void render();
+  wasClosed = isClosed();
+};
+connection.watch(look);
+library.watch(look);
 let known = chosenLanguage.value;
 chosenLanguage.watch((value) => {
   if (value !== known) void build();
@@ -95,12 +113,13 @@ document.addEventListener('contextmenu', async (event) => {
   if (event.shiftKey || !String(getSelection()).trim() || !library.value.prompts.length) return;
   if (event.target instanceof Element && event.target.closest('input, textarea')) return;
   event.preventDefault();
-  (await import('./view/selection.js')).openMenu(event.clientX, event.clientY);
+  const [{ openMenu }] = await Promise.all([import('./view/selection.js'), moreWords()]);
+  openMenu(event.clientX, event.clientY);
 });
-start();
+void start();
 // What a key or a link opens is there before it is asked for, and when the server
 // is away too; but what is seen comes first.
 setTimeout(async () => {
-  const rest = [readyPalette(), restOfStyle(), ...Object.values(VIEWS).map((load) => load())];
-  await Promise.allSettled(rest);
+  const later = [readyPalette(), rest(), import('./view/slash.js'), ...Object.values(VIEWS).map((load) => load())];
+  await Promise.allSettled(later);
 }, AFTER_FIRST_PAINT);

@@ -4,7 +4,8 @@
 import { Cell } from './store.js';
 
 /**
- * @typedef {{ view: 'find' | 'prompt' | 'library' | 'server', name: string, values: Record<string, string> }} Place
+ * @typedef {'find' | 'prompt' | 'resources' | 'library' | 'server' | 'sign-in'} View
+ * @typedef {{ view: View, name: string, values: Record<string, string> }} Place
  */
 
 /** @param {string} fragment @returns {Place} */
@@ -13,7 +14,8 @@ export function read(fragment) {
   const [, view = '', name = ''] = path.split('/');
   const values = Object.fromEntries(new URLSearchParams(query));
   if (view === 'prompt' && name) return { view, name: decoded(name), values };
-  if (view === 'library' || view === 'server') return { view, name: '', values };
+  if (view === 'resources' || view === 'library' || view === 'server' || view === 'sign-in')
+    return { view, name: '', values };
   return { view: 'find', name: '', values };
 }
 
@@ -36,6 +38,13 @@ function decoded(text) {
 }
 
 export const place = new Cell(read(location.hash));
+
+let before = '#/';
+/** Where somebody was who went to sign in. */
+export const lastPlace = () => before;
+place.watch(({ view }) => {
+  if (view !== 'sign-in') before = location.hash || '#/';
+});
 window.addEventListener('hashchange', () => place.set(read(location.hash)));
 
 /** @param {string} fragment */

@@ -1,10 +1,7 @@
 // A prompt's form: its arguments as fields, with the server's completion.
 
-import { client } from '../app.js';
 import { h } from '../dom.js';
-import { t } from '../i18n.js';
-import { marked } from '../view/card.js';
-import { listbox } from '../view/listbox.js';
+import { completed } from './complete.js';
 import { field } from './field.js';
 
 /**
@@ -12,9 +9,6 @@ import { field } from './field.js';
  * @typedef {import('../app.js').TypedPrompt} TypedPrompt
  * @typedef {import('./field.js').Field} Field
  */
-
-const QUIET = 150;
-const MOST_SUGGESTIONS = 50;
 
 /**
  * @param {Prompt} prompt
@@ -40,45 +34,16 @@ export function promptForm(prompt, typed, given, changed) {
       made.complain('');
       changed(read(), by);
     });
-    const { control } = made;
-    const isOpen =
-      control instanceof HTMLInputElement ? control.type === 'text' : control instanceof HTMLTextAreaElement;
     // Without types anything may be completed; with them it is known what is.
     const completes = !known || known.completes || (known.examples.length > 0 && known.type !== 'text');
-    if (isOpen && completes) complete(made, /** @type {HTMLInputElement | HTMLTextAreaElement} */ (control));
+    const ref = /** @type {const} */ ({ type: 'ref/prompt', name: prompt.name });
+    if (completes) completed(made, ref, read, () => changed(read(), 'choice'));
     return made;
   });
 
   /** What is filled in; what is empty counts as not given. */
   function read() {
     return Object.fromEntries(fields.map((one) => [one.kind.name, one.read()]).filter(([, value]) => value !== ''));
-  }
-
-  /** @param {Field} made @param {HTMLInputElement | HTMLTextAreaElement} control */
-  function complete(made, control) {
-    const { name } = made.kind;
-    /** @param {AbortSignal} signal */
-    const source = async (signal) => {
-      const { [name]: _, ...others } = read();
-      const params = {
-        ref: { type: 'ref/prompt', name: prompt.name },
-        argument: { name, value: control.value },
-        context: { arguments: others },
-      };
-      const { completion } = await client.request('completion/complete', params, signal);
-      const values = /** @type {string[]} */ (completion.values).filter((value) => value !== control.value);
-      return values.slice(0, MOST_SUGGESTIONS).map((value) => ({ value, label: marked(value, control.value) }));
-    };
-    const choose = (/** @type {{ value: string }} */ option) => {
-      made.write(option.value);
-      made.complain('');
-      changed(read(), 'choice');
-    };
-    const box = listbox(control, { label: t('options.for', { title: made.kind.title }), source, choose, quiet: QUIET });
-    control.after(box.popup);
-    control.addEventListener('focus', () => {
-      if (!control.value) box.refresh();
-    });
   }
 
   const element = h(

@@ -2,6 +2,7 @@
 //
 // What to ask and when is not here.
 
+import { challenge } from '../auth/challenge.js';
 import { events } from './events.js';
 import { headersFor, REVISION } from './headers.js';
 
@@ -25,13 +26,29 @@ export class Refusal extends Error {
 /** No answer at all, or none that is MCP. */
 export class Unreachable extends Error {}
 
-/** The server wants to know who asks. */
-export class SignInNeeded extends Error {}
+/** The server wants to know who asks, or somebody who may do more. */
+export class SignInNeeded extends Error {
+  /** @param {Response} response a 401, or a 403 that says which scopes it takes */
+  constructor(response) {
+    super(`${response.status}`);
+    this.challenge = challenge(response.headers.get('WWW-Authenticate'));
+    /** Whether it is known who asks, and it is not enough. */
+    this.isStepUp = response.status === 403;
+  }
+}
+
+/** @param {Response} response */
+function wantsSignIn(response) {
+  if (response.status === 401) return true;
+  return response.status === 403 && challenge(response.headers.get('WWW-Authenticate')).error === 'insufficient_scope';
+}
 
 export class Client {
   #next = 1;
-  /** Kept in memory alone: it is gone with the page. @type {string | null} */
-  token = null;
+  /** Who asks; sent to the server that the page is from and to nobody else. @type {() => string | null} */
+  token = () => null;
+  /** Gets a new token for one that is no longer taken. @type {() => Promise<boolean>} */
+  renew = async () => false;
   /** Hears of every answer and of every failure to get one. @type {(error: Error | null) => void} */
   heard = () => {};
 
@@ -93,17 +110,39 @@ export class Client {
    */
   async send(method, params, signal) {
     const body = JSON.stringify(this.envelope(method, params, this.#next++));
-    const headers = headersFor(method, params, this.token);
-    let response;
-    try {
-      response = await fetch(this.url, { method: 'POST', headers, body, signal, cache: 'no-store', redirect: 'error' });
-    } catch (error) {
-      if (signal?.aborted && signal.reason?.name === 'AbortError') throw error;
-      throw this.#failed(new Unreachable(error instanceof Error ? error.message : String(error)));
-    }
-    if (response.status === 401) throw this.#failed(new SignInNeeded(response.headers.get('WWW-Authenticate') ?? ''));
+    const headers = headersFor(method, params, null);
+    const response = await this.fetch(this.url, { method: 'POST', headers, body, signal });
     if (response.status >= 502 && response.status <= 504) throw this.#failed(new Unreachable(`${response.status}`));
     return response;
+  }
+
+  /**
+   * Asks the server in the name of whoever is signed in.
+   * @param {string} url
+   * @param {RequestInit & { headers?: Record<string, string>, signal?: AbortSignal }} init
+   */
+  async fetch(url, init) {
+    for (let isRetry = false; ; isRetry = true) {
+      const token = this.token();
+      const headers = { ...init.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) };
+      let response;
+      try {
+        response = await fetch(url, { ...init, headers, cache: 'no-store', redirect: 'error' });
+      } catch (error) {
+        if (init.signal?.aborted && init.signal.reason?.name === 'AbortError') throw error;
+        throw this.#failed(new Unreachable(error instanceof Error ? error.message : String(error)));
+      }
+      if (!wantsSignIn(response)) return response;
+      if (response.status === 401 && !isRetry && (await this.#hasAnother(token))) continue;
+      throw this.#failed(new SignInNeeded(response));
+    }
+  }
+
+  /** Whether there is a token that has not been refused. @param {string | null} refused */
+  async #hasAnother(refused) {
+    const known = this.token();
+    // Somebody may have signed in, or another request renewed it, in the meantime.
+    return known === refused ? known !== null && this.renew() : known !== null;
   }
 
   /** @param {Error} error */

@@ -18,6 +18,7 @@ const SPREAD = 0.3;
  * @param {object} on
  * @param {(state: 'live' | 'lost' | 'paused' | 'sign-in', retryIn?: number) => void} on.state
  * @param {(method: string, params: any) => void} on.notification
+ * @param {(error: SignInNeeded) => void} on.challenged
  * @returns {{ retry: () => void }}
  */
 export function listen(client, on) {
@@ -52,7 +53,10 @@ export function listen(client, on) {
         }
       }
     } catch (error) {
-      if (error instanceof SignInNeeded) state = 'sign-in';
+      if (error instanceof SignInNeeded) {
+        state = 'sign-in';
+        on.challenged(error);
+      }
     }
     if (mine.signal.aborted) return;
     const wait = Math.round(pause * (1 - SPREAD / 2 + Math.random() * SPREAD));

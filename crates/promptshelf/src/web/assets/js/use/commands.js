@@ -28,7 +28,7 @@ export function getCommand(name, values) {
 export function curlCommand(client, name, values) {
   const params = { name, arguments: values };
   // Who signs in does not want the token in every shell's history.
-  const headers = headersFor('prompts/get', params, client.token ? '$TOKEN' : null);
+  const headers = headersFor('prompts/get', params, client.token() ? '$TOKEN' : null);
   const lines = Object.entries(headers).map(([key, value]) => {
     const header = `${key}: ${value}`;
     return `  -H ${key === 'Authorization' ? `"${header}"` : shellWord(header)}`;

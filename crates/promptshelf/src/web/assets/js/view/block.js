@@ -99,7 +99,7 @@ function safeType(mimeType, start) {
  * @param {boolean} folded
  * @returns {HTMLElement}
  */
-function contents({ uri, mimeType, text: whole, blob }, asMarkdown, folded) {
+export function contents({ uri, mimeType, text: whole, blob }, asMarkdown, folded) {
   const type = mimeType ?? (whole === undefined ? '' : 'text/plain');
   const length = whole === undefined ? decodedBytes(blob ?? '') : bytes(whole);
   const facts = [type, size(length, language), whole === undefined ? null : t('block.tokens', { n: tokens(whole) })];

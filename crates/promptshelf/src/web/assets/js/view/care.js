@@ -1,9 +1,9 @@
 // Looking after the library: what is wrong, at its line, and which clients will stumble.
 
-import { beside, health, library, loads } from '../app.js';
+import { ask, health, loads } from '../app.js';
 import { h, show } from '../dom.js';
 import { t } from '../i18n.js';
-import { promptLink } from '../route.js';
+import { SignInNeeded } from '../mcp/client.js';
 import { inline } from '../text/inline.js';
 import { revealed } from '../text/invisible.js';
 import { drawn } from './glyphs.js';
@@ -25,9 +25,18 @@ export function view(_, until) {
   let told = '';
 
   const refresh = async () => {
-    const answer = await beside('diagnostics', until);
+    let answer;
+    try {
+      answer = await ask('diagnostics', until);
+    } catch (error) {
+      if (until.aborted) return;
+      if (error instanceof SignInNeeded && error.isStepUp) return stepUp(error);
+      // What is shown stays until there is something newer.
+      if (told) return;
+    }
     if (until.aborted) return;
     if (!answer) return show(summary, t('care.unknown'));
+    if (answer.withheld) return show(summary, t('care.withheld'));
     /** @type {Diagnostic[]} */
     const diagnostics = answer.diagnostics;
     const errors = diagnostics.filter((one) => one.severity === 'error').length;
@@ -45,20 +54,28 @@ export function view(_, until) {
     );
   };
 
-  loads.watch(() => void refresh(), until);
-  library.watch((value) => {
-    const found = stumbles(value);
-    const items = found.map(({ client, what, names }) =>
-      h('details', null, [
-        h('summary', null, h('strong', null, client), ' ', what),
-        h(
-          'ul',
-          null,
-          names.slice(0, 50).map((name) => h('li', null, h('a', { href: promptLink(name) }, name))),
-        ),
-      ]),
-    );
-    show(clients, found.length ? items : h('p.hint', null, t('care.portable')));
+  /** @param {SignInNeeded} error */
+  const stepUp = async ({ challenge }) => {
+    const { toSignIn } = await import('./sign-in.js');
+    const more = h('button', { type: 'button', onclick: () => void toSignIn(challenge) }, t('sign-in.ask-more'));
+    show(summary, t('care.withheld'));
+    show(list, h('p.problem', null, drawn('warn'), t('sign-in.step-up', { scopes: challenge.scopes.join(' ') })), more);
+  };
+
+  const compare = async () => {
+    const rows = await stumbles(until);
+    if (until.aborted) return;
+    // What somebody has opened stays open.
+    const open = [...clients.querySelectorAll('details[open] > summary')].map((one) => one.textContent);
+    show(clients, rows.length ? rows : h('p.hint', null, t('care.portable')));
+    for (const one of clients.querySelectorAll('details')) {
+      one.open = open.includes(one.querySelector('summary')?.textContent ?? null);
+    }
+  };
+
+  loads.watch(() => {
+    void refresh();
+    void compare();
   }, until);
 
   return h('div.care', null, [

@@ -10,7 +10,6 @@ import { size } from '../text/measure.js';
 import { shellWord } from '../use/commands.js';
 import { drawn } from './glyphs.js';
 import { copy } from './say.js';
-import { signInForm } from './shell.js';
 
 /** @param {import('../route.js').Place} _ @param {AbortSignal} until */
 export function view(_, until) {
@@ -77,8 +76,6 @@ export function view(_, until) {
     snippets,
     h('h2', null, t('facts.limits')),
     limits,
-    h('h2', null, t('sign-in.heading')),
-    signInForm(t('sign-in.optional')),
   ]);
 }
 

@@ -2,7 +2,7 @@
 
 import { library } from '../app.js';
 import { debounced, freshId, h, show } from '../dom.js';
-import { t } from '../i18n.js';
+import { moreWords, t } from '../i18n.js';
 import { pinned, recent } from '../kept.js';
 import { go, promptLink } from '../route.js';
 import { find } from '../text/fuzzy.js';
@@ -10,7 +10,6 @@ import { revealed } from '../text/invisible.js';
 import { marked, picture, pinButton } from './card.js';
 import { drawn } from './glyphs.js';
 import { say } from './say.js';
-import { runCommand, slash } from './slash.js';
 import { virtualList } from './virtual.js';
 
 /**
@@ -37,9 +36,21 @@ export function view(_, until) {
     placeholder: t('find.placeholder'),
     autocapitalize: 'off',
     spellcheck: 'false',
+    role: 'combobox',
+    'aria-autocomplete': 'list',
+    'aria-expanded': 'false',
     'aria-describedby': `${id}-hint`,
   });
-  const completing = slash(field);
+  const finder = h('div.finder', null, drawn('search'), h('label.unseen', { for: id }, t('find.label')), field);
+  // Commands are completed once somebody is about to type one.
+  const commands = () => Promise.all([import('./slash.js'), moreWords()]).then(([module]) => module);
+  const complete = async () => {
+    const { slash } = await commands();
+    const completing = slash(field);
+    finder.append(completing.popup);
+    if (field.value.startsWith('/')) completing.refresh();
+  };
+  field.addEventListener('focus', () => void complete(), { once: true });
   const tags = h('div.tags', { role: 'group', 'aria-label': t('find.tags') });
   const quick = h('section.quick', { 'aria-label': t('quick.label') });
   const summary = h('p.summary', { 'aria-live': 'off' });
@@ -240,9 +251,10 @@ export function view(_, until) {
     query = field.value;
     search();
   });
-  field.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
+  // Around the field, so that suggestions can keep a key for themselves.
+  finder.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
     if (event.isComposing) return;
-    if (event.key === 'Enter' && isCommand()) runCommand(query);
+    if (event.key === 'Enter' && isCommand()) void commands().then(({ runCommand }) => runCommand(query));
     else if (event.key === 'Enter') {
       const first = current.find((row) => 'prompt' in row);
       if (first && 'prompt' in first && query.trim()) go(promptLink(first.prompt.name));
@@ -268,7 +280,7 @@ export function view(_, until) {
     'div.find',
     null,
     h('h1', { tabindex: '-1' }, t('find.heading')),
-    h('div.finder', null, drawn('search'), h('label.unseen', { for: id }, t('find.label')), field, completing.popup),
+    finder,
     h('p.hint', { id: `${id}-hint` }, t('find.hint')),
     quick,
     tags,

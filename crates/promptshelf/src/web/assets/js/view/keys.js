@@ -1,11 +1,13 @@
 // Keys that work everywhere.
 
+import { moreWords } from '../i18n.js';
+
 /** @type {typeof import('./palette.js') | undefined} */
 let palette;
 
 /** Has the palette ready, so that no key that follows its own is lost. */
 export async function readyPalette() {
-  palette ??= await import('./palette.js');
+  if (!palette) [palette] = await Promise.all([import('./palette.js'), moreWords()]);
   return palette;
 }
 

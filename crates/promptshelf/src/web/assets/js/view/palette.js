@@ -1,5 +1,6 @@
 // The command palette: every prompt and every place, a few keys away.
 
+import { account } from '../account.js';
 import { library, retry } from '../app.js';
 import { h } from '../dom.js';
 import { LANGUAGES, t } from '../i18n.js';
@@ -112,8 +113,10 @@ function places() {
   const action = (text, run) => ({ value: text, label: [h('span.option-kind', null, t('palette.action')), text], run });
   return [
     action(t('nav.prompts'), () => go('#/')),
+    action(t('nav.resources'), () => go('#/resources')),
     action(t('nav.library'), () => go('#/library')),
     action(t('nav.server'), () => go('#/server')),
+    action(account.value.isIn ? t('sign-in.account') : t('sign-in.heading'), () => go('#/sign-in')),
     action(t('theme.to-light'), () => theme.keep('light')),
     action(t('theme.to-dark'), () => theme.keep('dark')),
     action(t('theme.to-auto'), () => theme.keep('auto')),

@@ -93,8 +93,13 @@ export function preview(until) {
       measure();
       draw();
     },
-    /** Shows words instead of messages. @param {string} text @param {'hint' | 'problem'} kind */
-    tell(text, kind) {
+    /**
+     * Shows words instead of messages.
+     * @param {string} text
+     * @param {'hint' | 'problem'} kind
+     * @param {HTMLElement} [way] what to do about it
+     */
+    tell(text, kind, way) {
       messages = [];
       before = null;
       headed(false);
@@ -107,6 +112,7 @@ export function preview(until) {
           kind === 'problem' ? drawn('warn') : null,
           revealed(text),
         ),
+        way,
       );
     },
     /** Shows something else instead of messages. @param {HTMLElement} other */

@@ -140,8 +140,10 @@ function draw(prompt, types, until) {
    * @param {boolean} isReload
    */
   function finish(given, values, messages, isReload) {
-    if (isReload && latest && !same(latest.messages, messages)) say(t('preview.said-changed'));
+    const isSame = latest !== null && same(latest, { given, values, messages });
     isAsking = false;
+    if (isReload && isSame) return;
+    if (isReload && latest) say(t('preview.said-changed'));
     settle({ given, values, messages });
     out.set(messages, isReload);
   }
@@ -185,10 +187,24 @@ function draw(prompt, types, until) {
       const listed = error.problems.length - left.length;
       out.tell(listed ? t('preview.problems', { n: listed }) : error.message, 'problem');
     } else if (error instanceof SignInNeeded) {
-      out.tell(t('sign-in.needed'), 'problem');
+      void explain(error.challenge, error.isStepUp);
     } else {
       out.tell(t('preview.unreachable'), 'problem');
     }
+  }
+
+  /**
+   * That it takes signing in, or more than that, and the way to it.
+   * @param {import('../auth/challenge.js').Challenge} challenge
+   * @param {boolean} isStepUp
+   */
+  async function explain(challenge, isStepUp) {
+    if (!isStepUp) return out.tell(t('sign-in.needed'), 'problem');
+    const mine = asking.signal;
+    const { toSignIn } = await import('./sign-in.js');
+    if (mine.aborted || until.aborted) return;
+    const more = h('button', { type: 'button', onclick: () => void toSignIn(challenge) }, t('sign-in.ask-more'));
+    out.tell(t('sign-in.step-up', { scopes: challenge.scopes.join(' ') }), 'problem', more);
   }
 
   /** What to use, now; where that is nothing, the form says why. */

@@ -1,10 +1,12 @@
 // What stands around every view: where one can go, and how the server is.
 
-import { connection, discovery, health, retry, signIn } from '../app.js';
-import { freshId, h, show } from '../dom.js';
-import { LANGUAGES, language, t } from '../i18n.js';
+import { account } from '../account.js';
+import { connection, discovery, health, isClosed, retry } from '../app.js';
+import { h, show } from '../dom.js';
+import { LANGUAGES, language, moreWords, t } from '../i18n.js';
 import { language as chosenLanguage, theme } from '../kept.js';
 import { place } from '../route.js';
+import { revealed } from '../text/invisible.js';
 import { drawn } from './glyphs.js';
 import { openPalette } from './keys.js';
 
@@ -17,11 +19,12 @@ export function shell() {
   const until = built.signal;
   const links = [
     navLink('find', '#/', t('nav.prompts')),
+    navLink('resources', '#/resources', t('nav.resources')),
     navLink('library', '#/library', t('nav.library')),
     navLink('server', '#/server', t('nav.server')),
   ];
   const badge = h('span.count', { hidden: true });
-  links[1].append(badge);
+  links[2].append(badge);
   health.watch((value) => {
     const n = value ? value.errors + value.warnings : 0;
     badge.hidden = n === 0;
@@ -62,6 +65,7 @@ export function shell() {
           h('kbd', null, /Mac|iP/.test(navigator.platform) ? '⌘K' : 'Ctrl K'),
         ],
       ),
+      accountLink(until),
       themeButton(until),
       languagePicker(),
     ),
@@ -80,6 +84,19 @@ function toMain(event) {
 /** @param {string} view @param {string} href @param {string} text */
 function navLink(view, href, text) {
   return h('a', { href, 'data-view': view }, text);
+}
+
+/** Only where there is something to sign in to. @param {AbortSignal} until */
+function accountLink(until) {
+  const link = h('a.icon', { href: '#/sign-in', hidden: true }, drawn('person'));
+  account.watch(({ isIn, isDemanded }) => {
+    const name = isIn ? t('sign-in.account') : t('sign-in.heading');
+    link.hidden = !isIn && !isDemanded;
+    link.classList.toggle('is-in', isIn);
+    link.setAttribute('aria-label', name);
+    link.title = name;
+  }, until);
+  return link;
 }
 
 /** @param {AbortSignal} until */
@@ -110,39 +127,35 @@ function languagePicker() {
 function notice(until) {
   const box = h('div.notice', { hidden: true, role: 'status' });
   const countdown = h('span.countdown', { 'aria-hidden': 'true' });
-  /** @type {string} */
   let shown = '';
-  connection.watch(({ state, retryAt }) => {
+  const draw = () => {
+    const { state, retryAt } = connection.value;
     document.documentElement.dataset.connection = state;
-    box.hidden = state !== 'lost' && state !== 'sign-in';
+    // Where one signs in, nobody has to be told to.
+    const isSignIn = state === 'sign-in' && !isClosed() && place.value.view !== 'sign-in';
+    box.hidden = state !== 'lost' && !isSignIn;
     const seconds = Math.max(0, Math.round((retryAt - Date.now()) / 1000));
     show(countdown, state === 'lost' ? t('connection.retry', { seconds }) : '');
+    const said = box.hidden ? '' : JSON.stringify([state, isSignIn && account.value.challenge]);
     // Said once, not at every attempt.
-    if (state === shown) return;
-    shown = state;
+    if (said === shown) return;
+    shown = said;
     if (state === 'lost') {
       const again = h('button', { type: 'button', onclick: retry }, t('connection.again'));
       show(box, drawn('warn'), h('p', null, t('connection.lost'), ' ', countdown), again);
-    } else if (state === 'sign-in') {
-      show(box, signInForm(t('sign-in.needed')));
+    } else if (isSignIn) {
+      // What it takes to sign in is loaded when somebody has to.
+      void Promise.all([import('./sign-in.js'), moreWords()]).then(([{ reason, toSignIn }]) => {
+        const begin = () => void toSignIn(account.value.challenge);
+        const button = h('button.primary', { type: 'button', onclick: begin }, t('sign-in.button'));
+        show(box, drawn('warn'), h('p', null, revealed(reason())), button);
+      });
+    } else {
+      show(box);
     }
-  }, until);
-  return box;
-}
-
-/** @param {string} why */
-export function signInForm(why) {
-  const id = freshId('token');
-  const field = h('input', { id, type: 'password', autocomplete: 'off', spellcheck: 'false', required: true });
-  const submit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    if (field.value.trim()) signIn(field.value.trim());
   };
-  return h('form.sign-in', { onsubmit: submit }, [
-    h('p', null, why),
-    h('label', { for: id }, t('sign-in.token')),
-    field,
-    h('button.primary', null, t('sign-in.button')),
-    h('p.hint', null, t('sign-in.hint')),
-  ]);
+  connection.watch(draw, until);
+  account.watch(draw, until);
+  place.watch(draw, until);
+  return box;
 }

@@ -1,27 +1,53 @@
-// What clients in the field do with a library like this one. Seen in 2026, in
-// their sources and in what their users report; any of them may have changed.
+// What clients in the field do that prompts of this library stumble over, as
+// the server knows it.
 
+import { beside } from '../app.js';
+import { h } from '../dom.js';
 import { t } from '../i18n.js';
+import { promptLink } from '../route.js';
+import { inline } from '../text/inline.js';
+import { revealed } from '../text/invisible.js';
 
 /**
- * @typedef {{ client: string, what: string, names: string[] }} Stumble
+ * @typedef {{ client: string, habit: string, most: number | null, source: string, read: string, total: number,
+ *   prompts: string[] }} Stumble
  */
 
-/** @param {import('../app.js').Library} library @returns {Stumble[]} */
-export function stumbles({ prompts, pages }) {
-  const named = (/** @type {(prompt: import('../mcp/types.js').Prompt) => boolean} */ fits) =>
-    prompts.filter(fits).map((prompt) => prompt.name);
-  const many = named((prompt) => (prompt.arguments?.length ?? 0) > 1);
-  const several = named((prompt) => (prompt.arguments ?? []).filter((argument) => argument.required).length > 1);
-  const odd = named((prompt) => !/^[a-z0-9_-]+$/.test(prompt.name));
-  const silent = named((prompt) => !prompt.description);
-  const found = [
-    { client: 'Zed', what: t('stumble.zed', { n: many.length }), names: many },
-    { client: 'Claude Code, Gemini CLI', what: t('stumble.several', { n: several.length }), names: several },
-    { client: 'VS Code, Gemini CLI', what: t('stumble.odd', { n: odd.length }), names: odd },
-    { client: t('stumble.all'), what: t('stumble.silent', { n: silent.length }), names: silent },
-  ];
-  const paged =
-    pages > 1 ? [{ client: 'Gemini CLI, Cline, Continue', what: t('stumble.pages', { n: pages }), names: [] }] : [];
-  return [...found.filter(({ names }) => names.length > 0), ...paged];
+/** A row for each thing that clients do; nothing where the server does not tell. @param {AbortSignal} until */
+export async function stumbles(until) {
+  const answer = await beside('clients', until);
+  /** @type {Map<string, Stumble[]>} */
+  const alike = new Map();
+  for (const one of /** @type {Stumble[]} */ (answer?.stumbles ?? [])) {
+    const key = JSON.stringify([one.habit, one.most, one.total, one.prompts]);
+    alike.set(key, [...(alike.get(key) ?? []), one]);
+  }
+  return [...alike.values()].map(row);
+}
+
+/** @param {Stumble[]} all of the same kind, over the same prompts */
+function row(all) {
+  const [{ habit, most, total, prompts }] = all;
+  const does = t(/** @type {keyof import('../i18n.js').Words} */ (`habit.${habit}`), { n: most ?? 0 });
+  const names = all.map(({ client }) => client).join(', ');
+  const left = total - prompts.length;
+  return h('details', null, [
+    h('summary', null, [
+      h('strong', null, names),
+      ' ',
+      ...inline(does),
+      total ? h('span.hint', null, ` · ${t('stumble.prompts', { n: total })}`) : null,
+    ]),
+    prompts.length
+      ? h(
+          'ul',
+          null,
+          prompts.map((name) => h('li', null, h('a', { href: promptLink(name) }, revealed(name)))),
+          left ? h('li', null, t('stumble.more', { n: left })) : null,
+        )
+      : null,
+    all.map(({ client, source, read }) =>
+      h('p.hint', null, `${all.length > 1 ? `${client}. ` : ''}${t('stumble.source', { source, read })}`),
+    ),
+  ]);
 }

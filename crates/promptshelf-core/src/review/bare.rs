@@ -1,0 +1,87 @@
+//! Values of many lines that stand between the author's own lines, with nothing
+//! to tell the ones from the others.
+
+use std::collections::HashSet;
+
+use super::body_of;
+use crate::{
+    definition::ArgumentType,
+    diagnostic::{Code, Diagnostic, Location},
+    prompt::Prompt,
+    template::Lint,
+};
+
+pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
+    let is_long = |name: &str| prompt.argument(name).is_some_and(|argument| argument.kind() == ArgumentType::Text);
+    let Some(range) = body_of(prompt).filter(|_| prompt.arguments().iter().any(|it| is_long(it.name()))) else {
+        return;
+    };
+    let text = prompt.source().text.get(range.clone()).unwrap_or_default();
+    let lint = Lint::of(text);
+    let mut named = HashSet::new();
+    for used in lint.bare.iter().filter(|used| is_long(&used.name)) {
+        let edges: Vec<usize> = lint.structure.iter().flat_map(|call| [call.span.start, call.span.end]).collect();
+        let before = edges.iter().rfind(|edge| **edge <= used.span.start).map_or(0, |edge| *edge);
+        let after = edges.iter().find(|edge| **edge >= used.span.end).map_or(text.len(), |edge| *edge);
+        let is_message = is_blank(&text[before..used.span.start]) && is_blank(&text[used.span.end..after]);
+        if !is_message && stands_alone(text, &used.span) && named.insert(&used.name) {
+            let name = &used.name;
+            let message = format!("nothing shows a model where `{name}` begins and ends");
+            let help = format!("`{{{{ {name} | fence }}}}` or `{{{{ {name} | xml(\"{name}\") }}}}` does");
+            let place = Location::new(prompt.source(), range.start + used.span.start..range.start + used.span.end);
+            found.push(Diagnostic::hint(Code::BareText, place, message).help(help));
+        }
+    }
+}
+
+/// Whether there is nothing but tags' brackets.
+fn is_blank(text: &str) -> bool {
+    text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '{' | '}' | '-' | '%')).is_empty()
+}
+
+/// Whether a tag is all that stands in its line: within a sentence, a value is
+/// meant to be a part of it.
+fn stands_alone(text: &str, span: &std::ops::Range<usize>) -> bool {
+    let before = text[..span.start].rsplit('\n').next().unwrap_or_default();
+    let after = text[span.end..].split('\n').next().unwrap_or_default();
+    is_blank(before) && is_blank(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ArgumentDefinition, ArgumentType, Definitions, PromptDefinition, check, review};
+
+    fn hints(text: &str) -> Vec<String> {
+        let argument = ArgumentDefinition::new("code").description("Code").kind(ArgumentType::Text);
+        let prompt = PromptDefinition::template("p", text).description("Reviews").argument(argument);
+        let checked = check(Definitions { prompts: vec![prompt], ..Definitions::default() }, None);
+        review(&checked.catalog, &checked.diagnostics).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_text_of_many_lines_between_other_lines_is_pointed_at_once() {
+        let found = hints("Review this:\n\n{{ code }}\n\nAgain:\n{{ code | trim }}\n");
+        assert_eq!(
+            found,
+            [
+                r#"<p>:3:4: hint[bare-text]: nothing shows a model where `code` begins and ends (`{{ code | fence }}` or `{{ code | xml("code") }}` does)"#
+            ]
+        );
+        assert_eq!(hints("Review:\n```\n{{ code }}\n```").len(), 1);
+    }
+
+    #[test]
+    fn a_text_that_is_enclosed_or_a_message_or_part_of_a_sentence_is_fine() {
+        for text in [
+            "Review this:\n{{ code | fence }}",
+            "Review this:\n{{ code | trim | xml('code') }}",
+            "{{ code }}",
+            "Review this:\n{{ role('user') }}\n{{ code }}\n{{ role('assistant') }}\nGladly.",
+            "My problem is {{ code }}.\nHelp.",
+            "Review this:\n{% filter quote %}\n{{ code }}\n{% endfilter %}",
+            "Review this:\n{% if code %}\nNow.{% endif %}",
+        ] {
+            assert_eq!(hints(text), [""; 0], "{text}");
+        }
+    }
+}

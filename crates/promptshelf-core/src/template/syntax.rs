@@ -1,0 +1,158 @@
+//! Every mistake in a template's syntax, each at its tag and in an author's words.
+//!
+//! The engine's parser stops at the first one. So what cannot be read is
+//! blanked, together with the tags that belong to it, and the rest is read again.
+
+mod explain;
+mod tags;
+
+use std::ops::Range;
+
+use minijinja::{machinery::parse, syntax::SyntaxConfig};
+
+pub(super) use self::explain::in_expression;
+use self::tags::{Kind, Tag};
+use super::{CompileError, depth};
+
+/// The most mistakes that are looked for: each means to read the text again.
+const MOST: usize = 20;
+
+/// What is left of a template, and what is wrong with it.
+pub(super) struct Readable {
+    /// As long as the template. What cannot be read is blank in it.
+    pub(super) text: String,
+    pub(super) mistakes: Vec<CompileError>,
+    /// Words in what is blank: names among them may have been defined there.
+    pub(super) words: Vec<String>,
+}
+
+/// What the engine can read of a template that it cannot read as a whole;
+/// `None` where it can.
+pub(super) fn readable(text: &str) -> Option<Readable> {
+    if let Err(error) = depth::check(text) {
+        return Some(Readable { text: String::new(), mistakes: vec![error], words: Vec::new() });
+    }
+    first_mistake(text).map(|error| mend(text, error))
+}
+
+fn first_mistake(text: &str) -> Option<CompileError> {
+    // The template's name is no part of the message.
+    parse(text, "", SyntaxConfig::default()).err().map(|error| CompileError::new(&error, text))
+}
+
+fn mend(text: &str, first: CompileError) -> Readable {
+    let tags = tags::scan(text);
+    let mut left = Left { text: text.to_owned(), words: Vec::new() };
+    let mut mistakes = Vec::new();
+    let groups = tags::groups(text, &tags, &mut mistakes);
+    let blank_group = |left: &mut Left, index: usize| {
+        for member in groups.of(index) {
+            left.blank(&tags[*member].taken(text));
+        }
+    };
+    for index in groups.broken() {
+        blank_group(&mut left, index);
+    }
+    while mistakes.len() < MOST {
+        let error = match depth::check(&left.text) {
+            Ok(()) => first_mistake(&left.text),
+            Err(error) => Some(error),
+        };
+        let Some(error) = error else { break };
+        let at = |tag: &Tag| tag.span.start <= error.span.start && error.span.start <= tag.span.end;
+        // Of two tags that touch, the error is in the first: the second has not been read yet.
+        let Some(index) = tags.iter().position(|tag| tag.kind != Kind::Comment && !left.is_blank(&tag.span) && at(tag))
+        else {
+            // Nothing is known of its place; without it nothing is left to read.
+            mistakes.push(if mistakes.is_empty() { first } else { error });
+            left.text.clear();
+            break;
+        };
+        mistakes.push(explain::in_tag(text, &tags[index], error));
+        blank_group(&mut left, index);
+    }
+    mistakes.sort_by_key(|mistake| mistake.span.start);
+    Readable { text: left.text, mistakes, words: left.words }
+}
+
+struct Left {
+    text: String,
+    words: Vec<String>,
+}
+
+impl Left {
+    /// Puts as many spaces in a tag's place, so that places stay what they are.
+    fn blank(&mut self, span: &Range<usize>) {
+        let Some(tag) = self.text.get(span.clone()) else { return };
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        self.words.extend(tag.split(|c| !is_part(c)).filter(|word| !word.is_empty()).map(str::to_owned));
+        let blank: String = tag.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect();
+        self.text.replace_range(span.clone(), &blank);
+    }
+
+    fn is_blank(&self, span: &Range<usize>) -> bool {
+        self.text.get(span.clone()).is_none_or(|tag| tag.trim().is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        let name = |error: &CompileError| format!("{}: {}", &text[error.span.clone()], error.message);
+        readable(text).expect("it has mistakes").mistakes.iter().map(name).collect()
+    }
+
+    #[test]
+    fn every_mistake_is_found_at_its_tag() {
+        let text = "{{ my name }}\n{% if x %}\n{{ }}\n{% for a in b %}{{ a }}{% endfor %}\n{{ y }\n{% fi %}{{ z";
+        assert_eq!(
+            found(text),
+            [
+                "name: `name` cannot stand here",
+                "{% if x %}: `{% if … %}` is not closed",
+                "{{ }}: nothing stands between `{{` and `}}`",
+                "{{ y }: this `{{` is not closed",
+                "fi: there is no statement `fi`",
+                "{{ z: this `{{` is not closed",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_can_be_read_stays_and_keeps_its_place() {
+        let text = "{{ a b }}\n{% if x %}{{ c }}\n{% set d = %}{{ e }}";
+        let readable = readable(text).expect("it has mistakes");
+        assert_eq!(readable.mistakes.len(), 3);
+        assert_eq!(readable.text.len(), text.len());
+        assert_eq!(readable.text.find("{{ c }}"), text.find("{{ c }}"));
+        assert_eq!(readable.text.find("{{ e }}"), text.find("{{ e }}"));
+        assert!(["a", "b", "x", "d"].iter().all(|word| readable.words.iter().any(|known| known == word)));
+    }
+
+    /// Words that mean something somewhere, in any order.
+    const WORDS: &[&str] = &[
+        "{{", "}}", "{%", "%}", "{#", "#}", "{%-", "-%}", " ", "\n", "if", "elif", "else", "endif", "for", "in",
+        "endfor", "set", "=", "endset", "raw", "endraw", "macro", "(", ")", "[", "]", "{", "}", "'", "\"", "\\", "|",
+        "x", "ü", ".", ",", ":", "1", "endfi", "with", "endwith",
+    ];
+
+    proptest! {
+        #[test]
+        fn no_text_makes_this_panic_or_leave_what_cannot_be_read(
+            words in prop::collection::vec(prop::sample::select(WORDS), 0..40),
+        ) {
+            let text = words.concat();
+            let readable = readable(&text);
+            prop_assert_eq!(readable.is_some(), first_mistake(&text).is_some());
+            if let Some(readable) = readable {
+                prop_assert!(!readable.mistakes.is_empty());
+                let is_cut = readable.mistakes.len() == MOST;
+                prop_assert!(is_cut || first_mistake(&readable.text).is_none(), "{:?}", readable.text);
+            }
+        }
+    }
+}

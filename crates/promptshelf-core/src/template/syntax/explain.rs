@@ -1,0 +1,97 @@
+//! What the engine says of a tag, in an author's words.
+
+use super::tags::{Kind, Tag};
+use crate::template::CompileError;
+
+/// What is wrong inside of a tag.
+pub(super) fn in_tag(text: &str, tag: &Tag, error: CompileError) -> CompileError {
+    let (begin, end) = tag.kind.brackets();
+    let inside = tag.inside(text);
+    if inside.is_empty() {
+        let message = format!("nothing stands between `{begin}` and `{end}`");
+        let help = Some("write a name between them, or remove it".to_owned());
+        return CompileError { message, span: tag.span.clone(), help };
+    }
+    let span = error.span.start..error.span.end.min(tag.span.end).max(error.span.start);
+    explain(text, inside, tag.kind, CompileError { span, ..error })
+}
+
+/// The same for an expression alone.
+pub(in crate::template) fn in_expression(text: &str, error: CompileError) -> CompileError {
+    explain(text, text, Kind::Statement, error)
+}
+
+fn explain(text: &str, inside: &str, kind: Kind, error: CompileError) -> CompileError {
+    let (_, end) = kind.brackets();
+    let word = text.get(error.span.clone()).unwrap_or_default();
+    let CompileError { message, span, .. } = error;
+    let said = |message: String, help: Option<String>| CompileError { message, span: span.clone(), help };
+    let (found, expected) = match message.strip_prefix("unexpected ") {
+        Some("input after expression") => (word, None),
+        Some(rest) => match rest.split_once(", expected ") {
+            Some((found, expected)) => (found, Some(expected)),
+            None => (rest, None),
+        },
+        None => return said(message, None),
+    };
+    let is_open = |open, close| inside.matches(open).count() > inside.matches(close).count();
+    let bracket = [('(', ')'), ('[', ']'), ('{', '}')].into_iter().find(|(open, close)| is_open(*open, *close));
+    if found.starts_with("end of ") || end.starts_with(word) {
+        let wanted = bracket.map(|(_, close)| format!("`{close}`")).or_else(|| expected.and_then(wanted));
+        return said(format!("something is missing before `{end}`"), wanted.map(|wanted| format!("write {wanted}")));
+    }
+    if word.contains('\n') {
+        return said(message, None);
+    }
+    let is_statement = ["if", "for", "set", "include", "endif", "endfor", "else"]
+        .iter()
+        .any(|statement| inside.split_whitespace().next() == Some(statement));
+    let help = match word {
+        "=" => Some("two equals signs compare: `==`".to_owned()),
+        "!" => Some("`not` says that something is not so".to_owned()),
+        "&" | "&&" => Some("write `and`".to_owned()),
+        _ if kind == Kind::Value && is_statement => Some("statements stand between `{%` and `%}`".to_owned()),
+        _ if word.starts_with(|c: char| c.is_alphanumeric() || c == '_') => {
+            Some("a name is one word, such as `my_name`; a text stands in quotation marks".to_owned())
+        }
+        _ => expected.and_then(wanted).map(|wanted| format!("write {wanted} here")),
+    };
+    said(format!("`{word}` cannot stand here"), help)
+}
+
+/// What the engine waits for, as a person would say it.
+fn wanted(expected: &str) -> Option<String> {
+    match expected {
+        "identifier" | "identifier or integer" => Some("a name".to_owned()),
+        "expression" => Some("a name or a value".to_owned()),
+        sign if sign.starts_with('`') => Some(sign.to_owned()),
+        word if word.chars().all(|c| c.is_ascii_lowercase()) && word.len() < 8 => Some(format!("`{word}`")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::template::syntax::readable;
+
+    #[test]
+    fn mistakes_inside_of_tags_are_said_in_words_of_authors() {
+        for (text, message, help) in [
+            ("{{ my name }}", "`name` cannot stand here", "one word"),
+            ("{% if a = 1 %}x{% endif %}", "`=` cannot stand here", "`==`"),
+            ("{% if a && b %}x{% endif %}", "`&` cannot stand here", "`and`"),
+            ("{{ if x }}", "`x` cannot stand here", "`{%` and `%}`"),
+            ("{% if %}x{% endif %}", "something is missing before `%}`", ""),
+            ("{{ a | }}", "something is missing before `}}`", "a name"),
+            ("{{ f(a }}", "something is missing before `}}`", "write `)`"),
+            ("{% for a of b %}x{% endfor %}", "`of` cannot stand here", ""),
+            ("{{ \"a }}", "this quotation mark is not closed", "same mark"),
+            ("{% raw %}{{", "`{% raw … %}` is not closed", "{% endraw %}"),
+            ("{# a", "this `{#` is not closed", "#}"),
+        ] {
+            let mistakes = readable(text).expect("it has mistakes").mistakes;
+            let found = (&*mistakes[0].message, mistakes[0].help.as_deref().unwrap_or_default());
+            assert!(mistakes.len() == 1 && found.0 == message && found.1.contains(help), "{text}: {mistakes:?}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What answers requests, replaceable while it does: settings can change
+//! without a connection ending.
+
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    net::SocketAddr,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use arc_swap::ArcSwap;
+use axum::{
+    Router,
+    body::Body,
+    extract::{ConnectInfo, Request},
+    response::Response,
+    routing::future::RouteFuture,
+};
+use hyper::body::Incoming;
+use promptshelf_mcp::HttpService;
+use tower_service::Service;
+
+use super::{Options, routes};
+use crate::Library;
+
+/// What answers requests. Clones are the same application.
+#[derive(Clone, Debug)]
+pub struct App {
+    library: Library,
+    endpoint: HttpService,
+    current: Arc<ArcSwap<Current>>,
+}
+
+#[derive(Debug)]
+struct Current {
+    router: Router,
+    options: Options,
+}
+
+impl App {
+    /// An application that serves a library.
+    #[must_use]
+    pub fn new(library: &Library, options: &Options) -> App {
+        let endpoint = library.server().http(options.mcp.clone());
+        let router = routes(library, endpoint.clone(), options);
+        let current = Arc::new(ArcSwap::from_pointee(Current { router, options: options.clone() }));
+        App { library: library.clone(), endpoint, current }
+    }
+
+    /// Takes other options for every request from now on. Requests and streams
+    /// that have begun go on as they did. How long connections may be idle is
+    /// settled when serving begins.
+    pub fn replace(&self, options: &Options) {
+        let endpoint = self.endpoint.with_options(&options.mcp);
+        let router = routes(&self.library, endpoint, options);
+        self.current.store(Arc::new(Current { router, options: options.clone() }));
+    }
+
+    /// The options as they are now.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        self.current.load().options.clone()
+    }
+
+    /// What it serves.
+    pub(super) fn library(&self) -> &Library {
+        &self.library
+    }
+}
+
+/// Gives each connection its way to the application.
+#[derive(Clone, Debug)]
+pub(super) struct Connections(pub(super) App);
+
+/// One connection's way to the application.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    app: App,
+    peer: SocketAddr,
+}
+
+impl Service<SocketAddr> for Connections {
+    type Response = Connection;
+    type Error = Infallible;
+    type Future = Ready<Result<Connection, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, peer: SocketAddr) -> Self::Future {
+        ready(Ok(Connection { app: self.0.clone(), peer }))
+    }
+}
+
+impl Service<Request<Incoming>> for Connection {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = RouteFuture<Infallible>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // A router is always ready.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(self.peer));
+        let mut router = self.app.current.load().router.clone();
+        router.call(request)
+    }
+}

@@ -1,0 +1,137 @@
+// Signing in and out: at the authorization server where one is configured, or
+// with a token that somebody brings.
+
+import { account, goToSignIn, howToSignIn } from '../account.js';
+import { beside, client, signIn, signOut } from '../app.js';
+import { resourceMetadata } from '../auth/discovery.js';
+import { session } from '../auth/session.js';
+import { freshId, h, show } from '../dom.js';
+import { t } from '../i18n.js';
+import { go, lastPlace, place } from '../route.js';
+import { revealed } from '../text/invisible.js';
+import { drawn } from './glyphs.js';
+import { say } from './say.js';
+
+/** @param {import('../route.js').Place} _ @param {AbortSignal} until */
+export function view(_, until) {
+  const body = h('div.sign-in-body');
+  const problem = h('div', { role: 'alert' });
+  let drawnAs = '';
+  account.watch((value) => {
+    const { isIn, challenge, clientId, isDemanded } = value;
+    show(problem, value.problem ? alarm(problemText(value.problem)) : null);
+    // What somebody is typing stays when only the problem changes.
+    const key = JSON.stringify([isIn, challenge, clientId, isDemanded]);
+    if (key === drawnAs) return;
+    drawnAs = key;
+    show(body, isIn && !challenge ? whoIsIn(until) : ways(until));
+  }, until);
+  void howToSignIn();
+  return h('div.sign-in', null, [h('h1', { tabindex: '-1' }, t('sign-in.heading')), problem, body]);
+}
+
+/** @param {string} text */
+function alarm(text) {
+  return h('p.problem', null, drawn('warn'), revealed(text));
+}
+
+/** @param {import('../auth/problem.js').SignInProblem} problem */
+export function problemText({ key, values }) {
+  return t(/** @type {keyof import('../i18n.js').Words} */ (`sign-in.${key}`), values);
+}
+
+/** Why somebody has to sign in. */
+export function reason() {
+  const { challenge, isDemanded } = account.value;
+  if (challenge?.error === 'insufficient_scope') return t('sign-in.more', { scopes: challenge.scopes.join(' ') });
+  if (challenge?.error) return t('sign-in.ended', { reason: challenge.description || challenge.error });
+  return isDemanded ? t('sign-in.needed') : t('sign-in.not-needed');
+}
+
+/** Begins at the authorization server, or where a token can be brought. @param {import('../account.js').Challenge | null} challenge */
+export async function toSignIn(challenge) {
+  await howToSignIn();
+  if (account.value.clientId === null) return go('#/sign-in');
+  await goToSignIn(challenge, place.value.view === 'sign-in' ? lastPlace() : location.hash);
+  if (account.value.problem && place.value.view !== 'sign-in') go('#/sign-in');
+}
+
+/** @param {AbortSignal} until */
+function ways(until) {
+  const { clientId, challenge } = account.value;
+  const elsewhere = h('section.way');
+  if (clientId !== null) {
+    const where = h('p.hint');
+    const begin = h('button.primary', { type: 'button', onclick: () => void toSignIn(challenge) }, t('sign-in.button'));
+    show(elsewhere, begin, where);
+    // Where one is about to be sent is said before.
+    resourceMetadata(challenge?.metadata).then(
+      ({ issuer }) => until.aborted || show(where, t('sign-in.at', { host: new URL(issuer).host })),
+      () => {},
+    );
+  }
+  return [
+    h('p.lead', null, reason()),
+    clientId === null ? null : elsewhere,
+    clientId === null ? null : h('h2', null, t('sign-in.or')),
+    tokenForm(),
+  ];
+}
+
+function tokenForm() {
+  const id = freshId('token');
+  const field = h('input', {
+    id,
+    type: 'password',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    autocapitalize: 'off',
+    'aria-describedby': `${id}-hint ${id}-problem`,
+  });
+  const problem = h('p.problem', { id: `${id}-problem`, hidden: true });
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const token = field.value.trim().replace(/^bearer\s+/i, '');
+    // What a token can be made of (RFC 6750, section 2.1).
+    const isToken = /^[\w.~+/-]+=*$/.test(token);
+    problem.hidden = isToken;
+    show(problem, isToken ? null : [drawn('warn'), t('sign-in.no-token')]);
+    field.setAttribute('aria-invalid', String(!isToken));
+    if (!isToken) return field.focus();
+    signIn(token);
+    if (place.value.view === 'sign-in') go(lastPlace());
+  };
+  return h('form.way', { onsubmit: submit, novalidate: true }, [
+    h('label', { for: id }, t('sign-in.token')),
+    h('div.token', null, field, h('button', null, t('sign-in.use-token'))),
+    problem,
+    h('p.hint', { id: `${id}-hint` }, t('sign-in.hint')),
+  ]);
+}
+
+/** @param {AbortSignal} until */
+function whoIsIn(until) {
+  const who = h('p.lead', null, t('sign-in.in'));
+  const scopes = session()?.scopes ?? [];
+  beside('facts', until).then((facts) => {
+    if (facts?.caller && !until.aborted) show(who, revealed(t('sign-in.as', { name: facts.caller })));
+  });
+  const leave = () => {
+    signOut();
+    say(t('sign-in.left'));
+  };
+  return [
+    who,
+    scopes.length
+      ? h(
+          'p.names',
+          null,
+          t('sign-in.scopes'),
+          ' ',
+          scopes.map((scope) => h('span.tag', null, revealed(scope))),
+        )
+      : null,
+    h('p.hint', null, t('sign-in.server'), ' ', h('code', null, client.url)),
+    h('p', null, h('button', { type: 'button', onclick: leave }, t('sign-in.out'))),
+  ];
+}

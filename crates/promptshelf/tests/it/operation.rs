@@ -1,0 +1,100 @@
+//! Running the program: certificates, settings that change under it, proxies in
+//! front of it, and whoever has started it.
+
+mod proxies;
+mod settings;
+mod supervised;
+mod tls;
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    path::Path,
+    process::Child,
+    time::Instant,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::program::{PATIENCE, Server};
+
+const HELLO: &str = "---\ndescription: Greets\n---\nSay hello.\n";
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).expect("it runs");
+}
+
+/// Waits until the server has said something, after what it was heard to say before.
+fn hear(server: &Server, words: &str) -> String {
+    let begun = Instant::now();
+    let mut heard = Vec::new();
+    loop {
+        match server.said.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
+            Ok(line) if line.contains(words) => return line,
+            Ok(line) => heard.push(line),
+            Err(_) => panic!("it does not say {words:?}, only {heard:?}"),
+        }
+    }
+}
+
+/// Puts a file in place as a whole, so that nobody reads half of it.
+fn put(folder: &Path, name: &str, text: &str) {
+    let beside = folder.join("being-written");
+    fs::write(&beside, text).expect("written");
+    fs::rename(beside, folder.join(name)).expect("put in place");
+}
+
+/// Waits until something is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+    }
+}
+
+/// The messages of a subscription, over whatever carries bytes.
+struct Subscription<S>(BufReader<S>);
+
+impl<S: Read + Write> Subscription<S> {
+    /// Subscribes to changes of the list, and waits until that is acknowledged.
+    fn open(mut carrier: S, token: &str) -> Subscription<S> {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({ "notifications": { "promptsListChanged": true }, "_meta": meta });
+        let body = json!({ "jsonrpc": "2.0", "id": 5, "method": "subscriptions/listen", "params": params }).to_string();
+        write!(
+            carrier,
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+             Mcp-Method: subscriptions/listen\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .expect("the server reads");
+        carrier.flush().expect("the server reads");
+        let mut subscription = Subscription(BufReader::new(carrier));
+        assert_eq!(subscription.next()["method"], "notifications/subscriptions/acknowledged");
+        subscription
+    }
+
+    /// The next message.
+    fn next(&mut self) -> Value {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            let read = self.0.read_line(&mut line).expect("the server writes");
+            assert_ne!(read, 0, "the stream has ended");
+            if let Some(data) = line.strip_prefix("data: ") {
+                return serde_json::from_str(data).expect("JSON");
+            }
+        }
+    }
+
+    /// Asserts that the subscription ends as the protocol asks for.
+    fn ends(&mut self) {
+        let last = self.next();
+        assert_eq!((&last["id"], &last["result"]["resultType"]), (&json!(5), &json!("complete")), "{last}");
+    }
+}

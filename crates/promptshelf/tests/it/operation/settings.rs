@@ -1,0 +1,126 @@
+//! Settings that change while the server runs.
+
+use std::{fs, net::TcpStream, path::PathBuf};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::{HELLO, Subscription, hear, put, send, until};
+use crate::{
+    program::{PATIENCE, Server, library, promptshelf},
+    sign_in::{ask, ask_at},
+};
+
+/// A new token, and the line that is kept of it.
+fn token(name: &str) -> (String, String) {
+    let made = promptshelf().args(["token", "new", name, "--json"]).output().expect("the program runs");
+    let made: Value = serde_json::from_slice(&made.stdout).expect("JSON");
+    let text = |key: &str| made[key].as_str().expect("a text").to_owned();
+    (text("token"), text("store"))
+}
+
+fn status(server: &Server, token: &str) -> u16 {
+    ask(&server.url, token, "prompts/list", &json!({})).status
+}
+
+const MANIFEST: &str = "prompts/promptshelf.toml";
+
+fn subscription(server: &Server, token: &str) -> Subscription<TcpStream> {
+    let stream = TcpStream::connect(server.authority()).expect("the server listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    Subscription::open(stream, token)
+}
+
+#[test]
+fn a_withdrawn_token_ends_what_was_opened_with_it_and_nothing_else() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let [(ada, ada_line), (bob, bob_line), (eve, eve_line)] = ["ada", "bob", "eve"].map(token);
+    put(folder.path(), "tokens", &format!("{ada_line}\n{bob_line}\n"));
+    let server = Server::of(&folder, &["--tokens", "tokens"]);
+    let (mut of_ada, mut of_bob) = (subscription(&server, &ada), subscription(&server, &bob));
+    assert_eq!(status(&server, &eve), 401);
+
+    put(folder.path(), "tokens", &format!("{ada_line}\n{eve_line}\n"));
+    of_bob.ends();
+    hear(&server, "the settings have been read again");
+    assert_eq!([&ada, &bob, &eve].map(|token| status(&server, token)), [200, 401, 200]);
+
+    // What cannot be understood changes nothing.
+    put(folder.path(), "tokens", "ada, please\n");
+    let said = hear(&server, "the settings stay as they were");
+    assert!(said.contains("tokens:1:"), "{said}");
+    assert_eq!(status(&server, &ada), 200);
+    put(folder.path(), "tokens", "");
+    hear(&server, "holds no token");
+    assert_eq!(status(&server, &ada), 200);
+
+    put(folder.path(), "prompts/another.md", HELLO);
+    assert_eq!(of_ada.next()["method"], "notifications/prompts/list_changed", "her stream is as it was");
+}
+
+#[test]
+fn an_edited_manifest_holds_at_once_as_far_as_it_can() {
+    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", "")]);
+    let server = Server::of(&folder, &[]);
+    let list = || ask_at(&server.url, "", &[], "prompts/list", &json!({})).status;
+    let from = |host: &str| ask_at(&server.url, "", &[("Host", host)], "prompts/list", &json!({})).status;
+    assert_eq!((list(), list(), from("prompts.example")), (200, 200, 403));
+
+    let other = "[http]\nallow-hosts = [\"prompts.example\"]\n[limits]\nrequests-per-minute = 1\n";
+    put(folder.path(), MANIFEST, other);
+    hear(&server, "the settings have been read again");
+    assert_eq!((from("prompts.example"), list()), (200, 429));
+
+    put(folder.path(), MANIFEST, "[limits]\nrequests-per-minute = 0\n");
+    let said = hear(&server, "the settings stay as they were");
+    assert!(said.contains("promptshelf.toml:2:") && said.contains("requests-per-minute"), "{said}");
+    put(folder.path(), MANIFEST, "[limits\n");
+    hear(&server, "the settings stay as they were");
+    fs::remove_file(folder.path().join(MANIFEST)).expect("it is there");
+    let said = hear(&server, "the settings stay as they were");
+    assert!(said.contains("it cannot be read"), "{said}");
+    send(&server.child, Signal::HUP);
+    hear(&server, "the settings stay as they were");
+    assert_eq!((from("prompts.example"), list()), (429, 429));
+
+    put(folder.path(), MANIFEST, "[http]\naddress = \"127.0.0.1:1\"\n[audit]\nfile = \"../audit.jsonl\"\n");
+    let said = hear(&server, "[audit] has come or gone");
+    assert!(said.contains("this takes a restart"), "{said}");
+    hear(&server, "the settings have been read again");
+    assert_eq!((list(), list(), from("prompts.example")), (200, 200, 403), "without limits, where it was");
+    assert!(!folder.path().join("audit.jsonl").exists());
+}
+
+#[test]
+fn signing_in_cannot_be_switched_off_under_a_running_server() {
+    let (ada, line) = token("ada");
+    let auth = format!("[auth]\nresource = \"https://prompts.example/mcp\"\ntokens = [{line}]\n");
+    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", &auth)]);
+    let server = Server::of(&folder, &[]);
+    put(folder.path(), MANIFEST, "");
+    let said = hear(&server, "[auth] has come or gone");
+    assert!(said.contains("this takes a restart"), "{said}");
+    hear(&server, "the settings have been read again");
+    assert_eq!(ask_at(&server.url, "", &[], "prompts/list", &json!({})).status, 401);
+    assert_eq!(status(&server, &ada), 200);
+    let headers = [("Authorization", &*format!("Bearer {ada}")), ("Host", "prompts.example")];
+    assert_eq!(ask_at(&server.url, "", &headers, "prompts/list", &json!({})).status, 200, "its name is what it was");
+}
+
+#[test]
+fn a_signal_reads_everything_again_and_opens_the_audit_anew() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let server = Server::of(&folder, &["--audit", "audit.jsonl"]);
+    let [audit, moved] = ["audit.jsonl", "audit.old"].map(|name| folder.path().join(name));
+    let list = || ask_at(&server.url, "", &[], "prompts/list", &json!({})).status;
+    let records = |path: &PathBuf| fs::read_to_string(path).map_or(0, |text| text.lines().count());
+    assert_eq!(list(), 200);
+    until("it is recorded", || records(&audit) == 1);
+    fs::rename(&audit, &moved).expect("it is there");
+    send(&server.child, Signal::HUP);
+    hear(&server, "reading everything again");
+    hear(&server, "the settings have been read again");
+    assert_eq!(list(), 200);
+    until("it is recorded", || records(&audit) == 1);
+    assert_eq!(records(&moved), 1);
+}

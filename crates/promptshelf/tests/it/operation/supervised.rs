@@ -1,0 +1,58 @@
+//! What a service manager hears, and what a container's health check sees.
+
+use std::{
+    fs,
+    os::unix::net::UnixDatagram,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use rustix::process::Signal;
+
+use super::{HELLO, send};
+use crate::program::{PATIENCE, Server, ended, library, promptshelf};
+
+#[test]
+fn a_service_manager_hears_when_the_server_is_ready_reloads_and_ends() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let path = folder.path().join("notify");
+    let socket = UnixDatagram::bind(&path).expect("a socket");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let mut command = promptshelf();
+    command.args(["serve", "prompts", "--http", "127.0.0.1:0"]).current_dir(folder.path()).env("NOTIFY_SOCKET", &path);
+    let mut server = Server::start(command);
+    let heard = || {
+        let mut bytes = [0; 1_024];
+        let length = socket.recv(&mut bytes).expect("the server tells");
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    };
+    assert_eq!(heard(), "READY=1\n");
+    send(&server.child, Signal::HUP);
+    let reloading = heard();
+    assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
+    assert_eq!(heard(), "READY=1\n");
+    send(&server.child, Signal::TERM);
+    assert_eq!(heard(), "STOPPING=1\n");
+    assert_eq!(ended(&mut server.child).code(), Some(0));
+}
+
+/// The command is taken out of the container file and asks at another port.
+#[test]
+fn the_container_s_health_check_tells_a_server_from_none() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/Containerfile");
+    let text = fs::read_to_string(path).expect("the container file");
+    let check = text.split_once("HEALTHCHECK").and_then(|(_, rest)| rest.split_once("CMD ")).expect("a health check").1;
+    let check: Vec<String> = serde_json::from_str(check.lines().next().expect("a line")).expect("a list of words");
+    let mut server = Server::of(&library(&[("hello.md", HELLO)]), &[]);
+    let port = server.authority().rsplit(':').next().expect("a port").to_owned();
+    let is_healthy = || {
+        let words = check.iter().map(|word| word.replace("8080", &port));
+        let mut words = words.collect::<Vec<_>>().into_iter();
+        let mut command = Command::new(words.next().expect("a program"));
+        command.args(words).stderr(Stdio::null()).status().expect("it runs").success()
+    };
+    assert!(is_healthy());
+    send(&server.child, Signal::TERM);
+    ended(&mut server.child);
+    assert!(!is_healthy());
+}

@@ -1,0 +1,181 @@
+//! HTTPS: which certificate is in use, and what a handshake may cost.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+    path::Path,
+    sync::Arc,
+};
+
+use rustix::process::Signal;
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, StreamOwned,
+    crypto::aws_lc_rs::default_provider,
+    pki_types::{CertificateDer, ServerName},
+};
+
+use super::{HELLO, Subscription, hear, put, send, until};
+use crate::program::{Folder, PATIENCE, Server, ended, library};
+
+type Connection = StreamOwned<ClientConnection, TcpStream>;
+
+/// A certificate with its key.
+struct Certificate {
+    pem: String,
+    key: String,
+    der: CertificateDer<'static>,
+}
+
+impl Certificate {
+    fn new() -> Certificate {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+        Certificate { pem: made.cert.pem(), key: made.signing_key.serialize_pem(), der: made.cert.der().clone() }
+    }
+
+    fn put_into(&self, folder: &Path) {
+        put(folder, "chain.pem", &self.pem);
+        put(folder, "key.pem", &self.key);
+    }
+}
+
+/// A server that serves HTTPS, and the folder that everything is in.
+fn server(certificate: &Certificate) -> (Folder, Server) {
+    let manifest = "[tls]\ncertificate = \"../chain.pem\"\nkey = \"../key.pem\"\n";
+    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", manifest)]);
+    certificate.put_into(folder.path());
+    let server = Server::of(&folder, &[]);
+    (folder, server)
+}
+
+fn authority(server: &Server) -> &str {
+    server.url.trim_start_matches("https://").trim_end_matches("/mcp")
+}
+
+/// Shakes hands, trusting these certificates only.
+fn connect(server: &Server, trusted: &[&Certificate]) -> std::io::Result<Connection> {
+    let mut roots = RootCertStore::empty();
+    for certificate in trusted {
+        roots.add(certificate.der.clone()).expect("a certificate");
+    }
+    let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let name = ServerName::try_from("localhost").expect("a name");
+    let mut connection = ClientConnection::new(Arc::new(config), name).expect("a client");
+    let mut stream = TcpStream::connect(authority(server))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    connection.complete_io(&mut stream)?;
+    Ok(StreamOwned::new(connection, stream))
+}
+
+/// Whether this certificate is the one in use.
+fn uses(server: &Server, certificate: &Certificate) -> bool {
+    connect(server, &[certificate]).is_ok()
+}
+
+/// Asks whether the server is well; the status line.
+fn ask(connection: &mut impl ReadWrite) -> String {
+    connection.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("the server reads");
+    let mut answer = Vec::new();
+    let mut byte = [0];
+    while !answer.ends_with(b"ok\n") {
+        connection.read_exact(&mut byte).expect("the server answers");
+        answer.push(byte[0]);
+    }
+    String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned()
+}
+
+trait ReadWrite: Read + Write {}
+impl<T: Read + Write> ReadWrite for T {}
+
+#[test]
+fn https_is_served_with_http_1_and_nothing_is_said_without_tls() {
+    let certificate = Certificate::new();
+    let (_folder, server) = server(&certificate);
+    assert!(server.url.starts_with("https://"), "{}", server.url);
+    let mut connection = connect(&server, &[&certificate]).expect("a handshake");
+    assert_eq!(connection.conn.alpn_protocol(), Some(b"http/1.1".as_slice()));
+    assert_eq!(ask(&mut connection), "HTTP/1.1 200 OK");
+    assert_eq!(ask(&mut connection), "HTTP/1.1 200 OK", "the connection stays");
+    assert!(!uses(&server, &Certificate::new()));
+
+    let mut plain = TcpStream::connect(authority(&server)).expect("the server listens");
+    plain.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    plain.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("the server reads");
+    let mut answer = Vec::new();
+    // Whether it ends with an alert or a reset, no HTTP is spoken.
+    plain.read_to_end(&mut answer).ok();
+    assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+}
+
+#[test]
+fn a_changed_certificate_is_taken_and_a_bad_one_is_not() {
+    let [first, second, third] = [Certificate::new(), Certificate::new(), Certificate::new()];
+    let (folder, server) = server(&first);
+    let mut open = connect(&server, &[&first]).expect("a handshake");
+    assert_eq!(ask(&mut open), "HTTP/1.1 200 OK");
+
+    put(folder.path(), "chain.pem", "no certificate");
+    let said = hear(&server, "the certificate in use stays");
+    assert!(said.contains("there is no certificate in") && said.contains("chain.pem"), "{said}");
+    assert!(uses(&server, &first));
+    // The certificate comes before its key.
+    put(folder.path(), "chain.pem", &second.pem);
+    let said = hear(&server, "the certificate in use stays");
+    assert!(said.contains("cannot be used with the key"), "{said}");
+    assert!(uses(&server, &first) && !uses(&server, &second));
+    put(folder.path(), "key.pem", &second.key);
+    hear(&server, "is in use now");
+    assert!(uses(&server, &second) && !uses(&server, &first));
+    assert_eq!(ask(&mut open), "HTTP/1.1 200 OK", "connections do not end by it");
+
+    fs::remove_file(folder.path().join("key.pem")).expect("it is there");
+    hear(&server, "the certificate in use stays");
+    third.put_into(folder.path());
+    send(&server.child, Signal::HUP);
+    until("the third certificate is in use", || uses(&server, &third));
+}
+
+#[test]
+fn over_tls_a_shutdown_ends_a_subscription_with_its_result() {
+    let certificate = Certificate::new();
+    let (_folder, mut server) = server(&certificate);
+    let mut subscription = Subscription::open(connect(&server, &[&certificate]).expect("a handshake"), "none");
+    send(&server.child, Signal::TERM);
+    subscription.ends();
+    let mut rest = Vec::new();
+    // Without an orderly end of TLS this would be an error.
+    subscription.0.read_to_end(&mut rest).expect("an orderly end");
+    assert!(rest.ends_with(b"0\r\n\r\n"), "{:?}", String::from_utf8_lossy(&rest));
+    assert_eq!(ended(&mut server.child).code(), Some(0));
+}
+
+#[test]
+fn whoever_begins_many_handshakes_and_ends_none_is_refused_and_not_for_ever() {
+    let certificate = Certificate::new();
+    let (_folder, server) = server(&certificate);
+    let mut idle = Vec::new();
+    until("somebody who holds many is refused", || {
+        idle.push(TcpStream::connect(authority(&server)).expect("the server listens"));
+        !uses(&server, &certificate)
+    });
+    assert!(idle.len() >= 32, "{}", idle.len());
+    drop(idle);
+    until("there is room again", || uses(&server, &certificate));
+}
+
+#[test]
+fn a_server_does_not_start_without_its_certificate() {
+    let manifest = "[tls]\ncertificate = \"../chain.pem\"\nkey = \"../key.pem\"\n";
+    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", manifest)]);
+    let line = ["serve", "prompts", "--http", "127.0.0.1:0"];
+    let shown = crate::program::run(&folder, &line);
+    assert!(shown.starts_with("exit code: 1\n") && shown.contains("the certificate in"), "{shown}");
+    fs::write(folder.path().join("prompts/promptshelf.toml"), "[tls]\nkey = \"../key.pem\"\n").expect("written");
+    let shown = crate::program::run(&folder, &line);
+    assert!(shown.starts_with("exit code: 2\n") && shown.contains("both a certificate and its key"), "{shown}");
+}

@@ -1,0 +1,201 @@
+//! Who gets what beside MCP: every caller and every route.
+
+use std::fmt::Write as _;
+
+use promptshelf::http::auth::digest_of;
+use serde_json::Value;
+
+use super::get;
+use crate::program::{Folder, Server, library};
+
+/// A library in which much is hidden, and in which hidden names stand where one
+/// would not look for them: as a suggestion, in a circle, in files that cannot
+/// be read.
+const LIBRARY: &[(&str, &str)] = &[
+    ("open.md", "---\ndescription: Open\ntags: [all]\n---\nOpen.\n"),
+    (
+        "secret/hidden.md",
+        "---\ndescription: Hidden\ntags: [clandestine]\naccess: { roles: [editor] }\narguments:\n  - { name: where, type: \
+         text, default: basement }\n---\nHidden {{ where }}.\n",
+    ),
+    (
+        "shown.md",
+        "---\ndescription: Shown\naccess: { scopes: [\"prompts:write\"], visible: true }\narguments:\n  - { name: \
+         place, type: text, default: attic }\n---\nShown {{ place }}.\n",
+    ),
+    ("near.md", "---\ndescription: Near\n---\n{{ prompt(\"secret-hiden\") }}\n"),
+    ("unreadable.md", "---\ndescription: x\naccess: { users: [nobody] }\nsecret: [basement\n---\nbasement\n"),
+];
+
+/// Words that none but those who may see hidden things ever get.
+const SECRETS: [&str; 4] = ["hidden", "hiden", "clandestine", "basement"];
+
+/// Callers, and what their tokens are.
+const CALLERS: [(&str, &str); 6] = [
+    ("nobody", ""),
+    ("stranger", ""),
+    ("reader", "scopes = [\"prompts:read\"]"),
+    ("writer", "scopes = [\"prompts:read\", \"prompts:write\"]"),
+    ("editor", "scopes = [\"prompts:read\"], roles = [\"editor\"]"),
+    ("lacking", "scopes = [\"else\"]"),
+];
+
+const ROUTES: [&str; 11] = [
+    "/",
+    "/assets/js/main.js",
+    "/sign-in",
+    "/library/changes",
+    "/library/facts",
+    "/library/prompts",
+    "/library/prompts/open",
+    "/library/prompts/shown",
+    "/library/prompts/secret-hidden",
+    "/library/clients",
+    "/library/diagnostics",
+];
+
+fn signing_in(rule: &str) -> Folder {
+    let mut manifest = format!("{rule}\n[auth]\nrequired-scopes = [\"prompts:read\"]\ntokens = [\n");
+    for (name, rights) in CALLERS.iter().skip(2) {
+        let digest: String = digest_of(name).iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(manifest, "  {{ name = \"{name}\", sha256 = \"{digest}\", {rights} }},").expect("it is a string");
+    }
+    manifest.push_str("]\n");
+    let folder = library(LIBRARY);
+    std::fs::write(folder.path().join("prompts/promptshelf.toml"), manifest).expect("written");
+    folder
+}
+
+/// The status, the challenge's error, and the body.
+fn ask(server: &Server, who: &str, path: &str) -> (u16, String, String) {
+    let bearer = format!("Bearer {who}");
+    let headers: &[(&str, &str)] = if who == "nobody" { &[] } else { &[("Authorization", &bearer)] };
+    let mut answer = get(server, path, headers);
+    let challenge = answer.headers().get("www-authenticate").and_then(|value| value.to_str().ok());
+    let challenge = challenge.unwrap_or_default().to_owned();
+    let policy = answer.headers().get("content-security-policy").expect("a policy");
+    assert!(policy.to_str().is_ok_and(|policy| policy.ends_with("connect-src 'self'")), "{policy:?}");
+    (answer.status().as_u16(), challenge, answer.body_mut().read_to_string().expect("text"))
+}
+
+fn json(body: &str) -> Value {
+    serde_json::from_str(body).unwrap_or_else(|_| panic!("JSON, and no {body}"))
+}
+
+#[test]
+fn every_caller_gets_what_it_may_see_and_nothing_else() {
+    let server = Server::of(&signing_in(""), &[]);
+    for (who, _) in CALLERS {
+        for path in ROUTES {
+            let (status, challenge, body) = ask(&server, who, path);
+            let case = format!("{who} at {path}: {status} {challenge} {body}");
+            let expected = match (who, path) {
+                (_, "/" | "/assets/js/main.js" | "/sign-in") => 200,
+                ("nobody" | "stranger", _) => 401,
+                ("lacking", _) => 403,
+                ("reader" | "editor", "/library/prompts/shown") => 403,
+                ("reader" | "writer", "/library/prompts/secret-hidden") => 404,
+                _ => 200,
+            };
+            assert_eq!(status, expected, "{case}");
+            match (who, expected) {
+                ("nobody", 401) => assert_eq!(challenge, "Bearer scope=\"prompts:read\"", "{case}"),
+                (_, 401) => assert!(challenge.starts_with("Bearer error=\"invalid_token\""), "{case}"),
+                ("lacking", 403) => assert!(challenge.ends_with("scope=\"prompts:read\""), "{case}"),
+                (_, 403) => {
+                    let all = "Bearer error=\"insufficient_scope\", scope=\"prompts:read prompts:write\"";
+                    assert_eq!(challenge, all, "{case}");
+                }
+                _ => assert_eq!(challenge, "", "{case}"),
+            }
+            let is_of_the_library = path.starts_with("/library/") && !path.ends_with("secret-hidden");
+            if is_of_the_library && who != "editor" {
+                assert!(SECRETS.iter().all(|secret| !body.contains(secret)), "{case}");
+            }
+            assert!(
+                !body.contains("attic") || who == "writer",
+                "what stands in a prompt is for who may use it: {case}"
+            );
+        }
+    }
+}
+
+#[test]
+fn lists_and_facts_are_each_caller_s_own() {
+    let server = Server::of(&signing_in(""), &[]);
+    let names = |who: &str| -> Vec<String> {
+        let shelf = json(&ask(&server, who, "/library/prompts").2);
+        let prompts = shelf["prompts"].as_array().expect("a list");
+        prompts.iter().filter_map(|prompt| Some(prompt["name"].as_str()?.to_owned())).collect()
+    };
+    assert_eq!(names("reader"), ["open", "shown"]);
+    assert_eq!(names("writer"), ["open", "shown"]);
+    assert_eq!(names("editor"), ["open", "secret-hidden", "shown"]);
+    assert_eq!(json(&ask(&server, "editor", "/library/facts").2)["caller"], "editor");
+    let unknown = |name: &str| ask(&server, "reader", &format!("/library/prompts/{name}"));
+    let (hidden, missing) = (unknown("secret-hidden"), unknown("secret-nothing"));
+    assert_eq!(hidden.2.replace("hidden", "nothing"), missing.2, "hidden and missing are the same word for word");
+    assert_eq!((hidden.0, hidden.1), (missing.0, missing.1));
+    // What is told about clients is told of prompts that one may use.
+    let told = |who: &str| ask(&server, who, "/library/clients").2;
+    assert!(told("editor").contains("secret-hidden") && !told("editor").contains("shown"));
+    assert!(told("writer").contains("shown"));
+}
+
+#[test]
+fn what_is_wrong_is_told_to_those_whom_a_rule_names() {
+    let diagnostics = |server: &Server, who: &str| json(&ask(server, who, "/library/diagnostics").2);
+    let silent = Server::of(&signing_in(""), &[]);
+    for who in ["reader", "writer", "editor"] {
+        let told = diagnostics(&silent, who);
+        assert_eq!((&told["withheld"], &told["total"]), (&Value::Bool(true), &Value::from(0)), "{who}");
+        assert_eq!(told["diagnostics"], Value::Array(Vec::new()), "{who}");
+    }
+    drop(silent);
+    // Without `scopes`, `visible` is a mistake in the library's own file.
+    let rule = "[[access]]\ndiagnostics = true\nroles = [\"editor\"]\nvisible = true";
+    let ruled = Server::of(&signing_in(rule), &[]);
+    assert_eq!(diagnostics(&ruled, "writer")["withheld"], true);
+    let told = diagnostics(&ruled, "editor");
+    let text = told.to_string();
+    assert!(text.contains("secret-hiden") && text.contains("basement"), "{text}");
+    let own = told["diagnostics"].as_array().expect("a list").iter().find(|one| one["path"] == "promptshelf.toml");
+    assert_eq!(own.expect("the mistake")["lines"], Value::Array(Vec::new()), "tokens of others may stand there");
+    drop(ruled);
+    let rule = "[[access]]\ndiagnostics = true\nscopes = [\"prompts:write\"]\nvisible = true";
+    let visible = Server::of(&signing_in(rule), &[]);
+    assert_eq!(diagnostics(&visible, "writer")["withheld"], false);
+    let (status, challenge, _) = ask(&visible, "reader", "/library/diagnostics");
+    assert_eq!(status, 403);
+    assert!(challenge.contains("insufficient_scope") && challenge.contains("prompts:write"), "{challenge}");
+}
+
+#[test]
+fn without_signing_in_rules_hold_too() {
+    let server = Server::of(&library(LIBRARY), &[]);
+    for path in ROUTES.iter().filter(|path| path.starts_with("/library/")) {
+        let (status, _, body) = ask(&server, "nobody", path);
+        let expected = match *path {
+            "/library/prompts/shown" => 403,
+            "/library/prompts/secret-hidden" => 404,
+            _ => 200,
+        };
+        assert_eq!(status, expected, "{path}: {body}");
+        let secrets = SECRETS.iter().any(|secret| body.contains(secret));
+        assert!(path.ends_with("secret-hidden") || !secrets, "{path}: {body}");
+    }
+    let told = json(&ask(&server, "nobody", "/library/diagnostics").2);
+    assert_eq!(told["withheld"], true);
+}
+
+#[test]
+fn limits_hold_beside_mcp_too() {
+    let manifest = "[limits]\nrequests-per-minute = 3\nsubscriptions = 1\n";
+    let server = Server::of(&library(&[("open.md", "Open."), ("promptshelf.toml", manifest)]), &[]);
+    let asked: Vec<u16> = ["prompts", "prompts/open", "diagnostics", "facts", "clients", "changes"]
+        .map(|path| ask(&server, "nobody", &format!("/library/{path}")).0)
+        .into();
+    assert_eq!(asked, [200, 200, 200, 429, 429, 429]);
+    assert!(get(&server, "/library/facts", &[]).headers().contains_key("retry-after"));
+    assert_eq!(ask(&server, "nobody", "/").0, 200, "the page itself can say so");
+}
