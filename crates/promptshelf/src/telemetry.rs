@@ -11,7 +11,7 @@ use std::{
 
 use clap::ValueEnum;
 use tracing_subscriber::{
-    Layer, Registry, filter::Targets, fmt::MakeWriter, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+    Layer, filter::Targets, fmt::MakeWriter, layer::SubscriberExt as _, util::SubscriberInitExt as _,
 };
 
 #[cfg(feature = "traces")]
@@ -49,7 +49,7 @@ pub(crate) fn start(format: LogFormat, level: &str, traces: Option<&Traces>) -> 
             .help("take one of off, error, warn, info, debug and trace")
     })?;
     #[cfg(feature = "traces")]
-    let (layer, sending) = traces.map(observe::layer::<Registry>).transpose()?.unzip();
+    let (layer, sending) = traces.map(observe::layer::<tracing_subscriber::Registry>).transpose()?.unzip();
     #[cfg(not(feature = "traces"))]
     let (layer, sending) = (None::<tracing_subscriber::layer::Identity>, traces.map(|_| Sending));
     let log = tracing_subscriber::fmt::layer();

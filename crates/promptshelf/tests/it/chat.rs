@@ -145,6 +145,8 @@ fn guided_steps_go_back_and_can_be_cancelled() {
     chat.wait_for("tone: ");
     chat.press("loud\r");
     chat.wait_for("again:");
+    // Keys mean something else until the line is there to be edited.
+    chat.wait_for("tone: loud");
     chat.press("\x152\r");
     chat.wait_for("Write about bees and wasps in a formal tone.");
     chat.line("/guided topic=");

@@ -109,7 +109,7 @@ fn figures_follow_the_library_its_mistakes_and_who_is_refused() {
     let text = scrape(&url);
     assert!(text.contains("promptshelf_rate_limited_total{limit=\"requests-per-minute\"} 2"), "{text}");
     assert!(text.contains("{method=\"prompts/list\",outcome=\"too-many-requests\"} 2"), "{text}");
-    std::fs::write(folder.path().join("prompts/broken.md"), "---\ndescription: [\n---\n").expect("written");
+    std::fs::write(folder.path().join("prompts/broken.md"), "---\ndescription: [\n---\nText.\n").expect("written");
     let begun = std::time::Instant::now();
     while !scrape(&url).contains("promptshelf_diagnostics{severity=\"error\"} 1") {
         assert!(begun.elapsed() < PATIENCE, "{}", scrape(&url));

@@ -151,6 +151,26 @@ async fn an_answer_in_somebody_elses_name_is_not_taken() {
     assert!(realm.book().exchanged.is_empty());
 }
 
+/// A server may move to another authorization server: what the old one gave is
+/// nothing to the new one.
+#[tokio::test]
+async fn what_another_issuer_has_given_is_brought_to_no_other() {
+    let ways = Ways { secrets: true, ..Ways::default() };
+    let (realm, vault) = (Realm::start(ways), Arc::<Memory>::default());
+    connect(&realm, &vault, Some(Person::default())).await.expect("somebody signs in");
+    for kept in vault.0.lock().expect("nobody panics with it").values_mut() {
+        let ours = format!("\"issuer\":\"{}\"", realm.mcp().trim_end_matches("/mcp"));
+        assert!(kept.contains(&ours), "{kept}");
+        *kept = kept.replace(&ours, "\"issuer\":\"https://before.example\"");
+    }
+    connect(&realm, &vault, Some(Person::default())).await.expect("somebody signs in again");
+    let book = realm.book();
+    assert_eq!((book.registered.len(), book.authorized.len()), (2, 2));
+    let grants: Vec<&str> = book.exchanged.iter().map(|asked| asked["grant_type"].as_str()).collect();
+    assert_eq!(grants, ["authorization_code", "authorization_code"], "what was kept is not used");
+    assert_eq!(book.authorized[1]["client_id"], "client-2");
+}
+
 #[tokio::test]
 async fn whoever_says_no_on_the_page_is_not_signed_in() {
     let (realm, vault) = (Realm::start(Ways { declines: true, ..Ways::default() }), Arc::default());
