@@ -11,28 +11,11 @@ use promptshelf::client::{Answer, Answerer, Client, Question, Target};
 use serde_json::json;
 
 use crate::{
+    chat::GUIDED,
     program::{Folder, library, promptshelf, shown},
     stranger::Stranger,
     terminal::{CTRL_C, CTRL_D, SHIFT_TAB, Terminal},
 };
-
-const GUIDED: &str = "\
----
-description: Asks step by step
-arguments:
-  - name: topic
-    description: About what
-    ask: true
-    required: true
-  - name: tone
-    description: How it sounds
-    enum: [kind, formal]
-    ask: true
-    step: 2
-    required: true
----
-Write about {{ topic }} in a {{ tone }} tone.
-";
 
 /// A server of the revision in `$1`, which ends when it is asked for another
 /// era, asks for a colour in the middle of a request, and notes in `$2` what it

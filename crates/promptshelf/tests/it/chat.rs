@@ -25,7 +25,8 @@ arguments:
 [{{ text }}|{{ language }}]
 ";
 
-const GUIDED: &str = "\
+/// Two steps, one question each.
+pub(crate) const GUIDED: &str = "\
 ---
 description: Asks step by step
 arguments:
