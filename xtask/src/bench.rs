@@ -24,7 +24,8 @@ pub(crate) fn target(repository: &Repository) -> PathBuf {
 /// When it cannot be built.
 pub(crate) fn build(repository: &Repository, packages: &[&str]) -> Result<()> {
     let folder = repository.root.join("bench");
-    let mut cargo = Program::cargo(&folder).args(&["build", "--release", "--locked", "--target-dir"]);
+    // Not `--locked`: the product is part of what is built here, and may have come to use something more.
+    let mut cargo = Program::cargo(&folder).args(&["build", "--release", "--target-dir"]);
     cargo = cargo.arg(target(repository));
     packages.iter().fold(cargo, |cargo, package| cargo.arg("--package").arg(package)).run()
 }

@@ -1,14 +1,14 @@
 //! The hot paths in time, for who tunes one: `cargo bench --package bench-guard`.
 
-use bench_guard::{PATHS, Shelf};
+use bench_guard::{FOLDERS, PATHS, Shelf};
 
 fn main() {
     divan::main();
 }
 
-#[divan::bench(args = PATHS.iter().map(|(name, _)| *name))]
+#[divan::bench(args = PATHS.iter().chain(FOLDERS).map(|(name, _)| *name))]
 fn path(bencher: divan::Bencher<'_, '_>, name: &str) {
     let shelf = Shelf::new().expect("the library has no mistake");
-    let (_, path) = PATHS.iter().find(|(known, _)| *known == name).expect("it is one of them");
+    let (_, path) = PATHS.iter().chain(FOLDERS).find(|(known, _)| *known == name).expect("it is one of them");
     bencher.bench_local(|| path(&shelf));
 }

@@ -1,13 +1,15 @@
-//! The hot paths, each alone and without files, sockets or clocks: what is
-//! counted here does not depend on the machine.
+//! The hot paths, each alone and without sockets or clocks: what is counted
+//! here does not depend on the machine.
 //!
 //! `main.rs` runs one of them so many times for callgrind; `benches/paths.rs`
 //! runs all of them for divan.
 
 use std::{
+    cell::Cell,
     hint::black_box,
     pin::pin,
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail};
@@ -17,8 +19,10 @@ use http_body_util::{BodyExt, Full};
 use promptshelf::{
     ArgumentDefinition, Caller, CompletionSource, Library, PromptDefinition,
     mcp::{HttpBody, HttpOptions, HttpService},
+    source::{Directory, Source as _},
 };
 use promptshelf_core::{Catalog, Definitions, Given, Variables, check, completion, cursor::ListKind};
+use tempfile::TempDir;
 use tower_service::Service as _;
 
 /// A path's name, and one walk along it.
@@ -36,7 +40,18 @@ pub const PATHS: &[Path] = &[
     ("prompts/get, legacy", Shelf::get_legacy),
     ("prompts/list of 1,000, again", Shelf::list),
     ("check 100 prompts", Shelf::check),
+    ("check one of 1,000 prompts anew", Shelf::check_one),
 ];
+
+/// Paths that lead through a folder, for who tunes them: what they cost depends
+/// on the order in which a file system names its files, so they are not guarded.
+pub const FOLDERS: &[Path] = &[("load 1,000 files", Shelf::load), ("load one of 1,000 files anew", Shelf::edit)];
+
+/// After this time a file that looks unchanged is unchanged.
+const SETTLED: Duration = Duration::from_millis(2_100);
+
+/// How many files the library in a folder has.
+const FILES: usize = 1_000;
 
 /// A library in memory, and the messages that are sent to it.
 #[derive(Debug)]
@@ -47,6 +62,13 @@ pub struct Shelf {
     list: Bytes,
     notification: Bytes,
     cursor: String,
+    known: Vec<PromptDefinition>,
+    /// What the known ones were checked to.
+    checked: Catalog,
+    folder: TempDir,
+    followed: Directory,
+    before: Catalog,
+    edits: Cell<usize>,
 }
 
 impl Shelf {
@@ -76,7 +98,22 @@ impl Shelf {
         let page = library.service().list(&Caller::anonymous(), ListKind::Prompts, None)?;
         let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"guard","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
         let arguments = r#"{"topic":"counting","readers":"people who count","tone":"calm"}"#;
+        let folder = tempfile::tempdir()?;
+        for at in 0..FILES {
+            std::fs::write(folder.path().join(format!("{at:03}.md")), file(at, ""))?;
+        }
+        // A file that was written a moment ago is read again, whatever its state.
+        std::thread::sleep(SETTLED);
+        let followed = Directory::new(folder.path());
+        let before = loaded(&followed, None)?;
+        let known: Vec<PromptDefinition> = (0..1_000).map(checked).collect();
         let shelf = Shelf {
+            checked: check(Definitions { prompts: known.clone(), ..Definitions::default() }, None).catalog,
+            known,
+            folder,
+            followed,
+            before,
+            edits: Cell::default(),
             get: format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{{"name":"hot","arguments":{arguments},{meta}}}}}"#
             )
@@ -154,18 +191,27 @@ impl Shelf {
         drop(black_box(self.ask(&self.list, false)));
     }
 
+    fn load(&self) {
+        let catalog = loaded(&Directory::new(self.folder.path()), None).expect("the folder can be read");
+        assert_eq!(black_box(catalog).prompts().len(), FILES);
+    }
+
+    fn edit(&self) {
+        self.edits.set(self.edits.get() + 1);
+        let text = file(7, &format!(" Edit {}.", self.edits.get()));
+        std::fs::write(self.folder.path().join("007.md"), text).expect("the file can be written");
+        drop(black_box(loaded(&self.followed, Some(&self.before))));
+    }
+
     fn check(&self) {
-        let prompts = (0..100)
-            .map(|at| {
-                PromptDefinition::template(
-                    format!("checked-{at}"),
-                    "Write about {{ topic }}{% if tone %}, {{ tone }}{% endif %}.",
-                )
-                .argument(ArgumentDefinition::new("topic").required())
-                .argument(ArgumentDefinition::new("tone"))
-            })
-            .collect();
+        let prompts = (0..100).map(checked).collect();
         drop(black_box(check(Definitions { prompts, ..Definitions::default() }, None)));
+    }
+
+    fn check_one(&self) {
+        let mut prompts = self.known.clone();
+        prompts[7] = checked(7);
+        drop(black_box(check(Definitions { prompts, ..Definitions::default() }, Some(&self.checked))));
     }
 
     /// A message through the tower service, as HTTP would bring it.
@@ -187,6 +233,29 @@ impl Shelf {
             Err(never) => match never {},
         }
     }
+}
+
+/// One of the prompts that are checked.
+fn checked(at: usize) -> PromptDefinition {
+    let text = "Write about {{ topic }}{% if tone %}, {{ tone }}{% endif %}.";
+    PromptDefinition::template(format!("checked-{at:03}"), text)
+        .argument(ArgumentDefinition::new("topic").required())
+        .argument(ArgumentDefinition::new("tone"))
+}
+
+/// One of the files that are loaded.
+fn file(at: usize, edit: &str) -> String {
+    format!(
+        "---\nname: in-a-file-{at:03}\ndescription: A prompt that stands in a file.{edit}\narguments:\n  - name: topic\n    \
+         description: What it is about\n    required: true\n  - name: tone\n    description: How it is to sound\n---\n\
+         Write about {{{{ topic }}}}{{% if tone %}} and sound {{{{ tone }}}}{{% endif %}}, in three paragraphs.\n"
+    )
+}
+
+/// What a folder holds now, checked.
+fn loaded(folder: &Directory, before: Option<&Catalog>) -> Result<Catalog> {
+    let reading = folder.read(None)?.context("everything was asked for")?;
+    Ok(check(reading.definitions, before).catalog)
 }
 
 /// What a future gives that waits for nothing.

@@ -1,10 +1,11 @@
 //! Walks one hot path so many times, for callgrind: `bench-guard <number> <times>`.
-//! Without anything, it says which paths there are.
+//! Without anything, it says which paths are guarded.
 
 use std::hint::black_box;
 
 use anyhow::{Context, Result};
-use bench_guard::{PATHS, Path, Shelf};
+use bench_guard::{FOLDERS, PATHS, Path, Shelf};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
@@ -15,7 +16,13 @@ fn main() -> Result<()> {
         return Ok(());
     };
     let times = words.next().context("usage: bench-guard <number> <times>")?.parse()?;
-    let (_, path): Path = *PATHS.get(number.parse::<usize>()?).context("there is no such path")?;
+    let all: Vec<Path> = PATHS.iter().chain(FOLDERS).copied().collect();
+    let (_, path) = *all.get(number.parse::<usize>()?).context("there is no such path")?;
+    // On one core nothing is given to other threads, whose instructions are not counted.
+    let mut one = CpuSet::new();
+    let own = sched_getaffinity(None)?;
+    one.set((0..CpuSet::MAX_CPU).find(|core| own.is_set(*core)).context("there is no core")?);
+    sched_setaffinity(None, &one)?;
     let shelf = Shelf::new()?;
     // What is made once is not counted.
     path(&shelf);

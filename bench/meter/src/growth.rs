@@ -84,7 +84,7 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Growth> {
         growth.start = Some(found);
     }
     if plan.wants("growth") {
-        for prompts in [10, 1_000, 100_000] {
+        for prompts in [10, 1_000, if plan.quick { 10_000 } else { 100_000 }] {
             let found = size(plan, prompts).await.with_context(|| format!("a library of {prompts}"))?;
             println!("growth: {found:.1?}");
             growth.sizes.push(found);

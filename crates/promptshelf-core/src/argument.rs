@@ -9,7 +9,7 @@ use std::{borrow::Cow, fmt, sync::Arc};
 use regex::Regex;
 
 use crate::{
-    definition::{ArgumentDefinition, ArgumentType, CompletionSource},
+    definition::{ArgumentDefinition, ArgumentType, CompletionSource, PromptDefinition},
     invisible::InvisiblePolicy,
     resource::Variables,
     template::Condition,
@@ -33,13 +33,31 @@ pub struct Choice {
 #[derive(Clone, Debug)]
 pub struct Argument {
     pub(crate) name: Arc<str>,
-    pub(crate) definition: ArgumentDefinition,
-    pub(crate) pattern: Option<Regex>,
-    pub(crate) default: Option<Value>,
+    declared: Declared,
+    pub(crate) pattern: Option<Box<Regex>>,
+    pub(crate) default: Option<Box<Value>>,
     /// Decides whether it is asked for.
     pub(crate) condition: Option<Arc<Condition>>,
     /// What becomes of invisible characters in its values.
     pub(crate) invisible: InvisiblePolicy,
+}
+
+/// Where an argument's definition stands.
+#[derive(Clone, Debug)]
+pub(crate) enum Declared {
+    /// It is a prompt's, at this place among its arguments.
+    Prompt(PromptDefinition, usize),
+    /// It stands alone.
+    Alone(Arc<ArgumentDefinition>),
+}
+
+impl Declared {
+    fn definition(&self) -> &ArgumentDefinition {
+        match self {
+            Declared::Prompt(prompt, index) => &prompt.arguments[*index],
+            Declared::Alone(definition) => definition,
+        }
+    }
 }
 
 /// Why an argument's definition cannot be used, and which part of it is wrong.
@@ -56,13 +74,14 @@ pub(crate) struct ArgumentFault {
 impl Argument {
     /// Checks a definition by itself; every fault is reported. `usual` is what
     /// becomes of invisible characters where it does not say so.
-    pub(crate) fn new(definition: ArgumentDefinition, usual: InvisiblePolicy) -> (Argument, Vec<ArgumentFault>) {
+    pub(crate) fn new(declared: Declared, usual: InvisiblePolicy) -> (Argument, Vec<ArgumentFault>) {
         use crate::Code;
+        let definition = declared.definition();
         let mut faults = Vec::new();
         let mut fault = |part, code, message: String, help| faults.push(ArgumentFault { part, code, message, help });
 
         let pattern = definition.pattern.as_deref().and_then(|pattern| match Regex::new(pattern) {
-            Ok(regex) => Some(regex),
+            Ok(regex) => Some(Box::new(regex)),
             Err(error) => {
                 let (message, help) = pattern_fault(&error);
                 fault("pattern", Code::InvalidPattern, message, help);
@@ -130,22 +149,22 @@ impl Argument {
 
         let name = Arc::from(&*definition.name);
         let invisible = definition.invisible.unwrap_or(usual);
-        let mut argument = Argument { name, definition, pattern, default: None, condition, invisible };
-        for choice in &argument.definition.choices {
+        let mut argument = Argument { name, declared, pattern, default: None, condition, invisible };
+        for choice in &argument.definition().choices {
             if let Err(reason) = argument.check_type(&choice.value) {
                 fault("enum", Code::InvalidValue, format!("the choice `{}` {reason}", choice.value), None);
             }
         }
-        match argument.definition.default.as_deref().map(|default| argument.parse(default)) {
-            Some(Ok(value)) => argument.default = Some(value),
+        match argument.definition().default.as_deref().map(|default| argument.parse(default)) {
+            Some(Ok(value)) => argument.default = Some(Box::new(value)),
             Some(Err(reason)) => {
-                let default = argument.definition.default.as_deref().unwrap_or_default();
+                let default = argument.definition().default.as_deref().unwrap_or_default();
                 let message = format!("the default `{}` {reason}", shortened(default));
                 fault("default", Code::InvalidDefault, message, argument.near(default));
             }
             None => {}
         }
-        for example in &argument.definition.examples {
+        for example in &argument.definition().examples {
             if let Err(reason) = argument.parse(example) {
                 let message = format!("the example `{}` {reason}", shortened(example));
                 fault("examples", Code::InvalidDefault, message, argument.near(example));
@@ -156,7 +175,7 @@ impl Argument {
 
     /// The choice that a value is nearly.
     fn near(&self, value: &str) -> Option<String> {
-        let choices = self.definition.choices.iter().map(|choice| choice.value.as_str());
+        let choices = self.definition().choices.iter().map(|choice| choice.value.as_str());
         crate::nearest(value, choices).map(|near| format!("did you mean `{near}`?"))
     }
 
@@ -169,13 +188,13 @@ impl Argument {
     /// The name for people.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
-        self.definition.title.as_deref()
+        self.definition().title.as_deref()
     }
 
     /// What it is, as its author says it.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
-        self.definition.description.as_deref()
+        self.definition().description.as_deref()
     }
 
     /// Whether a call without it is refused at once. A default makes an argument
@@ -188,19 +207,19 @@ impl Argument {
     /// Whether the prompt cannot be made without it.
     #[must_use]
     pub fn is_indispensable(&self) -> bool {
-        self.definition.required && self.definition.default.is_none()
+        self.definition().required && self.definition().default.is_none()
     }
 
     /// Whether it is asked for when a call leaves it out.
     #[must_use]
     pub fn is_asked(&self) -> bool {
-        self.definition.ask
+        self.definition().ask
     }
 
     /// With which step of a guided prompt it is asked for.
     #[must_use]
     pub fn step(&self) -> u32 {
-        self.definition.step.unwrap_or(1)
+        self.definition().step.unwrap_or(1)
     }
 
     /// Whether it is asked for at all, as far as what is known already decides.
@@ -212,49 +231,49 @@ impl Argument {
     /// Whether its values stay out of records, logs and errors.
     #[must_use]
     pub fn is_sensitive(&self) -> bool {
-        self.definition.sensitive
+        self.definition().sensitive
     }
 
     /// Whether its values are part of the audit record.
     #[must_use]
     pub fn is_audited(&self) -> bool {
-        self.definition.audit && !self.definition.sensitive
+        self.definition().audit && !self.definition().sensitive
     }
 
     /// What kind of value it takes.
     #[must_use]
     pub fn kind(&self) -> ArgumentType {
-        self.definition.kind
+        self.definition().kind
     }
 
     /// The value when none is given, as a caller would send it.
     #[must_use]
     pub fn default_value(&self) -> Option<&str> {
-        self.definition.default.as_deref()
+        self.definition().default.as_deref()
     }
 
     /// The only values allowed; empty allows all.
     #[must_use]
     pub fn choices(&self) -> &[Choice] {
-        &self.definition.choices
+        &self.definition().choices
     }
 
     /// Values to show people.
     #[must_use]
     pub fn examples(&self) -> &[String] {
-        &self.definition.examples
+        &self.definition().examples
     }
 
     /// Where suggestions come from, besides choices and examples.
     #[must_use]
     pub fn completion(&self) -> Option<&CompletionSource> {
-        self.definition.completion.as_ref()
+        self.definition().completion.as_ref()
     }
 
     /// Everything that its author wrote about it.
     #[must_use]
     pub fn definition(&self) -> &ArgumentDefinition {
-        &self.definition
+        self.declared.definition()
     }
 }
 

@@ -72,18 +72,15 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
 
     let (prompts, duplicates) = without_duplicates(prompts, &mut diagnostics);
     let previous = previous.map(|previous| &*previous.prompts).unwrap_or_default();
-    let prompts = each::Prompts::new(prompts, duplicates, &broken, previous);
+    let prompts = each::Prompts::new(&prompts, duplicates, &broken, previous);
     let mut checked = prompts.check_all(&partials, &catalog, &mut diagnostics);
 
     // The last good version stays, unless another prompt has its name by now.
-    let taken: HashSet<String> = checked.iter().map(|prompt| prompt.name().to_string()).collect();
-    for prompt in previous {
-        let name = prompt.name().as_str();
-        if !taken.contains(name) && prompts.keeps(prompt) {
-            checked.push(Arc::clone(prompt));
-        }
-    }
-    drop(prompts);
+    checked.sort_by(|a, b| a.name().cmp(b.name()));
+    let is_taken = |name| checked.binary_search_by(|prompt| prompt.name().cmp(name)).is_ok();
+    let kept = previous.iter().filter(|prompt| prompts.keeps(prompt) && !is_taken(prompt.name()));
+    let kept: Vec<_> = kept.cloned().collect();
+    checked.extend(kept);
     checked.sort_by(|a, b| a.name().cmp(b.name()));
     catalog.prompts = checked;
     catalog.access = Arc::new(AccessTable::check(&access, &catalog, &mut diagnostics));
@@ -107,15 +104,13 @@ fn without_duplicates(
     prompts: Vec<PromptDefinition>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Vec<PromptDefinition>, HashSet<String>) {
-    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::with_capacity(prompts.len());
+    let mut first: HashMap<&str, usize> = HashMap::with_capacity(prompts.len());
+    let mut twice: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, prompt) in prompts.iter().enumerate() {
-        by_name.entry(&prompt.name).or_default().push(index);
+        if let Some(first) = first.insert(&prompt.name, index) {
+            twice.entry(prompt.name.clone()).or_insert_with(|| vec![first]).push(index);
+        }
     }
-    let twice: HashMap<String, Vec<usize>> = by_name
-        .into_iter()
-        .filter(|(_, places)| places.len() > 1)
-        .map(|(name, places)| (name.to_owned(), places))
-        .collect();
     for (name, places) in &twice {
         for index in places {
             let message = format!("the prompt `{name}` is defined {} times, and none of them is served", places.len());

@@ -1,6 +1,6 @@
 //! Where an argument's suggestions come from, and how they are ranked.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::RefCell, collections::HashSet};
 
 use nucleo_matcher::{
     Config, Matcher, Utf32Str,
@@ -58,10 +58,10 @@ pub fn complete_from(
     if typed.len() > MAX_TYPED_BYTES {
         return Completions::default();
     }
-    rank(candidates(argument, catalog, typed, known, may_see), typed)
+    rank(&candidates(argument, catalog, typed, known, may_see), typed)
 }
 
-/// Every value there is, in the author's order.
+/// Every value there is, in the author's order, some of them perhaps twice.
 fn candidates<'c>(
     argument: &'c Argument,
     catalog: &'c Catalog,
@@ -112,28 +112,40 @@ fn candidates<'c>(
     if argument.kind() == ArgumentType::Boolean && argument.choices().is_empty() {
         found.extend([Cow::Borrowed("true"), Cow::Borrowed("false")]);
     }
-    let mut seen = std::collections::HashSet::with_capacity(found.len());
-    found.retain(|value| seen.insert(value.clone()));
     found
+}
+
+/// Leaves of equal values the first one.
+fn retain_first<'v, T>(found: &mut Vec<T>, values: impl Iterator<Item = &'v str>) {
+    let mut seen = HashSet::with_capacity_and_hasher(found.len(), foldhash::fast::RandomState::default());
+    let mut is_first = values.map(|value| seen.insert(value));
+    found.retain(|_| is_first.next().unwrap_or(true));
 }
 
 /// Exact first, then what begins with the typed text, then fuzzy matches by
 /// score; the author's order decides between equals.
-fn rank(candidates: Vec<Cow<'_, str>>, typed: &str) -> Completions {
+fn rank(candidates: &[Cow<'_, str>], typed: &str) -> Completions {
     let typed = typed.trim();
     if typed.is_empty() {
-        let total = candidates.len();
-        return Completions { values: candidates.into_iter().take(MAX_VALUES).map(Cow::into_owned).collect(), total };
+        let mut all: Vec<&str> = candidates.iter().map(|value| &**value).collect();
+        retain_first(&mut all, candidates.iter().map(|value| &**value));
+        return Completions {
+            values: all.iter().take(MAX_VALUES).map(|value| (*value).to_owned()).collect(),
+            total: all.len(),
+        };
     }
     let pattern = Pattern::new(typed, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy);
-    let mut matcher = Matcher::new(Config::DEFAULT);
     let mut buffer = Vec::new();
     let mut ranked: Vec<(u8, u32, usize)> = Vec::new();
-    for (index, candidate) in candidates.iter().enumerate() {
-        if let Some(score) = pattern.score(Utf32Str::new(candidate, &mut buffer), &mut matcher) {
-            ranked.push((closeness(candidate, typed), score, index));
+    MATCHER.with_borrow_mut(|matcher| {
+        for (index, candidate) in candidates.iter().enumerate() {
+            if let Some(score) = pattern.score(Utf32Str::new(candidate, &mut buffer), matcher) {
+                ranked.push((closeness(candidate, typed), score, index));
+            }
         }
-    }
+    });
+    let places: Vec<usize> = ranked.iter().map(|(_, _, index)| *index).collect();
+    retain_first(&mut ranked, places.iter().map(|index| &*candidates[*index]));
     let total = ranked.len();
     let best_first = |(closeness, score, index): &(u8, u32, usize)| (*closeness, std::cmp::Reverse(*score), *index);
     if total > MAX_VALUES {
@@ -143,6 +155,11 @@ fn rank(candidates: Vec<Cow<'_, str>>, typed: &str) -> Completions {
     ranked.sort_unstable_by_key(best_first);
     let values = ranked.into_iter().map(|(_, _, index)| candidates[index].clone().into_owned()).collect();
     Completions { values, total }
+}
+
+thread_local! {
+    /// Making one costs more than matching a few values.
+    static MATCHER: RefCell<Matcher> = RefCell::new(Matcher::new(Config::DEFAULT));
 }
 
 fn closeness(candidate: &str, typed: &str) -> u8 {

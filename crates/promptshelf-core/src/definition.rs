@@ -5,13 +5,20 @@
 //! by [`check`](crate::check), which turns definitions into a
 //! [`Catalog`](crate::Catalog) and diagnostics.
 
-use std::{collections::BTreeMap, future::Future, ops::Range, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    ops::{Deref, DerefMut},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use crate::{
     access::{Access, AccessRule},
     argument::Bindings,
     content::{Annotations, Blob, Icon, Message, Meta, MimeType, ResourceBody, ResourceContents},
-    diagnostic::{Diagnostic, Location, SourceText},
+    diagnostic::{Diagnostic, SourceText},
     invisible::InvisiblePolicy,
     resource::ReadResource,
     template::RenderError,
@@ -21,11 +28,13 @@ use crate::{
 mod argument;
 mod body;
 mod broken;
+mod origin;
 mod test;
 
 pub use argument::{ArgumentDefinition, ArgumentType, CompletionFunction, CompletionSource};
 pub use body::{Body, BodyPiece, PromptFunction};
 pub use broken::{BrokenFile, Demands};
+pub use origin::{Origin, Spans};
 pub use test::{CompletionTest, TestDefinition};
 
 /// A future that can be sent to another thread; what closures in definitions return.
@@ -71,7 +80,8 @@ impl Definitions {
     /// have the same path and are different files.
     #[must_use]
     pub fn of_source(mut self, number: usize) -> Definitions {
-        self.prompts.iter_mut().for_each(|prompt| prompt.origin.from = number);
+        // What is not changed stays shared with whoever else has it.
+        self.prompts.iter_mut().filter(|it| it.origin.from != number).for_each(|it| it.origin.from = number);
         self.broken.iter_mut().for_each(|broken| broken.from = number);
         self
     }
@@ -153,9 +163,14 @@ impl Default for Budget {
     }
 }
 
-/// A prompt as its author wrote it.
+/// A prompt as its author wrote it. Clones share what it says until one of them
+/// is changed.
 #[derive(Clone, Debug)]
-pub struct PromptDefinition {
+pub struct PromptDefinition(Arc<PromptParts>);
+
+/// What a [`PromptDefinition`] says.
+#[derive(Clone, Debug)]
+pub struct PromptParts {
     /// The unique key. [`PromptName`](crate::PromptName) says what it can be.
     pub name: String,
     /// The name for people.
@@ -182,6 +197,20 @@ pub struct PromptDefinition {
     pub body: Body,
     /// Where it comes from.
     pub origin: Origin,
+}
+
+impl Deref for PromptDefinition {
+    type Target = PromptParts;
+
+    fn deref(&self) -> &PromptParts {
+        &self.0
+    }
+}
+
+impl DerefMut for PromptDefinition {
+    fn deref_mut(&mut self) -> &mut PromptParts {
+        Arc::make_mut(&mut self.0)
+    }
 }
 
 impl PromptDefinition {
@@ -235,7 +264,7 @@ impl PromptDefinition {
         let name = name.into();
         let source = SourceText::new(format!("<{name}>"), template);
         let range = 0..source.text.len();
-        PromptDefinition { origin: Origin::new(source), ..PromptDefinition::with_body(name, Body::Template { range }) }
+        PromptDefinition::from_source(name, Body::Template { range }, Origin::new(source))
     }
 
     /// Whether another definition, made of the very same text, says the same.
@@ -246,19 +275,21 @@ impl PromptDefinition {
             (Body::Function(a), Body::Function(b)) => Arc::ptr_eq(&a.0, &b.0),
             _ => false,
         };
-        body && Arc::ptr_eq(&self.origin.source, &other.origin.source)
-            && self.origin.modified == other.origin.modified
-            && self.name == other.name
-            && self.title == other.title
-            && self.description == other.description
-            && self.icons == other.icons
-            && self.version == other.version
-            && self.tags == other.tags
-            && self.access == other.access
-            && self.meta == other.meta
-            && self.arguments == other.arguments
-            && self.steps == other.steps
-            && self.tests == other.tests
+        Arc::ptr_eq(&self.0, &other.0)
+            || body
+                && Arc::ptr_eq(&self.origin.source, &other.origin.source)
+                && self.origin.modified == other.origin.modified
+                && self.name == other.name
+                && self.title == other.title
+                && self.description == other.description
+                && self.icons == other.icons
+                && self.version == other.version
+                && self.tags == other.tags
+                && self.access == other.access
+                && self.meta == other.meta
+                && self.arguments == other.arguments
+                && self.steps == other.steps
+                && self.tests == other.tests
     }
 
     fn with_body(name: impl Into<String>, body: Body) -> PromptDefinition {
@@ -271,7 +302,7 @@ impl PromptDefinition {
     /// where it comes from: what a source begins with.
     #[must_use]
     pub fn from_source(name: impl Into<String>, body: Body, origin: Origin) -> PromptDefinition {
-        PromptDefinition {
+        PromptDefinition(Arc::new(PromptParts {
             name: name.into(),
             title: None,
             description: None,
@@ -285,7 +316,7 @@ impl PromptDefinition {
             tests: Vec::new(),
             body,
             origin,
-        }
+        }))
     }
 
     /// Sets the name for people.
@@ -321,53 +352,6 @@ impl PromptDefinition {
     pub fn argument(mut self, argument: ArgumentDefinition) -> PromptDefinition {
         self.arguments.push(argument);
         self
-    }
-}
-
-/// Where a definition comes from, down to its parts.
-#[derive(Clone, Debug)]
-pub struct Origin {
-    /// The file.
-    pub source: Arc<SourceText>,
-    /// Which of several sources the file is from.
-    pub from: usize,
-    /// When the file last changed, where known.
-    pub modified: Option<jiff::Timestamp>,
-    /// Bytes of the file for parts of the definition, by a path such as
-    /// `arguments.0.default`. Parts without an entry are where the nearest
-    /// enclosing part is.
-    pub spans: BTreeMap<String, Range<usize>>,
-}
-
-impl Origin {
-    /// A file of which no parts are known yet.
-    #[must_use]
-    pub fn new(source: Arc<SourceText>) -> Origin {
-        Origin { source, from: 0, modified: None, spans: BTreeMap::new() }
-    }
-
-    /// Where a part of the definition stands.
-    ///
-    /// ```
-    /// use promptshelf_core::{Origin, SourceText};
-    ///
-    /// let mut origin = Origin::new(SourceText::new("a.md", "---\nname: a\n---\n"));
-    /// origin.spans.insert("name".into(), 10..11);
-    /// assert_eq!(origin.locate("name").to_string(), "a.md:2:7");
-    /// assert_eq!(origin.locate("arguments.0").to_string(), "a.md:1:1");
-    /// ```
-    #[must_use]
-    pub fn locate(&self, part: &str) -> Location {
-        let mut part = part;
-        loop {
-            if let Some(span) = self.spans.get(part) {
-                return Location::new(&self.source, span.clone());
-            }
-            match part.rfind('.') {
-                Some(dot) => part = &part[..dot],
-                None => return Location::file(&self.source),
-            }
-        }
     }
 }
 

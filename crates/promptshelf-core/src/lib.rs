@@ -54,7 +54,7 @@ pub use content::{
 pub use definition::{
     About, ArgumentDefinition, ArgumentType, Body, BodyPiece, BoxFuture, BrokenFile, Budget, CompletionFunction,
     CompletionSource, CompletionTest, Definitions, Demands, LibraryFile, Origin, Policy, PromptDefinition,
-    PromptFunction, ResourceContent, ResourceDefinition, TestDefinition,
+    PromptFunction, PromptParts, ResourceContent, ResourceDefinition, Spans, TestDefinition,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;

@@ -197,8 +197,8 @@ impl Prompt {
             let arguments = p.arguments.iter().map(|argument| {
                 (
                     argument.name.clone(),
-                    argument.definition.title.clone(),
-                    argument.definition.description.clone(),
+                    argument.definition().title.clone(),
+                    argument.definition().description.clone(),
                     argument.required(),
                 )
             });

@@ -1,4 +1,5 @@
-//! Templates: compiled once, rendered within a budget, and unable to be forged.
+//! Templates: compiled once, when they are first rendered, within a budget, and
+//! unable to be forged.
 //!
 //! `role`, `attach`, `link` and `prompt` leave a *mark* in the text that comes out: a
 //! frame that holds a number nobody outside this rendering can know. After the
@@ -8,7 +9,11 @@
 //!
 //! This room is the only one that knows the template engine.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use minijinja::{Environment, UndefinedBehavior, Value as JinjaValue};
 
@@ -16,7 +21,7 @@ use crate::{
     argument::{Bindings, Value},
     content::Annotations,
     definition::Budget,
-    diagnostic::{Code, Diagnostic, Location},
+    diagnostic::{Code, Diagnostic, Location, SourceText},
     resource::Variables,
 };
 
@@ -46,10 +51,15 @@ const MAIN: &str = "<prompt>";
 /// than this the engine's stack does not hold.
 pub(crate) const MAX_INCLUDE_DEPTH: usize = 40;
 
-/// One compiled template with everything that it includes.
+/// One template with everything that it includes. It is compiled when it is
+/// rendered for the first time: of a large library most prompts never are.
 pub(crate) struct Template {
-    environment: Environment<'static>,
+    source: Arc<SourceText>,
+    /// Bytes of the source.
+    range: Range<usize>,
+    partials: Vec<Arc<SourceText>>,
     budget: Budget,
+    compiled: OnceLock<Box<Environment<'static>>>,
 }
 
 impl fmt::Debug for Template {
@@ -69,21 +79,38 @@ pub(crate) struct CompileError {
 }
 
 impl Template {
-    /// Compiles a template together with its partials, given by name.
-    pub(crate) fn compile<'p>(
-        text: &str,
-        partials: impl IntoIterator<Item = (&'p str, &'p str)>,
+    /// A template, as a part of a source, with its partials. All of them have
+    /// to be such that a [`Lint`] could be made of them.
+    pub(crate) fn new(
+        source: &Arc<SourceText>,
+        range: Range<usize>,
+        partials: &[Arc<SourceText>],
         budget: Budget,
-    ) -> Result<Template, CompileError> {
-        let mut environment = environment::base();
-        environment.set_fuel(Some(budget.fuel));
-        // One include costs ten of the engine's own steps of depth; the rest is for loops and macros.
-        environment.set_recursion_limit(budget.include_depth.min(MAX_INCLUDE_DEPTH) * 10 + 50);
-        for (name, partial) in partials {
-            add(&mut environment, name, partial)?;
+    ) -> Template {
+        let partials = partials.to_vec();
+        Template { source: Arc::clone(source), range, partials, budget, compiled: OnceLock::new() }
+    }
+
+    /// The engine with the template and its partials in it.
+    fn environment(&self) -> Result<&Environment<'static>, RenderError> {
+        if let Some(compiled) = self.compiled.get() {
+            return Ok(compiled);
         }
-        add(&mut environment, MAIN, text)?;
-        Ok(Template { environment, budget })
+        let compiled = self.compile().map_err(|error| RenderError::Failed(error.message))?;
+        // Whoever else compiled it meanwhile made the same of it.
+        Ok(self.compiled.get_or_init(|| Box::new(compiled)))
+    }
+
+    fn compile(&self) -> Result<Environment<'static>, CompileError> {
+        let mut environment = environment::base();
+        environment.set_fuel(Some(self.budget.fuel));
+        // One include costs ten of the engine's own steps of depth; the rest is for loops and macros.
+        environment.set_recursion_limit(self.budget.include_depth.min(MAX_INCLUDE_DEPTH) * 10 + 50);
+        for partial in &self.partials {
+            add(&mut environment, &partial.path, &partial.text)?;
+        }
+        add(&mut environment, MAIN, self.source.text.get(self.range.clone()).unwrap_or_default())?;
+        Ok(environment)
     }
 
     /// What one rendering may use.
@@ -96,14 +123,18 @@ impl Template {
         let context = JinjaValue::from_pairs(
             variables.iter().map(|(name, value)| (name.as_str(), JinjaValue::from(value.as_str()))),
         );
-        render::render_text(&self.environment, context, &mut Left::of(&self.budget))
+        render::render_text(self.environment()?, context, &mut Left::of(&self.budget))
     }
 
     /// Renders a prompt into pieces: text, and what stands between the texts.
     /// Takes what it uses off what is left.
     pub(crate) fn render(&self, bindings: &Bindings, left: &mut Left) -> Result<Vec<Piece>, RenderError> {
         let context = JinjaValue::from_pairs(bindings.iter().map(|(name, value)| (name, to_jinja(value))));
-        render::render(&self.environment, context, left)
+        let values = bindings.iter().map(|(_, value)| match value {
+            Value::Text(text) => text.len(),
+            _ => 0,
+        });
+        render::render(self.environment()?, context, self.range.len() + values.sum::<usize>(), left)
     }
 }
 

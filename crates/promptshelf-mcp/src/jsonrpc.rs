@@ -241,21 +241,31 @@ fn is_too_deep(bytes: &[u8]) -> bool {
     if bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= MAX_DEPTH {
         return false;
     }
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for byte in bytes {
-        match (in_string, byte) {
-            (true, _) if escaped => escaped = false,
-            (true, b'\\') => escaped = true,
-            (_, b'"') => in_string = !in_string,
-            (false, b'{' | b'[') => depth += 1,
-            (false, b'}' | b']') => depth = depth.saturating_sub(1),
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            // Texts are passed over: there may be much in them.
+            b'"' => at = end_of_string(bytes, at),
+            b'{' | b'[' if depth == MAX_DEPTH => return true,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
-        }
-        if depth > MAX_DEPTH {
-            return true;
         }
     }
     false
+}
+
+/// The place behind a string of which the first quote has been read.
+fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        match bytes[at] {
+            b'"' => return at + 1,
+            _ => at += 2,
+        }
+    }
+    bytes.len()
 }
 
 /// Begins the answer to a request. The result is to be written behind it, and

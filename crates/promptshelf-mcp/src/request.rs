@@ -1,6 +1,6 @@
 //! What requests say: the members that any method has, borrowed, and `_meta`.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, marker::PhantomData};
 
 use promptshelf_core::{Given, GivenValue, Variables};
 use promptshelf_service::TraceContext;
@@ -214,9 +214,9 @@ pub(crate) enum Target<'a> {
 
 /// The names and values of an object, in their order.
 fn given(raw: &RawValue) -> Option<Given<'_>> {
-    struct Members;
+    struct Members<V>(PhantomData<V>);
 
-    impl<'de> Visitor<'de> for Members {
+    impl<'de, V: Deserialize<'de> + Into<GivenValue<'de>>> Visitor<'de> for Members<V> {
         type Value = Given<'de>;
 
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -227,18 +227,40 @@ fn given(raw: &RawValue) -> Option<Given<'_>> {
             #[derive(Deserialize)]
             struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
             let mut given = Given::new();
-            while let Some((Key(name), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
-                let value = match text(value) {
-                    Some(text) => GivenValue::Text(text),
-                    None => GivenValue::Other(kind(value)),
-                };
-                given.push(name, value);
+            while let Some((Key(name), value)) = map.next_entry::<Key<'de>, V>()? {
+                given.push(name, value.into());
             }
             Ok(given)
         }
     }
 
-    serde_json::Deserializer::from_str(raw.get()).deserialize_map(Members).ok()
+    fn read<'a, V: Deserialize<'a> + Into<GivenValue<'a>>>(raw: &'a RawValue) -> Option<Given<'a>> {
+        serde_json::Deserializer::from_str(raw.get()).deserialize_map(Members(PhantomData::<V>)).ok()
+    }
+
+    // Where something else than strings was sent, the second pass tells what.
+    read::<Text<'_>>(raw).or_else(|| read::<Any<'_>>(raw))
+}
+
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> From<Text<'a>> for GivenValue<'a> {
+    fn from(Text(text): Text<'a>) -> GivenValue<'a> {
+        GivenValue::Text(text)
+    }
+}
+
+#[derive(Deserialize)]
+struct Any<'a>(#[serde(borrow)] &'a RawValue);
+
+impl<'a> From<Any<'a>> for GivenValue<'a> {
+    fn from(Any(value): Any<'a>) -> GivenValue<'a> {
+        match text(value) {
+            Some(text) => GivenValue::Text(text),
+            None => GivenValue::Other(kind(value)),
+        }
+    }
 }
 
 /// What a JSON value is, in JSON's words.

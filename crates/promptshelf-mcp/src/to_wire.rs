@@ -303,6 +303,9 @@ pub(crate) fn prompt(answer: &PromptAnswer, revision: Revision, out: &mut Vec<u8
         messages: answer.messages.iter().map(|message| block::WireMessage::new(message, revision)).collect(),
         modern: Modern::complete(&answer.catalog, revision),
     };
+    // With room for what JSON adds: growing would copy what is there.
+    let said: usize = answer.messages.iter().map(|message| message.content.size()).sum();
+    out.reserve(said + said / 3 + 1_024);
     write(out, &result);
 }
 

@@ -15,7 +15,7 @@ mod resources;
 mod walk;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
@@ -33,7 +33,7 @@ use crate::{
     Following, Nudge, Reading, Revision, Source, SourceError,
     confined::{Confined, Refusal},
     manifest::Manifest,
-    watch::{self, Trees},
+    watch::{self, Trees, Where},
 };
 
 /// The most bytes of a manifest.
@@ -64,6 +64,11 @@ struct Last {
     manifest: Option<Arc<Manifest>>,
     /// By path.
     entries: Vec<(String, Entry)>,
+    /// What was wrong with the folder itself.
+    diagnostics: Vec<Diagnostic>,
+    /// Whether the entries are all that the folder holds, each under its own
+    /// path only, so that one of them can be read anew by itself.
+    is_plain: bool,
 }
 
 impl Directory {
@@ -123,50 +128,42 @@ impl Directory {
     }
 }
 
+impl Last {
+    /// Reads those files anew of which it was heard that they have changed, and
+    /// nothing else; `false` where that would not do.
+    fn read_again(&mut self, paths: &BTreeSet<String>, reading: &entry::Reading<'_>, most_bytes: u64) -> bool {
+        let unsettled = self.entries.iter().enumerate().filter(|(_, (_, entry))| !entry.is_settled());
+        let mut places: Vec<usize> = unsettled.map(|(place, _)| place).collect();
+        for path in paths {
+            match self.entries.binary_search_by(|(known, _)| known.cmp(path)) {
+                Ok(place) => places.push(place),
+                Err(_) => return false,
+            }
+        }
+        let is_file = |path: &str| reading.root.dir().symlink_metadata(path).is_ok_and(|found| found.is_file());
+        let is_as_before = |place: &usize| {
+            let (path, entry) = &self.entries[*place];
+            entry.is_read() && is_file(path)
+        };
+        if !self.is_plain || !places.iter().all(is_as_before) {
+            return false;
+        }
+        for place in places {
+            let (path, entry) = &mut self.entries[place];
+            *entry = reading.again(path, entry);
+        }
+        self.entries.iter().map(|(_, entry)| entry.content.len).sum::<u64>() <= most_bytes
+    }
+}
+
 impl Source for Directory {
     fn read(&self, known: Option<Revision>) -> Result<Option<Reading>, SourceError> {
-        let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = SystemTime::now();
-        // A folder can be opened that cannot be listed, and then nothing is known of it.
-        let root = Confined::open(&self.0.path).and_then(|root| root.dir().entries().map(|_| root));
-        let root = root.map_err(|error| SourceError::folder(&self.0.path, &error))?;
-        let unsaved = self.0.unsaved.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (manifest, mut diagnostics) = self.manifest(&root, last.manifest.as_ref(), unsaved.get(MANIFEST))?;
-        last.manifest = Some(Arc::clone(&manifest));
-
-        let roots = manifest.roots.values().map(|declared| self.0.path.join(&declared.path));
-        self.0.trees.set([self.0.path.clone()].into_iter().chain(roots).collect());
-
-        let bounds = Bounds { files: manifest.limits.files, stamps: !last.entries.is_empty(), homes: true };
-        let mut found = walk(&root, bounds);
-        walk::add_unsaved(&mut found.files, unsaved.keys());
-        diagnostics.extend(found.diagnostics);
-        let globs = Globs::new(&self.0.path, &manifest, &found.files);
-        let reading = entry::Reading { root: &root, limit: manifest.limits.file_bytes, now, unsaved: &unsaved };
-        let before = std::mem::take(&mut last.entries);
-        let mut is_declared = resources::declared(&manifest, &globs);
-        is_declared.extend(names::beside_skills(&found.files));
-        let (mut entries, left_out) =
-            read::all(found.files, &reading, &before, &is_declared, manifest.limits.library_bytes);
-        if left_out > 0 {
-            let message = format!(
-                "the library has more than {} bytes, and {left_out} of its files are left out",
-                manifest.limits.library_bytes
-            );
-            let help = "raise `library-bytes` under [limits] in promptshelf.toml";
-            diagnostics.push(at(".", Code::TooMany, true, message).help(help));
+        let reading = self.read_at(&self.0.trees.take_hint(), known);
+        if reading.is_err() {
+            // What was to be read still is, and more may have changed meanwhile.
+            self.0.trees.hint(Where::Anywhere);
         }
-        let unread = |path: &str| found.unread.iter().any(|folder| path.starts_with(&**folder));
-        let lost = before.iter().filter(|(path, _)| unread(path));
-        entries.extend(lost.filter_map(|(path, entry)| Some((path.clone(), entry.lost()?))));
-        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-        // A folder that is read in part gives some of its files twice.
-        entries.dedup_by(|(lost, _), (read, _)| lost == read);
-        last.entries = entries;
-
-        let assembly =
-            Assembly { path: &self.0.path, root: &root, manifest: &manifest, globs: &globs, entries: &last.entries };
-        Ok(assembly.definitions(known, diagnostics))
+        reading
     }
 
     fn follow(&self, nudge: Nudge) -> Following {
@@ -175,6 +172,73 @@ impl Source for Directory {
 }
 
 impl Directory {
+    fn read_at(&self, place: &Where, known: Option<Revision>) -> Result<Option<Reading>, SourceError> {
+        let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = SystemTime::now();
+        // A folder can be opened that cannot be listed, and then nothing is known of it.
+        let root = Confined::open(&self.0.path).and_then(|root| root.dir().entries().map(|_| root));
+        let root = root.map_err(|error| SourceError::folder(&self.0.path, &error))?;
+        let unsaved = self.0.unsaved.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let before = last.manifest.clone();
+        let (manifest, mut diagnostics) = self.manifest(&root, before.as_ref(), unsaved.get(MANIFEST))?;
+        let is_same_manifest = before.is_some_and(|before| Arc::ptr_eq(&before, &manifest));
+        last.manifest = Some(Arc::clone(&manifest));
+
+        let roots = manifest.roots.values().map(|declared| self.0.path.join(&declared.path));
+        self.0.trees.set([self.0.path.clone()].into_iter().chain(roots).collect());
+
+        let reading = entry::Reading { root: &root, limit: manifest.limits.file_bytes, now, unsaved: &unsaved };
+        let is_enough = match place {
+            Where::Only(paths) if is_same_manifest && unsaved.is_empty() => {
+                last.read_again(paths, &reading, manifest.limits.library_bytes)
+            }
+            _ => false,
+        };
+        let globs = if is_enough {
+            let globs = Globs::new(&self.0.path, &manifest, last.entries.iter().map(|(path, _)| path));
+            // They are part of what the definitions are known by.
+            resources::declared(&manifest, &globs);
+            globs
+        } else {
+            self.walk(&mut last, &manifest, &reading)
+        };
+        diagnostics.extend(last.diagnostics.iter().cloned());
+        let assembly =
+            Assembly { path: &self.0.path, root: &root, manifest: &manifest, globs: &globs, entries: &last.entries };
+        Ok(assembly.definitions(known, diagnostics))
+    }
+
+    /// Looks at everything in the folder, and reads what has changed.
+    fn walk(&self, last: &mut Last, manifest: &Manifest, reading: &entry::Reading<'_>) -> Globs {
+        let bounds = Bounds { files: manifest.limits.files, stamps: !last.entries.is_empty(), homes: true };
+        let mut found = walk(reading.root, bounds);
+        walk::add_unsaved(&mut found.files, reading.unsaved.keys());
+        last.diagnostics = found.diagnostics;
+        let globs = Globs::new(&self.0.path, manifest, found.files.iter().map(|found| &found.path));
+        let before = std::mem::take(&mut last.entries);
+        let mut is_declared = resources::declared(manifest, &globs);
+        is_declared.extend(names::beside_skills(&found.files));
+        let (mut entries, left_out) =
+            read::all(found.files, reading, &before, &is_declared, manifest.limits.library_bytes);
+        if left_out > 0 {
+            let message = format!(
+                "the library has more than {} bytes, and {left_out} of its files are left out",
+                manifest.limits.library_bytes
+            );
+            let help = "raise `library-bytes` under [limits] in promptshelf.toml";
+            last.diagnostics.push(at(".", Code::TooMany, true, message).help(help));
+        }
+        let unread = |path: &str| found.unread.iter().any(|folder| path.starts_with(&**folder));
+        let lost = before.iter().filter(|(path, _)| unread(path));
+        entries.extend(lost.filter_map(|(path, entry)| Some((path.clone(), entry.lost()?))));
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        // A folder that is read in part gives some of its files twice.
+        entries.dedup_by(|(lost, _), (read, _)| lost == read);
+        last.entries = entries;
+        last.is_plain = left_out == 0 && found.unread.is_empty() && !found.has_links;
+        globs
+    }
+
     /// The manifest, or the last good one with what is wrong with the present one.
     fn manifest(
         &self,

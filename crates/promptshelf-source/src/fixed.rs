@@ -65,7 +65,11 @@ fn without_bad_icons(mut definitions: Definitions) -> Definitions {
     };
     check(&mut about.icons, "the server", &Location::file(&SourceText::new("", "")));
     for prompt in prompts {
-        check(&mut prompt.icons, &prompt.name, &prompt.origin.locate("icons"));
+        // To change one means to copy it, where it is shared.
+        if prompt.icons.iter().any(|icon| icon.fault().is_some()) {
+            let (name, location) = (prompt.name.clone(), prompt.origin.locate("icons"));
+            check(&mut prompt.icons, &name, &location);
+        }
     }
     for resource in resources {
         check(&mut resource.icons, &resource.uri, &resource.origin.locate("icons"));

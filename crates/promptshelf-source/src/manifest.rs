@@ -7,7 +7,7 @@ mod resources;
 
 use std::{collections::BTreeMap, ops::Range, path::PathBuf, sync::Arc, time::Duration};
 
-use promptshelf_core::{About, AccessRule, Budget, Code, Diagnostic, Icon, Policy, Severity, SourceText};
+use promptshelf_core::{About, AccessRule, Budget, Code, Diagnostic, Icon, Policy, Severity, SourceText, Spans};
 
 pub(crate) use self::resources::{ContentDraft, ResourceDraft};
 use crate::format::{
@@ -27,7 +27,7 @@ pub(crate) struct Manifest {
     pub(crate) resources: Vec<ResourceDraft>,
     pub(crate) access: Vec<AccessRule>,
     /// Where the server's icons stand.
-    pub(crate) icon_spans: BTreeMap<String, Range<usize>>,
+    pub(crate) icon_spans: Spans,
     /// What is wrong with it.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
@@ -124,7 +124,7 @@ impl Manifest {
             roots: BTreeMap::new(),
             resources: Vec::new(),
             access: Vec::new(),
-            icon_spans: BTreeMap::new(),
+            icon_spans: Spans::default(),
             diagnostics: Vec::new(),
         }
     }
@@ -209,12 +209,12 @@ fn section<'n>(table: &Table<'n, '_>, name: &str, known: &Keys, notes: &mut Note
     Some(table)
 }
 
-fn server(node: &Node, notes: &mut Notes<'_>) -> (About, BTreeMap<String, Range<usize>>) {
+fn server(node: &Node, notes: &mut Notes<'_>) -> (About, Spans) {
     let Some(table) = Table::of(node, "", "[server]", notes) else { return Default::default() };
     table.expect(&SERVER, Severity::Error, "in [server]", notes);
     let around = std::mem::take(&mut notes.spans);
     let icons: Vec<Icon> = icons(&table, notes);
-    let spans = std::mem::replace(&mut notes.spans, around);
+    let spans = std::mem::replace(&mut notes.spans, around).into();
     let website_url = table.text("website-url", notes).filter(|url| {
         let is_web = url.starts_with("https://") || url.starts_with("http://");
         if !is_web && let Some(node) = table.node("website-url", notes) {

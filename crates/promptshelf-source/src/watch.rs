@@ -1,12 +1,14 @@
 //! Filesystem noise becomes one quiet nudge.
 //!
-//! What exactly happened to which file is deliberately not passed on: events
-//! come late, twice, or not at all, so whoever is nudged looks for itself.
+//! What exactly happened to a file is deliberately not passed on: events come
+//! late, twice, or not at all, so whoever is nudged looks for itself. Only where
+//! to look is, so that one edit in a large library costs one file.
 
 mod arm;
 mod sweep;
 
 use std::{
+    collections::BTreeSet,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -16,7 +18,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::{arm::Armed, sweep::sweep};
+use self::{
+    arm::{Armed, Heard},
+    sweep::sweep,
+};
 use crate::{Following, Nudge};
 
 /// How long nothing has to happen before a nudge is given: the writes of one
@@ -57,11 +62,31 @@ pub(crate) struct Trees(Arc<Mutex<State>>);
 struct State {
     paths: Vec<PathBuf>,
     watchers: Vec<Sender<Message>>,
+    /// What was heard of before the last nudge, and not taken yet.
+    hint: Option<Where>,
+}
+
+/// Where something has changed.
+#[derive(Debug)]
+pub(crate) enum Where {
+    /// Nobody knows.
+    Anywhere,
+    /// At these paths below the first folder, or at none that matter.
+    Only(BTreeSet<String>),
+}
+
+impl Where {
+    fn add(&mut self, other: Where) {
+        match (&mut *self, other) {
+            (Where::Only(paths), Where::Only(more)) => paths.extend(more),
+            _ => *self = Where::Anywhere,
+        }
+    }
 }
 
 impl Trees {
     pub(crate) fn new(paths: Vec<PathBuf>) -> Trees {
-        Trees(Arc::new(Mutex::new(State { paths, watchers: Vec::new() })))
+        Trees(Arc::new(Mutex::new(State { paths, watchers: Vec::new(), hint: None })))
     }
 
     /// Watches these from now on.
@@ -71,6 +96,19 @@ impl Trees {
                 state.paths = paths;
                 state.watchers.retain(|watcher| watcher.send(Message::Trees).is_ok());
             }
+        });
+    }
+
+    /// Where to look, for whoever was nudged; anywhere for whoever was not.
+    pub(crate) fn take_hint(&self) -> Where {
+        self.with(|state| state.hint.take().unwrap_or(Where::Anywhere))
+    }
+
+    /// Says where to look the next time.
+    pub(crate) fn hint(&self, found: Where) {
+        self.with(|state| match &mut state.hint {
+            Some(hint) => hint.add(found),
+            None => state.hint = Some(found),
         });
     }
 
@@ -104,6 +142,8 @@ pub(crate) fn follow(trees: &Trees, options: Options, nudge: Nudge) -> Following
                 Watch { trees, armed, options, nudge, seen: 0, longest: LONGEST, pending: None, next_look: None };
             watch.arm();
             watch.look();
+            // Of what changed before nothing was heard.
+            watch.trees.hint(Where::Anywhere);
             // Whoever waited may have given up; that is no reason to stop.
             ready.send(()).ok();
             watch.run(&receiver);
@@ -144,6 +184,7 @@ struct Watch {
 struct Pending {
     first: Instant,
     last: Instant,
+    place: Where,
 }
 
 impl Watch {
@@ -155,14 +196,14 @@ impl Watch {
                 None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match message {
-                Ok(Message::Event(event)) => {
-                    if self.armed.takes(event) {
-                        self.note();
-                    }
-                }
+                Ok(Message::Event(event)) => match self.armed.takes(event) {
+                    Heard::Nothing => {}
+                    Heard::Of(paths) => self.note(Where::Only(paths)),
+                    Heard::More => self.note(Where::Anywhere),
+                },
                 Ok(Message::Trees) => {
                     self.arm();
-                    self.note();
+                    self.note(Where::Anywhere);
                 }
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -174,7 +215,7 @@ impl Watch {
                 if self.seen != before {
                     // What was not heard of may also be that a watched folder is another one now.
                     self.arm();
-                    self.note();
+                    self.note(Where::Anywhere);
                 }
             }
             self.nudge_when_due();
@@ -194,6 +235,7 @@ impl Watch {
         {
             let is_quiet = pending.last + QUIET <= now;
             self.longest = if is_quiet { LONGEST } else { (self.longest * 2).min(LONGEST_IN_A_STORM) };
+            self.trees.hint(pending.place);
             self.nudge.give();
         }
     }
@@ -203,9 +245,15 @@ impl Watch {
         self.armed.sync(paths.iter().map(PathBuf::as_path));
     }
 
-    fn note(&mut self) {
+    fn note(&mut self, place: Where) {
         let now = Instant::now();
-        self.pending.get_or_insert(Pending { first: now, last: now }).last = now;
+        match &mut self.pending {
+            Some(pending) => {
+                pending.last = now;
+                pending.place.add(place);
+            }
+            None => self.pending = Some(Pending { first: now, last: now, place }),
+        }
     }
 
     /// Looks at the state of every file, and says when to look again.

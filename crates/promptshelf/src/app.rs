@@ -45,7 +45,12 @@ pub(crate) fn run() -> ExitCode {
 }
 
 fn perform(verb: &Verb, log_format: telemetry::LogFormat, has_traces: bool) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let mut runtime = match verb {
+        // One client asks one thing after the other: more threads would only have to be started.
+        Verb::Serve(arguments) if arguments.stdio => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = runtime.enable_all().build()?;
     let outcome = runtime.block_on(async {
         match verb {
             Verb::Serve(arguments) => {

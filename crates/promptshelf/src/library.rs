@@ -162,7 +162,7 @@ impl Library {
     /// Serves the client at the other end of stdin and stdout, until it goes.
     ///
     /// From here on stdout is the protocol's alone: on Unix, whatever else this
-    /// program prints there comes out on stderr.
+    /// program prints there comes out on stderr. Needs a Tokio runtime with I/O enabled.
     ///
     /// # Errors
     ///

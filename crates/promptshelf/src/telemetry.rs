@@ -10,7 +10,9 @@ use std::{
 };
 
 use clap::ValueEnum;
-use tracing_subscriber::{EnvFilter, Layer, fmt::MakeWriter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+use tracing_subscriber::{
+    Layer, filter::Targets, fmt::MakeWriter, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
 
 #[cfg(feature = "traces")]
 use crate::observe::{self, Sending};
@@ -42,7 +44,7 @@ pub(crate) enum LogFormat {
 ///
 /// A level that means nothing, or traces that cannot be sent.
 pub(crate) fn start(format: LogFormat, level: &str, traces: Option<&Traces>) -> Result<Option<Sending>, Failure> {
-    let filter = EnvFilter::try_new(level).map_err(|_| {
+    let filter: Targets = level.parse().map_err(|_| {
         Failure::new(Exit::Usage, format!("the log level `{level}` means nothing"))
             .help("take one of off, error, warn, info, debug and trace")
     })?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Shelf;
 use crate::{
-    argument::Argument,
+    argument::{Argument, Declared},
     content::ResourceBody,
     definition::{ArgumentDefinition, CompletionSource, Origin},
     diagnostic::{Code, Diagnostic, nearest},
@@ -38,9 +38,10 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Checks every argument of a list; what is wrong goes to `found`. `part` is
-/// the list's name in the definition.
+/// the list's name in the definition, `declared` keeps one of them for later.
 pub(super) fn check(
     definitions: &[ArgumentDefinition],
+    declared: impl Fn(usize) -> Declared,
     part: &str,
     origin: &Origin,
     shelf: &Shelf<'_>,
@@ -70,7 +71,7 @@ pub(super) fn check(
     let each = definitions.iter().enumerate();
     each.map(|(index, definition)| {
         let place = |key: &str| origin.locate(&format!("{part}.{index}.{key}"));
-        let (argument, faults) = Argument::new(definition.clone(), shelf.catalog.policy().invisible);
+        let (argument, faults) = Argument::new(declared(index), shelf.catalog.policy().invisible);
         for fault in faults {
             let message = format!("in the argument `{}`: {}", definition.name, fault.message);
             let diagnostic = Diagnostic::error(fault.code, place(fault.part), message);

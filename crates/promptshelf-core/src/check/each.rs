@@ -20,22 +20,24 @@ const MAX_DEPTH: usize = 64;
 
 /// The prompts of one check.
 pub(super) struct Prompts<'a> {
-    order: Vec<String>,
-    slots: RefCell<HashMap<String, Slot>>,
+    definitions: &'a [PromptDefinition],
+    by_name: HashMap<&'a str, usize>,
+    /// As many as definitions.
+    slots: RefCell<Vec<Slot>>,
     /// Those that are being checked: each brings in the next one.
-    open: RefCell<Vec<String>>,
+    open: RefCell<Vec<usize>>,
     duplicates: HashSet<String>,
     /// By source and path, what each broken file asks of callers.
     broken: RefCell<HashMap<(usize, String), Vec<Demands>>>,
     drafts: &'a [BrokenFile],
+    /// By name.
     previous: &'a [Arc<Prompt>],
-    /// By source, path and name: a file can hold several.
-    known: HashMap<(usize, &'a str, &'a str), &'a Arc<Prompt>>,
     found: RefCell<Vec<Diagnostic>>,
 }
 
+#[derive(Clone)]
 enum Slot {
-    Waiting(Box<PromptDefinition>),
+    Waiting,
     Open,
     /// `None` for one that is broken.
     Done(Option<Arc<Prompt>>),
@@ -56,27 +58,24 @@ pub(super) enum Missing {
 
 impl<'a> Prompts<'a> {
     pub(super) fn new(
-        definitions: Vec<PromptDefinition>,
+        definitions: &'a [PromptDefinition],
         duplicates: HashSet<String>,
         drafts: &'a [BrokenFile],
         previous: &'a [Arc<Prompt>],
     ) -> Prompts<'a> {
-        let order = definitions.iter().map(|definition| definition.name.clone()).collect();
-        let waiting = |definition: PromptDefinition| (definition.name.clone(), Slot::Waiting(Box::new(definition)));
         let mut broken: HashMap<(usize, String), Vec<Demands>> = HashMap::new();
         for file in drafts {
             broken.entry((file.from, file.path.clone())).or_default().push(file.demands.clone());
         }
-        let key = |it: &'a Arc<Prompt>| (it.definition.origin.from, &*it.source().path, it.name().as_str());
         Prompts {
-            order,
-            slots: RefCell::new(definitions.into_iter().map(waiting).collect()),
+            definitions,
+            by_name: definitions.iter().enumerate().map(|(index, it)| (it.name.as_str(), index)).collect(),
+            slots: RefCell::new(vec![Slot::Waiting; definitions.len()]),
             open: RefCell::default(),
             duplicates,
             broken: RefCell::new(broken),
             drafts,
             previous,
-            known: previous.iter().map(|it| (key(it), it)).collect(),
             found: RefCell::default(),
         }
     }
@@ -92,19 +91,18 @@ impl<'a> Prompts<'a> {
         let unread = unread(diagnostics);
         let shelf =
             Shelf { partials, files: &catalog.files, uris: &uris, catalog, prompts: Some(self), unread: &unread };
-        for name in &self.order {
-            self.check(name, &shelf);
+        for index in 0..self.definitions.len() {
+            self.check(index, &shelf);
         }
         for draft in self.drafts {
             drafts::check(draft, &shelf, diagnostics);
         }
         diagnostics.append(&mut self.found.borrow_mut());
-        let slots = self.slots.borrow();
-        let done = |name: &String| match slots.get(name) {
-            Some(Slot::Done(Some(prompt))) => Some(Arc::clone(prompt)),
+        let done = |slot: &Slot| match slot {
+            Slot::Done(Some(prompt)) => Some(Arc::clone(prompt)),
             _ => None,
         };
-        self.order.iter().filter_map(done).collect()
+        self.slots.borrow().iter().filter_map(done).collect()
     }
 
     /// Whether a prompt of the previous catalog stays though it is defined no
@@ -113,27 +111,34 @@ impl<'a> Prompts<'a> {
     pub(super) fn keeps(&self, prompt: &Prompt) -> bool {
         let Prompt { definition, .. } = prompt;
         let broken = self.broken.borrow();
+        if broken.is_empty() {
+            return false;
+        }
         let Some(demands) = broken.get(&(definition.origin.from, prompt.source().path.clone())) else { return false };
         !self.duplicates.contains(prompt.name().as_str())
             && demands.iter().all(|demands| demands.leave(definition.access.as_ref()))
     }
 
+    /// What the previous catalog has of the file and the name of a definition.
+    fn before(&self, definition: &PromptDefinition) -> Option<&'a Arc<Prompt>> {
+        let found = self.previous.binary_search_by(|before| before.name().as_str().cmp(&definition.name)).ok()?;
+        fn key(it: &PromptDefinition) -> (usize, &str) {
+            (it.origin.from, &it.origin.source.path)
+        }
+        self.previous.get(found).filter(|before| key(&before.definition) == key(definition))
+    }
+
     /// Checks a prompt that still waits for it.
-    fn check(&self, name: &str, shelf: &Shelf<'_>) {
-        let definition = match self.slots.borrow_mut().get_mut(name) {
-            Some(slot @ Slot::Waiting(_)) => match std::mem::replace(slot, Slot::Open) {
-                Slot::Waiting(definition) => *definition,
-                _ => return,
-            },
+    fn check(&self, index: usize, shelf: &Shelf<'_>) {
+        let definition = &self.definitions[index];
+        match &mut self.slots.borrow_mut()[index] {
+            slot @ Slot::Waiting => *slot = Slot::Open,
             _ => return,
-        };
-        self.open.borrow_mut().push(name.to_owned());
-        let (from, path) = (definition.origin.from, definition.origin.source.path.clone());
-        let demands = Demands::Known(definition.access.clone());
-        let before = self.known.get(&(from, &*path, name)).copied();
-        let outcome = match before.filter(|before| prompt::is_unchanged(before, &definition, shelf)) {
+        }
+        self.open.borrow_mut().push(index);
+        let outcome = match self.before(definition).filter(|before| prompt::is_unchanged(before, definition, shelf)) {
             Some(same) => Ok(Arc::clone(same)),
-            None => prompt::check(definition, shelf).map(Arc::new),
+            None => prompt::check(definition.clone(), shelf).map(Arc::new),
         };
         self.open.borrow_mut().pop();
         let done = match outcome {
@@ -143,11 +148,12 @@ impl<'a> Prompts<'a> {
             }
             Err(found) => {
                 self.found.borrow_mut().extend(found);
-                self.broken.borrow_mut().entry((from, path)).or_default().push(demands);
+                let key = (definition.origin.from, definition.origin.source.path.clone());
+                self.broken.borrow_mut().entry(key).or_default().push(Demands::Known(definition.access.clone()));
                 None
             }
         };
-        self.slots.borrow_mut().insert(name.to_owned(), Slot::Done(done));
+        self.slots.borrow_mut()[index] = Slot::Done(done);
     }
 
     fn is_draft(&self, name: &str) -> bool {
@@ -155,25 +161,25 @@ impl<'a> Prompts<'a> {
     }
 
     fn find(&self, name: &str, shelf: &Shelf<'_>) -> Result<Arc<Prompt>, Missing> {
-        if let Some(start) = self.open.borrow().iter().position(|open| open == name) {
-            let open = self.open.borrow();
-            return Err(Missing::Circle(open[start..].iter().cloned().chain([name.to_owned()]).collect()));
+        let index = self.by_name.get(name).copied();
+        if let Some(start) = self.open.borrow().iter().position(|open| Some(*open) == index) {
+            let circle = self.open.borrow()[start..].iter().map(|open| self.definitions[*open].name.clone()).collect();
+            return Err(Missing::Circle([circle, vec![name.to_owned()]].concat()));
         }
-        let is_waiting = matches!(self.slots.borrow().get(name), Some(Slot::Waiting(_)));
-        if is_waiting && self.open.borrow().len() >= MAX_DEPTH {
-            return Err(Missing::TooDeep);
-        }
-        self.check(name, shelf);
-        let slots = self.slots.borrow();
-        let slot = slots.get(name);
-        if let Some(Slot::Done(Some(prompt))) = slot {
-            return Ok(Arc::clone(prompt));
+        if let Some(index) = index {
+            if matches!(self.slots.borrow()[index], Slot::Waiting) && self.open.borrow().len() >= MAX_DEPTH {
+                return Err(Missing::TooDeep);
+            }
+            self.check(index, shelf);
+            if let Slot::Done(Some(prompt)) = &self.slots.borrow()[index] {
+                return Ok(Arc::clone(prompt));
+            }
         }
         let last_good = self.previous.iter().find(|prompt| prompt.name().as_str() == name && self.keeps(prompt));
         match last_good {
             Some(prompt) => Ok(Arc::clone(prompt)),
-            None if slot.is_some() || self.duplicates.contains(name) || self.is_draft(name) => Err(Missing::Broken),
-            None => Err(Missing::Unknown(nearest(name, slots.keys().map(String::as_str)).map(str::to_owned))),
+            None if index.is_some() || self.duplicates.contains(name) || self.is_draft(name) => Err(Missing::Broken),
+            None => Err(Missing::Unknown(nearest(name, self.by_name.keys().copied()).map(str::to_owned))),
         }
     }
 }

@@ -8,12 +8,13 @@ use std::{
 
 use super::{Shelf, arguments, calls, partials, pieces};
 use crate::{
+    argument::Declared,
     definition::{Body, LibraryFile, PromptDefinition},
     diagnostic::{Code, Diagnostic, Location, SourceText, nearest},
     name::PromptName,
     prompt::{CheckedBody, Prompt},
     template::{
-        CompileError, Lint, MAX_INCLUDE_DEPTH, Template,
+        Lint, MAX_INCLUDE_DEPTH, Template,
         lint::{PromptCall, Use},
     },
     uri_template::{is_uri, label_fault},
@@ -32,7 +33,7 @@ pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, shelf
     };
     let usual = shelf.catalog.policy().invisible;
     is_settled
-        && before.arguments.iter().all(|it| it.invisible == it.definition.invisible.unwrap_or(usual))
+        && before.arguments.iter().all(|it| it.invisible == it.definition().invisible.unwrap_or(usual))
         && before.definition.is_same(definition)
         && before.is_self_contained
         && before.prompts.iter().all(|(name, known)| shelf.prompt(name).is_ok_and(|now| Arc::ptr_eq(&now, known)))
@@ -73,7 +74,9 @@ pub(super) fn check(definition: PromptDefinition, shelf: &Shelf<'_>) -> Result<P
                 .help("say in one sentence what the prompt does: people choose by it"),
         );
     }
-    let arguments = arguments::check(&definition.arguments, "arguments", &definition.origin, shelf, &mut found);
+    let declared = |index| Declared::Prompt(definition.clone(), index);
+    let arguments =
+        arguments::check(&definition.arguments, declared, "arguments", &definition.origin, shelf, &mut found);
     meta::check(&definition, &mut found);
     guided::check(&definition, &arguments, &mut found);
     let mut parts = Parts::default();
@@ -157,12 +160,7 @@ fn template(
     if found.iter().any(Diagnostic::is_error) {
         return None;
     }
-    let included = parts.partials.iter().map(|partial| (partial.path.as_str(), partial.text.as_str()));
-    let syntax = |error: CompileError| {
-        let location = place(source, range.start, &error.span);
-        error.at(location)
-    };
-    Template::compile(text, included, budget).map_err(|error| found.push(syntax(error))).ok()
+    Some(Template::new(source, range.clone(), &parts.partials, budget))
 }
 
 /// What a prompt's template and its partials use.

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Shelf, arguments};
 use crate::{
-    argument::Argument,
+    argument::{Argument, Declared},
     catalog::{Catalog, Files},
     content::{MimeType, ResourceBody},
     definition::{ArgumentDefinition, ResourceContent, ResourceDefinition},
-    diagnostic::{Code, Diagnostic, nearest},
+    diagnostic::{Code, Diagnostic, SourceText, nearest},
     invisible::InvisiblePolicy,
     resource::{Address, CheckedContent, Resource},
     template::{Lint, Template},
@@ -141,11 +141,13 @@ fn variables(
             found.push(diagnostic);
         }
     }
-    let declared = arguments::check(&definition.variables, "variables", origin, shelf, found);
+    let alone = |index: usize| Declared::Alone(Arc::new(definition.variables[index].clone()));
+    let declared = arguments::check(&definition.variables, alone, "variables", origin, shelf, found);
     let of_name = |name: &String| {
         let known = declared.iter().find(|variable| variable.name() == name).cloned();
         let usual = shelf.catalog.policy().invisible;
-        let mut variable = known.unwrap_or_else(|| Argument::new(ArgumentDefinition::new(name.clone()), usual).0);
+        let undeclared = || Declared::Alone(Arc::new(ArgumentDefinition::new(name.clone())));
+        let mut variable = known.unwrap_or_else(|| Argument::new(undeclared(), usual).0);
         if variable.invisible == InvisiblePolicy::Strip {
             // Two URIs would lead to one thing, and rules are asked for one of them.
             variable.invisible = InvisiblePolicy::Reject;
@@ -189,13 +191,9 @@ fn template(
         let message = format!("a resource's text cannot include `{}`", partial.name);
         found.push(Diagnostic::error(Code::InvalidCall, place(), message).help("serve a file instead"));
     }
-    match Template::compile(text, [], shelf.catalog.policy().budget) {
-        Ok(template) => Some(CheckedContent::Template(Box::new(template))),
-        Err(error) => {
-            found.push(error.at(place()));
-            None
-        }
-    }
+    let source = SourceText::new(definition.uri.as_str(), text);
+    let budget = shelf.catalog.policy().budget;
+    Some(CheckedContent::Template(Box::new(Template::new(&source, 0..text.len(), &[], budget))))
 }
 
 impl Resource {

@@ -47,7 +47,7 @@ impl<'a> Assembly<'a> {
     fn prompt(&mut self, prompt: &'a Prompt, bindings: &Bindings) -> Result<(), RenderError> {
         for piece in prompt.pieces(bindings, &mut self.ledger.left)? {
             match piece {
-                Piece::Text(text) => self.text(&text),
+                Piece::Text(text) => self.text(text),
                 Piece::Mark(Mark::Role { role, annotations }) => {
                     self.role = role;
                     self.annotations = annotations;
@@ -83,11 +83,17 @@ impl<'a> Assembly<'a> {
         self.parts.push(Part::Message(Message { role: self.role, content }));
     }
 
-    fn text(&mut self, text: &str) {
-        let text = trimmed(text);
-        if !text.is_empty() {
-            self.push(text_block(text.to_owned(), &self.annotations));
+    fn text(&mut self, mut text: String) {
+        let kept = trimmed(&text);
+        if kept.is_empty() {
+            return;
         }
+        // In its place: it may be long.
+        let end = text.trim_end().len();
+        let start = end - kept.len();
+        text.truncate(end);
+        text.drain(..start);
+        self.push(text_block(text, &self.annotations));
     }
 
     /// A file that the template names outright, or one that a computed path

@@ -31,15 +31,16 @@ pub(super) fn render_text(
     context: Value,
     left: &mut Left,
 ) -> Result<String, RenderError> {
-    run(environment, context, left).map(|(text, _)| text)
+    run(environment, context, 1_024, left).map(|(text, _)| text)
 }
 
 pub(super) fn render(
     environment: &Environment<'_>,
     context: Value,
+    expected: usize,
     left: &mut Left,
 ) -> Result<Vec<Piece>, RenderError> {
-    match run(environment, context, left)? {
+    match run(environment, context, expected, left)? {
         (text, None) => Ok(vec![Piece::Text(text)]),
         (text, Some(marks)) => marks.cut(&text).ok_or_else(|| {
             RenderError::Failed(
@@ -49,7 +50,13 @@ pub(super) fn render(
     }
 }
 
-fn run(environment: &Environment<'_>, context: Value, left: &mut Left) -> Result<(String, Option<Marks>), RenderError> {
+/// `expected` is how many bytes will likely come out.
+fn run(
+    environment: &Environment<'_>,
+    context: Value,
+    expected: usize,
+    left: &mut Left,
+) -> Result<(String, Option<Marks>), RenderError> {
     let mut lean;
     let environment = match environment.fuel() {
         Some(whole) if whole != left.fuel => {
@@ -60,7 +67,11 @@ fn run(environment: &Environment<'_>, context: Value, left: &mut Left) -> Result
         _ => environment,
     };
     let template = environment.get_template(MAIN).map_err(|error| failure(&error))?;
-    let mut output = Bounded { bytes: Vec::with_capacity(1_024), limit: left.output_bytes, exceeded: false };
+    let mut output = Bounded {
+        bytes: Vec::with_capacity(expected.min(left.output_bytes)),
+        limit: left.output_bytes,
+        exceeded: false,
+    };
     let rendered = template.render_captured_to(context, &mut output);
     if output.exceeded {
         return Err(RenderError::OverBudget(format!("{} bytes of text", left.output_bytes)));

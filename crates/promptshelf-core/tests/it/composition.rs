@@ -149,8 +149,8 @@ fn a_change_of_the_inner_prompt_reaches_the_outer_one() {
     let outer = prompt("outer", "{{ prompt('inner') }}");
     let first = checked([outer.clone(), prompt("inner", "one")]);
     let same = first.catalog.find("inner").expect("it is there").source();
-    let unchanged =
-        PromptDefinition { origin: promptshelf_core::Origin::new(Arc::clone(same)), ..prompt("inner", "one") };
+    let mut unchanged = prompt("inner", "one");
+    unchanged.origin = promptshelf_core::Origin::new(Arc::clone(same));
     let of = |inner: PromptDefinition| Definitions { prompts: vec![outer.clone(), inner], ..Definitions::default() };
     let find =
         |checked: &Checked, name: &str| -> Arc<Prompt> { Arc::clone(checked.catalog.find(name).expect("it is there")) };

@@ -144,7 +144,9 @@ impl Assembly<'_> {
         if !definition.icons.is_empty() {
             icons.resolve(&mut definition.icons, |part| origin.locate(part), diagnostics);
         }
-        let is_good = self.complete(&mut definition.arguments, &draft.globs, origin, diagnostics);
+        // What is not changed here stays shared with the draft.
+        let is_good =
+            draft.globs.is_empty() || self.complete(&mut definition.arguments, &draft.globs, origin, diagnostics);
         (definition, is_good)
     }
 

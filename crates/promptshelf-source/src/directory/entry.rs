@@ -116,7 +116,28 @@ impl Reading<'_> {
     }
 }
 
+impl Reading<'_> {
+    /// Reads a file anew that is as it was but for what it holds.
+    pub(super) fn again(&self, path: &str, before: &Entry) -> Entry {
+        let role = match &before.content.meaning {
+            Meaning::File { .. } => Use::File,
+            _ => Use::of(path),
+        };
+        self.entry(&Found { path: path.to_owned(), stamp: None }, role, Some(before))
+    }
+}
+
 impl Entry {
+    /// Whether it need not be read anew before somebody says so.
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    /// Whether the file was read and came to mean something.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self.content.meaning, Meaning::Prompt { .. } | Meaning::File { .. })
+    }
+
     /// What stands for a prompt whose folder cannot be read just now.
     pub(super) fn lost(&self) -> Option<Entry> {
         let demands = self.content.meaning.demands()?;

@@ -10,7 +10,7 @@ use std::{
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::walk::{Bounds, Found, walk};
+use super::walk::{Bounds, walk};
 use crate::{confined::Confined, manifest::Manifest};
 
 /// The most paths that one pattern gives.
@@ -54,12 +54,12 @@ pub(super) enum Fault {
 }
 
 impl Globs {
-    pub(super) fn new(library: &Path, manifest: &Manifest, files: &[Found]) -> Globs {
+    pub(super) fn new<'f>(library: &Path, manifest: &Manifest, files: impl Iterator<Item = &'f String>) -> Globs {
         let root = |(name, declared): (&String, &crate::manifest::DeclaredRoot)| {
             (name.clone(), Root { path: library.join(&declared.path), files: RefCell::new(None) })
         };
         Globs {
-            library: files.iter().map(|found| &found.path).filter(|path| !path.starts_with('.')).cloned().collect(),
+            library: files.filter(|path| !path.starts_with('.')).cloned().collect(),
             roots: manifest.roots.iter().map(root).collect(),
             answers: RefCell::default(),
         }

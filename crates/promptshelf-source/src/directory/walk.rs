@@ -32,6 +32,8 @@ pub(crate) struct Walk {
     /// Folders that could not be read, each with a `/` at its end. What was in
     /// them may still be there.
     pub(crate) unread: Vec<String>,
+    /// Whether there are links: what is behind one changes without a word about it.
+    pub(crate) has_links: bool,
 }
 
 /// A regular file.
@@ -173,6 +175,7 @@ impl Walker<'_> {
             Kind::Folder { .. } if is_hidden && is_passed_over(&path, true) => {}
             Kind::Folder { .. } if !is_hidden && is_skipped(name, true) => {}
             Kind::Folder { linked } => {
+                self.found.has_links |= linked;
                 let dir = if linked { self.root.dir().open_dir(&path) } else { entry.open_dir() };
                 match dir {
                     Ok(dir) => self.folder(&dir, &format!("{path}/")),
@@ -183,6 +186,7 @@ impl Walker<'_> {
             }
             Kind::File { .. } if self.found.files.len() >= self.bounds.files => self.full = true,
             Kind::File { linked } => {
+                self.found.has_links |= linked;
                 let stamp = match self.bounds.stamps && !linked {
                     true => entry.metadata().ok().map(|metadata| Stamp::of(&metadata)),
                     false => None,

@@ -56,12 +56,12 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
     };
     vec![Foreign {
         path: slug(&definition.name),
-        title: definition.title,
-        description: definition.description,
-        version: definition.version,
-        tags: definition.tags,
-        arguments: definition.arguments,
-        tests: definition.tests,
+        title: definition.title.clone(),
+        description: definition.description.clone(),
+        version: definition.version.clone(),
+        tags: definition.tags.clone(),
+        arguments: definition.arguments.clone(),
+        tests: definition.tests.clone(),
         template,
         ..Foreign::default()
     }]

@@ -69,7 +69,7 @@ pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
         let Some(demands) = read(&table, notes) else { continue };
         let [prompts, folders, tags, resources] = patterns;
         let mut origin = Origin::new(std::sync::Arc::clone(notes.source));
-        origin.spans = std::mem::take(&mut notes.spans);
+        origin.spans = std::mem::take(&mut notes.spans).into();
         rules.push(AccessRule { prompts, folders, tags, resources, diagnostics, access: demands, origin });
     }
     notes.spans = around;

@@ -96,6 +96,7 @@ pub(crate) fn arguments(
         };
         arguments.push(argument);
     }
+    arguments.shrink_to_fit();
     (arguments, globs)
 }
 

@@ -76,7 +76,7 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
         definition.steps = steps(&table, notes);
         definition.tests = tests(&table, &definition.arguments, notes);
     }
-    definition.origin.spans = std::mem::take(&mut notes.spans);
+    definition.origin.spans = std::mem::take(&mut notes.spans).into();
     Draft { definition, globs }
 }
 

@@ -97,7 +97,7 @@ impl Draft {
     /// Says it, and files where its parts stand.
     fn saying(mut self, pieces: Vec<BodyPiece>, notes: &mut Notes<'_>) -> Draft {
         self.definition.body = Body::Pieces(pieces);
-        self.definition.origin.spans = std::mem::take(&mut notes.spans);
+        self.definition.origin.spans = std::mem::take(&mut notes.spans).into();
         self
     }
 }
@@ -116,8 +116,9 @@ impl BrokenDraft {
             line.starts_with("arg") || !line.contains(':')
         };
         let is_named = |argument: &ArgumentDefinition| !argument.name.is_empty();
-        let is_list =
-            |found: &Diagnostic| Some(&found.location.span()) != draft.definition.origin.spans.get("arguments");
+        let is_list = |found: &Diagnostic| {
+            Some(&found.location.span()) != draft.definition.origin.spans.get("arguments").as_ref()
+        };
         let has_all_arguments = !notes.left_out.iter().any(is_about_arguments)
             && draft.definition.arguments.iter().all(is_named)
             && notes.diagnostics.iter().filter(|found| found.is_error()).all(is_list);

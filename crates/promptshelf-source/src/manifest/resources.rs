@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-use promptshelf_core::{Access, Annotations, ArgumentDefinition, Code, Icon, MimeType, Role, Severity, nearest};
+use promptshelf_core::{Access, Annotations, ArgumentDefinition, Code, Icon, MimeType, Role, Severity, Spans, nearest};
 
 use super::DeclaredRoot;
 use crate::{
@@ -31,7 +31,7 @@ pub(crate) struct ResourceDraft {
     pub(crate) globs: Vec<GlobCompletion>,
     pub(crate) content: ContentDraft,
     pub(crate) access: Option<Access>,
-    pub(crate) spans: BTreeMap<String, Range<usize>>,
+    pub(crate) spans: Spans,
 }
 
 #[derive(Debug)]
@@ -110,7 +110,7 @@ fn resource(node: &Node, roots: &BTreeMap<String, DeclaredRoot>, notes: &mut Not
     if !check(&table, is_template, has_variables, &uri, &content, notes) {
         return None;
     }
-    let spans = std::mem::take(&mut notes.spans);
+    let spans = std::mem::take(&mut notes.spans).into();
     Some(ResourceDraft {
         uri,
         name,

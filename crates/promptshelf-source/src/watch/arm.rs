@@ -6,7 +6,7 @@
 //! is deleted nothing is ever heard again.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Component, Path, PathBuf},
     sync::mpsc::Sender,
@@ -34,6 +34,26 @@ pub(super) struct Armed {
     folders: BTreeMap<PathBuf, Watched>,
     /// Whether it has been said that not everything can be watched.
     has_complained: bool,
+}
+
+/// What an event tells of.
+#[derive(Debug)]
+pub(super) enum Heard {
+    Nothing,
+    /// Of these paths below the first tree.
+    Of(BTreeSet<String>),
+    /// Of something else, or nobody knows of what.
+    More,
+}
+
+impl Heard {
+    fn add(&mut self, path: Option<String>) {
+        match (&mut *self, path) {
+            (Heard::Nothing, Some(path)) => *self = Heard::Of(BTreeSet::from([path])),
+            (Heard::Of(paths), Some(path)) => drop(paths.insert(path)),
+            (_, None) | (Heard::More, _) => *self = Heard::More,
+        }
+    }
 }
 
 /// How a folder is watched, and which one it was then.
@@ -110,37 +130,38 @@ impl Armed {
         }
     }
 
-    /// Takes an event in; whether anything that we care for has changed.
-    pub(super) fn takes(&mut self, event: notify::Result<Event>) -> bool {
+    /// Takes an event in.
+    pub(super) fn takes(&mut self, event: notify::Result<Event>) -> Heard {
         let event = match event {
             Ok(event) if !event.need_rescan() => event,
             // Events were lost, or the system could not watch any longer.
             _ => {
                 self.again();
-                return true;
+                return Heard::More;
             }
         };
         let moves = !matches!(
             event.kind,
             EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)) | EventKind::Access(_)
         );
-        let mut concerns = false;
+        let mut heard = Heard::Nothing;
         for path in &event.paths {
             if moves
                 && self.trees.iter().any(|tree| tree.gate.as_ref() == Some(path) || tree.real.as_ref() == Some(path))
             {
                 self.again();
-                return true;
+                return Heard::More;
             }
+            let first = self.trees.first().and_then(|tree| path.strip_prefix(tree.real.as_deref()?).ok());
             let mut roots = self.trees.iter().filter_map(|tree| tree.real.as_deref());
             if roots.any(|root| path.strip_prefix(root).is_ok_and(is_ours)) {
-                concerns = true;
+                heard.add(first.map(joined));
                 if moves && EACH_FOLDER {
                     self.moved(path);
                 }
             }
         }
-        concerns
+        heard
     }
 
     /// Arms everything anew after something above the trees, or unknown, happened.

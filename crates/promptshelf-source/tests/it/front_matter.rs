@@ -140,7 +140,7 @@ fn words_of_yaml_1_1_are_text_and_windows_files_are_fine() {
 #[test]
 fn keys_without_a_value_are_keys_that_are_not_there() {
     let definition = read("---\ntitle:\ndescription: ~\narguments:\nicons:\n---\nHello");
-    assert_eq!((definition.title, definition.description), (None, None));
+    assert_eq!((definition.title.as_ref(), definition.description.as_ref()), (None, None));
     assert!(definition.arguments.is_empty());
     assert_eq!(read("---\n---\nHello").name, "p");
     assert_eq!(read("---\n# nothing yet\n---\nHello").name, "p");

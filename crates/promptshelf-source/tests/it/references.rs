@@ -18,7 +18,7 @@ fn an_icon_that_is_a_file_travels_with_the_prompt() {
             "p.md:2:23: warning[invalid-value]: `_i/c.txt` is text/plain, and an icon has to be an image",
         ]
     );
-    let icons = library.read().prompts.remove(0).icons;
+    let icons = library.read().prompts.remove(0).icons.clone();
     assert_eq!(icons.len(), 1);
     assert!(icons[0].src.starts_with("data:image/svg+xml;base64,PHN2Zy"));
     assert_eq!(icons[0].mime_type.as_ref().map(MimeType::as_str), Some("image/svg+xml"));

@@ -78,7 +78,8 @@ fn conditions(
     found: &mut Vec<Diagnostic>,
 ) {
     let place = |part: &str| definition.origin.locate(&format!("arguments.{index}.{part}"));
-    for (part, is_there) in [("step", argument.definition.step.is_some()), ("when", argument.definition.when.is_some())]
+    for (part, is_there) in
+        [("step", argument.definition().step.is_some()), ("when", argument.definition().when.is_some())]
     {
         if is_there && !argument.is_asked() {
             let message = format!("`{part}` has no effect: the argument `{}` is not asked for", argument.name());
