@@ -2,9 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { guiding } from './guiding.mjs';
-import { browser, library, remove, serve, visit } from './harness.mjs';
+import { browser, library, remove, serve, visit, write } from './harness.mjs';
 
 const folder = library();
 /** @type {any} */
@@ -45,6 +47,10 @@ test('a guided prompt of the library asks, step by step, for what it needs', asy
   await page.getByLabel('Replicas').fill('3');
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.locator('.messages', { hasText: 'It is written in rust and runs in 3 copies.' }).waitFor();
+  // Nobody has said whether it is public, and an edit is no reason to ask all over again.
+  const text = readFileSync(join(folder, 'new-service.md'), 'utf8');
+  write(folder, { 'new-service.md': text.replace('It is written in', 'It will be written in') });
+  await page.locator('.messages', { hasText: 'It will be written in rust and runs in 3 copies.' }).waitFor();
   await page.locator('.use label', { hasText: 'Command' }).click();
   await page.getByRole('button', { name: 'Copy Command' }).click();
   await page.getByText('Copied: Command').first().waitFor();

@@ -26,8 +26,8 @@ import { drawn } from './glyphs.js';
  * @param {Record<string, any>} options.params of the request that was answered with a question
  * @param {PromptResult} options.asked
  * @param {(element: HTMLElement) => void} options.show
- * @param {(messages: Message[], answers: Record<string, string>, again: () => void) => void} options.done gets what
- *   was answered, as arguments, and the way back to the last question
+ * @param {(messages: Message[], answers: Record<string, string>, again: () => void, request: Record<string, any>) =>
+ *   void} options.done gets what was answered, as arguments, the way back to the last question, and the last request
  * @param {(text: string) => void} options.failed
  * @param {AbortSignal} options.until
  */
@@ -69,7 +69,7 @@ export function guide({ params, asked, show, done, failed, until }) {
         else at++;
         return isAgain ? draw() : add(result);
       }
-      done(result.messages, answers(), draw);
+      done(result.messages, answers(), draw, retry);
     } catch (error) {
       if (until.aborted) return;
       failed(error instanceof Refusal ? error.message : t('connection.lost'));

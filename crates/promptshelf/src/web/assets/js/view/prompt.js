@@ -23,6 +23,7 @@ import { usePanel } from './use.js';
  * @property {Record<string, string>} given what the form holds
  * @property {Record<string, string>} values that and what was answered to the prompt's own questions
  * @property {Message[]} messages
+ * @property {Record<string, any>} request what the server answered with them
  */
 
 const same = (/** @type {unknown} */ a, /** @type {unknown} */ b) => JSON.stringify(a) === JSON.stringify(b);
@@ -102,8 +103,9 @@ function draw(prompt, types, until) {
     asking = new AbortController();
     const { signal } = asking;
     const given = form.read();
-    // With the answers there are already, a prompt that asks back need not ask again.
-    const values = latest && same(latest.given, given) ? latest.values : given;
+    // What has been answered goes along once more, so that a prompt that asks back need not ask again. As arguments
+    // the answers would not do: what somebody left open on purpose is missing among them.
+    const known = latest && same(latest.given, given) ? latest : null;
     isAsking = false;
     const missing = form.missing();
     if (missing.length && why !== 'use') {
@@ -112,40 +114,43 @@ function draw(prompt, types, until) {
       return;
     }
     out.busy(true);
-    const params = { name, arguments: values };
+    const plain = { name, arguments: given };
+    /** @type {Record<string, any>} */
+    const params = known?.request ?? plain;
     try {
       const result = /** @type {PromptResult} */ (await client.request('prompts/get', params, signal));
       form.complain([], false);
       if (result.resultType === 'input_required') {
         settle(null);
-        ask(params, result, signal);
+        ask(plain, result, signal);
       } else if (result.resultType && result.resultType !== 'complete') {
         settle(null);
         out.tell(t('preview.strange', { type: result.resultType }), 'problem');
       } else {
-        finish(given, values, result.messages, why === 'reload');
+        const { messages } = result;
+        finish({ given, values: known?.values ?? given, messages, request: params }, why === 'reload');
       }
     } catch (error) {
       if (signal.aborted) return;
+      if (error instanceof Refusal && params.requestState !== undefined) {
+        // Answers are good for a while only.
+        settle(null);
+        return void refresh(why);
+      }
       fail(error, why === 'use');
     } finally {
       if (!signal.aborted) out.busy(false);
     }
   }
 
-  /**
-   * @param {Record<string, string>} given
-   * @param {Record<string, string>} values
-   * @param {Message[]} messages
-   * @param {boolean} isReload
-   */
-  function finish(given, values, messages, isReload) {
-    const isSame = latest !== null && same(latest, { given, values, messages });
+  /** @param {Outcome} next @param {boolean} isReload */
+  function finish(next, isReload) {
+    const isSame = latest !== null && same(latest, next);
     isAsking = false;
     if (isReload && isSame) return;
     if (isReload && latest) say(t('preview.said-changed'));
-    settle({ given, values, messages });
-    out.set(messages, isReload);
+    settle(next);
+    out.set(next.messages, isReload);
   }
 
   /** @param {Record<string, any>} params @param {PromptResult} asked @param {AbortSignal} signal */
@@ -161,8 +166,9 @@ function draw(prompt, types, until) {
         out.instead(element);
       },
       failed: (text) => out.tell(text, 'problem'),
-      done: (messages, answers, again) => {
-        finish(params.arguments, { ...params.arguments, ...answers }, messages, false);
+      done: (messages, answers, again, request) => {
+        const given = params.arguments;
+        finish({ given, values: { ...given, ...answers }, messages, request }, false);
         out.element
           .querySelector('.messages')
           ?.prepend(
