@@ -26,16 +26,27 @@ pub(super) struct Conversation {
     answerer: Option<Arc<dyn Answerer>>,
     asking: Arc<AtomicUsize>,
     changed: Arc<watch::Sender<u64>>,
+    /// Whether anybody hears what the server says unasked.
+    is_heard: Arc<watch::Sender<bool>>,
 }
 
 impl Conversation {
     pub(super) fn new(target: String, answerer: Option<Arc<dyn Answerer>>) -> Conversation {
         let changed = Arc::new(watch::Sender::new(0));
-        Conversation { target: target.into(), answerer, asking: Arc::default(), changed }
+        // Many a server puts its questions on that stream, though it should not.
+        let is_heard = Arc::new(watch::Sender::new(answerer.is_some()));
+        Conversation { target: target.into(), answerer, asking: Arc::default(), changed, is_heard }
     }
 
+    /// Changes from now on, which somebody hears.
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.is_heard.send_replace(true);
         self.changed.subscribe()
+    }
+
+    /// Whether somebody hears what the server says unasked, now or later.
+    pub(super) fn is_heard(&self) -> watch::Receiver<bool> {
+        self.is_heard.subscribe()
     }
 
     pub(super) fn note_change(&self) {

@@ -37,6 +37,7 @@ mod rounds;
 mod sign_in;
 mod target;
 mod transport;
+mod unasked;
 
 use std::{sync::Arc, time::Duration};
 

@@ -26,7 +26,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{ClientError, Target, conversation::Conversation, error::Challenge, sign_in::Gate};
+use super::{ClientError, Target, conversation::Conversation, error::Challenge, sign_in::Gate, unasked::Unasked};
 use crate::Library;
 
 /// The longest line that a process may send, in bytes: a prompt with images fits.
@@ -170,13 +170,16 @@ async fn attempt(plan: &Plan<'_>, lifecycle: ClientLifecycleMode) -> Result<Conn
             let headers = header_map(headers)?;
             let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
             config.session_recovery_timeout = Duration::from_secs(10);
+            let is_heard = conversation.is_heard();
             match plan.gate {
                 Some(gate) => {
-                    let transport = StreamableHttpClientTransport::with_client(gate.client(), config);
+                    let client = Unasked { client: gate.client(), is_heard };
+                    let transport = StreamableHttpClientTransport::with_client(client, config);
                     start(conversation, transport, lifecycle, Lease::default()).await
                 }
                 None => {
-                    let transport = StreamableHttpClientTransport::with_client(http_client()?, config);
+                    let client = Unasked { client: http_client()?, is_heard };
+                    let transport = StreamableHttpClientTransport::with_client(client, config);
                     start(conversation, transport, lifecycle, Lease::default()).await
                 }
             }

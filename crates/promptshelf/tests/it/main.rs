@@ -42,5 +42,6 @@ mod stranger;
 mod terminal;
 #[cfg(unix)]
 mod transcripts;
+mod unasked;
 #[cfg(unix)]
 mod wire;
