@@ -20,7 +20,6 @@ pub(crate) fn run(arguments: &ClientsArguments) -> Result<(), Failure> {
         return Ok(paper.out.flush()?);
     }
     const NAME: Style = Style::new().bold();
-    const SOURCE: Style = Style::new().dimmed();
     for (index, client) in shown.iter().enumerate() {
         if index > 0 {
             writeln!(paper.out)?;
@@ -32,7 +31,7 @@ pub(crate) fn run(arguments: &ClientsArguments) -> Result<(), Failure> {
             writeln!(paper.out, "  nothing is known that a prompt would stumble over")?;
         }
         for fact in client.facts {
-            let source = paper.styled(SOURCE, &format!("{}, {}", fact.source, fact.read));
+            let source = paper.quiet(&format!("{}, {}", fact.source, fact.read));
             writeln!(paper.out, "  - {}\n    {source}", fact.habit)?;
         }
     }

@@ -90,11 +90,10 @@ pub(super) fn print<W: Write>(paper: &mut Paper<W>, rows: &[Row<'_>]) -> std::io
 /// For people: what a prompt is called, what it asks for, and what it does.
 pub(crate) fn table<W: Write>(paper: &mut Paper<W>, rows: &[Row<'_>]) -> std::io::Result<()> {
     const NAME: Style = Style::new().bold();
-    const QUIET: Style = Style::new().dimmed();
     for row in rows {
         let name = paper.line(row.name).into_owned();
         let arguments = paper.line(&row.usage).into_owned();
-        let heading = [paper.styled(NAME, &name), paper.styled(QUIET, &arguments)].join(" ");
+        let heading = [paper.styled(NAME, &name), paper.quiet(&arguments)].join(" ");
         writeln!(paper.out, "{}", heading.trim_end())?;
         let about = row.description.or(row.title).unwrap_or_default();
         let about = shortened(&paper.line(about), paper.width.saturating_sub(4));

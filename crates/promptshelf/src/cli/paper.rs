@@ -49,6 +49,11 @@ impl<W: Write> Paper<W> {
         if self.terminal || text.contains(['\n', '\r', '\t']) { visible_line(text) } else { Cow::Borrowed(text) }
     }
 
+    /// What is beside the point.
+    pub(crate) fn quiet(&self, text: &str) -> String {
+        self.styled(Style::new().dimmed(), text)
+    }
+
     /// Text in a style, where there are colours.
     pub(crate) fn styled(&self, style: Style, text: &str) -> String {
         if self.colours { format!("{style}{text}{style:#}") } else { text.to_owned() }

@@ -21,8 +21,6 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-const DIM: Style = Style::new().dimmed();
-
 pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
     let place = Place::of(&arguments.file, arguments.library.given())?;
     let library = app::open(&place.folder)?;
@@ -44,7 +42,7 @@ pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
         }
         if Paper::stdout().terminal {
             let mut paper = Paper::stderr();
-            let hint = paper.styled(DIM, "Waiting for changes; Ctrl-C ends this.");
+            let hint = paper.quiet("Waiting for changes; Ctrl-C ends this.");
             writeln!(paper.out, "\n{hint}").ok();
         }
         // A load that found nothing new is no reason to draw everything again.
@@ -121,7 +119,7 @@ async fn once(library: &Library, place: &Place, values: &Variables) -> Result<()
     }
     let prompt = place.find(library)?;
     if library.diagnostics().iter().any(|found| found.is_error() && place.is_of(&found.location.source.path)) {
-        let note = paper.styled(DIM, "This is how it was before:");
+        let note = paper.quiet("This is how it was before:");
         writeln!(paper.out, "{note}\n")?;
     }
     let (values, filled) = sample::complete(&prompt, values);
@@ -132,7 +130,7 @@ async fn once(library: &Library, place: &Place, values: &Variables) -> Result<()
     if !filled.is_empty() {
         let shown: Vec<String> = filled.iter().map(|name| format!("`{name}`")).collect();
         let note = format!("{} filled in with a sample; --arg NAME=VALUE says otherwise", shown.join(", "));
-        let note = paper.styled(DIM, &note);
+        let note = paper.quiet(&note);
         writeln!(paper.out, "{note}")?;
     }
     Ok(paper.out.flush()?)
@@ -193,7 +191,7 @@ fn heading<W: Write>(paper: &mut Paper<W>, message: &Message, tokens: Option<usi
     let tokens = tokens.map_or_else(String::new, |tokens| format!(", about {}", count(tokens, "token")));
     let details = format!("{}{what}, {}{tokens}", content.kind(), size(content.size()));
     let details = paper.line(&details).into_owned();
-    let (role, details) = (paper.styled(style, message.role.as_str()), paper.styled(DIM, &details));
+    let (role, details) = (paper.styled(style, message.role.as_str()), paper.quiet(&details));
     writeln!(paper.out, "── {role} · {details}")
 }
 

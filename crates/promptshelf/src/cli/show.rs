@@ -8,7 +8,6 @@ use promptshelf::{ContentBlock, Message, ResourceBody, Role};
 use super::paper::Paper;
 
 const ROLE: Style = AnsiColor::Cyan.on_default().bold();
-const BLOCK: Style = Style::new().dimmed();
 
 /// Prints messages: a single text as it is, so that it can go on through a
 /// pipe; several, or other kinds of content, each under a line that says what it is.
@@ -64,7 +63,7 @@ pub(crate) fn block<W: Write>(paper: &mut Paper<W>, content: &ContentBlock) -> i
         ContentBlock::Link(link) => (Some(format!("link {} {}", link.uri, link.name)), None),
     };
     if let Some(label) = label {
-        let label = paper.styled(BLOCK, &format!("[{}]", paper.line(&label)));
+        let label = paper.quiet(&format!("[{}]", paper.line(&label)));
         writeln!(paper.out, "{label}")?;
     }
     match text {

@@ -101,12 +101,18 @@ impl OfChat {
 
     fn commands(&self, typed: &str) -> Vec<Suggestion> {
         let entries = self.shelf.entries();
-        let fitting = entries.iter().filter(|entry| entry.command.starts_with(typed));
+        // Who types a name does not know yet that two servers have it.
+        let fits = |entry: &&Entry| entry.command.starts_with(typed) || entry.prompt.name.starts_with(typed);
+        let fitting = entries.iter().filter(fits);
         let shown = |entry: &Entry| {
             let about = entry.prompt.description.as_deref().or(entry.prompt.title.as_deref()).unwrap_or_default();
             format!("/{}  {about}", entry.command)
         };
-        fitting.map(|entry| suggestion(format!("/{}", entry.command), &shown(entry))).collect()
+        let completed = |entry: &Entry| {
+            let space = if entry.prompt.arguments.is_empty() { "" } else { " " };
+            format!("/{}{space}", entry.command)
+        };
+        fitting.map(|entry| suggestion(completed(entry), &shown(entry))).collect()
     }
 }
 

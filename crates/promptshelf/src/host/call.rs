@@ -84,6 +84,12 @@ pub(super) fn quoted(value: &str) -> String {
     }
 }
 
+/// The line that gives these values to a prompt.
+pub(super) fn line(command: &str, values: &Variables) -> String {
+    let values = values.iter().map(|(name, value)| format!(" {name}={}", quoted(value)));
+    format!("/{command}{}", values.collect::<String>())
+}
+
 /// What a line gives to a prompt's arguments.
 ///
 /// # Errors
@@ -211,6 +217,10 @@ mod tests {
         for value in ["plain", "two words", "it's", "\"'\\", "", "@x", "a\nb", "tab\t"] {
             let line = format!(" {}", quoted(value));
             assert_eq!(given(&line, &["a", "b"]), Ok(vec![pair("a", value)]), "{line}");
+            let values = [("a".to_owned(), value.to_owned()), ("b".to_owned(), "x".to_owned())];
+            let line = line("p", &values.clone().into());
+            let (command, text) = split(&line).expect("it names a prompt");
+            assert_eq!((command, given(text, &["a", "b"])), ("p", Ok(values.to_vec())), "{line}");
         }
     }
 }

@@ -56,6 +56,7 @@ pub(crate) async fn chat(arguments: &ChatArguments) -> Result<(), Failure> {
         suggestions: Suggestions::new(runtime.clone()),
         memory: Memory::open(arguments.forget),
         current: None,
+        filled: None,
         listed: HashMap::new(),
         shelf,
         waiting,
@@ -115,6 +116,8 @@ struct Chat {
     waiting: HashMap<String, Waiting>,
     runtime: Handle,
     current: Option<Current>,
+    /// The line that stands for what was filled in last, so that it can be had again.
+    filled: Option<String>,
     /// Which server listed a resource.
     listed: HashMap<String, Server>,
 }
@@ -145,7 +148,11 @@ impl Chat {
             if matches!(line.trim(), "quit" | "exit") {
                 break;
             }
-            match self.perform(&line) {
+            let performed = self.perform(&line);
+            if let Some(filled) = self.filled.take() {
+                reader.remember(&filled);
+            }
+            match performed {
                 Ok(said) if said.is_empty() => {}
                 Ok(said) => writeln!(io::stdout(), "{}", visible(&said))?,
                 Err(problem) => complain(&problem),
@@ -230,6 +237,11 @@ impl Chat {
 
     fn unknown(&self, command: &str) -> String {
         let entries = self.shelf.entries();
+        let of_name = entries.iter().filter(|entry| entry.prompt.name == command);
+        let several: Vec<String> = of_name.map(|entry| format!("/{}", entry.command)).collect();
+        if !several.is_empty() {
+            return format!("there are several: {}", several.join(", "));
+        }
         let known = promptshelf::nearest(command, entries.iter().map(|entry| entry.command.as_str()));
         match known {
             Some(known) => format!("there is no prompt /{command}; did you mean /{known}?"),
@@ -335,7 +347,11 @@ impl Chat {
         let target = entry.server.client.target().to_string();
         let given = call::assign(typed, &prompt.arguments)?;
         let mut remembered = self.memory.of(&target, &prompt.name);
+        let was_given = given.len();
         let Some(given) = self.complete(entry, given, &remembered)? else { return Ok("cancelled".to_owned()) };
+        if given.len() > was_given {
+            self.filled = Some(call::line(&entry.command, &given));
+        }
         let got = self.wait(&entry.server, entry.server.client.get(&prompt.name, &given))?;
         let difference = remembered.note(prompt, &given, &got);
         self.memory.keep(&target, &prompt.name, &remembered);
@@ -351,6 +367,11 @@ impl Chat {
         let wanted =
             |argument: &&OfferedArgument| !given.contains_key(&argument.name) && (nothing || argument.required);
         let missing: Vec<&OfferedArgument> = entry.prompt.arguments.iter().filter(wanted).collect();
+        if missing.len() > 1 {
+            let mut paper = Paper::stdout();
+            let keys = "Enter leaves out what stands in brackets, Shift-Tab goes back, Ctrl-C cancels";
+            writeln!(paper.out, "{}", paper.quiet(keys)).map_err(|error| error.to_string())?;
+        }
         let mut values = given.clone();
         let mut at = 0;
         while let Some(argument) = missing.get(at) {

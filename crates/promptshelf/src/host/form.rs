@@ -21,7 +21,6 @@ use crate::cli::{
 };
 
 const TITLE: Style = AnsiColor::Cyan.on_default().bold();
-const QUIET: Style = Style::new().dimmed();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
 /// Puts a server's questions to the person at the terminal.
@@ -99,7 +98,7 @@ fn fill(question: &Question, fields: &[Field]) -> Answer {
         .collect();
     let mut paper = Paper::stderr();
     let back = if question.can_go_back || fields.len() > 1 { "Shift-Tab goes back, " } else { "" };
-    writeln!(paper.out, "{}", paper.styled(QUIET, &format!("{back}Ctrl-D declines, Ctrl-C cancels"))).ok();
+    writeln!(paper.out, "{}", paper.quiet(&format!("{back}Ctrl-D declines, Ctrl-C cancels"))).ok();
     drop(paper);
     let mut at = 0;
     loop {

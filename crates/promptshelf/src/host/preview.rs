@@ -14,7 +14,6 @@ use crate::cli::{
 
 const USER: Style = AnsiColor::Cyan.on_default().bold();
 const ASSISTANT: Style = AnsiColor::Magenta.on_default().bold();
-const QUIET: Style = Style::new().dimmed();
 
 /// How many lines of a message are shown at once, and of a resource.
 const LINES: usize = 60;
@@ -119,7 +118,7 @@ fn named(what: &str, uri: &str, mime_type: &str, bytes: usize) -> String {
 
 /// A line of ours about a block; everything in it is visible already.
 fn quiet<W: Write>(paper: &mut Paper<W>, text: &str) -> io::Result<()> {
-    let text = paper.styled(QUIET, &format!("[{text}]"));
+    let text = paper.quiet(&format!("[{text}]"));
     writeln!(paper.out, "{text}")
 }
 

@@ -80,7 +80,8 @@ fn a_tab_completes_prompts_and_the_servers_values() {
     chat.press("/ec");
     chat.press(TAB);
     chat.wait_for("/echo");
-    chat.press(" x language=py");
+    // The space has come with the name.
+    chat.press("x language=py");
     chat.press(TAB);
     chat.wait_for("language=python");
     chat.press("\r");
@@ -126,6 +127,24 @@ fn a_form_asks_for_what_is_missing_and_goes_back() {
     chat.wait_for("first and more");
     chat.press(CTRL_C);
     chat.wait_for("cancelled");
+    quit(chat);
+}
+
+#[test]
+fn what_was_filled_in_is_not_lost_when_the_server_refuses_it() {
+    let folder = library(&[("echo.md", ECHO)]);
+    let mut chat = chat(&folder, &["prompts"]);
+    chat.line("/echo");
+    chat.wait_for("Enter leaves out");
+    chat.wait_for("<text>: ");
+    chat.press("two words\r");
+    chat.wait_for("[language]: ");
+    chat.press("cobol\r");
+    chat.wait_for("has to be one of");
+    chat.wait_for("promptshelf> ");
+    chat.press(UP);
+    chat.wait_for("/echo language=cobol text='two words'");
+    chat.press(CTRL_C);
     quit(chat);
 }
 
@@ -187,7 +206,14 @@ fn names_have_their_server_only_on_a_clash() {
     chat.line("/echo x");
     chat.wait_for("[x|]");
     chat.line("/hello");
-    chat.wait_for("no prompt /hello");
+    chat.wait_for("there are several: /prompts:hello, /others:hello");
+    chat.wait_for("promptshelf> ");
+    chat.press("/hel");
+    chat.press(TAB);
+    chat.press(TAB);
+    chat.wait_for("/prompts:hello");
+    chat.wait_for("/others:hello");
+    chat.press(CTRL_C);
     quit(chat);
 }
 
