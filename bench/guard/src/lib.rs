@@ -38,6 +38,7 @@ pub const PATHS: &[Path] = &[
     ("read and check a message", Shelf::message),
     ("prompts/get, modern", Shelf::get_modern),
     ("prompts/get, legacy", Shelf::get_legacy),
+    ("prompts/get of 100 kB", Shelf::get_long),
     ("prompts/list of 1,000, again", Shelf::list),
     ("check 100 prompts", Shelf::check),
     ("check one of 1,000 prompts anew", Shelf::check_one),
@@ -59,6 +60,7 @@ pub struct Shelf {
     http: HttpService,
     catalog: std::sync::Arc<Catalog>,
     get: Bytes,
+    get_long: Bytes,
     list: Bytes,
     notification: Bytes,
     cursor: String,
@@ -118,6 +120,11 @@ impl Shelf {
                 r#"{{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{{"name":"hot","arguments":{arguments},{meta}}}}}"#
             )
             .into(),
+            get_long: format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{{"name":"hot","arguments":{{"topic":"{}","readers":"all"}},{meta}}}}}"#,
+                "A line of code, or of a text.\\n".repeat(100_000 / 31)
+            )
+            .into(),
             list: r#"{"jsonrpc":"2.0","id":1,"method":"prompts/list"}"#.into(),
             notification: r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.into(),
             cursor: page.page.next_cursor.context("there is a second page")?,
@@ -127,6 +134,7 @@ impl Shelf {
         for (body, modern, expected) in [
             (&shelf.get, true, "for people who count, and sound calm."),
             (&shelf.get_of_legacy(), false, "for people who count, and sound calm."),
+            (&shelf.get_long, true, "text.\\n for all, and sound "),
             (&shelf.list, false, "listed-00998"),
         ] {
             let answer = shelf.ask(body, modern);
@@ -181,6 +189,10 @@ impl Shelf {
 
     fn get_legacy(&self) {
         drop(black_box(self.ask(&self.get_of_legacy(), false)));
+    }
+
+    fn get_long(&self) {
+        drop(black_box(self.ask(&self.get_long, true)));
     }
 
     fn get_of_legacy(&self) -> Bytes {

@@ -76,9 +76,9 @@ pub(crate) fn is_modern_method(method: &str) -> bool {
 
 impl Server {
     /// Answers a request.
-    pub(crate) async fn answer(&self, context: Context<'_>, request: &Request<'_>, params: &Params<'_>) -> Answer {
+    pub(crate) async fn answer(&self, context: Context<'_>, request: &Request<'_>) -> Answer {
         let mut out = jsonrpc::open_result(&request.id);
-        match self.result(context, &request.method, params, &mut out).await {
+        match self.result(context, &request.method, &request.params, &mut out).await {
             Ok(()) => Answer::ok(jsonrpc::close(out)),
             Err(error) => Answer::error(Some(&request.id), &error),
         }

@@ -16,7 +16,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::error_code::WireError;
+use crate::{error_code::WireError, request::Params};
 
 /// How deep arrays and objects may be inside each other.
 const MAX_DEPTH: usize = 128;
@@ -30,6 +30,7 @@ pub(crate) const MAX_BATCH_ANSWER: usize = 32 << 20;
 
 /// What came in.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "it is nearly always the large one, which a box would not make smaller")]
 pub(crate) enum Incoming<'a> {
     One(Message<'a>),
     /// Only revision 2025-03-26 has batches; the transports decide.
@@ -49,14 +50,14 @@ pub(crate) enum Message<'a> {
 pub(crate) struct Request<'a> {
     pub(crate) id: RequestId,
     pub(crate) method: Cow<'a, str>,
-    pub(crate) params: Option<&'a RawValue>,
+    pub(crate) params: Params<'a>,
 }
 
 /// A message that wants none.
 #[derive(Debug)]
 pub(crate) struct Notification<'a> {
     pub(crate) method: Cow<'a, str>,
-    pub(crate) params: Option<&'a RawValue>,
+    pub(crate) params: Params<'a>,
 }
 
 /// An answer to a request that this server has sent.
@@ -122,8 +123,8 @@ struct Envelope<'a> {
     id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     method: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    params: Params<'a>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -131,7 +132,7 @@ struct Envelope<'a> {
 }
 
 /// A member that is there, even when it is `null`.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+pub(crate) fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&'a RawValue>::deserialize(deserializer).map(Some)
 }
 
@@ -238,7 +239,7 @@ pub(crate) fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
 /// still be looked into, not about its stack.
 fn is_too_deep(bytes: &[u8]) -> bool {
     // Nothing can be deeper than it has openings: true of nearly every message.
-    if bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= MAX_DEPTH {
+    if memchr::memchr2_iter(b'{', b'[', bytes).nth(MAX_DEPTH).is_none() {
         return false;
     }
     let (mut depth, mut at) = (0_usize, 0);

@@ -3,7 +3,7 @@
 //!
 //! Where nobody observes and nobody traces, this is two comparisons.
 
-use std::time::Instant;
+use std::{pin::Pin, time::Instant};
 
 use promptshelf_service::{Caller, Observer, TraceContext};
 use tracing::{Instrument as _, Span, field::Empty};
@@ -52,13 +52,14 @@ impl Drop for Answering<'_> {
 
 impl Server {
     /// Answers a request, and tells of it. `trace` is looked for only where
-    /// somebody wants to know; `outcome` says what became of it.
+    /// somebody wants to know; `outcome` says what became of it. The answering
+    /// is pinned already, because a future that is handed over is held twice.
     pub(crate) async fn observed<'t, T>(
         &self,
         caller: &Caller,
         method: &str,
         trace: impl FnOnce() -> Option<TraceContext<'t>>,
-        answering: impl Future<Output = T>,
+        answering: Pin<&mut impl Future<Output = T>>,
         outcome: impl FnOnce(&T) -> &'static str,
     ) -> T {
         let observer = self.service().observer();

@@ -1,60 +1,139 @@
 //! What requests say: the members that any method has, borrowed, and `_meta`.
 
-use std::{borrow::Cow, marker::PhantomData};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use promptshelf_core::{Given, GivenValue, Variables};
 use promptshelf_service::TraceContext;
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
 use crate::{
     error_code::WireError,
-    jsonrpc::{Fault, Message, object, text},
+    jsonrpc::{Fault, Message, object, present, text},
 };
 
 /// The members of `params` that some method has. What is not asked for is
 /// passed over unread.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+///
+/// They are read together with the message that they stand in, so what is wrong
+/// with them is kept until somebody needs them ([`Params::check`]).
+#[derive(Debug, Default)]
 pub(crate) struct Params<'a> {
-    #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
     meta: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     name: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     arguments: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     cursor: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     uri: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "ref", deserialize_with = "present")]
     reference: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     argument: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     context: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     notifications: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     level: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     protocol_version: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     request_id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     capabilities: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     input_responses: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     request_state: Option<&'a RawValue>,
+    mistake: Option<&'static str>,
 }
 
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&'a RawValue>::deserialize(deserializer).map(Some)
+impl<'a> Params<'a> {
+    /// The place of a member.
+    fn member(&mut self, name: &str) -> Option<&mut Option<&'a RawValue>> {
+        Some(match name {
+            "_meta" => &mut self.meta,
+            "name" => &mut self.name,
+            "arguments" => &mut self.arguments,
+            "cursor" => &mut self.cursor,
+            "uri" => &mut self.uri,
+            "ref" => &mut self.reference,
+            "argument" => &mut self.argument,
+            "context" => &mut self.context,
+            "notifications" => &mut self.notifications,
+            "level" => &mut self.level,
+            "protocolVersion" => &mut self.protocol_version,
+            "requestId" => &mut self.request_id,
+            "capabilities" => &mut self.capabilities,
+            "inputResponses" => &mut self.input_responses,
+            "requestState" => &mut self.request_state,
+            _ => return None,
+        })
+    }
 }
+
+impl<'de: 'a, 'a> Deserialize<'de> for Params<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Params<'a>, D::Error> {
+        deserializer.deserialize_any(Members)
+    }
+}
+
+/// Reads `params`, whatever stands there.
+struct Members;
+
+impl Members {
+    fn no_object<'a>() -> Params<'a> {
+        Params { mistake: Some("`params` has to be an object"), ..Params::default() }
+    }
+}
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Params<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params<'de>, A::Error> {
+        let mut params = Params::default();
+        while let Some(Key(name)) = map.next_key::<Key<'de>>()? {
+            let Some(member) = params.member(&name) else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            // Which one of two counts nobody can know, so that none does.
+            if member.replace(map.next_value()?).is_some() {
+                params.mistake = Some("A member of `params` is there twice");
+            }
+        }
+        Ok(params)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Params<'de>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Members::no_object())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Params<'de>, E> {
+        Ok(Members::no_object())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Params<'de>, E> {
+        Ok(Members::no_object())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Params<'de>, E> {
+        Ok(Members::no_object())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Params<'de>, E> {
+        Ok(Members::no_object())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Params<'de>, E> {
+        Ok(Members::no_object())
+    }
+
+    fn visit_unit<E>(self) -> Result<Params<'de>, E> {
+        Ok(Members::no_object())
+    }
+}
+
+/// The name of a member, borrowed where it holds no escapes.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Whether messages can be one batch: 2025-03-26 keeps `initialize` out of all
 /// of them, and 2026-07-28 has none. One that cannot be is refused as a whole,
@@ -65,7 +144,7 @@ pub(crate) fn check_batch(batch: &[Result<Message<'_>, Fault>]) -> Result<(), Wi
         if request.method == "initialize" {
             return Err(WireError::invalid_request("`initialize` cannot be part of a batch"));
         }
-        if Params::parse(request.params).and_then(|params| params.meta()).is_ok_and(|meta| meta.is_modern()) {
+        if request.params.check().and_then(|()| request.params.meta()).is_ok_and(|meta| meta.is_modern()) {
             return Err(WireError::no_batches());
         }
     }
@@ -73,20 +152,14 @@ pub(crate) fn check_batch(batch: &[Result<Message<'_>, Fault>]) -> Result<(), Wi
 }
 
 impl<'a> Params<'a> {
-    /// Reads the members; absent `params` have none.
-    pub(crate) fn parse(raw: Option<&'a RawValue>) -> Result<Params<'a>, WireError> {
-        let Some(raw) = raw else { return Ok(Params::default()) };
-        if !raw.get().starts_with('{') {
-            return Err(WireError::invalid_params("`params` has to be an object"));
-        }
-        // What is left to go wrong is a member that is there twice. Which one
-        // counts nobody can know, so that none does.
-        serde_json::from_str(raw.get()).map_err(|_| WireError::invalid_params("A member of `params` is there twice"))
+    /// Whether they are what they have to be; absent ones are.
+    pub(crate) fn check(&self) -> Result<(), WireError> {
+        self.mistake.map_or(Ok(()), |mistake| Err(WireError::invalid_params(mistake)))
     }
 
     /// The trace that a request says it belongs to, whatever else it says.
-    pub(crate) fn trace(raw: Option<&'a RawValue>) -> Option<TraceContext<'a>> {
-        Params::parse(raw).ok()?.meta().ok()?.trace()
+    pub(crate) fn trace(&self) -> Option<TraceContext<'a>> {
+        self.meta().ok()?.trace()
     }
 
     /// What the request says about itself.
@@ -214,18 +287,16 @@ pub(crate) enum Target<'a> {
 
 /// The names and values of an object, in their order.
 fn given(raw: &RawValue) -> Option<Given<'_>> {
-    struct Members<V>(PhantomData<V>);
+    struct Values<V>(PhantomData<V>);
 
-    impl<'de, V: Deserialize<'de> + Into<GivenValue<'de>>> Visitor<'de> for Members<V> {
+    impl<'de, V: Deserialize<'de> + Into<GivenValue<'de>>> Visitor<'de> for Values<V> {
         type Value = Given<'de>;
 
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("an object")
         }
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Given<'de>, A::Error> {
-            #[derive(Deserialize)]
-            struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
             let mut given = Given::new();
             while let Some((Key(name), value)) = map.next_entry::<Key<'de>, V>()? {
                 given.push(name, value.into());
@@ -235,7 +306,7 @@ fn given(raw: &RawValue) -> Option<Given<'_>> {
     }
 
     fn read<'a, V: Deserialize<'a> + Into<GivenValue<'a>>>(raw: &'a RawValue) -> Option<Given<'a>> {
-        serde_json::Deserializer::from_str(raw.get()).deserialize_map(Members(PhantomData::<V>)).ok()
+        serde_json::Deserializer::from_str(raw.get()).deserialize_map(Values(PhantomData::<V>)).ok()
     }
 
     // Where something else than strings was sent, the second pass tells what.
@@ -343,5 +414,33 @@ impl<'a> RequestMeta<'a> {
             return Err(wrong("logLevel", "a log level"));
         }
         Ok(version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jsonrpc::{Incoming, parse};
+
+    fn mistake(params: &str) -> Option<String> {
+        let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{params}}}"#);
+        let Ok(Incoming::One(Message::Request(request))) = parse(message.as_bytes()) else {
+            panic!("{message} is a request");
+        };
+        request.params.check().err().map(|error| error.message)
+    }
+
+    #[test]
+    fn params_are_an_object_and_have_a_member_once() {
+        for other in ["[]", r#"[{"a":1},2]"#, r#""text""#, r#""\n""#, "true", "null", "1", "-1", "1.5"] {
+            let said = mistake(other);
+            assert_eq!(said.as_deref(), Some("`params` has to be an object"), "{other}");
+        }
+        for twice in [r#"{"name":1,"name":1}"#, r#"{"uri":"a","\u0075ri":"b"}"#, r#"{"_meta":null,"_meta":{}}"#] {
+            assert_eq!(mistake(twice).as_deref(), Some("A member of `params` is there twice"), "{twice}");
+        }
+        for fine in ["{}", r#"{"name":1,"x":[{}],"x":{}}"#, r#"{"cursor":null}"#] {
+            assert_eq!(mistake(fine), None, "{fine}");
+        }
     }
 }

@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::{jsonrpc::write, revision::Revision};
 
 mod block;
+mod text;
 
 pub(crate) use block::MAX_EMBEDDED_BYTES;
 use block::{WireAnnotations, WireContents};
@@ -290,23 +291,31 @@ pub(crate) fn list(page: &ListPage, list: ListKind, revision: Revision, out: &mu
 
 /// Writes the result of `prompts/get`.
 pub(crate) fn prompt(answer: &PromptAnswer, revision: Revision, out: &mut Vec<u8>) {
-    #[derive(Serialize)]
-    struct Result<'a> {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        description: Option<&'a str>,
-        messages: Vec<block::WireMessage<'a>>,
-        #[serde(flatten)]
-        modern: Modern<'a>,
-    }
-    let result = Result {
-        description: answer.prompt.description(),
-        messages: answer.messages.iter().map(|message| block::WireMessage::new(message, revision)).collect(),
-        modern: Modern::complete(&answer.catalog, revision),
-    };
     // With room for what JSON adds: growing would copy what is there.
     let said: usize = answer.messages.iter().map(|message| message.content.size()).sum();
     out.reserve(said + said / 3 + 1_024);
-    write(out, &result);
+    out.push(b'{');
+    if let Some(description) = answer.prompt.description() {
+        out.extend_from_slice(br#""description":"#);
+        text::write(out, description);
+        out.push(b',');
+    }
+    out.extend_from_slice(br#""messages":["#);
+    for (at, message) in answer.messages.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        block::write_message(message, revision, out);
+    }
+    out.push(b']');
+    let end = out.len();
+    write(out, &Modern::complete(&answer.catalog, revision));
+    // The members of that object go on in this one.
+    match &mut out[end..] {
+        [b'{', b'}'] => drop(out.drain(end..=end)),
+        [open, ..] => *open = b',',
+        [] => {}
+    }
 }
 
 /// Writes the result of `completion/complete`.

@@ -127,13 +127,13 @@ impl Endpoint {
         caller: &Caller,
         request: &jsonrpc::Request<'_>,
     ) -> Response<HttpBody> {
-        let answering = self.try_request(headers, caller, request);
+        let answering = pin!(self.try_request(headers, caller, request));
         let outcome = |reply: &Result<Reply, Fault>| match reply {
             Ok(Reply::One(answer)) => answer.outcome,
             Ok(Reply::Stream(_)) => "ok",
             Err(fault) => fault.error.word(),
         };
-        let trace = || Params::trace(request.params).or_else(|| header::trace(headers));
+        let trace = || request.params.trace().or_else(|| header::trace(headers));
         match self.server.observed(caller, &request.method, trace, answering, outcome).await {
             Ok(Reply::One(answer)) => reply::json(answer),
             Ok(Reply::Stream(events)) => reply::events(*events),
@@ -148,13 +148,14 @@ impl Endpoint {
         request: &jsonrpc::Request<'_>,
     ) -> Result<Reply, Fault> {
         let with_id = |error| Fault { id: Some(request.id.clone()), error };
-        let (params, meta, era) = read_params(headers, request.params).map_err(with_id)?;
+        let params = &request.params;
+        let (meta, era) = read_params(headers, params).map_err(with_id)?;
         let revision = match era {
             Era::Modern => {
                 let revision = header::modern_revision(headers, &meta).map_err(with_id)?;
-                check_modern(headers, request, &params).map_err(with_id)?;
+                check_modern(headers, request).map_err(with_id)?;
                 if request.method == "subscriptions/listen" {
-                    return self.listen(caller, request, &params).await.map_err(with_id);
+                    return self.listen(caller, request).await.map_err(with_id);
                 }
                 revision
             }
@@ -167,11 +168,11 @@ impl Endpoint {
             Some(capabilities) if revision.is_modern() => Asking::Rounds(capabilities),
             _ => Asking::Never,
         };
-        Ok(Reply::One(self.answer(revision, asking, caller, request, &params).await))
+        Ok(Reply::One(self.answer(revision, asking, caller, request).await))
     }
 
     fn notification(&self, headers: &HeaderMap, notification: &Notification<'_>) -> Result<Response<HttpBody>, Fault> {
-        let (_, meta, era) = read_params(headers, notification.params)?;
+        let (meta, era) = read_params(headers, &notification.params)?;
         match era {
             Era::Modern => header::check_modern_notification(headers, &meta, &notification.method)?,
             Era::Legacy => drop(header::legacy_revision(headers)?),
@@ -194,14 +195,15 @@ impl Endpoint {
         let mut out = Vec::new();
         for message in batch {
             let answer = match message {
-                Ok(Message::Request(request)) => match read_params(headers, request.params) {
+                Ok(Message::Request(request)) => match read_params(headers, &request.params) {
                     _ if out.len() > jsonrpc::MAX_BATCH_ANSWER => {
                         let error = WireError::invalid_request("The batch asks for too much at once");
                         Answer::error(Some(&request.id), &error)
                     }
-                    Ok((params, ..)) => {
-                        let answering = self.answer(Revision::V2025_03_26, Asking::Never, caller, &request, &params);
-                        let trace = || Params::trace(request.params).or_else(|| header::trace(headers));
+                    Ok(_) => {
+                        let answering = self.answer(Revision::V2025_03_26, Asking::Never, caller, &request);
+                        let answering = pin!(answering);
+                        let trace = || request.params.trace().or_else(|| header::trace(headers));
                         let outcome = |answer: &Answer| answer.outcome;
                         self.server.observed(caller, &request.method, trace, answering, outcome).await
                     }
@@ -226,21 +228,15 @@ impl Endpoint {
         asking: Asking<'_>,
         caller: &Caller,
         request: &jsonrpc::Request<'_>,
-        params: &Params<'_>,
     ) -> Answer {
         let context = Context { revision, caller, conversation: self.server.crowd(), asking };
-        let answer = caught(caller, &request.method, self.server.answer(context, request, params)).await;
+        let answer = caught(caller, &request.method, pin!(self.server.answer(context, request))).await;
         answer.unwrap_or_else(|error| Answer::error(Some(&request.id), &error))
     }
 
-    async fn listen(
-        &self,
-        caller: &Caller,
-        request: &jsonrpc::Request<'_>,
-        params: &Params<'_>,
-    ) -> Result<Reply, WireError> {
+    async fn listen(&self, caller: &Caller, request: &jsonrpc::Request<'_>) -> Result<Reply, WireError> {
         let permit = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| too_many_streams())?;
-        let opening = Subscription::listen(&self.server, caller, &request.id, params.notifications());
+        let opening = pin!(Subscription::listen(&self.server, caller, &request.id, request.params.notifications()));
         let (subscription, acknowledgment) = caught(caller, &request.method, opening).await??;
         Ok(Reply::Stream(Box::new(Events::new(subscription, Some(&acknowledgment), self.keep_alive, permit))))
     }
@@ -264,30 +260,26 @@ impl Endpoint {
     }
 }
 
-/// The members of a message, what it says about itself, and the era that it is
-/// therefore of: modern, when headers or body have anything that only modern
-/// messages have.
-fn read_params<'a>(
-    headers: &HeaderMap,
-    params: Option<&'a serde_json::value::RawValue>,
-) -> Result<(Params<'a>, RequestMeta<'a>, Era), WireError> {
+/// What a message says about itself, and the era that it is therefore of:
+/// modern, when headers or body have anything that only modern messages have.
+fn read_params<'a>(headers: &HeaderMap, params: &Params<'a>) -> Result<(RequestMeta<'a>, Era), WireError> {
     let named = header::name_modern_revision(headers);
-    let params = Params::parse(params).map_err(|error| {
+    params.check().map_err(|error| {
         // What a modern message has to say about itself is not there then.
         if named { WireError { status: 400, ..error } } else { error }
     })?;
     let meta = params.meta()?;
     let era = if named || meta.is_modern() { Era::Modern } else { Era::Legacy };
-    Ok((params, meta, era))
+    Ok((meta, era))
 }
 
 /// The rungs of a modern request above its revision and below its parameters.
-fn check_modern(headers: &HeaderMap, request: &jsonrpc::Request<'_>, params: &Params<'_>) -> Result<(), WireError> {
+fn check_modern(headers: &HeaderMap, request: &jsonrpc::Request<'_>) -> Result<(), WireError> {
     header::check_method(headers, &request.method)?;
     if !is_modern_method(&request.method) {
         return Err(WireError::method_not_found(&request.method, Era::Modern));
     }
-    header::check_name(headers, &request.method, params)
+    header::check_name(headers, &request.method, &request.params)
 }
 
 /// Takes the answer to a request that this server would have sent. It sends none.
@@ -310,8 +302,11 @@ fn too_many_streams() -> WireError {
 
 /// Waits for an answer, or for the panic that comes instead of it: a mistake of
 /// ours in one request must not look to its client like a broken connection.
-async fn caught<T>(caller: &Caller, method: &str, answering: impl Future<Output = T>) -> Result<T, WireError> {
-    let mut answering = pin!(answering);
+async fn caught<T>(
+    caller: &Caller,
+    method: &str,
+    mut answering: Pin<&mut impl Future<Output = T>>,
+) -> Result<T, WireError> {
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context))) {
         Ok(poll) => poll.map(Ok),
         // The panic hook has said what and where.

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     panic::AssertUnwindSafe,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -19,7 +20,7 @@ use crate::{
     dispatch::{Answer, Asking, Context},
     error_code::WireError,
     jsonrpc::{self, Fault, Incoming, Message, Notification, Request, RequestId},
-    request::{Params, check_batch},
+    request::check_batch,
     revision::Revision,
     subscription::Subscription,
 };
@@ -159,8 +160,8 @@ impl Pipe {
     fn notification(self: &Arc<Pipe>, notification: &Notification<'_>) {
         match &*notification.method {
             "notifications/cancelled" => {
-                let params = Params::parse(notification.params).unwrap_or_default();
-                if let Some(id) = params.request_id().and_then(RequestId::parse) {
+                let params = &notification.params;
+                if let (Ok(()), Some(id)) = (params.check(), params.request_id().and_then(RequestId::parse)) {
                     self.in_flight.cancel(&id);
                 }
             }
@@ -192,8 +193,8 @@ impl Pipe {
             Taken::Subscribed => "ok",
             Taken::Cancelled => "cancelled",
         };
-        let trace = || Params::trace(request.params);
-        let answer = match self.server.observed(&caller, &request.method, trace, answering, outcome).await {
+        let trace = || request.params.trace();
+        let answer = match self.server.observed(&caller, &request.method, trace, pin!(answering), outcome).await {
             Taken::Answered(answer) => Some(answer.body),
             // It stays in flight until it ends.
             Taken::Subscribed => return None,
@@ -221,7 +222,8 @@ impl Pipe {
         caller: &Caller,
         cancelled: &CancellationToken,
     ) -> Result<Option<Answer>, WireError> {
-        let params = Params::parse(request.params)?;
+        let params = &request.params;
+        params.check()?;
         let meta = params.meta()?;
         let revision = if meta.is_modern() {
             let version = meta.require()?;
@@ -236,7 +238,7 @@ impl Pipe {
             }
         };
         if revision.is_modern() && request.method == "subscriptions/listen" {
-            self.listen(request, &params, caller, cancelled).await?;
+            self.listen(request, caller, cancelled).await?;
             return Ok(None);
         }
         if !revision.is_modern() && request.method != "initialize" && self.conversation.revision().is_some() {
@@ -248,7 +250,7 @@ impl Pipe {
             _ => Asking::Never,
         };
         let context = Context { revision, caller, conversation: &self.conversation, asking };
-        Ok(Some(self.server.answer(context, request, &params).await))
+        Ok(Some(self.server.answer(context, request).await))
     }
 
     /// Opens a subscription. Its acknowledgment is written before it runs, so
@@ -256,13 +258,12 @@ impl Pipe {
     async fn listen(
         self: &Arc<Pipe>,
         request: &Request<'_>,
-        params: &Params<'_>,
         caller: &Caller,
         cancelled: &CancellationToken,
     ) -> Result<(), WireError> {
         let id = request.id.clone();
         let (mut subscription, acknowledgment) =
-            Subscription::listen(&self.server, caller, &id, params.notifications()).await?;
+            Subscription::listen(&self.server, caller, &id, request.params.notifications()).await?;
         self.write(acknowledgment).await;
         let (pipe, cancelled) = (Arc::clone(self), cancelled.clone());
         self.tasks.spawn(async move {

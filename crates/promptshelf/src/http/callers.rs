@@ -1,6 +1,9 @@
 //! Who asks, and from where: found out before a request reaches the endpoint.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use axum::{
     Router,
@@ -18,7 +21,6 @@ use promptshelf_service::{Caller, Rejection, Service};
 use super::Options;
 
 /// What callers are told apart by.
-#[derive(Clone)]
 struct Desk {
     service: Service,
     #[cfg(feature = "sign-in")]
@@ -35,7 +37,7 @@ pub(super) fn around(endpoint: Router, server: &Server, options: &Options) -> Ro
         #[cfg(feature = "sign-in")]
         sign_in: options.sign_in.clone(),
     };
-    let endpoint = endpoint.route_layer(middleware::from_fn_with_state(desk, told_apart));
+    let endpoint = endpoint.route_layer(middleware::from_fn_with_state(Arc::new(desk), told_apart));
     #[cfg(feature = "sign-in")]
     if let Some(sign_in) = &options.sign_in {
         return metadata(endpoint, sign_in);
@@ -69,7 +71,7 @@ impl Desk {
     }
 }
 
-async fn told_apart(State(desk): State<Desk>, mut request: Request, next: Next) -> Response {
+async fn told_apart(State(desk): State<Arc<Desk>>, mut request: Request, next: Next) -> Response {
     let address = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
     match desk.caller(request.headers(), address).await {
         Ok(caller) => {

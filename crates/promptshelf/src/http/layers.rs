@@ -15,15 +15,17 @@ use tracing::Level;
 
 use super::Options;
 
-/// Puts the layers around the routes; the last one is the outermost.
+/// Puts the layers around the routes; the first one is the outermost. They are
+/// one, because the router boxes a route anew for each that it is given.
 pub(super) fn around(routes: Router, options: &Options) -> Router {
     let no_store = HeaderValue::from_static("no-store");
     let as_declared = HeaderValue::from_static("nosniff");
-    let routes = routes
-        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, options.request_timeout))
-        .layer(CatchPanicLayer::custom(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
-        .layer(SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, no_store))
-        .layer(SetResponseHeaderLayer::overriding(header::X_CONTENT_TYPE_OPTIONS, as_declared));
+    let routes = routes.layer((
+        SetResponseHeaderLayer::overriding(header::X_CONTENT_TYPE_OPTIONS, as_declared),
+        SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, no_store),
+        CatchPanicLayer::custom(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()),
+        TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, options.request_timeout),
+    ));
     // Nobody pays for a log that nobody asked for.
     if tracing::enabled!(Level::DEBUG) { routes.layer(middleware::from_fn(log)) } else { routes }
 }
