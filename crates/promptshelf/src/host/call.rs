@@ -218,7 +218,7 @@ mod tests {
             let line = format!(" {}", quoted(value));
             assert_eq!(given(&line, &["a", "b"]), Ok(vec![pair("a", value)]), "{line}");
             let values = [("a".to_owned(), value.to_owned()), ("b".to_owned(), "x".to_owned())];
-            let line = line("p", &values.clone().into());
+            let line = super::line("p", &values.clone().into());
             let (command, text) = split(&line).expect("it names a prompt");
             assert_eq!((command, given(text, &["a", "b"])), ("p", Ok(values.to_vec())), "{line}");
         }
