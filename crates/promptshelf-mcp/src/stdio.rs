@@ -6,7 +6,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use futures_util::{StreamExt as _, poll};
 use promptshelf_service::Caller;
 use tokio::{
@@ -140,8 +140,8 @@ async fn write_lines(
 ) -> io::Result<()> {
     let mut output = BufWriter::new(output);
     while let Some(line) = lines.recv().await {
-        output.write_all(&line).await?;
-        output.write_all(b"\n").await?;
+        // Together: a reader that is woken for the end of a line alone is woken twice.
+        output.write_all_buf(&mut line.chunk().chain(&b"\n"[..])).await?;
         backlog.remove(&line);
         if lines.is_empty() {
             output.flush().await?;

@@ -4,7 +4,7 @@
 //! is never made non-blocking. What is asked first is whether it would block.
 
 use std::{
-    io,
+    io::{self, IoSlice},
     os::fd::{AsFd, OwnedFd},
     pin::Pin,
     task::{Context, Poll, ready},
@@ -64,6 +64,13 @@ fn is_ready(pipe: impl AsFd, what: PollFlags) -> bool {
     poll(&mut [PollFd::new(&pipe, what)], Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
+/// Writes as if the pipe were non-blocking, for this one time (Linux 6.5 and later).
+#[cfg(target_os = "linux")]
+fn without_waiting(pipe: impl AsFd, pieces: &[IoSlice<'_>]) -> rustix::io::Result<usize> {
+    const HERE: u64 = u64::MAX;
+    rustix::io::pwritev2(pipe, pieces, HERE, rustix::io::ReadWriteFlags::NOWAIT)
+}
+
 /// A pipe to write to. What would wait for a reader waits on another thread.
 #[derive(Debug)]
 pub(super) struct Output {
@@ -80,8 +87,19 @@ impl Output {
     }
 
     /// Writes as much as fits at once; `None` where that is nothing.
-    fn at_once(&self, bytes: &[u8]) -> Option<io::Result<usize>> {
-        if self.is_waiting || bytes.len() > SHORT || !is_ready(&self.own, PollFlags::OUT) {
+    fn at_once(&self, pieces: &[IoSlice<'_>]) -> Option<io::Result<usize>> {
+        if self.is_waiting {
+            return None;
+        }
+        #[cfg(target_os = "linux")]
+        match without_waiting(&self.own, pieces) {
+            Err(Errno::INTR | Errno::AGAIN) => return None,
+            // Older kernels, and sandboxes that do not know the call.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::PERM | Errno::SPIPE) => {}
+            written => return Some(written.map_err(io::Error::from)),
+        }
+        let bytes = first(pieces);
+        if bytes.len() > SHORT || !is_ready(&self.own, PollFlags::OUT) {
             return None;
         }
         match rustix::io::write(&self.own, &bytes[..bytes.len().min(PIPE_BUF)]) {
@@ -91,13 +109,30 @@ impl Output {
     }
 }
 
+/// The first piece with something in it.
+fn first<'a>(pieces: &'a [IoSlice<'_>]) -> &'a [u8] {
+    pieces.iter().find(|piece| !piece.is_empty()).map_or(&[], |piece| piece)
+}
+
 impl AsyncWrite for Output {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        if let Some(written) = self.at_once(bytes) {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if let Some(written) = self.at_once(pieces) {
             return Poll::Ready(written);
         }
         self.is_waiting = true;
-        Pin::new(&mut self.threaded).poll_write(context, bytes)
+        Pin::new(&mut self.threaded).poll_write(context, first(pieces))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
