@@ -34,6 +34,13 @@ impl HttpBody {
     }
 }
 
+/// A body with nothing in it.
+impl Default for HttpBody {
+    fn default() -> HttpBody {
+        HttpBody::full(Bytes::new())
+    }
+}
+
 impl Body for HttpBody {
     type Data = Bytes;
     type Error = Infallible;

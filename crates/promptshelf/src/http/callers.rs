@@ -2,21 +2,23 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
+    pin::Pin,
     sync::Arc,
+    task::{Context, Poll},
 };
 
+#[cfg(feature = "sign-in")]
+use axum::Router;
 use axum::{
-    Router,
-    extract::{ConnectInfo, Request, State},
-    http::{HeaderMap, HeaderValue, StatusCode, header},
-    middleware::{self, Next},
-    response::Response,
+    extract::{ConnectInfo, Request},
+    http::{HeaderMap, HeaderValue, Response, StatusCode, header},
 };
 use promptshelf_mcp::{
     Server,
     http::{Denial, RequiredScopes},
 };
 use promptshelf_service::{Caller, Rejection, Service};
+use tower_layer::Layer;
 
 use super::Options;
 
@@ -27,22 +29,63 @@ struct Desk {
     sign_in: Option<super::auth::SignIn>,
 }
 
-/// Puts around the endpoint, and what else has data, what tells callers apart,
-/// and beside it what clients read to sign in.
-pub(super) fn around(endpoint: Router, server: &Server, options: &Options) -> Router {
-    #[cfg(not(feature = "sign-in"))]
-    let _ = options;
-    let desk = Desk {
-        service: server.service().clone(),
-        #[cfg(feature = "sign-in")]
-        sign_in: options.sign_in.clone(),
-    };
-    let endpoint = endpoint.route_layer(middleware::from_fn_with_state(Arc::new(desk), told_apart));
-    #[cfg(feature = "sign-in")]
-    if let Some(sign_in) = &options.sign_in {
-        return metadata(endpoint, sign_in);
+/// Tells who asks, for whatever it is put around: the endpoint, and what else
+/// has data.
+#[derive(Clone)]
+pub(super) struct TellApart(Arc<Desk>);
+
+impl TellApart {
+    pub(super) fn new(server: &Server, options: &Options) -> TellApart {
+        #[cfg(not(feature = "sign-in"))]
+        let _ = options;
+        TellApart(Arc::new(Desk {
+            service: server.service().clone(),
+            #[cfg(feature = "sign-in")]
+            sign_in: options.sign_in.clone(),
+        }))
     }
-    endpoint
+}
+
+impl<S> Layer<S> for TellApart {
+    type Service = ToldApart<S>;
+
+    fn layer(&self, inner: S) -> ToldApart<S> {
+        ToldApart { desk: Arc::clone(&self.0), inner }
+    }
+}
+
+/// A service whose requests come with their caller.
+#[derive(Clone)]
+pub(super) struct ToldApart<S> {
+    desk: Arc<Desk>,
+    inner: S,
+}
+
+impl<S, B> tower_service::Service<Request> for ToldApart<S>
+where
+    S: tower_service::Service<Request, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Response<B>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<B>, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request) -> Self::Future {
+        let desk = Arc::clone(&self.desk);
+        // The one that was asked whether it is ready goes along; its clone was not.
+        let clone = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, clone);
+        Box::pin(async move {
+            desk.tell(&mut request).await;
+            let mut response = inner.call(request).await?;
+            desk.challenge_for(&mut response);
+            Ok(response)
+        })
+    }
 }
 
 impl Desk {
@@ -60,6 +103,28 @@ impl Desk {
         Ok(Caller::anonymous())
     }
 
+    /// Puts who asks into a request, or why it may not.
+    async fn tell(&self, request: &mut Request) {
+        let address = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
+        match self.caller(request.headers(), address).await {
+            Ok(caller) => {
+                let caller = address.into_iter().fold(caller, Caller::at);
+                request.extensions_mut().insert(caller);
+            }
+            Err(denial) => {
+                request.extensions_mut().insert(denial);
+            }
+        }
+    }
+
+    fn challenge_for<B>(&self, response: &mut Response<B>) {
+        if let Some(RequiredScopes(scopes)) = response.extensions_mut().remove()
+            && let Some(challenge) = self.challenge(&scopes)
+        {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+    }
+
     /// What a client that lacks a scope is told.
     fn challenge(&self, scopes: &[String]) -> Option<HeaderValue> {
         #[cfg(feature = "sign-in")]
@@ -69,26 +134,6 @@ impl Desk {
         let _ = scopes;
         None
     }
-}
-
-async fn told_apart(State(desk): State<Arc<Desk>>, mut request: Request, next: Next) -> Response {
-    let address = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
-    match desk.caller(request.headers(), address).await {
-        Ok(caller) => {
-            let caller = address.into_iter().fold(caller, Caller::at);
-            request.extensions_mut().insert(caller);
-        }
-        Err(denial) => {
-            request.extensions_mut().insert(denial);
-        }
-    }
-    let mut response = next.run(request).await;
-    if let Some(RequiredScopes(scopes)) = response.extensions_mut().remove()
-        && let Some(challenge) = desk.challenge(&scopes)
-    {
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-    }
-    response
 }
 
 fn too_many(rejection: &Rejection) -> Denial {
@@ -102,10 +147,11 @@ fn too_many(rejection: &Rejection) -> Denial {
 
 /// The document of RFC 9728, at both of its places, for everybody.
 #[cfg(feature = "sign-in")]
-fn metadata(routes: Router, sign_in: &super::auth::SignIn) -> Router {
+pub(super) fn metadata(sign_in: &super::auth::SignIn) -> Router {
     use axum::routing::{MethodRouter, get};
 
     const ROOT: &str = "/.well-known/oauth-protected-resource";
+    let routes = Router::new();
     let (Some(document), Some(path)) = (sign_in.metadata(), sign_in.metadata_path()) else { return routes };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),

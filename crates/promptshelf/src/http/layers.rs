@@ -1,7 +1,7 @@
 //! What stands around every route: bounds of time, headers of every answer, a
 //! log without contents.
 
-use std::time::Instant;
+use std::{any::Any, time::Instant};
 
 use axum::{
     Router,
@@ -15,18 +15,28 @@ use tracing::Level;
 
 use super::Options;
 
-/// Puts the layers around the routes; the first one is the outermost. They are
-/// one, because the router boxes a route anew for each that it is given.
-pub(super) fn around(routes: Router, options: &Options) -> Router {
+/// The layers of every route; the first one is the outermost. They are one
+/// piece, because the router boxes a route anew for each that it is given.
+pub(super) type Layers = (
+    SetResponseHeaderLayer<HeaderValue>,
+    SetResponseHeaderLayer<HeaderValue>,
+    CatchPanicLayer<fn(Box<dyn Any + Send>) -> Response>,
+    TimeoutLayer,
+);
+
+pub(super) fn layers(options: &Options) -> Layers {
     let no_store = HeaderValue::from_static("no-store");
     let as_declared = HeaderValue::from_static("nosniff");
-    let routes = routes.layer((
+    (
         SetResponseHeaderLayer::overriding(header::X_CONTENT_TYPE_OPTIONS, as_declared),
         SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, no_store),
         CatchPanicLayer::custom(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()),
         TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, options.request_timeout),
-    ));
-    // Nobody pays for a log that nobody asked for.
+    )
+}
+
+/// Nobody pays for a log that nobody asked for.
+pub(super) fn logged(routes: Router) -> Router {
     if tracing::enabled!(Level::DEBUG) { routes.layer(middleware::from_fn(log)) } else { routes }
 }
 

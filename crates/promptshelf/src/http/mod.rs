@@ -26,9 +26,13 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
 };
+use tower_layer::Layer;
 
 pub use self::app::App;
-use self::app::{Connection, Connections};
+use self::{
+    app::{Connection, Connections},
+    callers::TellApart,
+};
 use crate::Library;
 #[cfg(feature = "web")]
 use crate::web;
@@ -80,19 +84,27 @@ pub fn router(library: &Library, options: &Options) -> Router {
 /// Every route, with the endpoint.
 fn routes(library: &Library, endpoint: HttpService, options: &Options) -> Router {
     let server = library.server().clone();
+    let layers = layers::layers(options);
+    let callers = TellApart::new(&server, options);
+    // `/library/…`
+    #[cfg(feature = "web")]
+    let beside = web::beside(library, &endpoint).route_layer(callers.clone());
     let routes = Router::new()
         .route("/healthz", get(healthy))
         .route("/readyz", get(move || std::future::ready(readiness(&server))))
         .fallback(layers::nothing_here);
     // `/`, `/assets/…` and `/sign-in` are for everybody: they hold nothing of the library.
     #[cfg(feature = "web")]
-    let routes = routes.merge(web::page(&endpoint, page_sign_in(options)));
-    let asked = Router::new().route_service("/mcp", endpoint.clone());
-    // `/library/…`
-    #[cfg(feature = "web")]
-    let asked = asked.merge(web::beside(library, &endpoint));
-    let asked = callers::around(asked, library.server(), options);
-    proxy::around(layers::around(routes.merge(asked), options), &options.proxies)
+    let routes = routes.merge(web::page(&endpoint, page_sign_in(options))).merge(beside);
+    #[cfg(feature = "sign-in")]
+    let routes = match &options.sign_in {
+        Some(sign_in) => routes.merge(callers::metadata(sign_in)),
+        None => routes,
+    };
+    let routes = routes.layer(layers.clone());
+    // The layers are put around the endpoint itself: one box for a request, and not one for each.
+    let routes = routes.route_service("/mcp", (layers, callers).layer(endpoint));
+    proxy::around(layers::logged(routes), &options.proxies)
 }
 
 /// How people sign in on the page.
