@@ -1,7 +1,7 @@
 //! What is told of a request while it is answered: a span for traces and logs,
 //! and a word for what became of it.
 //!
-//! Where nobody observes and nobody traces, this is two comparisons.
+//! Where nobody observes and nobody logs, nothing is looked for and nothing told.
 
 use std::{pin::Pin, time::Instant};
 

@@ -64,16 +64,12 @@ fn is_ready(pipe: impl AsFd, what: PollFlags) -> bool {
     poll(&mut [PollFd::new(&pipe, what)], Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
-/// Writes as if the pipe were non-blocking, for this one time (Linux 6.5 and later).
-#[cfg(target_os = "linux")]
-fn without_waiting(pipe: impl AsFd, pieces: &[IoSlice<'_>]) -> rustix::io::Result<usize> {
-    const HERE: u64 = u64::MAX;
-    rustix::io::pwritev2(pipe, pieces, HERE, rustix::io::ReadWriteFlags::NOWAIT)
-}
-
-/// A pipe to write to. What would wait for a reader waits on another thread.
+/// A pipe to write to. Where it can be written to as if it were non-blocking,
+/// whoever writes waits until it has room; elsewhere another thread waits.
 #[derive(Debug)]
 pub(super) struct Output {
+    #[cfg(target_os = "linux")]
+    pipe: Option<AsyncFd<OwnedFd>>,
     own: OwnedFd,
     threaded: File,
     /// Whether the other thread may still be writing.
@@ -82,23 +78,43 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn new(own: OwnedFd) -> io::Result<Output> {
-        let threaded = File::from_std(own.try_clone()?.into());
-        Ok(Output { own, threaded, is_waiting: false })
+        Ok(Output {
+            // A file cannot be waited for.
+            #[cfg(target_os = "linux")]
+            #[expect(deprecated, reason = "see `Input`")]
+            pipe: AsyncFd::with_interest(own.try_clone()?, Interest::WRITABLE).ok(),
+            threaded: File::from_std(own.try_clone()?.into()),
+            own,
+            is_waiting: false,
+        })
+    }
+
+    /// Writes what there is room for, without another thread; `None` where this
+    /// pipe cannot be written to like that (it takes Linux 6.5).
+    #[cfg(target_os = "linux")]
+    fn without_thread(&self, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Option<Poll<io::Result<usize>>> {
+        use rustix::io::{ReadWriteFlags, pwritev2};
+
+        const HERE: u64 = u64::MAX;
+        let pipe = self.pipe.as_ref()?;
+        loop {
+            let mut guard = match pipe.poll_write_ready(context) {
+                Poll::Ready(Ok(guard)) => guard,
+                Poll::Ready(Err(error)) => return Some(Poll::Ready(Err(error))),
+                Poll::Pending => return Some(Poll::Pending),
+            };
+            match pwritev2(pipe.get_ref(), pieces, HERE, ReadWriteFlags::NOWAIT) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => guard.clear_ready(),
+                // Older kernels, and sandboxes that do not know the call.
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::PERM | Errno::SPIPE) => return None,
+                written => return Some(Poll::Ready(written.map_err(io::Error::from))),
+            }
+        }
     }
 
     /// Writes as much as fits at once; `None` where that is nothing.
-    fn at_once(&self, pieces: &[IoSlice<'_>]) -> Option<io::Result<usize>> {
-        if self.is_waiting {
-            return None;
-        }
-        #[cfg(target_os = "linux")]
-        match without_waiting(&self.own, pieces) {
-            Err(Errno::INTR | Errno::AGAIN) => return None,
-            // Older kernels, and sandboxes that do not know the call.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::PERM | Errno::SPIPE) => {}
-            written => return Some(written.map_err(io::Error::from)),
-        }
-        let bytes = first(pieces);
+    fn at_once(&self, bytes: &[u8]) -> Option<io::Result<usize>> {
         if bytes.len() > SHORT || !is_ready(&self.own, PollFlags::OUT) {
             return None;
         }
@@ -107,11 +123,6 @@ impl Output {
             written => Some(written.map_err(io::Error::from)),
         }
     }
-}
-
-/// The first piece with something in it.
-fn first<'a>(pieces: &'a [IoSlice<'_>]) -> &'a [u8] {
-    pieces.iter().find(|piece| !piece.is_empty()).map_or(&[], |piece| piece)
 }
 
 impl AsyncWrite for Output {
@@ -124,11 +135,18 @@ impl AsyncWrite for Output {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if let Some(written) = self.at_once(pieces) {
-            return Poll::Ready(written);
+        let first = pieces.iter().find(|piece| !piece.is_empty()).map_or(&[][..], |piece| piece);
+        if !self.is_waiting {
+            #[cfg(target_os = "linux")]
+            if let Some(written) = self.without_thread(context, pieces) {
+                return written;
+            }
+            if let Some(written) = self.at_once(first) {
+                return Poll::Ready(written);
+            }
         }
         self.is_waiting = true;
-        Pin::new(&mut self.threaded).poll_write(context, first(pieces))
+        Pin::new(&mut self.threaded).poll_write(context, first)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -145,5 +163,54 @@ impl AsyncWrite for Output {
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_flush(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Read, time::Duration};
+
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    /// Writes more than a pipe holds, while nobody reads for a while.
+    async fn write_to_a_slow_reader(change: impl FnOnce(&mut Output)) {
+        let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
+        let mut output = Output::new(writer).expect("it can be written to");
+        change(&mut output);
+        let read = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            let mut all = Vec::new();
+            std::fs::File::from(reader).read_to_end(&mut all).map(|_| all)
+        });
+        let line: Vec<u8> = (0..=255).cycle().take(300_000).collect();
+        for part in [&line[..], b"\n", b"short\n"] {
+            output.write_all(part).await.expect("somebody reads");
+        }
+        output.flush().await.expect("somebody reads");
+        drop(output);
+        let read = read.join().expect("it reads").expect("it can be read");
+        assert!(read == [&line[..], b"\nshort\n"].concat());
+    }
+
+    #[tokio::test]
+    async fn a_pipe_that_is_full_is_waited_for() {
+        write_to_a_slow_reader(|_| {}).await;
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn where_the_kernel_is_older_another_thread_waits() {
+        write_to_a_slow_reader(|output| output.pipe = None).await;
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_has_gone_is_an_error() {
+        let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
+        drop(reader);
+        let mut output = Output::new(writer).expect("it can be written to");
+        let written = output.write_all(b"line\n").await;
+        assert_eq!(written.map_err(|error| error.kind()), Err(io::ErrorKind::BrokenPipe));
     }
 }
