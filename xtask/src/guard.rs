@@ -2,8 +2,8 @@
 //!
 //! callgrind counts instructions, which are the same on a busy machine and on a
 //! quiet one. What was counted stands in `bench/guard/counts.json`, with the
-//! reason why it may be so and with the compiler that it was counted with: a rise
-//! of more than five per cent is refused. Another compiler makes other
+//! reason why it may be so and with the compiler and the C library that it was
+//! counted with: a rise of more than five per cent is refused. Others make other
 //! instructions of the same code, so with another one nothing is refused.
 
 use std::{collections::BTreeMap, fs, process::Command};
@@ -35,8 +35,7 @@ pub(crate) fn run(repository: &Repository, update: Option<&str>) -> Result<()> {
         counted.insert(name.to_owned(), count(repository, number)?);
     }
     let file = repository.root.join("bench/guard/counts.json");
-    let compiler = Program::new("rustc", &repository.root).args(&["--version"]).read()?.trim().to_owned();
-    let compiler = format!("{compiler}, {}", std::env::consts::ARCH);
+    let compiler = compiler(repository)?;
     if let Some(reason) = update {
         let found = json!({ "reason": reason, "compiler": compiler, "instructions": counted });
         let written = serde_json::to_string_pretty(&found)? + "\n";
@@ -58,6 +57,15 @@ pub(crate) fn run(repository: &Repository, update: Option<&str>) -> Result<()> {
         return Ok(());
     }
     bail!("{}. When that is meant: cargo xtask guard --update \"why it may cost more\"", rises.join("; "))
+}
+
+/// What the instructions are made by, apart from the code.
+fn compiler(repository: &Repository) -> Result<String> {
+    let first_line = |program: &str| -> Result<String> {
+        let said = Program::new(program, &repository.root).args(&["--version"]).read()?;
+        Ok(said.lines().next().unwrap_or_default().trim().to_owned())
+    };
+    Ok(format!("{}, {}, {}", first_line("rustc")?, std::env::consts::ARCH, first_line("ldd")?))
 }
 
 /// What got more expensive than is borne, or was never counted.
@@ -108,10 +116,13 @@ fn install(repository: &Repository) -> Result<()> {
     if !is_root {
         bail!("valgrind is not installed. On Debian: sudo {install}");
     }
-    Program::new("apt-get", &repository.root)
-        .when_missing("valgrind is not installed; install it with the packages of this system.")
-        .args(&["install", "--yes", "valgrind"])
-        .run()
+    let apt = |words: &[&str]| {
+        let apt = Program::new("apt-get", &repository.root);
+        apt.when_missing("valgrind is not installed; install it with the packages of this system.").args(words).run()
+    };
+    // A fresh container knows of no packages yet.
+    apt(&["update"])
+        .and_then(|()| apt(&["install", "--yes", "valgrind"]))
         .with_context(|| format!("valgrind is not installed. On Debian: {install}"))
 }
 

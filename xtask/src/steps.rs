@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{conformance, repository::Repository, terminal::Program, tidy, web};
+use crate::{conformance, guard, repository::Repository, terminal::Program, tidy, web};
 
 /// One thing that CI checks.
 pub(crate) struct Step {
@@ -43,6 +43,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "web", about: "the page: types, lint, and the whole of it in a browser", run: web::run },
     Step { name: "conformance", about: "the official conformance suites", run: conformance_suites },
     Step { name: "host", about: "our client, against servers of the official SDKs", run: host },
+    Step { name: "guard", about: "the hot paths take no more instructions than before", run: guard },
 ];
 
 /// Runs all steps, or the named ones. One that fails does not keep the others from saying what they find.
@@ -126,6 +127,10 @@ fn examples(repository: &Repository) -> Result<()> {
         Program::new(repository.binary(), &repository.root).args(&["check", library, "--deny", "warnings"]).run()?;
     }
     Ok(())
+}
+
+fn guard(repository: &Repository) -> Result<()> {
+    guard::run(repository, None)
 }
 
 // It takes longer to build than everything else together, so CI does without.
