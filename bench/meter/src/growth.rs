@@ -89,7 +89,7 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Growth> {
             println!("growth: {found:.1?}");
             growth.sizes.push(found);
         }
-        let found = crowd(plan, if plan.quick { 1_000 } else { 10_000 }).await?;
+        let found = crowd(plan, if plan.quick { 1_000 } else { 10_000 }.min(most_streams())).await?;
         println!("growth: {found:.1?}");
         growth.crowd = Some(found);
     }
@@ -138,6 +138,8 @@ async fn size(plan: &Plan, prompts: usize) -> Result<Size> {
     row.check(&Connection::open(port).await?.ask(&request).await?)?;
     let loading = began.elapsed();
 
+    // Once the library has been looked at a second time, for what changed while it was loaded.
+    tokio::time::sleep(Duration::from_secs(5)).await;
     let before = server::cpu(server.child.id())?;
     let seen = load::run(port, &request, 16, plan.time()).await?;
     let used = server::cpu(server.child.id())?.saturating_sub(before);
@@ -262,11 +264,27 @@ async fn writing(streams: usize) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
+/// How many files the plain writing has open for each stream: both ends.
+const ENDS: u64 = 2;
+/// More than everything else has open.
+const SPARE: u64 = 200;
+
 /// Raises the number of files that this process and the servers may open, as
 /// far as the system lets it.
 pub(crate) fn allow_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    const ENOUGH: u64 = 65_536;
     let limit = getrlimit(Resource::Nofile);
-    // Where it is refused, opening the streams says so.
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).ok();
+    let enough = Some(limit.maximum.map_or(ENOUGH, |maximum| maximum.max(ENOUGH)));
+    // Only root may raise the higher one of the two.
+    setrlimit(Resource::Nofile, Rlimit { current: enough, maximum: enough })
+        .or_else(|_| setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }))
+        .ok();
+}
+
+/// How many streams can be open at once.
+fn most_streams() -> usize {
+    use rustix::process::{Resource, getrlimit};
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(files.saturating_sub(SPARE) / ENDS).unwrap_or(usize::MAX)
 }

@@ -4,7 +4,11 @@
 //! what the machine does besides hits all of them. A ratio is made within a
 //! turn; the table has the median of the turns.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    path::PathBuf,
+    time::Duration,
+};
 
 use anyhow::{Context, Result};
 
@@ -53,11 +57,11 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     let mut libraries: BTreeMap<(usize, usize), PathBuf> = BTreeMap::new();
     for row in ROWS.iter().filter(|row| plan.wants(row.name)) {
-        if !libraries.contains_key(&row.listed) {
+        if let Entry::Vacant(library) = libraries.entry(row.listed) {
             let folder = plan.scratch.join(format!("library-{}", row.listed.0));
             library::write_listed(&folder, row.listed.0, row.listed.1)?;
             library::write_asked(&folder)?;
-            libraries.insert(row.listed, folder);
+            library.insert(folder);
         }
         let folder = &libraries[&row.listed];
         let mut servers = Vec::new();
