@@ -77,7 +77,7 @@ impl Plan {
     }
 
     fn time(&self) -> Duration {
-        Duration::from_millis(if self.quick { 200 } else { 1_000 })
+        Duration::from_millis(if self.quick { 200 } else { 500 })
     }
 
     fn check(&self) -> Result<()> {

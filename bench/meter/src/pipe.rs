@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
 use crate::{load::Seen, message::Era, server::on_core};
@@ -17,7 +18,14 @@ pub(crate) struct Pipe {
     pub(crate) child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
+    last_id: u64,
 }
+
+/// The id of every message that is made once.
+const ID: &str = r#""id":1"#;
+
+/// How long a server may be silent that has something to answer.
+const PATIENCE: Timespec = Timespec { tv_sec: 30, tv_nsec: 0 };
 
 impl Pipe {
     /// Starts a server on a core of its own.
@@ -26,7 +34,7 @@ impl Pipe {
         let mut child = on_core(core, || command.spawn().with_context(|| format!("{command:?} cannot be started")))?;
         let to = child.stdin.take().context("no stdin")?;
         let from = BufReader::with_capacity(256 << 10, child.stdout.take().context("no stdout")?);
-        Ok(Pipe { child, to, from })
+        Ok(Pipe { child, to, from, last_id: 1_000_000 })
     }
 
     /// Shakes hands, as the legacy era has it.
@@ -45,11 +53,21 @@ impl Pipe {
         Ok(self.to.flush()?)
     }
 
+    /// Waits until there is something to read.
+    fn wait(&self) -> Result<()> {
+        if self.from.buffer().is_empty() {
+            let ready = poll(&mut [PollFd::new(self.from.get_ref(), PollFlags::IN)], Some(&PATIENCE))?;
+            ensure!(ready > 0, "no answer for {} seconds", PATIENCE.tv_sec);
+        }
+        Ok(())
+    }
+
     /// One question and its answer. What the server tells besides is passed over.
     pub(crate) fn ask(&mut self, message: &str) -> Result<Value> {
         self.send(message)?;
         loop {
             let mut line = String::new();
+            self.wait()?;
             ensure!(self.from.read_line(&mut line)? > 0, "the server ended");
             let answer: Value = serde_json::from_str(&line)?;
             if answer.get("id").is_some() {
@@ -58,9 +76,10 @@ impl Pipe {
         }
     }
 
-    /// Asks the same for so long, with so many requests on their way.
+    /// Asks the same for so long, with so many requests on their way. Each has an
+    /// id of its own: of two with the same one, a server may answer one.
     pub(crate) fn run(&mut self, message: &str, window: usize, time: Duration) -> Result<Seen> {
-        let line = [message.as_bytes(), b"\n"].concat();
+        let (before, after) = message.split_once(ID).context("the message has another id")?;
         let mut sent = std::collections::VecDeque::with_capacity(window);
         let mut seen = Seen::default();
         let mut answer = Vec::new();
@@ -68,9 +87,11 @@ impl Pipe {
         while !sent.is_empty() || started.elapsed() < time {
             while sent.len() < window && started.elapsed() < time {
                 sent.push_back(Instant::now());
-                self.to.write_all(&line)?;
+                self.last_id += 1;
+                self.to.write_all(format!("{before}\"id\":{}{after}\n", self.last_id).as_bytes())?;
             }
             answer.clear();
+            self.wait()?;
             ensure!(self.from.read_until(b'\n', &mut answer)? > 0, "the server ended");
             if let Some(sent) = sent.pop_front() {
                 seen.latencies.push(sent.elapsed());
