@@ -148,8 +148,7 @@ impl Endpoint {
         request: &jsonrpc::Request<'_>,
     ) -> Result<Reply, Fault> {
         let with_id = |error| Fault { id: Some(request.id.clone()), error };
-        let params = &request.params;
-        let (meta, era) = read_params(headers, params).map_err(with_id)?;
+        let (meta, era) = read_meta(headers, &request.params).map_err(with_id)?;
         let revision = match era {
             Era::Modern => {
                 let revision = header::modern_revision(headers, &meta).map_err(with_id)?;
@@ -172,7 +171,7 @@ impl Endpoint {
     }
 
     fn notification(&self, headers: &HeaderMap, notification: &Notification<'_>) -> Result<Response<HttpBody>, Fault> {
-        let (meta, era) = read_params(headers, &notification.params)?;
+        let (meta, era) = read_meta(headers, &notification.params)?;
         match era {
             Era::Modern => header::check_modern_notification(headers, &meta, &notification.method)?,
             Era::Legacy => drop(header::legacy_revision(headers)?),
@@ -195,7 +194,7 @@ impl Endpoint {
         let mut out = Vec::new();
         for message in batch {
             let answer = match message {
-                Ok(Message::Request(request)) => match read_params(headers, &request.params) {
+                Ok(Message::Request(request)) => match read_meta(headers, &request.params) {
                     _ if out.len() > jsonrpc::MAX_BATCH_ANSWER => {
                         let error = WireError::invalid_request("The batch asks for too much at once");
                         Answer::error(Some(&request.id), &error)
@@ -262,7 +261,7 @@ impl Endpoint {
 
 /// What a message says about itself, and the era that it is therefore of:
 /// modern, when headers or body have anything that only modern messages have.
-fn read_params<'a>(headers: &HeaderMap, params: &Params<'a>) -> Result<(RequestMeta<'a>, Era), WireError> {
+fn read_meta<'a>(headers: &HeaderMap, params: &Params<'a>) -> Result<(RequestMeta<'a>, Era), WireError> {
     let named = header::name_modern_revision(headers);
     params.check().map_err(|error| {
         // What a modern message has to say about itself is not there then.

@@ -1,7 +1,8 @@
 //! Pipes of this process without a thread in between.
 //!
 //! The other end, or a shell around both, may hold the same open pipe, so that it
-//! is never made non-blocking. What is asked first is whether it would block.
+//! is never made non-blocking. Where the system can, a single write is made so;
+//! everything else asks first whether it would block.
 
 use std::{
     io::{self, IoSlice},
