@@ -166,16 +166,16 @@ impl AccessTable {
             return AccessTable::default();
         }
         let mut table = AccessTable { sets: vec![AccessSet::new()], ..AccessTable::default() };
-        for prompt in &catalog.prompts {
+        for prompt in catalog.prompts().iter() {
             let fitting = rules.iter().filter(|rule| rule.fits_prompt(prompt)).map(|rule| Arc::clone(&rule.access));
             let place = table.place(fitting.chain(prompt.definition.access.clone().map(Arc::new)).collect());
             table.prompts.push(place);
         }
-        for resource in &catalog.resources {
+        for resource in &*catalog.resources {
             let place = table.place(resource_access(&rules, resource.uri(), resource));
             table.resources.push(place);
         }
-        for template in &catalog.templates {
+        for template in &*catalog.templates {
             let place = table.place(resource_access(&rules, template.uri(), template));
             table.templates.push(place);
         }

@@ -1,6 +1,10 @@
 //! Catalogs: an immutable, sorted set of prompts and resources.
 
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
 
 use globset::GlobBuilder;
 
@@ -9,9 +13,14 @@ use crate::{
     content::ResourceContents,
     cursor::{self, ListKind},
     definition::{About, LibraryFile, Policy},
+    diagnostic::SourceText,
     prompt::Prompt,
     resource::{LIBRARY_SCHEME, Resource, Variables},
 };
+
+mod list;
+
+pub use list::PromptList;
 
 /// Everything that a server serves at one moment.
 #[derive(Clone, Debug, Default)]
@@ -20,11 +29,13 @@ pub struct Catalog {
     pub(crate) about: About,
     pub(crate) policy: Policy,
     /// By name.
-    pub(crate) prompts: Vec<Arc<Prompt>>,
+    pub(crate) prompts: PromptList,
+    /// Names of those that others bring in, and maybe of some that were.
+    pub(crate) brought_in: Arc<HashSet<String>>,
     /// Those with a fixed URI, by URI.
-    pub(crate) resources: Vec<Arc<Resource>>,
+    pub(crate) resources: Arc<[Arc<Resource>]>,
     /// Those with a URI template, by template.
-    pub(crate) templates: Vec<Arc<Resource>>,
+    pub(crate) templates: Arc<[Arc<Resource>]>,
     pub(crate) files: Arc<Files>,
     pub(crate) access: Arc<AccessTable>,
 }
@@ -35,6 +46,8 @@ pub(crate) struct Files {
     pub(crate) by_path: BTreeMap<String, Arc<LibraryFile>>,
     /// URIs that the library declares for a file.
     pub(crate) declared: BTreeMap<String, Arc<str>>,
+    /// Texts that templates can include, by path.
+    pub(crate) partials: BTreeMap<String, Arc<SourceText>>,
 }
 
 impl Files {
@@ -76,7 +89,7 @@ impl Catalog {
 
     /// Every prompt, by name.
     #[must_use]
-    pub fn prompts(&self) -> &[Arc<Prompt>] {
+    pub fn prompts(&self) -> &PromptList {
         &self.prompts
     }
 
@@ -102,7 +115,7 @@ impl Catalog {
     /// The place of the prompt with exactly this name.
     #[must_use]
     pub fn position(&self, name: &str) -> Option<usize> {
-        self.prompts.binary_search_by(|prompt| prompt.name().as_str().cmp(name)).ok()
+        self.prompts.position(name)
     }
 
     /// The resource that a URI is of, with the values of its template's
@@ -189,7 +202,7 @@ impl Catalog {
     /// How many items come before or are this one.
     fn after(&self, list: ListKind, last: &str) -> usize {
         match list {
-            ListKind::Prompts => self.prompts.partition_point(|prompt| prompt.name().as_str() <= last),
+            ListKind::Prompts => self.prompts.partition_point(|name| name <= last),
             ListKind::Resources => self.resources.partition_point(|resource| resource.uri() <= last),
             ListKind::ResourceTemplates => self.templates.partition_point(|resource| resource.uri() <= last),
         }
@@ -229,14 +242,13 @@ pub struct Change {
 impl Change {
     pub(crate) fn between(old: &Catalog, new: &Catalog) -> Change {
         let listed = |old: &[Arc<Resource>], new: &[Arc<Resource>]| {
-            old.len() != new.len() || old.iter().zip(new).any(|(old, new)| !old.is_listed_like(new))
+            !std::ptr::eq(old, new)
+                && (old.len() != new.len() || old.iter().zip(new).any(|(old, new)| !old.is_listed_like(new)))
         };
         // Who sees what is not compared caller by caller: a list that may have
         // changed for somebody is announced to everybody, and names nothing.
-        let access = !old.access.is_like(&new.access);
-        let prompts = access
-            || old.prompts.len() != new.prompts.len()
-            || old.prompts.iter().zip(&new.prompts).any(|(old, new)| !old.is_listed_like(new));
+        let access = !Arc::ptr_eq(&old.access, &new.access) && !old.access.is_like(&new.access);
+        let prompts = access || !old.prompts.is_listed_like(&new.prompts);
         Change {
             generation: new.generation,
             prompts,

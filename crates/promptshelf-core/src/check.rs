@@ -11,19 +11,23 @@ use std::{
 
 use crate::{
     access::AccessTable,
-    catalog::{Catalog, Files},
+    catalog::{Catalog, Files, PromptList},
     definition::{Definitions, LibraryFile, PromptDefinition},
-    diagnostic::{Code, Diagnostic, SourceText},
+    diagnostic::{Code, Diagnostic},
+    resource::Resource,
 };
 
 mod arguments;
 mod calls;
 mod drafts;
 mod each;
+mod edited;
 mod partials;
 mod pieces;
 mod prompt;
 mod resource;
+
+pub use edited::check_edited;
 
 /// The most other places that are named with one mistake.
 const MOST_RELATED: usize = 5;
@@ -39,15 +43,29 @@ pub struct Checked {
 
 /// What prompts are checked against.
 struct Shelf<'a> {
-    partials: &'a BTreeMap<String, Arc<SourceText>>,
     files: &'a Files,
-    /// URIs of the resources that have a fixed one.
-    uris: &'a [String],
+    uris: &'a Uris<'a>,
     catalog: &'a Catalog,
     /// Absent where no prompt can be brought in.
     prompts: Option<&'a each::Prompts<'a>>,
     /// Files that are there but were not read, with the reason.
     unread: &'a BTreeMap<String, Diagnostic>,
+}
+
+/// URIs of the resources that have a fixed one.
+enum Uris<'a> {
+    /// As they are declared: none of them is checked yet.
+    Declared(Vec<String>),
+    Checked(&'a [Arc<Resource>]),
+}
+
+impl Uris<'_> {
+    fn any(&self, fits: impl Fn(&str) -> bool) -> bool {
+        match self {
+            Uris::Declared(uris) => uris.iter().any(|uri| fits(uri)),
+            Uris::Checked(resources) => resources.iter().any(|resource| fits(resource.uri())),
+        }
+    }
 }
 
 /// Checks definitions. Prompts of `previous` stay in place of those that are
@@ -65,26 +83,36 @@ struct Shelf<'a> {
 pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
     let Definitions { about, policy, prompts, partials, files, resources, access, broken, mut diagnostics } =
         definitions;
-    let mut files = Files { by_path: files, declared: BTreeMap::new() };
+    let mut files = Files { by_path: files, declared: BTreeMap::new(), partials };
     let mut catalog = Catalog { about, policy, ..Catalog::default() };
     resource::check_all(resources, &mut files, &mut catalog, &mut diagnostics);
     catalog.files = Arc::new(files);
 
     let (prompts, duplicates) = without_duplicates(prompts, &mut diagnostics);
-    let previous = previous.map(|previous| &*previous.prompts).unwrap_or_default();
+    let none = PromptList::default();
+    let previous = previous.map_or(&none, |previous| &previous.prompts);
     let prompts = each::Prompts::new(&prompts, duplicates, &broken, previous);
-    let mut checked = prompts.check_all(&partials, &catalog, &mut diagnostics);
+    let mut checked = prompts.check_all(&catalog, &mut diagnostics);
 
     // The last good version stays, unless another prompt has its name by now.
     checked.sort_by(|a, b| a.name().cmp(b.name()));
-    let is_taken = |name| checked.binary_search_by(|prompt| prompt.name().cmp(name)).is_ok();
-    let kept = previous.iter().filter(|prompt| prompts.keeps(prompt) && !is_taken(prompt.name()));
-    let kept: Vec<_> = kept.cloned().collect();
-    checked.extend(kept);
-    checked.sort_by(|a, b| a.name().cmp(b.name()));
-    catalog.prompts = checked;
+    if prompts.keeps_any() {
+        let is_taken = |name| checked.binary_search_by(|prompt| prompt.name().cmp(name)).is_ok();
+        let kept = previous.iter().filter(|prompt| prompts.keeps(prompt) && !is_taken(prompt.name()));
+        let kept: Vec<_> = kept.cloned().collect();
+        checked.extend(kept);
+        checked.sort_by(|a, b| a.name().cmp(b.name()));
+    }
+    catalog.brought_in = Arc::new(checked.iter().flat_map(|prompt| prompt.prompts.keys().cloned()).collect());
+    catalog.prompts = PromptList::from_sorted(&checked);
     catalog.access = Arc::new(AccessTable::check(&access, &catalog, &mut diagnostics));
 
+    arrange(&mut diagnostics);
+    Checked { catalog, diagnostics }
+}
+
+/// Puts diagnostics in order, each once.
+fn arrange(diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.sort_by(|a, b| a.place().cmp(&b.place()));
     // What is wrong with a partial is found once for each prompt that includes it.
     diagnostics.dedup_by(|again, first| {
@@ -95,7 +123,6 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
         }
         is_same
     });
-    Checked { catalog, diagnostics }
 }
 
 /// Two prompts of one name: which one is meant nobody can know, so neither is

@@ -45,8 +45,8 @@ mod workflow;
 
 pub use access::{Access, AccessRule, AccessSet};
 pub use argument::{Argument, Bindings, Choice, Given, GivenValue, Problem, Value, bind};
-pub use catalog::{Catalog, Change, Page};
-pub use check::{Checked, check};
+pub use catalog::{Catalog, Change, Page, PromptList};
+pub use check::{Checked, check, check_edited};
 pub use content::{
     Annotations, Blob, ContentBlock, EmbeddedResource, Icon, Media, Message, Meta, MimeType, ResourceBody,
     ResourceContents, ResourceLink, Role, Text, Theme,

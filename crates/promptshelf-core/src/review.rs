@@ -37,7 +37,7 @@ pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
     let mut review = Vec::new();
     let mut seen = HashSet::new();
     let mut is_new = |source: &Arc<SourceText>| !source.text.is_empty() && seen.insert(source.path.clone());
-    for prompt in catalog.prompts() {
+    for prompt in catalog.prompts().iter() {
         for source in std::iter::once(prompt.source()).chain(&prompt.partials).filter(|source| is_new(source)) {
             texts::check(source, &mut review);
             secrets::check(source, &mut review);
@@ -50,7 +50,7 @@ pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
         texts::check(&diagnostic.location.source, &mut review);
         secrets::check(&diagnostic.location.source, &mut review);
     }
-    for prompt in catalog.prompts() {
+    for prompt in catalog.prompts().iter() {
         for file in prompt.attachments.values() {
             // What is attached goes to models word for word, invisible characters
             // of other people's files included; a secret in it should not.

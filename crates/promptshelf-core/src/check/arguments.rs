@@ -153,7 +153,7 @@ fn completion_fault(
             Ok(pattern) => {
                 let pattern = pattern.compile_matcher();
                 let message = || format!("no resource of this server matches `{glob}`");
-                let is_any = shelf.uris.iter().any(|uri| pattern.is_match(uri));
+                let is_any = shelf.uris.any(|uri| pattern.is_match(uri));
                 (!is_any).then(|| Diagnostic::warning(Code::InvalidCompletion, place(), message()))
             }
         },

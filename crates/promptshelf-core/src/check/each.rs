@@ -6,11 +6,11 @@ use std::{
     sync::Arc,
 };
 
-use super::{Shelf, drafts, prompt};
+use super::{Shelf, Uris, drafts, prompt};
 use crate::{
-    catalog::Catalog,
+    catalog::{Catalog, PromptList},
     definition::{BrokenFile, Demands, PromptDefinition},
-    diagnostic::{Code, Diagnostic, SourceText, nearest},
+    diagnostic::{Code, Diagnostic, nearest},
     prompt::Prompt,
 };
 
@@ -30,8 +30,9 @@ pub(super) struct Prompts<'a> {
     /// By source and path, what each broken file asks of callers.
     broken: RefCell<HashMap<(usize, String), Vec<Demands>>>,
     drafts: &'a [BrokenFile],
-    /// By name.
-    previous: &'a [Arc<Prompt>],
+    previous: &'a PromptList,
+    /// Whether everything of `previous` stands as it is that is not defined here.
+    is_rest_settled: bool,
     found: RefCell<Vec<Diagnostic>>,
 }
 
@@ -61,7 +62,7 @@ impl<'a> Prompts<'a> {
         definitions: &'a [PromptDefinition],
         duplicates: HashSet<String>,
         drafts: &'a [BrokenFile],
-        previous: &'a [Arc<Prompt>],
+        previous: &'a PromptList,
     ) -> Prompts<'a> {
         let mut broken: HashMap<(usize, String), Vec<Demands>> = HashMap::new();
         for file in drafts {
@@ -76,21 +77,25 @@ impl<'a> Prompts<'a> {
             broken: RefCell::new(broken),
             drafts,
             previous,
+            is_rest_settled: false,
             found: RefCell::default(),
         }
+    }
+
+    /// These in the place of those that `previous` has of them, beside its others.
+    pub(super) fn among(definitions: &'a [PromptDefinition], previous: &'a PromptList) -> Prompts<'a> {
+        Prompts { is_rest_settled: true, ..Prompts::new(definitions, HashSet::new(), &[], previous) }
     }
 
     /// Checks every prompt; gives those that can be served.
     pub(super) fn check_all(
         &self,
-        partials: &BTreeMap<String, Arc<SourceText>>,
         catalog: &Catalog,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Vec<Arc<Prompt>> {
-        let uris: Vec<String> = catalog.resources.iter().map(|resource| resource.uri().to_owned()).collect();
+        let uris = Uris::Checked(&catalog.resources);
         let unread = unread(diagnostics);
-        let shelf =
-            Shelf { partials, files: &catalog.files, uris: &uris, catalog, prompts: Some(self), unread: &unread };
+        let shelf = Shelf { files: &catalog.files, uris: &uris, catalog, prompts: Some(self), unread: &unread };
         for index in 0..self.definitions.len() {
             self.check(index, &shelf);
         }
@@ -103,6 +108,11 @@ impl<'a> Prompts<'a> {
             _ => None,
         };
         self.slots.borrow().iter().filter_map(done).collect()
+    }
+
+    /// Whether any prompt of the previous catalog can stay though it is defined no longer.
+    pub(super) fn keeps_any(&self) -> bool {
+        !self.broken.borrow().is_empty()
     }
 
     /// Whether a prompt of the previous catalog stays though it is defined no
@@ -121,7 +131,7 @@ impl<'a> Prompts<'a> {
 
     /// What the previous catalog has of the file and the name of a definition.
     fn before(&self, definition: &PromptDefinition) -> Option<&'a Arc<Prompt>> {
-        let found = self.previous.binary_search_by(|before| before.name().as_str().cmp(&definition.name)).ok()?;
+        let found = self.previous.position(&definition.name)?;
         fn key(it: &PromptDefinition) -> (usize, &str) {
             (it.origin.from, &it.origin.source.path)
         }
@@ -175,8 +185,9 @@ impl<'a> Prompts<'a> {
                 return Ok(Arc::clone(prompt));
             }
         }
-        let last_good = self.previous.iter().find(|prompt| prompt.name().as_str() == name && self.keeps(prompt));
-        match last_good {
+        let before = self.previous.position(name).and_then(|place| self.previous.get(place));
+        let stands = |prompt: &&Arc<Prompt>| self.keeps(prompt) || (self.is_rest_settled && index.is_none());
+        match before.filter(stands) {
             Some(prompt) => Ok(Arc::clone(prompt)),
             None if index.is_some() || self.duplicates.contains(name) || self.is_draft(name) => Err(Missing::Broken),
             None => Err(Missing::Unknown(nearest(name, self.by_name.keys().copied()).map(str::to_owned))),

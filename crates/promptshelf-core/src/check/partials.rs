@@ -73,7 +73,7 @@ impl Walk<'_> {
                 self.found.push(Diagnostic::error(Code::CircularInclude, own.at(&include.span), message));
                 continue;
             }
-            let Some(partial) = self.shelf.partials.get(&include.name) else {
+            let Some(partial) = self.shelf.files.partials.get(&include.name) else {
                 self.missing(own, include);
                 continue;
             };
@@ -105,7 +105,7 @@ impl Walk<'_> {
 
     fn missing(&mut self, own: &Including, include: &Use) {
         let message = format!("there is no partial `{}` in the library", include.name);
-        let near = nearest(&include.name, self.shelf.partials.keys().map(String::as_str));
+        let near = nearest(&include.name, self.shelf.files.partials.keys().map(String::as_str));
         let help = near.map_or_else(
             || "paths begin at the library's folder, with `/` between their parts".to_owned(),
             |near| format!("did you mean `{near}`?"),

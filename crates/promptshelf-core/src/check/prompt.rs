@@ -40,7 +40,7 @@ pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, shelf
         && before
             .partials
             .iter()
-            .all(|partial| shelf.partials.get(&partial.path).is_some_and(|now| Arc::ptr_eq(now, partial)))
+            .all(|partial| shelf.files.partials.get(&partial.path).is_some_and(|now| Arc::ptr_eq(now, partial)))
         && before
             .attachments
             .iter()

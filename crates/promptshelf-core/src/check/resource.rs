@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Shelf, arguments};
+use super::{Shelf, Uris, arguments};
 use crate::{
     argument::{Argument, Declared},
     catalog::{Catalog, Files},
@@ -22,11 +22,8 @@ pub(super) fn check_all(
     catalog: &mut Catalog,
     found: &mut Vec<Diagnostic>,
 ) {
-    let uris: Vec<String> = definitions
-        .iter()
-        .filter(|definition| !definition.uri.contains('{'))
-        .map(|definition| definition.uri.clone())
-        .collect();
+    let fixed = definitions.iter().filter(|definition| !definition.uri.contains('{'));
+    let uris = Uris::Declared(fixed.map(|definition| definition.uri.clone()).collect());
     let mut by_uri: BTreeMap<String, Option<Arc<Resource>>> = BTreeMap::new();
     for definition in definitions {
         let location = definition.origin.locate("uri");
@@ -40,9 +37,8 @@ pub(super) fn check_all(
             found.push(diagnostic);
             continue;
         }
-        let none = BTreeMap::new();
         let unread = BTreeMap::new();
-        let shelf = Shelf { partials: &none, files, uris: &uris, catalog, prompts: None, unread: &unread };
+        let shelf = Shelf { files, uris: &uris, catalog, prompts: None, unread: &unread };
         match check(definition, &shelf) {
             Ok((resource, warnings)) => {
                 found.extend(warnings);
@@ -51,11 +47,11 @@ pub(super) fn check_all(
             Err(diagnostics) => found.extend(diagnostics),
         }
     }
-    let (templates, fixed) =
+    let (templates, fixed): (Vec<_>, Vec<_>) =
         by_uri.into_values().flatten().partition(|resource: &Arc<Resource>| resource.is_template());
-    catalog.templates = templates;
-    catalog.resources = fixed;
-    for resource in &catalog.resources {
+    catalog.templates = templates.into();
+    catalog.resources = fixed.into();
+    for resource in &*catalog.resources {
         if let CheckedContent::File(file) = &resource.content {
             files.declared.entry(file.path.clone()).or_insert_with(|| Arc::from(resource.uri()));
         }

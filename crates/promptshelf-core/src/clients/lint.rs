@@ -30,7 +30,7 @@ pub fn lint(catalog: &Catalog, client: &Client) -> Vec<Diagnostic> {
         lint.library(catalog, fact);
     }
     if client.shows_prompts() {
-        for prompt in catalog.prompts() {
+        for prompt in catalog.prompts().iter() {
             let shape = Shape::of(prompt);
             for fact in client.facts {
                 lint.prompt(prompt, &shape, fact);

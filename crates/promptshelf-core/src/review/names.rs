@@ -5,11 +5,12 @@ use std::{collections::HashMap, sync::Arc};
 use unicode_security::{MixedScript as _, confusable_detection::skeleton};
 
 use crate::{
+    catalog::PromptList,
     diagnostic::{Code, Diagnostic},
     prompt::Prompt,
 };
 
-pub(super) fn check(prompts: &[Arc<Prompt>], found: &mut Vec<Diagnostic>) {
+pub(super) fn check(prompts: &PromptList, found: &mut Vec<Diagnostic>) {
     // Portable names differ for every client, and look different too.
     if prompts.iter().all(|prompt| prompt.name().is_portable()) {
         return;
@@ -44,13 +45,13 @@ pub(super) fn check(prompts: &[Arc<Prompt>], found: &mut Vec<Diagnostic>) {
 
 /// Reports every prompt whose name comes out like that of one before it.
 fn pairs(
-    prompts: &[Arc<Prompt>],
+    prompts: &PromptList,
     form: impl Fn(&str) -> String,
     found: &mut Vec<Diagnostic>,
     say: impl Fn(&Prompt, &Prompt) -> (Code, String, &'static str),
 ) {
     let mut first: HashMap<String, &Arc<Prompt>> = HashMap::with_capacity(prompts.len());
-    for prompt in prompts {
+    for prompt in prompts.iter() {
         match first.entry(form(prompt.name().as_str())) {
             std::collections::hash_map::Entry::Vacant(place) => {
                 place.insert(prompt);

@@ -24,7 +24,7 @@ fn walk(before: &Catalog, after: &Catalog, pages_before: usize) -> Vec<String> {
     for number in 0.. {
         let catalog = if number < pages_before { before } else { after };
         let page = catalog.page(ListKind::Prompts, cursor.as_deref()).expect("a cursor of this list");
-        names.extend(catalog.prompts()[page.range].iter().map(|prompt| prompt.name().to_string()));
+        names.extend(page.range.map(|at| catalog.prompts()[at].name().to_string()));
         cursor = page.next_cursor;
         if cursor.is_none() {
             break;
@@ -55,7 +55,7 @@ proptest! {
         unique.dedup();
         prop_assert_eq!(&unique, &walked);
         prop_assert!(walked.is_sorted());
-        for prompt in before.prompts() {
+        for prompt in before.prompts().iter() {
             let name = prompt.name().as_str();
             prop_assert!(after.find(name).is_none() || walked.iter().any(|seen| seen == name), "{} is skipped", name);
         }

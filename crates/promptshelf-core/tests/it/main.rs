@@ -6,6 +6,7 @@ mod catalogs;
 mod completions;
 mod composition;
 mod depth;
+mod edited;
 mod places;
 mod previous;
 mod structure;

@@ -90,7 +90,7 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
         prompts.push(Arc::clone(prompt));
     }
     if arguments.names.is_empty() {
-        prompts = catalog.prompts().to_vec();
+        prompts = catalog.prompts().iter().cloned().collect();
     }
     if arguments.to.is_none() && prompts.len() != 1 {
         let sentence = format!("{} cannot go to stdout together", count(prompts.len(), "prompt"));

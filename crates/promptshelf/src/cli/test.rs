@@ -44,7 +44,7 @@ pub(crate) async fn run(arguments: &TestArguments) -> Result<(), Failure> {
     let mut paper = Paper::stdout();
     let mut outcomes = Vec::new();
     let mut without = 0;
-    for prompt in library.catalog().prompts() {
+    for prompt in library.catalog().prompts().iter() {
         let tests = &prompt.definition().tests;
         without += usize::from(tests.is_empty());
         for (index, test) in tests.iter().enumerate() {

@@ -122,7 +122,7 @@ fn strings(shelf: &Shelf, of: &str, list: &mut List<'_>) {
             }
         }
         "prompt" => {
-            for prompt in shelf.catalog().prompts() {
+            for prompt in shelf.catalog().prompts().iter() {
                 list.add(prompt.name().as_str(), Kind::Module, prompt.description().unwrap_or_default());
             }
         }

@@ -1,0 +1,85 @@
+//! Prompts by name, in pieces that one catalog shares with the next.
+//!
+//! One edited prompt in a large library copies one piece, and two catalogs are
+//! compared without a look at what they share.
+
+use std::{ops::Index, sync::Arc};
+
+use crate::prompt::Prompt;
+
+/// How many prompts a piece holds, unless it is the last one. Near the root of
+/// a large library's size, so that neither a piece nor the list of pieces is long.
+const PIECE: usize = 256;
+
+/// The prompts of a catalog, by name. Clones share everything.
+#[derive(Clone, Debug, Default)]
+pub struct PromptList {
+    pieces: Vec<Arc<[Arc<Prompt>]>>,
+}
+
+impl PromptList {
+    /// Prompts that are sorted by name, no name twice.
+    pub(crate) fn from_sorted(prompts: &[Arc<Prompt>]) -> PromptList {
+        PromptList { pieces: prompts.chunks(PIECE).map(Arc::from).collect() }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE + last.len())
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// The one at a place.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&Arc<Prompt>> {
+        self.pieces.get(index / PIECE)?.get(index % PIECE)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Prompt>> + Clone {
+        self.pieces.iter().flat_map(|piece| piece.iter())
+    }
+
+    /// The place of the one with exactly this name.
+    #[must_use]
+    pub fn position(&self, name: &str) -> Option<usize> {
+        let index = self.partition_point(|known| known < name);
+        self.get(index).is_some_and(|prompt| prompt.name().as_str() == name).then_some(index)
+    }
+
+    /// How many names come first that `is_before` holds for.
+    pub(crate) fn partition_point(&self, is_before: impl Fn(&str) -> bool) -> usize {
+        let is_before = |prompt: &Arc<Prompt>| is_before(prompt.name().as_str());
+        let whole = self.pieces.partition_point(|piece| piece.last().is_some_and(is_before));
+        whole * PIECE + self.pieces.get(whole).map_or(0, |piece| piece.partition_point(is_before))
+    }
+
+    /// Puts one in the place of another one of its name.
+    pub(crate) fn replace(&mut self, index: usize, prompt: Arc<Prompt>) {
+        if let Some(piece) = self.pieces.get_mut(index / PIECE) {
+            Arc::make_mut(piece)[index % PIECE] = prompt;
+        }
+    }
+
+    /// Whether each one is listed like the one at its place in another list.
+    pub(crate) fn is_listed_like(&self, other: &PromptList) -> bool {
+        let is_like = |(one, other): (&Arc<[Arc<Prompt>]>, &Arc<[Arc<Prompt>]>)| {
+            Arc::ptr_eq(one, other) || one.iter().zip(&**other).all(|(one, other)| one.is_listed_like(other))
+        };
+        self.len() == other.len() && self.pieces.iter().zip(&other.pieces).all(is_like)
+    }
+}
+
+impl Index<usize> for PromptList {
+    type Output = Arc<Prompt>;
+
+    fn index(&self, index: usize) -> &Arc<Prompt> {
+        &self.pieces[index / PIECE][index % PIECE]
+    }
+}

@@ -1,0 +1,92 @@
+//! A few prompts that were edited, checked among all those that were not.
+//!
+//! In a large library one edit should cost what depends on it. What others
+//! could notice of an edit is told here; everything else goes the long way.
+
+use std::sync::Arc;
+
+use super::{Checked, arrange, each::Prompts};
+use crate::{
+    catalog::Catalog,
+    definition::PromptDefinition,
+    diagnostic::{Diagnostic, Location, SourceText},
+    prompt::Prompt,
+};
+
+/// Checks prompts that were edited, where everything else is as it was when
+/// `previous` and `known`, its diagnostics, came out of a check. Each of them
+/// has the file and the name of one that was there.
+///
+/// `None` where an edit may concern more than the edited prompts, or broke one
+/// of them: then everything has to be [checked](crate::check). Where something
+/// is given, it is what checking everything would give.
+///
+/// ```
+/// use promptshelf_core::{Definitions, PromptDefinition, check, check_edited};
+///
+/// let hello = |text| PromptDefinition::template("hello", text).description("Greets");
+/// let before = check(Definitions { prompts: vec![hello("Hello!")], ..Definitions::default() }, None);
+/// let after = check_edited(&[hello("Good day!")], &before.catalog, &before.diagnostics);
+/// assert!(after.is_some_and(|after| after.catalog.find("hello").is_some()));
+/// assert!(check_edited(&[hello("{{ name }}")], &before.catalog, &before.diagnostics).is_none());
+/// ```
+#[must_use]
+pub fn check_edited(edited: &[PromptDefinition], previous: &Catalog, known: &[Diagnostic]) -> Option<Checked> {
+    let mut places = Vec::with_capacity(edited.len());
+    for definition in edited {
+        let place = previous.position(&definition.name)?;
+        let before = &previous.prompts()[place];
+        let is_alone = is_same_place(before, definition)
+            // What is asked of callers, for a prompt and by rules for tags.
+            && before.definition.access == definition.access
+            && before.definition.tags == definition.tags
+            && !previous.brought_in.contains(&definition.name)
+            && before.warnings.iter().all(|warning| stays_in(warning, before.source()))
+            && !known.iter().any(|known| concerns_more(known, before));
+        if !is_alone || places.contains(&place) {
+            return None;
+        }
+        places.push(place);
+    }
+    let is_settled = |known: &&Diagnostic| {
+        let sources = places.iter().map(|place| previous.prompts()[*place].source());
+        !sources.into_iter().any(|source| Arc::ptr_eq(source, &known.location.source))
+    };
+    let mut diagnostics: Vec<Diagnostic> = known.iter().filter(is_settled).cloned().collect();
+    let checked = Prompts::among(edited, previous.prompts()).check_all(previous, &mut diagnostics);
+    if checked.len() != edited.len() {
+        return None;
+    }
+    let mut catalog = previous.clone();
+    for (place, prompt) in places.into_iter().zip(checked) {
+        if !prompt.warnings.iter().all(|warning| stays_in(warning, prompt.source())) {
+            return None;
+        }
+        if prompt.prompts.keys().any(|name| !catalog.brought_in.contains(name)) {
+            Arc::make_mut(&mut catalog.brought_in).extend(prompt.prompts.keys().cloned());
+        }
+        catalog.prompts.replace(place, prompt);
+    }
+    arrange(&mut diagnostics);
+    Some(Checked { catalog, diagnostics })
+}
+
+/// Whether a definition is of the file of a prompt.
+fn is_same_place(before: &Prompt, definition: &PromptDefinition) -> bool {
+    let (before, now) = (&before.definition.origin, &definition.origin);
+    before.from == now.from && before.source.path == now.source.path
+}
+
+/// Whether a diagnostic could become another one with an edit of a prompt,
+/// besides those that the prompt has by itself.
+fn concerns_more(known: &Diagnostic, before: &Prompt) -> bool {
+    let is_of = |location: &Location| location.source.path == before.source().path;
+    let is_near = is_of(&known.location) || known.related.iter().any(|(location, _)| is_of(location));
+    is_near && !(stays_in(known, before.source()) && before.warnings.contains(known))
+}
+
+/// Whether a diagnostic is about one text and no other.
+fn stays_in(found: &Diagnostic, source: &Arc<SourceText>) -> bool {
+    let is_in = |location: &Location| Arc::ptr_eq(&location.source, source);
+    is_in(&found.location) && found.related.iter().all(|(location, _)| is_in(location))
+}

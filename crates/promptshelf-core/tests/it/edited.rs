@@ -1,0 +1,109 @@
+//! A few edited prompts, checked among all others: as everything would be, or not at all.
+
+use std::sync::Arc;
+
+use promptshelf_core::{
+    Access, ArgumentDefinition, Body, CatalogHandle, Change, Checked, Definitions, LibraryFile, MimeType, Origin,
+    PromptDefinition, ResourceBody, SourceText, check, check_edited,
+};
+
+fn prompt(path: &str, text: &str) -> PromptDefinition {
+    let mut prompt = PromptDefinition::template(path.trim_end_matches(".md"), "").description("A prompt");
+    prompt.origin = Origin::new(SourceText::new(path, text));
+    prompt.body = Body::Template { range: 0..text.len() };
+    prompt
+}
+
+/// Many prompts, so that they do not fit into one piece of a list, and some that depend on others.
+fn library() -> Definitions {
+    let mut prompts: Vec<PromptDefinition> =
+        (0..600).map(|at| prompt(&format!("p{at:03}.md"), "Write a poem.")).collect();
+    prompts.push(prompt("inner.md", "I am within."));
+    prompts.push(prompt("outer.md", "{{ prompt('inner') }}"));
+    prompts.push(prompt("partly.md", "{% include '_p' %}"));
+    prompts.push(prompt("plain.md", "Plain.").access(Access::default()));
+    let mut silent = prompt("silent.md", "No description.");
+    silent.description = None;
+    prompts.push(silent);
+    prompts.push(prompt("broken.md", "{{ undeclared }}"));
+    let body = ResourceBody::Text("F".into());
+    let file = LibraryFile { path: "f.txt".into(), mime_type: MimeType::plain_text(), body, modified: None };
+    Definitions {
+        prompts,
+        partials: [("_p".to_owned(), SourceText::new("_p", "Partly."))].into(),
+        files: [("f.txt".to_owned(), Arc::new(file))].into(),
+        ..Definitions::default()
+    }
+}
+
+/// Checks edits alone and everything, and gives the first if it is the second.
+fn both(edits: &[PromptDefinition]) -> Option<Change> {
+    let mut definitions = library();
+    let before = check(definitions.clone(), None);
+    for edit in edits {
+        let place = definitions.prompts.iter().position(|it| it.name == edit.name).expect("it is there");
+        definitions.prompts[place] = edit.clone();
+    }
+    let all = check(definitions, Some(&before.catalog));
+    let alone = check_edited(edits, &before.catalog, &before.diagnostics)?;
+    assert_eq!(alone.diagnostics, all.diagnostics);
+    let shown = |checked: &Checked| -> Vec<String> {
+        let prompts = checked.catalog.prompts().iter();
+        prompts.map(|it| format!("{} {:?} {}", it.name(), it.description(), it.source().text)).collect()
+    };
+    assert_eq!(shown(&alone), shown(&all));
+    let change = |checked: Checked| CatalogHandle::new(before.catalog.clone()).replace(checked.catalog);
+    let (alone, all) = (change(alone), change(all));
+    assert_eq!(alone, all);
+    Some(alone)
+}
+
+#[test]
+fn what_concerns_nobody_else_is_checked_alone() {
+    let listed = |change: Option<Change>| change.map(|change| change.prompts);
+    let text = |path: &str, text: &str| both(&[prompt(path, text)]);
+    assert_eq!(listed(text("p000.md", "Write two poems.")), Some(false));
+    assert_eq!(listed(text("p255.md", "{{ attach('f.txt') }}")), Some(false));
+    assert_eq!(listed(text("p256.md", "{{ prompt('inner') }} {% include '_p' %}")), Some(false));
+    assert_eq!(listed(both(&[prompt("p599.md", "Poem.").description("Another one")])), Some(true));
+    let with = prompt("p300.md", "About {{ what }}.").argument(ArgumentDefinition::new("what"));
+    assert_eq!(listed(both(&[with])), Some(true));
+    assert_eq!(listed(text("outer.md", "Alone.")), Some(false));
+    assert_eq!(listed(text("partly.md", "Whole.")), Some(false));
+    assert_eq!(listed(text("silent.md", "It has a description now.")), Some(true), "its warning is gone");
+    let mut silent = prompt("p001.md", "Silent.");
+    silent.description = None;
+    assert_eq!(listed(both(&[silent])), Some(true), "its warning is new");
+    let several: Vec<PromptDefinition> = (0..40).map(|at| prompt(&format!("p{:03}.md", at * 13), "Edited.")).collect();
+    assert_eq!(listed(both(&several)), Some(false));
+}
+
+#[test]
+fn what_may_concern_others_is_not() {
+    let no = |edits: &[PromptDefinition]| assert!(both(edits).is_none(), "{:?}", edits[0].name);
+    no(&[prompt("inner.md", "Somebody brings it in.")]);
+    no(&[prompt("p000.md", "{{ undeclared }}")]);
+    no(&[prompt("p000.md", "{{ prompt('p000') }}")]);
+    no(&[prompt("p000.md", "{{ prompt('broken') }}")]);
+    no(&[prompt("p000.md", "{{ attach('gone.txt') }}")]);
+    no(&[prompt("broken.md", "It was broken, and is not served yet.")]);
+    no(&[prompt("p000.md", "Closed.").access(Access { roles: vec!["a".into()], ..Access::default() })]);
+    no(&[prompt("plain.md", "Open.")]);
+    let mut tagged = prompt("p000.md", "A rule may be about the tag.");
+    tagged.tags = vec!["secret".into()];
+    no(&[tagged]);
+    let mut moved = prompt("p000.md", "It comes from another file.");
+    moved.origin = Origin::new(SourceText::new("elsewhere.md", "It comes from another file."));
+    no(&[moved]);
+    no(&[prompt("p000.md", "One."), prompt("p000.md", "Two.")]);
+}
+
+#[test]
+fn what_came_to_be_brought_in_is_known_from_then_on() {
+    let before = check(library(), None);
+    let calls = check_edited(&[prompt("p000.md", "{{ prompt('p001') }}")], &before.catalog, &before.diagnostics);
+    let calls = calls.expect("it concerns nobody else");
+    let inner = [prompt("p001.md", "{{ prompt('p000') }}")];
+    assert!(check_edited(&inner, &before.catalog, &before.diagnostics).is_some());
+    assert!(check_edited(&inner, &calls.catalog, &calls.diagnostics).is_none(), "they would bring in each other");
+}
