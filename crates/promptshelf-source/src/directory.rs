@@ -9,21 +9,27 @@ mod assemble;
 mod entry;
 mod globs;
 mod icons;
+mod last;
 mod names;
 mod read;
 mod resources;
 mod walk;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
-use promptshelf_core::{Code, Diagnostic};
+use promptshelf_core::{Code, Definitions, Diagnostic};
 
-use self::{assemble::Assembly, entry::Entry, globs::Globs, walk::at};
+use self::{
+    assemble::Assembly,
+    globs::Globs,
+    last::{Again, Last},
+    walk::at,
+};
 pub(crate) use self::{
     entry::body,
     names::{MANIFEST, is_passed_over, is_prompt},
@@ -56,19 +62,6 @@ struct Inner {
     unsaved: Mutex<BTreeMap<String, Arc<str>>>,
     /// The folders that a reading depended on.
     trees: Trees,
-}
-
-/// What the last reading gave.
-#[derive(Debug, Default)]
-struct Last {
-    manifest: Option<Arc<Manifest>>,
-    /// By path.
-    entries: Vec<(String, Entry)>,
-    /// What was wrong with the folder itself.
-    diagnostics: Vec<Diagnostic>,
-    /// Whether the entries are all that the folder holds, each under its own
-    /// path only, so that one of them can be read anew by itself.
-    is_plain: bool,
 }
 
 impl Directory {
@@ -128,34 +121,6 @@ impl Directory {
     }
 }
 
-impl Last {
-    /// Reads those files anew of which it was heard that they have changed, and
-    /// nothing else; `false` where that would not do.
-    fn read_again(&mut self, paths: &BTreeSet<String>, reading: &entry::Reading<'_>, most_bytes: u64) -> bool {
-        let unsettled = self.entries.iter().enumerate().filter(|(_, (_, entry))| !entry.is_settled());
-        let mut places: Vec<usize> = unsettled.map(|(place, _)| place).collect();
-        for path in paths {
-            match self.entries.binary_search_by(|(known, _)| known.cmp(path)) {
-                Ok(place) => places.push(place),
-                Err(_) => return false,
-            }
-        }
-        let is_file = |path: &str| reading.root.dir().symlink_metadata(path).is_ok_and(|found| found.is_file());
-        let is_as_before = |place: &usize| {
-            let (path, entry) = &self.entries[*place];
-            entry.is_read() && is_file(path)
-        };
-        if !self.is_plain || !places.iter().all(is_as_before) {
-            return false;
-        }
-        for place in places {
-            let (path, entry) = &mut self.entries[place];
-            *entry = reading.again(path, entry);
-        }
-        self.entries.iter().map(|(_, entry)| entry.content.len).sum::<u64>() <= most_bytes
-    }
-}
-
 impl Source for Directory {
     fn read(&self, known: Option<Revision>) -> Result<Option<Reading>, SourceError> {
         let reading = self.read_at(&self.0.trees.take_hint(), known);
@@ -174,38 +139,62 @@ impl Source for Directory {
 impl Directory {
     fn read_at(&self, place: &Where, known: Option<Revision>) -> Result<Option<Reading>, SourceError> {
         let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = SystemTime::now();
-        // A folder can be opened that cannot be listed, and then nothing is known of it.
-        let root = Confined::open(&self.0.path).and_then(|root| root.dir().entries().map(|_| root));
-        let root = root.map_err(|error| SourceError::folder(&self.0.path, &error))?;
+        let root = self.root()?;
         let unsaved = self.0.unsaved.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let before = last.manifest.clone();
-        let (manifest, mut diagnostics) = self.manifest(&root, before.as_ref(), unsaved.get(MANIFEST))?;
+        let (manifest, diagnostics) = self.manifest(&root, before.as_ref(), unsaved.get(MANIFEST))?;
         let is_same_manifest = before.is_some_and(|before| Arc::ptr_eq(&before, &manifest));
         last.manifest = Some(Arc::clone(&manifest));
 
         let roots = manifest.roots.values().map(|declared| self.0.path.join(&declared.path));
         self.0.trees.set([self.0.path.clone()].into_iter().chain(roots).collect());
 
-        let reading = entry::Reading { root: &root, limit: manifest.limits.file_bytes, now, unsaved: &unsaved };
-        let is_enough = match place {
+        let limits = &manifest.limits;
+        let now = SystemTime::now();
+        let reading = entry::Reading { root: &root, limit: limits.file_bytes, now, unsaved: &unsaved };
+        let is_known = known == Some(last.revision());
+        let again = match place {
             Where::Only(paths) if is_same_manifest && unsaved.is_empty() => {
-                last.read_again(paths, &reading, manifest.limits.library_bytes)
+                last.read_again(paths, &reading, limits.library_bytes)
             }
-            _ => false,
+            _ => None,
         };
-        let globs = if is_enough {
-            let globs = Globs::new(&self.0.path, &manifest, last.entries.iter().map(|(path, _)| path));
-            // They are part of what the definitions are known by.
-            resources::declared(&manifest, &globs);
-            globs
-        } else {
-            self.walk(&mut last, &manifest, &reading)
+        let is_as_loud = diagnostics == last.manifest_diagnostics;
+        last.manifest_diagnostics = diagnostics;
+        let globs = match again {
+            Some(Again::Edited(edited)) if is_known && is_as_loud => {
+                let whole = self.clone();
+                let reading = || Reading::edited(last.revision(), edited, move || whole.known());
+                return Ok((known != Some(last.revision())).then(reading));
+            }
+            Some(_) => self.globs(&last, &manifest),
+            None => self.walk(&mut last, &manifest, &reading),
         };
-        diagnostics.extend(last.diagnostics.iter().cloned());
-        let assembly =
-            Assembly { path: &self.0.path, root: &root, manifest: &manifest, globs: &globs, entries: &last.entries };
-        Ok(assembly.definitions(known, diagnostics))
+        let assembly = Assembly { path: &self.0.path, root: &root, manifest: &manifest, globs: &globs };
+        Ok(assembly.definitions(known, &mut last))
+    }
+
+    /// Everything as it was read the last time.
+    fn known(&self) -> Result<Definitions, SourceError> {
+        let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (root, manifest) = (self.root()?, last.manifest.clone().unwrap_or_else(|| Arc::new(Manifest::none())));
+        let globs = self.globs(&last, &manifest);
+        let assembly = Assembly { path: &self.0.path, root: &root, manifest: &manifest, globs: &globs };
+        assembly.definitions(None, &mut last).map_or_else(|| Ok(Definitions::default()), Reading::definitions)
+    }
+
+    fn root(&self) -> Result<Confined, SourceError> {
+        // A folder can be opened that cannot be listed, and then nothing is known of it.
+        let root = Confined::open(&self.0.path).and_then(|root| root.dir().entries().map(|_| root));
+        root.map_err(|error| SourceError::folder(&self.0.path, &error))
+    }
+
+    /// What patterns match among the files that are known.
+    fn globs(&self, last: &Last, manifest: &Manifest) -> Globs {
+        let globs = Globs::new(&self.0.path, manifest, last.entries.iter().map(|(path, _)| path));
+        // They are part of what the definitions are known by.
+        resources::declared(manifest, &globs);
+        globs
     }
 
     /// Looks at everything in the folder, and reads what has changed.
@@ -234,7 +223,7 @@ impl Directory {
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         // A folder that is read in part gives some of its files twice.
         entries.dedup_by(|(lost, _), (read, _)| lost == read);
-        last.entries = entries;
+        last.take(entries);
         last.is_plain = left_out == 0 && found.unread.is_empty() && !found.has_links;
         globs
     }
@@ -269,7 +258,10 @@ impl Directory {
                 },
                 Err(_) => Err(fault(Code::NotUtf8, "this file is not UTF-8".to_owned())),
             },
-            Err(Refusal::NotFound) => Ok(Manifest::none()),
+            Err(Refusal::NotFound) => match last {
+                Some(last) if last.source.text.is_empty() => return Ok((Arc::clone(last), Vec::new())),
+                _ => Ok(Manifest::none()),
+            },
             Err(refusal) => Err(walk::refused(MANIFEST, &refusal, MANIFEST_BYTES)
                 .map(|found| Diagnostic { severity: promptshelf_core::Severity::Error, ..found })
                 .into_iter()

@@ -81,7 +81,7 @@ impl Source for Fixed {
     fn read(&self, known: Option<Revision>) -> Result<Option<Reading>, SourceError> {
         self.with(|state| {
             let revision = Revision::new(state.revision);
-            Ok((known != Some(revision)).then(|| Reading { revision, definitions: state.definitions.clone() }))
+            Ok((known != Some(revision)).then(|| Reading::new(revision, state.definitions.clone())))
         })
     }
 

@@ -2,6 +2,7 @@
 //! nothing can be read the last good catalog stays.
 
 use std::{
+    collections::HashSet,
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
@@ -9,7 +10,9 @@ use std::{
     },
 };
 
-use promptshelf_core::{Catalog, CatalogHandle, Change, Definitions, Diagnostic, check};
+use promptshelf_core::{
+    Catalog, CatalogHandle, Change, Checked, Definitions, Diagnostic, PromptDefinition, check, check_edited,
+};
 use tokio::{
     sync::{oneshot, watch},
     task::{JoinHandle, spawn_blocking},
@@ -76,7 +79,10 @@ impl Loader {
     /// no errors: see [`diagnostics`](Loader::diagnostics).
     pub fn open(sources: Vec<Box<dyn Source>>) -> Result<Loader, SourceError> {
         let mut state = State { revisions: vec![None; sources.len()], loads: 1, failures: 0 };
-        let definitions = read(&sources, &mut state.revisions)?.unwrap_or_default();
+        let definitions = match look(&sources, &state.revisions)? {
+            Some(readings) => whole(&sources, readings, &mut state.revisions)?,
+            None => Definitions::default(),
+        };
         let checked = check(definitions, None);
         log_new(&[], &checked.diagnostics);
         let handle = CatalogHandle::new(checked.catalog);
@@ -214,9 +220,8 @@ impl Inner {
         state.loads += 1;
         let loads = state.loads;
         let before = self.report.borrow().clone();
-        match read(&self.sources, &mut state.revisions) {
-            Ok(Some(definitions)) => {
-                let checked = check(definitions, Some(&self.handle.current()));
+        match self.check(&mut state.revisions, &before.diagnostics) {
+            Ok(Some(checked)) => {
                 log_new(&before.diagnostics, &checked.diagnostics);
                 let change = self.replace(checked.catalog);
                 let diagnostics = checked.diagnostics.into();
@@ -246,6 +251,25 @@ impl Inner {
         }
     }
 
+    /// Checks what has changed; nothing where nothing has.
+    fn check(
+        &self,
+        revisions: &mut Vec<Option<Revision>>,
+        known: &[Diagnostic],
+    ) -> Result<Option<Checked>, SourceError> {
+        let Some(mut readings) = look(&self.sources, revisions)? else { return Ok(None) };
+        let current = self.handle.current();
+        if let Some(edited) = edited(&mut readings)
+            && let Some(checked) = check_edited(&edited, &current, known)
+        {
+            for (revision, reading) in revisions.iter_mut().zip(readings) {
+                *revision = reading.map(|reading| reading.revision).or(*revision);
+            }
+            return Ok(Some(checked));
+        }
+        Ok(Some(check(whole(&self.sources, readings, revisions)?, Some(&current))))
+    }
+
     fn replace(&self, catalog: Catalog) -> Change {
         let prompts = catalog.prompts().len();
         let change = self.handle.replace(catalog);
@@ -254,18 +278,33 @@ impl Inner {
     }
 }
 
-/// Reads all sources when one of them has changed.
-fn read(
+/// Asks all sources what has changed; nothing where nothing has.
+fn look(
     sources: &[Box<dyn Source>],
+    revisions: &[Option<Revision>],
+) -> Result<Option<Vec<Option<Reading>>>, SourceError> {
+    let readings: Result<Vec<_>, _> =
+        sources.iter().zip(revisions).map(|(source, known)| source.read(*known)).collect();
+    readings.map(|readings| (sources.is_empty() || readings.iter().any(Option::is_some)).then_some(readings))
+}
+
+/// Prompts that were edited, where nothing else has changed in any source.
+fn edited(readings: &mut [Option<Reading>]) -> Option<Vec<PromptDefinition>> {
+    let mut all = Vec::new();
+    for (number, reading) in readings.iter_mut().enumerate() {
+        let Some(reading) = reading else { continue };
+        let prompts = reading.edited.take()?;
+        all.extend(Definitions { prompts, ..Definitions::default() }.of_source(number).prompts);
+    }
+    Some(all)
+}
+
+/// Everything that all sources define.
+fn whole(
+    sources: &[Box<dyn Source>],
+    readings: Vec<Option<Reading>>,
     revisions: &mut Vec<Option<Revision>>,
-) -> Result<Option<Definitions>, SourceError> {
-    let mut readings = Vec::with_capacity(sources.len());
-    for (source, known) in sources.iter().zip(&*revisions) {
-        readings.push(source.read(*known)?);
-    }
-    if !sources.is_empty() && readings.iter().all(Option::is_none) {
-        return Ok(None);
-    }
+) -> Result<Definitions, SourceError> {
     let mut merged: Option<Definitions> = None;
     let mut new = Vec::with_capacity(sources.len());
     for (number, (source, reading)) in sources.iter().zip(readings).enumerate() {
@@ -273,23 +312,27 @@ fn read(
             Some(reading) => Some(reading),
             None => source.read(None)?,
         };
-        let Some(Reading { revision, definitions }) = whole else {
+        let Some(reading) = whole else {
             return Err(SourceError::new("a source gave nothing when it was asked for everything"));
         };
-        new.push(Some(revision));
-        let definitions = definitions.of_source(number);
+        new.push(Some(reading.revision));
+        let definitions = reading.definitions()?.of_source(number);
         match &mut merged {
             Some(merged) => merged.merge(definitions),
             None => merged = Some(definitions),
         }
     }
     *revisions = new;
-    Ok(Some(merged.unwrap_or_default()))
+    Ok(merged.unwrap_or_default())
 }
 
 /// Logs what was not wrong before.
 fn log_new(before: &[Diagnostic], now: &[Diagnostic]) {
-    for diagnostic in now.iter().filter(|diagnostic| !before.contains(diagnostic)) {
+    fn key(found: &Diagnostic) -> (&str, usize, &str) {
+        (&found.location.source.path, found.location.span().start, &found.message)
+    }
+    let before: HashSet<_> = before.iter().map(key).collect();
+    for diagnostic in now.iter().filter(|diagnostic| !before.contains(&key(diagnostic))) {
         if diagnostic.is_error() {
             tracing::error!("{diagnostic}");
         } else {

@@ -88,11 +88,7 @@ impl<'a> Prompts<'a> {
     }
 
     /// Checks every prompt; gives those that can be served.
-    pub(super) fn check_all(
-        &self,
-        catalog: &Catalog,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Vec<Arc<Prompt>> {
+    pub(super) fn check_all(&self, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Prompt>> {
         let uris = Uris::Checked(&catalog.resources);
         let unread = unread(diagnostics);
         let shelf = Shelf { files: &catalog.files, uris: &uris, catalog, prompts: Some(self), unread: &unread };

@@ -17,6 +17,7 @@ use super::{
     entry::{Entry, Meaning},
     globs::{Fault, Globs, Matches},
     icons::Icons,
+    last::Last,
     resources,
     walk::at,
 };
@@ -33,16 +34,16 @@ pub(super) struct Assembly<'a> {
     pub(super) root: &'a Confined,
     pub(super) manifest: &'a Manifest,
     pub(super) globs: &'a Globs,
-    pub(super) entries: &'a [(String, Entry)],
 }
 
 impl Assembly<'_> {
     /// The definitions, unless they are those that `known` stands for.
-    pub(super) fn definitions(&self, known: Option<Revision>, mut diagnostics: Vec<Diagnostic>) -> Option<Reading> {
-        let files = self.files();
+    pub(super) fn definitions(&self, known: Option<Revision>, last: &mut Last) -> Option<Reading> {
+        let mut diagnostics = [&*last.manifest_diagnostics, &*last.diagnostics].concat();
+        let files = files(&last.entries);
         let icons = Icons::new(&files);
         let (resources, access) = resources::definitions(self, &files, &icons, &mut diagnostics);
-        let revision = self.revision(&resources, &diagnostics);
+        let revision = last.number(self.rest(&last.entries, &resources, &diagnostics)).revision();
         if known == Some(revision) {
             return None;
         }
@@ -51,9 +52,9 @@ impl Assembly<'_> {
         origin.spans.clone_from(&self.manifest.icon_spans);
         icons.resolve(&mut about.icons, |part| origin.locate(part), &mut diagnostics);
 
-        let (mut prompts, mut broken) = (Vec::with_capacity(self.entries.len()), Vec::new());
+        let (mut prompts, mut broken) = (Vec::with_capacity(last.entries.len()), Vec::new());
         let mut partials = BTreeMap::new();
-        for (path, entry) in self.entries {
+        for (path, entry) in &last.entries {
             diagnostics.extend(entry.content.diagnostics.iter().cloned());
             let meaning = &entry.content.meaning;
             let lost = || meaning.demands().map(|demands| BrokenFile::new(&**path, demands));
@@ -103,23 +104,14 @@ impl Assembly<'_> {
             broken,
             diagnostics,
         };
-        Some(Reading { revision, definitions })
+        Some(Reading::new(revision, definitions))
     }
 
-    fn files(&self) -> BTreeMap<String, Arc<LibraryFile>> {
-        let file = |(path, entry): &(String, Entry)| match &entry.content.meaning {
-            Meaning::File { file, .. } => Some((path.clone(), Arc::clone(file))),
-            _ => None,
-        };
-        self.entries.iter().filter_map(file).collect()
-    }
-
-    /// A number for all that the definitions are made of.
-    fn revision(&self, resources: &[ResourceDefinition], diagnostics: &[Diagnostic]) -> Revision {
+    /// A number for all that the definitions are made of, besides the entries.
+    fn rest(&self, entries: &[(String, Entry)], resources: &[ResourceDefinition], diagnostics: &[Diagnostic]) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.manifest.source.text.hash(&mut hasher);
-        for (path, entry) in self.entries {
-            (path, entry.content.number).hash(&mut hasher);
+        for (_, entry) in entries {
             if let Meaning::Prompt { draft: Some(draft), .. } = &entry.content.meaning {
                 for glob in &draft.globs {
                     // Asked here, and answered from memory later.
@@ -134,7 +126,7 @@ impl Assembly<'_> {
         for diagnostic in diagnostics {
             (&diagnostic.location.source.path, &diagnostic.message).hash(&mut hasher);
         }
-        Revision::new(hasher.finish())
+        hasher.finish()
     }
 
     /// The definition, and whether it can be used.
@@ -185,6 +177,14 @@ impl Assembly<'_> {
         }
         is_good
     }
+}
+
+fn files(entries: &[(String, Entry)]) -> BTreeMap<String, Arc<LibraryFile>> {
+    let file = |(path, entry): &(String, Entry)| match &entry.content.meaning {
+        Meaning::File { file, .. } => Some((path.clone(), Arc::clone(file))),
+        _ => None,
+    };
+    entries.iter().filter_map(file).collect()
 }
 
 fn doubt(paths: &[String], is_cut: bool, glob: &str) -> Option<String> {

@@ -11,9 +11,12 @@ use std::{
     time::SystemTime,
 };
 
-use promptshelf_core::{Blob, Code, Demands, Diagnostic, LibraryFile, MimeType, ResourceBody, SourceText};
+use promptshelf_core::{
+    Blob, Code, Demands, Diagnostic, Icon, LibraryFile, MimeType, PromptDefinition, ResourceBody, SourceText,
+};
 
 use super::{
+    icons,
     names::Use,
     walk::{Found, at, refused},
 };
@@ -167,6 +170,15 @@ impl Meaning {
 }
 
 impl Content {
+    /// A prompt that says everything itself: nothing of it stands in other
+    /// files, and nothing is wrong with how it is written.
+    pub(super) fn by_itself(&self) -> Option<&PromptDefinition> {
+        let Meaning::Prompt { draft: Some(draft), broken: None, .. } = &self.meaning else { return None };
+        let is_whole = |icon: &Icon| icons::is_uri(&icon.src);
+        let is_alone = draft.globs.is_empty() && draft.definition.icons.iter().all(is_whole);
+        (is_alone && self.diagnostics.is_empty()).then_some(&draft.definition)
+    }
+
     /// A file that is not read, again and again with the same words, is no change.
     fn refused(meaning: Meaning, diagnostics: Vec<Diagnostic>) -> Content {
         let mut hasher = DefaultHasher::new();

@@ -95,7 +95,8 @@ impl<'a> Icons<'a> {
     }
 }
 
-fn is_uri(src: &str) -> bool {
+/// Whether an icon is no file of the library.
+pub(super) fn is_uri(src: &str) -> bool {
     let scheme = |scheme: &str| src.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
     scheme("https:") || scheme("data:")
 }

@@ -82,7 +82,8 @@ fn everything_that_is_there_is_read<P: Place>() {
     place.put("a", "one");
     place.put("b", "two");
     let reading = place.source().read(None).expect("read").expect("something");
-    let mut names = names(&reading.definitions);
+    let definitions = reading.definitions().expect("definitions");
+    let mut names = names(&definitions);
     names.sort_unstable();
     assert_eq!(names, ["a", "b"]);
 }
@@ -101,7 +102,7 @@ fn what_is_known_is_not_read_again<P: Place>() {
     assert!(source.read(Some(second.revision)).expect("read").is_none());
     place.remove("a");
     let third = source.read(Some(second.revision)).expect("read").expect("it has changed");
-    assert!(third.definitions.prompts.is_empty());
+    assert!(third.definitions().expect("definitions").prompts.is_empty());
 }
 
 async fn everybody_who_follows_is_nudged_by_a_change<P: Place>() {

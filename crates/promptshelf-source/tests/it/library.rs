@@ -67,7 +67,7 @@ impl Library {
     }
 
     pub(crate) fn try_read(&self) -> Result<Definitions, SourceError> {
-        self.source().read(None).map(|reading| reading.expect("something is read").definitions)
+        self.source().read(None)?.expect("something is read").definitions()
     }
 
     /// What is wrong with the library, a line each.

@@ -7,9 +7,9 @@ use std::{
 };
 
 use promptshelf_core::{Definitions, SourceText};
-use promptshelf_source::{Revision, Source};
+use promptshelf_source::{Directory, Nudge, Reading, Revision, Source};
 
-use crate::library::{Library, broken};
+use crate::library::{Library, broken, lines};
 
 fn source_of<'d>(definitions: &'d Definitions, name: &str) -> &'d Arc<SourceText> {
     let prompt = definitions.prompts.iter().find(|prompt| prompt.name == name);
@@ -17,7 +17,7 @@ fn source_of<'d>(definitions: &'d Definitions, name: &str) -> &'d Arc<SourceText
 }
 
 fn read(source: &impl Source, known: Option<Revision>) -> Option<(Revision, Definitions)> {
-    source.read(known).expect("read").map(|reading| (reading.revision, reading.definitions))
+    source.read(known).expect("read").map(|reading| (reading.revision, reading.definitions().expect("definitions")))
 }
 
 #[test]
@@ -76,4 +76,56 @@ fn a_change_of_the_manifest_changes_what_files_are() {
     library.write("promptshelf.toml", "[limits]\nfile-bytes = 2");
     let (_, third) = read(&source, Some(revision)).expect("it has changed");
     assert_eq!(broken(&third), ["a.md", "b.md"]);
+}
+
+/// Writes until it was heard of, and gives what is read then.
+async fn edit(
+    library: &Library,
+    path: &str,
+    text: &str,
+    source: &Directory,
+    nudge: &Nudge,
+    known: Revision,
+) -> Reading {
+    library.write(path, text);
+    loop {
+        nudge.given().await;
+        if let Some(reading) = source.read(Some(known)).expect("read") {
+            return reading;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_that_was_heard_of_is_read_alone() {
+    let prompt = |keys: &str, text: &str| format!("---\ndescription: d\n{keys}---\n{text}");
+    let library = Library::of(&[("a.md", &prompt("", "one")), ("b.md", &prompt("", "two")), ("c.txt", "three")]);
+    let source = library.source().poll(None);
+    let nudge = Nudge::new();
+    let _following = source.follow(nudge.clone());
+    let (mut known, _) = read(&source, None).expect("read");
+    for (path, keys, text, names) in [
+        ("a.md", "", "four", Some(vec!["a"])),
+        ("b.md", "title: B\n", "five", Some(vec!["b"])),
+        // Somebody else may be concerned by these.
+        ("c.txt", "", "six", None),
+        ("a.md", "name: other\n", "seven", None),
+        ("a.md", "icons: c.txt\n", "eight", None),
+        ("a.md", "nonsense\n", "nine", None),
+        ("a.md", "", "ten", None),
+        ("a.md", "", "eleven", Some(vec!["a"])),
+    ] {
+        let reading = edit(&library, path, &prompt(keys, text), &source, &nudge, known).await;
+        let edited = reading.only_edited();
+        assert_eq!(edited.map(|all| all.iter().map(|it| &*it.name).collect::<Vec<_>>()), names, "{path} {text}");
+        known = reading.revision;
+        let whole = reading.definitions().expect("read");
+        let (_, anew) = read(&library.source(), None).expect("read");
+        let shown = |definitions: &Definitions| {
+            let prompts = definitions.prompts.iter().map(|it| format!("{} {}", it.name, it.origin.source.text));
+            (prompts.collect::<Vec<_>>(), lines(&definitions.diagnostics), broken(definitions).join(" "))
+        };
+        assert_eq!(shown(&whole), shown(&anew), "{path} {text}");
+        assert!(read(&source, Some(known)).is_none(), "{path} {text} is known by now");
+    }
 }
