@@ -7,6 +7,7 @@
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use regex::Regex;
+use smol_str::SmolStr;
 
 use crate::{
     definition::{ArgumentDefinition, ArgumentType, CompletionSource, PromptDefinition},
@@ -32,7 +33,6 @@ pub struct Choice {
 /// One checked argument of a prompt, or variable of a URI template.
 #[derive(Clone, Debug)]
 pub struct Argument {
-    pub(crate) name: Arc<str>,
     declared: Declared,
     pub(crate) pattern: Option<Box<Regex>>,
     pub(crate) default: Option<Box<Value>>,
@@ -46,7 +46,7 @@ pub struct Argument {
 #[derive(Clone, Debug)]
 pub(crate) enum Declared {
     /// It is a prompt's, at this place among its arguments.
-    Prompt(PromptDefinition, usize),
+    Prompt(PromptDefinition, u32),
     /// It stands alone.
     Alone(Arc<ArgumentDefinition>),
 }
@@ -54,7 +54,7 @@ pub(crate) enum Declared {
 impl Declared {
     fn definition(&self) -> &ArgumentDefinition {
         match self {
-            Declared::Prompt(prompt, index) => &prompt.arguments[*index],
+            Declared::Prompt(prompt, index) => &prompt.arguments[*index as usize],
             Declared::Alone(definition) => definition,
         }
     }
@@ -147,9 +147,8 @@ impl Argument {
             }
         });
 
-        let name = Arc::from(&*definition.name);
         let invisible = definition.invisible.unwrap_or(usual);
-        let mut argument = Argument { name, declared, pattern, default: None, condition, invisible };
+        let mut argument = Argument { declared, pattern, default: None, condition, invisible };
         for choice in &argument.definition().choices {
             if let Err(reason) = argument.check_type(&choice.value) {
                 fault("enum", Code::InvalidValue, format!("the choice `{}` {reason}", choice.value), None);
@@ -182,7 +181,12 @@ impl Argument {
     /// The key; also the template's variable.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        self.key()
+    }
+
+    /// The key, to be shared.
+    pub(crate) fn key(&self) -> &SmolStr {
+        &self.definition().name
     }
 
     /// The name for people.
@@ -333,7 +337,7 @@ impl fmt::Display for Value {
 /// Checked values, by argument. Arguments that were not given and have no
 /// default are not in it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bindings(Vec<(Arc<str>, Value)>);
+pub struct Bindings(Vec<(SmolStr, Value)>);
 
 impl Bindings {
     /// An argument's value.

@@ -12,7 +12,7 @@ use std::{
 use crate::{
     access::AccessTable,
     catalog::{Catalog, Files, PromptList},
-    definition::{Definitions, LibraryFile, PromptDefinition},
+    definition::{Budget, Definitions, LibraryFile, PromptDefinition},
     diagnostic::{Code, Diagnostic},
     resource::Resource,
 };
@@ -43,6 +43,8 @@ pub struct Checked {
 
 /// What prompts are checked against.
 struct Shelf<'a> {
+    /// That of the catalog, for every template to share.
+    budget: Arc<Budget>,
     files: &'a Files,
     uris: &'a Uris<'a>,
     catalog: &'a Catalog,
@@ -103,7 +105,7 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
         checked.extend(kept);
         checked.sort_by(|a, b| a.name().cmp(b.name()));
     }
-    catalog.brought_in = Arc::new(checked.iter().flat_map(|prompt| prompt.prompts.keys().cloned()).collect());
+    catalog.brought_in = Arc::new(checked.iter().flat_map(|prompt| prompt.uses.prompts.keys().cloned()).collect());
     catalog.prompts = PromptList::from_sorted(&checked);
     catalog.access = Arc::new(AccessTable::check(&access, &catalog, &mut diagnostics));
 
@@ -135,7 +137,7 @@ fn without_duplicates(
     let mut twice: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, prompt) in prompts.iter().enumerate() {
         if let Some(first) = first.insert(&prompt.name, index) {
-            twice.entry(prompt.name.clone()).or_insert_with(|| vec![first]).push(index);
+            twice.entry(prompt.name.to_string()).or_insert_with(|| vec![first]).push(index);
         }
     }
     for (name, places) in &twice {
@@ -149,7 +151,7 @@ fn without_duplicates(
             diagnostics.push(diagnostic);
         }
     }
-    let unique = prompts.into_iter().filter(|prompt| !twice.contains_key(&prompt.name)).collect();
+    let unique = prompts.into_iter().filter(|prompt| !twice.contains_key(prompt.name.as_str())).collect();
     (unique, twice.into_keys().collect())
 }
 

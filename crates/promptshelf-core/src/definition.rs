@@ -10,9 +10,11 @@ use std::{
     future::Future,
     ops::{Deref, DerefMut},
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, LazyLock},
     time::Duration,
 };
+
+use smol_str::SmolStr;
 
 use crate::{
     access::{Access, AccessRule},
@@ -29,12 +31,14 @@ mod argument;
 mod body;
 mod broken;
 mod origin;
+mod seldom;
 mod test;
 
-pub use argument::{ArgumentDefinition, ArgumentType, CompletionFunction, CompletionSource};
+pub use argument::{ArgumentDefinition, ArgumentDetails, ArgumentType, CompletionFunction, CompletionSource};
 pub use body::{Body, BodyPiece, PromptFunction};
 pub use broken::{BrokenFile, Demands};
 pub use origin::{Origin, Spans};
+pub use seldom::{Seldom, Silent};
 pub use test::{CompletionTest, TestDefinition};
 
 /// A future that can be sent to another thread; what closures in definitions return.
@@ -168,15 +172,29 @@ impl Default for Budget {
 #[derive(Clone, Debug)]
 pub struct PromptDefinition(Arc<PromptParts>);
 
-/// What a [`PromptDefinition`] says.
+/// What a [`PromptDefinition`] says. What it says of few prompts is read and
+/// written as if it stood here, too.
 #[derive(Clone, Debug)]
 pub struct PromptParts {
     /// The unique key. [`PromptName`](crate::PromptName) says what it can be.
-    pub name: String,
+    pub name: SmolStr,
     /// The name for people.
     pub title: Option<String>,
     /// What the prompt does.
     pub description: Option<String>,
+    /// What the prompt asks for, in the order in which people are asked.
+    pub arguments: Vec<ArgumentDefinition>,
+    /// What it says.
+    pub body: Body,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Everything else.
+    pub details: Seldom<PromptDetails>,
+}
+
+/// What a [`PromptDefinition`] says of few prompts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PromptDetails {
     /// Pictures for it.
     pub icons: Vec<Icon>,
     /// The author's version of it.
@@ -187,16 +205,35 @@ pub struct PromptParts {
     pub access: Option<Access>,
     /// Extra members for clients that know them.
     pub meta: Meta,
-    /// What the prompt asks for, in the order in which people are asked.
-    pub arguments: Vec<ArgumentDefinition>,
     /// What is said about the steps of a guided prompt.
     pub steps: Vec<StepDefinition>,
     /// What its author expects of it.
     pub tests: Vec<TestDefinition>,
-    /// What it says.
-    pub body: Body,
-    /// Where it comes from.
-    pub origin: Origin,
+}
+
+impl Silent for PromptDetails {
+    fn silent() -> &'static PromptDetails {
+        static SILENT: LazyLock<PromptDetails> = LazyLock::new(PromptDetails::default);
+        &SILENT
+    }
+
+    fn is_silent(&self) -> bool {
+        self == PromptDetails::silent()
+    }
+}
+
+impl Deref for PromptParts {
+    type Target = PromptDetails;
+
+    fn deref(&self) -> &PromptDetails {
+        &self.details
+    }
+}
+
+impl DerefMut for PromptParts {
+    fn deref_mut(&mut self) -> &mut PromptDetails {
+        &mut self.details
+    }
 }
 
 impl Deref for PromptDefinition {
@@ -227,7 +264,7 @@ impl PromptDefinition {
     /// .argument(ArgumentDefinition::new("changes").required());
     /// assert_eq!(prompt.arguments.len(), 1);
     /// ```
-    pub fn new<F>(name: impl Into<String>, function: F) -> PromptDefinition
+    pub fn new<F>(name: impl Into<SmolStr>, function: F) -> PromptDefinition
     where
         F: Fn(&Bindings) -> Result<Vec<Message>, RenderError> + Send + Sync + 'static,
     {
@@ -241,7 +278,7 @@ impl PromptDefinition {
     }
 
     /// Like [`new`](PromptDefinition::new), for a function that has to wait for something.
-    pub fn new_async<F, R>(name: impl Into<String>, function: F) -> PromptDefinition
+    pub fn new_async<F, R>(name: impl Into<SmolStr>, function: F) -> PromptDefinition
     where
         F: Fn(Bindings) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Vec<Message>, RenderError>> + Send + 'static,
@@ -260,7 +297,7 @@ impl PromptDefinition {
     /// let prompt = PromptDefinition::template("hello", "Say hello to {{ name }}.");
     /// # assert_eq!(prompt.name, "hello");
     /// ```
-    pub fn template(name: impl Into<String>, template: impl Into<String>) -> PromptDefinition {
+    pub fn template(name: impl Into<SmolStr>, template: impl Into<String>) -> PromptDefinition {
         let name = name.into();
         let source = SourceText::new(format!("<{name}>"), template);
         let range = 0..source.text.len();
@@ -282,17 +319,11 @@ impl PromptDefinition {
                 && self.name == other.name
                 && self.title == other.title
                 && self.description == other.description
-                && self.icons == other.icons
-                && self.version == other.version
-                && self.tags == other.tags
-                && self.access == other.access
-                && self.meta == other.meta
                 && self.arguments == other.arguments
-                && self.steps == other.steps
-                && self.tests == other.tests
+                && self.details == other.details
     }
 
-    fn with_body(name: impl Into<String>, body: Body) -> PromptDefinition {
+    fn with_body(name: impl Into<SmolStr>, body: Body) -> PromptDefinition {
         let name = name.into();
         let origin = Origin::new(SourceText::new(format!("<{name}>"), ""));
         PromptDefinition::from_source(name, body, origin)
@@ -301,22 +332,23 @@ impl PromptDefinition {
     /// A prompt of which no more is known than its name, what it says, and
     /// where it comes from: what a source begins with.
     #[must_use]
-    pub fn from_source(name: impl Into<String>, body: Body, origin: Origin) -> PromptDefinition {
+    pub fn from_source(name: impl Into<SmolStr>, body: Body, origin: Origin) -> PromptDefinition {
         PromptDefinition(Arc::new(PromptParts {
             name: name.into(),
             title: None,
             description: None,
-            icons: Vec::new(),
-            version: None,
-            tags: Vec::new(),
-            access: None,
-            meta: Meta::new(),
             arguments: Vec::new(),
-            steps: Vec::new(),
-            tests: Vec::new(),
             body,
             origin,
+            details: Seldom::default(),
         }))
+    }
+
+    /// Gives back the room of what says nothing.
+    pub fn settle(&mut self) {
+        self.details.settle();
+        self.arguments.iter_mut().for_each(|argument| argument.details.settle());
+        self.arguments.shrink_to_fit();
     }
 
     /// Sets the name for people.

@@ -6,13 +6,15 @@
 
 use std::{fmt, ops::Range, sync::Arc};
 
+use smol_str::SmolStr;
+
 mod pages;
 
 /// A text that diagnostics point into: a file of the library.
 #[derive(PartialEq, Eq)]
 pub struct SourceText {
     /// The file's path inside the library, with `/` between its parts.
-    pub path: String,
+    pub path: SmolStr,
     /// What the file holds. Empty where it could not be read as text.
     pub text: String,
 }
@@ -20,7 +22,7 @@ pub struct SourceText {
 impl SourceText {
     /// A text under its path.
     #[must_use]
-    pub fn new(path: impl Into<String>, text: impl Into<String>) -> Arc<SourceText> {
+    pub fn new(path: impl Into<SmolStr>, text: impl Into<String>) -> Arc<SourceText> {
         Arc::new(SourceText { path: path.into(), text: text.into() })
     }
 }

@@ -52,9 +52,10 @@ pub use content::{
     ResourceContents, ResourceLink, Role, Text, Theme,
 };
 pub use definition::{
-    About, ArgumentDefinition, ArgumentType, Body, BodyPiece, BoxFuture, BrokenFile, Budget, CompletionFunction,
-    CompletionSource, CompletionTest, Definitions, Demands, LibraryFile, Origin, Policy, PromptDefinition,
-    PromptFunction, PromptParts, ResourceContent, ResourceDefinition, Spans, TestDefinition,
+    About, ArgumentDefinition, ArgumentDetails, ArgumentType, Body, BodyPiece, BoxFuture, BrokenFile, Budget,
+    CompletionFunction, CompletionSource, CompletionTest, Definitions, Demands, LibraryFile, Origin, Policy,
+    PromptDefinition, PromptDetails, PromptFunction, PromptParts, ResourceContent, ResourceDefinition, Seldom, Silent,
+    Spans, TestDefinition,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;

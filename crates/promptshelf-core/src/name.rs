@@ -5,7 +5,9 @@
 //! headers is refused here, and what some client would mangle is left to
 //! `check` to warn about.
 
-use std::{borrow::Borrow, fmt, sync::Arc};
+use std::{borrow::Borrow, fmt};
+
+use smol_str::SmolStr;
 
 /// The most bytes that a name can have.
 pub const MAX_NAME_BYTES: usize = 128;
@@ -20,7 +22,7 @@ pub const MAX_NAME_BYTES: usize = 128;
 /// assert!(PromptName::new("git commit").is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PromptName(Arc<str>);
+pub struct PromptName(SmolStr);
 
 /// Why a string is no prompt name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +44,8 @@ impl PromptName {
     /// # Errors
     ///
     /// [`NameError`] says what is wrong with it.
-    pub fn new(name: &str) -> Result<PromptName, NameError> {
+    pub fn new(name: impl Into<SmolStr>) -> Result<PromptName, NameError> {
+        let name = name.into();
         if name.is_empty() {
             return Err(NameError::Empty);
         }
@@ -51,7 +54,7 @@ impl PromptName {
         }
         match name.chars().find(|c| c.is_control() || c.is_whitespace()) {
             Some(found) => Err(NameError::Character(found)),
-            None => Ok(PromptName(Arc::from(name))),
+            None => Ok(PromptName(name)),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::{
     argument::{self, Argument, Bindings, Given, Problem},
     catalog::Catalog,
     content::{Annotations, ContentBlock, EmbeddedResource, Fault, Icon, Media, Message, Meta, MimeType, Role, Text},
-    definition::{BodyPiece, Budget, LibraryFile, PromptDefinition, PromptFunction},
+    definition::{BodyPiece, Budget, LibraryFile, PromptDefinition, PromptFunction, Seldom, Silent},
     diagnostic::{Diagnostic, SourceText},
     name::PromptName,
     template::{Attach, Left, Mark, Piece, RenderError, Template},
@@ -20,22 +20,40 @@ mod assemble;
 pub struct Prompt {
     pub(crate) name: PromptName,
     pub(crate) definition: PromptDefinition,
-    pub(crate) arguments: Vec<Argument>,
+    pub(crate) arguments: Box<[Argument]>,
     pub(crate) body: CheckedBody,
-    /// What was found while it was checked and does not keep it from being served.
-    pub(crate) warnings: Vec<Diagnostic>,
-    /// What it was made of: the same pieces make the same prompt.
-    pub(crate) partials: Vec<Arc<SourceText>>,
-    pub(crate) attachments: BTreeMap<String, Arc<LibraryFile>>,
-    /// Those that it brings in, by name.
-    pub(crate) prompts: BTreeMap<String, Arc<Prompt>>,
+    pub(crate) uses: Seldom<Uses>,
     /// Whether nothing else decides if it is right, such as the server's resources.
     pub(crate) is_self_contained: bool,
 }
 
+/// What a prompt is made of, besides its definition: the same pieces make the
+/// same prompt.
+#[derive(Debug, Default)]
+pub(crate) struct Uses {
+    /// What was found while it was checked and does not keep it from being served.
+    pub(crate) warnings: Vec<Diagnostic>,
+    pub(crate) partials: Vec<Arc<SourceText>>,
+    pub(crate) attachments: BTreeMap<String, Arc<LibraryFile>>,
+    /// Those that it brings in, by name.
+    pub(crate) prompts: BTreeMap<String, Arc<Prompt>>,
+}
+
+impl Silent for Uses {
+    fn silent() -> &'static Uses {
+        static SILENT: Uses =
+            Uses { warnings: Vec::new(), partials: Vec::new(), attachments: BTreeMap::new(), prompts: BTreeMap::new() };
+        &SILENT
+    }
+
+    fn is_silent(&self) -> bool {
+        self.warnings.is_empty() && self.partials.is_empty() && self.attachments.is_empty() && self.prompts.is_empty()
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum CheckedBody {
-    Template(Box<Template>),
+    Template(Template),
     Pieces(Vec<BodyPiece>),
     Function(PromptFunction),
 }
@@ -135,7 +153,7 @@ impl Prompt {
 
     /// The texts that it includes.
     pub fn includes(&self) -> impl Iterator<Item = &Arc<SourceText>> {
-        self.partials.iter()
+        self.uses.partials.iter()
     }
 
     /// Checks what a caller sent and fills in defaults.
@@ -188,7 +206,7 @@ impl Prompt {
 
     /// How many prompts stand in each other, this one included.
     pub(crate) fn depth(&self) -> usize {
-        1 + self.prompts.values().map(|prompt| prompt.depth()).max().unwrap_or(0)
+        1 + self.uses.prompts.values().map(|prompt| prompt.depth()).max().unwrap_or(0)
     }
 
     /// Whether `prompts/list` shows the same of both.
@@ -196,7 +214,7 @@ impl Prompt {
         let shown = |p: &Prompt| {
             let arguments = p.arguments.iter().map(|argument| {
                 (
-                    argument.name.clone(),
+                    argument.name().to_owned(),
                     argument.definition().title.clone(),
                     argument.definition().description.clone(),
                     argument.required(),

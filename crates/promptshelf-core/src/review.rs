@@ -38,7 +38,7 @@ pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
     let mut seen = HashSet::new();
     let mut is_new = |source: &Arc<SourceText>| !source.text.is_empty() && seen.insert(source.path.clone());
     for prompt in catalog.prompts().iter() {
-        for source in std::iter::once(prompt.source()).chain(&prompt.partials).filter(|source| is_new(source)) {
+        for source in std::iter::once(prompt.source()).chain(&prompt.uses.partials).filter(|source| is_new(source)) {
             texts::check(source, &mut review);
             secrets::check(source, &mut review);
         }
@@ -51,7 +51,7 @@ pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
         secrets::check(&diagnostic.location.source, &mut review);
     }
     for prompt in catalog.prompts().iter() {
-        for file in prompt.attachments.values() {
+        for file in prompt.uses.attachments.values() {
             // What is attached goes to models word for word, invisible characters
             // of other people's files included; a secret in it should not.
             if let ResourceBody::Text(text) = &file.body {

@@ -57,8 +57,8 @@ pub(crate) struct Template {
     source: Arc<SourceText>,
     /// Bytes of the source.
     range: Range<usize>,
-    partials: Vec<Arc<SourceText>>,
-    budget: Budget,
+    partials: Box<[Arc<SourceText>]>,
+    budget: Arc<Budget>,
     compiled: OnceLock<Box<Environment<'static>>>,
 }
 
@@ -85,10 +85,10 @@ impl Template {
         source: &Arc<SourceText>,
         range: Range<usize>,
         partials: &[Arc<SourceText>],
-        budget: Budget,
+        budget: &Arc<Budget>,
     ) -> Template {
-        let partials = partials.to_vec();
-        Template { source: Arc::clone(source), range, partials, budget, compiled: OnceLock::new() }
+        let (source, partials, budget) = (Arc::clone(source), partials.into(), Arc::clone(budget));
+        Template { source, range, partials, budget, compiled: OnceLock::new() }
     }
 
     /// The engine with the template and its partials in it.

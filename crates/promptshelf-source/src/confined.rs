@@ -5,6 +5,7 @@
 
 use std::{
     fs::File,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     io::{self, Read},
     path::Path,
     time::{Duration, SystemTime},
@@ -127,7 +128,18 @@ pub(crate) struct Stamp {
 /// The coarsest clock of a file system that is in use: FAT counts two seconds.
 const CLOCK: Duration = Duration::from_secs(2);
 
+/// A number for a stamp, to be kept for every file: no more is ever asked of an
+/// old stamp than whether it is another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark(u64);
+
 impl Stamp {
+    pub(crate) fn mark(&self) -> Mark {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        Mark(hasher.finish())
+    }
+
     pub(crate) fn of(metadata: &Metadata) -> Stamp {
         #[cfg(unix)]
         let (changed, file) = {

@@ -42,5 +42,10 @@ pub fn lay_out(source: &Arc<SourceText>) -> Result<String, Vec<Diagnostic>> {
 pub fn prompt_files(library: &std::path::Path) -> Result<Vec<String>, SourceError> {
     let root = Confined::open(library).map_err(|error| SourceError::folder(library, &error))?;
     let found = walk(&root, Bounds { files: MOST_FILES, stamps: false, homes: false });
-    Ok(found.files.into_iter().map(|file| file.path).filter(|path| is_prompt(path) && Format::is_ours(path)).collect())
+    Ok(found
+        .files
+        .into_iter()
+        .map(|file| file.path.to_string())
+        .filter(|path| is_prompt(path) && Format::is_ours(path))
+        .collect())
 }

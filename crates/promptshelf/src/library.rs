@@ -105,7 +105,7 @@ impl Builder {
     /// When a folder cannot be read, or a prompt that is defined in code cannot
     /// be served.
     pub fn build(self) -> Result<Library, OpenError> {
-        let names: Vec<String> = self.defined.prompts.iter().map(|prompt| prompt.name.clone()).collect();
+        let names: Vec<_> = self.defined.prompts.iter().map(|prompt| prompt.name.clone()).collect();
         let folders = self.folders.into_iter().map(|path| Box::new(Directory::new(path)) as Box<dyn Source>);
         let sources = folders.chain([Box::new(Fixed::new(self.defined)) as Box<dyn Source>]).collect();
         let loader = Loader::open(sources).map_err(OpenError::Source)?;

@@ -3,6 +3,8 @@
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use super::{Argument, Bindings, Value};
+use smol_str::SmolStr;
+
 use crate::{diagnostic::nearest, invisible::named, resource::Variables};
 
 /// How many bytes of a caller's own words an answer repeats.
@@ -77,7 +79,7 @@ impl<'a, N: Into<Cow<'a, str>>, V: Into<Cow<'a, str>>> FromIterator<(N, V)> for 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The argument.
-    pub argument: Arc<str>,
+    pub argument: SmolStr,
     /// What is wrong, as the rest of a sentence that begins with the argument's name.
     pub reason: String,
 }
@@ -107,7 +109,7 @@ pub fn bind(arguments: &[Argument], given: &Given<'_>, value_bytes: usize) -> Re
     let mut problems = Vec::new();
     for argument in arguments {
         match argument.bind(given, &bindings, value_bytes) {
-            Ok(Some(value)) => bindings.0.push((Arc::clone(&argument.name), value)),
+            Ok(Some(value)) => bindings.0.push((argument.key().clone(), value)),
             Ok(None) if argument.is_indispensable() && argument.applies(&bindings) => {
                 problems.push(argument.problem(missing(argument, arguments, given)));
             }
@@ -122,7 +124,7 @@ impl Argument {
     /// The value that was given, or the default; `None` where there is neither.
     /// What does not apply, by what is known so far, has no default.
     fn bind(&self, given: &Given<'_>, known: &Bindings, value_bytes: usize) -> Result<Option<Value>, String> {
-        match given.get(&self.name) {
+        match given.get(self.name()) {
             Some(GivenValue::Other(kind)) => Err(format!("has to be a string, and is a JSON {kind}")),
             Some(GivenValue::Text(text)) => match &*self.let_in(text, value_bytes)? {
                 "" if !self.required() => Ok(self.default_for(known)),
@@ -183,7 +185,7 @@ impl Argument {
     }
 
     fn problem(&self, reason: String) -> Problem {
-        Problem { argument: Arc::clone(&self.name), reason }
+        Problem { argument: self.key().clone(), reason }
     }
 
     /// Checks one value by itself.
@@ -200,7 +202,7 @@ impl Argument {
     /// Adds the value that was given, or the default, if it is one that can be used.
     pub(crate) fn bind_leniently(&self, given: &Given<'_>, known: &mut Bindings) {
         if let Ok(Some(value)) = self.bind(given, known, usize::MAX) {
-            known.0.push((Arc::clone(&self.name), value));
+            known.0.push((self.key().clone(), value));
         }
     }
 
@@ -225,7 +227,7 @@ fn missing(argument: &Argument, arguments: &[Argument], given: &Given<'_>) -> St
     if !argument.choices().is_empty() {
         reason.push_str(&format!("; it has to be one of {}", argument.choice_list()));
     }
-    let strangers = given.names().filter(|name| !arguments.iter().any(|known| &*known.name == *name));
+    let strangers = given.names().filter(|name| !arguments.iter().any(|known| known.name() == *name));
     if let Some(stranger) = nearest(argument.name(), strangers.take(100)) {
         let stranger = &stranger[..stranger.floor_char_boundary(ECHO_BYTES)];
         reason.push_str(&format!("; did you mean it by `{}`?", named(stranger)));

@@ -3,7 +3,10 @@
 //! One edited prompt in a large library copies one piece, and two catalogs are
 //! compared without a look at what they share.
 
-use std::{ops::Index, sync::Arc};
+use std::{
+    ops::{Index, Range},
+    sync::Arc,
+};
 
 use crate::prompt::Prompt;
 
@@ -44,6 +47,11 @@ impl PromptList {
     /// All of them, by name.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Prompt>> + Clone {
         self.pieces.iter().flat_map(|piece| piece.iter())
+    }
+
+    /// Those at some places, such as those of a page.
+    pub fn range(&self, places: Range<usize>) -> impl Iterator<Item = &Arc<Prompt>> {
+        places.map_while(|index| self.get(index))
     }
 
     /// The place of the one with exactly this name.

@@ -41,7 +41,7 @@ const RESERVED: &[&str] = &[
 /// the list's name in the definition, `declared` keeps one of them for later.
 pub(super) fn check(
     definitions: &[ArgumentDefinition],
-    declared: impl Fn(usize) -> Declared,
+    declared: impl Fn(u32) -> Declared,
     part: &str,
     origin: &Origin,
     shelf: &Shelf<'_>,
@@ -68,7 +68,7 @@ pub(super) fn check(
             found.push(Diagnostic::error(Code::InvalidName, location, message).help(help));
         }
     }
-    let each = definitions.iter().enumerate();
+    let each = (0..).zip(definitions);
     each.map(|(index, definition)| {
         let place = |key: &str| origin.locate(&format!("{part}.{index}.{key}"));
         let (argument, faults) = Argument::new(declared(index), shelf.catalog.policy().invisible);

@@ -13,7 +13,7 @@ pub(super) fn check(broken: &BrokenFile, shelf: &Shelf<'_>, found: &mut Vec<Diag
     let known: Vec<Diagnostic> =
         found.iter().filter(|it| it.is_error() && it.location.source.path == broken.path).cloned().collect();
     let more = match prompt::check(PromptDefinition::clone(draft), shelf) {
-        Ok(prompt) => prompt.warnings,
+        Ok(prompt) => prompt.uses.warnings.clone(),
         Err(found) => found,
     };
     found.extend(more.into_iter().filter(|new| !follows(new, broken, draft, &known)));

@@ -6,6 +6,8 @@ use std::{
     sync::Arc,
 };
 
+use smol_str::SmolStr;
+
 use super::{Shelf, Uris, drafts, prompt};
 use crate::{
     catalog::{Catalog, PromptList},
@@ -28,7 +30,7 @@ pub(super) struct Prompts<'a> {
     open: RefCell<Vec<usize>>,
     duplicates: HashSet<String>,
     /// By source and path, what each broken file asks of callers.
-    broken: RefCell<HashMap<(usize, String), Vec<Demands>>>,
+    broken: RefCell<HashMap<(usize, SmolStr), Vec<Demands>>>,
     drafts: &'a [BrokenFile],
     previous: &'a PromptList,
     /// Whether everything of `previous` stands as it is that is not defined here.
@@ -64,9 +66,9 @@ impl<'a> Prompts<'a> {
         drafts: &'a [BrokenFile],
         previous: &'a PromptList,
     ) -> Prompts<'a> {
-        let mut broken: HashMap<(usize, String), Vec<Demands>> = HashMap::new();
+        let mut broken: HashMap<(usize, SmolStr), Vec<Demands>> = HashMap::new();
         for file in drafts {
-            broken.entry((file.from, file.path.clone())).or_default().push(file.demands.clone());
+            broken.entry((file.from, file.path.as_str().into())).or_default().push(file.demands.clone());
         }
         Prompts {
             definitions,
@@ -91,7 +93,8 @@ impl<'a> Prompts<'a> {
     pub(super) fn check_all(&self, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Prompt>> {
         let uris = Uris::Checked(&catalog.resources);
         let unread = unread(diagnostics);
-        let shelf = Shelf { files: &catalog.files, uris: &uris, catalog, prompts: Some(self), unread: &unread };
+        let budget = Arc::new(catalog.policy.budget);
+        let shelf = Shelf { budget, files: &catalog.files, uris: &uris, catalog, prompts: Some(self), unread: &unread };
         for index in 0..self.definitions.len() {
             self.check(index, &shelf);
         }
@@ -149,7 +152,7 @@ impl<'a> Prompts<'a> {
         self.open.borrow_mut().pop();
         let done = match outcome {
             Ok(prompt) => {
-                self.found.borrow_mut().extend(prompt.warnings.iter().cloned());
+                self.found.borrow_mut().extend(prompt.uses.warnings.iter().cloned());
                 Some(prompt)
             }
             Err(found) => {
@@ -169,7 +172,8 @@ impl<'a> Prompts<'a> {
     fn find(&self, name: &str, shelf: &Shelf<'_>) -> Result<Arc<Prompt>, Missing> {
         let index = self.by_name.get(name).copied();
         if let Some(start) = self.open.borrow().iter().position(|open| Some(*open) == index) {
-            let circle = self.open.borrow()[start..].iter().map(|open| self.definitions[*open].name.clone()).collect();
+            let circle =
+                self.open.borrow()[start..].iter().map(|open| self.definitions[*open].name.to_string()).collect();
             return Err(Missing::Circle([circle, vec![name.to_owned()]].concat()));
         }
         if let Some(index) = index {
@@ -194,7 +198,7 @@ impl<'a> Prompts<'a> {
 /// Files that a source has found and not read.
 fn unread(diagnostics: &[Diagnostic]) -> BTreeMap<String, Diagnostic> {
     let is_reason = |found: &&Diagnostic| matches!(found.code, Code::TooLarge | Code::Unreadable | Code::Outside);
-    diagnostics.iter().filter(is_reason).map(|found| (found.location.source.path.clone(), found.clone())).collect()
+    diagnostics.iter().filter(is_reason).map(|found| (found.location.source.path.to_string(), found.clone())).collect()
 }
 
 impl Shelf<'_> {

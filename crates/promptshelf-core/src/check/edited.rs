@@ -40,8 +40,8 @@ pub fn check_edited(edited: &[PromptDefinition], previous: &Catalog, known: &[Di
             // What is asked of callers, for a prompt and by rules for tags.
             && before.definition.access == definition.access
             && before.definition.tags == definition.tags
-            && !previous.brought_in.contains(&definition.name)
-            && before.warnings.iter().all(|warning| stays_in(warning, before.source()))
+            && !previous.brought_in.contains(definition.name.as_str())
+            && before.uses.warnings.iter().all(|warning| stays_in(warning, before.source()))
             && !known.iter().any(|known| concerns_more(known, before));
         if !is_alone || places.contains(&place) {
             return None;
@@ -59,11 +59,11 @@ pub fn check_edited(edited: &[PromptDefinition], previous: &Catalog, known: &[Di
     }
     let mut catalog = previous.clone();
     for (place, prompt) in places.into_iter().zip(checked) {
-        if !prompt.warnings.iter().all(|warning| stays_in(warning, prompt.source())) {
+        if !prompt.uses.warnings.iter().all(|warning| stays_in(warning, prompt.source())) {
             return None;
         }
-        if prompt.prompts.keys().any(|name| !catalog.brought_in.contains(name)) {
-            Arc::make_mut(&mut catalog.brought_in).extend(prompt.prompts.keys().cloned());
+        if prompt.uses.prompts.keys().any(|name| !catalog.brought_in.contains(name)) {
+            Arc::make_mut(&mut catalog.brought_in).extend(prompt.uses.prompts.keys().cloned());
         }
         catalog.prompts.replace(place, prompt);
     }
@@ -82,7 +82,7 @@ fn is_same_place(before: &Prompt, definition: &PromptDefinition) -> bool {
 fn concerns_more(known: &Diagnostic, before: &Prompt) -> bool {
     let is_of = |location: &Location| location.source.path == before.source().path;
     let is_near = is_of(&known.location) || known.related.iter().any(|(location, _)| is_of(location));
-    is_near && !(stays_in(known, before.source()) && before.warnings.contains(known))
+    is_near && !(stays_in(known, before.source()) && before.uses.warnings.contains(known))
 }
 
 /// Whether a diagnostic is about one text and no other.

@@ -1,18 +1,14 @@
 //! One prompt's definition becomes a prompt.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    ops::Range,
-    sync::Arc,
-};
+use std::{collections::HashSet, ops::Range, sync::Arc};
 
 use super::{Shelf, arguments, calls, partials, pieces};
 use crate::{
     argument::Declared,
-    definition::{Body, LibraryFile, PromptDefinition},
+    definition::{Body, PromptDefinition},
     diagnostic::{Code, Diagnostic, Location, SourceText, nearest},
     name::PromptName,
-    prompt::{CheckedBody, Prompt},
+    prompt::{CheckedBody, Prompt, Uses},
     template::{
         Lint, MAX_INCLUDE_DEPTH, Template,
         lint::{PromptCall, Use},
@@ -27,8 +23,8 @@ mod names;
 /// Whether a prompt would come out as it is already.
 pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, shelf: &Shelf<'_>) -> bool {
     let is_settled = match (&before.body, &definition.body) {
-        (CheckedBody::Template(template), _) => template.budget() == &shelf.catalog.policy().budget,
-        (CheckedBody::Pieces(_), Body::Pieces(pieces)) => pieces::are_settled(pieces, &before.attachments),
+        (CheckedBody::Template(template), _) => template.budget() == &*shelf.budget,
+        (CheckedBody::Pieces(_), Body::Pieces(pieces)) => pieces::are_settled(pieces, &before.uses.attachments),
         _ => false,
     };
     let usual = shelf.catalog.policy().invisible;
@@ -36,12 +32,14 @@ pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, shelf
         && before.arguments.iter().all(|it| it.invisible == it.definition().invisible.unwrap_or(usual))
         && before.definition.is_same(definition)
         && before.is_self_contained
-        && before.prompts.iter().all(|(name, known)| shelf.prompt(name).is_ok_and(|now| Arc::ptr_eq(&now, known)))
+        && before.uses.prompts.iter().all(|(name, known)| shelf.prompt(name).is_ok_and(|now| Arc::ptr_eq(&now, known)))
         && before
+            .uses
             .partials
             .iter()
-            .all(|partial| shelf.files.partials.get(&partial.path).is_some_and(|now| Arc::ptr_eq(now, partial)))
+            .all(|partial| shelf.files.partials.get(partial.path.as_str()).is_some_and(|now| Arc::ptr_eq(now, partial)))
         && before
+            .uses
             .attachments
             .iter()
             .all(|(path, file)| shelf.files.by_path.get(path).is_some_and(|now| Arc::ptr_eq(now, file)))
@@ -50,7 +48,7 @@ pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, shelf
 /// Checks one prompt. With an error it cannot be served.
 pub(super) fn check(definition: PromptDefinition, shelf: &Shelf<'_>) -> Result<Prompt, Vec<Diagnostic>> {
     let mut found = Vec::new();
-    let name = match PromptName::new(&definition.name) {
+    let name = match PromptName::new(definition.name.clone()) {
         Ok(name) => Some(name),
         Err(error) => {
             found.push(
@@ -83,27 +81,17 @@ pub(super) fn check(definition: PromptDefinition, shelf: &Shelf<'_>) -> Result<P
     let body = match &definition.body {
         Body::Function(function) => Some(CheckedBody::Function(function.clone())),
         Body::Pieces(pieces) => {
-            pieces::check(&definition, pieces, shelf, &mut parts.attachments, &mut found).map(CheckedBody::Pieces)
+            pieces::check(&definition, pieces, shelf, &mut parts.uses.attachments, &mut found).map(CheckedBody::Pieces)
         }
-        Body::Template { range } => template(&definition, range, shelf, &mut parts, &mut found)
-            .map(|template| CheckedBody::Template(Box::new(template))),
+        Body::Template { range } => {
+            template(&definition, range, shelf, &mut parts, &mut found).map(CheckedBody::Template)
+        }
     };
     let is_self_contained = !parts.needs_resources && arguments::depend_only_on_definition(&arguments);
-    let Parts { partials, attachments, prompts, .. } = parts;
     match (name, body) {
         (Some(name), Some(body)) if !found.iter().any(Diagnostic::is_error) => {
-            let warnings = found;
-            Ok(Prompt {
-                name,
-                definition,
-                arguments,
-                body,
-                warnings,
-                partials,
-                attachments,
-                prompts,
-                is_self_contained,
-            })
+            let uses = Uses { warnings: found, ..parts.uses }.into();
+            Ok(Prompt { name, definition, arguments: arguments.into(), body, uses, is_self_contained })
         }
         _ => Err(found),
     }
@@ -112,10 +100,7 @@ pub(super) fn check(definition: PromptDefinition, shelf: &Shelf<'_>) -> Result<P
 /// What a prompt's template is made of, besides its own text.
 #[derive(Default)]
 struct Parts {
-    partials: Vec<Arc<SourceText>>,
-    attachments: BTreeMap<String, Arc<LibraryFile>>,
-    /// Those that it brings in.
-    prompts: BTreeMap<String, Arc<Prompt>>,
+    uses: Uses,
     /// Whether it names resources of the server.
     needs_resources: bool,
 }
@@ -144,28 +129,27 @@ fn template(
     }
     let lint = Lint::of(text);
     let own = partials::Including { source: Arc::clone(source), base: range.start };
-    let mut used = Uses::default();
-    let budget = shelf.catalog.policy().budget;
-    let depth = budget.include_depth.min(MAX_INCLUDE_DEPTH);
+    let mut used = Named::default();
+    let depth = shelf.budget.include_depth.min(MAX_INCLUDE_DEPTH);
     used.includes = lint.partials.iter().map(|include| (include.name.clone(), own.at(&include.span))).collect();
-    let included = partials::collect(&own, &lint.partials, shelf, depth, &mut parts.partials, found);
+    let included = partials::collect(&own, &lint.partials, shelf, depth, &mut parts.uses.partials, found);
     used.take(&own, lint, shelf, parts, found);
     for (including, lint) in included {
         used.take(&including, lint, shelf, parts, found);
     }
     for (including, call) in &used.calls {
-        calls::check(definition, including, call, shelf, &mut parts.prompts, found);
+        calls::check(definition, including, call, shelf, &mut parts.uses.prompts, found);
     }
     names::check(definition, &used, found);
     if found.iter().any(Diagnostic::is_error) {
         return None;
     }
-    Some(Template::new(source, range.clone(), &parts.partials, budget))
+    Some(Template::new(source, range.clone(), &parts.uses.partials, &shelf.budget))
 }
 
-/// What a prompt's template and its partials use.
+/// What a prompt's template and its partials name.
 #[derive(Default)]
-struct Uses {
+struct Named {
     variables: Vec<Name>,
     called: Vec<Name>,
     calls: Vec<(partials::Including, PromptCall)>,
@@ -185,7 +169,7 @@ struct Name {
     in_partial: bool,
 }
 
-impl Uses {
+impl Named {
     fn take(
         &mut self,
         own: &partials::Including,
@@ -237,7 +221,7 @@ fn target_exists(
                     .help("declare it under [[resources]] in promptshelf.toml, or attach it"),
             );
         }
-        parts.attachments.insert(target.name.clone(), Arc::clone(file));
+        parts.uses.attachments.insert(target.name.clone(), Arc::clone(file));
     } else if let Some(reason) = shelf.unread.get(&target.name) {
         let message = format!("`{}` cannot be attached: {}", target.name, reason.message);
         let diagnostic = Diagnostic::error(reason.code, location, message);

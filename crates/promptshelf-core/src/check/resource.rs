@@ -25,6 +25,7 @@ pub(super) fn check_all(
     let fixed = definitions.iter().filter(|definition| !definition.uri.contains('{'));
     let uris = Uris::Declared(fixed.map(|definition| definition.uri.clone()).collect());
     let mut by_uri: BTreeMap<String, Option<Arc<Resource>>> = BTreeMap::new();
+    let budget = Arc::new(catalog.policy.budget);
     for definition in definitions {
         let location = definition.origin.locate("uri");
         let uri = definition.uri.clone();
@@ -38,7 +39,8 @@ pub(super) fn check_all(
             continue;
         }
         let unread = BTreeMap::new();
-        let shelf = Shelf { files, uris: &uris, catalog, prompts: None, unread: &unread };
+        let budget = Arc::clone(&budget);
+        let shelf = Shelf { budget, files, uris: &uris, catalog, prompts: None, unread: &unread };
         match check(definition, &shelf) {
             Ok((resource, warnings)) => {
                 found.extend(warnings);
@@ -128,7 +130,7 @@ fn variables(
 ) -> Vec<Argument> {
     let origin = &definition.origin;
     for (index, variable) in definition.variables.iter().enumerate() {
-        if !names.contains(&variable.name) {
+        if !names.iter().any(|name| *name == variable.name) {
             let message = format!("the URI template `{}` has no variable `{}`", definition.uri, variable.name);
             let mut diagnostic =
                 Diagnostic::error(Code::UndeclaredArgument, origin.locate(&format!("variables.{index}.name")), message);
@@ -137,7 +139,7 @@ fn variables(
             found.push(diagnostic);
         }
     }
-    let alone = |index: usize| Declared::Alone(Arc::new(definition.variables[index].clone()));
+    let alone = |index: u32| Declared::Alone(Arc::new(definition.variables[index as usize].clone()));
     let declared = arguments::check(&definition.variables, alone, "variables", origin, shelf, found);
     let of_name = |name: &String| {
         let known = declared.iter().find(|variable| variable.name() == name).cloned();
@@ -188,8 +190,7 @@ fn template(
         found.push(Diagnostic::error(Code::InvalidCall, place(), message).help("serve a file instead"));
     }
     let source = SourceText::new(definition.uri.as_str(), text);
-    let budget = shelf.catalog.policy().budget;
-    Some(CheckedContent::Template(Box::new(Template::new(&source, 0..text.len(), &[], budget))))
+    Some(CheckedContent::Template(Box::new(Template::new(&source, 0..text.len(), &[], &shelf.budget))))
 }
 
 impl Resource {

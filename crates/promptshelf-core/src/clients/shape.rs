@@ -49,7 +49,7 @@ impl Shape {
         if let Body::Template { range } = &prompt.definition.body {
             let source = prompt.source();
             shape.take(prompt, source, range.clone(), true);
-            for partial in &prompt.partials {
+            for partial in &prompt.uses.partials {
                 shape.take(prompt, partial, 0..partial.text.len(), false);
             }
         }
@@ -90,7 +90,7 @@ impl Shape {
                 }
                 _ => {
                     let target = lint.attached.iter().find(inside);
-                    let file = target.and_then(|target| prompt.attachments.get(&target.name));
+                    let file = target.and_then(|target| prompt.uses.attachments.get(&target.name));
                     let kind = file.map_or(Kind::Resource, |file| kind_of(&file.mime_type));
                     self.second.get_or_insert_with(|| place.clone());
                     self.blocks.push((kind, place));

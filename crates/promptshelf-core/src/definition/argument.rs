@@ -1,14 +1,22 @@
 //! What a prompt asks for, as its author wrote it.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+    sync::{Arc, LazyLock},
+};
 
+use smol_str::SmolStr;
+
+use super::{Seldom, Silent};
 use crate::{argument::Choice, invisible::InvisiblePolicy, resource::Variables};
 
-/// What a prompt asks for, as its author wrote it.
+/// What a prompt asks for, as its author wrote it. What it says of few
+/// arguments is read and written as if it stood here, too.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArgumentDefinition {
     /// The key; also the template's variable.
-    pub name: String,
+    pub name: SmolStr,
     /// The name for people.
     pub title: Option<String>,
     /// What it is.
@@ -17,6 +25,13 @@ pub struct ArgumentDefinition {
     pub required: bool,
     /// What kind of value it takes.
     pub kind: ArgumentType,
+    /// Everything else.
+    pub details: Seldom<ArgumentDetails>,
+}
+
+/// What an [`ArgumentDefinition`] says of few arguments.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ArgumentDetails {
     /// The value when none is given, as a caller would send it.
     pub default: Option<String>,
     /// Values to show people, as a caller would send them.
@@ -52,10 +67,35 @@ pub struct ArgumentDefinition {
     pub invisible: Option<InvisiblePolicy>,
 }
 
+impl Silent for ArgumentDetails {
+    fn silent() -> &'static ArgumentDetails {
+        static SILENT: LazyLock<ArgumentDetails> = LazyLock::new(ArgumentDetails::default);
+        &SILENT
+    }
+
+    fn is_silent(&self) -> bool {
+        self == ArgumentDetails::silent()
+    }
+}
+
+impl Deref for ArgumentDefinition {
+    type Target = ArgumentDetails;
+
+    fn deref(&self) -> &ArgumentDetails {
+        &self.details
+    }
+}
+
+impl DerefMut for ArgumentDefinition {
+    fn deref_mut(&mut self) -> &mut ArgumentDetails {
+        &mut self.details
+    }
+}
+
 impl ArgumentDefinition {
     /// An optional argument of type string.
     #[must_use]
-    pub fn new(name: impl Into<String>) -> ArgumentDefinition {
+    pub fn new(name: impl Into<SmolStr>) -> ArgumentDefinition {
         ArgumentDefinition { name: name.into(), ..ArgumentDefinition::default() }
     }
 

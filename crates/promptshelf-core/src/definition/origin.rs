@@ -1,6 +1,10 @@
 //! Where a definition comes from, down to its parts.
 
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use crate::diagnostic::{Location, SourceText};
 
@@ -54,10 +58,10 @@ impl Origin {
 /// Bytes of a file, by the path of a part. Every prompt of a library has some
 /// and they are looked at only when something is wrong, so that they are kept
 /// in as little room as can be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spans {
-    /// A part's path a line.
-    parts: Box<str>,
+    /// A part's path a line. Prompts that are written alike share it.
+    parts: Arc<str>,
     /// As many places.
     places: Box<[(u32, u32)]>,
 }
@@ -81,6 +85,31 @@ impl Spans {
     }
 }
 
+impl Default for Spans {
+    fn default() -> Spans {
+        Spans { parts: shared(String::new()), places: Box::default() }
+    }
+}
+
+/// The most different texts that are kept to be shared.
+const SHARED: usize = 1024;
+
+/// A text that others have, too.
+fn shared(text: String) -> Arc<str> {
+    static KNOWN: Mutex<BTreeSet<Arc<str>>> = Mutex::new(BTreeSet::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known.get(text.as_str()) {
+        return Arc::clone(known);
+    }
+    if known.len() >= SHARED {
+        // A library is mostly written alike; whoever writes otherwise shares nothing.
+        known.clear();
+    }
+    let text: Arc<str> = text.into();
+    known.insert(Arc::clone(&text));
+    text
+}
+
 impl From<BTreeMap<String, Range<usize>>> for Spans {
     fn from(spans: BTreeMap<String, Range<usize>>) -> Spans {
         // A location is moved into its text, wherever it would be.
@@ -92,6 +121,6 @@ impl From<BTreeMap<String, Range<usize>>> for Spans {
             parts.push('\n');
             places.push((byte(span.start), byte(span.end)));
         }
-        Spans { parts: parts.into(), places: places.into() }
+        Spans { parts: shared(parts), places: places.into() }
     }
 }

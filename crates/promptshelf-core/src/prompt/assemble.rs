@@ -21,7 +21,7 @@ pub(super) fn assemble(
     budget: &Budget,
 ) -> Result<Vec<Part>, RenderError> {
     let mut assembly = Assembly {
-        attachments: &prompt.attachments,
+        attachments: &prompt.uses.attachments,
         catalog,
         ledger: Ledger { budget, attached: 0, linked: 0, left: Left::of(budget) },
         role: Role::User,
@@ -64,7 +64,7 @@ impl<'a> Assembly<'a> {
     /// Another prompt's messages. It begins as every prompt does, with the
     /// person, and afterwards speaks whoever spoke before.
     fn bring_in(&mut self, around: &'a Prompt, call: &Call) -> Result<(), RenderError> {
-        let Some(prompt) = around.prompts.get(&call.name) else {
+        let Some(prompt) = around.uses.prompts.get(&call.name) else {
             return Err(RenderError::Failed(format!("the prompt `{}` was not found by the check", call.name)));
         };
         let given = Given::from(&call.arguments);
@@ -72,7 +72,7 @@ impl<'a> Assembly<'a> {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
             RenderError::Rejected(format!("the prompt {}, which this one uses: {}", call.name, problems.join("; ")))
         })?;
-        let attachments = mem::replace(&mut self.attachments, &prompt.attachments);
+        let attachments = mem::replace(&mut self.attachments, &prompt.uses.attachments);
         let (role, annotations) = (mem::replace(&mut self.role, Role::User), mem::take(&mut self.annotations));
         self.prompt(prompt, &bindings)?;
         (self.attachments, self.role, self.annotations) = (attachments, role, annotations);

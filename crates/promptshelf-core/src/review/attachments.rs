@@ -10,17 +10,17 @@ use crate::{
 use super::body_of;
 
 pub(super) fn check(prompt: &Prompt, catalog: &Catalog, found: &mut Vec<Diagnostic>) {
-    if prompt.attachments.is_empty() {
+    if prompt.uses.attachments.is_empty() {
         return;
     }
     let body = body_of(prompt).map(|range| (prompt.source(), range));
-    let partials = prompt.partials.iter().map(|partial| (partial, 0..partial.text.len()));
+    let partials = prompt.uses.partials.iter().map(|partial| (partial, 0..partial.text.len()));
     let limit = catalog.policy().budget.attachment_bytes;
     for (source, range) in body.into_iter().chain(partials) {
         let text = source.text.get(range.clone()).unwrap_or_default();
         let lint = Lint::of(text);
         for attached in &lint.attached {
-            let Some(file) = prompt.attachments.get(&attached.name) else { continue };
+            let Some(file) = prompt.uses.attachments.get(&attached.name) else { continue };
             let place = || Location::new(source, range.start + attached.span.start..range.start + attached.span.end);
             if file.body.len() > limit {
                 let message =

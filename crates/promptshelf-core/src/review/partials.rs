@@ -13,8 +13,8 @@ pub(super) fn check(catalog: &Catalog, found: &mut Vec<Diagnostic>) {
         .prompts()
         .iter()
         .flat_map(|prompt| {
-            let partials = prompt.partials.iter().map(|partial| &*partial.path);
-            partials.chain(prompt.attachments.keys().map(String::as_str))
+            let partials = prompt.uses.partials.iter().map(|partial| &*partial.path);
+            partials.chain(prompt.uses.attachments.keys().map(String::as_str))
         })
         .chain(catalog.files.declared.keys().map(String::as_str))
         .collect();

@@ -62,7 +62,7 @@ pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
         let kept = text.floor_char_boundary((span.start + 4).min(span.end));
         shown.replace_range(kept..span.end, &"*".repeat(span.end - kept));
     }
-    let shown = SourceText::new(&source.path, shown);
+    let shown = SourceText::new(source.path.clone(), shown);
     for (span, what) in secrets {
         let help = "remove it, and revoke it where it was made: whoever could read this file may have it";
         let message = format!("this looks like {what}");

@@ -240,7 +240,7 @@ impl Walk<'_, '_> {
 
     fn include(&mut self, name: &Expr<'_>) {
         let path = name.as_const().and_then(|path| path.as_str().map(str::to_owned)).unwrap_or_default();
-        let partial = self.prompt.partials.iter().find(|partial| partial.path == path).map(Arc::clone);
+        let partial = self.prompt.uses.partials.iter().find(|partial| partial.path == path).map(Arc::clone);
         let Some(partial) = partial.filter(|_| self.depth < MAX_DEPTH) else { return };
         let (source, base) =
             (std::mem::replace(&mut self.source, Arc::clone(&partial)), std::mem::take(&mut self.base));
@@ -251,7 +251,7 @@ impl Walk<'_, '_> {
     }
 
     fn bring_in(&mut self, name: &str, call: &Call<'_>, span: Span) {
-        let Some(prompt) = self.prompt.prompts.get(name).filter(|_| self.depth < MAX_DEPTH) else {
+        let Some(prompt) = self.prompt.uses.prompts.get(name).filter(|_| self.depth < MAX_DEPTH) else {
             return self.lose(span, format!("the prompt `{name}` is left out"));
         };
         let inner = prompt.outline();

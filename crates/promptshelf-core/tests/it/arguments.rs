@@ -1,8 +1,8 @@
 //! What a caller sends is checked all at once, whatever it is.
 
 use promptshelf_core::{
-    ArgumentDefinition, ArgumentType, Bindings, Definitions, Given, GivenValue, Policy, Problem, Prompt,
-    PromptDefinition, Value, check,
+    ArgumentDefinition, ArgumentDetails, ArgumentType, Bindings, Definitions, Given, GivenValue, Policy, Problem,
+    Prompt, PromptDefinition, Value, check,
     invisible::{InvisiblePolicy, hidden, stripped},
 };
 use proptest::prelude::*;
@@ -20,10 +20,14 @@ fn definition() -> impl Strategy<Value = ArgumentDefinition> {
             ArgumentDefinition {
                 kind,
                 required,
-                pattern: pattern.filter(|_| textual),
-                min_length: bound.filter(|_| textual),
-                #[expect(clippy::cast_precision_loss, reason = "it is less than four")]
-                minimum: bound.filter(|_| numeric).map(|bound| bound as f64),
+                details: ArgumentDetails {
+                    pattern: pattern.filter(|_| textual),
+                    min_length: bound.filter(|_| textual),
+                    #[expect(clippy::cast_precision_loss, reason = "it is less than four")]
+                    minimum: bound.filter(|_| numeric).map(|bound| bound as f64),
+                    ..ArgumentDetails::default()
+                }
+                .into(),
                 ..ArgumentDefinition::default()
             }
         },
@@ -33,7 +37,7 @@ fn definition() -> impl Strategy<Value = ArgumentDefinition> {
 fn prompt(mut definitions: Vec<ArgumentDefinition>) -> Option<Arc<Prompt>> {
     let mut prompt = PromptDefinition::template("it", "x");
     for (index, definition) in definitions.iter_mut().enumerate() {
-        definition.name = format!("a{index}");
+        definition.name = format!("a{index}").into();
     }
     prompt.arguments = definitions;
     checked([prompt]).catalog.find("it").cloned()
@@ -60,7 +64,7 @@ fn one_by_one(definitions: &[ArgumentDefinition], given: &Given<'_>) -> Vec<Prob
     let mut problems = Vec::new();
     for (index, definition) in definitions.iter().enumerate() {
         let mut alone = definition.clone();
-        alone.name = format!("a{index}");
+        alone.name = format!("a{index}").into();
         let mut prompt = PromptDefinition::template("it", "x");
         prompt.arguments = vec![alone];
         let catalog = checked([prompt]).catalog;
@@ -73,7 +77,7 @@ fn one_by_one(definitions: &[ArgumentDefinition], given: &Given<'_>) -> Vec<Prob
 /// Reasons without the hint at a misspelt name, which depends on the other arguments.
 fn without_hints(problems: &[Problem]) -> Vec<(Arc<str>, &str)> {
     let reason = |problem: &'_ Problem| problem.reason.find("; did you").unwrap_or(problem.reason.len());
-    problems.iter().map(|problem| (Arc::clone(&problem.argument), &problem.reason[..reason(problem)])).collect()
+    problems.iter().map(|problem| (Arc::from(problem.argument.as_str()), &problem.reason[..reason(problem)])).collect()
 }
 
 proptest! {

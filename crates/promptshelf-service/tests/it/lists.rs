@@ -15,7 +15,7 @@ fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Definitions {
 /// One page's names, and the cursor of the next one.
 fn page(service: &Service, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
     let list = service.list(&Caller::local(), ListKind::Prompts, cursor).expect("a cursor of this list");
-    let names = list.catalog.prompts()[list.page.range].iter().map(|prompt| prompt.name().to_string());
+    let names = list.catalog.prompts().range(list.page.range).map(|prompt| prompt.name().to_string());
     (names.collect(), list.page.next_cursor)
 }
 
@@ -49,7 +49,7 @@ fn a_page_is_of_one_catalog() {
     let service = Service::new(handle.clone());
     let list = service.list(&Caller::local(), ListKind::Prompts, None).expect("the first page");
     handle.replace(catalog(named([])));
-    assert_eq!(list.catalog.prompts()[list.page.range].len(), 2);
+    assert_eq!(list.catalog.prompts().range(list.page.range).count(), 2);
 }
 
 #[test]

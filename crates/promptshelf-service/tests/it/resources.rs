@@ -37,7 +37,8 @@ impl ReadResource for Obedient {
 fn library() -> Definitions {
     let mut definitions = Definitions::default();
     let mut obedient = resource("logs://{x}", ResourceContent::Reader(Arc::new(Obedient)));
-    obedient.variables = vec![ArgumentDefinition { pattern: Some("^[a-z]+$".into()), ..ArgumentDefinition::new("x") }];
+    obedient.variables = vec![ArgumentDefinition::new("x")];
+    obedient.variables[0].pattern = Some("^[a-z]+$".into());
     definitions.resources = vec![
         obedient,
         resource("docs://fixed", ResourceContent::Fixed(ResourceBody::Text("Fixed.".into()))),

@@ -12,6 +12,7 @@ use promptshelf_core::{
     ArgumentDefinition, BrokenFile, Code, CompletionSource, Definitions, Diagnostic, LibraryFile, Location, Origin,
     PromptDefinition, ResourceDefinition,
 };
+use smol_str::SmolStr;
 
 use super::{
     entry::{Entry, Meaning},
@@ -77,7 +78,7 @@ impl Assembly<'_> {
                 Meaning::Prompt { .. } | Meaning::Lost(_) => broken.extend(lost()),
                 Meaning::File { partial, .. } => {
                     if let Some(partial) = partial {
-                        partials.insert(path.clone(), Arc::clone(partial));
+                        partials.insert(path.to_string(), Arc::clone(partial));
                     }
                 }
                 Meaning::Nothing => {}
@@ -108,7 +109,7 @@ impl Assembly<'_> {
     }
 
     /// A number for all that the definitions are made of, besides the entries.
-    fn rest(&self, entries: &[(String, Entry)], resources: &[ResourceDefinition], diagnostics: &[Diagnostic]) -> u64 {
+    fn rest(&self, entries: &[(SmolStr, Entry)], resources: &[ResourceDefinition], diagnostics: &[Diagnostic]) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.manifest.source.text.hash(&mut hasher);
         for (_, entry) in entries {
@@ -179,9 +180,9 @@ impl Assembly<'_> {
     }
 }
 
-fn files(entries: &[(String, Entry)]) -> BTreeMap<String, Arc<LibraryFile>> {
-    let file = |(path, entry): &(String, Entry)| match &entry.content.meaning {
-        Meaning::File { file, .. } => Some((path.clone(), Arc::clone(file))),
+fn files(entries: &[(SmolStr, Entry)]) -> BTreeMap<String, Arc<LibraryFile>> {
+    let file = |(path, entry): &(SmolStr, Entry)| match &entry.content.meaning {
+        Meaning::File { file, .. } => Some((path.to_string(), Arc::clone(file))),
         _ => None,
     };
     entries.iter().filter_map(file).collect()

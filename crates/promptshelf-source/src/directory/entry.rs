@@ -14,6 +14,7 @@ use std::{
 use promptshelf_core::{
     Blob, Code, Demands, Diagnostic, Icon, LibraryFile, MimeType, PromptDefinition, ResourceBody, SourceText,
 };
+use smol_str::SmolStr;
 
 use super::{
     icons,
@@ -21,7 +22,7 @@ use super::{
     walk::{Found, at, refused},
 };
 use crate::{
-    confined::{Confined, FileBytes, Refusal, Stamp},
+    confined::{Confined, FileBytes, Mark, Refusal, Stamp},
     format::{BrokenDraft, Draft, demands},
     media_type,
 };
@@ -30,7 +31,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     /// `None` where the file could not be read, so that it is tried again.
-    stamp: Option<Stamp>,
+    stamp: Option<Mark>,
     /// Whether the stamp alone tells that nothing has changed.
     settled: bool,
     pub(super) content: Arc<Content>,
@@ -40,7 +41,7 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) meaning: Meaning,
-    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) diagnostics: Box<[Diagnostic]>,
     pub(super) len: u64,
     /// Differs between any two contents of one file.
     pub(super) number: u64,
@@ -55,11 +56,11 @@ fn next_number() -> u64 {
 #[derive(Debug)]
 pub(super) enum Meaning {
     /// A prompt; without a draft, one that is broken.
-    Prompt { source: Arc<SourceText>, draft: Option<Box<Draft>>, broken: Option<Box<BrokenDraft>> },
+    Prompt { source: Arc<SourceText>, draft: Option<Draft>, broken: Option<Box<BrokenDraft>> },
     /// A file, and its text when others may include it.
     File { file: Arc<LibraryFile>, partial: Option<Arc<SourceText>> },
     /// Something that should be a prompt and cannot be read, and what it asks of callers.
-    Lost(Demands),
+    Lost(Box<Demands>),
     /// Nothing that anybody will miss yet.
     Nothing,
 }
@@ -78,9 +79,9 @@ pub(super) struct Reading<'a> {
 impl Reading<'_> {
     /// Reads one file, or takes over what it was before.
     pub(super) fn entry(&self, found: &Found, role: Use, before: Option<&Entry>) -> Entry {
-        let path = &*found.path;
+        let path = &found.path;
         let before = before.filter(|before| before.content.meaning.is(role));
-        if let Some(text) = self.unsaved.get(path) {
+        if let Some(text) = self.unsaved.get(path.as_str()) {
             let stamp = Stamp::unsaved(text.len() as u64);
             let content = match before.filter(|before| before.content.is_still(text.as_bytes(), &stamp)) {
                 Some(before) => Arc::clone(&before.content),
@@ -90,7 +91,7 @@ impl Reading<'_> {
         }
         if let Some(before) = before.filter(|before| before.settled && before.stamp.is_some()) {
             let stamp = found.stamp.or_else(|| self.root.stamp(path).ok());
-            if stamp == before.stamp {
+            if stamp.map(|stamp| stamp.mark()) == before.stamp {
                 return before.clone();
             }
         }
@@ -100,7 +101,7 @@ impl Reading<'_> {
                     Some(before) => Arc::clone(&before.content),
                     None => Arc::new(Content::of(path, role, bytes, &stamp)),
                 };
-                Entry { stamp: Some(stamp), settled: stamp.is_settled(self.now), content }
+                Entry { stamp: Some(stamp.mark()), settled: stamp.is_settled(self.now), content }
             }
             Err(refusal) => {
                 let diagnostics: Vec<Diagnostic> = refused(path, &refusal, self.limit).into_iter().collect();
@@ -112,7 +113,8 @@ impl Reading<'_> {
                     Refusal::TooLarge(_) => Demands::Unknown,
                     _ => Demands::Known(None),
                 };
-                let meaning = if stays && role.is_prompt() { Meaning::Lost(demands()) } else { Meaning::Nothing };
+                let meaning =
+                    if stays && role.is_prompt() { Meaning::Lost(Box::new(demands())) } else { Meaning::Nothing };
                 Entry { stamp: None, settled: false, content: Arc::new(Content::refused(meaning, diagnostics)) }
             }
         }
@@ -121,12 +123,12 @@ impl Reading<'_> {
 
 impl Reading<'_> {
     /// Reads a file anew that is as it was but for what it holds.
-    pub(super) fn again(&self, path: &str, before: &Entry) -> Entry {
+    pub(super) fn again(&self, path: &SmolStr, before: &Entry) -> Entry {
         let role = match &before.content.meaning {
             Meaning::File { .. } => Use::File,
             _ => Use::of(path),
         };
-        self.entry(&Found { path: path.to_owned(), stamp: None }, role, Some(before))
+        self.entry(&Found { path: path.clone(), stamp: None }, role, Some(before))
     }
 }
 
@@ -144,7 +146,7 @@ impl Entry {
     /// What stands for a prompt whose folder cannot be read just now.
     pub(super) fn lost(&self) -> Option<Entry> {
         let demands = self.content.meaning.demands()?;
-        let content = Arc::new(Content::refused(Meaning::Lost(demands), Vec::new()));
+        let content = Arc::new(Content::refused(Meaning::Lost(Box::new(demands)), Vec::new()));
         Some(Entry { stamp: None, settled: false, content })
     }
 }
@@ -155,7 +157,7 @@ impl Meaning {
         match self {
             Meaning::Prompt { draft: Some(draft), .. } => Some(Demands::Known(draft.definition.access.clone())),
             Meaning::Prompt { source, draft: None, .. } => Some(demands(source)),
-            Meaning::Lost(demands) => Some(demands.clone()),
+            Meaning::Lost(demands) => Some((**demands).clone()),
             Meaning::File { .. } | Meaning::Nothing => None,
         }
     }
@@ -185,23 +187,24 @@ impl Content {
         for diagnostic in &diagnostics {
             diagnostic.message.hash(&mut hasher);
         }
-        Content { meaning, diagnostics, len: 0, number: hasher.finish() }
+        Content { meaning, diagnostics: diagnostics.into(), len: 0, number: hasher.finish() }
     }
 
-    fn of(path: &str, role: Use, bytes: Vec<u8>, stamp: &Stamp) -> Content {
+    fn of(path: &SmolStr, role: Use, bytes: Vec<u8>, stamp: &Stamp) -> Content {
         let len = stamp.len();
         match role {
             Use::Prompt(format) => match String::from_utf8(bytes) {
                 Ok(text) => {
-                    let source = SourceText::new(path, text);
+                    let source = SourceText::new(path.clone(), text);
                     let parsed = format.read(&source);
                     let draft = parsed.draft.map(|mut draft| {
                         draft.definition.origin.modified = stamp.modified();
-                        Box::new(draft)
+                        draft.definition.settle();
+                        draft
                     });
                     Content {
                         meaning: Meaning::Prompt { source, draft, broken: parsed.broken.map(Box::new) },
-                        diagnostics: parsed.diagnostics,
+                        diagnostics: parsed.diagnostics.into(),
                         len,
                         number: next_number(),
                     }
@@ -214,15 +217,15 @@ impl Content {
                     let diagnostic = at(path, Code::NotUtf8, true, message).help("save it as UTF-8");
                     // What is no text is beside its keys, more often than not.
                     let readable = String::from_utf8_lossy(error.as_bytes()).into_owned();
-                    let meaning = Meaning::Lost(demands(&SourceText::new(path, readable)));
-                    Content { meaning, diagnostics: vec![diagnostic], len, number: next_number() }
+                    let meaning = Meaning::Lost(Box::new(demands(&SourceText::new(path.clone(), readable))));
+                    Content { meaning, diagnostics: [diagnostic].into(), len, number: next_number() }
                 }
             },
             Use::File => Content::file(path, bytes, stamp),
         }
     }
 
-    fn file(path: &str, bytes: Vec<u8>, stamp: &Stamp) -> Content {
+    fn file(path: &SmolStr, bytes: Vec<u8>, stamp: &Stamp) -> Content {
         let len = stamp.len();
         let mut mime_type = media_type::of(path, &bytes);
         let mut diagnostics = Vec::new();
@@ -235,11 +238,16 @@ impl Content {
         }
         let body = body(&mime_type, bytes);
         let partial = match &body {
-            ResourceBody::Text(text) => Some(SourceText::new(path, &**text)),
+            ResourceBody::Text(text) => Some(SourceText::new(path.clone(), &**text)),
             ResourceBody::Blob(_) => None,
         };
-        let file = LibraryFile { path: path.to_owned(), mime_type, body, modified: stamp.modified() };
-        Content { meaning: Meaning::File { file: Arc::new(file), partial }, diagnostics, len, number: next_number() }
+        let file = LibraryFile { path: path.to_string(), mime_type, body, modified: stamp.modified() };
+        Content {
+            meaning: Meaning::File { file: Arc::new(file), partial },
+            diagnostics: diagnostics.into(),
+            len,
+            number: next_number(),
+        }
     }
 
     /// Whether bytes that were read anew say what is known already.

@@ -9,6 +9,7 @@ use std::{
 };
 
 use globset::{GlobBuilder, GlobMatcher};
+use smol_str::SmolStr;
 
 use super::walk::{Bounds, walk};
 use crate::{confined::Confined, manifest::Manifest};
@@ -21,7 +22,7 @@ const MAX_VISITED: usize = 1_000_000;
 
 /// The files of the library and of its roots, as patterns see them.
 pub(super) struct Globs {
-    library: Arc<[String]>,
+    library: Arc<[SmolStr]>,
     roots: HashMap<String, Root>,
     /// What has been asked for: a pattern is often used by many prompts.
     answers: RefCell<HashMap<Question, Result<Matches, Fault>>>,
@@ -33,7 +34,7 @@ type Question = (Option<String>, String);
 struct Root {
     path: PathBuf,
     /// Read when a pattern first asks for it.
-    files: RefCell<Option<Arc<[String]>>>,
+    files: RefCell<Option<Arc<[SmolStr]>>>,
 }
 
 /// What a pattern matches.
@@ -54,7 +55,7 @@ pub(super) enum Fault {
 }
 
 impl Globs {
-    pub(super) fn new<'f>(library: &Path, manifest: &Manifest, files: impl Iterator<Item = &'f String>) -> Globs {
+    pub(super) fn new<'f>(library: &Path, manifest: &Manifest, files: impl Iterator<Item = &'f SmolStr>) -> Globs {
         let root = |(name, declared): (&String, &crate::manifest::DeclaredRoot)| {
             (name.clone(), Root { path: library.join(&declared.path), files: RefCell::new(None) })
         };
@@ -94,8 +95,12 @@ impl Globs {
             None => Arc::clone(&self.library),
             Some(name) => self.roots.get(name).ok_or(Fault::UnknownRoot)?.files(),
         };
-        let mut paths: Vec<String> =
-            files.iter().filter(|path| matcher.is_match(path)).take(MAX_PATHS + 1).cloned().collect();
+        let mut paths: Vec<String> = files
+            .iter()
+            .filter(|path| matcher.is_match(path.as_str()))
+            .take(MAX_PATHS + 1)
+            .map(SmolStr::to_string)
+            .collect();
         let is_cut = paths.len() > MAX_PATHS;
         paths.truncate(MAX_PATHS);
         Ok(Matches { paths: paths.into(), is_cut })
@@ -103,7 +108,7 @@ impl Globs {
 }
 
 impl Root {
-    fn files(&self) -> Arc<[String]> {
+    fn files(&self) -> Arc<[SmolStr]> {
         let read = || {
             let Ok(root) = Confined::open(&self.path) else { return Arc::default() };
             let found = walk(&root, Bounds { files: MAX_VISITED, stamps: false, homes: false });

@@ -7,6 +7,7 @@ use std::{
 };
 
 use promptshelf_core::{Diagnostic, PromptDefinition};
+use smol_str::SmolStr;
 
 use super::entry::{Entry, Reading};
 use crate::{Revision, manifest::Manifest};
@@ -16,7 +17,7 @@ use crate::{Revision, manifest::Manifest};
 pub(super) struct Last {
     pub(super) manifest: Option<Arc<Manifest>>,
     /// By path.
-    pub(super) entries: Vec<(String, Entry)>,
+    pub(super) entries: Vec<(SmolStr, Entry)>,
     /// What was wrong with the manifest.
     pub(super) manifest_diagnostics: Vec<Diagnostic>,
     /// What was wrong with the folder itself.
@@ -65,7 +66,7 @@ pub(super) enum Again {
 
 impl Last {
     /// Takes all files of the folder.
-    pub(super) fn take(&mut self, entries: Vec<(String, Entry)>) {
+    pub(super) fn take(&mut self, entries: Vec<(SmolStr, Entry)>) {
         let places = entries.iter().enumerate();
         self.unsettled = places.filter(|(_, (_, entry))| !entry.is_settled()).map(|(place, _)| place).collect();
         self.bytes = entries.iter().map(|(_, entry)| entry.content.len).sum();
@@ -94,7 +95,7 @@ impl Last {
     ) -> Option<Again> {
         let mut places = self.unsettled.clone();
         for path in paths {
-            places.push(self.entries.binary_search_by(|(known, _)| known.cmp(path)).ok()?);
+            places.push(self.entries.binary_search_by(|(known, _)| known.as_str().cmp(path)).ok()?);
         }
         places.sort_unstable();
         places.dedup();

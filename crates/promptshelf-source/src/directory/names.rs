@@ -38,7 +38,7 @@ pub(super) fn beside_skills(files: &[Found]) -> impl Iterator<Item = String> {
     files.iter().filter_map(move |found| {
         let is_inside =
             folders.iter().any(|folder| homes::below(&found.path, folder).is_some_and(|name| name != SKILL));
-        (is_inside && found.path.ends_with(".md")).then(|| found.path.clone())
+        (is_inside && found.path.ends_with(".md")).then(|| found.path.to_string())
     })
 }
 

@@ -6,6 +6,8 @@ use std::{
     thread,
 };
 
+use smol_str::SmolStr;
+
 use super::{
     entry::{Entry, Reading},
     names::Use,
@@ -23,10 +25,10 @@ const MAX_THREADS: usize = 8;
 pub(super) fn all(
     found: Vec<Found>,
     reading: &Reading<'_>,
-    before: &[(String, Entry)],
+    before: &[(SmolStr, Entry)],
     declared: &HashSet<String>,
     library_bytes: u64,
-) -> (Vec<(String, Entry)>, usize) {
+) -> (Vec<(SmolStr, Entry)>, usize) {
     let threads =
         thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(found.len().div_ceil(CHUNK));
     let job = Job {
@@ -63,7 +65,7 @@ pub(super) fn all(
 struct Job<'a> {
     found: &'a [Found],
     reading: &'a Reading<'a>,
-    before: &'a [(String, Entry)],
+    before: &'a [(SmolStr, Entry)],
     declared: &'a HashSet<String>,
     next: AtomicUsize,
     bytes: AtomicU64,

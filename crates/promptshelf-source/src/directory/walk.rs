@@ -2,6 +2,7 @@
 
 use cap_std::fs::{Dir, DirEntry};
 use promptshelf_core::{Code, Diagnostic, Location, SourceText};
+use smol_str::{SmolStr, format_smolstr};
 
 use super::names::{MANIFEST, Use, is_passed_over, is_skipped};
 use crate::{
@@ -40,7 +41,7 @@ pub(crate) struct Walk {
 #[derive(Debug)]
 pub(crate) struct Found {
     /// With `/` between its parts.
-    pub(crate) path: String,
+    pub(crate) path: SmolStr,
     /// Its state, where it was asked for and the file is no link.
     pub(crate) stamp: Option<Stamp>,
 }
@@ -70,7 +71,7 @@ pub(super) fn add_unsaved<'p>(files: &mut Vec<Found>, unsaved: impl Iterator<Ite
             continue;
         }
         if let Err(index) = files.binary_search_by(|found| found.path.as_str().cmp(path)) {
-            files.insert(index, Found { path: path.clone(), stamp: None });
+            files.insert(index, Found { path: path.into(), stamp: None });
         }
     }
 }
@@ -164,7 +165,7 @@ impl Walker<'_> {
             self.found.diagnostics.push(at(&path, Code::NotUtf8, false, message).help("rename it"));
             return;
         };
-        let path = format!("{prefix}{name}");
+        let path = format_smolstr!("{prefix}{name}");
         let is_hidden = self.bounds.homes && path.starts_with('.');
         let is_passed = if is_hidden { !homes::leads_home(&path) } else { is_skipped(name, false) };
         if is_passed || (prefix.is_empty() && name == MANIFEST) {

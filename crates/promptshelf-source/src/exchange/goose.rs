@@ -4,7 +4,7 @@
 //! `description`, `instructions` and `prompt` in Jinja syntax, and `parameters`
 //! with `key`, `input_type`, `requirement`, `default` and `options`.
 
-use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code, Role};
+use promptshelf_core::{ArgumentDefinition, ArgumentDetails, ArgumentType, Choice, Code, Role};
 
 use super::{Foreign, get, lose_others, slug, stem, template, text_of};
 use crate::format::{Notes, items, tree::Node, yaml};
@@ -64,8 +64,12 @@ fn argument(parameter: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDefinitio
         description: text_of(parameter, "description"),
         required: text_of(parameter, "requirement").is_none_or(|it| it != "optional") && default.is_none(),
         kind,
-        choices: options.iter().filter_map(choice).collect(),
-        default,
+        details: ArgumentDetails {
+            choices: options.iter().filter_map(choice).collect(),
+            default,
+            ..ArgumentDetails::default()
+        }
+        .into(),
         ..ArgumentDefinition::new(key)
     })
 }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code, Role};
+use promptshelf_core::{ArgumentDefinition, ArgumentDetails, ArgumentType, Choice, Code, Role};
 
 use super::{Foreign, entries, get, handlebars, lose_others, slug, stem, template, text_of};
 use crate::format::{
@@ -79,7 +79,7 @@ fn inputs(inputs: Option<&Node>, sample: Option<&Node>, notes: &mut Notes<'_>) -
             // What only the sample knows is an input too.
             None => arguments.push(ArgumentDefinition {
                 kind,
-                examples: vec![value],
+                details: ArgumentDetails { examples: vec![value], ..ArgumentDetails::default() }.into(),
                 ..ArgumentDefinition::new(name).required()
             }),
         }
@@ -117,9 +117,13 @@ fn argument(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDe
         description: text_of(node, "description"),
         required: flag.unwrap_or(default.is_none()) && default.is_none(),
         kind,
-        choices: choices.iter().filter_map(choice).collect(),
-        examples: text_of(node, "example").into_iter().chain(text_of(node, "sample")).collect(),
-        default,
+        details: ArgumentDetails {
+            choices: choices.iter().filter_map(choice).collect(),
+            examples: text_of(node, "example").into_iter().chain(text_of(node, "sample")).collect(),
+            default,
+            ..ArgumentDetails::default()
+        }
+        .into(),
         ..ArgumentDefinition::new(ours)
     })
 }

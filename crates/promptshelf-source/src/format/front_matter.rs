@@ -61,7 +61,7 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
             }
         }
         if let Some(name) = table.text("name", notes) {
-            definition.name = name;
+            definition.name = name.into();
         }
         definition.title = table.text("title", notes);
         definition.description = table.text("description", notes).map(|text| text.trim_end().to_owned());
@@ -77,7 +77,7 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
         definition.tests = tests(&table, &definition.arguments, notes);
     }
     definition.origin.spans = std::mem::take(&mut notes.spans).into();
-    Draft { definition, globs }
+    Draft { definition, globs: globs.into() }
 }
 
 fn meta(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Meta {

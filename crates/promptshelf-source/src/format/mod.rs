@@ -64,7 +64,7 @@ pub(crate) struct Parsed {
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) definition: PromptDefinition,
-    pub(crate) globs: Vec<GlobCompletion>,
+    pub(crate) globs: Box<[GlobCompletion]>,
 }
 
 /// An argument that completes from paths.
@@ -91,7 +91,7 @@ impl Draft {
     fn plain(name: &str, notes: &mut Notes<'_>) -> Draft {
         let definition =
             PromptDefinition::from_source(name, Body::Pieces(Vec::new()), Origin::new(Arc::clone(notes.source)));
-        Draft { definition, globs: Vec::new() }
+        Draft { definition, globs: Box::default() }
     }
 
     /// Says it, and files where its parts stand.

@@ -40,7 +40,7 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     if let Some(table) = keys.as_ref().and_then(|node| Table::of(node, "", "the front matter", &mut notes)) {
         table.refuse_others(KEYS, Severity::Warning, "in a skill", &mut notes);
         if let Some(name) = table.text("name", &mut notes) {
-            draft.definition.name = name;
+            draft.definition.name = name.into();
         }
         draft.definition.description = table.text("description", &mut notes).map(|text| text.trim_end().to_owned());
         draft.definition.version = table.text("version", &mut notes);

@@ -67,7 +67,7 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
         definition.title = table.text("title", &mut notes);
         definition.description = table.text("description", &mut notes);
         match table.text("name", &mut notes).map(Called::of) {
-            Some(Called::Name(name)) => definition.name = name,
+            Some(Called::Name(name)) => definition.name = name.into(),
             Some(Called::Title(title)) => definition.title = definition.title.take().or(Some(title)),
             None => {}
         }

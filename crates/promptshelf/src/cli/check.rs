@@ -74,7 +74,7 @@ pub(crate) fn everything(catalog: &Catalog, found: &[Diagnostic], clients: &[&cl
 fn without_manifest(folder: &Path, clients: &[&clients::Client]) -> Result<(usize, Vec<Diagnostic>), Failure> {
     let reading = Directory::forgiving(folder).read(None).map_err(OpenError::Source)?;
     let Some(reading) = reading else { return Ok((0, Vec::new())) };
-    let Checked { catalog, diagnostics } = core::check(reading.definitions, None);
+    let Checked { catalog, diagnostics } = core::check(reading.definitions().map_err(OpenError::Source)?, None);
     let mut found = everything(&catalog, &diagnostics, clients);
     // The declaration may stand where the manifest could not be understood.
     found.retain(|found| found.code != Code::UnknownResource);

@@ -158,7 +158,8 @@ fn finish(
 /// Says whether what was written can be served.
 fn check<W: Write>(folder: &Path, written: &[String], paper: &mut Paper<W>) -> Result<(), Failure> {
     let Ok(library) = Library::builder().folder(folder).build() else { return Ok(()) };
-    let is_new = |found: &&Diagnostic| found.is_error() && written.contains(&found.location.source.path);
+    let is_new =
+        |found: &&Diagnostic| found.is_error() && written.iter().any(|path| *path == found.location.source.path);
     let errors = library.diagnostics().iter().filter(is_new).count();
     if errors > 0 {
         let folder = paper.line(&folder.display().to_string()).into_owned();

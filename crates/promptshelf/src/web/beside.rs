@@ -174,7 +174,7 @@ fn place(location: &Location, is_guest: bool) -> Value {
     let (line, column) = location.line_column();
     let is_private = is_guest && location.source.path == MANIFEST;
     let lines = if is_private { Vec::new() } else { excerpt::around(location) };
-    json!({ "path": location.source.path, "line": line, "column": column, "lines": lines })
+    json!({ "path": location.source.path.as_str(), "line": line, "column": column, "lines": lines })
 }
 
 /// Answers when there has been another load than the ones that the page knows

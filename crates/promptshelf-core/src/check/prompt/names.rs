@@ -1,6 +1,6 @@
 //! Names that a prompt's texts use but nobody declares, and the other way round.
 
-use super::{Name, Uses};
+use super::{Name, Named};
 use crate::{
     check::arguments::name_fault,
     definition::{CompletionSource, PromptDefinition},
@@ -8,7 +8,7 @@ use crate::{
     template::{condition_names, is_filter, known_globals},
 };
 
-pub(super) fn check(definition: &PromptDefinition, used: &Uses, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(definition: &PromptDefinition, used: &Named, found: &mut Vec<Diagnostic>) {
     let declared = || definition.arguments.iter().map(|argument| argument.name.as_str());
     let is_known = |used_name: &Name| {
         declared().any(|known| known == used_name.name)
@@ -35,7 +35,10 @@ pub(super) fn check(definition: &PromptDefinition, used: &Uses, found: &mut Vec<
     for (index, argument) in definition.arguments.iter().enumerate() {
         let steers = definition.arguments.iter().any(|other| {
             matches!(&other.completion, Some(CompletionSource::By { argument: by, .. }) if *by == argument.name)
-                || other.when.as_deref().is_some_and(|when| condition_names(when).contains(&argument.name))
+                || other
+                    .when
+                    .as_deref()
+                    .is_some_and(|when| condition_names(when).iter().any(|name| *name == argument.name))
         });
         let is_used = used.variables.iter().chain(&used.called).any(|used| used.name == argument.name);
         // A name that cannot be used is reported as such.
@@ -51,14 +54,14 @@ pub(super) fn check(definition: &PromptDefinition, used: &Uses, found: &mut Vec<
 
 /// Where a prompt brings in the partial in which something stands; the prompt
 /// itself where another partial does it.
-fn included_at(definition: &PromptDefinition, used: &Uses, inside: &Location) -> (Location, &'static str) {
+fn included_at(definition: &PromptDefinition, used: &Named, inside: &Location) -> (Location, &'static str) {
     match used.includes.iter().find(|(name, _)| *name == inside.source.path) {
         Some((_, place)) => (place.clone(), "for this prompt, which includes it here"),
         None => (definition.origin.locate("name"), "for this prompt, which includes it"),
     }
 }
 
-fn unknown_function(called: &Name, is_argument: bool, used: &Uses) -> Option<Diagnostic> {
+fn unknown_function(called: &Name, is_argument: bool, used: &Named) -> Option<Diagnostic> {
     let name = &called.name;
     if called.in_partial && used.bound.contains(name) {
         return None;

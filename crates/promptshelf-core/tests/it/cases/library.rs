@@ -68,7 +68,7 @@ fn prompt(block: &Block) -> PromptDefinition {
                 format!("arguments.{}", prompt.arguments.len() - 1)
             }
             "name" => {
-                value.clone_into(&mut prompt.name);
+                prompt.name = value.into();
                 key.to_owned()
             }
             "title" => {
@@ -91,7 +91,7 @@ fn argument(json: &str) -> ArgumentDefinition {
     let mut argument = ArgumentDefinition::default();
     for (key, value) in keys {
         match &*key {
-            "name" => argument.name = text(&value),
+            "name" => argument.name = text(&value).into(),
             "title" => argument.title = Some(text(&value)),
             "description" => argument.description = Some(text(&value)),
             "required" => argument.required = value == true,

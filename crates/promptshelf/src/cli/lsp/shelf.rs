@@ -11,7 +11,7 @@ use gen_lsp_types as lsp;
 use promptshelf::{
     Catalog, Diagnostic, PromptDefinition, Severity, SourceText,
     core::{Definitions, check, review},
-    source::{Directory, ForeignWords, Source},
+    source::{Directory, ForeignWords, Reading, Source},
 };
 
 use super::{place, schema};
@@ -115,8 +115,9 @@ impl Shelf {
     /// Reads and checks everything. Gives what is wrong, for each file of which
     /// there is something to tell, or was the last time.
     pub(super) fn check(&mut self) -> BTreeMap<String, Vec<lsp::Diagnostic>> {
-        let diagnostics = match self.source.read(None) {
-            Ok(Some(reading)) => self.take(reading.definitions),
+        let read = self.source.read(None).and_then(|reading| reading.map(Reading::definitions).transpose());
+        let diagnostics = match read {
+            Ok(Some(definitions)) => self.take(definitions),
             Ok(None) => return BTreeMap::new(),
             Err(error) => {
                 tracing::warn!("{error}");
