@@ -66,7 +66,8 @@ pub(super) enum Again {
 
 impl Last {
     /// Takes all files of the folder.
-    pub(super) fn take(&mut self, entries: Vec<(SmolStr, Entry)>) {
+    pub(super) fn take(&mut self, mut entries: Vec<(SmolStr, Entry)>) {
+        entries.shrink_to_fit();
         let places = entries.iter().enumerate();
         self.unsettled = places.filter(|(_, (_, entry))| !entry.is_settled()).map(|(place, _)| place).collect();
         self.bytes = entries.iter().map(|(_, entry)| entry.content.len).sum();
