@@ -77,10 +77,9 @@ impl PromptList {
 
     /// Whether each one is listed like the one at its place in another list.
     pub(crate) fn is_listed_like(&self, other: &PromptList) -> bool {
-        let is_like = |(one, other): (&Arc<[Arc<Prompt>]>, &Arc<[Arc<Prompt>]>)| {
-            Arc::ptr_eq(one, other) || one.iter().zip(&**other).all(|(one, other)| one.is_listed_like(other))
-        };
-        self.len() == other.len() && self.pieces.iter().zip(&other.pieces).all(is_like)
+        let mut pieces = self.pieces.iter().zip(&other.pieces).filter(|(one, other)| !Arc::ptr_eq(one, other));
+        self.len() == other.len()
+            && pieces.all(|(one, other)| one.iter().zip(&**other).all(|(one, other)| one.is_listed_like(other)))
     }
 }
 

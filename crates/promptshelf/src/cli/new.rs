@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &NewArguments) -> Result<(), Failure> {
 /// Refuses names that would not become a prompt, or that clients would change.
 fn check_name(name: &str) -> Result<(), Failure> {
     let parts_are_good = name.split('/').all(|part| !part.is_empty() && !part.starts_with(['_', '.']));
-    let is_good = PromptName::new(&name.replace('/', "-")).is_ok_and(|name| name.is_portable())
+    let is_good = PromptName::new(name.replace('/', "-")).is_ok_and(|name| name.is_portable())
         && parts_are_good
         && !name.eq_ignore_ascii_case("readme")
         && !name.ends_with("/readme");
