@@ -3,8 +3,9 @@
 
 use std::{
     convert::Infallible,
-    future::{Ready, ready},
+    future::{Future, Ready, ready},
     net::SocketAddr,
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -14,6 +15,7 @@ use axum::{
     Router,
     body::Body,
     extract::{ConnectInfo, Request},
+    http::Version,
     response::Response,
     routing::future::RouteFuture,
 };
@@ -21,7 +23,7 @@ use hyper::body::Incoming;
 use promptshelf_mcp::HttpService;
 use tower_service::Service;
 
-use super::{Options, routes};
+use super::{Options, detached::Handover, routes};
 use crate::Library;
 
 /// What answers requests. Clones are the same application.
@@ -78,6 +80,7 @@ pub(super) struct Connections(pub(super) App);
 pub(super) struct Connection {
     app: App,
     peer: SocketAddr,
+    pub(super) handover: Handover,
 }
 
 impl Service<SocketAddr> for Connections {
@@ -90,14 +93,14 @@ impl Service<SocketAddr> for Connections {
     }
 
     fn call(&mut self, peer: SocketAddr) -> Self::Future {
-        ready(Ok(Connection { app: self.0.clone(), peer }))
+        ready(Ok(Connection { app: self.0.clone(), peer, handover: Handover::default() }))
     }
 }
 
 impl Service<Request<Incoming>> for Connection {
     type Response = Response;
     type Error = Infallible;
-    type Future = RouteFuture<Infallible>;
+    type Future = Answering;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         // A router is always ready.
@@ -107,7 +110,25 @@ impl Service<Request<Incoming>> for Connection {
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(self.peer));
+        let (handover, version) = (self.handover.clone(), request.version());
         let mut router = self.app.current.load().router.clone();
-        router.call(request)
+        Answering { route: router.call(request), handover, version }
+    }
+}
+
+/// An answer on its way.
+pub(super) struct Answering {
+    route: RouteFuture<Infallible>,
+    /// The way that it goes if it is a stream.
+    handover: Handover,
+    version: Version,
+}
+
+impl Future for Answering {
+    type Output = Result<Response, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = Pin::new(&mut self.route).poll(context);
+        answer.map_ok(|response| self.handover.detach(response, self.version))
     }
 }

@@ -6,6 +6,7 @@ mod app;
 #[cfg(feature = "sign-in")]
 pub mod auth;
 mod callers;
+mod detached;
 mod layers;
 pub mod proxy;
 #[cfg(feature = "tls")]
@@ -17,14 +18,13 @@ use axum::{Router, http::StatusCode, routing::get};
 use axum_server::{
     Handle,
     accept::{Accept, NoDelayAcceptor},
-    service::SendService,
 };
-use hyper::body::Incoming;
 use hyper_util::rt::TokioTimer;
 use promptshelf_mcp::{HttpOptions, HttpService, Server};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
+    time::Instant,
 };
 use tower_layer::Layer;
 
@@ -32,6 +32,7 @@ pub use self::app::App;
 use self::{
     app::{Connection, Connections},
     callers::TellApart,
+    detached::{Detaching, Streams},
 };
 use crate::Library;
 #[cfg(feature = "web")]
@@ -176,16 +177,16 @@ impl App {
 
     async fn run<A>(&self, listener: TcpListener, acceptor: A, shutdown: impl Future<Output = ()>) -> io::Result<()>
     where
-        A: Accept<TcpStream, Connection> + Clone + Send + Sync + 'static,
-        A::Stream: AsyncRead + AsyncWrite + Unpin + Send,
-        A::Service: SendService<axum::http::Request<Incoming>> + Send,
-        A::Future: Send,
+        A: Accept<TcpStream, Connection, Service = Connection> + Clone + Send + Sync + 'static,
+        A::Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        A::Future: Send + 'static,
     {
+        let streams = Streams::default();
         let handle = Handle::<SocketAddr>::new();
         // Which version a client speaks would be guessed from its first bytes, and those
         // would be waited for as long as it likes.
         let mut http = axum_server::Server::<SocketAddr>::from_listener(listener)
-            .acceptor(acceptor)
+            .acceptor(Detaching { acceptor, streams: streams.clone() })
             .handle(handle.clone())
             .http1_only();
         http.http_builder()
@@ -202,7 +203,11 @@ impl App {
             () = &mut shutdown => {}
         }
         self.library().server().shutdown();
-        handle.graceful_shutdown(Some(self.options().shutdown_timeout));
-        serving.await
+        let limit = self.options().shutdown_timeout;
+        let deadline = Instant::now() + limit;
+        handle.graceful_shutdown(Some(limit));
+        let ended = serving.await;
+        streams.end(deadline).await;
+        ended
     }
 }

@@ -22,9 +22,8 @@ const LISTENERS: u64 = 10_000;
 /// Descriptors that are left to everything else, other tests among it.
 const SPARE: u64 = 1_000;
 const EDITS: usize = 1_000;
-/// What a listener may take of the program's memory, in KiB: a connection's
-/// buffers, and a future in a build that is not optimised.
-const EACH: u64 = 64;
+/// What a listener may take of the program's memory, in KiB, its connection included.
+const EACH: u64 = 8;
 
 /// How many there can be: one descriptor each here, and one each in the program.
 fn listeners() -> u64 {

@@ -39,6 +39,8 @@ mod sign_in;
 mod signing_in;
 mod stranger;
 #[cfg(unix)]
+mod streams;
+#[cfg(unix)]
 mod terminal;
 #[cfg(unix)]
 mod transcripts;

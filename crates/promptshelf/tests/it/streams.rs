@@ -1,0 +1,249 @@
+//! Streams of events on the wire: heads, chunks and ends, and clients that do
+//! not listen as they should.
+
+use std::{
+    collections::HashSet,
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{Shutdown, TcpStream},
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::program::{Folder, PATIENCE, Server, ended, ended_within, library};
+
+const HELLO: &str = "---\ndescription: Greets\n---\nSay hello.\n";
+const NOTES: &str = "[[resources]]\nuri-template = \"docs://{id}\"\nname = \"notes\"\ntext = \"A note.\"\n";
+
+/// As many resources as a stream can follow, with long names: two or three messages of as many are more than
+/// the system keeps for a client that does not read.
+const MANY: usize = 1_000;
+const LONG: usize = 1_900;
+
+fn folder() -> Folder {
+    library(&[("hello.md", HELLO), ("promptshelf.toml", NOTES)])
+}
+
+fn terminate(server: &Server) {
+    kill_process(Pid::from_child(&server.child), Signal::TERM).expect("it runs");
+}
+
+/// A request for a stream of revision 2026-07-28 that follows the list and these resources.
+fn listen(version: &str, uris: &[String]) -> String {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let filter = json!({ "promptsListChanged": true, "resourceSubscriptions": uris });
+    let params = json!({ "notifications": filter, "_meta": meta });
+    let body = json!({ "jsonrpc": "2.0", "id": 5, "method": "subscriptions/listen", "params": params }).to_string();
+    format!(
+        "POST /mcp {version}\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, \
+         text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\nContent-Length: \
+         {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// The stream of older revisions, asked for with any verb.
+fn older(verb: &str) -> String {
+    format!(
+        "{verb} /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMCP-Protocol-Version: 2025-06-18\r\n\r\n"
+    )
+}
+
+/// One client's connection.
+struct Wire(BufReader<TcpStream>);
+
+impl Wire {
+    fn open(server: &Server, sent: &str) -> Wire {
+        let mut stream = TcpStream::connect(server.authority()).expect("the server listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.write_all(sent.as_bytes()).expect("the server reads");
+        Wire(BufReader::new(stream))
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).expect("the server writes");
+        line.strip_suffix("\r\n").unwrap_or_else(|| panic!("a whole line, and not {line:?}")).to_owned()
+    }
+
+    /// The head of an answer, without its date and its number.
+    fn head(&mut self) -> Vec<String> {
+        let lines: Vec<String> = std::iter::from_fn(|| Some(self.line()).filter(|line| !line.is_empty())).collect();
+        let (varying, lines): (Vec<String>, Vec<String>) =
+            lines.into_iter().partition(|line| line.starts_with("date: ") || line.starts_with("x-request-id: "));
+        assert_eq!(varying.len(), 2, "{varying:?} {lines:?}");
+        lines
+    }
+
+    /// The data of the next chunk, and none of the last one.
+    fn chunk(&mut self) -> String {
+        let size = self.line();
+        let size = usize::from_str_radix(&size, 16).unwrap_or_else(|_| panic!("a size, and not {size:?}"));
+        let mut data = vec![0; size];
+        self.0.read_exact(&mut data).expect("a whole chunk");
+        assert_eq!(self.line(), "", "a chunk's end");
+        String::from_utf8(data).expect("text")
+    }
+
+    /// The next message.
+    fn message(&mut self) -> Value {
+        loop {
+            match &*self.chunk() {
+                ":\n\n" => {}
+                event => return parse(event),
+            }
+        }
+    }
+
+    /// Reads until so many resources are said to have changed.
+    fn hears_of(&mut self, resources: usize) {
+        let mut told = HashSet::new();
+        while told.len() < resources {
+            let chunk = self.chunk();
+            let messages = chunk.split_inclusive("\n\n").filter(|event| *event != ":\n\n").map(parse);
+            told.extend(messages.filter_map(|message| message["params"]["uri"].as_str().map(str::to_owned)));
+        }
+    }
+
+    /// Asserts that the stream ends as the protocol asks for, and the connection after it.
+    fn ends(&mut self) {
+        assert_eq!(self.message()["result"]["resultType"], "complete");
+        assert_eq!(self.chunk(), "");
+        assert_eq!(self.rest(), "");
+    }
+
+    fn rest(&mut self) -> String {
+        let mut rest = String::new();
+        self.0.read_to_string(&mut rest).expect("an orderly end");
+        rest
+    }
+}
+
+fn parse(event: &str) -> Value {
+    let data = event.strip_prefix("event: message\ndata: ").and_then(|rest| rest.strip_suffix("\n\n"));
+    serde_json::from_str(data.unwrap_or_else(|| panic!("one event, and not {event:?}"))).expect("JSON")
+}
+
+/// The beginning of each stream: all headers that other answers have, in the framing that is spoken from there on.
+const HEAD: [&str; 7] = [
+    "HTTP/1.1 200 OK",
+    "content-type: text/event-stream",
+    "cache-control: no-store",
+    "x-accel-buffering: no",
+    "x-content-type-options: nosniff",
+    "connection: close",
+    "transfer-encoding: chunked",
+];
+
+#[test]
+fn a_stream_has_every_header_and_comes_in_chunks_until_its_end() {
+    let folder = folder();
+    let mut server = Server::of(&folder, &[]);
+    let mut modern = Wire::open(&server, &listen("HTTP/1.1", &[]));
+    assert_eq!(modern.head(), HEAD);
+    assert_eq!(modern.message()["method"], "notifications/subscriptions/acknowledged");
+    let mut older = Wire::open(&server, &older("GET"));
+    assert_eq!(older.head(), HEAD);
+    assert_eq!(older.chunk(), ":\n\n");
+
+    fs::write(folder.path().join("prompts/second.md"), HELLO).expect("a file can be written");
+    for stream in [&mut modern, &mut older] {
+        assert_eq!(stream.message()["method"], "notifications/prompts/list_changed");
+    }
+    terminate(&server);
+    modern.ends();
+    assert_eq!((older.chunk(), older.rest()), (String::new(), String::new()));
+    assert_eq!(ended(&mut server.child).code(), Some(0));
+}
+
+#[test]
+fn a_client_of_http_1_0_gets_no_chunks() {
+    let mut server = Server::of(&folder(), &[]);
+    let mut stream = Wire::open(&server, &listen("HTTP/1.0", &[]));
+    let head = stream.head();
+    assert_eq!(head, [&["HTTP/1.0 200 OK"], &HEAD[1..6]].concat());
+    let mut event = String::new();
+    while !event.ends_with("\n\n") {
+        stream.0.read_line(&mut event).expect("the server writes");
+    }
+    assert_eq!(parse(&event)["method"], "notifications/subscriptions/acknowledged");
+    terminate(&server);
+    assert_eq!(parse(&stream.rest())["result"]["resultType"], "complete");
+    assert_eq!(ended(&mut server.child).code(), Some(0));
+}
+
+#[test]
+fn a_stream_can_follow_other_answers_on_its_connection_and_nothing_follows_it() {
+    let folder = folder();
+    let mut server = Server::of(&folder, &["--shutdown-timeout", "600"]);
+    // A head without a body is no stream, and the connection goes on.
+    let mut wire = Wire::open(&server, &older("HEAD"));
+    assert_eq!(wire.head()[0], "HTTP/1.1 405 Method Not Allowed");
+    let unasked = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    // What comes behind the request, in one piece with it or later, is no request any more.
+    let sent = [&listen("HTTP/1.1", &[]), unasked].concat();
+    wire.0.get_mut().write_all(sent.as_bytes()).expect("the server reads");
+    assert_eq!(wire.head(), HEAD);
+    assert_eq!(wire.message()["method"], "notifications/subscriptions/acknowledged");
+    let much = unasked.repeat(100_000);
+    wire.0.get_mut().write_all(much.as_bytes()).expect("the server does not wait");
+    fs::write(folder.path().join("prompts/second.md"), HELLO).expect("a file can be written");
+    assert_eq!(wire.message()["method"], "notifications/prompts/list_changed");
+    terminate(&server);
+    wire.ends();
+    // Nothing of the connection is left that the server would wait for.
+    assert_eq!(ended(&mut server.child).code(), Some(0));
+}
+
+#[test]
+fn a_client_that_sends_no_more_has_gone() {
+    let folder = folder();
+    let limited = [NOTES, "[limits]\nsubscriptions = 1\n"].concat();
+    fs::write(folder.path().join("prompts/promptshelf.toml"), limited).expect("a file can be written");
+    let server = Server::of(&folder, &[]);
+    for _ in 0..3 {
+        let mut stream = Wire::open(&server, &listen("HTTP/1.1", &[]));
+        assert_eq!(stream.head(), HEAD);
+        assert_eq!(stream.message()["method"], "notifications/subscriptions/acknowledged");
+        assert_eq!(Wire::open(&server, &older("GET")).line(), "HTTP/1.1 429 Too Many Requests");
+        stream.0.get_mut().shutdown(Shutdown::Write).expect("it is open");
+        assert_eq!(stream.rest(), "", "the place is free when the connection has ended");
+    }
+}
+
+#[test]
+fn a_slow_reader_gets_everything_and_one_that_never_reads_keeps_nobody() {
+    let folder = folder();
+    let mut server = Server::of(&folder, &["--shutdown-timeout", "1"]);
+    let uris: Vec<String> = (0..MANY).map(|number| format!("docs://{number:0>LONG$}")).collect();
+    let open = |uris: &[String]| {
+        let mut stream = Wire::open(&server, &listen("HTTP/1.1", uris));
+        assert_eq!(stream.head(), HEAD);
+        stream
+    };
+    let (mut slow, never) = (open(&uris), open(&uris));
+    let mut quick = open(&uris[..1]);
+    quick.message();
+    let edit = |text: &str| {
+        // As a whole: half a file would be one more change.
+        let beside = folder.path().join("being-written");
+        fs::write(&beside, NOTES.replace("A note", text)).expect("a file can be written");
+        fs::rename(beside, folder.path().join("prompts/promptshelf.toml")).expect("it can be put in place");
+    };
+    edit("Another one");
+    assert_eq!(quick.message()["method"], "notifications/resources/updated", "nobody waits for those who do not read");
+    let honoured = &slow.message()["params"]["notifications"]["resourceSubscriptions"];
+    assert_eq!(honoured.as_array().map(Vec::len), Some(MANY));
+    slow.hears_of(MANY);
+    edit("A third one");
+    slow.hears_of(MANY);
+    terminate(&server);
+    slow.ends();
+    assert_eq!(ended_within(&mut server.child, Duration::from_secs(10)).code(), Some(0));
+    drop(never);
+}
