@@ -157,9 +157,19 @@ impl Loader {
     /// Runs in the background until the result is dropped. Needs a Tokio runtime.
     #[must_use = "dropping it ends the following"]
     pub fn spawn(&self) -> Follower {
+        self.spawn_after(std::future::ready(()))
+    }
+
+    /// Like [`spawn`](Loader::spawn), once something has happened. What changes
+    /// before is noticed then.
+    #[must_use = "dropping it ends the following"]
+    pub fn spawn_after(&self, wait: impl Future<Output = ()> + Send + 'static) -> Follower {
         let (ready, is_ready) = oneshot::channel();
         let loader = self.clone();
-        let task = tokio::spawn(async move { loader.follow(Some(ready)).await });
+        let task = tokio::spawn(async move {
+            wait.await;
+            loader.follow(Some(ready)).await;
+        });
         Follower { task, is_ready: Some(is_ready) }
     }
 

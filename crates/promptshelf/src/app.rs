@@ -8,7 +8,6 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use clap::Parser;
 use promptshelf::Library;
 
 use crate::{
@@ -24,7 +23,7 @@ const SERVER_LOG: &str = "info";
 const VERB_LOG: &str = "error,promptshelf_source=off,rmcp=off";
 
 pub(crate) fn run() -> ExitCode {
-    let CommandLine { verb, log } = CommandLine::parse();
+    let CommandLine { verb, log } = CommandLine::read();
     let usual = if matches!(verb, Verb::Serve(_)) { SERVER_LOG } else { VERB_LOG };
     let level = log.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(usual);
     let environment = |name: &str| std::env::var(name).ok();

@@ -25,7 +25,11 @@ use promptshelf::{
 };
 
 use self::given::Given;
-pub(crate) use self::{schema::schemas, sign_in::parse_day};
+pub(crate) use self::{
+    manifest::{Manifest, ManifestFile},
+    schema::schemas,
+    sign_in::parse_day,
+};
 use crate::{
     cli::{HttpArguments, diagnostics::path_from_here},
     exit::{Exit, Failure},
@@ -119,21 +123,21 @@ impl HttpConfig {
     ///
     /// The first value that cannot be, and where it stands.
     pub(crate) fn read(
-        folder: &Path,
+        manifest: &Manifest<'_>,
         http: Option<&str>,
         arguments: &HttpArguments,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<HttpConfig, Failure> {
         let typed = Layer::from_arguments(http, arguments)?;
         let set = Layer::from_environment(&environment)?;
-        let written = manifest::read(folder).map_err(|found| in_manifest(folder, &found))?;
+        let written = manifest::read(manifest).map_err(|found| manifest.failure(&found))?;
         let wanted = typed.address.is_some() || set.address.is_some();
         let mut config = typed.or(set).or(written).into_config(wanted);
-        config.limits = limits::read(folder).map_err(|found| in_manifest(folder, &found))?;
-        (config.sign_in, config.tokens_file) = sign_in::read(folder, arguments, &environment)?;
-        config.options.proxies = proxy::read(folder, arguments, &environment)?;
-        config.tls = tls::read(folder, arguments, &environment)?;
-        config.has_manifest = folder.join(manifest::MANIFEST).exists();
+        config.limits = limits::read(manifest).map_err(|found| manifest.failure(&found))?;
+        (config.sign_in, config.tokens_file) = sign_in::read(manifest, arguments, &environment)?;
+        config.options.proxies = proxy::read(manifest, arguments, &environment)?;
+        config.tls = tls::read(manifest, arguments, &environment)?;
+        config.has_manifest = manifest.is_there();
         Ok(config)
     }
 
@@ -177,14 +181,16 @@ pub(crate) fn state_key(environment: impl Fn(&str) -> Option<String>) -> Result<
 
 /// What is wrong with the sections that only this program reads, if anything is.
 pub(crate) fn check_manifest(folder: &Path) -> Vec<Diagnostic> {
+    let file = ManifestFile::read(folder);
+    let manifest = file.parse();
     let found = [
-        manifest::read(folder).err(),
-        sign_in::check_manifest(folder).err(),
-        limits::read(folder).err(),
-        audit::check_manifest(folder).err(),
-        observe::check_manifest(folder).err(),
-        tls::check_manifest(folder).err(),
-        proxy::check_manifest(folder).err(),
+        manifest::read(&manifest).err(),
+        sign_in::check_manifest(&manifest).err(),
+        limits::read(&manifest).err(),
+        audit::check_manifest(&manifest).err(),
+        observe::check_manifest(&manifest).err(),
+        tls::check_manifest(&manifest).err(),
+        proxy::check_manifest(&manifest).err(),
     ];
     found.into_iter().flatten().map(|found| *found).collect()
 }

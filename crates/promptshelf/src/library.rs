@@ -13,7 +13,7 @@ use promptshelf_core::{About, Catalog, Definitions, Diagnostic, Policy, PromptDe
 use promptshelf_mcp::{HttpOptions, HttpService, Server, StateKey};
 use promptshelf_service::{Limits, Observer, Recorder, Service};
 use promptshelf_source::{Directory, Fixed, Follower, Loader, Source, SourceError};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::oneshot};
 use tower_service::Service as TowerService;
 
 use crate::{http, stdio};
@@ -168,8 +168,11 @@ impl Library {
     ///
     /// When stdin cannot be read or stdout cannot be written.
     pub async fn serve_stdio(self) -> io::Result<()> {
-        let _following = self.loader.spawn();
-        stdio::serve(&self.server).await
+        // Nobody has to hear of a change who has asked nothing, and the first answer should not
+        // wait while folders are watched and looked at.
+        let (answered, has_answered) = oneshot::channel();
+        let _following = self.loader.spawn_after(async { drop(has_answered.await) });
+        stdio::serve(&self.server, answered).await
     }
 
     /// Serves `/mcp` on a listener, and at `/` the page for people, until the future is dropped.

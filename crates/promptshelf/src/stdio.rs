@@ -1,17 +1,23 @@
 //! This process's own pipes as a conversation: stdin, and a stdout that nothing
 //! else can write to.
 
-use std::io;
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    task::{Context, Poll},
+};
 
 use promptshelf_mcp::Server;
+use tokio::{io::AsyncWrite, sync::oneshot};
 
 #[cfg(unix)]
 mod pipes;
 
 /// Serves stdin and stdout until stdin ends or the server is shut down. A
-/// client that has closed its end of stdout is no error: it has gone.
-pub(crate) async fn serve(server: &Server) -> io::Result<()> {
-    let output = protocol_output()?;
+/// client that has closed its end of stdout is no error: it has gone. Tells when
+/// the first answer is on its way.
+pub(crate) async fn serve(server: &Server, answered: oneshot::Sender<()>) -> io::Result<()> {
+    let output = Telling { output: protocol_output()?, answered: Some(answered) };
     #[cfg(unix)]
     let served = match pipes::Input::stdin() {
         Some(input) => server.serve_stdio(input, output).await,
@@ -40,4 +46,51 @@ fn protocol_output() -> io::Result<pipes::Output> {
 #[cfg(not(unix))]
 fn protocol_output() -> io::Result<tokio::io::Stdout> {
     Ok(tokio::io::stdout())
+}
+
+/// An output that tells of the first write to it.
+#[derive(Debug)]
+struct Telling<W> {
+    output: W,
+    answered: Option<oneshot::Sender<()>>,
+}
+
+impl<W: AsyncWrite + Unpin> Telling<W> {
+    fn tell(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if written.is_ready()
+            && let Some(answered) = self.answered.take()
+        {
+            // Whoever would hear it has ended, and so does this.
+            answered.send(()).ok();
+        }
+        written
+    }
+}
+
+impl<W: AsyncWrite + Unpin> AsyncWrite for Telling<W> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.output).poll_write(context, bytes);
+        self.tell(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.output).poll_write_vectored(context, pieces);
+        self.tell(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.output.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.output).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.output).poll_shutdown(context)
+    }
 }

@@ -29,8 +29,11 @@ pub(super) fn all(
     declared: &HashSet<String>,
     library_bytes: u64,
 ) -> (Vec<(SmolStr, Entry)>, usize) {
-    let threads =
-        thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(found.len().div_ceil(CHUNK));
+    let threads = match found.len().div_ceil(CHUNK) {
+        // How many processors there are takes reading several files on Linux.
+        0 | 1 => 1,
+        chunks => thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(chunks),
+    };
     let job = Job {
         found: &found,
         reading,

@@ -17,12 +17,12 @@ use promptshelf::{
 
 use self::{
     announce::Announcement,
-    reload::{Hangups, Settings},
+    reload::{Hangups, Said, Settings, Stamps},
     signals::Signals,
 };
 use super::ServeArguments;
 use crate::{
-    config::{self, HttpConfig, observe::Traces},
+    config::{self, HttpConfig, ManifestFile, observe::Traces},
     exit::{Exit, Failure},
     observe::{Listening, Watch},
     telemetry::LogFormat,
@@ -45,7 +45,8 @@ pub(crate) fn traces(
     arguments: &ServeArguments,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Traces>, Failure> {
-    config::observe::traces(arguments.library.folder(), arguments.traces.as_deref(), environment)
+    let file = ManifestFile::read(arguments.library.folder());
+    config::observe::traces(&file.parse(), arguments.traces.as_deref(), environment)
 }
 
 pub(crate) async fn run(
@@ -56,13 +57,12 @@ pub(crate) async fn run(
     let Around { stdin_is_terminal, log_format, has_traces } = around;
     let folder = arguments.library.folder();
     let key = config::state_key(&environment)?;
-    let read = || HttpConfig::read(folder, arguments.http.as_deref(), &arguments.over_http, &environment);
-    // What is read is not older than what is known of the files.
-    let known = reload::stamps(&read()?, folder);
-    let config = read()?;
-    let audit = open_audit(config::audit::read(folder, arguments.audit.as_deref(), &environment)?)?;
-    let over_http = !arguments.stdio && (config.wanted || stdin_is_terminal);
-    let observed = reload::observed(arguments, &environment)?;
+    let said = Said::read(arguments, &environment)?;
+    let over_http = !arguments.stdio && (said.config.wanted || stdin_is_terminal);
+    // On stdio nothing follows the files: a client starts another server.
+    let (said, known) = if over_http { said.again(arguments, &environment)? } else { (said, Stamps::new()) };
+    let Said { config, audit, observed } = said;
+    let audit = open_audit(audit)?;
     // Clients start as many servers on stdio as they like, and there is one port.
     let metrics = match observed.0.as_ref().filter(|_| over_http) {
         Some(address) => Some(Listening::start(address).await?),

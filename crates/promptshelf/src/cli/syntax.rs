@@ -22,6 +22,35 @@ pub(crate) struct CommandLine {
     pub(crate) log: LogArguments,
 }
 
+/// The same with the verb alone that clients start, and wait for: what all the
+/// verbs take is a good part of what is made before the first answer.
+#[derive(Debug, Parser)]
+struct ServeLine {
+    #[command(subcommand)]
+    verb: ServeVerb,
+
+    #[command(flatten)]
+    log: LogArguments,
+}
+
+#[derive(Debug, Subcommand)]
+enum ServeVerb {
+    Serve(ServeArguments),
+}
+
+impl CommandLine {
+    /// Reads what was typed. Ends the program where that is a question or a mistake.
+    pub(crate) fn read() -> CommandLine {
+        if std::env::args_os().nth(1).is_some_and(|verb| verb == "serve")
+            && let Ok(ServeLine { verb: ServeVerb::Serve(arguments), log }) = ServeLine::try_parse()
+        {
+            return CommandLine { verb: Verb::Serve(arguments), log };
+        }
+        // Questions and mistakes are answered with everything that there is.
+        CommandLine::parse()
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct LogArguments {
     /// What to log: error, warn, info, debug or trace, or several as in `info,promptshelf_source=debug`

@@ -20,13 +20,19 @@ use rmcp::{
     },
 };
 use tokio::{
-    io::AsyncReadExt,
+    io::{AsyncRead, AsyncReadExt, AsyncWrite},
     process::{Child, ChildStderr, Command},
     sync::watch,
     task::JoinHandle,
 };
 
-use super::{ClientError, Target, conversation::Conversation, error::Challenge, sign_in::Gate, unasked::Unasked};
+use super::{
+    ClientError, Target,
+    conversation::Conversation,
+    error::Challenge,
+    sign_in::Gate,
+    unasked::{HttpClient, Unasked},
+};
 use crate::Library;
 
 /// The longest line that a process may send, in bytes: a prompt with images fits.
@@ -40,6 +46,9 @@ const LAST_WORDS: usize = 2 << 10;
 const HEARING_OUT: Duration = Duration::from_secs(3);
 /// The most redirects that one request follows.
 const MOST_REDIRECTS: usize = 10;
+
+type Reader = Box<dyn AsyncRead + Send + Unpin>;
+type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// An open connection.
 pub(super) struct Connected {
@@ -164,25 +173,19 @@ async fn attempt(plan: &Plan<'_>, lifecycle: ClientLifecycleMode) -> Result<Conn
             });
             let lease = Lease { child: None, tasks: vec![serving], stderr: Arc::default(), speaks: None };
             let (reader, writer) = tokio::io::split(ours);
-            start(conversation, AsyncRwTransport::new(reader, writer), lifecycle, lease).await
+            start(conversation, pipes(reader, writer), lifecycle, lease).await
         }
         Target::Url { url, headers } => {
             let headers = header_map(headers)?;
             let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers);
             config.session_recovery_timeout = Duration::from_secs(10);
             let is_heard = conversation.is_heard();
-            match plan.gate {
-                Some(gate) => {
-                    let client = Unasked { client: gate.client(), is_heard };
-                    let transport = StreamableHttpClientTransport::with_client(client, config);
-                    start(conversation, transport, lifecycle, Lease::default()).await
-                }
-                None => {
-                    let client = Unasked { client: http_client()?, is_heard };
-                    let transport = StreamableHttpClientTransport::with_client(client, config);
-                    start(conversation, transport, lifecycle, Lease::default()).await
-                }
-            }
+            let client = match plan.gate {
+                Some(gate) => HttpClient::SignedIn(gate.client()),
+                None => HttpClient::Plain(http_client()?),
+            };
+            let transport = StreamableHttpClientTransport::with_client(Unasked { client, is_heard }, config);
+            start(conversation, transport, lifecycle, Lease::default()).await
         }
         Target::Command { line, environment, folder } => {
             let mut child = spawn(line, environment, folder.as_deref())?;
@@ -195,10 +198,18 @@ async fn attempt(plan: &Plan<'_>, lifecycle: ClientLifecycleMode) -> Result<Conn
             let (ends, speaks) = watch::channel(true);
             let listening = tokio::spawn(listen(stderr, Arc::clone(&kept), ends));
             let lease = Lease { child: Some(child), tasks: vec![listening], stderr: kept, speaks: Some(speaks) };
-            let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(LONGEST_LINE);
+            let transport = pipes(stdout, stdin).with_max_line_length(LONGEST_LINE);
             start(conversation, transport, lifecycle, lease).await
         }
     }
+}
+
+/// Two pipes, whatever they are: what the SDK makes of them is in the binary once.
+fn pipes(
+    reader: impl AsyncRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+) -> AsyncRwTransport<RoleClient, Reader, Writer> {
+    AsyncRwTransport::new(Box::new(reader), Box::new(writer))
 }
 
 async fn start<T, E, A>(

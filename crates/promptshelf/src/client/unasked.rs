@@ -11,8 +11,9 @@ use futures_util::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
 use rmcp::{
     model::ClientJsonRpcMessage,
-    transport::streamable_http_client::{
-        SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+    transport::{
+        AuthClient,
+        streamable_http_client::{SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse},
     },
 };
 use sse_stream::Sse;
@@ -20,15 +21,23 @@ use tokio::sync::watch;
 
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
+/// What requests are sent with. One type for both, so that all that the SDK
+/// makes of a client is in the binary once.
+#[derive(Clone)]
+pub(super) enum HttpClient {
+    Plain(reqwest::Client),
+    SignedIn(AuthClient<reqwest::Client>),
+}
+
 /// An HTTP client whose stream waits until it is wanted.
 #[derive(Clone)]
-pub(super) struct Unasked<C> {
-    pub(super) client: C,
+pub(super) struct Unasked {
+    pub(super) client: HttpClient,
     pub(super) is_heard: watch::Receiver<bool>,
 }
 
-impl<C: StreamableHttpClient + Sync> StreamableHttpClient for Unasked<C> {
-    type Error = C::Error;
+impl StreamableHttpClient for Unasked {
+    type Error = reqwest::Error;
 
     async fn post_message(
         &self,
@@ -37,8 +46,11 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for Unasked<C> {
         session: Option<Arc<str>>,
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<C::Error>> {
-        self.client.post_message(uri, message, session, token, headers).await
+    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<reqwest::Error>> {
+        match &self.client {
+            HttpClient::Plain(client) => client.post_message(uri, message, session, token, headers).await,
+            HttpClient::SignedIn(client) => client.post_message(uri, message, session, token, headers).await,
+        }
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -49,8 +61,15 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for Unasked<C> {
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
         most: usize,
-    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<C::Error>> {
-        self.client.post_message_with_max_sse_event_size(uri, message, session, token, headers, most).await
+    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<reqwest::Error>> {
+        match &self.client {
+            HttpClient::Plain(client) => {
+                client.post_message_with_max_sse_event_size(uri, message, session, token, headers, most).await
+            }
+            HttpClient::SignedIn(client) => {
+                client.post_message_with_max_sse_event_size(uri, message, session, token, headers, most).await
+            }
+        }
     }
 
     async fn delete_session(
@@ -59,8 +78,11 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for Unasked<C> {
         session: Arc<str>,
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), StreamableHttpError<C::Error>> {
-        self.client.delete_session(uri, session, token, headers).await
+    ) -> Result<(), StreamableHttpError<reqwest::Error>> {
+        match &self.client {
+            HttpClient::Plain(client) => client.delete_session(uri, session, token, headers).await,
+            HttpClient::SignedIn(client) => client.delete_session(uri, session, token, headers).await,
+        }
     }
 
     async fn get_stream(
@@ -70,9 +92,12 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for Unasked<C> {
         last_event: Option<String>,
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<Events, StreamableHttpError<C::Error>> {
+    ) -> Result<Events, StreamableHttpError<reqwest::Error>> {
         self.until_wanted(last_event.as_deref()).await?;
-        self.client.get_stream(uri, session, last_event, token, headers).await
+        match &self.client {
+            HttpClient::Plain(client) => client.get_stream(uri, session, last_event, token, headers).await,
+            HttpClient::SignedIn(client) => client.get_stream(uri, session, last_event, token, headers).await,
+        }
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -83,16 +108,23 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for Unasked<C> {
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
         most: usize,
-    ) -> Result<Events, StreamableHttpError<C::Error>> {
+    ) -> Result<Events, StreamableHttpError<reqwest::Error>> {
         self.until_wanted(last_event.as_deref()).await?;
-        self.client.get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, most).await
+        match &self.client {
+            HttpClient::Plain(client) => {
+                client.get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, most).await
+            }
+            HttpClient::SignedIn(client) => {
+                client.get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, most).await
+            }
+        }
     }
 }
 
-impl<C: StreamableHttpClient> Unasked<C> {
+impl Unasked {
     /// Waits until somebody hears what is said unasked. The rest of an answer,
     /// which is asked for with the event that was seen last, waits for nobody.
-    async fn until_wanted(&self, last_event: Option<&str>) -> Result<(), StreamableHttpError<C::Error>> {
+    async fn until_wanted(&self, last_event: Option<&str>) -> Result<(), StreamableHttpError<reqwest::Error>> {
         if last_event.is_none() && self.is_heard.clone().wait_for(|is_heard| *is_heard).await.is_err() {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }

@@ -6,8 +6,7 @@ use promptshelf::{Diagnostic, service::AuditFileOptions};
 
 use super::{
     given::Given,
-    in_manifest,
-    manifest::{self, Others},
+    manifest::{Manifest, Others},
 };
 use crate::exit::{Exit, Failure};
 
@@ -30,15 +29,16 @@ pub(super) struct Written {
 ///
 /// What cannot be, and where it stands.
 pub(crate) fn read(
-    folder: &Path,
+    manifest: &Manifest<'_>,
     flag: Option<&Path>,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<AuditFileOptions>, Failure> {
-    let written = check_manifest(folder).map_err(|found| in_manifest(folder, &found))?;
+    let folder = manifest.folder();
+    let written = check_manifest(manifest).map_err(|found| manifest.failure(&found))?;
     let variable = || environment("PROMPTSHELF_AUDIT").filter(|text| !text.is_empty()).map(PathBuf::from);
     // A path in the manifest begins at the manifest.
-    let manifest = || written.file.as_ref().map(|file| folder.join(file));
-    let Some(path) = flag.map(Path::to_path_buf).or_else(variable).or_else(manifest) else { return Ok(None) };
+    let below = || written.file.as_ref().map(|file| folder.join(file));
+    let Some(path) = flag.map(Path::to_path_buf).or_else(variable).or_else(below) else { return Ok(None) };
     if is_below(&path, folder) {
         let sentence = format!("the audit cannot be written to {}, inside the library", path.display());
         return Err(Failure::new(Exit::Usage, sentence)
@@ -53,9 +53,9 @@ pub(crate) fn read(
 }
 
 /// Reads the section by itself.
-pub(super) fn check_manifest(folder: &Path) -> Result<Written, Box<Diagnostic>> {
+pub(super) fn check_manifest(manifest: &Manifest<'_>) -> Result<Written, Box<Diagnostic>> {
     let mut written = Written::default();
-    manifest::section(manifest::text(folder), "audit", SETTINGS, Others::Refused, |name, value| {
+    manifest.section("audit", SETTINGS, Others::Refused, |name, value| {
         let given = Given::Toml(value);
         match name {
             "file" => written.file = Some(given.text()?.into()),

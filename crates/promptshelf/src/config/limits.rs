@@ -1,13 +1,13 @@
 //! The keys of `[limits]` that are about callers. The others bound the library
 //! and are its source's.
 
-use std::{num::NonZeroU32, path::Path};
+use std::num::NonZeroU32;
 
 use promptshelf::{Diagnostic, Limits};
 
 use super::{
     given::Given,
-    manifest::{self, Others},
+    manifest::{Manifest, Others},
 };
 
 const SETTINGS: &[&str] = &[
@@ -26,13 +26,9 @@ const MOST: u64 = 1_000_000;
 /// # Errors
 ///
 /// The first value that cannot be.
-pub(super) fn read(folder: &Path) -> Result<Option<Limits>, Box<Diagnostic>> {
-    parse(manifest::text(folder))
-}
-
-fn parse(text: String) -> Result<Option<Limits>, Box<Diagnostic>> {
+pub(super) fn read(manifest: &Manifest<'_>) -> Result<Option<Limits>, Box<Diagnostic>> {
     let mut written: Option<Limits> = None;
-    manifest::section(text, "limits", SETTINGS, Others::PassedOver, |name, value| {
+    manifest.section("limits", SETTINGS, Others::PassedOver, |name, value| {
         let number = u32::try_from(Given::Toml(value).number(MOST)?).ok().and_then(NonZeroU32::new);
         let number = number.ok_or("this cannot be zero")?;
         let limits = written.get_or_insert_default();
@@ -50,14 +46,15 @@ fn parse(text: String) -> Result<Option<Limits>, Box<Diagnostic>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::manifest::ManifestFile, *};
 
     #[test]
     fn what_is_not_said_is_as_usual_and_what_is_not_ours_is_passed_over() {
-        assert_eq!(parse("[limits]\nfiles = 3".to_owned()).expect("it is right"), None);
-        let limits = parse("[limits]\nfuel = 1\nsubscriptions = 3".to_owned()).expect("it is right").expect("limits");
+        let read = |text: &str| read(&ManifestFile::written(text).parse());
+        assert_eq!(read("[limits]\nfiles = 3").expect("it is right"), None);
+        let limits = read("[limits]\nfuel = 1\nsubscriptions = 3").expect("it is right").expect("limits");
         assert_eq!(limits, Limits { subscriptions: NonZeroU32::new(3).expect("three"), ..Limits::default() });
-        let wrong = parse("[limits]\nrequests-per-minute = 0".to_owned()).expect_err("it is wrong");
+        let wrong = read("[limits]\nrequests-per-minute = 0").expect_err("it is wrong");
         assert!(wrong.message.contains("from 1 to"), "{}", wrong.message);
     }
 }

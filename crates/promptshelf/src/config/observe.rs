@@ -1,15 +1,12 @@
 //! The `[metrics]` and `[traces]` sections of `promptshelf.toml`, their flags
 //! and their variables.
 
-use std::path::Path;
-
 use promptshelf::Diagnostic;
 
 use super::{
     Address,
     given::Given,
-    in_manifest,
-    manifest::{self, Others},
+    manifest::{Manifest, Others},
 };
 use crate::exit::{Exit, Failure};
 
@@ -29,11 +26,11 @@ pub(crate) struct Traces {
 ///
 /// What cannot be, and where it stands.
 pub(crate) fn metrics(
-    folder: &Path,
+    manifest: &Manifest<'_>,
     flag: Option<&str>,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Address>, Failure> {
-    let written = written_metrics(folder).map_err(|found| in_manifest(folder, &found))?;
+    let written = written_metrics(manifest).map_err(|found| manifest.failure(&found))?;
     let said = said("metrics", flag, environment);
     let typed = said.map(|(name, text)| Address::parse(&text).map_err(|reason| usage(&name, &reason))).transpose()?;
     Ok(typed.or(written))
@@ -45,11 +42,11 @@ pub(crate) fn metrics(
 ///
 /// What cannot be, and where it stands.
 pub(crate) fn traces(
-    folder: &Path,
+    manifest: &Manifest<'_>,
     flag: Option<&str>,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Traces>, Failure> {
-    let (written, percent) = written_traces(folder).map_err(|found| in_manifest(folder, &found))?;
+    let (written, percent) = written_traces(manifest).map_err(|found| manifest.failure(&found))?;
     let said = said("traces", flag, environment);
     let typed = said.map(|(name, text)| endpoint(&text).map_err(|reason| usage(&name, &reason))).transpose()?;
     let traces = typed.or(written).map(|endpoint| Traces { endpoint, percent });
@@ -60,23 +57,23 @@ pub(crate) fn traces(
 }
 
 /// What is wrong with the sections by themselves.
-pub(super) fn check_manifest(folder: &Path) -> Result<(), Box<Diagnostic>> {
-    written_metrics(folder)?;
-    written_traces(folder).map(drop)
+pub(super) fn check_manifest(manifest: &Manifest<'_>) -> Result<(), Box<Diagnostic>> {
+    written_metrics(manifest)?;
+    written_traces(manifest).map(drop)
 }
 
-fn written_metrics(folder: &Path) -> Result<Option<Address>, Box<Diagnostic>> {
+fn written_metrics(manifest: &Manifest<'_>) -> Result<Option<Address>, Box<Diagnostic>> {
     let mut written = None;
-    manifest::section(manifest::text(folder), "metrics", &["listen"], Others::Refused, |_, value| {
+    manifest.section("metrics", &["listen"], Others::Refused, |_, value| {
         written = Some(Address::parse(&Given::Toml(value).text()?)?);
         Ok(())
     })?;
     Ok(written)
 }
 
-fn written_traces(folder: &Path) -> Result<(Option<String>, u8), Box<Diagnostic>> {
+fn written_traces(manifest: &Manifest<'_>) -> Result<(Option<String>, u8), Box<Diagnostic>> {
     let (mut written, mut percent) = (None, 100);
-    manifest::section(manifest::text(folder), "traces", &["endpoint", "percent"], Others::Refused, |name, value| {
+    manifest.section("traces", &["endpoint", "percent"], Others::Refused, |name, value| {
         let given = Given::Toml(value);
         match name {
             "endpoint" => written = Some(endpoint(&given.text()?)?),

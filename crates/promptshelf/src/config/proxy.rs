@@ -1,6 +1,6 @@
 //! The `[proxy]` section of `promptshelf.toml`, its flag and its variable.
 
-use std::{net::IpAddr, path::Path};
+use std::net::IpAddr;
 
 use promptshelf::{
     Diagnostic,
@@ -9,8 +9,7 @@ use promptshelf::{
 
 use super::{
     given::Given,
-    in_manifest,
-    manifest::{self, Others},
+    manifest::{Manifest, Others},
 };
 use crate::{
     cli::HttpArguments,
@@ -25,11 +24,11 @@ pub(super) const SETTINGS: &[&str] = &["trusted", "header"];
 ///
 /// What cannot be, and where it stands.
 pub(super) fn read(
-    folder: &Path,
+    manifest: &Manifest<'_>,
     arguments: &HttpArguments,
     environment: &impl Fn(&str) -> Option<String>,
 ) -> Result<Proxies, Failure> {
-    let written = check_manifest(folder).map_err(|found| in_manifest(folder, &found))?;
+    let written = check_manifest(manifest).map_err(|found| manifest.failure(&found))?;
     let usage = |place: &str, reason: String| Failure::new(Exit::Usage, format!("{place}: {reason}"));
     if !arguments.trusted_proxies.is_empty() {
         let trusted = networks(&arguments.trusted_proxies).map_err(|reason| usage("--trust-proxy", reason))?;
@@ -47,13 +46,9 @@ pub(super) fn read(
 }
 
 /// Reads the section by itself.
-pub(super) fn check_manifest(folder: &Path) -> Result<Proxies, Box<Diagnostic>> {
-    parse(manifest::text(folder))
-}
-
-fn parse(text: String) -> Result<Proxies, Box<Diagnostic>> {
+pub(super) fn check_manifest(manifest: &Manifest<'_>) -> Result<Proxies, Box<Diagnostic>> {
     let mut proxies = Proxies::default();
-    manifest::section(text, "proxy", SETTINGS, Others::Refused, |name, value| {
+    manifest.section("proxy", SETTINGS, Others::Refused, |name, value| {
         let given = Given::Toml(value);
         match name {
             "trusted" => proxies.trusted = networks(&given.texts()?)?,
@@ -88,11 +83,11 @@ fn header(text: &str) -> Result<ForwardedHeader, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::manifest::ManifestFile, *};
 
     #[test]
     fn proxies_are_networks_or_addresses_and_never_everybody() {
-        let read = |text: &str| parse(format!("[proxy]\n{text}"));
+        let read = |text: &str| check_manifest(&ManifestFile::written(&format!("[proxy]\n{text}")).parse());
         let proxies = read("trusted = [\"10.0.0.0/8\", \"::1\"]\nheader = \"forwarded\"").expect("it is right");
         assert_eq!(proxies.trusted, [network("10.0.0.0/8").expect("one"), network("::1/128").expect("one")]);
         assert_eq!(proxies.header, ForwardedHeader::Forwarded);

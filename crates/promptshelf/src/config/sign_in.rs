@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, SystemTime},
 };
 
@@ -18,8 +18,7 @@ use toml::{
 
 use super::{
     given::Given,
-    in_manifest,
-    manifest::{self, Others},
+    manifest::{Manifest, Others},
 };
 use crate::{
     cli::HttpArguments,
@@ -68,13 +67,13 @@ pub(super) struct Written {
 ///
 /// What cannot be, and where it stands.
 pub(super) fn read(
-    folder: &Path,
+    manifest: &Manifest<'_>,
     arguments: &HttpArguments,
     environment: &impl Fn(&str) -> Option<String>,
 ) -> Result<(Option<SignInOptions>, Option<PathBuf>), Failure> {
-    let mut written = check_manifest(folder).map_err(|found| in_manifest(folder, &found))?;
+    let mut written = check_manifest(manifest).map_err(|found| manifest.failure(&found))?;
     // A path in the manifest begins at the manifest.
-    written.tokens_file = written.tokens_file.map(|file| folder.join(file));
+    written.tokens_file = written.tokens_file.map(|file| manifest.folder().join(file));
     let set = |name: &str| environment(name).filter(|text| !text.is_empty());
     let tokens = arguments.tokens.clone().or_else(|| set("PROMPTSHELF_TOKENS").map(PathBuf::from));
     written.tokens_file = tokens.or(written.tokens_file);
@@ -85,13 +84,9 @@ pub(super) fn read(
 }
 
 /// Reads the section by itself.
-pub(super) fn check_manifest(folder: &Path) -> Result<Written, Box<Diagnostic>> {
-    parse(manifest::text(folder))
-}
-
-fn parse(text: String) -> Result<Written, Box<Diagnostic>> {
+pub(super) fn check_manifest(manifest: &Manifest<'_>) -> Result<Written, Box<Diagnostic>> {
     let mut written = Written::default();
-    manifest::section(text, "auth", SETTINGS, Others::Refused, |name, value| written.set(name, value))?;
+    manifest.section("auth", SETTINGS, Others::Refused, |name, value| written.set(name, value))?;
     Ok(written)
 }
 

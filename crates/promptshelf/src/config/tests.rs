@@ -8,12 +8,13 @@ fn from(http: Option<&str>, arguments: &HttpArguments, environment: &[(&str, &st
     let environment: HashMap<&str, &str> = environment.iter().copied().collect();
     let folder = tempfile::tempdir().expect("a folder for the test");
     std::fs::write(folder.path().join("promptshelf.toml"), manifest).expect("it can be written");
-    HttpConfig::read(folder.path(), http, arguments, |name| environment.get(name).map(|text| (*text).to_owned()))
-        .expect("it is right")
+    let file = ManifestFile::read(folder.path());
+    let environment = |name: &str| environment.get(name).map(|text| (*text).to_owned());
+    HttpConfig::read(&file.parse(), http, arguments, environment).expect("it is right")
 }
 
 fn wrong_manifest(text: &str) -> String {
-    let found = manifest::parse(text.to_owned()).expect_err("it is wrong");
+    let found = manifest::read(&ManifestFile::written(text).parse()).expect_err("it is wrong");
     format!("{}: {}", found.location, found.message)
 }
 
@@ -75,9 +76,10 @@ fn a_wrong_setting_is_named_with_its_place() {
 
 #[test]
 fn a_wrong_variable_is_named() {
-    let folder = Path::new("no/such/folder");
+    let file = ManifestFile::read(Path::new("no/such/folder"));
     let environment = |name: &str| (name == "PROMPTSHELF_ALLOW_REMOTE").then(|| "perhaps".to_owned());
-    let failure = HttpConfig::read(folder, None, &HttpArguments::default(), environment).expect_err("it is wrong");
+    let failure =
+        HttpConfig::read(&file.parse(), None, &HttpArguments::default(), environment).expect_err("it is wrong");
     assert_eq!(failure.exit, Exit::Usage);
     assert_eq!(failure.sentence, "PROMPTSHELF_ALLOW_REMOTE in the environment: this has to be true or false");
 }

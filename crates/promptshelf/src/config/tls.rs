@@ -1,13 +1,12 @@
 //! The `[tls]` section of `promptshelf.toml`, its flags and its variables.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use promptshelf::{Diagnostic, http::tls::TlsFiles};
 
 use super::{
     given::Given,
-    in_manifest,
-    manifest::{self, Others},
+    manifest::{Manifest, Others},
 };
 use crate::{
     cli::HttpArguments,
@@ -28,15 +27,15 @@ pub(super) struct Written {
 ///
 /// What cannot be, and where it stands.
 pub(super) fn read(
-    folder: &Path,
+    manifest: &Manifest<'_>,
     arguments: &HttpArguments,
     environment: &impl Fn(&str) -> Option<String>,
 ) -> Result<Option<TlsFiles>, Failure> {
-    let written = check_manifest(folder).map_err(|found| in_manifest(folder, &found))?;
+    let written = check_manifest(manifest).map_err(|found| manifest.failure(&found))?;
     let set = |name: &str| environment(name).filter(|text| !text.is_empty()).map(PathBuf::from);
     let path = |flag: &Option<PathBuf>, variable, written: Option<PathBuf>| {
         // A path in the manifest begins at the manifest.
-        flag.clone().or_else(|| set(variable)).or(written.map(|file| folder.join(file)))
+        flag.clone().or_else(|| set(variable)).or(written.map(|file| manifest.folder().join(file)))
     };
     let certificate = path(&arguments.tls_certificate, "PROMPTSHELF_TLS_CERTIFICATE", written.certificate);
     let key = path(&arguments.tls_key, "PROMPTSHELF_TLS_KEY", written.key);
@@ -49,9 +48,9 @@ pub(super) fn read(
 }
 
 /// Reads the section by itself.
-pub(super) fn check_manifest(folder: &Path) -> Result<Written, Box<Diagnostic>> {
+pub(super) fn check_manifest(manifest: &Manifest<'_>) -> Result<Written, Box<Diagnostic>> {
     let mut written = Written::default();
-    manifest::section(manifest::text(folder), "tls", SETTINGS, Others::Refused, |name, value| {
+    manifest.section("tls", SETTINGS, Others::Refused, |name, value| {
         let path = Some(Given::Toml(value).text()?.into());
         match name {
             "certificate" => written.certificate = path,

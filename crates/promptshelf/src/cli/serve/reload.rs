@@ -26,21 +26,54 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use super::{listen, supervisor};
 use crate::{
     cli::ServeArguments,
-    config::{self, Address, HttpConfig, observe::Traces},
+    config::{self, Address, HttpConfig, ManifestFile, observe::Traces},
     exit::Failure,
 };
 
 /// Where figures are served and traces are sent to.
 pub(super) type Observed = (Option<Address>, Option<Traces>);
 
-/// Reads where that is.
-pub(super) fn observed(
-    arguments: &ServeArguments,
-    environment: &impl Fn(&str) -> Option<String>,
-) -> Result<Observed, Failure> {
-    let folder = arguments.library.folder();
-    let metrics = config::observe::metrics(folder, arguments.over_http.metrics.as_deref(), environment)?;
-    Ok((metrics, config::observe::traces(folder, arguments.traces.as_deref(), environment)?))
+/// Everything that can be said of serving.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) config: HttpConfig,
+    pub(super) audit: Option<AuditFileOptions>,
+    pub(super) observed: Observed,
+}
+
+impl Said {
+    /// Reads every place once.
+    ///
+    /// # Errors
+    ///
+    /// The first value that cannot be, and where it stands.
+    pub(super) fn read(
+        arguments: &ServeArguments,
+        environment: &impl Fn(&str) -> Option<String>,
+    ) -> Result<Said, Failure> {
+        let file = ManifestFile::read(arguments.library.folder());
+        let manifest = file.parse();
+        let config = HttpConfig::read(&manifest, arguments.http.as_deref(), &arguments.over_http, environment)?;
+        let audit = config::audit::read(&manifest, arguments.audit.as_deref(), environment)?;
+        let metrics = config::observe::metrics(&manifest, arguments.over_http.metrics.as_deref(), environment)?;
+        let traces = config::observe::traces(&manifest, arguments.traces.as_deref(), environment)?;
+        Ok(Said { config, audit, observed: (metrics, traces) })
+    }
+
+    /// Reads everything once more, behind a look at the files in which it
+    /// stands: what is read is then not older than what is known of them.
+    ///
+    /// # Errors
+    ///
+    /// The first value that cannot be, and where it stands.
+    pub(super) fn again(
+        &self,
+        arguments: &ServeArguments,
+        environment: &impl Fn(&str) -> Option<String>,
+    ) -> Result<(Said, Stamps), Failure> {
+        let known = stamps(&self.config, arguments.library.folder());
+        Ok((Said::read(arguments, environment)?, known))
+    }
 }
 
 /// How often files are looked at, where nothing else tells of a change.
@@ -117,7 +150,7 @@ impl<E: Fn(&str) -> Option<String>> Settings<E> {
             self.library.loader().reload().await.ok();
         }
         match self.read() {
-            Ok((config, audit, observed)) => {
+            Ok(Said { config, audit, observed }) => {
                 if observed != self.observed {
                     needs_restart("[metrics] or [traces] has changed");
                 }
@@ -133,12 +166,9 @@ impl<E: Fn(&str) -> Option<String>> Settings<E> {
         }
     }
 
-    fn read(&self) -> Result<(HttpConfig, Option<AuditFileOptions>, Observed), Failure> {
-        let (folder, arguments) = (self.arguments.library.folder(), &self.arguments);
-        config::check_toml(folder, self.config.has_manifest)?;
-        let config = HttpConfig::read(folder, arguments.http.as_deref(), &arguments.over_http, &self.environment)?;
-        let audit = config::audit::read(folder, arguments.audit.as_deref(), &self.environment)?;
-        Ok((config, audit, observed(arguments, &self.environment)?))
+    fn read(&self) -> Result<Said, Failure> {
+        config::check_toml(self.arguments.library.folder(), self.config.has_manifest)?;
+        Said::read(&self.arguments, &self.environment)
     }
 
     /// Takes settings that have been understood, as far as a running server can.
@@ -208,7 +238,7 @@ fn renew(tls: &Tls, files: &TlsFiles) {
 pub(super) type Stamps = Vec<(PathBuf, Stamp)>;
 
 /// The files that hold settings, as they are now.
-pub(super) fn stamps(config: &HttpConfig, folder: &Path) -> Stamps {
+fn stamps(config: &HttpConfig, folder: &Path) -> Stamps {
     config.files(folder).into_iter().map(|path| (path.clone(), stamp(&path))).collect()
 }
 

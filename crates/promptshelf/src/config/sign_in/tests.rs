@@ -1,9 +1,9 @@
 //! What `[auth]` may say, held.
 
-use super::*;
+use super::{super::manifest::ManifestFile, *};
 
 fn wrong(text: &str) -> String {
-    let found = parse(text.to_owned()).expect_err("it is wrong");
+    let found = check_manifest(&ManifestFile::written(text).parse()).expect_err("it is wrong");
     format!("{}: {}", found.location, found.message)
 }
 
