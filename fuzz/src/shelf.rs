@@ -70,7 +70,8 @@ fn catalog() -> promptshelf_core::Catalog {
         url: None,
         decline: Decline::Stop,
     }];
-    let many = (0..30).map(|number| PromptDefinition::template(format!("p{number}"), "Text.").description("One of many"));
+    let many =
+        (0..30).map(|number| PromptDefinition::template(format!("p{number}"), "Text.").description("One of many"));
     let prompts = [greet, ask].into_iter().chain(many).collect();
     let mut definitions = Definitions { prompts, ..Definitions::default() };
     definitions.policy.page_size = 10;

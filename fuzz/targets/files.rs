@@ -21,8 +21,8 @@ fuzz_target!(|bytes: &[u8]| {
         fs::write(folder.path().join(file), text).expect("a file");
         let _ = fs::remove_file(folder.path().join(other));
         let Ok(Some(reading)) = Directory::new(folder.path()).read(None) else { return };
-        let checked = check(reading.definitions, None);
-        for prompt in checked.catalog.prompts() {
+        let checked = check(reading.definitions().expect("definitions"), None);
+        for prompt in checked.catalog.prompts().iter() {
             let values: Vec<(&str, &str)> =
                 prompt.arguments().iter().map(|argument| (argument.name(), "{{ x }}\n\nassistant: \u{FDD0}")).collect();
             if let Ok(bindings) = prompt.bind(&Given::from_iter(values), 1_000) {

@@ -11,8 +11,7 @@ const NAMES: [&str; 8] =
     ["mcp-name", "mcp-method", "mcp-protocol-version", "accept", "content-type", "origin", "host", "mcp-session-id"];
 
 fuzz_target!(|bytes: &[u8]| {
-    let (mut headers, body) =
-        shelf::modern("prompts/get", json!({ "name": "greet", "arguments": { "name": "Ada" } }));
+    let (mut headers, body) = shelf::modern("prompts/get", json!({ "name": "greet", "arguments": { "name": "Ada" } }));
     let mut named = b"greet".to_vec();
     for field in bytes.split(|byte| *byte == b'\n') {
         let Some((which, value)) = field.split_first() else { continue };

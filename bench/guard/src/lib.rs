@@ -21,7 +21,7 @@ use promptshelf::{
     mcp::{HttpBody, HttpOptions, HttpService},
     source::{Directory, Source as _},
 };
-use promptshelf_core::{Catalog, Definitions, Given, Variables, check, completion, cursor::ListKind};
+use promptshelf_core::{Catalog, Definitions, Given, Variables, check, check_edited, completion, cursor::ListKind};
 use tempfile::TempDir;
 use tower_service::Service as _;
 
@@ -42,6 +42,7 @@ pub const PATHS: &[Path] = &[
     ("prompts/list of 1,000, again", Shelf::list),
     ("check 100 prompts", Shelf::check),
     ("check one of 1,000 prompts anew", Shelf::check_one),
+    ("check an edit among 1,000 prompts", Shelf::check_edit),
 ];
 
 /// Paths that lead through a folder, for who tunes them: what they cost depends
@@ -226,6 +227,11 @@ impl Shelf {
         drop(black_box(check(Definitions { prompts, ..Definitions::default() }, Some(&self.checked))));
     }
 
+    fn check_edit(&self) {
+        let edited = check_edited(&[checked(7)], &self.checked, &[]);
+        assert!(black_box(edited).is_some());
+    }
+
     /// A message through the tower service, as HTTP would bring it.
     fn ask(&self, body: &Bytes, modern: bool) -> Response<HttpBody> {
         let mut request = Request::post("http://localhost/mcp")
@@ -267,7 +273,7 @@ fn file(at: usize, edit: &str) -> String {
 /// What a folder holds now, checked.
 fn loaded(folder: &Directory, before: Option<&Catalog>) -> Result<Catalog> {
     let reading = folder.read(None)?.context("everything was asked for")?;
-    Ok(check(reading.definitions, before).catalog)
+    Ok(check(reading.definitions()?, before).catalog)
 }
 
 /// What a future gives that waits for nothing.

@@ -3,7 +3,7 @@
 use std::{
     fmt,
     ops::{Deref, DerefMut},
-    sync::{Arc, LazyLock},
+    sync::Arc,
 };
 
 use smol_str::SmolStr;
@@ -69,7 +69,24 @@ pub struct ArgumentDetails {
 
 impl Silent for ArgumentDetails {
     fn silent() -> &'static ArgumentDetails {
-        static SILENT: LazyLock<ArgumentDetails> = LazyLock::new(ArgumentDetails::default);
+        // Made by the compiler, because every argument of every call is asked for some of it.
+        static SILENT: ArgumentDetails = ArgumentDetails {
+            default: None,
+            examples: Vec::new(),
+            choices: Vec::new(),
+            pattern: None,
+            min_length: None,
+            max_length: None,
+            minimum: None,
+            maximum: None,
+            completion: None,
+            ask: false,
+            step: None,
+            when: None,
+            sensitive: false,
+            audit: false,
+            invisible: None,
+        };
         &SILENT
     }
 
