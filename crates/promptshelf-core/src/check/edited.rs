@@ -13,6 +13,10 @@ use crate::{
     prompt::Prompt,
 };
 
+/// The most edits that are compared with every diagnostic and with each other.
+/// More of them are better looked at together with everything.
+const MOST: usize = 256;
+
 /// Checks prompts that were edited, where everything else is as it was when
 /// `previous` and `known`, its diagnostics, came out of a check. Each of them
 /// has the file and the name of one that was there.
@@ -32,6 +36,9 @@ use crate::{
 /// ```
 #[must_use]
 pub fn check_edited(edited: &[PromptDefinition], previous: &Catalog, known: &[Diagnostic]) -> Option<Checked> {
+    if edited.len() > MOST {
+        return None;
+    }
     let mut places = Vec::with_capacity(edited.len());
     for definition in edited {
         let place = previous.position(&definition.name)?;

@@ -96,6 +96,8 @@ fn what_may_concern_others_is_not() {
     moved.origin = Origin::new(SourceText::new("elsewhere.md", "It comes from another file."));
     no(&[moved]);
     no(&[prompt("p000.md", "One."), prompt("p000.md", "Two.")]);
+    let most: Vec<PromptDefinition> = (0..300).map(|at| prompt(&format!("p{at:03}.md"), "Edited.")).collect();
+    no(&most);
 }
 
 #[test]
