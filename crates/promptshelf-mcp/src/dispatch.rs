@@ -58,20 +58,30 @@ impl Answer {
     }
 }
 
-/// Whether a method of the modern era exists. `subscriptions/listen` is the
-/// transports' own: its answer is a stream.
+/// The methods of the modern era. `subscriptions/listen` is the transports'
+/// own: its answer is a stream.
+const MODERN: &[&str] = &[
+    "prompts/get",
+    "prompts/list",
+    "completion/complete",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "server/discover",
+    "subscriptions/listen",
+];
+
+/// The methods that only the legacy era has.
+const LEGACY: &[&str] = &["initialize", "ping", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"];
+
+/// Whether a method of the modern era exists.
 pub(crate) fn is_modern_method(method: &str) -> bool {
-    matches!(
-        method,
-        "server/discover"
-            | "prompts/list"
-            | "prompts/get"
-            | "completion/complete"
-            | "resources/list"
-            | "resources/templates/list"
-            | "resources/read"
-            | "subscriptions/listen"
-    )
+    MODERN.contains(&method)
+}
+
+/// Every method there is.
+pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
+    MODERN.iter().chain(LEGACY).copied()
 }
 
 impl Server {

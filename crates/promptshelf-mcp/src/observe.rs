@@ -8,31 +8,14 @@ use std::{pin::Pin, time::Instant};
 use promptshelf_service::{Caller, Observer, TraceContext};
 use tracing::{Instrument as _, Span, field::Empty};
 
-use crate::Server;
+use crate::{Server, dispatch::methods};
 
 /// What is not asked for by a message that could be read.
 pub(crate) const UNREAD: &str = "none";
 
-/// Every method there is: callers make up others, and those are one.
-const METHODS: &[&str] = &[
-    "completion/complete",
-    "initialize",
-    "logging/setLevel",
-    "ping",
-    "prompts/get",
-    "prompts/list",
-    "resources/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/templates/list",
-    "resources/unsubscribe",
-    "server/discover",
-    "subscriptions/listen",
-];
-
-/// A method as one of a closed set.
+/// A method as one of a closed set: callers make up others, and those are one.
 fn known(method: &str) -> &'static str {
-    METHODS.iter().find(|known| **known == method).copied().unwrap_or("other")
+    methods().find(|known| *known == method).unwrap_or("other")
 }
 
 /// A request that is being answered. What became of it is told when this is
@@ -120,6 +103,6 @@ mod tests {
     fn what_callers_make_up_is_one_method() {
         assert_eq!(known("prompts/get"), "prompts/get");
         assert_eq!(known("prompts/get/of/somebody"), "other");
-        assert!(METHODS.iter().filter(|method| is_modern_method(method)).count() == 8);
+        assert!(methods().filter(|method| is_modern_method(method)).count() == 8);
     }
 }
