@@ -97,6 +97,40 @@ test('a slash command is completed: its name, its arguments, their values', asyn
   await context.close();
 });
 
+test('a late answer to the first letters is not taken for one to the whole word', async () => {
+  const { page, context, wrong } = await visit(open);
+  /** @type {() => void} */
+  let release = () => {};
+  const released = new Promise((resolve) => (release = () => resolve(undefined)));
+  let isHeld = false;
+  await page.route(`${server.url}mcp`, async (route) => {
+    const { method, params } = route.request().postDataJSON();
+    if (method !== 'completion/complete' || params.argument.value !== 'p') return route.continue();
+    const answer = await route.fetch();
+    isHeld = true;
+    await released;
+    // The page may have given it up meanwhile.
+    await route.fulfill({ response: answer }).catch(() => {});
+  });
+  await page.goto(server.url);
+  await page.getByText('12 prompts', { exact: true }).waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('translate into=');
+  await page.getByRole('option', { name: /Arabic/ }).waitFor();
+  // From here on the page's own pauses end when the test says so.
+  await page.clock.install();
+  await page.keyboard.type('p');
+  await page.clock.runFor(1000);
+  while (!isHeld) await new Promise((resolve) => setTimeout(resolve, 10));
+  await page.keyboard.type('ortu');
+  release();
+  await page.evaluate(() => fetch('/health').then((answer) => answer.text()));
+  await page.keyboard.press('Tab');
+  await page.waitForFunction(() => document.querySelector('input')?.value === '/translate into=Portuguese ');
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
 test('the palette leads anywhere without a mouse, and gives the focus back', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(server.url);

@@ -74,6 +74,7 @@ export function listbox(
     else choose(option);
   };
 
+  /** Asks for options; whether those shown are its own, or others were asked for meanwhile. */
   const refresh = async () => {
     asking.abort();
     asking = new AbortController();
@@ -85,7 +86,7 @@ export function listbox(
       // Suggestions are a comfort: without them one types on.
       found = /** @type {Option[]} */ ([]);
     }
-    if (signal.aborted || (!lasting && document.activeElement !== field)) return;
+    if (signal.aborted || (!lasting && document.activeElement !== field)) return false;
     options = found;
     isStale = false;
     active = eager() && options.length ? 0 : -1;
@@ -108,11 +109,14 @@ export function listbox(
     );
     paint(options.length > 0);
     if (options.length) say(t('options.count', { n: options.length }));
+    return true;
   };
   const later = debounced(quiet, () => void refresh());
 
   field.addEventListener('input', () => {
     isStale = true;
+    // An answer to what was typed before must not pass for one to what is typed now.
+    asking.abort();
     // What was chosen among other options is chosen no longer.
     active = -1;
     paint(!popup.hidden);
@@ -137,7 +141,7 @@ export function listbox(
       event.preventDefault();
       event.stopImmediatePropagation();
       later.cancel();
-      void refresh().then(() => options[active] && pick(options[active]));
+      void refresh().then((isNew) => isNew && options[active] && pick(options[active]));
     } else if (event.key === 'Enter' && isOpen && active >= 0) {
       event.preventDefault();
       event.stopImmediatePropagation();
@@ -145,9 +149,9 @@ export function listbox(
     } else if (event.key === 'Tab' && isOpen && !lasting && !event.shiftKey && (active >= 0 || completes)) {
       event.preventDefault();
       later.cancel();
-      void (isStale ? refresh() : Promise.resolve()).then(() => {
+      void (isStale ? refresh() : Promise.resolve(true)).then((isNew) => {
         const option = options[Math.max(0, active)];
-        if (option) pick(option);
+        if (isNew && option) pick(option);
       });
     } else if (event.key === 'Escape' && isOpen && !lasting) {
       event.preventDefault();
