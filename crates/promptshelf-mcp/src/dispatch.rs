@@ -121,7 +121,7 @@ impl Server {
             }
             ("resources/subscribe", Era::Legacy) => self.subscribe(context, params, out).await,
             ("resources/unsubscribe", Era::Legacy) => {
-                context.conversation.unsubscribe(&params.uri()?);
+                context.conversation.unsubscribe(params.uri()?);
                 out.extend_from_slice(b"{}");
                 Ok(())
             }
@@ -142,7 +142,7 @@ impl Server {
         let requested = params.protocol_version()?;
         // Another revision is answered with the newest that has a handshake;
         // whether that will do is for the client to say.
-        let known = Revision::parse(&requested).filter(|revision| !revision.is_modern());
+        let known = Revision::parse(requested).filter(|revision| !revision.is_modern());
         let agreed = known.unwrap_or(Revision::NEWEST_LEGACY);
         context.conversation.agree(agreed);
         context.conversation.set_elicitation(params.capabilities().map(Elicitation::of).unwrap_or_default());
@@ -160,7 +160,7 @@ impl Server {
         let cursor = params.cursor()?;
         let page = self
             .service()
-            .list(context.caller, list, cursor.as_deref())
+            .list(context.caller, list, cursor)
             .map_err(|rejection| WireError::rejected(&rejection, context.revision))?;
         self.pages().write(&page, list, context.revision, out);
         Ok(())
@@ -170,19 +170,19 @@ impl Server {
         let name = params.name()?;
         let given = params.arguments()?;
         let rejected = |rejection| WireError::rejected(&rejection, context.revision);
-        let open = self.service().open(context.caller, &name).map_err(rejected)?;
+        let open = self.service().open(context.caller, name).map_err(rejected)?;
         let answer = if open.prompt.is_guided() {
-            let answers = match self.ask(context, &open, &given, params).await? {
+            let answers = match self.ask(context, &open, given, params).await? {
                 Outcome::Ready(answers) => answers,
                 Outcome::Asked(question) => {
                     out.extend_from_slice(&question);
                     return Ok(());
                 }
             };
-            let given = open.prompt.with_answers(&given, &answers);
+            let given = open.prompt.with_answers(given, &answers);
             self.service().fill_in(context.caller, open, &given).await
         } else {
-            self.service().fill_in(context.caller, open, &given).await
+            self.service().fill_in(context.caller, open, given).await
         };
         let mut answer = answer.map_err(rejected)?;
         if !context.revision.has_links() {
@@ -245,7 +245,7 @@ impl Server {
         let uri = params.uri()?;
         let contents = self
             .service()
-            .read(context.caller, &uri)
+            .read(context.caller, uri)
             .await
             .map_err(|rejection| WireError::rejected(&rejection, context.revision))?;
         let view = self.service().view(context.caller);
@@ -256,8 +256,8 @@ impl Server {
     async fn subscribe(&self, context: Context<'_>, params: &Params<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
         let uri = params.uri()?;
         let rejected = |rejection| WireError::rejected(&rejection, context.revision);
-        self.service().follow(context.caller, &uri).map_err(rejected)?;
-        let Some(followed) = self.followed().follow(self.service(), context.caller, &uri) else {
+        self.service().follow(context.caller, uri).map_err(rejected)?;
+        let Some(followed) = self.followed().follow(self.service(), context.caller, uri) else {
             return Err(WireError::invalid_params(
                 "This resource cannot be followed: its URI is too long, or too many are",
             ));

@@ -16,7 +16,10 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::{error_code::WireError, request::Params};
+use crate::{
+    error_code::WireError,
+    request::{Params, ParamsApart},
+};
 
 /// How deep arrays and objects may be inside each other.
 const MAX_DEPTH: usize = 128;
@@ -115,16 +118,18 @@ impl From<WireError> for Fault {
     }
 }
 
+/// What any message has. `P` is what is kept of `params`.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+#[serde(bound(deserialize = "P: Deserialize<'de> + Default"))]
+struct Envelope<'a, P> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     method: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    params: Params<'a>,
+    #[serde(default)]
+    params: P,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -141,17 +146,18 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming<'_>, Fault> {
     if is_too_deep(bytes) {
         return Err(WireError::parse("The JSON is nested too deeply").into());
     }
-    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'[') {
-        return parse_one(bytes).map(Incoming::One);
+    let text = str::from_utf8(bytes).map_err(|_| WireError::parse("This is no JSON"))?;
+    if !text.trim_ascii_start().starts_with('[') {
+        return parse_one(text).map(Incoming::One);
     }
-    let Batch(batch) = serde_json::from_slice(bytes).map_err(|error| unreadable(&error))?;
+    let Batch(batch) = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
     if batch.is_empty() {
         return Err(WireError::invalid_request("A batch cannot be empty").into());
     }
     if batch.len() > MAX_BATCH {
         return Err(WireError::invalid_request(format!("A batch holds at most {MAX_BATCH} messages")).into());
     }
-    Ok(Incoming::Batch(batch.into_iter().map(|message| parse_one(message.get().as_bytes())).collect()))
+    Ok(Incoming::Batch(batch.into_iter().map(|message| parse_one(message.get())).collect()))
 }
 
 /// The messages of a batch, and not many more than it may hold: a body of
@@ -191,12 +197,20 @@ fn unreadable(error: &serde_json::Error) -> WireError {
     }
 }
 
-fn parse_one(bytes: &[u8]) -> Result<Message<'_>, Fault> {
+/// Reads an envelope together with its `params`.
+fn envelope(text: &str) -> Result<Envelope<'_, Params<'_>>, serde_json::Error> {
+    serde_json::from_str(text).or_else(|_| {
+        let Envelope { jsonrpc, id, method, params: ParamsApart(params), result, error } = serde_json::from_str(text)?;
+        Ok(Envelope { jsonrpc, id, method, params, result, error })
+    })
+}
+
+fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
     // serde would take an array for an envelope, member by member.
-    if bytes.trim_ascii_start().starts_with(b"[") {
+    if text.trim_ascii_start().starts_with('[') {
         return Err(WireError::invalid_request("A message is an object").into());
     }
-    let envelope: Envelope<'_> = serde_json::from_slice(bytes).map_err(|error| unreadable(&error))?;
+    let envelope = envelope(text).map_err(|error| unreadable(&error))?;
     let id = match envelope.id.map(RequestId::parse) {
         None => None,
         Some(Some(id)) => Some(id),
@@ -212,7 +226,7 @@ fn parse_one(bytes: &[u8]) -> Result<Message<'_>, Fault> {
             _ => Err(invalid(id, "A message needs a `method`")),
         };
     };
-    let Some(method) = text(method) else { return Err(invalid(id, "`method` has to be a string")) };
+    let Some(method) = self::text(method) else { return Err(invalid(id, "`method` has to be a string")) };
     match id {
         // A notification that asks for an answer is neither the one nor the other.
         Some(id) if method.starts_with("notifications/") => Err(invalid(Some(id), "A notification has no id")),

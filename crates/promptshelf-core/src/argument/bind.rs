@@ -26,7 +26,7 @@ pub enum GivenValue<'a> {
 impl<'a> Given<'a> {
     /// Nothing.
     #[must_use]
-    pub fn new() -> Given<'a> {
+    pub const fn new() -> Given<'a> {
         Given(Vec::new())
     }
 

@@ -151,7 +151,7 @@ impl Endpoint {
         let (meta, era) = read_meta(headers, &request.params).map_err(with_id)?;
         let revision = match era {
             Era::Modern => {
-                let revision = header::modern_revision(headers, &meta).map_err(with_id)?;
+                let revision = header::modern_revision(headers, meta).map_err(with_id)?;
                 check_modern(headers, request).map_err(with_id)?;
                 if request.method == "subscriptions/listen" {
                     return self.listen(caller, request).await.map_err(with_id);
@@ -173,7 +173,7 @@ impl Endpoint {
     fn notification(&self, headers: &HeaderMap, notification: &Notification<'_>) -> Result<Response<HttpBody>, Fault> {
         let (meta, era) = read_meta(headers, &notification.params)?;
         match era {
-            Era::Modern => header::check_modern_notification(headers, &meta, &notification.method)?,
+            Era::Modern => header::check_modern_notification(headers, meta, &notification.method)?,
             Era::Legacy => drop(header::legacy_revision(headers)?),
         }
         // Every notification that a client may send is about something that this
@@ -261,7 +261,7 @@ impl Endpoint {
 
 /// What a message says about itself, and the era that it is therefore of:
 /// modern, when headers or body have anything that only modern messages have.
-fn read_meta<'a>(headers: &HeaderMap, params: &Params<'a>) -> Result<(RequestMeta<'a>, Era), WireError> {
+fn read_meta<'p, 'a>(headers: &HeaderMap, params: &'p Params<'a>) -> Result<(&'p RequestMeta<'a>, Era), WireError> {
     let named = header::name_modern_revision(headers);
     params.check().map_err(|error| {
         // What a modern message has to say about itself is not there then.

@@ -227,8 +227,8 @@ impl Pipe {
         let meta = params.meta()?;
         let revision = if meta.is_modern() {
             let version = meta.require()?;
-            let revision = Revision::parse(&version).filter(|revision| revision.is_modern());
-            revision.ok_or_else(|| WireError::unsupported_version(&version))?
+            let revision = Revision::parse(version).filter(|revision| revision.is_modern());
+            revision.ok_or_else(|| WireError::unsupported_version(version))?
         } else {
             match (self.conversation.revision(), &*request.method) {
                 (Some(revision), _) => revision,
