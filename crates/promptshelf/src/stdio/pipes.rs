@@ -1,8 +1,8 @@
 //! Pipes of this process without a thread in between.
 //!
 //! The other end, or a shell around both, may hold the same open pipe, so that it
-//! is never made non-blocking. Where the system can, a single write is made so;
-//! everything else asks first whether it would block.
+//! is never made non-blocking. Where the system can, a single read or write is
+//! made so; everything else asks first whether it would block.
 
 use std::{
     io::{self, IoSlice},
@@ -11,8 +11,11 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+#[cfg(target_os = "linux")]
+use rustix::io::{ReadWriteFlags, preadv2, pwritev2};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
+    fs::{FileType, fstat},
     io::Errno,
     pipe::PIPE_BUF,
 };
@@ -27,28 +30,47 @@ const SHORT: usize = 4 * PIPE_BUF;
 
 /// stdin, when it is something that one can wait for.
 #[derive(Debug)]
-pub(super) struct Input(AsyncFd<OwnedFd>);
+pub(super) struct Input {
+    pipe: AsyncFd<OwnedFd>,
+    /// Whether a single read can be made non-blocking (a pipe's, since Linux 6.5).
+    is_modern: bool,
+    /// Whether a read that leaves room has taken all there was: of a terminal
+    /// it takes a line.
+    is_stream: bool,
+}
 
 impl Input {
-    #[expect(deprecated, reason = "it is unsound for descriptors that somebody else closes, and this one is owned")]
     pub(super) fn stdin() -> Option<Input> {
-        let pipe = io::stdin().as_fd().try_clone_to_owned().ok()?;
-        AsyncFd::with_interest(pipe, Interest::READABLE).ok().map(Input)
+        Input::new(io::stdin().as_fd().try_clone_to_owned().ok()?)
+    }
+
+    #[expect(deprecated, reason = "it is unsound for descriptors that somebody else closes, and this one is owned")]
+    fn new(pipe: OwnedFd) -> Option<Input> {
+        let kind = FileType::from_raw_mode(fstat(&pipe).ok()?.st_mode);
+        Some(Input {
+            pipe: AsyncFd::with_interest(pipe, Interest::READABLE).ok()?,
+            is_modern: cfg!(target_os = "linux"),
+            is_stream: matches!(kind, FileType::Fifo | FileType::Socket),
+        })
     }
 }
 
 impl AsyncRead for Input {
-    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Input { pipe, is_modern, is_stream } = &mut *self;
         loop {
-            let mut guard = ready!(self.0.poll_read_ready(context))?;
-            // Whoever else reads from the same pipe may have been faster.
-            if !is_ready(self.0.get_ref(), PollFlags::IN) {
-                guard.clear_ready();
-                continue;
-            }
+            let mut guard = ready!(pipe.poll_read_ready(context))?;
             let room = buffer.initialize_unfilled();
-            match rustix::io::read(self.0.get_ref(), room) {
+            match read(pipe.get_ref(), room, is_modern) {
                 Ok(read) => {
+                    // What comes from here on makes it ready again, and nobody has to ask.
+                    if *is_stream && 0 < read && read < room.len() {
+                        guard.clear_ready();
+                    }
                     buffer.advance(read);
                     return Poll::Ready(Ok(()));
                 }
@@ -58,6 +80,30 @@ impl AsyncRead for Input {
             }
         }
     }
+}
+
+/// Reads what there is without waiting for more.
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "elsewhere no read can be made non-blocking"))]
+fn read(pipe: &OwnedFd, room: &mut [u8], is_modern: &mut bool) -> rustix::io::Result<usize> {
+    #[cfg(target_os = "linux")]
+    if *is_modern {
+        match preadv2(pipe, &mut [io::IoSliceMut::new(room)], HERE, ReadWriteFlags::NOWAIT) {
+            Err(error) if is_unknown(error) => *is_modern = false,
+            read => return read,
+        }
+    }
+    // Whoever else reads from the same pipe may have been faster.
+    if is_ready(pipe, PollFlags::IN) { rustix::io::read(pipe, room) } else { Err(Errno::AGAIN) }
+}
+
+/// The position of what has none.
+#[cfg(target_os = "linux")]
+const HERE: u64 = u64::MAX;
+
+/// Whether a call is one that older kernels, sandboxes, or what is no pipe do not know.
+#[cfg(target_os = "linux")]
+fn is_unknown(error: Errno) -> bool {
+    matches!(error, Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::PERM | Errno::SPIPE)
 }
 
 /// Whether something can be done at once. What fails here fails there too.
@@ -94,9 +140,6 @@ impl Output {
     /// pipe cannot be written to like that (it takes Linux 6.5).
     #[cfg(target_os = "linux")]
     fn without_thread(&self, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Option<Poll<io::Result<usize>>> {
-        use rustix::io::{ReadWriteFlags, pwritev2};
-
-        const HERE: u64 = u64::MAX;
         let pipe = self.pipe.as_ref()?;
         loop {
             let mut guard = match pipe.poll_write_ready(context) {
@@ -107,8 +150,7 @@ impl Output {
             match pwritev2(pipe.get_ref(), pieces, HERE, ReadWriteFlags::NOWAIT) {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => guard.clear_ready(),
-                // Older kernels, and sandboxes that do not know the call.
-                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::PERM | Errno::SPIPE) => return None,
+                Err(error) if is_unknown(error) => return None,
                 written => return Some(Poll::Ready(written.map_err(io::Error::from))),
             }
         }
@@ -169,9 +211,12 @@ impl AsyncWrite for Output {
 
 #[cfg(test)]
 mod tests {
-    use std::{io::Read, time::Duration};
+    use std::{
+        io::{Read, Write},
+        time::Duration,
+    };
 
-    use tokio::io::AsyncWriteExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
 
@@ -193,6 +238,49 @@ mod tests {
         drop(output);
         let read = read.join().expect("it reads").expect("it can be read");
         assert!(read == [&line[..], b"\nshort\n"].concat());
+    }
+
+    /// Reads what comes in pieces, to its end, in a room that it fills at times.
+    async fn read_from_a_slow_writer(change: impl FnOnce(&mut Input)) {
+        let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
+        let mut input = Input::new(reader).expect("it can be waited for");
+        change(&mut input);
+        let written = std::thread::spawn(move || {
+            let mut writer = std::fs::File::from(writer);
+            for piece in 0..200_u8 {
+                let piece = vec![piece; 1 << (piece % 13)];
+                writer.write_all(&piece).expect("somebody reads");
+                if piece.len() == 1 {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+        });
+        let (mut all, mut room) = (Vec::new(), [0; 1024]);
+        loop {
+            match input.read(&mut room).await.expect("it can be read") {
+                0 => break,
+                read => all.extend_from_slice(&room[..read]),
+            }
+        }
+        written.join().expect("it writes");
+        let wanted: Vec<u8> = (0..200_u8).flat_map(|piece| vec![piece; 1 << (piece % 13)]).collect();
+        assert!(all == wanted);
+    }
+
+    #[tokio::test]
+    async fn a_pipe_that_is_empty_is_waited_for() {
+        read_from_a_slow_writer(|_| {}).await;
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn where_the_kernel_is_older_it_is_asked_first() {
+        read_from_a_slow_writer(|input| input.is_modern = false).await;
+    }
+
+    #[tokio::test]
+    async fn of_what_is_no_stream_a_short_read_is_not_the_last() {
+        read_from_a_slow_writer(|input| input.is_stream = false).await;
     }
 
     #[tokio::test]
