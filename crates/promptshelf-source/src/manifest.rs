@@ -204,7 +204,7 @@ impl Manifest {
 fn section<'n>(table: &Table<'n, '_>, name: &str, known: &Keys, notes: &mut Notes<'_>) -> Option<Table<'n, 'static>> {
     let node = table.node(name, notes)?;
     let place = format!("in [{name}]");
-    let table = Table::of(node, "", &format!("[{name}]"), notes)?;
+    let table = Table::of(node, "", format_args!("[{name}]"), notes)?;
     table.expect(known, Severity::Error, &place, notes);
     Some(table)
 }

@@ -1,7 +1,7 @@
 //! Taking keys out of a mapping: what is missing, unknown or of another kind
 //! is noted, and the rest goes on.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Display};
 
 use promptshelf_core::{Code, Severity, nearest};
 
@@ -21,7 +21,12 @@ pub(crate) struct Table<'n, 'p> {
 
 impl<'n, 'p> Table<'n, 'p> {
     /// Takes a node as a mapping; anything else is noted and gives `None`.
-    pub(crate) fn of(node: &'n Node, prefix: &'p str, what: &str, notes: &mut Notes<'_>) -> Option<Table<'n, 'p>> {
+    pub(crate) fn of(
+        node: &'n Node,
+        prefix: &'p str,
+        what: impl Display,
+        notes: &mut Notes<'_>,
+    ) -> Option<Table<'n, 'p>> {
         match &node.value {
             Value::Mapping(entries) => Some(Table { node, entries, prefix }),
             _ => {
@@ -57,7 +62,7 @@ impl<'n, 'p> Table<'n, 'p> {
 
     /// The path of a part.
     pub(crate) fn path(&self, key: &str) -> String {
-        format!("{}{key}", self.prefix)
+        [self.prefix, key].concat()
     }
 
     /// A key's node, filed under its path. A key without a value is a key that is not there.
@@ -77,7 +82,7 @@ impl<'n, 'p> Table<'n, 'p> {
     /// A key's text. Numbers and booleans are taken as they are written.
     pub(crate) fn text(&self, key: &str, notes: &mut Notes<'_>) -> Option<String> {
         let node = self.node(key, notes)?;
-        text(node, &format!("`{key}`"), notes)
+        text(node, format_args!("`{key}`"), notes)
     }
 
     /// A key's list of texts; one text stands for a list of one.
@@ -86,7 +91,7 @@ impl<'n, 'p> Table<'n, 'p> {
         let path = self.path(key);
         let mut texts = Vec::new();
         for (index, item) in items(node).iter().enumerate() {
-            if let Some(text) = text(item, &format!("an entry of `{key}`"), notes) {
+            if let Some(text) = text(item, format_args!("an entry of `{key}`"), notes) {
                 notes.spans.insert(format!("{path}.{index}"), item.span.clone());
                 texts.push(text);
             }
@@ -98,10 +103,10 @@ impl<'n, 'p> Table<'n, 'p> {
     pub(crate) fn pairs(&self, key: &str, notes: &mut Notes<'_>) -> BTreeMap<String, String> {
         let mut pairs = BTreeMap::new();
         let Some(node) = self.node(key, notes) else { return pairs };
-        let Some(table) = Table::of(node, "", &format!("`{key}`"), notes) else { return pairs };
+        let Some(table) = Table::of(node, "", format_args!("`{key}`"), notes) else { return pairs };
         for entry in table.entries() {
             let value = match &entry.node.value {
-                Value::Scalar(_) => text(&entry.node, &format!("the value of `{}`", entry.key), notes),
+                Value::Scalar(_) => text(&entry.node, format_args!("the value of `{}`", entry.key), notes),
                 Value::List(_) | Value::Mapping(_) => Some(entry.node.to_json().to_string()),
             };
             pairs.extend(value.map(|value| (entry.key.clone(), value)));
@@ -179,7 +184,7 @@ impl<'n, 'p> Table<'n, 'p> {
 }
 
 /// The text of a scalar; anything else is noted.
-pub(crate) fn text(node: &Node, what: &str, notes: &mut Notes<'_>) -> Option<String> {
+pub(crate) fn text(node: &Node, what: impl Display, notes: &mut Notes<'_>) -> Option<String> {
     if let Some(text) = node.text() {
         return Some(text.to_owned());
     }
