@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use arcstr::{ArcStr, Substr};
 use smol_str::SmolStr;
 
 use crate::{
@@ -179,9 +180,9 @@ pub struct PromptParts {
     /// The unique key. [`PromptName`](crate::PromptName) says what it can be.
     pub name: SmolStr,
     /// The name for people.
-    pub title: Option<String>,
+    pub title: Option<Substr>,
     /// What the prompt does.
-    pub description: Option<String>,
+    pub description: Option<Substr>,
     /// What the prompt asks for, in the order in which people are asked.
     pub arguments: Vec<ArgumentDefinition>,
     /// What it says.
@@ -297,7 +298,7 @@ impl PromptDefinition {
     /// let prompt = PromptDefinition::template("hello", "Say hello to {{ name }}.");
     /// # assert_eq!(prompt.name, "hello");
     /// ```
-    pub fn template(name: impl Into<SmolStr>, template: impl Into<String>) -> PromptDefinition {
+    pub fn template(name: impl Into<SmolStr>, template: impl Into<ArcStr>) -> PromptDefinition {
         let name = name.into();
         let source = SourceText::new(format!("<{name}>"), template);
         let range = 0..source.text.len();
@@ -344,23 +345,48 @@ impl PromptDefinition {
         }))
     }
 
-    /// Gives back the room of what says nothing.
+    /// Gives back the room of what says nothing, and of what the file says
+    /// word for word: it is a part of the file's text from here on.
+    ///
+    /// ```
+    /// use promptshelf_core::{Body, Origin, PromptDefinition, SourceText};
+    ///
+    /// let file = SourceText::new("hello.md", "---\ntitle: A greeting\ndescription: >\n  Greets\n  somebody\n---\nHello");
+    /// let mut prompt = PromptDefinition::from_source("hello", Body::Template { range: 59..64 }, Origin::new(file.clone()))
+    ///     .title("A greeting")
+    ///     .description("Greets somebody");
+    /// prompt.settle();
+    /// let stands_in_file = |text: &arcstr::Substr| arcstr::ArcStr::ptr_eq(text.parent(), &file.text);
+    /// assert_eq!(prompt.title.as_ref().map(stands_in_file), Some(true));
+    /// assert_eq!(prompt.description.as_deref(), Some("Greets somebody"));
+    /// ```
     pub fn settle(&mut self) {
-        self.details.settle();
-        self.arguments.iter_mut().for_each(|argument| argument.details.settle());
-        self.arguments.shrink_to_fit();
+        let parts = Arc::make_mut(&mut self.0);
+        parts.details.settle();
+        parts.arguments.shrink_to_fit();
+        let file = &parts.origin.source.text;
+        let mut texts = vec![&mut parts.title, &mut parts.description];
+        for argument in &mut parts.arguments {
+            argument.details.settle();
+            texts.extend([&mut argument.title, &mut argument.description]);
+        }
+        for text in texts.into_iter().flatten() {
+            if let Some(at) = file.find(text.as_str()) {
+                *text = file.substr(at..at + text.len());
+            }
+        }
     }
 
     /// Sets the name for people.
     #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> PromptDefinition {
+    pub fn title(mut self, title: impl Into<Substr>) -> PromptDefinition {
         self.title = Some(title.into());
         self
     }
 
     /// Says what the prompt does.
     #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> PromptDefinition {
+    pub fn description(mut self, description: impl Into<Substr>) -> PromptDefinition {
         self.description = Some(description.into());
         self
     }

@@ -6,6 +6,7 @@
 
 use std::{fmt, ops::Range, sync::Arc};
 
+use arcstr::ArcStr;
 use smol_str::SmolStr;
 
 mod pages;
@@ -16,13 +17,13 @@ pub struct SourceText {
     /// The file's path inside the library, with `/` between its parts.
     pub path: SmolStr,
     /// What the file holds. Empty where it could not be read as text.
-    pub text: String,
+    pub text: ArcStr,
 }
 
 impl SourceText {
     /// A text under its path.
     #[must_use]
-    pub fn new(path: impl Into<SmolStr>, text: impl Into<String>) -> Arc<SourceText> {
+    pub fn new(path: impl Into<SmolStr>, text: impl Into<ArcStr>) -> Arc<SourceText> {
         Arc::new(SourceText { path: path.into(), text: text.into() })
     }
 }

@@ -11,10 +11,10 @@
 
 use std::{
     fmt,
-    ops::Range,
     sync::{Arc, OnceLock},
 };
 
+use arcstr::Substr;
 use minijinja::{Environment, UndefinedBehavior, Value as JinjaValue};
 
 use crate::{
@@ -54,9 +54,7 @@ pub(crate) const MAX_INCLUDE_DEPTH: usize = 40;
 /// One template with everything that it includes. It is compiled when it is
 /// rendered for the first time: of a large library most prompts never are.
 pub(crate) struct Template {
-    source: Arc<SourceText>,
-    /// Bytes of the source.
-    range: Range<usize>,
+    text: Substr,
     partials: Box<[Arc<SourceText>]>,
     budget: Arc<Budget>,
     compiled: OnceLock<Box<Environment<'static>>>,
@@ -79,16 +77,10 @@ pub(crate) struct CompileError {
 }
 
 impl Template {
-    /// A template, as a part of a source, with its partials. All of them have
-    /// to be such that a [`Lint`] could be made of them.
-    pub(crate) fn new(
-        source: &Arc<SourceText>,
-        range: Range<usize>,
-        partials: &[Arc<SourceText>],
-        budget: &Arc<Budget>,
-    ) -> Template {
-        let (source, partials, budget) = (Arc::clone(source), partials.into(), Arc::clone(budget));
-        Template { source, range, partials, budget, compiled: OnceLock::new() }
+    /// A template with its partials. All of them have to be such that a
+    /// [`Lint`] could be made of them.
+    pub(crate) fn new(text: Substr, partials: &[Arc<SourceText>], budget: &Arc<Budget>) -> Template {
+        Template { text, partials: partials.into(), budget: Arc::clone(budget), compiled: OnceLock::new() }
     }
 
     /// The engine with the template and its partials in it.
@@ -109,7 +101,7 @@ impl Template {
         for partial in &self.partials {
             add(&mut environment, &partial.path, &partial.text)?;
         }
-        add(&mut environment, MAIN, self.source.text.get(self.range.clone()).unwrap_or_default())?;
+        add(&mut environment, MAIN, &self.text)?;
         Ok(environment)
     }
 
@@ -134,7 +126,7 @@ impl Template {
             Value::Text(text) => text.len(),
             _ => 0,
         });
-        render::render(self.environment()?, context, self.range.len() + values.sum::<usize>(), left)
+        render::render(self.environment()?, context, self.text.len() + values.sum::<usize>(), left)
     }
 }
 

@@ -144,7 +144,7 @@ fn template(
     if found.iter().any(Diagnostic::is_error) {
         return None;
     }
-    Some(Template::new(source, range.clone(), &parts.uses.partials, &shelf.budget))
+    Some(Template::new(source.text.substr_from(text), &parts.uses.partials, &shelf.budget))
 }
 
 /// What a prompt's template and its partials name.

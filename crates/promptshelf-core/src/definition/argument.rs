@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use arcstr::Substr;
 use smol_str::SmolStr;
 
 use super::{Seldom, Silent};
@@ -18,9 +19,9 @@ pub struct ArgumentDefinition {
     /// The key; also the template's variable.
     pub name: SmolStr,
     /// The name for people.
-    pub title: Option<String>,
+    pub title: Option<Substr>,
     /// What it is.
-    pub description: Option<String>,
+    pub description: Option<Substr>,
     /// Whether a call without it is refused.
     pub required: bool,
     /// What kind of value it takes.
@@ -125,14 +126,14 @@ impl ArgumentDefinition {
 
     /// Sets the name for people.
     #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> ArgumentDefinition {
+    pub fn title(mut self, title: impl Into<Substr>) -> ArgumentDefinition {
         self.title = Some(title.into());
         self
     }
 
     /// Says what it is.
     #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> ArgumentDefinition {
+    pub fn description(mut self, description: impl Into<Substr>) -> ArgumentDefinition {
         self.description = Some(description.into());
         self
     }

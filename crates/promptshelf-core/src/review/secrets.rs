@@ -57,7 +57,7 @@ pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
     }
     // What is drawn under a diagnostic ends up in terminals and in the logs of
     // CI, so it points into a copy in which the secrets are blackened.
-    let mut shown = text.clone();
+    let mut shown = text.to_string();
     for (span, _) in &secrets {
         let kept = text.floor_char_boundary((span.start + 4).min(span.end));
         shown.replace_range(kept..span.end, &"*".repeat(span.end - kept));

@@ -61,7 +61,7 @@ fn argument(parameter: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDefinitio
     let choice = |node: &Node| node.text().map(|value| Choice { value: value.to_owned(), title: None });
     let default = text_of(parameter, "default").filter(|default| !default.is_empty());
     Some(ArgumentDefinition {
-        description: text_of(parameter, "description"),
+        description: text_of(parameter, "description").map(Into::into),
         required: text_of(parameter, "requirement").is_none_or(|it| it != "optional") && default.is_none(),
         kind,
         details: ArgumentDetails {

@@ -56,8 +56,8 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
     };
     vec![Foreign {
         path: slug(&definition.name),
-        title: definition.title.clone(),
-        description: definition.description.clone(),
+        title: definition.title.as_deref().map(str::to_owned),
+        description: definition.description.as_deref().map(str::to_owned),
         version: definition.version.clone(),
         tags: definition.tags.clone(),
         arguments: definition.arguments.clone(),

@@ -50,7 +50,7 @@ fn pico(entry: &Entry, notes: &mut Notes<'_>) -> Option<ArgumentDefinition> {
         Some(words) => words.split_once(',').map_or((words, ""), |(kind, rest)| (kind, rest)),
         None => ("object", ""),
     };
-    argument.description = Some(description.trim().to_owned()).filter(|description| !description.is_empty());
+    argument.description = Some(description.trim()).filter(|description| !description.is_empty()).map(Into::into);
     match kind.trim() {
         "enum" => argument.choices = choices(&entry.node),
         "array" => {
@@ -65,8 +65,8 @@ fn pico(entry: &Entry, notes: &mut Notes<'_>) -> Option<ArgumentDefinition> {
 fn json_schema(entry: &Entry, required: bool, notes: &mut Notes<'_>) -> Option<ArgumentDefinition> {
     let mut argument = named(&entry.key, entry, notes)?;
     argument.required = required;
-    argument.title = text_of(&entry.node, "title");
-    argument.description = text_of(&entry.node, "description");
+    argument.title = text_of(&entry.node, "title").map(Into::into);
+    argument.description = text_of(&entry.node, "description").map(Into::into);
     argument.default = text_of(&entry.node, "default");
     argument.choices = get(&entry.node, "enum").map(choices).unwrap_or_default();
     let kind = text_of(&entry.node, "type").unwrap_or_else(|| "string".to_owned());

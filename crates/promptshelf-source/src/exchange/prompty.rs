@@ -114,7 +114,7 @@ fn argument(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDe
     let choices = get(node, "enumValues").or_else(|| get(node, "enum")).map(items).unwrap_or_default();
     let choice = |node: &Node| node.text().map(|value| Choice { value: value.to_owned(), title: None });
     Some(ArgumentDefinition {
-        description: text_of(node, "description"),
+        description: text_of(node, "description").map(Into::into),
         required: flag.unwrap_or(default.is_none()) && default.is_none(),
         kind,
         details: ArgumentDetails {

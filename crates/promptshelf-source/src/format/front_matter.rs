@@ -63,8 +63,8 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
         if let Some(name) = table.text("name", notes) {
             definition.name = name.into();
         }
-        definition.title = table.text("title", notes);
-        definition.description = table.text("description", notes).map(|text| text.trim_end().to_owned());
+        definition.title = table.text("title", notes).map(Into::into);
+        definition.description = table.text("description", notes).map(|text| text.trim_end().into());
         definition.version = table.text("version", notes);
         definition.tags = table.texts("tags", notes);
         // Other prompt servers sort their prompts by one word.

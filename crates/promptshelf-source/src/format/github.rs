@@ -55,8 +55,8 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let table = tree.as_ref().and_then(|node| Table::of(node, "", "the file", &mut notes));
     if let Some(table) = &table {
         table.refuse_others(KEYS, Severity::Warning, "in a prompt of GitHub Models", &mut notes);
-        draft.definition.title = table.text("name", &mut notes);
-        draft.definition.description = table.text("description", &mut notes).map(|text| text.trim_end().to_owned());
+        draft.definition.title = table.text("name", &mut notes).map(Into::into);
+        draft.definition.description = table.text("description", &mut notes).map(|text| text.trim_end().into());
         match table.node("messages", &mut notes) {
             Some(messages) => messages_of(messages, &mut pieces, &mut notes),
             None => {

@@ -26,7 +26,7 @@ const SCHEMA: &str = "# yaml-language-server:";
 
 pub(crate) fn lay_out(source: &Arc<SourceText>) -> Result<String, Vec<Diagnostic>> {
     let text = &source.text;
-    let Split::Both { keys, .. } = split(text) else { return Ok(text.clone()) };
+    let Split::Both { keys, .. } = split(text) else { return Ok(text.to_string()) };
     let mut notes = Notes::new(source);
     yaml::parse(keys.clone(), &mut notes);
     if notes.has_errors() {
@@ -38,10 +38,10 @@ pub(crate) fn lay_out(source: &Arc<SourceText>) -> Result<String, Vec<Diagnostic
     // Mixed ends of lines are somebody's accident, and not ours to settle.
     let is_mixed = is_crlf && before.matches("\r\n").count() != lines.matches('\n').count();
     if is_mixed || lines.contains('\r') || lines.contains('\t') {
-        return Ok(text.clone());
+        return Ok(text.to_string());
     }
     let Some(laid_out) = mapping(&lines, &front_matter::KEYS).filter(|after| is_same(&lines, after)) else {
-        return Ok(text.clone());
+        return Ok(text.to_string());
     };
     let laid_out = if is_crlf { laid_out.replace('\n', "\r\n") } else { laid_out };
     Ok(format!("{}{laid_out}{}", &text[..keys.start], &text[keys.end..]))

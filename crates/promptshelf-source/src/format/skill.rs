@@ -42,7 +42,7 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
         if let Some(name) = table.text("name", &mut notes) {
             draft.definition.name = name.into();
         }
-        draft.definition.description = table.text("description", &mut notes).map(|text| text.trim_end().to_owned());
+        draft.definition.description = table.text("description", &mut notes).map(|text| text.trim_end().into());
         draft.definition.version = table.text("version", &mut notes);
     }
     let mut pieces = Pieces::default();

@@ -64,11 +64,11 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     if let Some(table) = keys.as_ref().and_then(|node| Table::of(node, "", "the front matter", &mut notes)) {
         table.refuse_others(KEYS, Severity::Warning, "in a prompt file of VS Code", &mut notes);
         let definition = &mut draft.definition;
-        definition.title = table.text("title", &mut notes);
-        definition.description = table.text("description", &mut notes);
+        definition.title = table.text("title", &mut notes).map(Into::into);
+        definition.description = table.text("description", &mut notes).map(Into::into);
         match table.text("name", &mut notes).map(Called::of) {
             Some(Called::Name(name)) => definition.name = name.into(),
-            Some(Called::Title(title)) => definition.title = definition.title.take().or(Some(title)),
+            Some(Called::Title(title)) => definition.title = definition.title.take().or(Some(title.into())),
             None => {}
         }
     }

@@ -72,11 +72,11 @@ fn prompt(block: &Block) -> PromptDefinition {
                 key.to_owned()
             }
             "title" => {
-                prompt.title = Some(value.to_owned());
+                prompt.title = Some(value.into());
                 key.to_owned()
             }
             "description" => {
-                prompt.description = Some(value.to_owned());
+                prompt.description = Some(value.into());
                 key.to_owned()
             }
             other => panic!("a prompt has no `{other}`"),
@@ -92,8 +92,8 @@ fn argument(json: &str) -> ArgumentDefinition {
     for (key, value) in keys {
         match &*key {
             "name" => argument.name = text(&value).into(),
-            "title" => argument.title = Some(text(&value)),
-            "description" => argument.description = Some(text(&value)),
+            "title" => argument.title = Some(text(&value).into()),
+            "description" => argument.description = Some(text(&value).into()),
             "required" => argument.required = value == true,
             "default" => argument.default = Some(text(&value)),
             "examples" => argument.examples = texts(&value),
