@@ -3,10 +3,11 @@
 //! A page is the same bytes for everybody who sees the same and asks for it in
 //! the same revision, until the catalog is replaced. Readers take no lock.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use foldhash::HashMap;
 use promptshelf_core::cursor::ListKind;
 use promptshelf_service::{ListPage, View};
 
@@ -55,7 +56,7 @@ impl Pages {
                 // A page of an older catalog is of no use to anybody else.
                 newer if newer > generation => return Arc::clone(written),
                 same if same == generation && written.pages.len() < MAX_PAGES => Written::clone(written),
-                _ => Written { generation, pages: HashMap::new() },
+                _ => Written { generation, pages: HashMap::default() },
             };
             next.pages.insert(key.clone(), bytes.clone());
             Arc::new(next)

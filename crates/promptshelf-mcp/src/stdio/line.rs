@@ -1,13 +1,13 @@
 //! One line: which era it is of, and what becomes of it.
 
 use std::{
-    collections::HashMap,
     panic::AssertUnwindSafe,
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use bytes::Bytes;
+use foldhash::HashMap;
 use futures_util::FutureExt as _;
 use promptshelf_service::Caller;
 use tokio::sync::mpsc;
