@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 
 use promptshelf_core::{Answers, BoxFuture, Catalog, Decline, Form, Given, GivenValue};
 use promptshelf_service::{Caller, OpenPrompt};
-use serde::Serialize;
+use serde::{Serialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     error_code::WireError,
-    jsonrpc::{self, object, text},
+    jsonrpc::{self, text},
+    request::members,
     revision::Revision,
     to_wire::ResultMeta,
 };
@@ -40,14 +41,12 @@ pub(crate) struct Elicitation {
 impl Elicitation {
     /// Reads a client's capabilities. An `elicitation` without modes means forms.
     pub(crate) fn of(capabilities: &RawValue) -> Elicitation {
-        let declared = object::<Value>(capabilities).and_then(|mut all| all.get_mut("elicitation").map(Value::take));
-        match declared {
-            Some(Value::Object(modes)) => {
-                let (form, url) = (modes.contains_key("form"), modes.contains_key("url"));
-                Elicitation { form: form || !url, url }
-            }
-            _ => Elicitation::default(),
-        }
+        let declared = members::<&RawValue>(capabilities);
+        let Some(modes) = declared.and_then(|all| members::<IgnoredAny>(all.get("elicitation")?)) else {
+            return Elicitation::default();
+        };
+        let (form, url) = (modes.contains_key("form"), modes.contains_key("url"));
+        Elicitation { form: form || !url, url }
     }
 
     pub(crate) fn can_ask(self, form: &Form<'_>) -> bool {
@@ -83,7 +82,7 @@ pub(crate) struct Round<'a> {
     pub(crate) state: Option<&'a RawValue>,
 }
 
-impl Round<'_> {
+impl<'a> Round<'a> {
     /// Takes what the client answered, and says what comes next.
     pub(crate) fn take(&self, prompt: &OpenPrompt, given: &Given<'_>) -> Result<Outcome, WireError> {
         let arguments = canonical(given);
@@ -133,9 +132,9 @@ impl Round<'_> {
         text(raw).and_then(|state| self.key.open(bound, &state)).ok_or_else(refused)
     }
 
-    fn responses(&self) -> Result<BTreeMap<String, Box<RawValue>>, WireError> {
+    fn responses(&self) -> Result<BTreeMap<String, &'a RawValue>, WireError> {
         let Some(raw) = self.responses else { return Ok(BTreeMap::new()) };
-        object(raw).ok_or_else(|| WireError::invalid_params("`inputResponses` has to be an object"))
+        members(raw).ok_or_else(|| WireError::invalid_params("`inputResponses` has to be an object"))
     }
 
     fn question(&self, catalog: &Catalog, form: &Form<'_>, again: Option<&str>, state: String) -> Vec<u8> {

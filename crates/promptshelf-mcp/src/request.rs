@@ -13,11 +13,14 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-pub(crate) use self::meta::{LOG_LEVELS, RequestMeta};
 use self::sent::{Key, Members, Sent, Way};
+pub(crate) use self::{
+    meta::{LOG_LEVELS, RequestMeta},
+    sent::members,
+};
 use crate::{
     error_code::WireError,
-    jsonrpc::{Fault, Message, object},
+    jsonrpc::{Fault, Message, object, present},
 };
 
 /// The members of `params` that some method has. What is not asked for is
@@ -185,7 +188,14 @@ impl<'a> Params<'a> {
     pub(crate) fn arguments(&self) -> Result<&Given<'a>, WireError> {
         static NOTHING: Given<'static> = Given::new();
         let Some(arguments) = &self.arguments else { return Ok(&NOTHING) };
-        arguments.object().ok_or_else(|| WireError::invalid_params("`arguments` has to be an object"))
+        match arguments {
+            Sent::Object(given) => Ok(given),
+            Sent::Other(sent::UNREADABLE) => Err(WireError::invalid_params(format!(
+                "`arguments` has more than {} members, or a name that is no Unicode text",
+                sent::MAX_MEMBERS
+            ))),
+            _ => Err(WireError::invalid_params("`arguments` has to be an object")),
+        }
     }
 
     /// What is to be completed, the argument's name, and what has been typed.
@@ -224,13 +234,14 @@ impl<'a> Params<'a> {
     /// Arguments that are already filled in.
     pub(crate) fn completion_context(&self) -> Result<Variables, WireError> {
         #[derive(Deserialize)]
-        struct Context {
-            #[serde(default)]
-            arguments: Variables,
+        struct Context<'a> {
+            #[serde(borrow, default, deserialize_with = "present")]
+            arguments: Option<&'a RawValue>,
         }
         let malformed = || WireError::invalid_params("`context.arguments` has to be an object with strings");
         let Some(context) = self.context else { return Ok(Variables::new()) };
-        object::<Context>(context).map(|context| context.arguments).ok_or_else(malformed)
+        let context: Context<'_> = object(context).ok_or_else(malformed)?;
+        context.arguments.map_or_else(|| Some(Variables::new()), members).ok_or_else(malformed)
     }
 }
 
@@ -285,6 +296,21 @@ mod tests {
         assert_eq!(given.get("a"), Some(&GivenValue::Other("number")));
         assert_eq!(given.get("b"), Some(&GivenValue::Other("string that is no Unicode text")));
         assert_eq!(given.get("c"), Some(&GivenValue::Text("\n".into())));
+
+        let many = |members| format!("{{\"arguments\":{{{}}}}}", vec![r#""a":1"#; members].join(","));
+        let given = |sent: &str| {
+            let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{sent}}}"#);
+            match parse(message.as_bytes()) {
+                Ok(Incoming::One(Message::Request(request))) => {
+                    request.params.arguments().map(Given::len).map_err(|error| error.message)
+                }
+                _ => panic!("{message} is a request"),
+            }
+        };
+        let unreadable = "`arguments` has more than 65536 members, or a name that is no Unicode text";
+        assert_eq!(given(&many(65_536)), Ok(65_536));
+        assert_eq!(given(&many(65_537)), Err(unreadable.to_owned()));
+        assert_eq!(given(r#"{"arguments":{"\ud800":"x"}}"#), Err(unreadable.to_owned()));
 
         for no_object in ["1e400", r#""\ud800""#, r#"{"\ud800":1}"#] {
             assert_eq!(mistake(no_object).as_deref(), Some("`params` has to be an object"), "{no_object}");

@@ -6,6 +6,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt,
     sync::{Arc, atomic::Ordering},
     time::SystemTime,
 };
@@ -13,7 +14,10 @@ use std::{
 use bytes::Bytes;
 use promptshelf_core::Change;
 use promptshelf_service::{Caller, Rejection, Slot};
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{IgnoredAny, SeqAccess, Visitor},
+};
 use serde_json::{json, value::RawValue};
 use tokio::{
     sync::broadcast::{Receiver, error::RecvError},
@@ -94,7 +98,34 @@ struct Filter {
     prompts_list_changed: bool,
     resources_list_changed: bool,
     tools_list_changed: bool,
+    #[serde(deserialize_with = "uris")]
     resource_subscriptions: BTreeSet<String>,
+}
+
+/// Reads URIs, and not many more than there may be: each takes many times the
+/// bytes that a short one comes in.
+fn uris<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<String>, D::Error> {
+    struct Uris;
+    impl<'de> Visitor<'de> for Uris {
+        type Value = BTreeSet<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("URIs")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<BTreeSet<String>, A::Error> {
+            let mut uris = BTreeSet::new();
+            while uris.len() <= MAX_URIS {
+                match seq.next_element()? {
+                    Some(uri) => uris.insert(uri),
+                    None => return Ok(uris),
+                };
+            }
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(uris)
+        }
+    }
+    deserializer.deserialize_seq(Uris)
 }
 
 /// The part of a filter that is honoured.

@@ -61,10 +61,12 @@ fn message(method: &str, mut params: Value) -> String {
 }
 
 fn request(revision: &str, method: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
+    let body = body.into();
+    let name = if body.windows(12).any(|part| part == b"\"name\":\"ask\"") { "ask" } else { "greet" };
     let request = Request::post("/").header("host", "localhost").header("content-type", "application/json");
     let request = request.header("mcp-protocol-version", revision).header("mcp-method", method);
-    let request = if method == "prompts/get" { request.header("mcp-name", "greet") } else { request };
-    request.body(Full::new(body.into())).expect("a request")
+    let request = if method == "prompts/get" { request.header("mcp-name", name) } else { request };
+    request.body(Full::new(body)).expect("a request")
 }
 
 /// The status, the code and the size of an answer, and what the way to it took at its most.
@@ -98,12 +100,56 @@ async fn no_message_over_http_takes_more_than_a_few_times_its_own_size() {
     let batch = format!("[{}1]", "1,".repeat(2_000_000));
     let answers: serde_json::Map<String, Value> =
         (0..10_000).map(|n| (format!("k{n}"), json!({ "action": "accept" }))).collect();
+    let members = |value: Value| -> serde_json::Map<String, Value> {
+        (0..500_000).map(|n| (format!("{n:x}"), value.clone())).collect()
+    };
+    let texts = members(json!(""));
+    let uri_of_each: Vec<String> = (0..500_000).map(|n| format!("{n:x}")).collect();
     let cases = [
         ("a long name", "prompts/list", message("prompts/get", json!({ "name": long })), 400),
         (
             "many arguments",
             "prompts/get",
             message("prompts/get", json!({ "name": "greet", "arguments": and_name })),
+            200,
+        ),
+        (
+            "nothing but arguments",
+            "prompts/get",
+            message("prompts/get", json!({ "name": "greet", "arguments": {} }))
+                .replace("\"arguments\":{", &format!("\"arguments\":{{{}\"b\":1", "\"a\":1,".repeat(2_000_000))),
+            200,
+        ),
+        (
+            "nothing but context",
+            "completion/complete",
+            message(
+                "completion/complete",
+                json!({
+                    "ref": { "type": "ref/prompt", "name": "greet" },
+                    "argument": { "name": "name", "value": "a" },
+                    "context": { "arguments": texts }
+                }),
+            ),
+            200,
+        ),
+        (
+            "nothing but answers",
+            "prompts/get",
+            message("prompts/get", json!({ "name": "ask", "inputResponses": members(json!(1)) })),
+            200,
+        ),
+        (
+            "nothing but capabilities",
+            "prompts/get",
+            message("prompts/get", json!({ "name": "ask" }))
+                .replace("\"elicitation\":{", &format!("\"roots\":[{}1],\"elicitation\":{{", "1,".repeat(2_000_000))),
+            200,
+        ),
+        (
+            "nothing but resources",
+            "subscriptions/listen",
+            message("subscriptions/listen", json!({ "notifications": { "resourceSubscriptions": uri_of_each } })),
             200,
         ),
         (

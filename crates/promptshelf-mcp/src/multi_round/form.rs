@@ -1,10 +1,12 @@
 //! Forms as elicitation asks them, and answers as clients give them.
 
+use std::collections::BTreeMap;
+
 use promptshelf_core::{Argument, ArgumentType, Choice, Form, Variables};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use crate::{jsonrpc::object, revision::Revision};
+use crate::{jsonrpc::object, request::members, revision::Revision};
 
 /// What a client does with a question.
 #[derive(Debug, PartialEq, Eq)]
@@ -140,15 +142,15 @@ fn number(value: f64) -> Value {
 /// Reads an `ElicitResult`; `None` for what is none.
 pub(crate) fn reply(raw: &RawValue) -> Option<Reply> {
     #[derive(Deserialize)]
-    struct Result {
+    struct Result<'a> {
         action: String,
-        #[serde(default)]
-        content: Option<Map<String, Value>>,
+        #[serde(borrow, default)]
+        content: Option<&'a RawValue>,
     }
-    let result: Result = object(raw)?;
+    let result: Result<'_> = object(raw)?;
     match &*result.action {
         "accept" => {
-            let content = result.content.unwrap_or_default();
+            let content: BTreeMap<String, Value> = result.content.map_or_else(|| Some(BTreeMap::new()), members)?;
             content
                 .into_iter()
                 .map(|(name, value)| Some((name, text(value)?)))

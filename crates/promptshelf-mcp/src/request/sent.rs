@@ -1,11 +1,11 @@
 //! Any value: what it says where that is asked for, else its kind.
 
-use std::{borrow::Cow, fmt, marker::PhantomData};
+use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData};
 
 use promptshelf_core::{Given, GivenValue};
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
@@ -22,10 +22,6 @@ pub(crate) enum Sent<'a, O = Unread> {
 impl<O> Sent<'_, O> {
     pub(crate) fn text(&self) -> Option<&str> {
         if let Sent::Text(text) = self { Some(text) } else { None }
-    }
-
-    pub(crate) fn object(&self) -> Option<&O> {
-        if let Sent::Object(object) = self { Some(object) } else { None }
     }
 }
 
@@ -62,6 +58,13 @@ impl<'de> Members<'de> for Unread {
     }
 }
 
+/// The most members of an object that are kept. Each takes 96 bytes and can
+/// come in six: a body of nothing else would become many times its own size.
+pub(super) const MAX_MEMBERS: usize = 1 << 16;
+
+/// What there is instead of an object that cannot be read.
+pub(super) const UNREADABLE: &str = "object that cannot be read";
+
 /// The names and values of an object, in their order. Values that are no
 /// strings are kept as such, so that they are reported together with other
 /// problems.
@@ -69,6 +72,7 @@ impl<'de> Members<'de> for Given<'de> {
     fn read<A: MapAccess<'de>>(mut map: A, way: Way) -> Result<Given<'de>, A::Error> {
         let mut given = Given::new();
         while let Some(Key(name)) = map.next_key::<Key<'de>>()? {
+            check_room(given.len())?;
             let value = match map.next_value_seed(way.value())? {
                 Sent::Text(text) => GivenValue::Text(text),
                 Sent::Object(Unread) => GivenValue::Other("object"),
@@ -77,6 +81,31 @@ impl<'de> Members<'de> for Given<'de> {
             given.push(name, value);
         }
         Ok(given)
+    }
+}
+
+/// Members with values of one type. Of a name that is there twice the last one counts.
+impl<'de, V: Deserialize<'de>> Members<'de> for BTreeMap<String, V> {
+    fn read<A: MapAccess<'de>>(mut map: A, _: Way) -> Result<BTreeMap<String, V>, A::Error> {
+        let mut members = BTreeMap::new();
+        while let Some((name, value)) = map.next_entry()? {
+            check_room(members.len())?;
+            members.insert(name, value);
+        }
+        Ok(members)
+    }
+}
+
+fn check_room<E: de::Error>(members: usize) -> Result<(), E> {
+    if members < MAX_MEMBERS { Ok(()) } else { Err(E::custom("too many members")) }
+}
+
+/// The members of an object with values of one type; nothing where it is
+/// another value, or has too many.
+pub(crate) fn members<'a, V: Deserialize<'a>>(raw: &'a RawValue) -> Option<BTreeMap<String, V>> {
+    match Way::Together.value().deserialize(&mut serde_json::Deserializer::from_str(raw.get())) {
+        Ok(Sent::Object(members)) => Some(members),
+        _ => None,
     }
 }
 
@@ -105,7 +134,7 @@ impl<'de, O: Members<'de>> DeserializeSeed<'de> for Reader<O> {
 fn unreadable<'a, O>(raw: &str) -> Sent<'a, O> {
     Sent::Other(match raw.as_bytes().first() {
         Some(b'"') => "string that is no Unicode text",
-        Some(b'{') => "object that is no Unicode text",
+        Some(b'{') => UNREADABLE,
         _ => "number",
     })
 }
