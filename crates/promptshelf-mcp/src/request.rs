@@ -268,6 +268,7 @@ pub(crate) enum Target<'a> {
 #[cfg(test)]
 mod tests {
     use promptshelf_core::GivenValue;
+    use proptest::{collection::vec, prelude::*, sample::select};
 
     use super::*;
     use crate::jsonrpc::{Incoming, parse};
@@ -278,6 +279,30 @@ mod tests {
             panic!("{message} is a request");
         };
         request.params.check().err().map(|error| error.message)
+    }
+
+    /// Values of every kind, under names that mean something here and others.
+    fn any_value() -> impl Strategy<Value = String> {
+        let plain = ["null", "true", "1", "-2.5e3", "\"\"", "\"a\"", "\"\\n\"", "\"\\ud83d\\ude00\"", "[]", "{}"];
+        let names = ["name", "uri", "arguments", "_meta", "context", "x", "\\u0075ri", "traceparent"];
+        let protocol = "io.modelcontextprotocol/protocolVersion";
+        let name = select(names.into_iter().chain([protocol]).collect::<Vec<_>>());
+        select(plain.to_vec()).prop_map(str::to_owned).prop_recursive(3, 12, 4, move |inner| {
+            let members = vec((name.clone(), inner.clone()), 0..5).prop_map(|members| {
+                let members: Vec<String> = members.into_iter().map(|(name, it)| format!(r#""{name}": {it}"#)).collect();
+                format!("{{{}}}", members.join(","))
+            });
+            prop_oneof![members, vec(inner, 0..3).prop_map(|items| format!("[{}]", items.join(", ")))]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn members_say_the_same_read_together_and_apart(params in any_value()) {
+            let together: Params<'_> = serde_json::from_str(&params).expect("they can be read");
+            let ParamsApart(apart) = serde_json::from_str(&params).expect("they can be read");
+            prop_assert_eq!(format!("{together:?}"), format!("{apart:?}"));
+        }
     }
 
     #[test]
