@@ -107,7 +107,7 @@ pub(crate) fn check_batch(batch: &[Result<Message<'_>, Fault>]) -> Result<(), Wi
         if request.method == "initialize" {
             return Err(WireError::invalid_request("`initialize` cannot be part of a batch"));
         }
-        if request.params.check().and_then(|()| request.params.meta()).is_ok_and(meta::RequestMeta::is_modern) {
+        if request.params.check().and_then(|()| request.params.meta()).is_ok_and(RequestMeta::is_modern) {
             return Err(WireError::no_batches());
         }
     }
@@ -273,12 +273,17 @@ mod tests {
     use super::*;
     use crate::jsonrpc::{Incoming, parse};
 
-    fn mistake(params: &str) -> Option<String> {
+    /// What is made of a request's `params`.
+    fn of<T>(params: &str, ask: impl FnOnce(&Params<'_>) -> T) -> T {
         let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{params}}}"#);
-        let Ok(Incoming::One(Message::Request(request))) = parse(message.as_bytes()) else {
-            panic!("{message} is a request");
-        };
-        request.params.check().err().map(|error| error.message)
+        match parse(message.as_bytes()) {
+            Ok(Incoming::One(Message::Request(request))) => ask(&request.params),
+            _ => panic!("{message} is a request"),
+        }
+    }
+
+    fn mistake(params: &str) -> Option<String> {
+        of(params, |params| params.check().err().map(|error| error.message))
     }
 
     /// Values of every kind, under names that mean something here and others.
@@ -308,30 +313,19 @@ mod tests {
     #[test]
     fn what_no_text_or_number_can_hold_is_wrong_by_itself() {
         let sent = r#"{"name":"\ud800","uri":1e400,"cursor":"c","arguments":{"a":1e400,"b":"\udc00","c":"\n"}}"#;
-        let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{sent}}}"#);
-        let Ok(Incoming::One(Message::Request(request))) = parse(message.as_bytes()) else {
-            panic!("{message} is a request");
-        };
-        let params = request.params;
-        params.check().expect("they are an object");
-        assert_eq!(params.name().expect_err("it is no text").message, "`name` has to be a string");
-        assert_eq!(params.uri().expect_err("it is no text").message, "`uri` has to be a string");
-        assert_eq!(params.cursor().expect("it is one"), Some("c"));
-        let given = params.arguments().expect("they are an object");
-        assert_eq!(given.get("a"), Some(&GivenValue::Other("number")));
-        assert_eq!(given.get("b"), Some(&GivenValue::Other("string that is no Unicode text")));
-        assert_eq!(given.get("c"), Some(&GivenValue::Text("\n".into())));
+        of(sent, |params| {
+            params.check().expect("they are an object");
+            assert_eq!(params.name().expect_err("it is no text").message, "`name` has to be a string");
+            assert_eq!(params.uri().expect_err("it is no text").message, "`uri` has to be a string");
+            assert_eq!(params.cursor().expect("it is one"), Some("c"));
+            let given = params.arguments().expect("they are an object");
+            assert_eq!(given.get("a"), Some(&GivenValue::Other("number")));
+            assert_eq!(given.get("b"), Some(&GivenValue::Other("string that is no Unicode text")));
+            assert_eq!(given.get("c"), Some(&GivenValue::Text("\n".into())));
+        });
 
         let many = |members| format!("{{\"arguments\":{{{}}}}}", vec![r#""a":1"#; members].join(","));
-        let given = |sent: &str| {
-            let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{sent}}}"#);
-            match parse(message.as_bytes()) {
-                Ok(Incoming::One(Message::Request(request))) => {
-                    request.params.arguments().map(Given::len).map_err(|error| error.message)
-                }
-                _ => panic!("{message} is a request"),
-            }
-        };
+        let given = |sent: &str| of(sent, |params| params.arguments().map(Given::len).map_err(|error| error.message));
         let unreadable = "`arguments` has more than 65536 members, or a name that is no Unicode text";
         assert_eq!(given(&many(65_536)), Ok(65_536));
         assert_eq!(given(&many(65_537)), Err(unreadable.to_owned()));

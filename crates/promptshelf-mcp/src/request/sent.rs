@@ -58,8 +58,8 @@ impl<'de> Members<'de> for Unread {
     }
 }
 
-/// The most members of an object that are kept. Each takes 96 bytes and can
-/// come in six: a body of nothing else would become many times its own size.
+/// The most members of an object that are kept. Each takes 48 bytes and more
+/// and can come in six: a body of nothing else would become many times its own size.
 pub(super) const MAX_MEMBERS: usize = 1 << 16;
 
 /// What there is instead of an object that cannot be read.

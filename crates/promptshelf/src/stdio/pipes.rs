@@ -33,7 +33,7 @@ const SHORT: usize = 4 * PIPE_BUF;
 pub(super) struct Input {
     pipe: AsyncFd<OwnedFd>,
     /// Whether a single read can be made non-blocking (a pipe's, since Linux 6.5).
-    is_modern: bool,
+    has_nowait: bool,
     /// Whether a read that leaves room has taken all there was: of a terminal
     /// it takes a line.
     is_stream: bool,
@@ -49,7 +49,7 @@ impl Input {
         let kind = FileType::from_raw_mode(fstat(&pipe).ok()?.st_mode);
         Some(Input {
             pipe: AsyncFd::with_interest(pipe, Interest::READABLE).ok()?,
-            is_modern: cfg!(target_os = "linux"),
+            has_nowait: cfg!(target_os = "linux"),
             is_stream: matches!(kind, FileType::Fifo | FileType::Socket),
         })
     }
@@ -61,11 +61,11 @@ impl AsyncRead for Input {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Input { pipe, is_modern, is_stream } = &mut *self;
+        let Input { pipe, has_nowait, is_stream } = &mut *self;
         loop {
             let mut guard = ready!(pipe.poll_read_ready(context))?;
             let room = buffer.initialize_unfilled();
-            match read(pipe.get_ref(), room, is_modern) {
+            match read(pipe.get_ref(), room, has_nowait) {
                 Ok(read) => {
                     // What comes from here on makes it ready again, and nobody has to ask.
                     if *is_stream && 0 < read && read < room.len() {
@@ -84,11 +84,11 @@ impl AsyncRead for Input {
 
 /// Reads what there is without waiting for more.
 #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "elsewhere no read can be made non-blocking"))]
-fn read(pipe: &OwnedFd, room: &mut [u8], is_modern: &mut bool) -> rustix::io::Result<usize> {
+fn read(pipe: &OwnedFd, room: &mut [u8], has_nowait: &mut bool) -> rustix::io::Result<usize> {
     #[cfg(target_os = "linux")]
-    if *is_modern {
+    if *has_nowait {
         match preadv2(pipe, &mut [io::IoSliceMut::new(room)], HERE, ReadWriteFlags::NOWAIT) {
-            Err(error) if is_unknown(error) => *is_modern = false,
+            Err(error) if is_unknown(error) => *has_nowait = false,
             read => return read,
         }
     }
@@ -275,7 +275,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn where_the_kernel_is_older_it_is_asked_first() {
-        read_from_a_slow_writer(|input| input.is_modern = false).await;
+        read_from_a_slow_writer(|input| input.has_nowait = false).await;
     }
 
     #[tokio::test]
