@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-const JS = '../../crates/promptshelf/src/web/assets/js';
+const JS = '../../crates/promptshelf-server/src/web/assets/js';
 const { find, folded } = await import(`${JS}/text/fuzzy.js`);
 const { parse, quoted } = await import(`${JS}/text/command.js`);
 const { changedLines } = await import(`${JS}/text/changed.js`);

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{repository::Repository, steps, terminal::Program};
 
-const ASSETS: &str = "crates/promptshelf/src/web/assets";
+const ASSETS: &str = "crates/promptshelf-server/src/web/assets";
 
 /// Where a browser is, as far as distributions agree.
 const BROWSERS: [&str; 3] = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];

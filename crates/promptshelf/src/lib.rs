@@ -55,19 +55,12 @@
 //! default-features = false }`.
 
 #[cfg(feature = "client")]
-pub mod client;
-pub mod http;
-mod library;
-mod stdio;
-#[cfg(feature = "web")]
-mod web;
-
+pub use promptshelf_client as client;
 pub use promptshelf_core as core;
 pub use promptshelf_mcp as mcp;
 pub use promptshelf_service as service;
 pub use promptshelf_source as source;
 
-pub use library::{Builder, Library, McpService, OpenError};
 pub use promptshelf_core::{
     About, Annotations, Argument, ArgumentDefinition, ArgumentType, Bindings, Blob, Catalog, Choice, Code,
     CompletionSource, ContentBlock, Diagnostic, EmbeddedResource, Given, Icon, Location, Media, Message, MimeType,
@@ -75,4 +68,5 @@ pub use promptshelf_core::{
     ResourceLink, Role, Severity, SourceText, Text, Value, Variables, nearest,
 };
 pub use promptshelf_mcp::StateKey;
+pub use promptshelf_server::{Builder, Library, McpService, OpenError, http};
 pub use promptshelf_service::{Caller, Limits, PromptAnswer, Reference, Rejection, Service};

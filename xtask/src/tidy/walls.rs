@@ -12,8 +12,23 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("promptshelf-source", &["promptshelf-core"]),
     ("promptshelf-service", &["promptshelf-core"]),
     ("promptshelf-mcp", &["promptshelf-core", "promptshelf-service"]),
-    ("promptshelf", &["promptshelf-core", "promptshelf-source", "promptshelf-service", "promptshelf-mcp"]),
+    ("promptshelf-server", &["promptshelf-core", "promptshelf-source", "promptshelf-service", "promptshelf-mcp"]),
+    // The server is here for folders: a client opens them in its own process.
+    ("promptshelf-client", &["promptshelf-core", "promptshelf-server"]),
+    ("promptshelf-cli", EVERYTHING),
+    ("promptshelf", EVERYTHING),
     ("xtask", &[]),
+];
+
+/// What the program is made of.
+const EVERYTHING: &[&str] = &[
+    "promptshelf-core",
+    "promptshelf-source",
+    "promptshelf-service",
+    "promptshelf-mcp",
+    "promptshelf-server",
+    "promptshelf-client",
+    "promptshelf-cli",
 ];
 
 /// What core must never know: runtimes, files, sockets, wire formats. `serde`
@@ -35,9 +50,9 @@ const UNKNOWN_TO_CORE: &[&str] = &[
 
 /// The rooms that write to stdout: what people asked for, or the protocol.
 const MAY_PRINT: &[&str] = &[
-    "crates/promptshelf/src/cli",
-    "crates/promptshelf/src/host",
-    "crates/promptshelf/src/stdio",
+    "crates/promptshelf-cli/src/verbs",
+    "crates/promptshelf-cli/src/host",
+    "crates/promptshelf-server/src/stdio",
     "crates/promptshelf-mcp/src/stdio",
 ];
 
@@ -181,16 +196,16 @@ mod tests {
     fn only_the_command_line_and_the_pipe_may_print() {
         let text = "fn f() { println!(); eprintln!(); }";
         let tree = Tree::of(&[
-            ("crates/promptshelf/src/cli/list.rs", text),
-            ("crates/promptshelf/src/cli.rs", text),
-            ("crates/promptshelf/src/client.rs", text),
+            ("crates/promptshelf-cli/src/verbs/list.rs", text),
+            ("crates/promptshelf-cli/src/verbs.rs", text),
+            ("crates/promptshelf-cli/src/config.rs", text),
             ("crates/promptshelf-mcp/src/stdio.rs", text),
             ("crates/promptshelf-mcp/src/http.rs", text),
             ("crates/promptshelf-mcp/tests/it/main.rs", text),
         ]);
         let findings = stdout_is_sacred(&tree);
         let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
-        assert_eq!(paths, ["crates/promptshelf-mcp/src/http.rs", "crates/promptshelf/src/client.rs"]);
+        assert_eq!(paths, ["crates/promptshelf-mcp/src/http.rs", "crates/promptshelf-cli/src/config.rs"]);
     }
 
     #[test]

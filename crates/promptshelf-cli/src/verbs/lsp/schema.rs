@@ -1,0 +1,59 @@
+//! What a schema says of a place in the file that it describes.
+
+use serde_json::Value;
+
+/// The keys that can stand under these, with what each is for.
+pub(super) fn keys<'s>(schema: &'s Value, path: &[&str]) -> Vec<(&'s str, &'s str)> {
+    let mut keys: Vec<(&str, &str)> = Vec::new();
+    for (key, about) in under(schema, path).into_iter().filter_map(|part| part["properties"].as_object()).flatten() {
+        if !keys.iter().any(|(known, _)| known == key) {
+            keys.push((key, about["description"].as_str().unwrap_or_default()));
+        }
+    }
+    keys
+}
+
+/// The words that can stand behind a key.
+pub(super) fn values<'s>(schema: &'s Value, path: &[&str]) -> Vec<&'s str> {
+    let mut values = Vec::new();
+    for part in under(schema, path) {
+        match part["enum"].as_array() {
+            Some(words) => values.extend(words.iter().filter_map(Value::as_str)),
+            None if part["type"] == "boolean" => values.extend(["true", "false"]),
+            None => {}
+        }
+    }
+    values
+}
+
+/// All that a schema says of what stands under these keys.
+fn under<'s>(schema: &'s Value, path: &[&str]) -> Vec<&'s Value> {
+    let mut parts = alternatives(schema);
+    for key in path {
+        parts = parts.iter().filter_map(|part| part["properties"].get(key)).flat_map(alternatives).collect();
+    }
+    parts
+}
+
+/// A schema, the alternatives in it, and what its lists hold.
+fn alternatives(schema: &Value) -> Vec<&Value> {
+    let others = schema["anyOf"].as_array().into_iter().flatten().chain(schema.get("items"));
+    std::iter::once(schema).chain(others.flat_map(alternatives)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_words_are_found_through_lists_and_alternatives() {
+        let schema = promptshelf_source::schema::prompt();
+        let has = |path: &[&str], key| keys(&schema, path).iter().any(|(known, _)| *known == key);
+        assert!(has(&[], "description") && has(&["arguments"], "required") && has(&["icons"], "theme"));
+        assert!(has(&["arguments", "complete"], "by") && has(&["tests", "complete"], "value"));
+        assert!(!has(&["arguments"], "icons") && !has(&["nothing"], "description"));
+        assert!(values(&schema, &["arguments", "type"]).contains(&"date"));
+        assert_eq!(values(&schema, &["arguments", "required"]), ["true", "false"]);
+        assert_eq!(values(&schema, &["tests", "roles"]), ["user", "assistant", "user", "assistant"]);
+    }
+}

@@ -1,0 +1,72 @@
+//! What the words of a prompt file mean, for people who have the cursor on one.
+
+/// Functions, with how they are called.
+pub(super) const FUNCTIONS: &[(&str, &str)] = &[
+    ("role", "`role(\"user\" | \"assistant\")`: from here on somebody else speaks."),
+    ("attach", "`attach(\"path or URI\")`: a picture, a sound or a file as a message of its own."),
+    ("link", "`link(\"path or URI\")`: a link that the client may read."),
+    ("prompt", "`prompt(\"name\", argument=value)`: another prompt's messages come in here."),
+    ("range", "`range(end)` or `range(start, end)`: numbers to go through."),
+    ("dict", "`dict(key=value)`: a mapping."),
+    ("namespace", "`namespace(key=value)`: something that a loop can set."),
+];
+
+/// Filters of our own; the others are Jinja's.
+pub(super) const FILTERS: &[(&str, &str)] = &[
+    ("fence", "`fence(\"language\")`: a Markdown code block that the value cannot close."),
+    ("xml", "`xml(\"tag\")`: the value between tags, which it cannot close."),
+    ("quote", "A Markdown quotation: every line behind `> `."),
+    ("json", "The value as JSON; `json(indent=2)` over several lines."),
+];
+
+/// Words that begin a statement.
+pub(super) const STATEMENTS: &[&str] = &[
+    "if",
+    "elif",
+    "else",
+    "endif",
+    "for",
+    "endfor",
+    "set",
+    "endset",
+    "with",
+    "endwith",
+    "include",
+    "import",
+    "from",
+    "macro",
+    "endmacro",
+    "filter",
+    "endfilter",
+    "raw",
+    "endraw",
+];
+
+pub(super) fn about(words: &[(&str, &'static str)], word: &str) -> Option<&'static str> {
+    words.iter().find(|(known, _)| *known == word).map(|(_, about)| *about)
+}
+
+#[cfg(test)]
+mod tests {
+    use promptshelf_core::TemplateWords;
+
+    use super::*;
+
+    #[test]
+    fn every_word_that_is_read_is_explained_and_no_other() {
+        let same = |ours: &[(&str, &str)], read: &[&str]| {
+            for word in read {
+                assert!(about_any(ours, word), "{word} is not explained");
+            }
+            for (word, _) in ours {
+                assert!(read.contains(word), "{word} means nothing");
+            }
+        };
+        same(FUNCTIONS, TemplateWords::ALL.functions);
+        assert!(FILTERS.iter().all(|(filter, _)| TemplateWords::ALL.filters.contains(filter)));
+    }
+
+    fn about_any(words: &[(&str, &str)], word: &str) -> bool {
+        words.iter().any(|(known, _)| *known == word)
+    }
+}

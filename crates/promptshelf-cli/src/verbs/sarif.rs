@@ -1,0 +1,118 @@
+//! Diagnostics as SARIF 2.1.0 (OASIS), which code hosts show beside the lines.
+
+use std::path::Path;
+
+use promptshelf_core::{Code, Diagnostic, Location, Severity};
+use serde_json::{Value, json};
+
+use super::diagnostics::path_from_here;
+
+const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// One run of `check`. Only the rules that were broken are named in it.
+pub(crate) fn to_sarif(diagnostics: &[Diagnostic], folder: &Path) -> Value {
+    let mut codes: Vec<Code> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let rule = |code: &Code| {
+        json!({
+            "id": code.as_str(),
+            "shortDescription": { "text": code.summary() },
+            "help": { "text": code.page() },
+        })
+    };
+    let result = |diagnostic: &Diagnostic| {
+        let text = match &diagnostic.help {
+            Some(help) => format!("{}\nHelp: {help}", diagnostic.message),
+            None => diagnostic.message.clone(),
+        };
+        let mut result = json!({
+            "ruleId": diagnostic.code.as_str(),
+            "ruleIndex": codes.binary_search(&diagnostic.code).unwrap_or_default(),
+            "level": match diagnostic.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Hint => "note",
+            },
+            "message": { "text": text },
+            "locations": [place(&diagnostic.location, folder)],
+        });
+        if !diagnostic.related.is_empty() {
+            let related = diagnostic.related.iter().map(|(location, label)| {
+                let mut place = place(location, folder);
+                place["message"] = json!({ "text": label });
+                place
+            });
+            result["relatedLocations"] = related.collect();
+        }
+        result
+    };
+    json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "promptshelf",
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "informationUri": env!("CARGO_PKG_REPOSITORY"),
+                "rules": codes.iter().map(rule).collect::<Vec<Value>>(),
+            } },
+            "columnKind": "unicodeCodePoints",
+            "results": diagnostics.iter().map(result).collect::<Vec<Value>>(),
+        }],
+    })
+}
+
+fn place(location: &Location, folder: &Path) -> Value {
+    let path = path_from_here(folder, &location.source.path);
+    let mut place = json!({ "physicalLocation": { "artifactLocation": { "uri": uri(&path) } } });
+    if !location.source.text.is_empty() {
+        let (line, column) = location.line_column();
+        let end = location.span().end;
+        let (end_line, end_column) = Location::new(&location.source, end..end).line_column();
+        place["physicalLocation"]["region"] =
+            json!({ "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column });
+    }
+    place
+}
+
+/// A path as a URI reference (RFC 3986): relative paths stay relative.
+fn uri(path: &str) -> String {
+    let kept = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(byte);
+    let encoded = path.replace('\\', "/").bytes().fold(String::with_capacity(path.len()), |mut uri, byte| {
+        if kept(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+        uri
+    });
+    if path.starts_with('/') { format!("file://{encoded}") } else { encoded }
+}
+
+#[cfg(test)]
+mod tests {
+    use promptshelf_core::SourceText;
+
+    use super::*;
+
+    #[test]
+    fn a_run_names_its_rules_and_places() {
+        let source = SourceText::new("a b.md", "---\nname: ä x\n---\n");
+        let at = Location::new(&source, 12..14);
+        let found = [
+            Diagnostic::warning(Code::InvalidName, at.clone(), "no").help("rename it").also(at, "here"),
+            Diagnostic::error(Code::EmptyLibrary, Location::file(&SourceText::new(".", "")), "none"),
+        ];
+        let sarif = to_sarif(&found, Path::new("lib"));
+        let run = &sarif["runs"][0];
+        assert_eq!(run["tool"]["driver"]["rules"][0]["id"], "invalid-name");
+        let result = &run["results"][0];
+        assert_eq!((&result["ruleIndex"], &result["level"]), (&json!(0), &json!("warning")));
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "lib/a%20b.md");
+        assert_eq!(place["region"], json!({ "startLine": 2, "startColumn": 8, "endLine": 2, "endColumn": 10 }));
+        assert_eq!(result["relatedLocations"][0]["message"]["text"], "here");
+        assert!(run["results"][1]["locations"][0]["physicalLocation"].get("region").is_none());
+    }
+}
