@@ -184,13 +184,11 @@ impl Library {
     ///
     /// Only requests that name this machine as their host are answered, as a
     /// local server should; [`http::serve`] takes options, and a signal to end.
-    ///
-    /// # Errors
-    ///
-    /// When the listener cannot be used.
-    pub async fn serve_http(self, listener: TcpListener) -> io::Result<()> {
-        let _following = self.loader.spawn();
-        http::serve(listener, &self, &http::Options::default(), std::future::pending()).await
+    pub fn serve_http(self, listener: TcpListener) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let _following = self.loader.spawn();
+            http::serve(listener, &self, &http::Options::default(), std::future::pending()).await;
+        })
     }
 
     /// The MCP endpoint as a tower service, to be mounted in an application.

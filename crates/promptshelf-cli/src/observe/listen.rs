@@ -3,7 +3,6 @@
 
 use std::{
     io,
-    net::SocketAddr,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -15,8 +14,6 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use axum_server::accept::NoDelayAcceptor;
-use hyper_util::rt::TokioTimer;
 use promptshelf_mcp::Server;
 use promptshelf_server::http;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -37,7 +34,7 @@ const IDLE: Duration = Duration::from_secs(75);
 pub(crate) struct Listening {
     pub(crate) figures: Arc<Figures>,
     server: Arc<OnceLock<Server>>,
-    task: JoinHandle<io::Result<()>>,
+    task: JoinHandle<()>,
 }
 
 impl Drop for Listening {
@@ -70,10 +67,7 @@ impl Listening {
             .route("/healthz", get(http::healthy))
             .route("/readyz", get(ready))
             .with_state(desk.clone());
-        let mut serving =
-            axum_server::Server::<SocketAddr>::from_listener(listener).acceptor(NoDelayAcceptor).http1_only();
-        serving.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(IDLE);
-        let task = tokio::spawn(serving.serve(routes.into_make_service()));
+        let task = tokio::spawn(http::serve_routes(listener, routes, IDLE));
         Ok(Listening { figures: desk.figures, server: desk.server, task })
     }
 

@@ -125,12 +125,12 @@ pub(crate) async fn run(
             None => app.serve(listener, shutdown).await,
         }
     };
-    let ended = tokio::select! {
-        ended = serving => ended,
-        () = settings.follow(hangups, known) => Ok(()),
-    };
+    tokio::select! {
+        () = serving => {}
+        () = settings.follow(hangups, known) => {}
+    }
     flush(recorder).await;
-    Ok(ended?)
+    Ok(())
 }
 
 /// Opens the library, with limits where callers over a network need some.

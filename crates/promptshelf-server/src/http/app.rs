@@ -3,7 +3,7 @@
 
 use std::{
     convert::Infallible,
-    future::{Future, Ready, ready},
+    future::Future,
     net::SocketAddr,
     pin::Pin,
     sync::Arc,
@@ -19,11 +19,15 @@ use axum::{
     response::Response,
     routing::future::RouteFuture,
 };
-use hyper::body::Incoming;
+use hyper::{body::Incoming, service::Service};
 use promptshelf_mcp::HttpService;
-use tower_service::Service;
+use tower_service::Service as _;
 
-use super::{Options, detached::Handover, routes};
+use super::{
+    Options,
+    detached::{Handover, Socket, Streams},
+    routes,
+};
 use crate::Library;
 
 /// What answers requests. Clones are the same application.
@@ -69,32 +73,21 @@ impl App {
     pub(super) fn library(&self) -> &Library {
         &self.library
     }
+
+    /// What HTTP is spoken on with `peer`, and what answers there.
+    pub(super) fn connection<S>(&self, stream: S, peer: SocketAddr, streams: &Streams) -> (Socket<S>, Connection) {
+        let handover = Handover::default();
+        let connection = Connection { app: self.clone(), peer, handover: handover.clone() };
+        (Socket::new(stream, handover, streams.clone()), connection)
+    }
 }
 
-/// Gives each connection its way to the application.
-#[derive(Clone, Debug)]
-pub(super) struct Connections(pub(super) App);
-
 /// One connection's way to the application.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Connection {
     app: App,
     peer: SocketAddr,
-    pub(super) handover: Handover,
-}
-
-impl Service<SocketAddr> for Connections {
-    type Response = Connection;
-    type Error = Infallible;
-    type Future = Ready<Result<Connection, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, peer: SocketAddr) -> Self::Future {
-        ready(Ok(Connection { app: self.0.clone(), peer, handover: Handover::default() }))
-    }
+    handover: Handover,
 }
 
 impl Service<Request<Incoming>> for Connection {
@@ -102,12 +95,7 @@ impl Service<Request<Incoming>> for Connection {
     type Error = Infallible;
     type Future = Answering;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // A router is always ready.
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(self.peer));
         let (handover, version) = (self.handover.clone(), request.version());

@@ -25,43 +25,12 @@ use axum::{
     http::{HeaderValue, Version, header},
     response::Response,
 };
-use axum_server::accept::Accept;
 use hyper::body::{Body as _, Frame};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
     time::{Instant, timeout_at},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-
-use super::app::Connection;
-
-/// What every connection begins with, and streams of events leave.
-#[derive(Clone, Debug)]
-pub(super) struct Detaching<A> {
-    pub(super) acceptor: A,
-    pub(super) streams: Streams,
-}
-
-impl<A> Accept<TcpStream, Connection> for Detaching<A>
-where
-    A: Accept<TcpStream, Connection, Service = Connection>,
-    A::Future: Send + 'static,
-    A::Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    type Stream = Socket<A::Stream>;
-    type Service = Connection;
-    type Future = Pin<Box<dyn Future<Output = io::Result<(Self::Stream, Connection)>> + Send>>;
-
-    fn accept(&self, stream: TcpStream, connection: Connection) -> Self::Future {
-        let (handover, streams) = (connection.handover.clone(), self.streams.clone());
-        let accepting = self.acceptor.accept(stream, connection);
-        Box::pin(async move {
-            let (stream, connection) = accepting.await?;
-            Ok((Socket { stream: Some(stream), handover, streams }, connection))
-        })
-    }
-}
 
 /// Where the body of a connection's answer waits for the socket.
 #[derive(Clone, Debug, Default)]
@@ -143,6 +112,12 @@ pub(super) struct Socket<S> {
     streams: Streams,
 }
 
+impl<S> Socket<S> {
+    pub(super) fn new(stream: S, handover: Handover, streams: Streams) -> Socket<S> {
+        Socket { stream: Some(stream), handover, streams }
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().stream {
@@ -198,7 +173,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> AsyncWrite for Socket<S
     }
 }
 
-/// The streams that have left.
+/// The streams that have left, and the connections that they may leave.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Streams {
     open: TaskTracker,
@@ -213,11 +188,17 @@ impl Streams {
         drop(self.open.spawn(stream));
     }
 
-    /// Waits until every stream has ended, and closes those that have not until then.
+    /// Has a connection go on by itself. It ends by itself, too.
+    pub(super) fn track(&self, connection: impl Future<Output = ()> + Send + 'static) {
+        drop(self.open.spawn(connection));
+    }
+
+    /// Waits until everything has ended, and closes the streams that have not until then.
     pub(super) async fn end(&self, deadline: Instant) {
         self.open.close();
         drop(timeout_at(deadline, self.open.wait()).await);
         self.cut.cancel();
+        self.open.wait().await;
     }
 }
 

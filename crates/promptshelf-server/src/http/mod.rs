@@ -6,45 +6,26 @@ mod app;
 #[cfg(feature = "sign-in")]
 pub mod auth;
 mod callers;
+mod connections;
 mod detached;
 mod layers;
 pub mod proxy;
 #[cfg(feature = "tls")]
 pub mod tls;
 
-use std::{future::Future, io, net::SocketAddr, time::Duration};
+use std::{future::Future, time::Duration};
 
 use axum::{Router, http::StatusCode, routing::get};
-use axum_server::{
-    Handle,
-    accept::{Accept, NoDelayAcceptor},
-};
-use hyper_util::rt::TokioTimer;
-use promptshelf_core::BoxFuture;
 use promptshelf_mcp::{HttpOptions, HttpService, Server};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpStream},
-    time::Instant,
-};
+use tokio::net::TcpListener;
 use tower_layer::Layer;
 
 pub use self::app::App;
-use self::{
-    app::{Connection, Connections},
-    callers::TellApart,
-    detached::{Detaching, Streams},
-};
+use self::callers::TellApart;
+pub use self::connections::serve_routes;
 use crate::Library;
 #[cfg(feature = "web")]
 use crate::web;
-
-/// No more is read of a request's head that is still not whole at this many
-/// bytes. It is read in steps, so a whole one can be up to twice as large.
-const HEAD_BYTES: usize = 64 << 10;
-
-/// The most headers of a request.
-const HEADERS: usize = 100;
 
 /// How a server is served over HTTP.
 #[derive(Clone, Debug)]
@@ -138,101 +119,19 @@ pub fn readiness(server: &Server) -> (StatusCode, &'static str) {
 /// Serves until `shutdown` is ready; then streams end as the protocol asks for,
 /// requests that are being answered are answered, and what is still open after
 /// [`Options::shutdown_timeout`] is closed.
-///
-/// # Errors
-///
-/// When the listener cannot be used.
-pub async fn serve(
-    listener: TcpListener,
-    library: &Library,
-    options: &Options,
-    shutdown: impl Future<Output = ()>,
-) -> io::Result<()> {
-    App::new(library, options).serve(listener, shutdown).await
+pub async fn serve(listener: TcpListener, library: &Library, options: &Options, shutdown: impl Future<Output = ()>) {
+    App::new(library, options).serve(listener, shutdown).await;
 }
 
 impl App {
     /// Serves as [`serve`] does.
-    ///
-    /// # Errors
-    ///
-    /// When the listener cannot be used.
-    pub async fn serve(&self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-        self.plainly(listener).until(shutdown).await
+    pub async fn serve(&self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
+        connections::plainly(self, listener).until(shutdown).await;
     }
 
     /// Serves over TLS.
-    ///
-    /// # Errors
-    ///
-    /// When the listener cannot be used.
     #[cfg(feature = "tls")]
-    pub async fn serve_tls(
-        &self,
-        listener: TcpListener,
-        tls: &tls::Tls,
-        shutdown: impl Future<Output = ()>,
-    ) -> io::Result<()> {
-        self.over_tls(listener, tls).until(shutdown).await
-    }
-
-    // These two are neither generic nor `async`: such functions are compiled in the crate that calls
-    // them, and with them all that a connection is made of, as that crate is to be optimised.
-    fn plainly(&self, listener: TcpListener) -> Serving {
-        self.over(listener, NoDelayAcceptor)
-    }
-
-    #[cfg(feature = "tls")]
-    fn over_tls(&self, listener: TcpListener, tls: &tls::Tls) -> Serving {
-        self.over(listener, tls.acceptor())
-    }
-
-    fn over<A>(&self, listener: TcpListener, acceptor: A) -> Serving
-    where
-        A: Accept<TcpStream, Connection, Service = Connection> + Clone + Send + Sync + 'static,
-        A::Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        A::Future: Send + 'static,
-    {
-        let streams = Streams::default();
-        let handle = Handle::<SocketAddr>::new();
-        // Which version a client speaks would be guessed from its first bytes, and those
-        // would be waited for as long as it likes.
-        let mut http = axum_server::Server::<SocketAddr>::from_listener(listener)
-            .acceptor(Detaching { acceptor, streams: streams.clone() })
-            .handle(handle.clone())
-            .http1_only();
-        http.http_builder()
-            .http1()
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.options().idle_timeout)
-            .max_buf_size(HEAD_BYTES)
-            .max_headers(HEADERS);
-        let accepting = Box::pin(http.serve(Connections(self.clone())));
-        Serving { app: self.clone(), accepting, handle, streams }
-    }
-}
-
-/// A listener whose connections are answered.
-struct Serving {
-    app: App,
-    accepting: BoxFuture<'static, io::Result<()>>,
-    handle: Handle<SocketAddr>,
-    streams: Streams,
-}
-
-impl Serving {
-    async fn until(mut self, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-        tokio::pin!(shutdown);
-        tokio::select! {
-            ended = &mut self.accepting => return ended,
-            () = &mut shutdown => {}
-        }
-        self.app.library().server().shutdown();
-        let limit = self.app.options().shutdown_timeout;
-        let deadline = Instant::now() + limit;
-        self.handle.graceful_shutdown(Some(limit));
-        let ended = self.accepting.await;
-        self.streams.end(deadline).await;
-        ended
+    pub async fn serve_tls(&self, listener: TcpListener, tls: &tls::Tls, shutdown: impl Future<Output = ()>) {
+        connections::over_tls(self, listener, tls).until(shutdown).await;
     }
 }

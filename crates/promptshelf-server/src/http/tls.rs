@@ -5,28 +5,25 @@
 //! certificates from an authority.
 
 use std::{
-    fmt,
-    future::Future,
-    io,
+    fmt, io,
     net::SocketAddr,
     num::NonZeroU32,
     path::{Path, PathBuf},
-    pin::Pin,
     sync::Arc,
     time::Duration,
 };
 
-use axum_server::{
-    accept::{Accept, NoDelayAcceptor},
-    tls_rustls::{RustlsAcceptor, RustlsConfig},
-};
+use arc_swap::ArcSwap;
 use promptshelf_service::{Slots, address_key};
 use rustls::{
     ServerConfig,
     crypto::aws_lc_rs::default_provider,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, time::timeout};
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+
+use super::connections::Handshake;
 
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -46,7 +43,7 @@ pub struct TlsFiles {
 
 /// A certificate that is in use. Clones are the same one.
 #[derive(Clone)]
-pub struct Tls(RustlsConfig);
+pub struct Tls(Arc<ArcSwap<ServerConfig>>);
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,7 +70,7 @@ impl Tls {
     ///
     /// When one of them cannot be read, or they do not belong together.
     pub fn open(files: &TlsFiles) -> Result<Tls, TlsError> {
-        Ok(Tls(RustlsConfig::from_config(Arc::new(read(files)?))))
+        Ok(Tls(Arc::new(ArcSwap::from_pointee(read(files)?))))
     }
 
     /// Takes another certificate for every connection from now on.
@@ -82,14 +79,13 @@ impl Tls {
     ///
     /// As for [`open`](Tls::open); the one in use stays.
     pub fn reload(&self, files: &TlsFiles) -> Result<(), TlsError> {
-        self.0.reload_from_config(Arc::new(read(files)?));
+        self.0.store(Arc::new(read(files)?));
         Ok(())
     }
 
-    pub(super) fn acceptor(&self) -> Handshakes {
-        let inner = RustlsAcceptor::new(self.0.clone()).handshake_timeout(HANDSHAKE).acceptor(NoDelayAcceptor);
+    pub(super) fn handshakes(&self) -> Handshakes {
         let slots = |most| Slots::new(NonZeroU32::new(most));
-        Handshakes { inner, all: slots(HANDSHAKES), of_one: slots(HANDSHAKES_OF_ONE) }
+        Handshakes { tls: self.clone(), all: slots(HANDSHAKES), of_one: slots(HANDSHAKES_OF_ONE) }
     }
 }
 
@@ -121,33 +117,24 @@ fn unreadable(what: &str, path: &Path, error: &rustls::pki_types::pem::Error) ->
 /// never goes on holds a place for [`HANDSHAKE`].
 #[derive(Clone, Debug)]
 pub(super) struct Handshakes {
-    inner: RustlsAcceptor<NoDelayAcceptor>,
+    tls: Tls,
     all: Slots,
     of_one: Slots,
 }
 
-type Accepting<A> = <RustlsAcceptor<NoDelayAcceptor> as Accept<TcpStream, A>>::Stream;
+impl Handshake for Handshakes {
+    type Stream = TlsStream<TcpStream>;
 
-impl<S: Send + 'static> Accept<TcpStream, S> for Handshakes {
-    type Stream = Accepting<S>;
-    type Service = S;
-    type Future = Pin<Box<dyn Future<Output = io::Result<(Self::Stream, S)>> + Send>>;
-
-    fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
-        let peer = stream.peer_addr();
-        let accepting = self.inner.accept(stream, service);
-        let Handshakes { all, of_one, .. } = self.clone();
-        Box::pin(async move {
-            let key = address_key(peer.as_ref().map(SocketAddr::ip).map_err(|error| io::Error::from(error.kind()))?);
-            let (Some(_slot), Some(_own)) = (all.take(String::new()), of_one.take(key)) else {
-                tracing::debug!(?peer, "too many handshakes at once");
-                return Err(io::ErrorKind::ConnectionRefused.into());
-            };
-            let accepted = accepting.await;
-            if let Err(error) = &accepted {
-                tracing::debug!(%error, ?peer, "a handshake has failed");
-            }
-            accepted
-        })
+    async fn shake(&self, stream: TcpStream, peer: SocketAddr) -> io::Result<TlsStream<TcpStream>> {
+        let (Some(_slot), Some(_own)) = (self.all.take(String::new()), self.of_one.take(address_key(peer.ip()))) else {
+            tracing::debug!(%peer, "too many handshakes at once");
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        };
+        let accepting = TlsAcceptor::from(self.tls.0.load_full()).accept(stream);
+        let shaken = timeout(HANDSHAKE, accepting).await.map_err(io::Error::from).flatten();
+        if let Err(error) = &shaken {
+            tracing::debug!(%error, %peer, "a handshake has failed");
+        }
+        shaken
     }
 }

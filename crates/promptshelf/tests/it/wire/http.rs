@@ -68,7 +68,7 @@ impl HttpWire {
         let (end, ended) = oneshot::channel();
         let serving = tokio::spawn(async move {
             let until = async move { drop(ended.await) };
-            promptshelf::http::serve(listener, &library, &Options::default(), until).await.expect("a clean end");
+            promptshelf::http::serve(listener, &library, &Options::default(), until).await;
         });
         HttpWire::new(address, ServedBy::Memory { end: Some(end), serving, _following })
     }
