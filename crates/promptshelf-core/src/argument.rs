@@ -337,7 +337,7 @@ impl fmt::Display for Value {
 /// Checked values, by argument. Arguments that were not given and have no
 /// default are not in it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bindings(Vec<(SmolStr, Value)>);
+pub struct Bindings(pub(crate) Vec<(SmolStr, Value)>);
 
 impl Bindings {
     /// An argument's value.

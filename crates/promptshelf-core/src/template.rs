@@ -35,6 +35,7 @@ pub(crate) mod lint;
 mod marks;
 mod meter;
 mod outline;
+mod plain;
 mod print;
 mod render;
 mod syntax;
@@ -42,6 +43,7 @@ mod syntax;
 pub(crate) use condition::Condition;
 pub(crate) use lint::Lint;
 pub use outline::Outline;
+use plain::{Plain, Printed};
 pub use render::RenderError;
 
 /// The name under which a template itself is kept beside its partials.
@@ -57,7 +59,14 @@ pub(crate) struct Template {
     text: Substr,
     partials: Box<[Arc<SourceText>]>,
     budget: Arc<Budget>,
-    compiled: OnceLock<Box<Environment<'static>>>,
+    compiled: OnceLock<Box<Compiled>>,
+}
+
+/// What a template has become.
+struct Compiled {
+    plain: Option<Plain>,
+    /// The engine with the template and its partials in it, once it was needed.
+    engine: OnceLock<Environment<'static>>,
 }
 
 impl fmt::Debug for Template {
@@ -84,13 +93,13 @@ impl Template {
     }
 
     /// The engine with the template and its partials in it.
-    fn environment(&self) -> Result<&Environment<'static>, RenderError> {
-        if let Some(compiled) = self.compiled.get() {
-            return Ok(compiled);
+    fn engine<'t>(&self, compiled: &'t Compiled) -> Result<&'t Environment<'static>, RenderError> {
+        if let Some(engine) = compiled.engine.get() {
+            return Ok(engine);
         }
-        let compiled = self.compile().map_err(|error| RenderError::Failed(error.message))?;
+        let engine = self.compile().map_err(|error| RenderError::Failed(error.message))?;
         // Whoever else compiled it meanwhile made the same of it.
-        Ok(self.compiled.get_or_init(|| Box::new(compiled)))
+        Ok(compiled.engine.get_or_init(|| engine))
     }
 
     fn compile(&self) -> Result<Environment<'static>, CompileError> {
@@ -112,22 +121,52 @@ impl Template {
 
     /// Renders a template that makes no messages, such as a resource's text.
     pub(crate) fn render_text(&self, variables: &Variables) -> Result<String, RenderError> {
-        let context = JinjaValue::from_pairs(
-            variables.iter().map(|(name, value)| (name.as_str(), JinjaValue::from(value.as_str()))),
-        );
-        render::render_text(self.environment()?, context, &mut Left::of(&self.budget))
+        let mut left = Left::of(&self.budget);
+        let find = |name: &str| Some(Printed::Text(variables.get(name).map_or("", String::as_str)));
+        match self.begin(find, &mut left)? {
+            Begun::Done(text) => Ok(text),
+            Begun::For(engine) => {
+                let values = variables.iter().map(|(name, value)| (name.as_str(), JinjaValue::from(value.as_str())));
+                render::render_text(engine, JinjaValue::from_pairs(values), &mut left)
+            }
+        }
     }
 
     /// Renders a prompt into pieces: text, and what stands between the texts.
     /// Takes what it uses off what is left.
     pub(crate) fn render(&self, bindings: &Bindings, left: &mut Left) -> Result<Vec<Piece>, RenderError> {
+        match self.begin(|name| Printed::of(bindings.get(name)), left)? {
+            Begun::Done(text) => Ok(vec![Piece::Text(text)]),
+            Begun::For(engine) => self.run(engine, bindings, left),
+        }
+    }
+
+    /// What a plain template says, or else the engine that has to be asked.
+    fn begin<'v>(&self, find: impl Fn(&str) -> Option<Printed<'v>>, left: &mut Left) -> Result<Begun<'_>, RenderError> {
+        let compiled = self.compiled.get_or_init(|| {
+            let plain = Plain::of(&self.text);
+            Box::new(Compiled { plain, engine: OnceLock::new() })
+        });
+        match compiled.plain.as_ref().and_then(|plain| plain.render(find, left)) {
+            Some(text) => Ok(Begun::Done(text)),
+            None => Ok(Begun::For(self.engine(compiled)?)),
+        }
+    }
+
+    fn run(&self, engine: &Environment<'_>, bindings: &Bindings, left: &mut Left) -> Result<Vec<Piece>, RenderError> {
         let context = JinjaValue::from_pairs(bindings.iter().map(|(name, value)| (name, to_jinja(value))));
         let values = bindings.iter().map(|(_, value)| match value {
             Value::Text(text) => text.len(),
             _ => 0,
         });
-        render::render(self.environment()?, context, self.text.len() + values.sum::<usize>(), left)
+        render::render(engine, context, self.text.len() + values.sum::<usize>(), left)
     }
+}
+
+/// A rendering that needed no engine, or one that does.
+enum Begun<'t> {
+    Done(String),
+    For(&'t Environment<'static>),
 }
 
 /// Adds a template as it is run. What is wrong with it is said of the template

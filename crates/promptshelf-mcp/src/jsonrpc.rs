@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     error_code::WireError,
-    request::{Params, ParamsApart},
+    request::{Params, ParamsApart, ParamsTogether},
 };
 
 /// How deep arrays and objects may be inside each other.
@@ -33,7 +33,6 @@ pub(crate) const MAX_BATCH_ANSWER: usize = 32 << 20;
 
 /// What came in.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "it is nearly always the large one, which a box would not make smaller")]
 pub(crate) enum Incoming<'a> {
     One(Message<'a>),
     /// Only revision 2025-03-26 has batches; the transports decide.
@@ -53,14 +52,14 @@ pub(crate) enum Message<'a> {
 pub(crate) struct Request<'a> {
     pub(crate) id: RequestId,
     pub(crate) method: Cow<'a, str>,
-    pub(crate) params: Params<'a>,
+    pub(crate) params: Box<Params<'a>>,
 }
 
 /// A message that wants none.
 #[derive(Debug)]
 pub(crate) struct Notification<'a> {
     pub(crate) method: Cow<'a, str>,
-    pub(crate) params: Params<'a>,
+    pub(crate) params: Box<Params<'a>>,
 }
 
 /// An answer to a request that this server has sent.
@@ -198,10 +197,10 @@ fn unreadable(error: &serde_json::Error) -> WireError {
 }
 
 /// Reads an envelope together with its `params`.
-fn envelope(text: &str) -> Result<Envelope<'_, Params<'_>>, serde_json::Error> {
+fn envelope(text: &str) -> Result<Envelope<'_, ParamsTogether<'_>>, serde_json::Error> {
     serde_json::from_str(text).or_else(|_| {
         let Envelope { jsonrpc, id, method, params: ParamsApart(params), result, error } = serde_json::from_str(text)?;
-        Ok(Envelope { jsonrpc, id, method, params, result, error })
+        Ok(Envelope { jsonrpc, id, method, params: ParamsTogether(params), result, error })
     })
 }
 
@@ -230,8 +229,8 @@ fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
     match id {
         // A notification that asks for an answer is neither the one nor the other.
         Some(id) if method.starts_with("notifications/") => Err(invalid(Some(id), "A notification has no id")),
-        Some(id) => Ok(Message::Request(Request { id, method, params: envelope.params })),
-        None => Ok(Message::Notification(Notification { method, params: envelope.params })),
+        Some(id) => Ok(Message::Request(Request { id, method, params: envelope.params.0 })),
+        None => Ok(Message::Notification(Notification { method, params: envelope.params.0 })),
     }
 }
 

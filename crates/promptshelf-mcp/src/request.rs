@@ -48,15 +48,20 @@ pub(crate) struct Params<'a> {
     mistake: Option<&'static str>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Params<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Params<'a>, D::Error> {
-        Way::Together.value().deserialize(deserializer).map(Params::of)
+/// Params with members that are read [together](Way::Together). There is so much in them that
+/// they are filled in where they stay.
+#[derive(Debug, Default)]
+pub(crate) struct ParamsTogether<'a>(pub(crate) Box<Params<'a>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for ParamsTogether<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ParamsTogether<'a>, D::Error> {
+        Way::Together.value().deserialize(deserializer).map(Params::of).map(ParamsTogether)
     }
 }
 
 /// Params with members that are read [apart](Way::Apart).
 #[derive(Debug, Default)]
-pub(crate) struct ParamsApart<'a>(pub(crate) Params<'a>);
+pub(crate) struct ParamsApart<'a>(pub(crate) Box<Params<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for ParamsApart<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ParamsApart<'a>, D::Error> {
@@ -64,9 +69,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for ParamsApart<'a> {
     }
 }
 
-impl<'a> Members<'a> for Params<'a> {
-    fn read<A: MapAccess<'a>>(mut map: A, way: Way) -> Result<Params<'a>, A::Error> {
-        let mut params = Params::default();
+impl<'a> Members<'a> for Box<Params<'a>> {
+    fn read<A: MapAccess<'a>>(mut map: A, way: Way) -> Result<Box<Params<'a>>, A::Error> {
+        let mut params = Box::<Params<'a>>::default();
         while let Some(Key(name)) = map.next_key()? {
             let was_there = match &*name {
                 "_meta" => params.meta.replace(map.next_value_seed(way.value())?).is_some(),
@@ -115,10 +120,10 @@ pub(crate) fn check_batch(batch: &[Result<Message<'_>, Fault>]) -> Result<(), Wi
 }
 
 impl<'a> Params<'a> {
-    fn of(sent: Sent<'a, Params<'a>>) -> Params<'a> {
+    fn of(sent: Sent<'a, Box<Params<'a>>>) -> Box<Params<'a>> {
         match sent {
             Sent::Object(params) => params,
-            _ => Params { mistake: Some("`params` has to be an object"), ..Params::default() },
+            _ => Box::new(Params { mistake: Some("`params` has to be an object"), ..Params::default() }),
         }
     }
 
@@ -304,7 +309,7 @@ mod tests {
     proptest! {
         #[test]
         fn members_say_the_same_read_together_and_apart(params in any_value()) {
-            let together: Params<'_> = serde_json::from_str(&params).expect("they can be read");
+            let ParamsTogether(together) = serde_json::from_str(&params).expect("they can be read");
             let ParamsApart(apart) = serde_json::from_str(&params).expect("they can be read");
             prop_assert_eq!(format!("{together:?}"), format!("{apart:?}"));
         }

@@ -10,7 +10,7 @@ use minijinja::{Error, ErrorKind, State};
 const BYTES_PER_STEP: u64 = 64;
 
 /// What every rendering may make, however few steps it has.
-const AT_LEAST: u64 = 16 << 20;
+pub(super) const AT_LEAST: u64 = 16 << 20;
 
 #[derive(Default)]
 struct Made(u64);

@@ -3,6 +3,7 @@
 
 use std::{
     convert::Infallible,
+    fmt,
     future::Future,
     net::SocketAddr,
     pin::Pin,
@@ -12,19 +13,19 @@ use std::{
 
 use arc_swap::ArcSwap;
 use axum::{
-    Router,
     body::Body,
-    extract::{ConnectInfo, Request},
-    http::Version,
+    extract::ConnectInfo,
+    http::{Request, Version},
     response::Response,
     routing::future::RouteFuture,
 };
 use hyper::{body::Incoming, service::Service};
+use pin_project_lite::pin_project;
 use promptshelf_mcp::HttpService;
 use tower_service::Service as _;
 
 use super::{
-    Options,
+    ENDPOINT, Endpoint, Options, Routes,
     detached::{Handover, Socket, Streams},
     routes,
 };
@@ -38,10 +39,15 @@ pub struct App {
     current: Arc<ArcSwap<Current>>,
 }
 
-#[derive(Debug)]
 struct Current {
-    router: Router,
+    routes: Routes,
     options: Options,
+}
+
+impl fmt::Debug for Current {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Current").field("options", &self.options).finish_non_exhaustive()
+    }
 }
 
 impl App {
@@ -49,8 +55,8 @@ impl App {
     #[must_use]
     pub fn new(library: &Library, options: &Options) -> App {
         let endpoint = library.server().http(options.mcp.clone());
-        let router = routes(library, endpoint.clone(), options);
-        let current = Arc::new(ArcSwap::from_pointee(Current { router, options: options.clone() }));
+        let routes = routes(library, endpoint.clone(), options);
+        let current = Arc::new(ArcSwap::from_pointee(Current { routes, options: options.clone() }));
         App { library: library.clone(), endpoint, current }
     }
 
@@ -59,8 +65,8 @@ impl App {
     /// settled when serving begins.
     pub fn replace(&self, options: &Options) {
         let endpoint = self.endpoint.with_options(&options.mcp);
-        let router = routes(&self.library, endpoint, options);
-        self.current.store(Arc::new(Current { router, options: options.clone() }));
+        let routes = routes(&self.library, endpoint, options);
+        self.current.store(Arc::new(Current { routes, options: options.clone() }));
     }
 
     /// The options as they are now.
@@ -95,28 +101,47 @@ impl Service<Request<Incoming>> for Connection {
     type Error = Infallible;
     type Future = Answering;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let mut request = request.map(Body::new);
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         request.extensions_mut().insert(ConnectInfo(self.peer));
         let (handover, version) = (self.handover.clone(), request.version());
-        let mut router = self.app.current.load().router.clone();
-        Answering { route: router.call(request), handover, version }
+        let current = self.app.current.load();
+        // Both are always ready.
+        let way = match &current.routes.endpoint {
+            Some(endpoint) if request.uri().path() == ENDPOINT => Way::Direct { way: endpoint.clone().call(request) },
+            _ => Way::Routed { way: current.routes.router.clone().call(request) },
+        };
+        Answering { way, handover, version }
     }
 }
 
-/// An answer on its way.
-pub(super) struct Answering {
-    route: RouteFuture<Infallible>,
-    /// The way that it goes if it is a stream.
-    handover: Handover,
-    version: Version,
+pin_project! {
+    /// An answer on its way.
+    pub(super) struct Answering {
+        #[pin]
+        way: Way,
+        // The way that it goes if it is a stream.
+        handover: Handover,
+        version: Version,
+    }
+}
+
+pin_project! {
+    #[project = OnTheWay]
+    enum Way {
+        Direct { #[pin] way: <Endpoint as tower_service::Service<Request<Incoming>>>::Future },
+        Routed { #[pin] way: RouteFuture<Infallible> },
+    }
 }
 
 impl Future for Answering {
     type Output = Result<Response, Infallible>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = Pin::new(&mut self.route).poll(context);
-        answer.map_ok(|response| self.handover.detach(response, self.version))
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let answer = match this.way.project() {
+            OnTheWay::Direct { way } => way.poll(context).map_ok(|response| response.map(Body::new)),
+            OnTheWay::Routed { way } => way.poll(context),
+        };
+        answer.map_ok(|response| this.handover.detach(response, *this.version))
     }
 }

@@ -4,7 +4,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 #[cfg(feature = "sign-in")]
@@ -61,60 +61,101 @@ pub(super) struct ToldApart<S> {
     inner: S,
 }
 
-impl<S, B> tower_service::Service<Request> for ToldApart<S>
+impl<S, A, B> tower_service::Service<Request<A>> for ToldApart<S>
 where
-    S: tower_service::Service<Request, Response = Response<B>> + Clone + Send + 'static,
-    S::Future: Send,
+    S: tower_service::Service<Request<A>, Response = Response<B>> + Clone + Unpin,
+    S::Future: Unpin,
+    A: Send + 'static,
 {
     type Response = Response<B>;
     type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<B>, S::Error>> + Send>>;
+    type Future = Telling<A, S, S::Future>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, mut request: Request) -> Self::Future {
+    fn call(&mut self, mut request: Request<A>) -> Self::Future {
         let desk = Arc::clone(&self.desk);
+        if desk.tell_at_once(&mut request) {
+            return Telling { desk, step: Step::Answering(self.inner.call(request)) };
+        }
         // The one that was asked whether it is ready goes along; its clone was not.
         let clone = self.inner.clone();
-        let mut inner = std::mem::replace(&mut self.inner, clone);
-        Box::pin(async move {
-            desk.tell(&mut request).await;
-            let mut response = inner.call(request).await?;
+        let inner = std::mem::replace(&mut self.inner, clone);
+        let told = Arc::clone(&desk).told(request);
+        Telling { desk, step: Step::Asking(Box::pin(told), inner) }
+    }
+}
+
+/// A request on its way to who asks, and from there to its answer.
+pub(super) struct Telling<A, S, F> {
+    desk: Arc<Desk>,
+    step: Step<A, S, F>,
+}
+
+enum Step<A, S, F> {
+    Asking(Pin<Box<dyn Future<Output = Request<A>> + Send>>, S),
+    Answering(F),
+}
+
+impl<A, B, S> Future for Telling<A, S, S::Future>
+where
+    S: tower_service::Service<Request<A>, Response = Response<B>> + Unpin,
+    S::Future: Unpin,
+{
+    type Output = Result<Response<B>, S::Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Telling { desk, step } = self.get_mut();
+        if let Step::Asking(asking, inner) = step {
+            let request = ready!(asking.as_mut().poll(context));
+            *step = Step::Answering(inner.call(request));
+        }
+        let Step::Answering(answering) = step else { return Poll::Pending };
+        Pin::new(answering).poll(context).map_ok(|mut response| {
             desk.challenge_for(&mut response);
-            Ok(response)
+            response
         })
     }
 }
 
 impl Desk {
+    /// Tells who asks where nobody has to be asked for that.
+    fn tell_at_once<A>(&self, request: &mut Request<A>) -> bool {
+        #[cfg(feature = "sign-in")]
+        if self.sign_in.is_some() {
+            return false;
+        }
+        let address = address(request);
+        let caller = self.admit(address).map(|()| Caller::anonymous());
+        put(request, caller, address);
+        true
+    }
+
+    /// The request, when it says who asks, or why that one may not.
+    async fn told<A>(self: Arc<Desk>, mut request: Request<A>) -> Request<A> {
+        let address = address(&request);
+        let caller = self.caller(request.headers(), address).await;
+        put(&mut request, caller, address);
+        request
+    }
+
+    /// Before anything is computed for a caller.
+    fn admit(&self, address: Option<IpAddr>) -> Result<(), Denial> {
+        let admitted = address.map_or(Ok(()), |address| self.service.admit_address(address));
+        admitted.map_err(|rejection| too_many(&rejection))
+    }
+
     /// Tells who asks, if it may ask at all.
     async fn caller(&self, headers: &HeaderMap, address: Option<IpAddr>) -> Result<Caller, Denial> {
-        // Before anything is computed for it.
-        if let Some(Err(rejection)) = address.map(|address| self.service.admit_address(address)) {
-            return Err(too_many(&rejection));
-        }
+        self.admit(address)?;
         #[cfg(feature = "sign-in")]
         if let Some(sign_in) = &self.sign_in {
             return sign_in.caller(headers).await;
         }
         let _ = headers;
         Ok(Caller::anonymous())
-    }
-
-    /// Puts who asks into a request, or why it may not.
-    async fn tell(&self, request: &mut Request) {
-        let address = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
-        match self.caller(request.headers(), address).await {
-            Ok(caller) => {
-                let caller = address.into_iter().fold(caller, Caller::at);
-                request.extensions_mut().insert(caller);
-            }
-            Err(denial) => {
-                request.extensions_mut().insert(denial);
-            }
-        }
     }
 
     fn challenge_for<B>(&self, response: &mut Response<B>) {
@@ -133,6 +174,18 @@ impl Desk {
         }
         let _ = scopes;
         None
+    }
+}
+
+fn address<A>(request: &Request<A>) -> Option<IpAddr> {
+    request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip())
+}
+
+/// Puts who asks into a request, or why it may not.
+fn put<A>(request: &mut Request<A>, caller: Result<Caller, Denial>, address: Option<IpAddr>) {
+    match caller {
+        Ok(caller) => drop(request.extensions_mut().insert(address.into_iter().fold(caller, Caller::at))),
+        Err(denial) => drop(request.extensions_mut().insert(denial)),
     }
 }
 

@@ -36,8 +36,12 @@ pub(super) fn layers(options: &Options) -> Layers {
 }
 
 /// Nobody pays for a log that nobody asked for.
+pub(super) fn is_logged() -> bool {
+    tracing::enabled!(Level::DEBUG)
+}
+
 pub(super) fn logged(routes: Router) -> Router {
-    if tracing::enabled!(Level::DEBUG) { routes.layer(middleware::from_fn(log)) } else { routes }
+    if is_logged() { routes.layer(middleware::from_fn(log)) } else { routes }
 }
 
 async fn log(request: Request, next: Next) -> Response {

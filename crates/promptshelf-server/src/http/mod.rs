@@ -21,8 +21,8 @@ use tokio::net::TcpListener;
 use tower_layer::Layer;
 
 pub use self::app::App;
-use self::callers::TellApart;
 pub use self::connections::serve_routes;
+use self::{callers::TellApart, layers::Layers};
 use crate::Library;
 #[cfg(feature = "web")]
 use crate::web;
@@ -61,11 +61,24 @@ impl Default for Options {
 
 /// Every route.
 pub fn router(library: &Library, options: &Options) -> Router {
-    routes(library, library.server().http(options.mcp.clone()), options)
+    routes(library, library.server().http(options.mcp.clone()), options).router
 }
 
+/// Where the endpoint is.
+const ENDPOINT: &str = "/mcp";
+
+struct Routes {
+    router: Router,
+    /// Most requests are for the endpoint, and need not be looked up and boxed on their way there;
+    /// `None` when something stands around the router.
+    endpoint: Option<Endpoint>,
+}
+
+/// The endpoint, with what stands around every route.
+type Endpoint = <(Layers, TellApart) as Layer<HttpService>>::Service;
+
 /// Every route, with the endpoint.
-fn routes(library: &Library, endpoint: HttpService, options: &Options) -> Router {
+fn routes(library: &Library, endpoint: HttpService, options: &Options) -> Routes {
     let server = library.server().clone();
     let layers = layers::layers(options);
     let callers = TellApart::new(&server, options);
@@ -86,8 +99,10 @@ fn routes(library: &Library, endpoint: HttpService, options: &Options) -> Router
     };
     let routes = routes.layer(layers.clone());
     // The layers are put around the endpoint itself: one box for a request, and not one for each.
-    let routes = routes.route_service("/mcp", (layers, callers).layer(endpoint));
-    proxy::around(layers::logged(routes), &options.proxies)
+    let endpoint = (layers, callers).layer(endpoint);
+    let routes = routes.route_service(ENDPOINT, endpoint.clone());
+    let is_bare = !layers::is_logged() && !options.proxies.is_any();
+    Routes { router: proxy::around(layers::logged(routes), &options.proxies), endpoint: is_bare.then_some(endpoint) }
 }
 
 /// How people sign in on the page.

@@ -44,7 +44,7 @@ pub enum ForwardedHeader {
 
 /// Puts the caller's address and host in the place of the proxy's, around every route.
 pub(super) fn around(routes: Router, proxies: &Proxies) -> Router {
-    if proxies.trusted.is_empty() {
+    if !proxies.is_any() {
         return routes;
     }
     routes.layer(middleware::from_fn_with_state(Arc::new(proxies.clone()), believe))
@@ -76,6 +76,10 @@ struct Hop {
 }
 
 impl Proxies {
+    pub(super) fn is_any(&self) -> bool {
+        !self.trusted.is_empty()
+    }
+
     fn trusts(&self, address: IpAddr) -> bool {
         self.trusted.iter().any(|network| network.contains(&address.to_canonical()))
     }

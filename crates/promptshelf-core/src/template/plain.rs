@@ -1,0 +1,189 @@
+//! Templates that are texts with places for arguments between them and nothing
+//! else, as most are: they need no engine.
+//!
+//! What the engine would do is done here in the same way, down to what is taken
+//! off the budget. Where it could come to anything else, it is asked: for values
+//! that are not printed as they stand, and for what is nearly too much.
+
+use std::fmt::Write;
+
+use arcstr::Substr;
+use minijinja::machinery::{
+    ast::{Expr, Stmt},
+    parse,
+};
+
+use super::{Left, environment::GLOBALS, meter};
+use crate::argument::Value;
+
+/// Texts and places, in order.
+#[derive(Debug)]
+pub(super) struct Plain(Box<[Part]>);
+
+#[derive(Debug)]
+enum Part {
+    Text(Substr),
+    Argument(Substr),
+}
+
+impl Part {
+    /// Steps of the engine: it prints a text, or looks a name up and prints what it finds.
+    fn steps(&self) -> u64 {
+        match self {
+            Part::Text(_) => 1,
+            Part::Argument(_) => 2,
+        }
+    }
+}
+
+/// How a value is printed.
+pub(super) enum Printed<'v> {
+    Text(&'v str),
+    Integer(i64),
+}
+
+impl<'v> Printed<'v> {
+    /// Nothing for what was not given; `None` where the engine has a way of its own.
+    pub(super) fn of(value: Option<&'v Value>) -> Option<Printed<'v>> {
+        match value {
+            None => Some(Printed::Text("")),
+            Some(Value::Text(text)) => Some(Printed::Text(text)),
+            Some(Value::Boolean(boolean)) => Some(Printed::Text(if *boolean { "true" } else { "false" })),
+            Some(Value::Integer(number)) => Some(Printed::Integer(*number)),
+            Some(_) => None,
+        }
+    }
+
+    /// Bytes, at most.
+    fn len(&self) -> usize {
+        match self {
+            Printed::Text(text) => text.len(),
+            Printed::Integer(_) => 20,
+        }
+    }
+}
+
+impl Plain {
+    /// `None` for a template that has anything else in it.
+    pub(super) fn of(text: &Substr) -> Option<Plain> {
+        let Ok(Stmt::Template(template)) = parse(text, "", Default::default()) else { return None };
+        let part = |statement: &Stmt<'_>| match statement {
+            Stmt::EmitRaw(raw) => text.try_substr_from(raw.raw).map(Part::Text),
+            Stmt::EmitExpr(emit) => match &emit.expr {
+                // A function prints, too.
+                Expr::Var(name) if !GLOBALS.contains(&name.id) => text.try_substr_from(name.id).map(Part::Argument),
+                _ => None,
+            },
+            _ => None,
+        };
+        template.children.iter().map(part).collect::<Option<_>>().map(Plain)
+    }
+
+    /// The text with its values, taken off what is left. `None` where only the engine
+    /// knows, and nothing is taken.
+    pub(super) fn render<'v>(&self, find: impl Fn(&str) -> Option<Printed<'v>>, left: &mut Left) -> Option<String> {
+        let (mut bytes, mut printed, mut steps) = (0_usize, 0_usize, 0_u64);
+        for part in &self.0 {
+            steps += part.steps();
+            bytes = bytes.checked_add(match part {
+                Part::Text(text) => text.len(),
+                Part::Argument(name) => {
+                    let length = find(name)?.len();
+                    printed = printed.checked_add(length)?;
+                    length
+                }
+            })?;
+        }
+        if steps >= left.fuel || bytes > left.output_bytes || printed as u64 >= meter::AT_LEAST {
+            return None;
+        }
+        let mut out = String::with_capacity(bytes);
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Argument(name) => match find(name)? {
+                    Printed::Text(text) => out.push_str(text),
+                    Printed::Integer(number) => write!(out, "{number}").ok()?,
+                },
+            }
+        }
+        left.fuel -= steps;
+        left.output_bytes -= out.len();
+        Some(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::{super::Template, *};
+    use crate::{argument::Bindings, definition::Budget};
+
+    fn value() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            "\\PC{0,40}|[ \n{}%#-]{0,12}".prop_map(|text| Value::Text(text.into())),
+            any::<i64>().prop_map(Value::Integer),
+            any::<bool>().prop_map(Value::Boolean),
+            prop_oneof![Just(0.0), Just(-1.5), Just(1e300), Just(4.0)].prop_map(Value::Number),
+            prop::collection::vec("[a-z,\n]{0,5}", 0..3).prop_map(Value::List),
+            Just(Value::Json(serde_json::json!({ "a": [1, null] }))),
+        ]
+    }
+
+    /// Parts of plain templates, with what takes white space away around them.
+    fn part() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[a-zé \n]{0,20}",
+            "\\{\\{ (one|two|three|missing) \\}\\}",
+            "\\{\\{- (one|two) -\\}\\}",
+            Just("{# nothing #}\n".to_owned()),
+            Just("{% raw %}{{ one }}\n{% endraw %}\n".to_owned()),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn nobody_can_tell_that_there_was_no_engine(
+            parts in prop::collection::vec(part(), 0..8),
+            values in prop::collection::vec(value(), 3),
+            (fuel, output_bytes) in prop_oneof![Just((10_000, 10_000)), (0_u64..20, 0_usize..120)],
+        ) {
+            let text = Substr::from(parts.concat());
+            prop_assert!(Plain::of(&text).is_some(), "{text:?}");
+            let budget = Arc::new(Budget::default());
+            let template = Template::new(text, &[], &budget);
+            let names = ["one", "two", "three"];
+            let bindings = Bindings(names.iter().zip(values).map(|(name, value)| ((*name).into(), value)).collect());
+            let (mut left, mut of_engine) = (Left { fuel, output_bytes }, Left { fuel, output_bytes });
+            let ours = template.render(&bindings, &mut left);
+            let engines = template.run(&template.compile().expect("an engine"), &bindings, &mut of_engine);
+            prop_assert_eq!(&ours, &engines);
+            if ours.is_ok() {
+                prop_assert_eq!((left.fuel, left.output_bytes), (of_engine.fuel, of_engine.output_bytes));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_more_than_places_is_the_engines() {
+        for text in ["{{ a | upper }}", "{% if a %}x{% endif %}", "{{ a.b }}", "{{ role }}", "{{ 'a' }}", "{{ broken"] {
+            assert!(Plain::of(&text.into()).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_would_be_too_much_on_the_way_is_the_engines() {
+        let plain = Plain::of(&"{{ a }}".into()).expect("a plain template");
+        let long = |bytes: u64| Value::Text("x".repeat(bytes as usize).into());
+        let render = |bytes: u64| {
+            let mut left = Left { fuel: 10, output_bytes: usize::MAX };
+            let value = long(bytes);
+            plain.render(|_| Printed::of(Some(&value)), &mut left).is_some()
+        };
+        assert!(render(meter::AT_LEAST - 1));
+        assert!(!render(meter::AT_LEAST));
+    }
+}
