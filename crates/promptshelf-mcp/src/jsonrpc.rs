@@ -236,9 +236,11 @@ fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
 
 /// A JSON string, borrowed where it holds no escapes.
 pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    #[derive(Deserialize)]
-    struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
-    serde_json::from_str::<Borrowed<'_>>(raw.get()).ok().map(|borrowed| borrowed.0)
+    let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    match memchr::memchr(b'\\', inside.as_bytes()) {
+        None => Some(Cow::Borrowed(inside)),
+        Some(_) => serde_json::from_str(raw.get()).ok().map(Cow::Owned),
+    }
 }
 
 /// A JSON object. By itself serde takes an array for a struct as well, member
@@ -285,7 +287,8 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
 /// Begins the answer to a request. The result is to be written behind it, and
 /// then [`close`].
 pub(crate) fn open_result(id: &RequestId) -> Vec<u8> {
-    let mut out = Vec::with_capacity(1_024);
+    // Whoever writes the result knows how much that is, and makes room for it.
+    let mut out = Vec::with_capacity(64);
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     out.extend_from_slice(id.as_json().as_bytes());
     out.extend_from_slice(br#","result":"#);

@@ -308,14 +308,15 @@ pub(crate) fn prompt(answer: &PromptAnswer, revision: Revision, out: &mut Vec<u8
         block::write_message(message, revision, out);
     }
     out.push(b']');
-    let end = out.len();
-    write(out, &Modern::complete(&answer.catalog, revision));
-    // The members of that object go on in this one.
-    match &mut out[end..] {
-        [b'{', b'}'] => drop(out.drain(end..=end)),
-        [open, ..] => *open = b',',
-        [] => {}
+    if revision.is_modern() {
+        let server = Implementation::brief(answer.catalog.about());
+        out.extend_from_slice(br#","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"#);
+        text::write(out, server.name);
+        out.extend_from_slice(br#","version":"#);
+        text::write(out, server.version);
+        out.extend_from_slice(b"}}");
     }
+    out.push(b'}');
 }
 
 /// Writes the result of `completion/complete`.
@@ -333,6 +334,8 @@ pub(crate) fn completions(catalog: &Catalog, completions: &Completions, revision
         #[serde(flatten)]
         modern: Modern<'a>,
     }
+    let said: usize = completions.values.iter().map(|value| value.len() + 3).sum();
+    out.reserve(said + 256);
     let completion =
         Completion { values: &completions.values, total: completions.total, has_more: completions.has_more() };
     write(out, &Result { completion, modern: Modern::complete(catalog, revision) });
