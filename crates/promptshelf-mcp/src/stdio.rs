@@ -4,18 +4,25 @@
 //! came before it, and everything else rests on `initialize`. Nothing but
 //! protocol lines is ever written.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    future::{poll_fn, ready},
+    io, mem,
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
 
 use bytes::{Buf as _, Bytes};
-use futures_util::{StreamExt as _, poll};
+use futures_util::StreamExt as _;
 use promptshelf_service::Caller;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter},
     sync::mpsc,
 };
 use tokio_util::{
-    codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead},
-    sync::CancellationToken,
+    codec::FramedRead,
+    sync::{CancellationToken, ReusableBoxFuture},
     task::TaskTracker,
 };
 
@@ -23,10 +30,12 @@ use crate::{Server, conversation::Conversation, error_code::WireError, jsonrpc};
 
 mod backlog;
 mod line;
+mod lines;
 mod question;
 
 use backlog::Backlog;
 use line::{InFlight, Pipe};
+use lines::{Line, Lines};
 use question::Questions;
 
 /// The longest line that is read, in bytes.
@@ -90,45 +99,40 @@ impl Server {
 
 /// Reads lines until there are no more, and takes each of them.
 async fn read_lines(pipe: &Arc<Pipe>, input: impl AsyncRead + Unpin) -> io::Result<()> {
-    let codec = AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), b"\n".to_vec(), MAX_LINE_BYTES);
-    let mut lines = FramedRead::new(input, codec);
-    // After a line that is too long the reader says once that it has ended, and then goes on.
-    let mut skipping = false;
+    let mut lines = FramedRead::new(input, Lines::new(MAX_LINE_BYTES));
+    let mut slot = ReusableBoxFuture::new(ready(()));
+    // One for all lines, so that it does not begin to wait anew for each.
+    let mut ended = pin!(async {
+        tokio::select! {
+            () = pipe.server.shutdown_token().cancelled() => {}
+            () = pipe.lines.closed() => {}
+        }
+    });
     loop {
         let line = tokio::select! {
             biased;
-            () = pipe.server.shutdown_token().cancelled() => return Ok(()),
-            () = pipe.lines.closed() => return Ok(()),
+            () = &mut ended => return Ok(()),
             line = async {
                 pipe.backlog.has_room().await;
                 lines.next().await
             } => line,
         };
-        match line {
-            Some(Ok(line)) => take(pipe, line).await,
-            Some(Err(AnyDelimiterCodecError::MaxChunkLengthExceeded)) => {
+        match line.transpose()? {
+            None => return Ok(()),
+            Some(Line::Whole(line)) if line.trim_ascii().is_empty() => {}
+            // Nearly every answer is ready at once and is written before the next line is read;
+            // what has to wait for something goes on by itself.
+            Some(Line::Whole(line)) => {
+                slot.set(Arc::clone(pipe).take(line));
+                if poll_fn(|context| Poll::Ready(slot.poll(context))).await.is_pending() {
+                    drop(pipe.tasks.spawn(mem::replace(&mut slot, ReusableBoxFuture::new(ready(())))));
+                }
+            }
+            Some(Line::TooLong) => {
                 let error = WireError::parse(format!("A line can be at most {MAX_LINE_BYTES} bytes long"));
                 pipe.write(jsonrpc::error(None, &error)).await;
-                skipping = true;
-                continue;
             }
-            Some(Err(AnyDelimiterCodecError::Io(error))) => return Err(error),
-            None if skipping => {}
-            None => return Ok(()),
         }
-        skipping = false;
-    }
-}
-
-/// Takes one line. Nearly every answer is ready at once and is written before
-/// the next line is read; what has to wait for something goes on by itself.
-async fn take(pipe: &Arc<Pipe>, line: Bytes) {
-    if line.trim_ascii().is_empty() {
-        return;
-    }
-    let mut taken = Box::pin(Arc::clone(pipe).take(line));
-    if poll!(&mut taken).is_pending() {
-        pipe.tasks.spawn(taken);
     }
 }
 
