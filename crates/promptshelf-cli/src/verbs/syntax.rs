@@ -12,7 +12,7 @@ use crate::telemetry::LogFormat;
 
 /// Turns a folder of prompt files into a Model Context Protocol prompt server.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_help = help::EXAMPLES, after_long_help = help::long_help())]
+#[command(name = "promptshelf", version, max_term_width = 100, after_help = help::EXAMPLES, after_long_help = help::long_help())]
 #[command(arg_required_else_help = true)]
 pub(crate) struct CommandLine {
     #[command(subcommand)]

@@ -151,6 +151,12 @@ fn list_mentions_what_is_left_out() {
 }
 
 #[test]
+fn the_program_says_what_it_is_called_and_which_version_it_is() {
+    let output = crate::program::promptshelf().arg("--version").output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), concat!("promptshelf ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
 fn the_help_shows_examples_and_exit_codes() {
     let folder = shelf();
     assert_snapshot!([run(&folder, &["--help"]), run(&folder, &["serve", "--help"])].join("\n"));
