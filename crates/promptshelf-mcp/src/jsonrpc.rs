@@ -17,6 +17,7 @@ use serde::{
 use serde_json::value::RawValue;
 
 use crate::{
+    blocks::{BLOCK, which},
     error_code::WireError,
     request::{Params, ParamsApart, ParamsTogether},
 };
@@ -274,11 +275,26 @@ fn is_too_deep(bytes: &[u8]) -> bool {
 
 /// The place behind a string of which the first quote has been read.
 fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        at += found;
-        match bytes[at] {
-            b'"' => return at + 1,
-            _ => at += 2,
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
+        let mut marked = which(block, |byte| byte == b'"' || byte == b'\\');
+        let mut passed = BLOCK;
+        while marked != 0 {
+            let next = marked.trailing_zeros() as usize;
+            if block[next] == b'"' {
+                return at + next + 1;
+            }
+            // What stands behind a backslash marks nothing, and may be in the next block.
+            passed = passed.max(next + 2);
+            marked &= !(0b11 << next);
+        }
+        at += passed;
+    }
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'"' => return at,
+            b'\\' => at += 1,
+            _ => {}
         }
     }
     bytes.len()
@@ -358,5 +374,29 @@ pub(crate) fn write(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     if let Err(error) = serde_json::to_writer(&mut *out, value) {
         tracing::error!(%error, "an answer could not be written");
         out.extend_from_slice(b"null");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn strings_end_where_they_end_read_byte_by_byte(
+            bytes in prop::collection::vec(prop_oneof![20 => Just(b'x'), 2 => Just(b'\\'), 1 => Just(b'"')], 0..150),
+            begin in 0_usize..40,
+        ) {
+            let mut is_escaped = false;
+            let end = bytes.iter().skip(begin).position(|byte| {
+                let ends = *byte == b'"' && !is_escaped;
+                is_escaped = *byte == b'\\' && !is_escaped;
+                ends
+            });
+            let end = end.map_or(bytes.len(), |end| begin + end + 1);
+            prop_assert_eq!(end_of_string(&bytes, begin), end);
+        }
     }
 }

@@ -17,6 +17,7 @@
 //!
 //! What is deliberately not here: how prompts are stored, and who may do what.
 
+mod blocks;
 mod conversation;
 mod dispatch;
 mod error_code;

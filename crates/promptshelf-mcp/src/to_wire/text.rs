@@ -1,11 +1,11 @@
 //! Long texts as JSON strings: what needs no escape is copied in blocks.
 //!
-//! serde looks at every byte by itself, and a prompt is mostly text. Not a
-//! library of vector instructions, because what is written here comes from
-//! strangers, and those that there are take `unsafe`.
+//! serde looks at every byte by itself, and a prompt is mostly text.
 
-/// As many bytes as are looked at together.
-const BLOCK: usize = 32;
+use crate::blocks::{BLOCK, which};
+
+/// As long as a byte becomes at most: `\u001f`.
+const LONGEST: usize = 6;
 
 /// Writes a text as serde does (RFC 8259, 7).
 pub(super) fn write(out: &mut Vec<u8>, text: &str) {
@@ -15,12 +15,12 @@ pub(super) fn write(out: &mut Vec<u8>, text: &str) {
     for block in blocks {
         match escapes(block) {
             0 => out.extend_from_slice(block),
-            escapes => write_block(out, block, escapes),
+            escapes => write_block(out, block, BLOCK, escapes),
         }
     }
     let mut last = [b' '; BLOCK];
     last[..rest.len()].copy_from_slice(rest);
-    write_block(out, rest, escapes(&last));
+    write_block(out, &last, rest.len(), escapes(&last));
     out.push(b'"');
 }
 
@@ -32,30 +32,35 @@ pub(super) fn write_plain(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// One bit for each byte that needs an escape. There is no way out of the loop,
-/// so that the compiler makes a few vector instructions of it.
+/// One bit for each byte that needs an escape.
 fn escapes(block: &[u8; BLOCK]) -> u32 {
-    let found = block.map(|byte| u8::from(byte < 0x20 || byte == b'"' || byte == b'\\'));
-    let (eights, _) = found.as_chunks::<8>();
-    // The product has the eight lowest bits of eight bytes side by side in its highest byte.
-    let bits = |eight: &[u8; 8]| u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080).to_le_bytes()[7];
-    u32::from_le_bytes([bits(&eights[0]), bits(&eights[1]), bits(&eights[2]), bits(&eights[3])])
+    which(block, |byte| byte < 0x20 || byte == b'"' || byte == b'\\')
 }
 
-/// Writes a block in which the bytes of these bits need an escape.
-fn write_block(out: &mut Vec<u8>, block: &[u8], mut escapes: u32) {
-    let mut from = 0;
-    while escapes != 0 {
-        let at = escapes.trailing_zeros() as usize;
-        out.extend_from_slice(&block[from..at]);
-        escape(out, block[at]);
-        from = at + 1;
+/// Writes a block's first bytes, of which these need an escape.
+fn write_block(out: &mut Vec<u8>, block: &[u8; BLOCK], length: usize, mut escapes: u32) {
+    let mut from = [0; 2 * BLOCK];
+    from[..BLOCK].copy_from_slice(block);
+    let mut made = [0; LONGEST * BLOCK + BLOCK];
+    let (mut read, mut written) = (0, 0);
+    loop {
+        let next = length.min(escapes.trailing_zeros() as usize);
+        // A whole block each time, because as many bytes as there happen to be would be a call.
+        made[written..written + BLOCK].copy_from_slice(&from[read..read + BLOCK]);
+        written += next - read;
+        if next == length {
+            return out.extend_from_slice(&made[..written]);
+        }
+        let (escape, bytes) = escape(block[next]);
+        made[written..written + LONGEST].copy_from_slice(&escape);
+        written += bytes;
+        read = next + 1;
         escapes &= escapes - 1;
     }
-    out.extend_from_slice(&block[from..]);
 }
 
-fn escape(out: &mut Vec<u8>, byte: u8) {
+/// How a byte is written, and in how many bytes.
+fn escape(byte: u8) -> ([u8; LONGEST], usize) {
     let short = match byte {
         b'\n' => b'n',
         b'"' => b'"',
@@ -67,10 +72,10 @@ fn escape(out: &mut Vec<u8>, byte: u8) {
         control => {
             const DIGITS: &[u8; 16] = b"0123456789abcdef";
             let digit = |half: u8| DIGITS[usize::from(half)];
-            return out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(control >> 4), digit(control & 0xf)]);
+            return ([b'\\', b'u', b'0', b'0', digit(control >> 4), digit(control & 0xf)], LONGEST);
         }
     };
-    out.extend_from_slice(&[b'\\', short]);
+    ([b'\\', short, 0, 0, 0, 0], 2)
 }
 
 #[cfg(test)]
