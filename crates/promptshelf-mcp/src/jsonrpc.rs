@@ -17,7 +17,7 @@ use serde::{
 use serde_json::value::RawValue;
 
 use crate::{
-    blocks::{BLOCK, which},
+    blocks::{BLOCK, special},
     error_code::WireError,
     request::{Params, ParamsApart, ParamsTogether},
 };
@@ -276,16 +276,20 @@ fn is_too_deep(bytes: &[u8]) -> bool {
 /// The place behind a string of which the first quote has been read.
 fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-        let mut marked = which(block, |byte| byte == b'"' || byte == b'\\');
+        let mut special = special(block);
         let mut passed = BLOCK;
-        while marked != 0 {
-            let next = marked.trailing_zeros() as usize;
-            if block[next] == b'"' {
-                return at + next + 1;
+        while special != 0 {
+            let next = special.trailing_zeros() as usize;
+            special &= special - 1;
+            match block[next] {
+                b'"' => return at + next + 1,
+                b'\\' => {
+                    // What stands behind it ends nothing, and may be in the next block.
+                    passed = passed.max(next + 2);
+                    special &= !(0b10 << next);
+                }
+                _ => {}
             }
-            // What stands behind a backslash marks nothing, and may be in the next block.
-            passed = passed.max(next + 2);
-            marked &= !(0b11 << next);
         }
         at += passed;
     }

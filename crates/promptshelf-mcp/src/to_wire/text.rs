@@ -2,10 +2,7 @@
 //!
 //! serde looks at every byte by itself, and a prompt is mostly text.
 
-use crate::blocks::{BLOCK, which};
-
-/// As long as a byte becomes at most: `\u001f`.
-const LONGEST: usize = 6;
+use crate::blocks::{BLOCK, special};
 
 /// Writes a text as serde does (RFC 8259, 7).
 pub(super) fn write(out: &mut Vec<u8>, text: &str) {
@@ -13,14 +10,14 @@ pub(super) fn write(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let (blocks, rest) = text.as_bytes().as_chunks::<BLOCK>();
     for block in blocks {
-        match escapes(block) {
+        match special(block) {
             0 => out.extend_from_slice(block),
-            escapes => write_block(out, block, BLOCK, escapes),
+            escapes => write_block(out, block, escapes),
         }
     }
     let mut last = [b' '; BLOCK];
     last[..rest.len()].copy_from_slice(rest);
-    write_block(out, &last, rest.len(), escapes(&last));
+    write_block(out, rest, special(&last));
     out.push(b'"');
 }
 
@@ -32,35 +29,20 @@ pub(super) fn write_plain(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// One bit for each byte that needs an escape.
-fn escapes(block: &[u8; BLOCK]) -> u32 {
-    which(block, |byte| byte < 0x20 || byte == b'"' || byte == b'\\')
-}
-
-/// Writes a block's first bytes, of which these need an escape.
-fn write_block(out: &mut Vec<u8>, block: &[u8; BLOCK], length: usize, mut escapes: u32) {
-    let mut from = [0; 2 * BLOCK];
-    from[..BLOCK].copy_from_slice(block);
-    let mut made = [0; LONGEST * BLOCK + BLOCK];
-    let (mut read, mut written) = (0, 0);
-    loop {
-        let next = length.min(escapes.trailing_zeros() as usize);
-        // A whole block each time, because as many bytes as there happen to be would be a call.
-        made[written..written + BLOCK].copy_from_slice(&from[read..read + BLOCK]);
-        written += next - read;
-        if next == length {
-            return out.extend_from_slice(&made[..written]);
-        }
-        let (escape, bytes) = escape(block[next]);
-        made[written..written + LONGEST].copy_from_slice(&escape);
-        written += bytes;
-        read = next + 1;
+/// Writes a block in which the bytes of these bits need an escape.
+fn write_block(out: &mut Vec<u8>, block: &[u8], mut escapes: u32) {
+    let mut from = 0;
+    while escapes != 0 {
+        let at = escapes.trailing_zeros() as usize;
+        out.extend_from_slice(&block[from..at]);
+        escape(out, block[at]);
+        from = at + 1;
         escapes &= escapes - 1;
     }
+    out.extend_from_slice(&block[from..]);
 }
 
-/// How a byte is written, and in how many bytes.
-fn escape(byte: u8) -> ([u8; LONGEST], usize) {
+fn escape(out: &mut Vec<u8>, byte: u8) {
     let short = match byte {
         b'\n' => b'n',
         b'"' => b'"',
@@ -72,10 +54,10 @@ fn escape(byte: u8) -> ([u8; LONGEST], usize) {
         control => {
             const DIGITS: &[u8; 16] = b"0123456789abcdef";
             let digit = |half: u8| DIGITS[usize::from(half)];
-            return ([b'\\', b'u', b'0', b'0', digit(control >> 4), digit(control & 0xf)], LONGEST);
+            return out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(control >> 4), digit(control & 0xf)]);
         }
     };
-    ([b'\\', short, 0, 0, 0, 0], 2)
+    out.extend_from_slice(&[b'\\', short]);
 }
 
 #[cfg(test)]
