@@ -116,6 +116,38 @@ test('each caller sees its own library, and its mistakes only where a rule says 
   await context.close();
 });
 
+test('what is typed at the door stays when the server closes it', async () => {
+  const { page, context, wrong } = await visit(open);
+  await page.goto(tokens.url);
+  await bring(page, 'token-of-reader');
+  await page.getByText('2 prompts', { exact: true }).waitFor();
+  await page.goto(`${tokens.url}#/sign-in`);
+  await page.getByText('You are signed in as reader.').waitFor();
+  /** @type {() => void} */
+  let answer = () => {};
+  const held = new Promise((resolve) => {
+    answer = () => resolve(undefined);
+  });
+  await page.route('**/mcp', async (/** @type {any} */ route) => {
+    await held;
+    await route.continue();
+  });
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  const field = page.getByLabel('Bearer token');
+  await field.fill('token-of-editor');
+  const refused = page.waitForResponse((/** @type {any} */ one) => one.status() === 401);
+  answer();
+  await refused;
+  await page.getByText('This server wants to know who you are.').waitFor();
+  // What the page does about the refusal, it has done by then.
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)));
+  assert.equal(await field.inputValue(), 'token-of-editor');
+  await page.getByRole('button', { name: 'Use the token' }).click();
+  await page.getByText('3 prompts', { exact: true }).waitFor();
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
 test('a token that ends in the middle is asked for again, and nothing typed is lost', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(`${tokens.url}#/prompt/open`);

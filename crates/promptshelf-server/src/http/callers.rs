@@ -108,15 +108,20 @@ where
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Telling { desk, step } = self.get_mut();
-        if let Step::Asking(asking, inner) = step {
-            let request = ready!(asking.as_mut().poll(context));
-            *step = Step::Answering(inner.call(request));
+        loop {
+            match step {
+                Step::Asking(asking, inner) => {
+                    let request = ready!(asking.as_mut().poll(context));
+                    *step = Step::Answering(inner.call(request));
+                }
+                Step::Answering(answering) => {
+                    return Pin::new(answering).poll(context).map_ok(|mut response| {
+                        desk.challenge_for(&mut response);
+                        response
+                    });
+                }
+            }
         }
-        let Step::Answering(answering) = step else { return Poll::Pending };
-        Pin::new(answering).poll(context).map_ok(|mut response| {
-            desk.challenge_for(&mut response);
-            response
-        })
     }
 }
 

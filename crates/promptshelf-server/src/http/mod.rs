@@ -1,4 +1,4 @@
-//! The HTTP application: every route on one screen, and the loop that serves it.
+//! The HTTP application: every route on one screen.
 //!
 //! What a request to `/mcp` means is not here but in `promptshelf_mcp`.
 
@@ -20,8 +20,7 @@ use promptshelf_mcp::{HttpOptions, HttpService, Server};
 use tokio::net::TcpListener;
 use tower_layer::Layer;
 
-pub use self::app::App;
-pub use self::connections::serve_routes;
+pub use self::{app::App, connections::serve_routes};
 use self::{callers::TellApart, layers::Layers};
 use crate::Library;
 #[cfg(feature = "web")]

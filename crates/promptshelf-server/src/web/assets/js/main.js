@@ -97,7 +97,8 @@ page.replaceChildren(shell());
 place.watch(() => void render());
 let wasClosed = false;
 const look = () => {
-  if (isClosed() !== wasClosed) void render();
+  // Whoever is at the door already stays there, with what is typed.
+  if (isClosed() !== wasClosed && place.value.view !== 'sign-in') void render();
   wasClosed = isClosed();
 };
 connection.watch(look);

@@ -16,15 +16,18 @@ import { say } from './say.js';
 export function view(_, until) {
   const body = h('div.sign-in-body');
   const problem = h('div', { role: 'alert' });
+  // One for as long as the view is open: what the server says may come while somebody is typing.
+  const form = tokenForm();
   let drawnAs = '';
   account.watch((value) => {
     const { isIn, challenge, clientId, isDemanded } = value;
     show(problem, value.problem ? alarm(problemText(value.problem)) : null);
-    // What somebody is typing stays when only the problem changes.
     const key = JSON.stringify([isIn, challenge, clientId, isDemanded]);
     if (key === drawnAs) return;
     drawnAs = key;
-    show(body, isIn && !challenge ? whoIsIn(until) : ways(until));
+    const typing = form.contains(document.activeElement) ? document.activeElement : null;
+    show(body, isIn && !challenge ? whoIsIn(until) : ways(form, until));
+    if (typing instanceof HTMLElement) typing.focus();
   }, until);
   void howToSignIn();
   return h('div.sign-in', null, [h('h1', { tabindex: '-1' }, t('sign-in.heading')), problem, body]);
@@ -56,8 +59,11 @@ export async function toSignIn(challenge) {
   if (account.value.problem && place.value.view !== 'sign-in') go('#/sign-in');
 }
 
-/** @param {AbortSignal} until */
-function ways(until) {
+/**
+ * @param {Element} form
+ * @param {AbortSignal} until
+ */
+function ways(form, until) {
   const { clientId, challenge } = account.value;
   const elsewhere = h('section.way');
   if (clientId !== null) {
@@ -74,7 +80,7 @@ function ways(until) {
     h('p.lead', null, reason()),
     clientId === null ? null : elsewhere,
     clientId === null ? null : h('h2', null, t('sign-in.or')),
-    tokenForm(),
+    form,
   ];
 }
 
@@ -98,6 +104,7 @@ function tokenForm() {
     show(problem, isToken ? null : [drawn('warn'), t('sign-in.no-token')]);
     field.setAttribute('aria-invalid', String(!isToken));
     if (!isToken) return field.focus();
+    field.value = '';
     signIn(token);
     if (place.value.view === 'sign-in') go(lastPlace());
   };
