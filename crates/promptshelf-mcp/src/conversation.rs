@@ -55,7 +55,8 @@ impl Conversation {
 
     /// True once: for whoever is to tell of changes from now on.
     pub(crate) fn begin_announcing(&self) -> bool {
-        !self.announcing.swap(true, Ordering::Relaxed)
+        // It is asked for with each request: a look costs less than an exchange.
+        !self.announcing.load(Ordering::Relaxed) && !self.announcing.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn subscribe(&self, followed: Arc<Followed>) -> Result<(), WireError> {

@@ -13,36 +13,29 @@ use std::{
     time::Duration,
 };
 
-use bytes::{Buf as _, Bytes};
 use futures_util::StreamExt as _;
 use promptshelf_service::Caller;
-use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter},
-    sync::mpsc,
-};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::{
     codec::FramedRead,
     sync::{CancellationToken, ReusableBoxFuture},
-    task::TaskTracker,
+    task::{AbortOnDropHandle, TaskTracker},
 };
 
 use crate::{Server, conversation::Conversation, error_code::WireError, jsonrpc};
 
-mod backlog;
 mod line;
 mod lines;
+mod outbox;
 mod question;
 
-use backlog::Backlog;
 use line::{InFlight, Pipe};
 use lines::{Line, Lines};
+use outbox::Outbox;
 use question::Questions;
 
 /// The longest line that is read, in bytes.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
-
-/// Lines waiting to be written before whoever writes has to wait.
-const WAITING_LINES: usize = 256;
 
 /// For how long requests go on being answered once the input has ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
@@ -61,15 +54,16 @@ impl Server {
         R: AsyncRead + Unpin + Send,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let (lines, waiting) = mpsc::channel(WAITING_LINES);
-        let backlog = Arc::new(Backlog::default());
-        let writer = tokio::spawn(write_lines(waiting, output, Arc::clone(&backlog)));
+        let outbox = Arc::new(Outbox::default());
+        let writer = AbortOnDropHandle::new(tokio::spawn({
+            let outbox = Arc::clone(&outbox);
+            async move { outbox.write_to(output).await }
+        }));
         let pipe = Arc::new(Pipe {
             server: self.clone(),
             caller: Caller::local(),
             conversation: Arc::new(Conversation::default()),
-            lines,
-            backlog,
+            outbox,
             in_flight: InFlight::default(),
             questions: Questions::default(),
             tasks: TaskTracker::new(),
@@ -88,7 +82,7 @@ impl Server {
             tracing::warn!("requests were left unanswered at the end of the conversation");
             pipe.in_flight.cancel_all();
         }
-        drop(pipe);
+        pipe.outbox.close();
         let written = writer.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         read.and(match written {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -105,17 +99,19 @@ async fn read_lines(pipe: &Arc<Pipe>, input: impl AsyncRead + Unpin) -> io::Resu
     let mut ended = pin!(async {
         tokio::select! {
             () = pipe.server.shutdown_token().cancelled() => {}
-            () = pipe.lines.closed() => {}
+            () = pipe.outbox.closed() => {}
         }
     });
     loop {
         let line = tokio::select! {
+            // Lines first: whoever has many on the way is looked up from often enough, because
+            // each read and each full outbox lets others go on.
             biased;
-            () = &mut ended => return Ok(()),
             line = async {
-                pipe.backlog.has_room().await;
+                pipe.outbox.has_room().await;
                 lines.next().await
             } => line,
+            () = &mut ended => return Ok(()),
         };
         match line.transpose()? {
             None => return Ok(()),
@@ -130,26 +126,8 @@ async fn read_lines(pipe: &Arc<Pipe>, input: impl AsyncRead + Unpin) -> io::Resu
             }
             Some(Line::TooLong) => {
                 let error = WireError::parse(format!("A line can be at most {MAX_LINE_BYTES} bytes long"));
-                pipe.write(jsonrpc::error(None, &error)).await;
+                pipe.outbox.push(jsonrpc::error(None, &error));
             }
         }
     }
-}
-
-/// Writes lines, and flushes when no other is waiting.
-async fn write_lines(
-    mut lines: mpsc::Receiver<Bytes>,
-    output: impl AsyncWrite + Unpin,
-    backlog: Arc<Backlog>,
-) -> io::Result<()> {
-    let mut output = BufWriter::new(output);
-    while let Some(line) = lines.recv().await {
-        // Together: a reader that is woken for the end of a line alone is woken twice.
-        output.write_all_buf(&mut line.chunk().chain(&b"\n"[..])).await?;
-        backlog.remove(&line);
-        if lines.is_empty() {
-            output.flush().await?;
-        }
-    }
-    output.flush().await
 }

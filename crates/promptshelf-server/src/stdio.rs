@@ -9,6 +9,7 @@ use std::{
 
 use promptshelf_mcp::Server;
 use tokio::{io::AsyncWrite, sync::oneshot};
+use tokio_util::task::AbortOnDropHandle;
 
 #[cfg(unix)]
 mod pipes;
@@ -18,15 +19,17 @@ mod pipes;
 /// the first answer is on its way.
 pub(crate) async fn serve(server: &Server, answered: oneshot::Sender<()>) -> io::Result<()> {
     let output = Telling { output: protocol_output()?, answered: Some(answered) };
-    #[cfg(unix)]
-    let served = match pipes::Input::stdin() {
-        Some(input) => server.serve_stdio(input, output).await,
+    let server = server.clone();
+    // As a task: the future that a runtime was started with is woken with a system call.
+    let served = AbortOnDropHandle::new(tokio::spawn(async move {
+        #[cfg(unix)]
+        if let Some(input) = pipes::Input::stdin() {
+            return server.serve_stdio(input, output).await;
+        }
         // A file, or nothing at all: there is nothing to wait for.
-        None => server.serve_stdio(tokio::io::stdin(), output).await,
-    };
-    #[cfg(not(unix))]
-    let served = server.serve_stdio(tokio::io::stdin(), output).await;
-    match served {
+        server.serve_stdio(tokio::io::stdin(), output).await
+    }));
+    match served.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         ended => ended,
     }

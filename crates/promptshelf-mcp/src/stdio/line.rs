@@ -1,19 +1,20 @@
 //! One line: which era it is of, and what becomes of it.
 
 use std::{
+    future::poll_fn,
     panic::AssertUnwindSafe,
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Poll,
 };
 
 use bytes::Bytes;
 use foldhash::HashMap;
 use futures_util::FutureExt as _;
 use promptshelf_service::Caller;
-use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{backlog::Backlog, question::Questions};
+use super::{outbox::Outbox, question::Questions};
 use crate::{
     Server,
     conversation::Conversation,
@@ -34,8 +35,7 @@ pub(super) struct Pipe {
     pub(super) server: Server,
     pub(super) caller: Caller,
     pub(super) conversation: Arc<Conversation>,
-    pub(super) lines: mpsc::Sender<Bytes>,
-    pub(super) backlog: Arc<Backlog>,
+    pub(super) outbox: Arc<Outbox>,
     pub(super) in_flight: InFlight,
     pub(super) questions: Questions,
     pub(super) tasks: TaskTracker,
@@ -60,19 +60,22 @@ impl InFlight {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a request. An id that waits for an answer already cannot be told
-    /// from the new one.
-    fn begin(&self, id: &RequestId) -> Result<CancellationToken, WireError> {
-        let mut waiting = self.lock();
+    /// Whether a request can begin. An id that waits for an answer already
+    /// cannot be told from the new one.
+    fn check(&self, id: &RequestId) -> Result<(), WireError> {
+        let waiting = self.lock();
         if waiting.len() >= MAX_IN_FLIGHT {
             return Err(WireError::invalid_request("Too many requests are waiting for an answer"));
         }
         if waiting.contains_key(id) {
             return Err(WireError::invalid_request("A request with this id is waiting for its answer"));
         }
-        let token = CancellationToken::new();
-        waiting.insert(id.clone(), token.clone());
-        Ok(token)
+        Ok(())
+    }
+
+    /// Notes a request that has to wait for something, unless it is noted already.
+    fn begin(&self, id: &RequestId) -> CancellationToken {
+        self.lock().entry(id.clone()).or_default().clone()
     }
 
     fn end(&self, id: &RequestId) {
@@ -96,31 +99,25 @@ impl Pipe {
         match jsonrpc::parse(&line) {
             Ok(Incoming::One(message)) => {
                 if let Some(answer) = self.message(Ok(message)).await {
-                    self.write(answer).await;
+                    self.outbox.push(answer);
                 }
             }
             Ok(Incoming::Batch(messages)) => self.batch(messages).await,
             Err(fault) => {
                 self.server.unread(self.server.begins(), fault.error.word());
-                self.write(jsonrpc::error(fault.id.as_ref(), &fault.error)).await;
+                self.outbox.push(jsonrpc::error(fault.id.as_ref(), &fault.error));
             }
         }
-    }
-
-    pub(super) async fn write(&self, line: Bytes) {
-        self.backlog.add(&line);
-        // When nobody reads any more, the conversation is over, and its reader knows.
-        let _ = self.lines.send(line).await;
     }
 
     /// Takes several messages and answers them together.
     async fn batch(self: &Arc<Pipe>, messages: Vec<Result<Message<'_>, Fault>>) {
         if !self.conversation.revision().is_some_and(Revision::has_batches) {
             let error = WireError::invalid_request("One line holds one message");
-            return self.write(jsonrpc::error(None, &error)).await;
+            return self.outbox.push(jsonrpc::error(None, &error));
         }
         if let Err(error) = check_batch(&messages) {
-            return self.write(jsonrpc::error(None, &error)).await;
+            return self.outbox.push(jsonrpc::error(None, &error));
         }
         let mut answers: Vec<Bytes> = Vec::new();
         let mut bytes = 0;
@@ -138,7 +135,7 @@ impl Pipe {
             }
         }
         if let Some(answers) = jsonrpc::batch(&answers) {
-            self.write(answers).await;
+            self.outbox.push(answers);
         }
     }
 
@@ -165,27 +162,35 @@ impl Pipe {
                     self.in_flight.cancel(&id);
                 }
             }
-            "notifications/initialized" => self.announce(),
+            "notifications/initialized" if self.conversation.revision().is_some() => self.announce(),
             _ => {}
         }
     }
 
     /// Answers a request, unless it is cancelled or its answer is a stream.
     async fn request(self: &Arc<Pipe>, request: Request<'_>) -> Option<Bytes> {
-        let cancelled = match self.in_flight.begin(&request.id) {
-            Ok(token) => token,
-            Err(error) => return Some(jsonrpc::error(Some(&request.id), &error)),
-        };
+        if let Err(error) = self.in_flight.check(&request.id) {
+            return Some(jsonrpc::error(Some(&request.id), &error));
+        }
         let caller = self.server.numbered(&self.caller);
         let answering = async {
-            tokio::select! {
-                biased;
-                () = cancelled.cancelled() => Taken::Cancelled,
-                answer = AssertUnwindSafe(self.answer(&request, &caller, &cancelled)).catch_unwind() => match answer {
-                    Ok(Some(answer)) => Taken::Answered(answer),
-                    Ok(None) => Taken::Subscribed,
-                    Err(_) => Taken::Answered(Answer::error(Some(&request.id), &WireError::internal())),
-                },
+            let mut answering = pin!(AssertUnwindSafe(self.answer(&request, &caller)).catch_unwind());
+            // Nearly every answer is ready at once, before anybody could cancel it.
+            let answer = match poll_fn(|context| Poll::Ready(answering.as_mut().poll(context))).await {
+                Poll::Ready(answer) => answer,
+                Poll::Pending => {
+                    let cancelled = self.in_flight.begin(&request.id);
+                    tokio::select! {
+                        biased;
+                        () = cancelled.cancelled() => return Taken::Cancelled,
+                        answer = answering => answer,
+                    }
+                }
+            };
+            match answer {
+                Ok(Some(answer)) => Taken::Answered(answer),
+                Ok(None) => Taken::Subscribed,
+                Err(_) => Taken::Answered(Answer::error(Some(&request.id), &WireError::internal())),
             }
         };
         let outcome = |taken: &Taken| match taken {
@@ -204,33 +209,24 @@ impl Pipe {
         answer
     }
 
-    async fn answer(
-        self: &Arc<Pipe>,
-        request: &Request<'_>,
-        caller: &Caller,
-        cancelled: &CancellationToken,
-    ) -> Option<Answer> {
-        match self.try_answer(request, caller, cancelled).await {
+    async fn answer(self: &Arc<Pipe>, request: &Request<'_>, caller: &Caller) -> Option<Answer> {
+        match self.try_answer(request, caller).await {
             Ok(answer) => answer,
             Err(error) => Some(Answer::error(Some(&request.id), &error)),
         }
     }
 
-    async fn try_answer(
-        self: &Arc<Pipe>,
-        request: &Request<'_>,
-        caller: &Caller,
-        cancelled: &CancellationToken,
-    ) -> Result<Option<Answer>, WireError> {
+    async fn try_answer(self: &Arc<Pipe>, request: &Request<'_>, caller: &Caller) -> Result<Option<Answer>, WireError> {
         let params = &request.params;
         params.check()?;
         let meta = params.meta()?;
+        let agreed = self.conversation.revision();
         let revision = if meta.is_modern() {
             let version = meta.require()?;
             let revision = Revision::parse(version).filter(|revision| revision.is_modern());
             revision.ok_or_else(|| WireError::unsupported_version(version))?
         } else {
-            match (self.conversation.revision(), &*request.method) {
+            match (agreed, &*request.method) {
                 (Some(revision), _) => revision,
                 (None, "initialize" | "ping") => Revision::NEWEST_LEGACY,
                 // Neither era: the error of the modern one names the keys that it misses.
@@ -238,10 +234,10 @@ impl Pipe {
             }
         };
         if revision.is_modern() && request.method == "subscriptions/listen" {
-            self.listen(request, caller, cancelled).await?;
+            self.listen(request, caller).await?;
             return Ok(None);
         }
-        if !revision.is_modern() && request.method != "initialize" && self.conversation.revision().is_some() {
+        if !revision.is_modern() && request.method != "initialize" && agreed.is_some() {
             self.announce();
         }
         let asking = match meta.client_capabilities() {
@@ -255,17 +251,13 @@ impl Pipe {
 
     /// Opens a subscription. Its acknowledgment is written before it runs, so
     /// that nothing of it can come earlier.
-    async fn listen(
-        self: &Arc<Pipe>,
-        request: &Request<'_>,
-        caller: &Caller,
-        cancelled: &CancellationToken,
-    ) -> Result<(), WireError> {
+    async fn listen(self: &Arc<Pipe>, request: &Request<'_>, caller: &Caller) -> Result<(), WireError> {
         let id = request.id.clone();
+        let cancelled = self.in_flight.begin(&id);
         let (mut subscription, acknowledgment) =
             Subscription::listen(&self.server, caller, &id, request.params.notifications()).await?;
-        self.write(acknowledgment).await;
-        let (pipe, cancelled) = (Arc::clone(self), cancelled.clone());
+        self.outbox.push(acknowledgment);
+        let pipe = Arc::clone(self);
         self.tasks.spawn(async move {
             tokio::select! {
                 biased;
@@ -273,7 +265,7 @@ impl Pipe {
                 () = pipe.ended.cancelled() => {}
                 () = pipe.tell(&mut subscription) => {
                     if let Some(end) = subscription.end() {
-                        pipe.write(end).await;
+                        pipe.outbox.push(end);
                     }
                 }
             }
@@ -286,7 +278,7 @@ impl Pipe {
     /// an `initialize` has been there: untagged notifications mean nothing to
     /// a modern client.
     fn announce(self: &Arc<Pipe>) {
-        if self.conversation.revision().is_none() || !self.conversation.begin_announcing() {
+        if !self.conversation.begin_announcing() {
             return;
         }
         let Ok(mut subscription) = Subscription::of_conversation(&self.server, &self.caller, &self.conversation) else {
@@ -304,9 +296,8 @@ impl Pipe {
     /// Writes what a subscription has to tell, until the server shuts down.
     async fn tell(&self, subscription: &mut Subscription) {
         while let Some(messages) = subscription.next().await {
-            for message in messages {
-                self.write(message).await;
-            }
+            self.outbox.has_room().await;
+            messages.into_iter().for_each(|message| self.outbox.push(message));
         }
     }
 }

@@ -66,7 +66,7 @@ impl Ask for Pipe {
             let waiting = Waiting { questions: &self.questions, id: format!("promptshelf-{number}") };
             let (sender, answer) = oneshot::channel();
             self.questions.lock().insert(waiting.id.clone(), sender);
-            self.write(jsonrpc::request(&waiting.id, "elicitation/create", &params)).await;
+            self.outbox.push(jsonrpc::request(&waiting.id, "elicitation/create", &params));
             answer.await.ok().flatten()
         })
     }

@@ -11,13 +11,16 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-#[cfg(target_os = "linux")]
-use rustix::io::{ReadWriteFlags, preadv2, pwritev2};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{FileType, fstat},
     io::Errno,
     pipe::PIPE_BUF,
+};
+#[cfg(target_os = "linux")]
+use rustix::{
+    io::{ReadWriteFlags, preadv2, pwritev2},
+    pipe::{fcntl_getpipe_size, fcntl_setpipe_size},
 };
 use tokio::{
     fs::File,
@@ -27,6 +30,10 @@ use tokio::{
 /// What is longer is written by another thread, in one piece. What is not, is
 /// written in pieces that a pipe with room in it takes without waiting.
 const SHORT: usize = 4 * PIPE_BUF;
+
+/// What a pipe can hold; 64 KiB is Linux's default, and 1 MiB the most that it allows.
+#[cfg(target_os = "linux")]
+const WIDE: usize = 256 << 10;
 
 /// stdin, when it is something that one can wait for.
 #[derive(Debug)]
@@ -125,6 +132,8 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn new(own: OwnedFd) -> io::Result<Output> {
+        #[cfg(target_os = "linux")]
+        widen(&own);
         Ok(Output {
             // A file cannot be waited for.
             #[cfg(target_os = "linux")]
@@ -168,6 +177,16 @@ impl Output {
     }
 }
 
+/// Makes room for some pages of a list, so that a client that asks for several
+/// at once is not waited for after each.
+#[cfg(target_os = "linux")]
+fn widen(pipe: &OwnedFd) {
+    // What is no pipe has no size, and whoever has many pipes may have no more room: it stays as it is.
+    if fcntl_getpipe_size(pipe).is_ok_and(|size| size < WIDE) {
+        let _ = fcntl_setpipe_size(pipe, WIDE);
+    }
+}
+
 impl AsyncWrite for Output {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_write_vectored(context, &[IoSlice::new(bytes)])
@@ -178,18 +197,20 @@ impl AsyncWrite for Output {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let first = pieces.iter().find(|piece| !piece.is_empty()).map_or(&[][..], |piece| piece);
         if !self.is_waiting {
             #[cfg(target_os = "linux")]
             if let Some(written) = self.without_thread(context, pieces) {
                 return written;
             }
-            if let Some(written) = self.at_once(first) {
+            // Several pieces come when there is much to write: that is for the other thread, and together.
+            if let [piece] = pieces
+                && let Some(written) = self.at_once(piece)
+            {
                 return Poll::Ready(written);
             }
         }
         self.is_waiting = true;
-        Pin::new(&mut self.threaded).poll_write(context, first)
+        Pin::new(&mut self.threaded).poll_write_vectored(context, pieces)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -217,6 +238,7 @@ mod tests {
     };
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio_util::bytes::Buf;
 
     use super::*;
 
@@ -234,10 +256,12 @@ mod tests {
         for part in [&line[..], b"\n", b"short\n"] {
             output.write_all(part).await.expect("somebody reads");
         }
+        // In two pieces.
+        output.write_all_buf(&mut Buf::chain(&line[..], &b"\n"[..])).await.expect("somebody reads");
         output.flush().await.expect("somebody reads");
         drop(output);
         let read = read.join().expect("it reads").expect("it can be read");
-        assert!(read == [&line[..], b"\nshort\n"].concat());
+        assert!(read == [&line[..], b"\nshort\n", &line, b"\n"].concat());
     }
 
     /// Reads what comes in pieces, to its end, in a room that it fills at times.
@@ -286,6 +310,17 @@ mod tests {
     #[tokio::test]
     async fn a_pipe_that_is_full_is_waited_for() {
         write_to_a_slow_reader(|_| {}).await;
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_pipe_is_made_wide_and_never_narrow() {
+        for (before, after) in [(4 << 10, WIDE), (1 << 20, 1 << 20)] {
+            let (_reader, writer) = rustix::pipe::pipe().expect("a pipe");
+            fcntl_setpipe_size(&writer, before).expect("a pipe can have this size");
+            let output = Output::new(writer).expect("it can be written to");
+            assert_eq!(fcntl_getpipe_size(&output.own), Ok(after));
+        }
     }
 
     #[cfg(target_os = "linux")]
