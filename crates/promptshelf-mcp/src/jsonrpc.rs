@@ -17,7 +17,7 @@ use serde::{
 use serde_json::value::RawValue;
 
 use crate::{
-    blocks::{BLOCK, special},
+    blocks::{BLOCK, quotes},
     error_code::WireError,
     request::{Params, ParamsApart, ParamsTogether},
 };
@@ -273,35 +273,25 @@ fn is_too_deep(bytes: &[u8]) -> bool {
     false
 }
 
-/// The place behind a string of which the first quote has been read.
-fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
+/// The place behind a string that begins here, behind its first quote.
+fn end_of_string(bytes: &[u8], begin: usize) -> usize {
+    let is_end = |at: usize| {
+        let escapes = bytes[begin..at].iter().rev().take_while(|byte| **byte == b'\\').count();
+        escapes % 2 == 0
+    };
+    let mut at = begin;
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-        let mut special = special(block);
-        let mut passed = BLOCK;
-        while special != 0 {
-            let next = special.trailing_zeros() as usize;
-            special &= special - 1;
-            match block[next] {
-                b'"' => return at + next + 1,
-                b'\\' => {
-                    // What stands behind it ends nothing, and may be in the next block.
-                    passed = passed.max(next + 2);
-                    special &= !(0b10 << next);
-                }
-                _ => {}
+        let mut quotes = quotes(block);
+        while quotes != 0 {
+            let quote = at + quotes.trailing_zeros() as usize;
+            if is_end(quote) {
+                return quote + 1;
             }
+            quotes &= quotes - 1;
         }
-        at += passed;
+        at += BLOCK;
     }
-    while let Some(byte) = bytes.get(at) {
-        at += 1;
-        match byte {
-            b'"' => return at,
-            b'\\' => at += 1,
-            _ => {}
-        }
-    }
-    bytes.len()
+    (at..bytes.len()).find(|at| bytes[*at] == b'"' && is_end(*at)).map_or(bytes.len(), |quote| quote + 1)
 }
 
 /// Begins the answer to a request. The result is to be written behind it, and

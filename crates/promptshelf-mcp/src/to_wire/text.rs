@@ -6,19 +6,45 @@ use crate::blocks::{BLOCK, special};
 
 /// Writes a text as serde does (RFC 8259, 7).
 pub(super) fn write(out: &mut Vec<u8>, text: &str) {
-    out.reserve(text.len() + 2);
+    let text = text.as_bytes();
+    out.reserve(text.len() + BLOCK);
     out.push(b'"');
-    let (blocks, rest) = text.as_bytes().as_chunks::<BLOCK>();
-    for block in blocks {
-        match special(block) {
-            0 => out.extend_from_slice(block),
-            escapes => write_block(out, block, escapes),
-        }
+    let mut at = 0;
+    while let Some(block) = text[at..].first_chunk::<BLOCK>() {
+        write_block(out, text, at, BLOCK, special(block));
+        at += BLOCK;
     }
+    let rest = &text[at..];
     let mut last = [b' '; BLOCK];
     last[..rest.len()].copy_from_slice(rest);
-    write_block(out, rest, special(&last));
+    write_block(out, &last, 0, rest.len(), special(&last));
     out.push(b'"');
+}
+
+/// Writes the bytes of a block, of which those of these bits need an escape.
+fn write_block(out: &mut Vec<u8>, text: &[u8], begin: usize, length: usize, mut special: u32) {
+    let mut at = begin;
+    while special != 0 {
+        let next = begin + special.trailing_zeros() as usize;
+        write_piece(out, text, at, next);
+        escape(out, text[next]);
+        at = next + 1;
+        special &= special - 1;
+    }
+    write_piece(out, text, at, begin + length);
+}
+
+/// Writes a piece that is no longer than a block, as a whole block of which the rest is dropped:
+/// so many bytes are copied without a call.
+fn write_piece(out: &mut Vec<u8>, text: &[u8], begin: usize, end: usize) {
+    match text[begin..].first_chunk::<BLOCK>() {
+        Some(block) => {
+            let length = out.len() + (end - begin);
+            out.extend_from_slice(block);
+            out.truncate(length);
+        }
+        None => out.extend_from_slice(&text[begin..end]),
+    }
 }
 
 /// Writes what needs no escape: Base64 and our own words.
@@ -29,35 +55,26 @@ pub(super) fn write_plain(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Writes a block in which the bytes of these bits need an escape.
-fn write_block(out: &mut Vec<u8>, block: &[u8], mut escapes: u32) {
-    let mut from = 0;
-    while escapes != 0 {
-        let at = escapes.trailing_zeros() as usize;
-        out.extend_from_slice(&block[from..at]);
-        escape(out, block[at]);
-        from = at + 1;
-        escapes &= escapes - 1;
-    }
-    out.extend_from_slice(&block[from..]);
-}
-
 fn escape(out: &mut Vec<u8>, byte: u8) {
-    let short = match byte {
-        b'\n' => b'n',
-        b'"' => b'"',
-        b'\\' => b'\\',
-        b'\t' => b't',
-        b'\r' => b'r',
-        0x08 => b'b',
-        0x0c => b'f',
-        control => {
+    /// What is written behind the backslash of bytes that have a short escape.
+    const SHORT: [u8; 256] = {
+        let mut short = [0; 256];
+        let pairs = [(b'\n', b'n'), (b'"', b'"'), (b'\\', b'\\'), (b'\t', b't'), (b'\r', b'r'), (8, b'b'), (12, b'f')];
+        let mut at = 0;
+        while at < pairs.len() {
+            short[pairs[at].0 as usize] = pairs[at].1;
+            at += 1;
+        }
+        short
+    };
+    match SHORT[usize::from(byte)] {
+        0 => {
             const DIGITS: &[u8; 16] = b"0123456789abcdef";
             let digit = |half: u8| DIGITS[usize::from(half)];
-            return out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(control >> 4), digit(control & 0xf)]);
+            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(byte & 0xf)]);
         }
-    };
-    out.extend_from_slice(&[b'\\', short]);
+        short => out.extend_from_slice(&[b'\\', short]),
+    }
 }
 
 #[cfg(test)]
