@@ -10,7 +10,7 @@ use regex::Regex;
 use smol_str::SmolStr;
 
 use crate::{
-    definition::{ArgumentDefinition, ArgumentType, CompletionSource, PromptDefinition},
+    definition::{ArgumentDefinition, ArgumentType, CompletionSource, PromptDefinition, Seldom, Silent},
     invisible::InvisiblePolicy,
     resource::Variables,
     template::Condition,
@@ -34,12 +34,29 @@ pub struct Choice {
 #[derive(Clone, Debug)]
 pub struct Argument {
     declared: Declared,
-    pub(crate) pattern: Option<Box<Regex>>,
-    pub(crate) default: Option<Box<Value>>,
-    /// Decides whether it is asked for.
-    pub(crate) condition: Option<Arc<Condition>>,
+    pub(crate) checked: Seldom<Checked>,
     /// What becomes of invisible characters in its values.
     pub(crate) invisible: InvisiblePolicy,
+}
+
+/// What the definitions of few arguments came to mean.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Checked {
+    pub(crate) pattern: Option<Regex>,
+    pub(crate) default: Option<Value>,
+    /// Decides whether it is asked for.
+    pub(crate) condition: Option<Arc<Condition>>,
+}
+
+impl Silent for Checked {
+    fn silent() -> &'static Checked {
+        static SILENT: Checked = Checked { pattern: None, default: None, condition: None };
+        &SILENT
+    }
+
+    fn is_silent(&self) -> bool {
+        self.pattern.is_none() && self.default.is_none() && self.condition.is_none()
+    }
 }
 
 /// Where an argument's definition stands.
@@ -81,7 +98,7 @@ impl Argument {
         let mut fault = |part, code, message: String, help| faults.push(ArgumentFault { part, code, message, help });
 
         let pattern = definition.pattern.as_deref().and_then(|pattern| match Regex::new(pattern) {
-            Ok(regex) => Some(Box::new(regex)),
+            Ok(regex) => Some(regex),
             Err(error) => {
                 let (message, help) = pattern_fault(&error);
                 fault("pattern", Code::InvalidPattern, message, help);
@@ -148,14 +165,15 @@ impl Argument {
         });
 
         let invisible = definition.invisible.unwrap_or(usual);
-        let mut argument = Argument { declared, pattern, default: None, condition, invisible };
+        let checked = Checked { pattern, default: None, condition }.into();
+        let mut argument = Argument { declared, checked, invisible };
         for choice in &argument.definition().choices {
             if let Err(reason) = argument.check_type(&choice.value) {
                 fault("enum", Code::InvalidValue, format!("the choice `{}` {reason}", choice.value), None);
             }
         }
         match argument.definition().default.as_deref().map(|default| argument.parse(default)) {
-            Some(Ok(value)) => argument.default = Some(Box::new(value)),
+            Some(Ok(value)) => argument.checked.default = Some(value),
             Some(Err(reason)) => {
                 let default = argument.definition().default.as_deref().unwrap_or_default();
                 let message = format!("the default `{}` {reason}", shortened(default));
@@ -229,7 +247,7 @@ impl Argument {
     /// Whether it is asked for at all, as far as what is known already decides.
     #[must_use]
     pub fn applies(&self, known: &Bindings) -> bool {
-        self.condition.as_ref().is_none_or(|condition| condition.holds(known))
+        self.checked.condition.as_ref().is_none_or(|condition| condition.holds(known))
     }
 
     /// Whether its values stay out of records, logs and errors.

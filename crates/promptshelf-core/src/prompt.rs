@@ -23,8 +23,6 @@ pub struct Prompt {
     pub(crate) arguments: Box<[Argument]>,
     pub(crate) body: CheckedBody,
     pub(crate) uses: Seldom<Uses>,
-    /// Whether nothing else decides if it is right, such as the server's resources.
-    pub(crate) is_self_contained: bool,
 }
 
 /// What a prompt is made of, besides its definition: the same pieces make the
@@ -37,17 +35,26 @@ pub(crate) struct Uses {
     pub(crate) attachments: BTreeMap<String, Arc<LibraryFile>>,
     /// Those that it brings in, by name.
     pub(crate) prompts: BTreeMap<String, Arc<Prompt>>,
+    /// Whether something else decides if it is right, too, such as the server's resources.
+    pub(crate) rests_on_others: bool,
 }
 
 impl Silent for Uses {
     fn silent() -> &'static Uses {
-        static SILENT: Uses =
-            Uses { warnings: Vec::new(), partials: Vec::new(), attachments: BTreeMap::new(), prompts: BTreeMap::new() };
+        static SILENT: Uses = Uses {
+            warnings: Vec::new(),
+            partials: Vec::new(),
+            attachments: BTreeMap::new(),
+            prompts: BTreeMap::new(),
+            rests_on_others: false,
+        };
         &SILENT
     }
 
     fn is_silent(&self) -> bool {
-        self.warnings.is_empty() && self.partials.is_empty() && self.attachments.is_empty() && self.prompts.is_empty()
+        let Uses { warnings, partials, attachments, prompts, rests_on_others } = self;
+        let names_nothing = partials.is_empty() && attachments.is_empty() && prompts.is_empty();
+        warnings.is_empty() && names_nothing && !rests_on_others
     }
 }
 

@@ -20,7 +20,7 @@ use minijinja::{Environment, UndefinedBehavior, Value as JinjaValue};
 use crate::{
     argument::{Bindings, Value},
     content::Annotations,
-    definition::Budget,
+    definition::{Budget, Seldom},
     diagnostic::{Code, Diagnostic, Location, SourceText},
     resource::Variables,
 };
@@ -57,7 +57,7 @@ pub(crate) const MAX_INCLUDE_DEPTH: usize = 40;
 /// rendered for the first time: of a large library most prompts never are.
 pub(crate) struct Template {
     text: Substr,
-    partials: Box<[Arc<SourceText>]>,
+    partials: Seldom<Vec<Arc<SourceText>>>,
     budget: Arc<Budget>,
     compiled: OnceLock<Box<Compiled>>,
 }
@@ -89,7 +89,7 @@ impl Template {
     /// A template with its partials. All of them have to be such that a
     /// [`Lint`] could be made of them.
     pub(crate) fn new(text: Substr, partials: &[Arc<SourceText>], budget: &Arc<Budget>) -> Template {
-        Template { text, partials: partials.into(), budget: Arc::clone(budget), compiled: OnceLock::new() }
+        Template { text, partials: partials.to_vec().into(), budget: Arc::clone(budget), compiled: OnceLock::new() }
     }
 
     /// The engine with the template and its partials in it.
@@ -107,7 +107,7 @@ impl Template {
         environment.set_fuel(Some(self.budget.fuel));
         // One include costs ten of the engine's own steps of depth; the rest is for loops and macros.
         environment.set_recursion_limit(self.budget.include_depth.min(MAX_INCLUDE_DEPTH) * 10 + 50);
-        for partial in &self.partials {
+        for partial in &*self.partials {
             add(&mut environment, &partial.path, &partial.text)?;
         }
         add(&mut environment, MAIN, &self.text)?;

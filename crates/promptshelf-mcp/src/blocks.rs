@@ -2,45 +2,39 @@
 //! found without looking at each by itself.
 //!
 //! Not a library of vector instructions, because what is looked at comes from
-//! strangers, and those that there are take `unsafe`. Eight bytes are one number
-//! instead (Warren, *Hacker's Delight*, 6-1).
+//! strangers, and those that there are take `unsafe`.
 
 /// As many bytes as are looked at together.
 pub(crate) const BLOCK: usize = 32;
 
-/// One bit for each quote, the first byte's the lowest.
-pub(crate) fn quotes(block: &[u8; BLOCK]) -> u32 {
-    bits(block, |eight| zeros(eight ^ all(b'"')))
-}
-
 /// One bit for each byte that cannot stand in a JSON string as it is (RFC 8259, 7), the first
-/// byte's the lowest.
+/// byte's the lowest. There is no way out of the loop, so that the compiler makes a few vector
+/// instructions of it.
+#[inline]
 pub(crate) fn special(block: &[u8; BLOCK]) -> u32 {
-    // Of a byte below 0x20 the three highest bits are zero.
-    bits(block, |eight| zeros(eight ^ all(b'"')) | zeros(eight ^ all(b'\\')) | zeros(eight & all(0xe0)))
+    let found = block.map(|byte| u8::from(byte < 0x20 || byte == b'"' || byte == b'\\'));
+    let (eights, _) = found.as_chunks::<8>();
+    gathered([0, 1, 2, 3].map(|at| u64::from_le_bytes(eights[at])))
 }
 
-/// Eight times the same byte.
-const fn all(byte: u8) -> u64 {
-    u64::from_ne_bytes([byte; 8])
-}
-
-/// The highest bit of each byte that is zero.
-fn zeros(eight: u64) -> u64 {
-    // No sum is greater than a byte, so that no byte hears of its neighbour.
-    !(((eight & all(0x7f)) + all(0x7f)) | eight | all(0x7f))
-}
-
-/// The bits of a block, where `found` gives the highest bit of each byte that is meant.
-#[inline(always)]
-fn bits(block: &[u8; BLOCK], found: impl Fn(u64) -> u64) -> u32 {
+/// One bit for each quote, the first byte's the lowest. Eight bytes are one number here, because
+/// of a single comparison the compiler makes a choice for each byte.
+#[inline]
+pub(crate) fn quotes(block: &[u8; BLOCK]) -> u32 {
+    const LOW: u64 = u64::from_ne_bytes([0x7f; 8]);
     let (eights, _) = block.as_chunks::<8>();
-    let found = [0, 1, 2, 3].map(|at| found(u64::from_le_bytes(eights[at])));
-    if found == [0; 4] {
-        return 0;
-    }
+    gathered([0, 1, 2, 3].map(|at| {
+        // Zero where a quote is, and then the highest bit of what is zero: no sum is greater than
+        // a byte, so that no byte hears of its neighbour (Warren, Hacker's Delight, 6-1).
+        let eight = u64::from_le_bytes(eights[at]) ^ u64::from_ne_bytes([b'"'; 8]);
+        !(((eight & LOW) + LOW) | eight | LOW) >> 7
+    }))
+}
+
+/// The lowest bits of all bytes.
+fn gathered(eights: [u64; 4]) -> u32 {
     // The product has the lowest bits of eight bytes side by side in its highest byte.
-    u32::from_le_bytes(found.map(|eight| (eight >> 7).wrapping_mul(0x0102_0408_1020_4080).to_le_bytes()[7]))
+    u32::from_le_bytes(eights.map(|eight| eight.wrapping_mul(0x0102_0408_1020_4080).to_le_bytes()[7]))
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ impl Argument {
     }
 
     fn default_for(&self, known: &Bindings) -> Option<Value> {
-        self.default.as_deref().cloned().filter(|_| self.applies(known))
+        self.checked.default.clone().filter(|_| self.applies(known))
     }
 
     /// A text as it may come in: of a bounded length, and with invisible

@@ -31,7 +31,7 @@ pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, shelf
     is_settled
         && before.arguments.iter().all(|it| it.invisible == it.definition().invisible.unwrap_or(usual))
         && before.definition.is_same(definition)
-        && before.is_self_contained
+        && !before.uses.rests_on_others
         && before.uses.prompts.iter().all(|(name, known)| shelf.prompt(name).is_ok_and(|now| Arc::ptr_eq(&now, known)))
         && before
             .uses
@@ -87,11 +87,11 @@ pub(super) fn check(definition: PromptDefinition, shelf: &Shelf<'_>) -> Result<P
             template(&definition, range, shelf, &mut parts, &mut found).map(CheckedBody::Template)
         }
     };
-    let is_self_contained = !parts.needs_resources && arguments::depend_only_on_definition(&arguments);
+    let rests_on_others = parts.needs_resources || !arguments::depend_only_on_definition(&arguments);
     match (name, body) {
         (Some(name), Some(body)) if !found.iter().any(Diagnostic::is_error) => {
-            let uses = Uses { warnings: found, ..parts.uses }.into();
-            Ok(Prompt { name, definition, arguments: arguments.into(), body, uses, is_self_contained })
+            let uses = Uses { warnings: found, rests_on_others, ..parts.uses }.into();
+            Ok(Prompt { name, definition, arguments: arguments.into(), body, uses })
         }
         _ => Err(found),
     }

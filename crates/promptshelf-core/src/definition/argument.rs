@@ -18,8 +18,6 @@ use crate::{argument::Choice, invisible::InvisiblePolicy, resource::Variables};
 pub struct ArgumentDefinition {
     /// The key; also the template's variable.
     pub name: SmolStr,
-    /// The name for people.
-    pub title: Option<Substr>,
     /// What it is.
     pub description: Option<Substr>,
     /// Whether a call without it is refused.
@@ -33,6 +31,8 @@ pub struct ArgumentDefinition {
 /// What an [`ArgumentDefinition`] says of few arguments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArgumentDetails {
+    /// The name for people.
+    pub title: Option<Substr>,
     /// The value when none is given, as a caller would send it.
     pub default: Option<String>,
     /// Values to show people, as a caller would send them.
@@ -72,6 +72,7 @@ impl Silent for ArgumentDetails {
     fn silent() -> &'static ArgumentDetails {
         // Made by the compiler, because every argument of every call is asked for some of it.
         static SILENT: ArgumentDetails = ArgumentDetails {
+            title: None,
             default: None,
             examples: Vec::new(),
             choices: Vec::new(),

@@ -6,6 +6,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use arcstr::ArcStr;
+
 use crate::diagnostic::{Location, SourceText};
 
 /// Where a definition comes from, down to its parts.
@@ -61,17 +63,23 @@ impl Origin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spans {
     /// A part's path a line. Prompts that are written alike share it.
-    parts: Arc<str>,
-    /// As many places.
-    places: Box<[(u32, u32)]>,
+    parts: ArcStr,
+    /// As many places: two numbers for each, or four where the file is so long
+    /// that they take two each, the lower half first.
+    places: Box<[u16]>,
 }
 
 impl Spans {
     /// Where a part stands.
     #[must_use]
     pub fn get(&self, part: &str) -> Option<Range<usize>> {
-        let (start, end) = *self.places.get(self.parts.lines().position(|known| known == part)?)?;
-        Some(start as usize..end as usize)
+        let at = self.parts.lines().position(|known| known == part)?;
+        let each = self.places.len() / self.parts.lines().count();
+        Some(match *self.places.get(at * each..)?.get(..each)? {
+            [start, end] => start.into()..end.into(),
+            [start, start_high, end, end_high] => joined(start, start_high)..joined(end, end_high),
+            _ => return None,
+        })
     }
 
     /// Says where a part stands.
@@ -91,36 +99,48 @@ impl Default for Spans {
     }
 }
 
+/// The halves of a number, the lower one first.
+fn halves(at: usize) -> [u16; 2] {
+    // A location is moved into its text, wherever it would be.
+    let at = u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes();
+    [u16::from_le_bytes([at[0], at[1]]), u16::from_le_bytes([at[2], at[3]])]
+}
+
+/// The number of which these are the halves.
+fn joined(low: u16, high: u16) -> usize {
+    usize::from(low) | usize::from(high) << u16::BITS
+}
+
 /// The most different texts that are kept to be shared.
 const SHARED: usize = 1024;
 
 /// A text that others have, too.
-fn shared(text: String) -> Arc<str> {
-    static KNOWN: Mutex<BTreeSet<Arc<str>>> = Mutex::new(BTreeSet::new());
+fn shared(text: String) -> ArcStr {
+    static KNOWN: Mutex<BTreeSet<ArcStr>> = Mutex::new(BTreeSet::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = known.get(text.as_str()) {
-        return Arc::clone(known);
+        return known.clone();
     }
     if known.len() >= SHARED {
         // A library is mostly written alike; whoever writes otherwise shares nothing.
         known.clear();
     }
-    let text: Arc<str> = text.into();
-    known.insert(Arc::clone(&text));
+    let text = ArcStr::from(text);
+    known.insert(text.clone());
     text
 }
 
 impl From<BTreeMap<String, Range<usize>>> for Spans {
     fn from(spans: BTreeMap<String, Range<usize>>) -> Spans {
-        // A location is moved into its text, wherever it would be.
-        let byte = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         // No key of a prompt file that is looked for has a line break in it.
-        let (mut parts, mut places) = (String::new(), Vec::with_capacity(spans.len()));
+        let (mut parts, mut bytes) = (String::new(), Vec::with_capacity(2 * spans.len()));
         for (part, span) in spans.iter().filter(|(part, _)| !part.contains(['\n', '\r'])) {
             parts.push_str(part);
             parts.push('\n');
-            places.push((byte(span.start), byte(span.end)));
+            bytes.extend([span.start, span.end]);
         }
-        Spans { parts: shared(parts), places: places.into() }
+        let narrow: Result<_, _> = bytes.iter().map(|at| u16::try_from(*at)).collect();
+        let places = narrow.unwrap_or_else(|_| bytes.iter().flat_map(|at| halves(*at)).collect());
+        Spans { parts: shared(parts), places }
     }
 }

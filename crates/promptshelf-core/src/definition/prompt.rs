@@ -216,15 +216,22 @@ impl PromptDefinition {
         parts.details.settle();
         parts.arguments.shrink_to_fit();
         let file = &parts.origin.source.text;
-        let mut texts = vec![&mut parts.title, &mut parts.description];
-        for argument in &mut parts.arguments {
-            argument.details.settle();
-            texts.extend([&mut argument.title, &mut argument.description]);
-        }
-        for text in texts.into_iter().flatten() {
-            if let Some(at) = file.find(text.as_str()) {
+        let settle = |text: &mut Option<Substr>| {
+            if let Some(text) = text
+                && let Some(at) = file.find(text.as_str())
+            {
                 *text = file.substr(at..at + text.len());
             }
+        };
+        settle(&mut parts.title);
+        settle(&mut parts.description);
+        for argument in &mut parts.arguments {
+            settle(&mut argument.description);
+            // To be written to, a title would come to be.
+            if argument.title.is_some() {
+                settle(&mut argument.title);
+            }
+            argument.details.settle();
         }
     }
 

@@ -14,6 +14,16 @@ pub trait Silent: Default + 'static {
     fn is_silent(&self) -> bool;
 }
 
+impl<T: 'static> Silent for Vec<T> {
+    fn silent() -> &'static Vec<T> {
+        const { &Vec::new() }
+    }
+
+    fn is_silent(&self) -> bool {
+        self.is_empty()
+    }
+}
+
 /// Parts of a definition that most definitions leave out: of a large library
 /// they would be most of what is kept. Read, they are as they were said or
 /// silent; written to, they come to be.

@@ -33,7 +33,7 @@ pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
 /// Whether an argument's condition fails for everything that its arguments can
 /// be. Where they can be anything, that cannot be told.
 fn is_never_asked(prompt: &Prompt, argument: &Argument) -> bool {
-    let Some(condition) = &argument.condition else { return false };
+    let Some(condition) = &argument.checked.condition else { return false };
     let names = condition.names();
     let used: Vec<Argument> =
         prompt.arguments().iter().filter(|other| names.iter().any(|name| name == other.name())).cloned().collect();

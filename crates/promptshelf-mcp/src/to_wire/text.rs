@@ -9,11 +9,19 @@ pub(super) fn write(out: &mut Vec<u8>, text: &str) {
     let text = text.as_bytes();
     out.reserve(text.len() + BLOCK);
     out.push(b'"');
-    let mut at = 0;
+    let (mut at, mut plain) = (0, 0);
     while let Some(block) = text[at..].first_chunk::<BLOCK>() {
-        write_block(out, text, at, BLOCK, special(block));
+        let special = special(block);
+        if special != 0 {
+            if plain < at {
+                out.extend_from_slice(&text[plain..at]);
+            }
+            write_block(out, text, at, BLOCK, special);
+            plain = at + BLOCK;
+        }
         at += BLOCK;
     }
+    out.extend_from_slice(&text[plain..at]);
     let rest = &text[at..];
     let mut last = [b' '; BLOCK];
     last[..rest.len()].copy_from_slice(rest);

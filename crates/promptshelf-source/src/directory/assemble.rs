@@ -114,7 +114,7 @@ impl Assembly<'_> {
         self.manifest.source.text.hash(&mut hasher);
         for (_, entry) in entries {
             if let Meaning::Prompt { draft: Some(draft), .. } = &entry.content.meaning {
-                for glob in &draft.globs {
+                for glob in draft.globs.iter() {
                     // Asked here, and answered from memory later.
                     self.globs.matches(glob.root.as_deref(), &glob.glob).ok();
                 }

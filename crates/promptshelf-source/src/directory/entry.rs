@@ -12,7 +12,7 @@ use std::{
 };
 
 use promptshelf_core::{
-    Blob, Code, Demands, Diagnostic, Icon, LibraryFile, MimeType, PromptDefinition, ResourceBody, SourceText,
+    Blob, Code, Demands, Diagnostic, Icon, LibraryFile, MimeType, PromptDefinition, ResourceBody, Seldom, SourceText,
 };
 use smol_str::SmolStr;
 
@@ -41,7 +41,7 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) meaning: Meaning,
-    pub(super) diagnostics: Box<[Diagnostic]>,
+    pub(super) diagnostics: Seldom<Vec<Diagnostic>>,
     pub(super) len: u64,
     /// Differs between any two contents of one file.
     pub(super) number: u64,
@@ -218,7 +218,7 @@ impl Content {
                     // What is no text is beside its keys, more often than not.
                     let readable = String::from_utf8_lossy(error.as_bytes()).into_owned();
                     let meaning = Meaning::Lost(Box::new(demands(&SourceText::new(path.clone(), readable))));
-                    Content { meaning, diagnostics: [diagnostic].into(), len, number: next_number() }
+                    Content { meaning, diagnostics: vec![diagnostic].into(), len, number: next_number() }
                 }
             },
             Use::File => Content::file(path, bytes, stamp),

@@ -114,11 +114,11 @@ fn argument(
     let name = table.required_text("name", "an argument", notes);
     let length = |key, notes: &mut Notes<'_>| table.count(key, 0, notes).and_then(|count| usize::try_from(count).ok());
     Some(ArgumentDefinition {
-        title: table.text("title", notes).map(Into::into),
         description: table.text("description", notes).map(|text| text.trim_end().into()),
         required: table.flag("required", notes).unwrap_or_default(),
         kind: kind(&table, notes),
         details: ArgumentDetails {
+            title: table.text("title", notes).map(Into::into),
             default: table.node("default", notes).and_then(|node| value(node, "`default`", notes)),
             examples: examples(&table, notes),
             choices: choices(&table, notes),

@@ -31,7 +31,9 @@ pub(crate) mod yaml;
 
 use std::{ops::Range, sync::Arc};
 
-use promptshelf_core::{ArgumentDefinition, Body, BodyPiece, Code, Diagnostic, Origin, PromptDefinition, SourceText};
+use promptshelf_core::{
+    ArgumentDefinition, Body, BodyPiece, Code, Diagnostic, Origin, PromptDefinition, Seldom, SourceText,
+};
 
 pub(crate) use self::{
     arguments::{KEYS as ARGUMENT, arguments},
@@ -64,7 +66,7 @@ pub(crate) struct Parsed {
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) definition: PromptDefinition,
-    pub(crate) globs: Box<[GlobCompletion]>,
+    pub(crate) globs: Seldom<Vec<GlobCompletion>>,
 }
 
 /// An argument that completes from paths.
@@ -91,7 +93,7 @@ impl Draft {
     fn plain(name: &str, notes: &mut Notes<'_>) -> Draft {
         let definition =
             PromptDefinition::from_source(name, Body::Pieces(Vec::new()), Origin::new(Arc::clone(notes.source)));
-        Draft { definition, globs: Box::default() }
+        Draft { definition, globs: Seldom::default() }
     }
 
     /// Says it, and files where its parts stand.
