@@ -104,8 +104,8 @@ async fn read_lines(pipe: &Arc<Pipe>, input: impl AsyncRead + Unpin) -> io::Resu
     });
     loop {
         let line = tokio::select! {
-            // Lines first: whoever has many on the way is looked up from often enough, because
-            // each read and each full outbox lets others go on.
+            // Lines first. The end is seen while they keep coming, too: reading lets others go on
+            // from time to time, and so does an outbox with enough in it.
             biased;
             line = async {
                 pipe.outbox.has_room().await;

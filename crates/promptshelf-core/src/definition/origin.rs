@@ -144,3 +144,21 @@ impl From<BTreeMap<String, Range<usize>>> for Spans {
         Spans { parts: shared(parts), places }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_found_in_short_files_and_in_long_ones() {
+        let mut spans = Spans::default();
+        assert_eq!(spans.get("name"), None);
+        spans.insert("name".to_owned(), 7..0xffff);
+        assert_eq!(spans.get("name"), Some(7..0xffff));
+        spans.insert("body".to_owned(), 0x1_0000..0x12_3456);
+        assert_eq!((spans.get("name"), spans.get("body")), (Some(7..0xffff), Some(0x1_0000..0x12_3456)));
+        spans.insert("body".to_owned(), 1..2);
+        assert_eq!((spans.get("name"), spans.get("body")), (Some(7..0xffff), Some(1..2)));
+        assert_eq!(spans.get("title"), None);
+    }
+}
