@@ -274,9 +274,9 @@ impl Pipe {
         Ok(())
     }
 
-    /// Tells a legacy client of changes from now on. Only once, and only when
-    /// an `initialize` has been there: untagged notifications mean nothing to
-    /// a modern client.
+    /// Tells a legacy client of changes from now on, once. Whoever asks for it
+    /// has seen an `initialize`: untagged notifications mean nothing to a modern
+    /// client.
     fn announce(self: &Arc<Pipe>) {
         if !self.conversation.begin_announcing() {
             return;
