@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use promptshelf_core::{ArgumentDefinition, Definitions, Given, Part, PromptDefinition, RenderError, check};
+use promptshelf_core::{ArgumentDefinition, Definitions, RawArguments, Part, PromptDefinition, RenderError, check};
 
 /// Templates whose shape is known: two messages, the first of the user.
 const KNOWN: [&str; 6] = [
@@ -21,7 +21,7 @@ fn render(template: &str, a: &str, b: &str) -> Option<Result<Vec<Part>, RenderEr
     let prompt = arguments.into_iter().fold(PromptDefinition::template("it", template), PromptDefinition::argument);
     let catalog = check(Definitions { prompts: vec![prompt], ..Definitions::default() }, None).catalog;
     let prompt = catalog.find("it")?;
-    let bindings = prompt.bind(&Given::from_iter([("a", a), ("b", b)]), 10_000).ok()?;
+    let bindings = prompt.bind(&RawArguments::from_iter([("a", a), ("b", b)]), 10_000).ok()?;
     Some(futures_executor::block_on(prompt.render(&catalog, bindings)))
 }
 

@@ -21,7 +21,7 @@ use promptshelf::{
     mcp::{HttpBody, HttpOptions, HttpService},
     source::{Directory, Source as _},
 };
-use promptshelf_core::{Catalog, Definitions, Given, Variables, check, check_edited, completion, cursor::ListKind};
+use promptshelf_core::{Catalog, Definitions, RawArguments, Variables, check, check_edited, completion, cursor::ListKind};
 use tempfile::TempDir;
 use tower_service::Service as _;
 
@@ -147,8 +147,8 @@ impl Shelf {
         Ok(shelf)
     }
 
-    fn given(&self) -> Given<'static> {
-        Given::from_iter([("topic", "counting"), ("readers", "people who count"), ("tone", "calm")])
+    fn given(&self) -> RawArguments<'static> {
+        RawArguments::from_iter([("topic", "counting"), ("readers", "people who count"), ("tone", "calm")])
     }
 
     fn bind(&self) {

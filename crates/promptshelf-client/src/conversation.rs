@@ -15,7 +15,7 @@ use rmcp::{
 };
 use tokio::sync::watch;
 
-use super::question::{Answer, Answerer, Question};
+use super::question::{Answer, ElicitationHandler, Question};
 
 /// What all requests of one connection share. Nothing here speaks for a model:
 /// sampling and roots are not offered.
@@ -23,7 +23,7 @@ use super::question::{Answer, Answerer, Question};
 pub(super) struct Conversation {
     /// Where we are connected to; the server has no say in it.
     target: Arc<str>,
-    answerer: Option<Arc<dyn Answerer>>,
+    answerer: Option<Arc<dyn ElicitationHandler>>,
     asking: Arc<AtomicUsize>,
     changed: Arc<watch::Sender<u64>>,
     /// Whether anybody hears what the server says unasked.
@@ -31,7 +31,7 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    pub(super) fn new(target: String, answerer: Option<Arc<dyn Answerer>>) -> Conversation {
+    pub(super) fn new(target: String, answerer: Option<Arc<dyn ElicitationHandler>>) -> Conversation {
         let changed = Arc::new(watch::Sender::new(0));
         // Many a server puts its questions on that stream, though it should not.
         let is_heard = Arc::new(watch::Sender::new(answerer.is_some()));

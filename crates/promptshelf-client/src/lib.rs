@@ -22,7 +22,7 @@
 //!
 //! The wire is the official SDK's (`rmcp`); here is what a client of prompts
 //! needs on top: which era a server speaks is found out by asking it, pages are
-//! followed and bounded, questions in between are put to an [`Answerer`], and
+//! followed and bounded, questions in between are put to an [`ElicitationHandler`], and
 //! nothing waits for ever. How any of this looks to a person is not here, and
 //! neither is text made safe for a terminal: it is handed over as it came.
 
@@ -51,9 +51,9 @@ use tokio::{sync::watch, task::JoinHandle};
 pub use self::{
     configured::Configured,
     error::ClientError,
-    offered::{Completion, Got, OfferedArgument, OfferedPrompt, OfferedResource, Read},
-    question::{Answer, Answerer, Answers, Asked, Choice, Field, FieldKind, Question},
-    sign_in::{SignIn, SignInPage, Vault, Visitor},
+    offered::{Completion, OfferedArgument, OfferedPrompt, OfferedResource, PromptResult, Read},
+    question::{Answer, Answers, Asked, Choice, ElicitationHandler, Field, FieldKind, Question},
+    sign_in::{BrowserOpener, CredentialStore, SignIn, SignInPage},
     target::Target,
 };
 use self::{
@@ -86,14 +86,14 @@ pub enum Of<'a> {
 pub struct Connector {
     target: Target,
     timeout: Duration,
-    answerer: Option<Arc<dyn Answerer>>,
+    answerer: Option<Arc<dyn ElicitationHandler>>,
     sign_in: Option<SignIn>,
     is_older: bool,
 }
 
 impl Connector {
     /// How long the connection, and then each answer, may take. The time that
-    /// an [`Answerer`] takes is not counted.
+    /// an [`ElicitationHandler`] takes is not counted.
     pub fn timeout(mut self, timeout: Duration) -> Connector {
         self.timeout = timeout;
         self
@@ -101,7 +101,7 @@ impl Connector {
 
     /// Who answers what the server asks in between. Without one the server is
     /// told that it cannot ask.
-    pub fn answerer(mut self, answerer: Arc<dyn Answerer>) -> Connector {
+    pub fn answerer(mut self, answerer: Arc<dyn ElicitationHandler>) -> Connector {
         self.answerer = Some(answerer);
         self
     }

@@ -72,7 +72,7 @@ pub struct OfferedResource {
 /// A prompt, filled in.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Got {
+pub struct PromptResult {
     /// What the prompt says of itself.
     pub description: Option<String>,
     /// Its messages, with their roles as they came.

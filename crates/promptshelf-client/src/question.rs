@@ -109,14 +109,14 @@ pub enum Answer {
 }
 
 /// Whoever answers what servers ask.
-pub trait Answerer: Send + Sync + 'static {
+pub trait ElicitationHandler: Send + Sync + 'static {
     /// Answers one question. It may take as long as it takes.
     fn answer(&self, question: Question) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
 }
 
-impl fmt::Debug for dyn Answerer {
+impl fmt::Debug for dyn ElicitationHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Answerer")
+        f.write_str("ElicitationHandler")
     }
 }
 

@@ -17,7 +17,7 @@ use rmcp::{
 use serde_json::{Map, Value};
 
 use super::{
-    Client, ClientError, Got,
+    Client, ClientError, PromptResult,
     error::complete,
     from_wire,
     question::{Answer, Answers},
@@ -45,13 +45,13 @@ struct Round {
 
 impl Client {
     /// A prompt, filled in. What the server asks in between goes to the
-    /// [`Answerer`](super::Answerer).
+    /// [`ElicitationHandler`](super::ElicitationHandler).
     ///
     /// # Errors
     ///
     /// When the server does not answer, answers with an error, asks without
     /// end, or somebody has cancelled.
-    pub async fn get(&self, name: &str, arguments: &Variables) -> Result<Got, ClientError> {
+    pub async fn get(&self, name: &str, arguments: &Variables) -> Result<PromptResult, ClientError> {
         let mut params = GetPromptRequestParams::new(name);
         if !arguments.is_empty() {
             let given: Map<String, Value> =
@@ -80,7 +80,7 @@ impl Client {
         }
         let raw = serde_json::to_value(&result).unwrap_or_default();
         let messages = result.messages.into_iter().map(from_wire::message).collect();
-        Ok(Got { description: result.description, messages, raw })
+        Ok(PromptResult { description: result.description, messages, raw })
     }
 
     pub(super) async fn read_in_rounds(&self, uri: &str) -> Result<ReadResourceResult, ClientError> {

@@ -81,7 +81,7 @@ pub(crate) struct AccessTable {
     templates: Vec<usize>,
 }
 
-/// Demands that hold together.
+/// Requirements that hold together.
 pub type AccessSet = Vec<Arc<Access>>;
 
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use crate::{
 mod bind;
 mod parse;
 
-pub use bind::{Given, GivenValue, Problem, bind};
+pub use bind::{Problem, RawArgumentValue, RawArguments, bind};
 
 /// One value that an argument allows, and how to show it to people.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -81,7 +81,7 @@ impl Catalog {
         &self.about
     }
 
-    /// Bounds and habits.
+    /// Bounds and quirks.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy

@@ -11,7 +11,7 @@ mod lint;
 mod shape;
 mod table;
 
-pub use lint::{Stumble, lint, stumbles};
+pub use lint::{Incompatibility, lint, stumbles};
 pub use table::CLIENTS;
 
 /// One client, and what is known of it.
@@ -31,7 +31,7 @@ pub struct Client {
 #[derive(Debug)]
 pub struct Fact {
     /// What it does.
-    pub habit: Habit,
+    pub quirk: Quirk,
     /// Where that was read.
     pub source: &'static str,
     /// The month in which it was read.
@@ -41,7 +41,7 @@ pub struct Fact {
 /// What clients do that some prompts stumble over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Habit {
+pub enum Quirk {
     /// Shows no prompts at all.
     NoPrompts,
     /// Hides prompts of more arguments than this.
@@ -84,66 +84,66 @@ pub enum Habit {
     ImagesAsText,
 }
 
-impl Habit {
+impl Quirk {
     /// Whether a client that does this uses prompts at all.
     fn uses_prompts(self) -> bool {
-        !matches!(self, Habit::NoPrompts | Habit::NeverGets)
+        !matches!(self, Quirk::NoPrompts | Quirk::NeverGets)
     }
 
     /// A word for it that never changes.
     #[must_use]
     pub fn id(self) -> &'static str {
         match self {
-            Habit::NoPrompts => "no-prompts",
-            Habit::MostArguments(_) => "most-arguments",
-            Habit::NeverGets => "never-gets",
-            Habit::FirstPage => "first-page",
-            Habit::ReplacesInNames => "replaces-in-names",
-            Habit::SplitsNames => "splits-names",
-            Habit::SplitsValues => "splits-values",
-            Habit::FillsRequiredOnly => "fills-required-only",
-            Habit::OneLineValues => "one-line-values",
-            Habit::EmptyValues => "empty-values",
-            Habit::Placeholders => "placeholders",
-            Habit::FirstMessage => "first-message",
-            Habit::LastUserMessage => "last-user-message",
-            Habit::EndsWithUser => "ends-with-user",
-            Habit::JoinsMessages => "joins-messages",
-            Habit::LabelsRoles => "labels-roles",
-            Habit::TextOnly => "text-only",
-            Habit::NoAudio => "no-audio",
-            Habit::NoLinks => "no-links",
-            Habit::ImagesAsText => "images-as-text",
+            Quirk::NoPrompts => "no-prompts",
+            Quirk::MostArguments(_) => "most-arguments",
+            Quirk::NeverGets => "never-gets",
+            Quirk::FirstPage => "first-page",
+            Quirk::ReplacesInNames => "replaces-in-names",
+            Quirk::SplitsNames => "splits-names",
+            Quirk::SplitsValues => "splits-values",
+            Quirk::FillsRequiredOnly => "fills-required-only",
+            Quirk::OneLineValues => "one-line-values",
+            Quirk::EmptyValues => "empty-values",
+            Quirk::Placeholders => "placeholders",
+            Quirk::FirstMessage => "first-message",
+            Quirk::LastUserMessage => "last-user-message",
+            Quirk::EndsWithUser => "ends-with-user",
+            Quirk::JoinsMessages => "joins-messages",
+            Quirk::LabelsRoles => "labels-roles",
+            Quirk::TextOnly => "text-only",
+            Quirk::NoAudio => "no-audio",
+            Quirk::NoLinks => "no-links",
+            Quirk::ImagesAsText => "images-as-text",
         }
     }
 }
 
-impl fmt::Display for Habit {
+impl fmt::Display for Quirk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
-            Habit::NoPrompts => "shows no prompts",
-            Habit::MostArguments(most) => {
+            Quirk::NoPrompts => "shows no prompts",
+            Quirk::MostArguments(most) => {
                 let thing = if *most == 1 { "argument" } else { "arguments" };
                 return write!(f, "hides prompts of more than {most} {thing}");
             }
-            Habit::NeverGets => "lists prompts, and never gets one",
-            Habit::FirstPage => "reads the first page of the list only",
-            Habit::ReplacesInNames => "replaces every character of a name but a-z, 0-9, `_`, `.` and `-`",
-            Habit::SplitsNames => "takes what stands before a `/` in a name for the server's name",
-            Habit::SplitsValues => "splits what is typed at every space, inside quotation marks too",
-            Habit::FillsRequiredOnly => "gives what is typed to required arguments only, and all of it to a single one",
-            Habit::OneLineValues => "lets people type one line for a value",
-            Habit::EmptyValues => "sends an empty string for every argument",
-            Habit::Placeholders => "gets a prompt with `$1`, `$2` … as values, and fills them in afterwards",
-            Habit::FirstMessage => "uses the first message only",
-            Habit::LastUserMessage => "uses the user's last message only",
-            Habit::EndsWithUser => "refuses a prompt that ends with the assistant",
-            Habit::JoinsMessages => "joins all messages to one text, without saying who speaks",
-            Habit::LabelsRoles => "makes one text of all messages, with words in it that say who speaks",
-            Habit::TextOnly => "uses text only",
-            Habit::NoAudio => "leaves sounds out",
-            Habit::NoLinks => "leaves links to resources out",
-            Habit::ImagesAsText => "puts pictures in as the text of their bytes",
+            Quirk::NeverGets => "lists prompts, and never gets one",
+            Quirk::FirstPage => "reads the first page of the list only",
+            Quirk::ReplacesInNames => "replaces every character of a name but a-z, 0-9, `_`, `.` and `-`",
+            Quirk::SplitsNames => "takes what stands before a `/` in a name for the server's name",
+            Quirk::SplitsValues => "splits what is typed at every space, inside quotation marks too",
+            Quirk::FillsRequiredOnly => "gives what is typed to required arguments only, and all of it to a single one",
+            Quirk::OneLineValues => "lets people type one line for a value",
+            Quirk::EmptyValues => "sends an empty string for every argument",
+            Quirk::Placeholders => "gets a prompt with `$1`, `$2` … as values, and fills them in afterwards",
+            Quirk::FirstMessage => "uses the first message only",
+            Quirk::LastUserMessage => "uses the user's last message only",
+            Quirk::EndsWithUser => "refuses a prompt that ends with the assistant",
+            Quirk::JoinsMessages => "joins all messages to one text, without saying who speaks",
+            Quirk::LabelsRoles => "makes one text of all messages, with words in it that say who speaks",
+            Quirk::TextOnly => "uses text only",
+            Quirk::NoAudio => "leaves sounds out",
+            Quirk::NoLinks => "leaves links to resources out",
+            Quirk::ImagesAsText => "puts pictures in as the text of their bytes",
         };
         f.write_str(text)
     }
@@ -167,6 +167,6 @@ impl Client {
     /// Whether it shows prompts at all.
     #[must_use]
     pub fn shows_prompts(&self) -> bool {
-        self.facts.iter().all(|fact| fact.habit.uses_prompts())
+        self.facts.iter().all(|fact| fact.quirk.uses_prompts())
     }
 }

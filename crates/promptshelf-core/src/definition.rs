@@ -25,7 +25,7 @@ mod test;
 
 pub use argument::{ArgumentDefinition, ArgumentDetails, ArgumentType, CompletionFunction, CompletionSource};
 pub use body::{Body, BodyPiece, PromptFunction};
-pub use broken::{BrokenFile, Demands};
+pub use broken::{BrokenFile, Requirements};
 pub use origin::{Origin, Spans};
 pub use prompt::{PromptDefinition, PromptDetails, PromptParts};
 pub use seldom::{Seldom, Silent};
@@ -39,7 +39,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct Definitions {
     /// What the server says of itself.
     pub about: About,
-    /// Bounds and habits.
+    /// Bounds and quirks.
     pub policy: Policy,
     /// Prompts, in any order.
     pub prompts: Vec<PromptDefinition>,
@@ -100,7 +100,7 @@ pub struct About {
     pub instructions: Option<String>,
 }
 
-/// Bounds and habits of a library.
+/// Bounds and quirks of a library.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
     /// Prompts or resources a page. Common clients read one page only, so the

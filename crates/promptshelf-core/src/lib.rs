@@ -5,7 +5,7 @@
 //! A [`Prompt`] of the catalog binds what a caller sent and renders messages.
 //!
 //! ```
-//! use promptshelf_core::{ArgumentDefinition, Definitions, Given, Part, PromptDefinition, check};
+//! use promptshelf_core::{ArgumentDefinition, Definitions, RawArguments, Part, PromptDefinition, check};
 //!
 //! let hello = PromptDefinition::template("hello", "Say hello to {{ name }}.")
 //!     .description("Greets somebody")
@@ -15,7 +15,7 @@
 //!
 //! let catalog = checked.catalog;
 //! let prompt = catalog.find("hello").expect("it is there");
-//! let arguments = prompt.bind(&Given::from_iter([("name", "Ada")]), 1_000).expect("it is complete");
+//! let arguments = prompt.bind(&RawArguments::from_iter([("name", "Ada")]), 1_000).expect("it is complete");
 //! let parts = futures_executor::block_on(prompt.render(&catalog, arguments)).expect("it renders");
 //! assert_eq!(parts, [Part::Message(promptshelf_core::Message::user("Say hello to Ada."))]);
 //! ```
@@ -44,7 +44,7 @@ mod uri_template;
 mod workflow;
 
 pub use access::{Access, AccessRule, AccessSet};
-pub use argument::{Argument, Bindings, Choice, Given, GivenValue, Problem, Value, bind};
+pub use argument::{Argument, Bindings, Choice, Problem, RawArgumentValue, RawArguments, Value, bind};
 pub use catalog::{Catalog, Change, Page, PromptList};
 pub use check::{Checked, check, check_edited};
 pub use content::{
@@ -53,8 +53,8 @@ pub use content::{
 };
 pub use definition::{
     About, ArgumentDefinition, ArgumentDetails, ArgumentType, Body, BodyPiece, BoxFuture, BrokenFile, Budget,
-    CompletionFunction, CompletionSource, CompletionTest, Definitions, Demands, LibraryFile, Origin, Policy,
-    PromptDefinition, PromptDetails, PromptFunction, PromptParts, ResourceContent, ResourceDefinition, Seldom, Silent,
+    CompletionFunction, CompletionSource, CompletionTest, Definitions, LibraryFile, Origin, Policy, PromptDefinition,
+    PromptDetails, PromptFunction, PromptParts, Requirements, ResourceContent, ResourceDefinition, Seldom, Silent,
     Spans, TestDefinition,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    argument::{self, Argument, Bindings, Given, Problem},
+    argument::{self, Argument, Bindings, Problem, RawArguments},
     catalog::Catalog,
     content::{Annotations, ContentBlock, EmbeddedResource, Fault, Icon, Media, Message, Meta, MimeType, Role, Text},
     definition::{BodyPiece, Budget, LibraryFile, PromptDefinition, PromptFunction, Seldom, Silent},
@@ -168,7 +168,7 @@ impl Prompt {
     /// # Errors
     ///
     /// Every problem of the call; see [`bind`](argument::bind).
-    pub fn bind(&self, given: &Given<'_>, value_bytes: usize) -> Result<Bindings, Vec<Problem>> {
+    pub fn bind(&self, given: &RawArguments<'_>, value_bytes: usize) -> Result<Bindings, Vec<Problem>> {
         argument::bind(&self.arguments, given, value_bytes)
     }
 

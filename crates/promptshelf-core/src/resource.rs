@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::{
-    argument::{self, Argument, Given, Problem},
+    argument::{self, Argument, Problem, RawArguments},
     content::{Annotations, Icon, MimeType, ResourceBody, ResourceContents},
     definition::{BoxFuture, LibraryFile, ResourceDefinition},
     template::{RenderError, Template},
@@ -191,7 +191,7 @@ impl Resource {
 
     /// Checks variables and fills in defaults.
     fn bind(&self, variables: &Variables) -> Result<Variables, Vec<Problem>> {
-        let given = Given::from(variables);
+        let given = RawArguments::from(variables);
         let bound = argument::bind(&self.variables, &given, usize::MAX)?;
         Ok(bound.to_variables())
     }

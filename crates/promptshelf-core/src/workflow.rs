@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    argument::{Argument, Bindings, Given, GivenValue, Problem},
+    argument::{Argument, Bindings, Problem, RawArgumentValue, RawArguments},
     prompt::Prompt,
     resource::Variables,
 };
@@ -103,7 +103,7 @@ impl Prompt {
     /// What is to be asked next, after what a caller sent and what has been
     /// answered; `None` when nothing is left to ask.
     #[must_use]
-    pub fn next_form(&self, given: &Given<'_>, answers: &Answers) -> Option<Form<'_>> {
+    pub fn next_form(&self, given: &RawArguments<'_>, answers: &Answers) -> Option<Form<'_>> {
         let numbers: BTreeSet<u32> = self
             .arguments()
             .iter()
@@ -141,12 +141,12 @@ impl Prompt {
 
     /// What a caller sent and what has been answered, together.
     #[must_use]
-    pub fn with_answers<'a>(&self, given: &Given<'a>, answers: &'a Answers) -> Given<'a> {
+    pub fn with_answers<'a>(&self, given: &RawArguments<'a>, answers: &'a Answers) -> RawArguments<'a> {
         let mut together = given.clone();
         for (name, value) in &answers.values {
             // What a caller sends for itself counts more than what a form gave.
             if self.argument(name).is_some_and(Argument::is_asked) && !is_given(given, name) {
-                together.push(name.as_str(), GivenValue::Text(value.as_str().into()));
+                together.push(name.as_str(), RawArgumentValue::Text(value.as_str().into()));
             }
         }
         together
@@ -154,7 +154,7 @@ impl Prompt {
 
     /// Every value that is known and valid so far, with defaults: what
     /// conditions are decided by.
-    fn known(&self, given: &Given<'_>, answers: &Answers) -> Bindings {
+    fn known(&self, given: &RawArguments<'_>, answers: &Answers) -> Bindings {
         let together = self.with_answers(given, answers);
         let mut known = Bindings::default();
         self.arguments().iter().for_each(|argument| argument.bind_leniently(&together, &mut known));
@@ -166,10 +166,10 @@ impl Prompt {
     }
 }
 
-fn is_given(given: &Given<'_>, name: &str) -> bool {
+fn is_given(given: &RawArguments<'_>, name: &str) -> bool {
     match given.get(name) {
-        Some(GivenValue::Text(text)) => !text.is_empty(),
-        Some(GivenValue::Other(_)) => true,
+        Some(RawArgumentValue::Text(text)) => !text.is_empty(),
+        Some(RawArgumentValue::Other(_)) => true,
         None => false,
     }
 }

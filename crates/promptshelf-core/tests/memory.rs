@@ -6,7 +6,7 @@
 
 use futures_executor::block_on;
 use peak_alloc::PeakAlloc;
-use promptshelf_core::{ArgumentDefinition, ArgumentType, Definitions, Given, PromptDefinition, check};
+use promptshelf_core::{ArgumentDefinition, ArgumentType, Definitions, PromptDefinition, RawArguments, check};
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
@@ -80,7 +80,7 @@ fn no_value_makes_a_rendering_take_more_than_320_megabytes() {
             let given = [("x", x.as_str()), ("l", l), ("j", j), ("n", n)];
             let before = MEMORY.current_usage();
             MEMORY.reset_peak_usage();
-            let bindings = prompt.bind(&Given::from_iter(given), megabyte).expect("the values are good");
+            let bindings = prompt.bind(&RawArguments::from_iter(given), megabyte).expect("the values are good");
             // It may be refused; it may not be large.
             let _ = block_on(prompt.render(&catalog, bindings));
             let taken = MEMORY.peak_usage().saturating_sub(before);

@@ -1,7 +1,7 @@
 //! A method's name becomes a question to the service. No decisions here.
 
 use bytes::Bytes;
-use promptshelf_core::{Answers, Given, cursor::ListKind};
+use promptshelf_core::{Answers, RawArguments, cursor::ListKind};
 use promptshelf_service::{Caller, OpenPrompt, Reference, Rejection};
 use serde_json::value::RawValue;
 
@@ -197,7 +197,7 @@ impl Server {
         &self,
         context: Context<'_>,
         open: &OpenPrompt,
-        given: &Given<'_>,
+        given: &RawArguments<'_>,
         params: &Params<'_>,
     ) -> Result<Outcome, WireError> {
         match context.asking {

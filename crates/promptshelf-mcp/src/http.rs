@@ -38,7 +38,7 @@ pub use reply::{Denial, RequiredScopes};
 
 use crate::{Server, http::gate::Gate};
 
-/// Bounds and habits of the endpoint.
+/// Bounds and quirks of the endpoint.
 ///
 /// ```
 /// use promptshelf_mcp::HttpOptions;

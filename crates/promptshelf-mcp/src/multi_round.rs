@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use promptshelf_core::{Answers, BoxFuture, Catalog, Decline, Form, Given, GivenValue};
+use promptshelf_core::{Answers, BoxFuture, Catalog, Decline, Form, RawArgumentValue, RawArguments};
 use promptshelf_service::{Caller, OpenPrompt};
 use serde::{Serialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
@@ -84,7 +84,7 @@ pub(crate) struct Round<'a> {
 
 impl<'a> Round<'a> {
     /// Takes what the client answered, and says what comes next.
-    pub(crate) fn take(&self, prompt: &OpenPrompt, given: &Given<'_>) -> Result<Outcome, WireError> {
+    pub(crate) fn take(&self, prompt: &OpenPrompt, given: &RawArguments<'_>) -> Result<Outcome, WireError> {
         let arguments = canonical(given);
         let bound = Bound { caller: self.caller.key(), prompt: prompt.prompt.name().as_str(), arguments: &arguments };
         let mut progress = self.progress(&bound)?;
@@ -168,7 +168,7 @@ pub(crate) async fn converse(
     elicitation: Elicitation,
     revision: Revision,
     open: &OpenPrompt,
-    given: &Given<'_>,
+    given: &RawArguments<'_>,
 ) -> Result<Answers, WireError> {
     let (mut answers, mut again) = (Answers::default(), None);
     for _ in 0..MAX_ROUNDS {
@@ -229,13 +229,13 @@ pub(crate) fn settle(
 }
 
 /// What a caller sent, in a form in which equal arguments are equal bytes.
-fn canonical(given: &Given<'_>) -> Vec<u8> {
+fn canonical(given: &RawArguments<'_>) -> Vec<u8> {
     let members: BTreeMap<&str, Value> = given
         .names()
         .filter_map(|name| {
             let value = match given.get(name)? {
-                GivenValue::Text(text) => json!(text),
-                GivenValue::Other(kind) => json!({ "kind": kind }),
+                RawArgumentValue::Text(text) => json!(text),
+                RawArgumentValue::Other(kind) => json!({ "kind": kind }),
             };
             Some((name, value))
         })

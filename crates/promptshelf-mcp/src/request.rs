@@ -5,7 +5,7 @@ mod sent;
 
 use std::borrow::Cow;
 
-use promptshelf_core::{Given, Variables};
+use promptshelf_core::{RawArguments, Variables};
 use promptshelf_service::TraceContext;
 use serde::{
     Deserialize, Deserializer,
@@ -32,7 +32,7 @@ use crate::{
 pub(crate) struct Params<'a> {
     meta: Option<Sent<'a, RequestMeta<'a>>>,
     name: Option<Sent<'a>>,
-    arguments: Option<Sent<'a, Given<'a>>>,
+    arguments: Option<Sent<'a, RawArguments<'a>>>,
     cursor: Option<Sent<'a>>,
     uri: Option<Sent<'a>>,
     reference: Option<&'a RawValue>,
@@ -190,8 +190,8 @@ impl<'a> Params<'a> {
     }
 
     /// What a caller sent for a prompt's arguments.
-    pub(crate) fn arguments(&self) -> Result<&Given<'a>, WireError> {
-        static NOTHING: Given<'static> = Given::new();
+    pub(crate) fn arguments(&self) -> Result<&RawArguments<'a>, WireError> {
+        static NOTHING: RawArguments<'static> = RawArguments::new();
         let Some(arguments) = &self.arguments else { return Ok(&NOTHING) };
         match arguments {
             Sent::Object(given) => Ok(given),
@@ -272,7 +272,7 @@ pub(crate) enum Target<'a> {
 
 #[cfg(test)]
 mod tests {
-    use promptshelf_core::GivenValue;
+    use promptshelf_core::RawArgumentValue;
     use proptest::{collection::vec, prelude::*, sample::select};
 
     use super::*;
@@ -324,13 +324,14 @@ mod tests {
             assert_eq!(params.uri().expect_err("it is no text").message, "`uri` has to be a string");
             assert_eq!(params.cursor().expect("it is one"), Some("c"));
             let given = params.arguments().expect("they are an object");
-            assert_eq!(given.get("a"), Some(&GivenValue::Other("number")));
-            assert_eq!(given.get("b"), Some(&GivenValue::Other("string that is no Unicode text")));
-            assert_eq!(given.get("c"), Some(&GivenValue::Text("\n".into())));
+            assert_eq!(given.get("a"), Some(&RawArgumentValue::Other("number")));
+            assert_eq!(given.get("b"), Some(&RawArgumentValue::Other("string that is no Unicode text")));
+            assert_eq!(given.get("c"), Some(&RawArgumentValue::Text("\n".into())));
         });
 
         let many = |members| format!("{{\"arguments\":{{{}}}}}", vec![r#""a":1"#; members].join(","));
-        let given = |sent: &str| of(sent, |params| params.arguments().map(Given::len).map_err(|error| error.message));
+        let given =
+            |sent: &str| of(sent, |params| params.arguments().map(RawArguments::len).map_err(|error| error.message));
         let unreadable = "`arguments` has more than 65536 members, or a name that is no Unicode text";
         assert_eq!(given(&many(65_536)), Ok(65_536));
         assert_eq!(given(&many(65_537)), Err(unreadable.to_owned()));

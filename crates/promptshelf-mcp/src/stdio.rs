@@ -31,7 +31,7 @@ mod question;
 
 use line::{InFlight, Pipe};
 use lines::{Line, Lines};
-use outbox::Outbox;
+use outbox::WriteQueue;
 use question::Questions;
 
 /// The longest line that is read, in bytes.
@@ -54,7 +54,7 @@ impl Server {
         R: AsyncRead + Unpin + Send,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let outbox = Arc::new(Outbox::default());
+        let outbox = Arc::new(WriteQueue::default());
         let writer = AbortOnDropHandle::new(tokio::spawn({
             let outbox = Arc::clone(&outbox);
             async move { outbox.write_to(output).await }

@@ -65,7 +65,7 @@ impl Builder {
         self
     }
 
-    /// Bounds and habits, in a library without a folder.
+    /// Bounds and quirks, in a library without a folder.
     pub fn policy(mut self, policy: Policy) -> Builder {
         self.defined.policy = policy;
         self

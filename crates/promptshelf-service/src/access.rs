@@ -12,7 +12,7 @@ use crate::{Caller, Rejection, rejection};
 
 /// How a caller stands to something.
 #[derive(Debug, PartialEq, Eq)]
-enum Standing {
+enum AccessDecision {
     Welcome,
     /// It exists for this caller, and takes these scopes, all of them.
     Wanting(Vec<String>),
@@ -20,9 +20,9 @@ enum Standing {
 }
 
 /// Decides about demands that hold together.
-fn standing(caller: &Caller, demands: &[Arc<Access>]) -> Standing {
+fn access_decision(caller: &Caller, demands: &[Arc<Access>]) -> AccessDecision {
     if demands.is_empty() || caller.is_local() {
-        return Standing::Welcome;
+        return AccessDecision::Welcome;
     }
     let identity = caller.identity();
     let has = |held: fn(&crate::Identity) -> &Vec<String>, wanted: &String| {
@@ -33,24 +33,24 @@ fn standing(caller: &Caller, demands: &[Arc<Access>]) -> Standing {
         let is_named = identity.is_some_and(|identity| demand.users.contains(&identity.name));
         let is_personal = !demand.users.is_empty() || !demand.roles.is_empty();
         if is_personal && !is_named && !demand.roles.iter().any(|role| has(|identity| &identity.roles, role)) {
-            return Standing::Hidden;
+            return AccessDecision::Hidden;
         }
         if !demand.scopes.iter().all(|scope| has(|identity| &identity.scopes, scope)) {
             if !demand.visible {
-                return Standing::Hidden;
+                return AccessDecision::Hidden;
             }
             is_wanting = true;
         }
     }
     if !is_wanting {
-        return Standing::Welcome;
+        return AccessDecision::Welcome;
     }
     // All that it takes, and not only what is missing: a client that asks for
     // a new token asks for exactly these.
     let mut scopes: Vec<String> = demands.iter().flat_map(|demand| demand.scopes.iter().cloned()).collect();
     scopes.sort_unstable();
     scopes.dedup();
-    Standing::Wanting(scopes)
+    AccessDecision::Wanting(scopes)
 }
 
 /// What a caller sees of a catalog's lists: the same for everybody who sees the
@@ -75,7 +75,7 @@ impl View {
             return View::Private(None);
         }
         let sets = catalog.access_sets().iter();
-        View::Private(Some(sets.map(|demands| standing(caller, demands) != Standing::Hidden).collect()))
+        View::Private(Some(sets.map(|demands| access_decision(caller, demands) != AccessDecision::Hidden).collect()))
     }
 
     /// Whether an item of a list is shown.
@@ -104,10 +104,10 @@ impl View {
 pub(crate) fn find(catalog: &Catalog, caller: &Caller, name: &str) -> Result<Arc<Prompt>, Rejection> {
     let unknown = || Rejection::UnknownPrompt { name: rejection::echo(name) };
     let index = catalog.position(name).ok_or_else(unknown)?;
-    match standing(caller, catalog.prompt_access(index)) {
-        Standing::Welcome => catalog.prompts().get(index).cloned().ok_or_else(unknown),
-        Standing::Wanting(scopes) => Err(Rejection::InsufficientScope { scopes }),
-        Standing::Hidden => Err(unknown()),
+    match access_decision(caller, catalog.prompt_access(index)) {
+        AccessDecision::Welcome => catalog.prompts().get(index).cloned().ok_or_else(unknown),
+        AccessDecision::Wanting(scopes) => Err(Rejection::InsufficientScope { scopes }),
+        AccessDecision::Hidden => Err(unknown()),
     }
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn permit(catalog: &Catalog, caller: &Caller, uri: &str) -> Result<()
     if caller.is_local() || !catalog.has_resource_rules() {
         return Ok(());
     }
-    admit(standing(caller, &catalog.uri_access(uri)), uri)
+    admit(access_decision(caller, &catalog.uri_access(uri)), uri)
 }
 
 /// Finds a resource or template by its declaration, for a caller who may use it.
@@ -127,13 +127,13 @@ pub(crate) fn find_declared<'c>(
 ) -> Result<&'c Arc<Resource>, Rejection> {
     let unknown = || Rejection::UnknownResource { uri: rejection::echo(uri) };
     let resource = catalog.find_declared(uri).ok_or_else(unknown)?;
-    admit(standing(caller, &catalog.declared_access(resource)), uri)?;
+    admit(access_decision(caller, &catalog.declared_access(resource)), uri)?;
     Ok(resource)
 }
 
 /// Whether a caller may use the prompt at a place of the list.
 pub(crate) fn may_use(catalog: &Catalog, caller: &Caller, index: usize) -> bool {
-    standing(caller, catalog.prompt_access(index)) == Standing::Welcome
+    access_decision(caller, catalog.prompt_access(index)) == AccessDecision::Welcome
 }
 
 /// Whether a caller sees what is wrong with the library.
@@ -147,17 +147,17 @@ pub(crate) fn may_see_diagnostics(catalog: &Catalog, caller: &Caller) -> Result<
     if demands.is_empty() {
         return Ok(caller.is_local() || (caller.identity().is_none() && !catalog.is_restricted()));
     }
-    match standing(caller, &demands) {
-        Standing::Welcome => Ok(true),
-        Standing::Wanting(scopes) => Err(Rejection::InsufficientScope { scopes }),
-        Standing::Hidden => Ok(false),
+    match access_decision(caller, &demands) {
+        AccessDecision::Welcome => Ok(true),
+        AccessDecision::Wanting(scopes) => Err(Rejection::InsufficientScope { scopes }),
+        AccessDecision::Hidden => Ok(false),
     }
 }
 
-fn admit(standing: Standing, uri: &str) -> Result<(), Rejection> {
+fn admit(standing: AccessDecision, uri: &str) -> Result<(), Rejection> {
     match standing {
-        Standing::Welcome => Ok(()),
-        Standing::Wanting(scopes) => Err(Rejection::InsufficientScope { scopes }),
-        Standing::Hidden => Err(Rejection::UnknownResource { uri: rejection::echo(uri) }),
+        AccessDecision::Welcome => Ok(()),
+        AccessDecision::Wanting(scopes) => Err(Rejection::InsufficientScope { scopes }),
+        AccessDecision::Hidden => Err(Rejection::UnknownResource { uri: rejection::echo(uri) }),
     }
 }

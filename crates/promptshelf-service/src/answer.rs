@@ -1,7 +1,7 @@
 //! How answers are made, once it is settled that there may be one.
 
 use promptshelf_core::{
-    Argument, Catalog, ContentBlock, EmbeddedResource, Given, Message, Part, Prompt, ReadError, RenderError,
+    Argument, Catalog, ContentBlock, EmbeddedResource, Message, Part, Prompt, RawArguments, ReadError, RenderError,
     ResourceContents, Variables,
     completion::{self, Completions},
 };
@@ -13,7 +13,7 @@ pub(crate) async fn fill_in(
     caller: &Caller,
     catalog: &Catalog,
     prompt: &Prompt,
-    given: &Given<'_>,
+    given: &RawArguments<'_>,
     secrets: &Secrets,
 ) -> Result<Vec<Message>, Rejection> {
     let bindings = prompt
@@ -103,7 +103,7 @@ pub(crate) async fn read(catalog: &Catalog, caller: &Caller, uri: &str) -> Resul
 fn render_failed(
     caller: &Caller,
     prompt: &Prompt,
-    given: &Given<'_>,
+    given: &RawArguments<'_>,
     error: RenderError,
     secrets: &Secrets,
 ) -> Rejection {

@@ -14,7 +14,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use promptshelf_core::{Given, GivenValue, Prompt, SourceText};
+use promptshelf_core::{Prompt, RawArgumentValue, RawArguments, SourceText};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -133,10 +133,10 @@ impl Call {
     }
 
     /// Adds how large the values are, and those that may be recorded.
-    pub(crate) fn given(&mut self, prompt: &Prompt, given: &Given<'_>) {
+    pub(crate) fn given(&mut self, prompt: &Prompt, given: &RawArguments<'_>) {
         let Some(entry) = &mut self.entry else { return };
         let text = |name: &str| match given.get(name) {
-            Some(GivenValue::Text(text)) => Some(text.clone()),
+            Some(RawArgumentValue::Text(text)) => Some(text.clone()),
             _ => None,
         };
         let bytes: usize = given.names().filter_map(text).map(|text| text.len()).sum();

@@ -16,19 +16,19 @@ pub struct Caller {
     kind: Kind,
     address: Option<IpAddr>,
     request: Option<u64>,
-    standing: Option<Standing>,
+    standing: Option<Revocation>,
 }
 
 /// Whether what callers have proved still counts: a token can be withdrawn while
 /// a stream that was opened with it is open. Clones are withdrawn together.
 #[derive(Clone, Debug)]
-pub struct Standing(watch::Sender<bool>);
+pub struct Revocation(watch::Sender<bool>);
 
-impl Standing {
+impl Revocation {
     /// One that counts.
     #[must_use]
-    pub fn new() -> Standing {
-        Standing(watch::Sender::new(true))
+    pub fn new() -> Revocation {
+        Revocation(watch::Sender::new(true))
     }
 
     /// From now on it counts no more.
@@ -38,7 +38,7 @@ impl Standing {
 
     /// Whether it is withdrawn together with another one.
     #[must_use]
-    pub fn is(&self, other: &Standing) -> bool {
+    pub fn is(&self, other: &Revocation) -> bool {
         self.0.same_channel(&other.0)
     }
 
@@ -49,22 +49,22 @@ impl Standing {
     }
 }
 
-impl Default for Standing {
-    fn default() -> Standing {
-        Standing::new()
+impl Default for Revocation {
+    fn default() -> Revocation {
+        Revocation::new()
     }
 }
 
 /// It says nothing about who somebody is.
-impl PartialEq for Standing {
-    fn eq(&self, _: &Standing) -> bool {
+impl PartialEq for Revocation {
+    fn eq(&self, _: &Revocation) -> bool {
         true
     }
 }
 
-impl Eq for Standing {}
+impl Eq for Revocation {}
 
-impl Hash for Standing {
+impl Hash for Revocation {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
@@ -116,7 +116,7 @@ impl Caller {
 
     /// Says what tells when it is not believed any more.
     #[must_use]
-    pub fn while_in(self, standing: Standing) -> Caller {
+    pub fn while_in(self, standing: Revocation) -> Caller {
         Caller { standing: Some(standing), ..self }
     }
 

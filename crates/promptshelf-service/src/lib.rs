@@ -26,7 +26,7 @@ use std::{
 };
 
 use promptshelf_core::{
-    Catalog, CatalogHandle, Change, ContentBlock, Given, Message, Page, Prompt, ResourceContents, Variables,
+    Catalog, CatalogHandle, Change, ContentBlock, Message, Page, Prompt, RawArguments, ResourceContents, Variables,
     completion::Completions, cursor::ListKind,
 };
 use tokio::sync::broadcast;
@@ -38,7 +38,7 @@ use limit::{Class, Meter};
 pub use access::View;
 pub use audit::{AuditFile, AuditFileOptions, Recorder};
 pub use beside::Shelf;
-pub use caller::{Caller, Identity, Standing};
+pub use caller::{Caller, Identity, Revocation};
 pub use limit::{Limits, Slot, Slots, address_key};
 pub use observe::{Observer, TraceContext};
 pub use rejection::Rejection;
@@ -261,7 +261,7 @@ impl Service {
     /// # Errors
     ///
     /// [`Rejection`] says what to do about it.
-    pub async fn get(&self, caller: &Caller, name: &str, given: &Given<'_>) -> Result<PromptAnswer, Rejection> {
+    pub async fn get(&self, caller: &Caller, name: &str, given: &RawArguments<'_>) -> Result<PromptAnswer, Rejection> {
         let open = self.open(caller, name)?;
         self.fill_in(caller, open, given).await
     }
@@ -275,7 +275,7 @@ impl Service {
         &self,
         caller: &Caller,
         open: OpenPrompt,
-        given: &Given<'_>,
+        given: &RawArguments<'_>,
     ) -> Result<PromptAnswer, Rejection> {
         let OpenPrompt { catalog, prompt, mut call } = open;
         call.otherwise("cancelled");

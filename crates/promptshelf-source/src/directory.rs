@@ -36,7 +36,7 @@ pub(crate) use self::{
     walk::{Bounds, walk},
 };
 use crate::{
-    Following, Nudge, Reading, Revision, Source, SourceError,
+    Fingerprint, Reading, ReloadSignal, Source, SourceError, WatchGuard,
     confined::{Confined, Refusal},
     manifest::Manifest,
     watch::{self, Trees, Where},
@@ -122,7 +122,7 @@ impl Directory {
 }
 
 impl Source for Directory {
-    fn read(&self, known: Option<Revision>) -> Result<Option<Reading>, SourceError> {
+    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Reading>, SourceError> {
         let reading = self.read_at(&self.0.trees.take_hint(), known);
         if reading.is_err() {
             // What was to be read still is, and more may have changed meanwhile.
@@ -131,13 +131,13 @@ impl Source for Directory {
         reading
     }
 
-    fn follow(&self, nudge: Nudge) -> Following {
+    fn follow(&self, nudge: ReloadSignal) -> WatchGuard {
         watch::follow(&self.0.trees, self.0.options, nudge)
     }
 }
 
 impl Directory {
-    fn read_at(&self, place: &Where, known: Option<Revision>) -> Result<Option<Reading>, SourceError> {
+    fn read_at(&self, place: &Where, known: Option<Fingerprint>) -> Result<Option<Reading>, SourceError> {
         let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
         let root = self.root()?;
         let unsaved = self.0.unsaved.lock().unwrap_or_else(PoisonError::into_inner).clone();

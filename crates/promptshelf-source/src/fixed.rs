@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use promptshelf_core::{Code, Definitions, Diagnostic, Icon, Location, SourceText};
 
-use crate::{Following, Nudge, Reading, Revision, Source, SourceError};
+use crate::{Fingerprint, Reading, ReloadSignal, Source, SourceError, WatchGuard};
 
 /// Definitions made in code. They can be replaced, and whoever follows hears of it.
 ///
@@ -24,7 +24,7 @@ pub struct Fixed(Arc<Mutex<State>>);
 struct State {
     definitions: Definitions,
     revision: u64,
-    followers: Vec<(u64, Nudge)>,
+    followers: Vec<(u64, ReloadSignal)>,
     /// The next follower's number.
     next: u64,
 }
@@ -78,20 +78,20 @@ fn without_bad_icons(mut definitions: Definitions) -> Definitions {
 }
 
 impl Source for Fixed {
-    fn read(&self, known: Option<Revision>) -> Result<Option<Reading>, SourceError> {
+    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Reading>, SourceError> {
         self.with(|state| {
-            let revision = Revision::new(state.revision);
+            let revision = Fingerprint::new(state.revision);
             Ok((known != Some(revision)).then(|| Reading::new(revision, state.definitions.clone())))
         })
     }
 
-    fn follow(&self, nudge: Nudge) -> Following {
+    fn follow(&self, nudge: ReloadSignal) -> WatchGuard {
         let number = self.with(|state| {
             state.next += 1;
             state.followers.push((state.next, nudge));
             state.next
         });
-        Following::until_dropped(Unfollow { source: self.clone(), number })
+        WatchGuard::until_dropped(Unfollow { source: self.clone(), number })
     }
 }
 

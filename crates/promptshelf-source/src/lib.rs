@@ -62,22 +62,22 @@ pub trait Source: Send + Sync {
     ///
     /// [`SourceError`] where nothing can be read at all. A single broken file
     /// is no error: it becomes a diagnostic among the definitions.
-    fn read(&self, known: Option<Revision>) -> Result<Option<Reading>, SourceError>;
+    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Reading>, SourceError>;
 
     /// Says when to read again, until what is returned is dropped. A nudge too
     /// many costs one reading; a nudge too few leaves old prompts standing.
     ///
     /// Returns when every later change will be noticed, and may block until then.
     /// Never fails: a source that cannot watch reads again from time to time.
-    fn follow(&self, nudge: Nudge) -> Following;
+    fn follow(&self, nudge: ReloadSignal) -> WatchGuard;
 }
 
 impl<S: Source + ?Sized> Source for Arc<S> {
-    fn read(&self, known: Option<Revision>) -> Result<Option<Reading>, SourceError> {
+    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Reading>, SourceError> {
         (**self).read(known)
     }
 
-    fn follow(&self, nudge: Nudge) -> Following {
+    fn follow(&self, nudge: ReloadSignal) -> WatchGuard {
         (**self).follow(nudge)
     }
 }
@@ -85,7 +85,7 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 /// What one reading of a source gave.
 pub struct Reading {
     /// Stands for exactly these definitions.
-    pub revision: Revision,
+    pub revision: Fingerprint,
     /// What is another one than before, where the source knows that nothing else is.
     edited: Option<Vec<PromptDefinition>>,
     whole: Box<dyn FnOnce() -> Result<Definitions, SourceError> + Send>,
@@ -94,7 +94,7 @@ pub struct Reading {
 impl Reading {
     /// Everything that the source defines.
     #[must_use]
-    pub fn new(revision: Revision, definitions: Definitions) -> Reading {
+    pub fn new(revision: Fingerprint, definitions: Definitions) -> Reading {
         Reading { revision, edited: None, whole: Box::new(move || Ok(definitions)) }
     }
 
@@ -105,7 +105,7 @@ impl Reading {
     /// It costs a large library less than everything would, and says the same.
     #[must_use]
     pub fn edited(
-        revision: Revision,
+        revision: Fingerprint,
         prompts: Vec<PromptDefinition>,
         whole: impl FnOnce() -> Result<Definitions, SourceError> + Send + 'static,
     ) -> Reading {
@@ -137,25 +137,25 @@ impl fmt::Debug for Reading {
 /// Stands for what a source held at one moment: equal revisions of one source
 /// mean equal definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Revision(u64);
+pub struct Fingerprint(u64);
 
-impl Revision {
+impl Fingerprint {
     /// A counter or a hash; what it is, is the source's own business.
     #[must_use]
-    pub fn new(number: u64) -> Revision {
-        Revision(number)
+    pub fn new(number: u64) -> Fingerprint {
+        Fingerprint(number)
     }
 }
 
 /// Asks for a new reading. Many nudges before the reading starts are one.
 #[derive(Clone, Default)]
-pub struct Nudge(Arc<Notify>);
+pub struct ReloadSignal(Arc<Notify>);
 
-impl Nudge {
+impl ReloadSignal {
     /// One that nobody has given yet.
     #[must_use]
-    pub fn new() -> Nudge {
-        Nudge::default()
+    pub fn new() -> ReloadSignal {
+        ReloadSignal::default()
     }
 
     /// Asks for a new reading.
@@ -169,30 +169,30 @@ impl Nudge {
     }
 }
 
-impl fmt::Debug for Nudge {
+impl fmt::Debug for ReloadSignal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Nudge")
+        f.write_str("ReloadSignal")
     }
 }
 
 /// Nudges come until this is dropped.
 #[must_use = "dropping it ends the following"]
-pub struct Following(#[expect(dead_code, reason = "held to be dropped")] Option<Box<dyn Send + Sync>>);
+pub struct WatchGuard(#[expect(dead_code, reason = "held to be dropped")] Option<Box<dyn Send + Sync>>);
 
-impl Following {
+impl WatchGuard {
     /// Holds something whose drop ends the nudges.
-    pub fn until_dropped(guard: impl Send + Sync + 'static) -> Following {
-        Following(Some(Box::new(guard)))
+    pub fn until_dropped(guard: impl Send + Sync + 'static) -> WatchGuard {
+        WatchGuard(Some(Box::new(guard)))
     }
 
     /// For a source that never changes.
-    pub fn nothing() -> Following {
-        Following(None)
+    pub fn nothing() -> WatchGuard {
+        WatchGuard(None)
     }
 }
 
-impl fmt::Debug for Following {
+impl fmt::Debug for WatchGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Following")
+        f.write_str("WatchGuard")
     }
 }

@@ -1,4 +1,4 @@
-//! Nudge, read, check, replace: at most one load runs and one waits, and when
+//! ReloadSignal, read, check, replace: at most one load runs and one waits, and when
 //! nothing can be read the last good catalog stays.
 
 use std::{
@@ -18,7 +18,7 @@ use tokio::{
     task::{JoinHandle, spawn_blocking},
 };
 
-use crate::{Nudge, Reading, Revision, Source, SourceError};
+use crate::{Fingerprint, Reading, ReloadSignal, Source, SourceError};
 
 /// Loads sources into a catalog and keeps it up to date. Clones are the same loader.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ struct Inner {
 #[derive(Default)]
 struct State {
     /// What of each source stands in the catalog.
-    revisions: Vec<Option<Revision>>,
+    revisions: Vec<Option<Fingerprint>>,
     loads: u64,
     failures: u64,
 }
@@ -174,7 +174,7 @@ impl Loader {
     }
 
     async fn follow(&self, ready: Option<oneshot::Sender<()>>) {
-        let nudge = Nudge::new();
+        let nudge = ReloadSignal::new();
         let (inner, given) = (Arc::clone(&self.0), nudge.clone());
         let arm = move || inner.sources.iter().map(|source| source.follow(given.clone())).collect::<Vec<_>>();
         let following = spawn_blocking(arm).await;
@@ -264,7 +264,7 @@ impl Inner {
     /// Checks what has changed; nothing where nothing has.
     fn check(
         &self,
-        revisions: &mut Vec<Option<Revision>>,
+        revisions: &mut Vec<Option<Fingerprint>>,
         known: &[Diagnostic],
     ) -> Result<Option<Checked>, SourceError> {
         let Some(mut readings) = look(&self.sources, revisions)? else { return Ok(None) };
@@ -291,7 +291,7 @@ impl Inner {
 /// Asks all sources what has changed; nothing where nothing has.
 fn look(
     sources: &[Box<dyn Source>],
-    revisions: &[Option<Revision>],
+    revisions: &[Option<Fingerprint>],
 ) -> Result<Option<Vec<Option<Reading>>>, SourceError> {
     let readings: Result<Vec<_>, _> =
         sources.iter().zip(revisions).map(|(source, known)| source.read(*known)).collect();
@@ -313,7 +313,7 @@ fn edited(readings: &mut [Option<Reading>]) -> Option<Vec<PromptDefinition>> {
 fn whole(
     sources: &[Box<dyn Source>],
     readings: Vec<Option<Reading>>,
-    revisions: &mut Vec<Option<Revision>>,
+    revisions: &mut Vec<Option<Fingerprint>>,
 ) -> Result<Definitions, SourceError> {
     let mut merged: Option<Definitions> = None;
     let mut new = Vec::with_capacity(sources.len());

@@ -22,7 +22,7 @@ use self::{
     arm::{Armed, Heard},
     sweep::sweep,
 };
-use crate::{Following, Nudge};
+use crate::{ReloadSignal, WatchGuard};
 
 /// How long nothing has to happen before a nudge is given: the writes of one
 /// save come closer together than this.
@@ -130,7 +130,7 @@ enum Message {
 
 /// Nudges after every change below the trees, until the result is dropped.
 /// Returns when every change from now on will be noticed.
-pub(crate) fn follow(trees: &Trees, options: Options, nudge: Nudge) -> Following {
+pub(crate) fn follow(trees: &Trees, options: Options, nudge: ReloadSignal) -> WatchGuard {
     let (sender, receiver) = channel();
     trees.with(|state| state.watchers.push(sender.clone()));
     let (ready, is_ready) = channel();
@@ -155,7 +155,7 @@ pub(crate) fn follow(trees: &Trees, options: Options, nudge: Nudge) -> Following
         }
         Err(error) => tracing::error!("changes of the library will not be noticed: {error}"),
     }
-    Following::until_dropped(Stop(Mutex::new(sender)))
+    WatchGuard::until_dropped(Stop(Mutex::new(sender)))
 }
 
 struct Stop(Mutex<Sender<Message>>);
@@ -171,7 +171,7 @@ struct Watch {
     trees: Trees,
     armed: Armed,
     options: Options,
-    nudge: Nudge,
+    nudge: ReloadSignal,
     /// What the last look gave.
     seen: u64,
     /// The longest wait at present.

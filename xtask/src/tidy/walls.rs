@@ -15,7 +15,6 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("promptshelf-server", &["promptshelf-core", "promptshelf-source", "promptshelf-service", "promptshelf-mcp"]),
     // The server is here for folders: a client opens them in its own process.
     ("promptshelf-client", &["promptshelf-core", "promptshelf-server"]),
-    ("promptshelf-cli", EVERYTHING),
     ("promptshelf", EVERYTHING),
     ("xtask", &[]),
 ];
@@ -28,7 +27,6 @@ const EVERYTHING: &[&str] = &[
     "promptshelf-mcp",
     "promptshelf-server",
     "promptshelf-client",
-    "promptshelf-cli",
 ];
 
 /// What core must never know: runtimes, files, sockets, wire formats. `serde`
@@ -50,8 +48,8 @@ const UNKNOWN_TO_CORE: &[&str] = &[
 
 /// The rooms that write to stdout: what people asked for, or the protocol.
 const MAY_PRINT: &[&str] = &[
-    "crates/promptshelf-cli/src/verbs",
-    "crates/promptshelf-cli/src/host",
+    "crates/promptshelf/src/cli/commands",
+    "crates/promptshelf/src/cli/chat",
     "crates/promptshelf-server/src/stdio",
     "crates/promptshelf-mcp/src/stdio",
 ];
@@ -196,16 +194,16 @@ mod tests {
     fn only_the_command_line_and_the_pipe_may_print() {
         let text = "fn f() { println!(); eprintln!(); }";
         let tree = Tree::of(&[
-            ("crates/promptshelf-cli/src/verbs/list.rs", text),
-            ("crates/promptshelf-cli/src/verbs.rs", text),
-            ("crates/promptshelf-cli/src/config.rs", text),
+            ("crates/promptshelf/src/cli/commands/list.rs", text),
+            ("crates/promptshelf/src/cli/commands.rs", text),
+            ("crates/promptshelf/src/cli/settings.rs", text),
             ("crates/promptshelf-mcp/src/stdio.rs", text),
             ("crates/promptshelf-mcp/src/http.rs", text),
             ("crates/promptshelf-mcp/tests/it/main.rs", text),
         ]);
         let findings = stdout_is_sacred(&tree);
         let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
-        assert_eq!(paths, ["crates/promptshelf-cli/src/config.rs", "crates/promptshelf-mcp/src/http.rs"]);
+        assert_eq!(paths, ["crates/promptshelf/src/cli/settings.rs", "crates/promptshelf-mcp/src/http.rs"]);
     }
 
     #[test]

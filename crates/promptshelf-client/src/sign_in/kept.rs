@@ -6,15 +6,17 @@ use std::{
 };
 
 use async_trait::async_trait;
-use rmcp::transport::auth::{AuthError, CredentialRefreshGuard, CredentialStore, StoredCredentials};
+use rmcp::transport::auth::{
+    AuthError, CredentialRefreshGuard, CredentialStore as SdkCredentialStore, StoredCredentials,
+};
 use serde::{Deserialize, Serialize};
 
-use super::Vault;
+use super::CredentialStore;
 
 /// One server's place in a vault. Clones share it.
 #[derive(Clone)]
 pub(super) struct Kept {
-    vault: Arc<dyn Vault>,
+    vault: Arc<dyn CredentialStore>,
     server: Arc<str>,
     client: Arc<Mutex<Client>>,
 }
@@ -50,7 +52,7 @@ pub(super) struct Known {
 }
 
 impl Kept {
-    pub(super) fn new(vault: Arc<dyn Vault>, server: &str) -> Kept {
+    pub(super) fn new(vault: Arc<dyn CredentialStore>, server: &str) -> Kept {
         Kept { vault, server: server.into(), client: Arc::default() }
     }
 
@@ -73,7 +75,7 @@ impl Kept {
 
     /// What cannot be understood counts as not there: it is signed in again.
     async fn record(&self) -> Result<Option<Record>, AuthError> {
-        let text = self.with(Vault::load).await?;
+        let text = self.with(CredentialStore::load).await?;
         let record: Option<Record> = text.and_then(|text| serde_json::from_str(&text).ok());
         if let Some(record) = &record {
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = record.client.clone();
@@ -83,7 +85,7 @@ impl Kept {
 
     async fn with<T: Send + 'static>(
         &self,
-        act: impl FnOnce(&dyn Vault, &str) -> Result<T, String> + Send + 'static,
+        act: impl FnOnce(&dyn CredentialStore, &str) -> Result<T, String> + Send + 'static,
     ) -> Result<T, AuthError> {
         let (vault, server) = (Arc::clone(&self.vault), Arc::clone(&self.server));
         let done = tokio::task::spawn_blocking(move || act(&*vault, &server)).await;
@@ -93,7 +95,7 @@ impl Kept {
 }
 
 #[async_trait]
-impl CredentialStore for Kept {
+impl SdkCredentialStore for Kept {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
         Ok(self.record().await?.map(|record| record.credentials))
     }
@@ -106,11 +108,11 @@ impl CredentialStore for Kept {
     }
 
     async fn clear(&self) -> Result<(), AuthError> {
-        self.with(Vault::clear).await.map(drop)
+        self.with(CredentialStore::clear).await.map(drop)
     }
 
     async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
-        let lock = self.with(Vault::lock).await?;
+        let lock = self.with(CredentialStore::lock).await?;
         Ok(lock.map(CredentialRefreshGuard::new))
     }
 }

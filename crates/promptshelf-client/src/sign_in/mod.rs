@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Where sign-ins are kept between two runs. What is kept is a secret.
 ///
 /// The methods may block; they are not called on the threads of a runtime.
-pub trait Vault: Send + Sync + 'static {
+pub trait CredentialStore: Send + Sync + 'static {
     /// What was kept for a server.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ pub struct SignInPage {
 }
 
 /// Whoever brings a person to a page.
-pub trait Visitor: Send + Sync + 'static {
+pub trait BrowserOpener: Send + Sync + 'static {
     /// Brings somebody to the page, and does not wait until they are done;
     /// `false` when they do not want to.
     fn visit(&self, page: SignInPage) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
@@ -94,8 +94,8 @@ pub trait Visitor: Send + Sync + 'static {
 #[derive(Clone)]
 #[must_use = "it does nothing until a connector has it"]
 pub struct SignIn {
-    vault: Arc<dyn Vault>,
-    visitor: Option<Arc<dyn Visitor>>,
+    vault: Arc<dyn CredentialStore>,
+    visitor: Option<Arc<dyn BrowserOpener>>,
     client_id: Option<String>,
     client_secret: Option<String>,
     scopes: Vec<String>,
@@ -103,12 +103,12 @@ pub struct SignIn {
 
 impl SignIn {
     /// Signs in with what a vault keeps; nobody is asked.
-    pub fn new(vault: Arc<dyn Vault>) -> SignIn {
+    pub fn new(vault: Arc<dyn CredentialStore>) -> SignIn {
         SignIn { vault, visitor: None, client_id: None, client_secret: None, scopes: Vec::new() }
     }
 
     /// Lets somebody sign in.
-    pub fn visitor(mut self, visitor: Arc<dyn Visitor>) -> SignIn {
+    pub fn visitor(mut self, visitor: Arc<dyn BrowserOpener>) -> SignIn {
         self.visitor = Some(visitor);
         self
     }
@@ -268,7 +268,7 @@ impl Gate {
         &self,
         session: AuthorizationSession,
         redirect: Redirect,
-        visitor: &dyn Visitor,
+        visitor: &dyn BrowserOpener,
     ) -> Result<(), ClientError> {
         let url = session.get_authorization_url().to_owned();
         let page = Url::parse(&url).map_err(|error| ClientError::SignInFailed(error.to_string()))?;

@@ -12,33 +12,33 @@ const ECHO_BYTES: usize = 64;
 
 /// What a caller sent: names and values, in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Given<'a>(Vec<(Cow<'a, str>, GivenValue<'a>)>);
+pub struct RawArguments<'a>(Vec<(Cow<'a, str>, RawArgumentValue<'a>)>);
 
 /// One value that a caller sent.
 #[derive(Clone, Debug, PartialEq)]
-pub enum GivenValue<'a> {
+pub enum RawArgumentValue<'a> {
     /// A string, as the protocol asks for.
     Text(Cow<'a, str>),
     /// Something else; the word says what, such as `number`.
     Other(&'static str),
 }
 
-impl<'a> Given<'a> {
+impl<'a> RawArguments<'a> {
     /// Nothing.
     #[must_use]
-    pub const fn new() -> Given<'a> {
-        Given(Vec::new())
+    pub const fn new() -> RawArguments<'a> {
+        RawArguments(Vec::new())
     }
 
     /// Adds a value. When a name comes twice, the last one counts, as JSON
     /// readers agree on.
-    pub fn push(&mut self, name: impl Into<Cow<'a, str>>, value: GivenValue<'a>) {
+    pub fn push(&mut self, name: impl Into<Cow<'a, str>>, value: RawArgumentValue<'a>) {
         self.0.push((name.into(), value));
     }
 
     /// The value under a name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&GivenValue<'a>> {
+    pub fn get(&self, name: &str) -> Option<&RawArgumentValue<'a>> {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
@@ -60,18 +60,20 @@ impl<'a> Given<'a> {
     }
 }
 
-impl<'a> From<&'a Variables> for Given<'a> {
-    fn from(variables: &'a Variables) -> Given<'a> {
+impl<'a> From<&'a Variables> for RawArguments<'a> {
+    fn from(variables: &'a Variables) -> RawArguments<'a> {
         let text = |(name, value): (&'a String, &'a String)| {
-            (Cow::Borrowed(name.as_str()), GivenValue::Text(Cow::Borrowed(value.as_str())))
+            (Cow::Borrowed(name.as_str()), RawArgumentValue::Text(Cow::Borrowed(value.as_str())))
         };
-        Given(variables.iter().map(text).collect())
+        RawArguments(variables.iter().map(text).collect())
     }
 }
 
-impl<'a, N: Into<Cow<'a, str>>, V: Into<Cow<'a, str>>> FromIterator<(N, V)> for Given<'a> {
-    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Given<'a> {
-        Given(pairs.into_iter().map(|(name, value)| (name.into(), GivenValue::Text(value.into()))).collect())
+impl<'a, N: Into<Cow<'a, str>>, V: Into<Cow<'a, str>>> FromIterator<(N, V)> for RawArguments<'a> {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> RawArguments<'a> {
+        RawArguments(
+            pairs.into_iter().map(|(name, value)| (name.into(), RawArgumentValue::Text(value.into()))).collect(),
+        )
     }
 }
 
@@ -104,7 +106,7 @@ impl fmt::Display for Problem {
 /// # Errors
 ///
 /// Every problem of the call, in the order of the arguments.
-pub fn bind(arguments: &[Argument], given: &Given<'_>, value_bytes: usize) -> Result<Bindings, Vec<Problem>> {
+pub fn bind(arguments: &[Argument], given: &RawArguments<'_>, value_bytes: usize) -> Result<Bindings, Vec<Problem>> {
     let mut bindings = Bindings(Vec::with_capacity(arguments.len()));
     let mut problems = Vec::new();
     for argument in arguments {
@@ -123,10 +125,10 @@ pub fn bind(arguments: &[Argument], given: &Given<'_>, value_bytes: usize) -> Re
 impl Argument {
     /// The value that was given, or the default; `None` where there is neither.
     /// What does not apply, by what is known so far, has no default.
-    fn bind(&self, given: &Given<'_>, known: &Bindings, value_bytes: usize) -> Result<Option<Value>, String> {
+    fn bind(&self, given: &RawArguments<'_>, known: &Bindings, value_bytes: usize) -> Result<Option<Value>, String> {
         match given.get(self.name()) {
-            Some(GivenValue::Other(kind)) => Err(format!("has to be a string, and is a JSON {kind}")),
-            Some(GivenValue::Text(text)) => match &*self.let_in(text, value_bytes)? {
+            Some(RawArgumentValue::Other(kind)) => Err(format!("has to be a string, and is a JSON {kind}")),
+            Some(RawArgumentValue::Text(text)) => match &*self.let_in(text, value_bytes)? {
                 "" if !self.required() => Ok(self.default_for(known)),
                 text => self.parse_let_in(text).map(Some),
             },
@@ -196,11 +198,11 @@ impl Argument {
 
     /// That it is not there.
     pub(crate) fn missing(&self) -> Problem {
-        self.problem(missing(self, &[], &Given::new()))
+        self.problem(missing(self, &[], &RawArguments::new()))
     }
 
     /// Adds the value that was given, or the default, if it is one that can be used.
-    pub(crate) fn bind_leniently(&self, given: &Given<'_>, known: &mut Bindings) {
+    pub(crate) fn bind_leniently(&self, given: &RawArguments<'_>, known: &mut Bindings) {
         if let Ok(Some(value)) = self.bind(given, known, usize::MAX) {
             known.0.push((self.key().clone(), value));
         }
@@ -219,7 +221,7 @@ fn is_placeholder(text: &str) -> bool {
 
 /// The sentence for a required argument that is not there: what it is, what it
 /// can be, and which misspelt name may have been meant for it.
-fn missing(argument: &Argument, arguments: &[Argument], given: &Given<'_>) -> String {
+fn missing(argument: &Argument, arguments: &[Argument], given: &RawArguments<'_>) -> String {
     let mut reason = String::from("is required");
     if let Some(description) = argument.description() {
         reason.push_str(&format!(" ({description})"));

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use super::{Shelf, each::Missing, partials::Including};
 use crate::{
-    argument::{self, Argument, Given},
+    argument::{self, Argument, RawArguments},
     definition::PromptDefinition,
     diagnostic::{Code, Diagnostic, Severity, nearest},
     prompt::{CheckedBody, Prompt},
@@ -71,7 +71,7 @@ pub(super) fn check(
             continue;
         };
         let Some(constant) = constant else { continue };
-        let value = Given::from_iter([(given.name.as_str(), constant.as_str())]);
+        let value = RawArguments::from_iter([(given.name.as_str(), constant.as_str())]);
         let bound = argument::bind(std::slice::from_ref(argument), &value, shelf.catalog.policy().value_bytes);
         for problem in bound.err().into_iter().flatten() {
             error(Code::InvalidCall, &given.span, format!("the prompt `{name}` does not take this: {problem}"), None);

@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 use super::{Shelf, Uris, drafts, prompt};
 use crate::{
     catalog::{Catalog, PromptList},
-    definition::{BrokenFile, Demands, PromptDefinition},
+    definition::{BrokenFile, PromptDefinition, Requirements},
     diagnostic::{Code, Diagnostic, nearest},
     prompt::Prompt,
 };
@@ -30,7 +30,7 @@ pub(super) struct Prompts<'a> {
     open: RefCell<Vec<usize>>,
     duplicates: HashSet<String>,
     /// By source and path, what each broken file asks of callers.
-    broken: RefCell<HashMap<(usize, SmolStr), Vec<Demands>>>,
+    broken: RefCell<HashMap<(usize, SmolStr), Vec<Requirements>>>,
     drafts: &'a [BrokenFile],
     previous: &'a PromptList,
     /// Whether everything of `previous` stands as it is that is not defined here.
@@ -66,7 +66,7 @@ impl<'a> Prompts<'a> {
         drafts: &'a [BrokenFile],
         previous: &'a PromptList,
     ) -> Prompts<'a> {
-        let mut broken: HashMap<(usize, SmolStr), Vec<Demands>> = HashMap::new();
+        let mut broken: HashMap<(usize, SmolStr), Vec<Requirements>> = HashMap::new();
         for file in drafts {
             broken.entry((file.from, file.path.as_str().into())).or_default().push(file.demands.clone());
         }
@@ -158,7 +158,7 @@ impl<'a> Prompts<'a> {
             Err(found) => {
                 self.found.borrow_mut().extend(found);
                 let key = (definition.origin.from, definition.origin.source.path.clone());
-                self.broken.borrow_mut().entry(key).or_default().push(Demands::Known(definition.access.clone()));
+                self.broken.borrow_mut().entry(key).or_default().push(Requirements::Known(definition.access.clone()));
                 None
             }
         };

@@ -1,7 +1,7 @@
 //! Which prompts of a library a client hides, changes, cuts or breaks, and why.
 
 use super::{
-    CLIENTS, Client, Fact, Habit,
+    CLIENTS, Client, Fact, Quirk,
     shape::{Kind, Shape},
 };
 use crate::{
@@ -43,7 +43,7 @@ pub fn lint(catalog: &Catalog, client: &Client) -> Vec<Diagnostic> {
 
 /// Something that a client does, and the prompts that stumble over it.
 #[derive(Debug)]
-pub struct Stumble<'p> {
+pub struct Incompatibility<'p> {
     /// The client.
     pub client: &'static Client,
     /// What it does.
@@ -54,12 +54,12 @@ pub struct Stumble<'p> {
 
 /// Which of some prompts, in a list's order, stumble over which client.
 #[must_use]
-pub fn stumbles<'p>(prompts: &[&'p Prompt], page_size: usize) -> Vec<Stumble<'p>> {
+pub fn stumbles<'p>(prompts: &[&'p Prompt], page_size: usize) -> Vec<Incompatibility<'p>> {
     let shapes: Vec<Shape> = prompts.iter().map(|prompt| Shape::of(prompt)).collect();
     let mut found = Vec::new();
     for client in CLIENTS {
-        if let Some(fact) = client.facts.iter().find(|fact| !fact.habit.uses_prompts()) {
-            found.push(Stumble { client, fact, prompts: Vec::new() });
+        if let Some(fact) = client.facts.iter().find(|fact| !fact.quirk.uses_prompts()) {
+            found.push(Incompatibility { client, fact, prompts: Vec::new() });
             continue;
         }
         for fact in client.facts {
@@ -69,15 +69,15 @@ pub fn stumbles<'p>(prompts: &[&'p Prompt], page_size: usize) -> Vec<Stumble<'p>
                 lint.prompt(prompt, shape, fact);
                 !lint.found.is_empty()
             };
-            let prompts: Vec<&Prompt> = match fact.habit {
-                Habit::FirstPage => prompts.iter().skip(page_size).copied().collect(),
+            let prompts: Vec<&Prompt> = match fact.quirk {
+                Quirk::FirstPage => prompts.iter().skip(page_size).copied().collect(),
                 _ => {
                     let both = prompts.iter().zip(&shapes);
                     both.filter(&mut stumbles).map(|(prompt, _)| *prompt).collect()
                 }
             };
             if !prompts.is_empty() {
-                found.push(Stumble { client, fact, prompts });
+                found.push(Incompatibility { client, fact, prompts });
             }
         }
     }
@@ -91,7 +91,7 @@ struct Lint<'c> {
 
 impl Lint<'_> {
     fn find(&mut self, code: Code, place: Location, fact: &Fact, what: impl AsRef<str>, help: &str) {
-        let message = format!("{}: {}: it {}", self.client.name, what.as_ref(), fact.habit);
+        let message = format!("{}: {}: it {}", self.client.name, what.as_ref(), fact.quirk);
         let help = format!("{help} (source: {}, read {})", fact.source, fact.read);
         self.found.push(Diagnostic::warning(code, place, message).help(help));
     }
@@ -99,12 +99,12 @@ impl Lint<'_> {
     /// What concerns the library as a whole.
     fn library(&mut self, catalog: &Catalog, fact: &Fact) {
         let library = || Location::file(&SourceText::new(".", ""));
-        match fact.habit {
-            Habit::NoPrompts | Habit::NeverGets => {
+        match fact.quirk {
+            Quirk::NoPrompts | Quirk::NeverGets => {
                 let help = "people who use this client get the prompts with `promptshelf get`";
                 self.find(Code::ClientHides, library(), fact, "none of the prompts can be used", help);
             }
-            Habit::FirstPage if catalog.prompts().len() > catalog.policy().page_size => {
+            Quirk::FirstPage if catalog.prompts().len() > catalog.policy().page_size => {
                 let others = catalog.prompts().len() - catalog.policy().page_size;
                 let help = "raise `page-size` under [list] in promptshelf.toml";
                 self.find(Code::ClientHides, library(), fact, format!("{others} prompts are not shown"), help);
@@ -118,28 +118,28 @@ impl Lint<'_> {
         let name = || origin.locate("name");
         let argument = |index: usize| origin.locate(&format!("arguments.{index}.name"));
         let arguments = prompt.arguments();
-        match fact.habit {
-            Habit::MostArguments(most) if arguments.len() > most => {
+        match fact.quirk {
+            Quirk::MostArguments(most) if arguments.len() > most => {
                 let what = format!("the prompt `{}` with its {} arguments is hidden", prompt.name(), arguments.len());
                 let help = "offer a variant of it that asks for less";
                 self.find(Code::ClientHides, argument(most), fact, what, help);
             }
-            Habit::ReplacesInNames if prompt.name().as_str().contains(|c: char| !is_kept(c)) => {
+            Quirk::ReplacesInNames if prompt.name().as_str().contains(|c: char| !is_kept(c)) => {
                 let changed: String =
                     prompt.name().as_str().chars().map(|c| if is_kept(c) { c } else { '_' }).collect();
                 let what = format!("the prompt `{}` is called `{changed}`", prompt.name());
                 self.find(Code::ClientMangles, name(), fact, what, "use lower-case letters, digits, `-` and `_`");
             }
-            Habit::SplitsNames if prompt.name().as_str().contains('/') => {
+            Quirk::SplitsNames if prompt.name().as_str().contains('/') => {
                 let what = format!("the prompt `{}` cannot be called by its name", prompt.name());
                 self.find(Code::ClientBreaks, name(), fact, what, "use `-` instead of `/`");
             }
-            Habit::SplitsValues if arguments.len() > 1 => {
+            Quirk::SplitsValues if arguments.len() > 1 => {
                 let what = "a value of several words goes into several arguments";
                 self.find(Code::ClientBreaks, argument(1), fact, what, "ask for one argument, or for single words");
             }
-            Habit::FillsRequiredOnly => self.required_only(prompt, fact),
-            Habit::OneLineValues => {
+            Quirk::FillsRequiredOnly => self.required_only(prompt, fact),
+            Quirk::OneLineValues => {
                 for (index, known) in
                     arguments.iter().enumerate().filter(|(_, known)| known.kind() == ArgumentType::Text)
                 {
@@ -148,14 +148,14 @@ impl Lint<'_> {
                     self.find(Code::ClientBreaks, argument(index), fact, what, help);
                 }
             }
-            Habit::EmptyValues => {
+            Quirk::EmptyValues => {
                 for (index, known) in arguments.iter().enumerate().filter(|(_, known)| known.required()) {
                     let what = format!("the required argument `{}` always comes empty", known.name());
                     let help = "give it a default, and let the prompt ask for what is missing";
                     self.find(Code::ClientBreaks, argument(index), fact, what, help);
                 }
             }
-            Habit::Placeholders => {
+            Quirk::Placeholders => {
                 let is_plain = |kind| matches!(kind, ArgumentType::String | ArgumentType::Text);
                 for (index, known) in arguments.iter().enumerate() {
                     if !is_plain(known.kind()) || !known.choices().is_empty() {
@@ -182,11 +182,11 @@ impl Lint<'_> {
 
     fn messages(&mut self, shape: &Shape, fact: &Fact) {
         let one_message = "say everything in one message";
-        match (fact.habit, &shape.second, &shape.assistant) {
-            (Habit::FirstMessage, Some(place), _) => {
+        match (fact.quirk, &shape.second, &shape.assistant) {
+            (Quirk::FirstMessage, Some(place), _) => {
                 self.find(Code::ClientDrops, place.clone(), fact, "what comes from here on is left out", one_message);
             }
-            (Habit::LastUserMessage, Some(place), _) => {
+            (Quirk::LastUserMessage, Some(place), _) => {
                 self.find(
                     Code::ClientDrops,
                     place.clone(),
@@ -195,11 +195,11 @@ impl Lint<'_> {
                     one_message,
                 );
             }
-            (Habit::JoinsMessages | Habit::LabelsRoles, _, Some(place)) => {
+            (Quirk::JoinsMessages | Quirk::LabelsRoles, _, Some(place)) => {
                 let help = "let the user say everything";
                 self.find(Code::ClientFlattens, place.clone(), fact, "this becomes the user's text", help);
             }
-            (Habit::EndsWithUser, ..) => {
+            (Quirk::EndsWithUser, ..) => {
                 if let Some(place) = &shape.ends_with_assistant {
                     let help = "end with role(\"user\")";
                     self.find(Code::ClientBreaks, place.clone(), fact, "the prompt cannot be used", help);
@@ -208,11 +208,11 @@ impl Lint<'_> {
             _ => {}
         }
         for (kind, place) in &shape.blocks {
-            let code = match (fact.habit, kind) {
-                (Habit::TextOnly, _) | (Habit::NoAudio, Kind::Audio) | (Habit::NoLinks, Kind::Link) => {
+            let code = match (fact.quirk, kind) {
+                (Quirk::TextOnly, _) | (Quirk::NoAudio, Kind::Audio) | (Quirk::NoLinks, Kind::Link) => {
                     Code::ClientDrops
                 }
-                (Habit::ImagesAsText, Kind::Image) => Code::ClientMangles,
+                (Quirk::ImagesAsText, Kind::Image) => Code::ClientMangles,
                 _ => continue,
             };
             let end = if code == Code::ClientDrops { "is left out" } else { "is not shown" };

@@ -10,7 +10,7 @@ pub struct BrokenFile {
     /// Its path inside the library.
     pub path: String,
     /// What it asks of callers.
-    pub demands: Demands,
+    pub demands: Requirements,
     /// Which of several sources it is from; see [`Definitions::of_source`](crate::Definitions::of_source).
     pub from: usize,
     /// What could be understood of it. It is looked at for more mistakes, and never served.
@@ -21,7 +21,7 @@ pub struct BrokenFile {
 
 /// What a file asks of callers, as far as that can be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Demands {
+pub enum Requirements {
     /// This, or nothing.
     Known(Option<Access>),
     /// Something that nobody can know.
@@ -30,19 +30,19 @@ pub enum Demands {
 
 impl BrokenFile {
     /// A file of the only source.
-    pub fn new(path: impl Into<String>, demands: Demands) -> BrokenFile {
+    pub fn new(path: impl Into<String>, demands: Requirements) -> BrokenFile {
         BrokenFile { path: path.into(), demands, from: 0, draft: None, has_all_arguments: false }
     }
 }
 
-impl Demands {
+impl Requirements {
     /// Whether what was served under `before` may go on being served. An edit
     /// that takes a rule away may: nothing is opened by that.
     pub(crate) fn leave(&self, before: Option<&Access>) -> bool {
         match self {
-            Demands::Known(None) => true,
-            Demands::Known(demanded) => demanded.as_ref() == before,
-            Demands::Unknown => false,
+            Requirements::Known(None) => true,
+            Requirements::Known(demanded) => demanded.as_ref() == before,
+            Requirements::Unknown => false,
         }
     }
 }

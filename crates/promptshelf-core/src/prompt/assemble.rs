@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, mem, sync::Arc};
 
 use super::{Ledger, Part, Prompt, file_block, text_block, within};
 use crate::{
-    argument::{Bindings, Given},
+    argument::{Bindings, RawArguments},
     catalog::Catalog,
     content::{Annotations, ContentBlock, EmbeddedResource, Message, MimeType, ResourceContents, ResourceLink, Role},
     definition::{Budget, LibraryFile},
@@ -67,7 +67,7 @@ impl<'a> Assembly<'a> {
         let Some(prompt) = around.uses.prompts.get(&call.name) else {
             return Err(RenderError::Failed(format!("the prompt `{}` was not found by the check", call.name)));
         };
-        let given = Given::from(&call.arguments);
+        let given = RawArguments::from(&call.arguments);
         let bindings = prompt.bind(&given, self.catalog.policy().value_bytes).map_err(|problems| {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
             RenderError::Rejected(format!("the prompt {}, which this one uses: {}", call.name, problems.join("; ")))

@@ -3,7 +3,7 @@
 
 use crate::{
     ArgumentType,
-    argument::{Argument, Given, bind},
+    argument::{Argument, RawArguments, bind},
     definition::Body,
     diagnostic::{Code, Diagnostic},
     prompt::Prompt,
@@ -49,7 +49,7 @@ fn is_never_asked(prompt: &Prompt, argument: &Argument) -> bool {
             .collect();
     }
     !ways.into_iter().any(|way| {
-        let given: Given<'_> = way.into_iter().collect();
+        let given: RawArguments<'_> = way.into_iter().collect();
         bind(&used, &given, usize::MAX).is_ok_and(|bound| condition.holds(&bound))
     })
 }

@@ -1,8 +1,8 @@
 //! What a caller sends is checked all at once, whatever it is.
 
 use promptshelf_core::{
-    ArgumentDefinition, ArgumentDetails, ArgumentType, Bindings, Definitions, Given, GivenValue, Policy, Problem,
-    Prompt, PromptDefinition, Value, check,
+    ArgumentDefinition, ArgumentDetails, ArgumentType, Bindings, Definitions, Policy, Problem, Prompt,
+    PromptDefinition, RawArgumentValue, RawArguments, Value, check,
     invisible::{InvisiblePolicy, hidden, stripped},
 };
 use proptest::prelude::*;
@@ -43,16 +43,16 @@ fn prompt(mut definitions: Vec<ArgumentDefinition>) -> Option<Arc<Prompt>> {
     checked([prompt]).catalog.find("it").cloned()
 }
 
-fn value() -> impl Strategy<Value = GivenValue<'static>> {
+fn value() -> impl Strategy<Value = RawArgumentValue<'static>> {
     prop_oneof![
         8 => "(true|-?[0-9]{1,20}|[0-9.e+-]{0,6}|[a-c, \n]{0,8}|\\[[a-c\",0-9]{0,8}\\]|\\{\"a\":[0-9]\\}|2026-0[0-9]-3[01]|.{0,12}|\\$[0-9]|\\$ARGUMENTS)"
-            .prop_map(|text| GivenValue::Text(text.into())),
-        1 => Just(GivenValue::Other("number")),
+            .prop_map(|text| RawArgumentValue::Text(text.into())),
+        1 => Just(RawArgumentValue::Other("number")),
     ]
 }
 
-fn given(values: &[(usize, GivenValue<'static>)]) -> Given<'static> {
-    let mut given = Given::new();
+fn given(values: &[(usize, RawArgumentValue<'static>)]) -> RawArguments<'static> {
+    let mut given = RawArguments::new();
     for (index, value) in values {
         given.push(format!("a{index}"), value.clone());
     }
@@ -60,7 +60,7 @@ fn given(values: &[(usize, GivenValue<'static>)]) -> Given<'static> {
 }
 
 /// What `bind` says to each argument by itself.
-fn one_by_one(definitions: &[ArgumentDefinition], given: &Given<'_>) -> Vec<Problem> {
+fn one_by_one(definitions: &[ArgumentDefinition], given: &RawArguments<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, definition) in definitions.iter().enumerate() {
         let mut alone = definition.clone();
@@ -103,7 +103,7 @@ proptest! {
         let Some(prompt) = prompt(definitions) else { return Ok(()) };
         let Ok(first) = prompt.bind(&given(&values), 100) else { return Ok(()) };
         let written = first.to_variables();
-        let second = prompt.bind(&Given::from(&written), usize::MAX);
+        let second = prompt.bind(&RawArguments::from(&written), usize::MAX);
         prop_assert_eq!(second.as_ref().map(Bindings::to_variables), Ok(written));
     }
 
@@ -121,14 +121,14 @@ proptest! {
     fn the_longest_value_is_bound(bytes in 0_usize..50, limit in 0_usize..50) {
         let prompt = prompt(vec![ArgumentDefinition::default()]).expect("it is good");
         let value = "x".repeat(bytes);
-        prop_assert_eq!(prompt.bind(&Given::from_iter([("a0", value)]), limit).is_ok(), bytes <= limit);
+        prop_assert_eq!(prompt.bind(&RawArguments::from_iter([("a0", value)]), limit).is_ok(), bytes <= limit);
     }
 }
 
 #[test]
 fn of_a_name_that_comes_twice_the_last_counts() {
     let prompt = prompt(vec![ArgumentDefinition::default()]).expect("it is good");
-    let bindings = prompt.bind(&Given::from_iter([("a0", "one"), ("a0", "two")]), 100).expect("binds");
+    let bindings = prompt.bind(&RawArguments::from_iter([("a0", "one"), ("a0", "two")]), 100).expect("binds");
     assert_eq!(bindings.get("a0"), Some(&Value::Text("two".into())));
 }
 
@@ -148,7 +148,7 @@ fn code_reads_values_as_text_whatever_their_type() {
     number.default = Some("2.50".into());
     let list = ArgumentDefinition::default().kind(ArgumentType::List);
     let prompt = prompt(vec![number, list, ArgumentDefinition::default()]).expect("it is good");
-    let bindings = prompt.bind(&Given::from_iter([("a1", "[\"x, y\", \"z\"]")]), 100).expect("binds");
+    let bindings = prompt.bind(&RawArguments::from_iter([("a1", "[\"x, y\", \"z\"]")]), 100).expect("binds");
     assert_eq!((&*bindings.text("a0"), &*bindings.text("a1"), &*bindings.text("a2")), ("2.5", "x, y, z", ""));
     assert_eq!(bindings.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["a0", "a1"]);
 }
@@ -156,7 +156,7 @@ fn code_reads_values_as_text_whatever_their_type() {
 /// What a prompt gets for a value, and what a caller hears if it gets none.
 fn bound(argument: ArgumentDefinition, value: &str) -> Result<String, String> {
     let prompt = prompt(vec![argument]).expect("it is good");
-    match prompt.bind(&Given::from_iter([("a0", value)]), 1_000) {
+    match prompt.bind(&RawArguments::from_iter([("a0", value)]), 1_000) {
         Ok(bindings) => Ok(bindings.to_variables().remove("a0").unwrap_or_else(|| "nothing".to_owned())),
         Err(problems) => Err(problems[0].to_string()),
     }
@@ -207,7 +207,7 @@ fn the_library_s_policy_holds_at_once_for_prompts_that_have_not_changed() {
         policy: Policy { invisible, ..Policy::default() },
         ..Definitions::default()
     };
-    let given = || Given::from_iter([("a", "x\u{202e}")]);
+    let given = || RawArguments::from_iter([("a", "x\u{202e}")]);
     let first = check(definitions(InvisiblePolicy::Strip), None).catalog;
     assert_eq!(first.find("it").expect("it is there").bind(&given(), 100).expect("binds").text("a"), "x");
     let second = check(definitions(InvisiblePolicy::Reject), Some(&first)).catalog;

@@ -1,6 +1,6 @@
 //! Templates that are nested deeper than any stack, or longer than any page.
 
-use promptshelf_core::{Checked, Code, Definitions, Given, SourceText, check};
+use promptshelf_core::{Checked, Code, Definitions, RawArguments, SourceText, check};
 
 use crate::{checked, prompt, render};
 
@@ -80,7 +80,7 @@ fn what_people_nest_is_read_and_rendered() {
         let Checked { catalog, diagnostics } = checked([prompt(&format!("x{template}"), &[])]);
         assert!(diagnostics.is_empty(), "{what}: {diagnostics:?}");
         // Some of them mean nothing, but none of them breaks anything.
-        let _ = render(&catalog, &Given::new());
+        let _ = render(&catalog, &RawArguments::new());
     }
 }
 
@@ -90,7 +90,7 @@ fn the_deepest_that_is_read_can_be_rendered_too() {
         for (what, template) in deep_templates(times) {
             let Checked { catalog, .. } = checked([prompt(&format!("x{template}"), &[])]);
             if catalog.find("it").is_some() {
-                let _ = render(&catalog, &Given::new());
+                let _ = render(&catalog, &RawArguments::new());
             } else {
                 assert!(times > 40, "{what} is refused at {times}");
             }
@@ -104,7 +104,7 @@ fn a_long_table_is_not_deep() {
     let template = format!("{{% set rows = [{rows}] %}}{{{{ rows | length }}}}");
     let Checked { catalog, diagnostics } = checked([prompt(&template, &[])]);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    assert_eq!(render(&catalog, &Given::new()), Ok(vec![promptshelf_core::Message::user("5000")]));
+    assert_eq!(render(&catalog, &RawArguments::new()), Ok(vec![promptshelf_core::Message::user("5000")]));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_huge_template_is_read() {
     let template = "Line with {{ x }} and {% if x %}more{% endif %}.\n".repeat(40_000);
     let Checked { catalog, diagnostics } = checked([prompt(&template, &["x"])]);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    let messages = render(&catalog, &Given::from_iter([("x", "y")])).expect("renders");
+    let messages = render(&catalog, &RawArguments::from_iter([("x", "y")])).expect("renders");
     assert_eq!(messages.len(), 1);
 }
 
@@ -121,7 +121,7 @@ fn macros_that_call_themselves_end() {
     let template = "{% macro m(n) %}{{ n }}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}";
     let Checked { catalog, diagnostics } = checked([prompt(template, &[])]);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    assert!(render(&catalog, &Given::new()).is_err());
+    assert!(render(&catalog, &RawArguments::new()).is_err());
 }
 
 #[test]
@@ -130,8 +130,8 @@ fn json_as_deep_as_it_may_be_is_printed() {
     definition.arguments[0].kind = promptshelf_core::ArgumentType::Json;
     let catalog = checked([definition]).catalog;
     let deepest = nested("[", "", "]", 127);
-    assert!(render(&catalog, &Given::from_iter([("x", deepest)])).is_ok());
+    assert!(render(&catalog, &RawArguments::from_iter([("x", deepest)])).is_ok());
     let too_deep = nested("[", "", "]", 100_000);
     let prompt = catalog.find("it").expect("it is there");
-    assert!(prompt.bind(&Given::from_iter([("x", too_deep)]), usize::MAX).is_err());
+    assert!(prompt.bind(&RawArguments::from_iter([("x", too_deep)]), usize::MAX).is_err());
 }

@@ -15,8 +15,8 @@ mod workflow;
 
 use futures_executor::block_on;
 use promptshelf_core::{
-    ArgumentDefinition, Catalog, Checked, Definitions, Given, Message, Part, PromptDefinition, RenderError, check,
-    invisible::InvisiblePolicy,
+    ArgumentDefinition, Catalog, Checked, Definitions, Message, Part, PromptDefinition, RawArguments, RenderError,
+    check, invisible::InvisiblePolicy,
 };
 
 /// A library of these prompts, checked.
@@ -34,7 +34,7 @@ fn prompt(template: &str, arguments: &[&str]) -> PromptDefinition {
 }
 
 /// What the prompt `it` says to these values.
-fn render(catalog: &Catalog, given: &Given<'_>) -> Result<Vec<Message>, RenderError> {
+fn render(catalog: &Catalog, given: &RawArguments<'_>) -> Result<Vec<Message>, RenderError> {
     let prompt = catalog.find("it").expect("the prompt was found good");
     let bindings = prompt.bind(given, catalog.policy().value_bytes).expect("the values were found good");
     let parts = block_on(prompt.render(catalog, bindings))?;

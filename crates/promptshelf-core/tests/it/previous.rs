@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use promptshelf_core::{
     Access, ArgumentDefinition, Body, BrokenFile, Catalog, CatalogHandle, Change, Code, CompletionSource, Definitions,
-    Demands, LibraryFile, MimeType, Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition,
+    LibraryFile, MimeType, Origin, PromptDefinition, Requirements, ResourceBody, ResourceContent, ResourceDefinition,
     SourceText, check,
 };
 
@@ -101,7 +101,7 @@ fn a_file_that_cannot_be_understood_keeps_its_prompts() {
     let good = Library::default().with("a.md", "Good.").with("b.md", "B.");
     let (first, _) = good.check(None);
     let mut unreadable = good.without("a.md");
-    unreadable.0.broken.push(BrokenFile::new("a.md", Demands::Known(None)));
+    unreadable.0.broken.push(BrokenFile::new("a.md", Requirements::Known(None)));
     let (second, _) = unreadable.check(Some(&first));
     assert!(is_same("a", &first, &second));
     assert_eq!(names(&unreadable.check(None).0), ["b"], "without a good version there is nothing to keep");
@@ -117,7 +117,7 @@ fn what_a_broken_edit_closes_does_not_stay_open() {
         let (first, _) = with(before, "Good.").check(None);
         names(&now.check(Some(&first)).0).len()
     };
-    let lost = |demands: Demands| {
+    let lost = |demands: Requirements| {
         let mut library = Library::default();
         library.0.broken.push(BrokenFile::new("a.md", demands));
         library
@@ -130,9 +130,13 @@ fn what_a_broken_edit_closes_does_not_stay_open() {
         (access("a"), None, true),
     ] {
         assert_eq!(after(before.clone(), with(now.clone(), "{{ broken")), usize::from(stays), "{before:?} {now:?}");
-        assert_eq!(after(before.clone(), lost(Demands::Known(now.clone()))), usize::from(stays), "{before:?} {now:?}");
+        assert_eq!(
+            after(before.clone(), lost(Requirements::Known(now.clone()))),
+            usize::from(stays),
+            "{before:?} {now:?}"
+        );
     }
-    assert_eq!(after(None, lost(Demands::Unknown)), 0);
+    assert_eq!(after(None, lost(Requirements::Unknown)), 0);
 }
 
 #[test]
@@ -146,7 +150,7 @@ fn a_broken_file_keeps_nothing_of_another_source_with_the_same_path() {
     let (first, _) = both(named("one"), named("two")).check(None);
     assert_eq!(names(&first), ["one", "two"]);
     let mut broken = Library::default();
-    broken.0.broken.push(BrokenFile::new("a.md", Demands::Known(None)));
+    broken.0.broken.push(BrokenFile::new("a.md", Requirements::Known(None)));
     assert_eq!(names(&both(broken.clone(), Library::default()).check(Some(&first)).0), ["one"]);
     assert_eq!(names(&both(Library::default(), broken).check(Some(&first)).0), ["two"]);
 }
@@ -261,7 +265,7 @@ fn other_limits_make_every_prompt_anew() {
     tighter.0.policy.budget.output_bytes = 1;
     let (second, _) = tighter.check(Some(&first));
     assert!(!is_same("a", &first, &second));
-    assert!(crate::render(&rename(&second), &promptshelf_core::Given::new()).is_err());
+    assert!(crate::render(&rename(&second), &promptshelf_core::RawArguments::new()).is_err());
 }
 
 /// The same catalog: `render` asks for the prompt `it`.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    Blob, Catalog, ContentBlock, Definitions, Given, LibraryFile, Message, MimeType, ResourceBody, Role, SourceText,
-    check,
+    Blob, Catalog, ContentBlock, Definitions, LibraryFile, Message, MimeType, RawArguments, ResourceBody, Role,
+    SourceText, check,
 };
 use proptest::prelude::*;
 
@@ -184,7 +184,7 @@ proptest! {
         let template: String = segments.iter().enumerate().map(|(number, segment)| template(segment, number)).collect();
         let catalog = library(&format!("Begin.{template}"));
         let given = |value: &str, other: &str| {
-            Given::from_iter([("value", value.to_owned()), ("other", other.to_owned())])
+            RawArguments::from_iter([("value", value.to_owned()), ("other", other.to_owned())])
         };
         let harmless = render(&catalog, &given("a", "a"));
         let messages = render(&catalog, &given(&value, &other));
@@ -203,14 +203,14 @@ proptest! {
     #[test]
     fn a_value_alone_is_a_message_without_its_margin(value in hostile()) {
         let catalog = library("{{ value }}");
-        let messages = render(&catalog, &Given::from_iter([("value", value.as_str())])).expect("renders");
+        let messages = render(&catalog, &RawArguments::from_iter([("value", value.as_str())])).expect("renders");
         prop_assert_eq!(texts(&messages).collect::<Vec<_>>(), [value.trim_end()]);
     }
 
     #[test]
     fn a_fenced_value_stays_in_its_fence(value in hostile()) {
         let catalog = library("{{ value | fence('x') }}\nAfter.");
-        let messages = render(&catalog, &Given::from_iter([("value", value.as_str())])).expect("renders");
+        let messages = render(&catalog, &RawArguments::from_iter([("value", value.as_str())])).expect("renders");
         let text = texts(&messages).next().expect("a text");
         let fence = text.lines().next().expect("a line").trim_end_matches('x');
         let closing = |line: &str| line.trim().len() >= fence.len() && line.trim().chars().all(|c| c == '`');
@@ -222,7 +222,7 @@ proptest! {
     #[test]
     fn a_quoted_value_stays_in_its_quote(value in hostile()) {
         let catalog = library("{{ value | quote }}");
-        let messages = render(&catalog, &Given::from_iter([("value", value.as_str())])).expect("renders");
+        let messages = render(&catalog, &RawArguments::from_iter([("value", value.as_str())])).expect("renders");
         let text = texts(&messages).next().expect("a text");
         prop_assert!(text.split(['\n', '\r']).all(|line| line.starts_with('>')), "{:?}", text);
     }
@@ -230,7 +230,7 @@ proptest! {
     #[test]
     fn an_element_ends_where_the_template_says(value in hostile()) {
         let catalog = library("{{ value | xml('notes') }}");
-        let messages = render(&catalog, &Given::from_iter([("value", value.as_str())])).expect("renders");
+        let messages = render(&catalog, &RawArguments::from_iter([("value", value.as_str())])).expect("renders");
         let text = texts(&messages).next().expect("a text");
         let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
         prop_assert_eq!(squeezed.to_lowercase().matches("</notes>").count(), 1, "{:?}", text);

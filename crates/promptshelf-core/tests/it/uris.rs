@@ -71,7 +71,7 @@ proptest! {
     #[test]
     fn no_value_makes_a_link_panic(value in "[a-z]{0,3}:?(.|[%/?#\\[\\]@:]){0,20}") {
         let catalog = crate::checked([crate::prompt("{{ link(value) }}", &["value"])]).catalog;
-        let given = promptshelf_core::Given::from_iter([("value", value)]);
+        let given = promptshelf_core::RawArguments::from_iter([("value", value)]);
         if let Ok(messages) = crate::render(&catalog, &given) {
             prop_assert_eq!(messages.len(), 1);
         }
@@ -118,7 +118,7 @@ fn a_declared_file_has_the_uri_of_its_declaration() {
         "{:?}",
         checked.diagnostics
     );
-    let messages = crate::render(&checked.catalog, &promptshelf_core::Given::new()).expect("renders");
+    let messages = crate::render(&checked.catalog, &promptshelf_core::RawArguments::new()).expect("renders");
     let uris = messages.iter().map(|message| match &message.content {
         promptshelf_core::ContentBlock::Link(link) => &*link.uri,
         promptshelf_core::ContentBlock::Resource(resource) => &*resource.contents.uri,

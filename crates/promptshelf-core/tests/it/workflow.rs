@@ -1,7 +1,7 @@
 //! Guided prompts: what is asked when, and what is wrong with how it is written.
 
 use promptshelf_core::{
-    Answers, ArgumentDefinition, Code, Definitions, Given, PromptDefinition, StepDefinition, Variables, check,
+    Answers, ArgumentDefinition, Code, Definitions, PromptDefinition, RawArguments, StepDefinition, Variables, check,
 };
 
 fn prompt(arguments: Vec<ArgumentDefinition>, text: &str) -> PromptDefinition {
@@ -103,17 +103,17 @@ fn steps_come_in_the_order_of_their_numbers_and_only_where_something_is_missing(
         Definitions { prompts: vec![prompt(arguments, "{{ a }}{{ b }}{{ c }}")], ..Definitions::default() };
     let catalog = check(definitions, None).catalog;
     let prompt = catalog.find("guided").expect("it is there");
-    let fields = |given: &Given<'_>, answers: &Answers| {
+    let fields = |given: &RawArguments<'_>, answers: &Answers| {
         prompt
             .next_form(given, answers)
             .map(|form| (form.step, form.fields.iter().map(|field| field.name().to_owned()).collect::<Vec<_>>()))
     };
-    let nothing = Given::new();
+    let nothing = RawArguments::new();
     let mut answers = Answers::default();
     assert_eq!(fields(&nothing, &answers), Some((4, vec!["a".to_owned()])));
-    let more = Given::from_iter([("a", "more")]);
+    let more = RawArguments::from_iter([("a", "more")]);
     assert_eq!(fields(&more, &answers), Some((4, vec!["b".to_owned()])));
-    assert_eq!(fields(&Given::from_iter([("a", "less")]), &answers), Some((30, vec!["c".to_owned()])));
+    assert_eq!(fields(&RawArguments::from_iter([("a", "less")]), &answers), Some((30, vec!["c".to_owned()])));
     // What an answer makes necessary within a step that is over is not asked for any more.
     answers.values = Variables::from([("a".to_owned(), "more".to_owned())]);
     answers.passed.insert(4);
@@ -134,10 +134,10 @@ fn what_a_caller_sends_counts_more_than_what_a_form_gave() {
         values: [("a", "form"), ("other", "x")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
         ..Answers::default()
     };
-    let bound = |given: &Given<'_>| {
+    let bound = |given: &RawArguments<'_>| {
         prompt.bind(&prompt.with_answers(given, &answers), 100).expect("it is complete").text("a").into_owned()
     };
-    assert_eq!(bound(&Given::from_iter([("a", "caller")])), "caller");
-    assert_eq!(bound(&Given::from_iter([("a", "")])), "form");
-    assert_eq!(prompt.with_answers(&Given::new(), &answers).len(), 1);
+    assert_eq!(bound(&RawArguments::from_iter([("a", "caller")])), "caller");
+    assert_eq!(bound(&RawArguments::from_iter([("a", "")])), "form");
+    assert_eq!(prompt.with_answers(&RawArguments::new(), &answers).len(), 1);
 }

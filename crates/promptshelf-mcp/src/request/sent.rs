@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData};
 
-use promptshelf_core::{Given, GivenValue};
+use promptshelf_core::{RawArgumentValue, RawArguments};
 use serde::{
     Deserialize, Deserializer,
     de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
@@ -68,15 +68,15 @@ pub(super) const UNREADABLE: &str = "object that cannot be read";
 /// The names and values of an object, in their order. Values that are no
 /// strings are kept as such, so that they are reported together with other
 /// problems.
-impl<'de> Members<'de> for Given<'de> {
-    fn read<A: MapAccess<'de>>(mut map: A, way: Way) -> Result<Given<'de>, A::Error> {
-        let mut given = Given::new();
+impl<'de> Members<'de> for RawArguments<'de> {
+    fn read<A: MapAccess<'de>>(mut map: A, way: Way) -> Result<RawArguments<'de>, A::Error> {
+        let mut given = RawArguments::new();
         while let Some(Key(name)) = map.next_key::<Key<'de>>()? {
             check_room(given.len())?;
             let value = match map.next_value_seed(way.value())? {
-                Sent::Text(text) => GivenValue::Text(text),
-                Sent::Object(Unread) => GivenValue::Other("object"),
-                Sent::Other(kind) => GivenValue::Other(kind),
+                Sent::Text(text) => RawArgumentValue::Text(text),
+                Sent::Object(Unread) => RawArgumentValue::Other("object"),
+                Sent::Other(kind) => RawArgumentValue::Other(kind),
             };
             given.push(name, value);
         }

@@ -14,7 +14,7 @@ use futures_util::FutureExt as _;
 use promptshelf_service::Caller;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{outbox::Outbox, question::Questions};
+use super::{outbox::WriteQueue, question::Questions};
 use crate::{
     Server,
     conversation::Conversation,
@@ -35,7 +35,7 @@ pub(super) struct Pipe {
     pub(super) server: Server,
     pub(super) caller: Caller,
     pub(super) conversation: Arc<Conversation>,
-    pub(super) outbox: Arc<Outbox>,
+    pub(super) outbox: Arc<WriteQueue>,
     pub(super) in_flight: InFlight,
     pub(super) questions: Questions,
     pub(super) tasks: TaskTracker,

@@ -35,7 +35,7 @@ const ENOUGH_LINES: usize = 4;
 /// Where lines wait. Not a channel, because whoever writes takes all of them
 /// together, and because what is bounded is their bytes.
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
+pub(super) struct WriteQueue {
     waiting: Mutex<Waiting>,
     /// There are lines, or there will be none any more.
     came: Notify,
@@ -51,7 +51,7 @@ struct Waiting {
     cost: usize,
 }
 
-impl Outbox {
+impl WriteQueue {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -160,7 +160,7 @@ mod tests {
 
     #[tokio::test]
     async fn lines_come_out_in_their_order_each_with_its_end() {
-        let outbox = Outbox::default();
+        let outbox = WriteQueue::default();
         let lines = [line(1), line(20_000), line(0), line(70_000), line(3)];
         lines.iter().for_each(|line| outbox.push(line.clone()));
         outbox.close();
@@ -172,7 +172,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn whoever_asks_for_room_waits_until_lines_are_read() {
-        let outbox = Arc::new(Outbox::default());
+        let outbox = Arc::new(WriteQueue::default());
         let (mut client, output) = tokio::io::duplex(1 << 20);
         let writing = tokio::spawn({
             let outbox = Arc::clone(&outbox);
@@ -192,7 +192,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn when_nobody_can_read_it_is_closed_and_keeps_nobody_waiting() {
-        let outbox = Outbox::default();
+        let outbox = WriteQueue::default();
         for _ in 0..=MOST_BYTES / (1 << 20) {
             outbox.push(line(1 << 20));
         }

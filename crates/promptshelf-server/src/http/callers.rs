@@ -32,13 +32,13 @@ struct Desk {
 /// Tells who asks, for whatever it is put around: the endpoint, and what else
 /// has data.
 #[derive(Clone)]
-pub(super) struct TellApart(Arc<Desk>);
+pub(super) struct AuthLayer(Arc<Desk>);
 
-impl TellApart {
-    pub(super) fn new(server: &Server, options: &Options) -> TellApart {
+impl AuthLayer {
+    pub(super) fn new(server: &Server, options: &Options) -> AuthLayer {
         #[cfg(not(feature = "sign-in"))]
         let _ = options;
-        TellApart(Arc::new(Desk {
+        AuthLayer(Arc::new(Desk {
             service: server.service().clone(),
             #[cfg(feature = "sign-in")]
             sign_in: options.sign_in.clone(),
@@ -46,22 +46,22 @@ impl TellApart {
     }
 }
 
-impl<S> Layer<S> for TellApart {
-    type Service = ToldApart<S>;
+impl<S> Layer<S> for AuthLayer {
+    type Service = AuthService<S>;
 
-    fn layer(&self, inner: S) -> ToldApart<S> {
-        ToldApart { desk: Arc::clone(&self.0), inner }
+    fn layer(&self, inner: S) -> AuthService<S> {
+        AuthService { desk: Arc::clone(&self.0), inner }
     }
 }
 
 /// A service whose requests come with their caller.
 #[derive(Clone)]
-pub(super) struct ToldApart<S> {
+pub(super) struct AuthService<S> {
     desk: Arc<Desk>,
     inner: S,
 }
 
-impl<S, A, B> tower_service::Service<Request<A>> for ToldApart<S>
+impl<S, A, B> tower_service::Service<Request<A>> for AuthService<S>
 where
     S: tower_service::Service<Request<A>, Response = Response<B>> + Clone + Unpin,
     S::Future: Unpin,

@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tower_layer::Layer;
 
 pub use self::{app::App, connections::serve_routes};
-use self::{callers::TellApart, layers::Layers};
+use self::{callers::AuthLayer, layers::Layers};
 use crate::Library;
 #[cfg(feature = "web")]
 use crate::web;
@@ -74,13 +74,13 @@ struct Routes {
 }
 
 /// The endpoint, with what stands around every route.
-type Endpoint = <(Layers, TellApart) as Layer<HttpService>>::Service;
+type Endpoint = <(Layers, AuthLayer) as Layer<HttpService>>::Service;
 
 /// Every route, with the endpoint.
 fn routes(library: &Library, endpoint: HttpService, options: &Options) -> Routes {
     let server = library.server().clone();
     let layers = layers::layers(options);
-    let callers = TellApart::new(&server, options);
+    let callers = AuthLayer::new(&server, options);
     // `/library/…`
     #[cfg(feature = "web")]
     let beside = web::beside(library, &endpoint).route_layer(callers.clone());

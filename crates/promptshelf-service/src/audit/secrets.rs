@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use promptshelf_core::{Given, GivenValue, Problem, Prompt, invisible::stripped};
+use promptshelf_core::{Problem, Prompt, RawArgumentValue, RawArguments, invisible::stripped};
 
 use crate::Rejection;
 
@@ -14,10 +14,10 @@ const HIDDEN: &str = "…";
 pub(crate) struct Secrets(Vec<String>);
 
 impl Secrets {
-    pub(crate) fn of(prompt: &Prompt, given: &Given<'_>) -> Secrets {
+    pub(crate) fn of(prompt: &Prompt, given: &RawArguments<'_>) -> Secrets {
         let sensitive = prompt.arguments().iter().filter(|argument| argument.is_sensitive());
         let given = sensitive.filter_map(|argument| match given.get(argument.name()) {
-            Some(GivenValue::Text(text)) if !text.trim().is_empty() => Some(text.trim()),
+            Some(RawArgumentValue::Text(text)) if !text.trim().is_empty() => Some(text.trim()),
             _ => None,
         });
         // The prompt may have got it without its invisible characters.

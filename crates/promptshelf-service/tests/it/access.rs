@@ -1,6 +1,6 @@
 //! Who may see and use what: every caller, every prompt and every method.
 
-use promptshelf_core::{Given, Variables, cursor::ListKind};
+use promptshelf_core::{RawArguments, Variables, cursor::ListKind};
 use promptshelf_service::{Caller, Reference, Rejection, Service, View};
 
 use crate::shelf::{definitions, known, service};
@@ -67,7 +67,7 @@ async fn every_rule_holds_for_every_caller_prompt_and_method() {
             let expected = expected(who, name);
             assert_eq!(listed.iter().any(|known| known == name), expected != Expected::Hidden, "list: {case}");
 
-            let got = service.get(&caller, name, &Given::new()).await.map(drop);
+            let got = service.get(&caller, name, &RawArguments::new()).await.map(drop);
             let argument = if name == "picker" { "uri" } else { "x" };
             let completed = service.complete(&caller, Reference::Prompt(name), argument, "", &Variables::new());
             let opened = service.open(&caller, name).map(drop);
@@ -88,7 +88,8 @@ async fn every_rule_holds_for_every_caller_prompt_and_method() {
 async fn hidden_and_missing_are_the_same_word_for_word() {
     let service = service();
     let caller = known("eve", &[], &[]);
-    let get = async |name: &str| service.get(&caller, name, &Given::new()).await.expect_err("no answer").to_string();
+    let get =
+        async |name: &str| service.get(&caller, name, &RawArguments::new()).await.expect_err("no answer").to_string();
     assert_eq!(get("for-ada").await.replace("for-ada", "no-such"), get("no-such").await);
     let read = async |uri: &str| service.read(&caller, uri).await.expect_err("no answer").to_string();
     assert_eq!(read("docs://closed/a").await.replace("closed/a", "no/such"), read("docs://no/such").await);
@@ -148,7 +149,7 @@ async fn completion_and_attachments_give_nothing_closed_away() {
         };
         assert_eq!(values("uri").len(), if matches!(who, "local" | "editor") { 3 } else { 1 }, "{who}");
         assert_eq!(values("path").len(), if matches!(who, "local" | "ada") { 2 } else { 1 }, "{who}");
-        let attached = service.get(&caller, "attaching", &Given::new()).await;
+        let attached = service.get(&caller, "attaching", &RawArguments::new()).await;
         assert_eq!(attached.is_ok(), matches!(who, "local" | "editor"), "{who}");
     }
 }
@@ -170,7 +171,7 @@ async fn links_are_followed_to_nothing_closed() {
             ("to-closed", who == "local" || who == "editor"),
             ("to-alias", who == "local" || who == "editor"),
         ] {
-            let mut answer = service.get(&caller, prompt, &Given::new()).await.expect("a link");
+            let mut answer = service.get(&caller, prompt, &RawArguments::new()).await.expect("a link");
             service.follow_links(&caller, &mut answer, 1_000).await;
             let [message] = &*answer.messages else { panic!("{:?}", answer.messages) };
             let promptshelf_core::ContentBlock::Link(link) = &message.content else { panic!("{message:?}") };

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use promptshelf_core::{
-    ArgumentDefinition, CatalogHandle, Definitions, Given, PromptDefinition, RenderError, Variables, check,
+    ArgumentDefinition, CatalogHandle, Definitions, PromptDefinition, RawArguments, RenderError, Variables, check,
     cursor::ListKind,
 };
 use promptshelf_service::{Caller, Limits, Recorder, Reference, Service};
@@ -67,7 +67,7 @@ async fn every_question_leaves_one_record_whatever_becomes_of_it() {
         assert_eq!(records.len(), 1, "{records:?}");
         records.into_iter().next().expect("one")
     };
-    service.get(&caller, "open", &Given::from_iter([("x", "one")])).await.expect("an answer");
+    service.get(&caller, "open", &RawArguments::from_iter([("x", "one")])).await.expect("an answer");
     let record = one(&memory);
     let digest = record["digest"].as_str().expect("a digest");
     assert!(digest.len() == 64 && record["time"].as_str().is_some() && record["milliseconds"].as_f64().is_some());
@@ -85,9 +85,9 @@ async fn every_question_leaves_one_record_whatever_becomes_of_it() {
         assert_eq!(record[key], value, "{key} of {record}");
     }
 
-    service.get(&caller, "scoped", &Given::new()).await.expect_err("hidden");
+    service.get(&caller, "scoped", &RawArguments::new()).await.expect_err("hidden");
     assert_eq!(one(&memory)["outcome"], "unknown-prompt");
-    service.get(&caller, "shown", &Given::new()).await.expect_err("a scope is missing");
+    service.get(&caller, "shown", &RawArguments::new()).await.expect_err("a scope is missing");
     assert_eq!(one(&memory)["outcome"], "insufficient-scope");
     service.list(&caller, ListKind::Prompts, None).map(drop).expect("a page");
     assert_eq!((one(&memory)["list"].clone(), one_or_none(&memory)), (json!("prompts"), None));
@@ -116,7 +116,7 @@ async fn a_question_that_nobody_waits_for_is_recorded_as_cancelled() {
     let waiting = PromptDefinition::new_async("waiting", |_| std::future::pending()).description("Waits");
     definitions.prompts.push(waiting);
     let (service, memory) = audited(definitions);
-    let (caller, given) = (Caller::local(), Given::new());
+    let (caller, given) = (Caller::local(), RawArguments::new());
     {
         let asking = service.get(&caller, "waiting", &given);
         tokio::pin!(asking);
@@ -142,7 +142,7 @@ async fn values_are_recorded_by_consent_alone_and_secrets_never() {
     let spread = format!("{}\u{200b}{}", &SECRET[..3], &SECRET[3..]);
     let asked = [("good", SECRET), ("rejecting", SECRET), ("failing", SECRET), ("good", &long), ("rejecting", &spread)];
     for (prompt, token) in asked {
-        let given = Given::from_iter([("token", token), ("language", "rust"), ("text", "private words")]);
+        let given = RawArguments::from_iter([("token", token), ("language", "rust"), ("text", "private words")]);
         if let Err(rejection) = service.get(&caller, prompt, &given).await {
             assert!(!rejection.to_string().contains(SECRET), "{rejection}");
             assert!(!format!("{rejection:?}").contains(SECRET), "{rejection:?}");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    ArgumentDefinition, CatalogHandle, ContentBlock, Definitions, Given, PromptDefinition, ResourceBody,
+    ArgumentDefinition, CatalogHandle, ContentBlock, Definitions, PromptDefinition, RawArguments, ResourceBody,
     ResourceContent,
 };
 use promptshelf_service::{Caller, Service};
@@ -69,7 +69,8 @@ async fn a_question_sees_one_catalog_from_its_beginning_to_its_end() {
             let service = service.clone();
             tokio::spawn(async move {
                 for _ in 0..300 {
-                    let answer = service.get(&Caller::local(), "number", &Given::new()).await.expect("it is there");
+                    let answer =
+                        service.get(&Caller::local(), "number", &RawArguments::new()).await.expect("it is there");
                     let texts: Vec<String> = answer.messages.iter().map(|message| text(&message.content)).collect();
                     assert_eq!(texts[0], texts[1]);
                     tokio::task::yield_now().await;
@@ -110,12 +111,12 @@ async fn a_prompt_that_waits_ends_with_the_catalog_it_began_with() {
     });
     let handle = CatalogHandle::new(catalog(prompts([slow.argument(ArgumentDefinition::new("x"))])));
     let service = Service::new(handle.clone());
-    let given = Given::from_iter([("x", "before")]);
+    let given = RawArguments::from_iter([("x", "before")]);
     let caller = Caller::local();
     let (answer, ()) = tokio::join!(service.get(&caller, "slow", &given), async {
         handle.replace(catalog(prompts([])));
         gate.add_permits(1);
     });
     assert_eq!(answer.expect("it began before").messages, [promptshelf_core::Message::user("before")]);
-    assert!(service.get(&Caller::local(), "slow", &Given::new()).await.is_err());
+    assert!(service.get(&Caller::local(), "slow", &RawArguments::new()).await.is_err());
 }

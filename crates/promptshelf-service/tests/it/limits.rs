@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-use promptshelf_core::{Given, Variables, cursor::ListKind};
+use promptshelf_core::{RawArguments, Variables, cursor::ListKind};
 use promptshelf_service::{Caller, Limits, Reference, Rejection, Service};
 
 use crate::shelf::{known, service};
@@ -26,7 +26,7 @@ async fn whoever_asks_too_much_is_told_when_to_come_back_and_others_are_served()
     for _ in 0..3 {
         service.list(&eve, ListKind::Prompts, None).expect("a page");
     }
-    let refused = service.get(&eve, "open", &Given::new()).await.expect_err("too much");
+    let refused = service.get(&eve, "open", &RawArguments::new()).await.expect_err("too much");
     let Rejection::TooManyRequests { retry_after } = refused else { panic!("{refused}") };
     assert!(retry_after > Duration::ZERO && retry_after <= Duration::from_secs(20), "{retry_after:?}");
     assert!(matches!(service.read(&eve, "docs://open").await, Err(Rejection::TooManyRequests { .. })));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    Annotations, ArgumentDefinition, ArgumentType, Blob, Budget, ContentBlock, Definitions, EmbeddedResource, Given,
-    Icon, Media, Message, MimeType, Policy, PromptDefinition, RenderError, ResourceBody, ResourceContent,
+    Annotations, ArgumentDefinition, ArgumentType, Blob, Budget, ContentBlock, Definitions, EmbeddedResource, Icon,
+    Media, Message, MimeType, Policy, PromptDefinition, RawArguments, RenderError, ResourceBody, ResourceContent,
     ResourceContents, ResourceLink, Role, Text, Value,
 };
 use promptshelf_service::{Caller, Rejection, Service};
@@ -12,7 +12,7 @@ use promptshelf_service::{Caller, Rejection, Service};
 use crate::{prompts, resource, service};
 
 async fn get(service: &Service, name: &str, given: &[(&str, &str)]) -> Result<Vec<Message>, Rejection> {
-    let answer = service.get(&Caller::local(), name, &given.iter().copied().collect::<Given<'_>>()).await?;
+    let answer = service.get(&Caller::local(), name, &given.iter().copied().collect::<RawArguments<'_>>()).await?;
     assert_eq!(answer.prompt.name().as_str(), name);
     Ok(answer.messages)
 }
@@ -129,7 +129,7 @@ async fn an_unknown_prompt_is_repeated_shortened_and_nothing_else_is_said() {
     assert_eq!(sentence(get(&service, "Hello", &[]).await), "Unknown prompt: Hello");
     let long = sentence(get(&service, &"ü".repeat(10_000), &[]).await);
     assert_eq!(long, format!("Unknown prompt: {}…", "ü".repeat(64)));
-    let anonymous = service.get(&Caller::anonymous(), "helo", &Given::new()).await;
+    let anonymous = service.get(&Caller::anonymous(), "helo", &RawArguments::new()).await;
     assert_eq!(anonymous.expect_err("it is unknown").to_string(), "Unknown prompt: helo");
 }
 
@@ -207,7 +207,7 @@ async fn who_cannot_follow_links_gets_what_is_small_and_can_be_read() {
     let template = "{{ link('docs://style') }}{{ link('docs://a/b') }}{{ link('https://example.com/') }}";
     let service = attaching(template, 100);
     let targets = async |most_bytes| {
-        let mut answer = service.get(&Caller::local(), "attach", &Given::new()).await.expect("it is good");
+        let mut answer = service.get(&Caller::local(), "attach", &RawArguments::new()).await.expect("it is good");
         service.follow_links(&Caller::local(), &mut answer, most_bytes).await;
         let links = answer.messages.into_iter().map(|message| match message.content {
             ContentBlock::Link(link) => link.target.map(|target| target.body.len()),

@@ -23,7 +23,7 @@ use super::{
     walk::at,
 };
 use crate::{
-    Reading, Revision,
+    Fingerprint, Reading,
     confined::Confined,
     format::{Draft, GlobCompletion},
     manifest::Manifest,
@@ -39,7 +39,7 @@ pub(super) struct Assembly<'a> {
 
 impl Assembly<'_> {
     /// The definitions, unless they are those that `known` stands for.
-    pub(super) fn definitions(&self, known: Option<Revision>, last: &mut Last) -> Option<Reading> {
+    pub(super) fn definitions(&self, known: Option<Fingerprint>, last: &mut Last) -> Option<Reading> {
         let mut diagnostics = [&*last.manifest_diagnostics, &*last.diagnostics].concat();
         let files = files(&last.entries);
         let icons = Icons::new(&files);

@@ -12,7 +12,8 @@ use std::{
 };
 
 use promptshelf_core::{
-    Blob, Code, Demands, Diagnostic, Icon, LibraryFile, MimeType, PromptDefinition, ResourceBody, Seldom, SourceText,
+    Blob, Code, Diagnostic, Icon, LibraryFile, MimeType, PromptDefinition, Requirements, ResourceBody, Seldom,
+    SourceText,
 };
 use smol_str::SmolStr;
 
@@ -60,7 +61,7 @@ pub(super) enum Meaning {
     /// A file, and its text when others may include it.
     File { file: Arc<LibraryFile>, partial: Option<Arc<SourceText>> },
     /// Something that should be a prompt and cannot be read, and what it asks of callers.
-    Lost(Box<Demands>),
+    Lost(Box<Requirements>),
     /// Nothing that anybody will miss yet.
     Nothing,
 }
@@ -110,8 +111,8 @@ impl Reading<'_> {
                 let stays = matches!(refusal, Refusal::Failed(_) | Refusal::TooLarge(_));
                 let demands = || match refusal {
                     // It has grown, and what it says by now is not read.
-                    Refusal::TooLarge(_) => Demands::Unknown,
-                    _ => Demands::Known(None),
+                    Refusal::TooLarge(_) => Requirements::Unknown,
+                    _ => Requirements::Known(None),
                 };
                 let meaning =
                     if stays && role.is_prompt() { Meaning::Lost(Box::new(demands())) } else { Meaning::Nothing };
@@ -153,9 +154,9 @@ impl Entry {
 
 impl Meaning {
     /// What a prompt's file asks of callers; nothing where it is none's.
-    pub(super) fn demands(&self) -> Option<Demands> {
+    pub(super) fn demands(&self) -> Option<Requirements> {
         match self {
-            Meaning::Prompt { draft: Some(draft), .. } => Some(Demands::Known(draft.definition.access.clone())),
+            Meaning::Prompt { draft: Some(draft), .. } => Some(Requirements::Known(draft.definition.access.clone())),
             Meaning::Prompt { source, draft: None, .. } => Some(demands(source)),
             Meaning::Lost(demands) => Some((**demands).clone()),
             Meaning::File { .. } | Meaning::Nothing => None,

@@ -10,7 +10,7 @@ use promptshelf_core::{Diagnostic, PromptDefinition};
 use smol_str::SmolStr;
 
 use super::entry::{Entry, Reading};
-use crate::{Revision, manifest::Manifest};
+use crate::{Fingerprint, manifest::Manifest};
 
 /// What the last reading gave.
 #[derive(Debug, Default)]
@@ -42,10 +42,10 @@ pub(super) struct Number {
 }
 
 impl Number {
-    pub(super) fn revision(self) -> Revision {
+    pub(super) fn revision(self) -> Fingerprint {
         let mut hasher = DefaultHasher::new();
         (self.entries, self.rest).hash(&mut hasher);
-        Revision::new(hasher.finish())
+        Fingerprint::new(hasher.finish())
     }
 }
 
@@ -82,7 +82,7 @@ impl Last {
     }
 
     /// What stands for the definitions that were given last.
-    pub(super) fn revision(&self) -> Revision {
+    pub(super) fn revision(&self) -> Fingerprint {
         self.number.revision()
     }
 

@@ -3,7 +3,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use promptshelf_core::{Demands, SourceText, nearest};
+use promptshelf_core::{Requirements, SourceText, nearest};
 
 use super::{
     Format, Table,
@@ -15,27 +15,29 @@ use super::{
 };
 
 /// What a file asks. In doubt that is unknown.
-pub(crate) fn demands(source: &Arc<SourceText>) -> Demands {
+pub(crate) fn demands(source: &Arc<SourceText>) -> Requirements {
     let text = &source.text;
     // Only our own format has rules.
     if !Format::is_ours(&source.path) {
-        return Demands::Known(None);
+        return Requirements::Known(None);
     }
     // UTF-16, for instance.
     if text.contains('\0') {
-        return Demands::Unknown;
+        return Requirements::Unknown;
     }
     let keys = match markdown::split(text) {
-        Split::Body(_) => return Demands::Known(None),
+        Split::Body(_) => return Requirements::Known(None),
         Split::Both { keys, .. } => keys,
         Split::Unterminated(first) => first.end..text.len(),
     };
     let rules = rules(text, &keys);
     match &*rules {
-        [] if text[keys.clone()].trim_start().starts_with('{') && text[keys].contains("access") => Demands::Unknown,
-        [] => Demands::Known(None),
+        [] if text[keys.clone()].trim_start().starts_with('{') && text[keys].contains("access") => {
+            Requirements::Unknown
+        }
+        [] => Requirements::Known(None),
         [block] => read(source, block.clone()),
-        _ => Demands::Unknown,
+        _ => Requirements::Unknown,
     }
 }
 
@@ -61,15 +63,15 @@ fn rules(text: &str, keys: &Range<usize>) -> Vec<Range<usize>> {
     rules
 }
 
-fn read(source: &Arc<SourceText>, block: Range<usize>) -> Demands {
+fn read(source: &Arc<SourceText>, block: Range<usize>) -> Requirements {
     let mut notes = Notes::new(source);
     let demanded = yaml::parse(block, &mut notes).and_then(|node| {
         let table = Table::of(&node, "", "the front matter", &mut notes)?;
         table.has("access").then(|| access(&table, &mut notes)).flatten()
     });
     match demanded {
-        Some(demanded) if !notes.has_errors() => Demands::Known(Some(demanded)),
-        _ => Demands::Unknown,
+        Some(demanded) if !notes.has_errors() => Requirements::Known(Some(demanded)),
+        _ => Requirements::Unknown,
     }
 }
 
@@ -79,18 +81,19 @@ mod tests {
 
     use super::*;
 
-    fn of(keys: &str) -> Demands {
+    fn of(keys: &str) -> Requirements {
         demands(&SourceText::new("a.md", keys))
     }
 
     #[test]
     fn a_rule_is_read_out_of_a_file_that_is_broken_elsewhere() {
-        let roles = |role: &str| Demands::Known(Some(Access { roles: vec![role.to_owned()], ..Access::default() }));
+        let roles =
+            |role: &str| Requirements::Known(Some(Access { roles: vec![role.to_owned()], ..Access::default() }));
         assert_eq!(of("---\ndescription: [\naccess: { roles: [a] }\n---\nhello"), roles("a"));
         assert_eq!(of("---\naccess:\n  # why\n  roles:\n\n    - a\ndescription: a: b\n---\n"), roles("a"));
         assert_eq!(of("---\r\n\"access\":\r\n  roles: b\r\n"), roles("b"), "nothing closes the front matter");
-        assert_eq!(of("---\ndescription: access: x\narguments: [\n---\naccess: no"), Demands::Known(None));
-        assert_eq!(of("access:\n  roles: b"), Demands::Known(None), "a text");
+        assert_eq!(of("---\ndescription: access: x\narguments: [\n---\naccess: no"), Requirements::Known(None));
+        assert_eq!(of("access:\n  roles: b"), Requirements::Known(None), "a text");
     }
 
     #[test]
@@ -107,7 +110,7 @@ mod tests {
             "---\naccess: { roles: [a] }\naccess: { roles: [b] }\n---\n",
             "-\0-\0-\0\n\0a\0",
         ] {
-            assert_eq!(of(keys), Demands::Unknown, "{keys}");
+            assert_eq!(of(keys), Requirements::Unknown, "{keys}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use promptshelf_core::{Definitions, PromptDefinition};
-use promptshelf_source::{Directory, Fixed, Loader, Nudge, Source};
+use promptshelf_source::{Directory, Fixed, Loader, ReloadSignal, Source};
 
 use crate::library::{Library, names};
 
@@ -73,7 +73,7 @@ impl Place for Code {
     }
 }
 
-async fn nudged(nudge: &Nudge) {
+async fn nudged(nudge: &ReloadSignal) {
     tokio::time::timeout(Duration::from_secs(30), nudge.given()).await.expect("a nudge comes");
 }
 
@@ -110,7 +110,7 @@ async fn everybody_who_follows_is_nudged_by_a_change<P: Place>() {
     place.put("a", "one");
     let source = place.source();
     source.read(None).expect("read");
-    let (first, second) = (Nudge::new(), Nudge::new());
+    let (first, second) = (ReloadSignal::new(), ReloadSignal::new());
     let _one = source.follow(first.clone());
     let two = source.clone().follow(second.clone());
     place.put("a", "another");

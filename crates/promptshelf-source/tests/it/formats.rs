@@ -1,6 +1,6 @@
 //! Files of other programs, read where those programs keep them.
 
-use promptshelf_core::{Catalog, ContentBlock, Given, Part, Role, Variables};
+use promptshelf_core::{Catalog, ContentBlock, Part, RawArguments, Role, Variables};
 use promptshelf_source::Loader;
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ pub(crate) fn opened(library: &Library) -> Loader {
 /// What a prompt says, a line a message: who speaks, and the text or the file.
 pub(crate) fn said(catalog: &Catalog, name: &str, given: &[(&str, &str)]) -> Vec<String> {
     let prompt = catalog.find(name).unwrap_or_else(|| panic!("there is no {name}"));
-    let given = Given::from_iter(given.iter().copied());
+    let given = RawArguments::from_iter(given.iter().copied());
     let bound = prompt.bind(&given, 1 << 20).unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
     let parts = now(prompt.render(catalog, bound)).expect("it renders");
     parts.iter().map(shown).collect()

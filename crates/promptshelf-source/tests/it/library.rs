@@ -147,7 +147,7 @@ impl Followed {
 /// What a prompt without arguments says.
 pub(crate) fn says(catalog: &Catalog, name: &str) -> Option<String> {
     let prompt = catalog.find(name)?;
-    let bound = prompt.bind(&promptshelf_core::Given::from_iter(Vec::<(&str, &str)>::new()), 1_000).ok()?;
+    let bound = prompt.bind(&promptshelf_core::RawArguments::from_iter(Vec::<(&str, &str)>::new()), 1_000).ok()?;
     let parts = now(prompt.render(catalog, bound)).ok()?;
     Some(format!("{parts:?}"))
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use promptshelf_core::{Definitions, SourceText};
-use promptshelf_source::{Directory, Nudge, Reading, Revision, Source};
+use promptshelf_source::{Directory, Fingerprint, Reading, ReloadSignal, Source};
 
 use crate::library::{Library, broken, lines};
 
@@ -16,7 +16,7 @@ fn source_of<'d>(definitions: &'d Definitions, name: &str) -> &'d Arc<SourceText
     &prompt.expect("the prompt is there").origin.source
 }
 
-fn read(source: &impl Source, known: Option<Revision>) -> Option<(Revision, Definitions)> {
+fn read(source: &impl Source, known: Option<Fingerprint>) -> Option<(Fingerprint, Definitions)> {
     source.read(known).expect("read").map(|reading| (reading.revision, reading.definitions().expect("definitions")))
 }
 
@@ -84,8 +84,8 @@ async fn edit(
     path: &str,
     text: &str,
     source: &Directory,
-    nudge: &Nudge,
-    known: Revision,
+    nudge: &ReloadSignal,
+    known: Fingerprint,
 ) -> Reading {
     library.write(path, text);
     loop {
@@ -101,7 +101,7 @@ async fn an_edit_that_was_heard_of_is_read_alone() {
     let prompt = |keys: &str, text: &str| format!("---\ndescription: d\n{keys}---\n{text}");
     let library = Library::of(&[("a.md", &prompt("", "one")), ("b.md", &prompt("", "two")), ("c.txt", "three")]);
     let source = library.source().poll(None);
-    let nudge = Nudge::new();
+    let nudge = ReloadSignal::new();
     let _following = source.follow(nudge.clone());
     let (mut known, _) = read(&source, None).expect("read");
     for (path, keys, text, names) in [

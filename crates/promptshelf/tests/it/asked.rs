@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use promptshelf::client::{Answer, Answerer, Client, Question, Target};
+use promptshelf::client::{Answer, Client, ElicitationHandler, Question, Target};
 use serde_json::json;
 
 use crate::{
@@ -116,7 +116,7 @@ async fn a_server_that_has_become_newer_is_found_out() {
 #[derive(Default)]
 struct Willing(Mutex<Vec<String>>);
 
-impl Answerer for Willing {
+impl ElicitationHandler for Willing {
     fn answer(&self, question: Question) -> std::pin::Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
         let known = [("topic".to_owned(), json!("bees")), ("tone".to_owned(), json!("kind"))];
         let promptshelf::client::Asked::Form(fields) = &question.asked else { panic!("it is a form: {question:?}") };
@@ -133,7 +133,7 @@ async fn our_own_server_asks_an_older_client_step_by_step() {
     let prompts = folder.path().join("prompts").display().to_string();
     let server = Target::command([env!("CARGO_BIN_EXE_promptshelf"), "serve", &prompts, "--stdio"]);
     let willing = Arc::new(Willing::default());
-    let answerer = Arc::clone(&willing) as Arc<dyn Answerer>;
+    let answerer = Arc::clone(&willing) as Arc<dyn ElicitationHandler>;
     let client = Client::to(&server).known_older(true).answerer(answerer).connect().await.expect("it is there");
     assert_eq!((client.revision().as_deref(), client.is_older()), (Some("2025-11-25"), true));
     let got = client.get("guided", &[].into()).await.expect("all is answered");

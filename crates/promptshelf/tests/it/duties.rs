@@ -10,7 +10,7 @@ use std::sync::{
 
 use base64::Engine as _;
 use futures_util::TryStreamExt;
-use promptshelf::client::{Answer, Answerer, Client, ClientError, Of, Question, Target};
+use promptshelf::client::{Answer, Client, ClientError, ElicitationHandler, Of, Question, Target};
 use serde_json::{Value, json};
 
 use crate::{
@@ -62,7 +62,7 @@ async fn names(client: &Client) -> Vec<String> {
 /// Gives every question the same answer.
 struct Always(Answer);
 
-impl Answerer for Always {
+impl ElicitationHandler for Always {
     fn answer(&self, _: Question) -> std::pin::Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
         Box::pin(std::future::ready(self.0.clone()))
     }

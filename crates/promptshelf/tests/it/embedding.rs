@@ -1,7 +1,7 @@
 //! The library as a dependency: the examples run, and what embedding code does
 //! cannot break the protocol.
 
-use promptshelf::{Caller, Code, Given, Library, Message, OpenError, PromptDefinition};
+use promptshelf::{Caller, Code, Library, Message, OpenError, PromptDefinition, RawArguments};
 use serde_json::json;
 
 use crate::program::{Pipes, Server, example, hello, library};
@@ -40,7 +40,7 @@ async fn a_folder_and_code_are_one_library() {
     let library = Library::builder().folder(folder.path().join("prompts")).prompt(bye).build().expect("it is right");
     let names: Vec<String> = library.catalog().prompts().iter().map(|prompt| prompt.name().to_string()).collect();
     assert_eq!(names, ["bye", "hello"]);
-    let answer = library.service().get(&Caller::local(), "bye", &Given::new()).await.expect("it is there");
+    let answer = library.service().get(&Caller::local(), "bye", &RawArguments::new()).await.expect("it is there");
     assert_eq!(answer.messages, [Message::user("Say bye.")]);
 }
 

@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use promptshelf::client::{Client, ClientError, SignIn, SignInPage, Target, Vault, Visitor};
+use promptshelf::client::{BrowserOpener, Client, ClientError, CredentialStore, SignIn, SignInPage, Target};
 
 use self::realm::{Realm, Ways};
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
 #[derive(Default)]
 struct Memory(Mutex<HashMap<String, String>>);
 
-impl Vault for Memory {
+impl CredentialStore for Memory {
     fn load(&self, server: &str) -> Result<Option<String>, String> {
         Ok(self.0.lock().expect("nobody panics with it").get(server).cloned())
     }
@@ -53,7 +53,7 @@ struct Person {
     seen: Arc<Mutex<Vec<String>>>,
 }
 
-impl Visitor for Person {
+impl BrowserOpener for Person {
     fn visit(&self, page: SignInPage) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         let (before, seen) = (self.before, Arc::clone(&self.seen));
         thread::spawn(move || {
@@ -66,7 +66,7 @@ impl Visitor for Person {
 }
 
 async fn connect(realm: &Realm, vault: &Arc<Memory>, person: Option<Person>) -> Result<Client, ClientError> {
-    let sign_in = SignIn::new(Arc::clone(vault) as Arc<dyn Vault>);
+    let sign_in = SignIn::new(Arc::clone(vault) as Arc<dyn CredentialStore>);
     let sign_in = match person {
         Some(person) => sign_in.visitor(Arc::new(person)),
         None => sign_in,

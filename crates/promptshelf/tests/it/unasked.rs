@@ -18,7 +18,7 @@ use axum::{
     routing::post,
 };
 use futures_util::StreamExt;
-use promptshelf::client::{Answer, Answerer, Client, Question, Target};
+use promptshelf::client::{Answer, Client, ElicitationHandler, Question, Target};
 use serde_json::{Value, json};
 
 use crate::{program::PATIENCE, stranger::Stranger};
@@ -60,7 +60,7 @@ async fn stream(State(streams): State<Arc<AtomicUsize>>) -> Response {
 
 struct Nobody;
 
-impl Answerer for Nobody {
+impl ElicitationHandler for Nobody {
     fn answer(&self, _question: Question) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
         Box::pin(std::future::ready(Answer::Decline))
     }

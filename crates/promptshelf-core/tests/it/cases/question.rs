@@ -1,7 +1,7 @@
 //! What a case asks of a catalog.
 
 use futures_executor::block_on;
-use promptshelf_core::{Catalog, Given, GivenValue, Variables, completion};
+use promptshelf_core::{Catalog, RawArgumentValue, RawArguments, Variables, completion};
 use serde_json::Value;
 
 use super::{Block, show};
@@ -21,7 +21,7 @@ fn get(catalog: &Catalog, name: &str, body: &str) -> String {
         return "there is no such prompt\n".into();
     };
     let arguments: Value = if body.trim().is_empty() { Value::Null } else { json(body) };
-    let mut given = Given::new();
+    let mut given = RawArguments::new();
     for (name, value) in arguments.as_object().into_iter().flatten() {
         given.push(name.clone(), given_value(value));
     }
@@ -36,18 +36,18 @@ fn get(catalog: &Catalog, name: &str, body: &str) -> String {
     }
 }
 
-fn given_value(value: &Value) -> GivenValue<'static> {
+fn given_value(value: &Value) -> RawArgumentValue<'static> {
     match value {
-        Value::String(text) => GivenValue::Text(text.clone().into()),
+        Value::String(text) => RawArgumentValue::Text(text.clone().into()),
         Value::Object(keys) => {
             let repeated = keys["repeat"].as_str().expect("a text").to_owned();
             let times = keys["times"].as_u64().expect("a number");
-            GivenValue::Text(repeated.repeat(usize::try_from(times).expect("a small number")).into())
+            RawArgumentValue::Text(repeated.repeat(usize::try_from(times).expect("a small number")).into())
         }
-        Value::Array(_) => GivenValue::Other("array"),
-        Value::Number(_) => GivenValue::Other("number"),
-        Value::Bool(_) => GivenValue::Other("boolean"),
-        Value::Null => GivenValue::Other("null"),
+        Value::Array(_) => RawArgumentValue::Other("array"),
+        Value::Number(_) => RawArgumentValue::Other("number"),
+        Value::Bool(_) => RawArgumentValue::Other("boolean"),
+        Value::Null => RawArgumentValue::Other("null"),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 pub use jsonwebtoken::Algorithm;
 use jsonwebtoken::{Validation, decode, decode_header, errors::ErrorKind};
-use promptshelf_service::{Identity, Standing};
+use promptshelf_service::{Identity, Revocation};
 use serde_json::Value;
 
 use super::{Refused, keys::Keys};
@@ -72,7 +72,7 @@ pub(super) struct Verifier {
     audiences: Vec<String>,
     keys: Keys,
     /// Of everybody who has come with a token of this issuer.
-    pub(super) standing: Standing,
+    pub(super) standing: Revocation,
 }
 
 impl Verifier {
@@ -84,7 +84,7 @@ impl Verifier {
             named => named.to_vec(),
         };
         let keys = Keys::new(&options.issuer, options.jwks_uri.as_deref());
-        Verifier { options, audiences, keys, standing: Standing::new() }
+        Verifier { options, audiences, keys, standing: Revocation::new() }
     }
 
     /// Who comes with a token.

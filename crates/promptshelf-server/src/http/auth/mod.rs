@@ -22,7 +22,7 @@ use std::{
 
 use axum::http::{HeaderMap, StatusCode, header};
 use promptshelf_mcp::http::Denial;
-use promptshelf_service::{Caller, Identity, Standing};
+use promptshelf_service::{Caller, Identity, Revocation};
 
 use self::{jwt::Verifier, tokens::Tokens};
 pub use self::{
@@ -165,7 +165,7 @@ impl SignIn {
         challenge::challenge(&self.0.options, Some("insufficient_scope"), None, &all)
     }
 
-    async fn identify(&self, token: &str) -> Result<(Identity, Standing), Refused> {
+    async fn identify(&self, token: &str) -> Result<(Identity, Revocation), Refused> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(Refused::Invalid("The token is too long"));
         }

@@ -4,7 +4,7 @@
 use std::time::SystemTime;
 
 use base64::Engine as _;
-use promptshelf_service::{Identity, Standing};
+use promptshelf_service::{Identity, Revocation};
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
@@ -47,7 +47,7 @@ pub fn random_token() -> std::io::Result<String> {
 }
 
 #[derive(Debug)]
-pub(super) struct Tokens(Vec<(StaticToken, Standing)>);
+pub(super) struct Tokens(Vec<(StaticToken, Revocation)>);
 
 impl Tokens {
     /// Tokens in the place of others: one that was there as it is keeps its standing.
@@ -70,7 +70,7 @@ impl Tokens {
 
     /// Who comes with a token. Every digest is compared to its end, so that the
     /// time says nothing about how near a guess was.
-    pub(super) fn find(&self, token: &str, now: SystemTime) -> Option<Result<(Identity, Standing), Refused>> {
+    pub(super) fn find(&self, token: &str, now: SystemTime) -> Option<Result<(Identity, Revocation), Refused>> {
         let digest = digest_of(token);
         let (mut found, mut place) = (Choice::from(0), 0_u32);
         for (index, (known, _)) in (0_u32..).zip(&self.0) {

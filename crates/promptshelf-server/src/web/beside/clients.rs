@@ -1,10 +1,10 @@
 //! Which clients in the field stumble over which prompts, out of the table of
-//! core: habits as words that the page translates.
+//! core: quirks as words that the page translates.
 
 use axum::{extract::State, response::Response};
 use promptshelf_core::{
     Prompt,
-    clients::{Habit, Stumble, stumbles},
+    clients::{Incompatibility, Quirk, stumbles},
 };
 use serde_json::{Value, json};
 
@@ -32,15 +32,15 @@ pub(in crate::web) async fn clients(State(library): State<Library>, asking: Aski
     }
 }
 
-fn told(stumble: &Stumble<'_>) -> Value {
-    let most = match stumble.fact.habit {
-        Habit::MostArguments(most) => Some(most),
+fn told(stumble: &Incompatibility<'_>) -> Value {
+    let most = match stumble.fact.quirk {
+        Quirk::MostArguments(most) => Some(most),
         _ => None,
     };
     let names: Vec<&str> = stumble.prompts.iter().take(MOST_NAMES).map(|prompt| prompt.name().as_str()).collect();
     json!({
         "client": stumble.client.name,
-        "habit": stumble.fact.habit.id(),
+        "quirk": stumble.fact.quirk.id(),
         "most": most,
         "source": stumble.fact.source,
         "read": stumble.fact.read,
@@ -56,12 +56,12 @@ mod tests {
     #[test]
     fn the_page_has_words_for_every_habit() {
         let english = include_str!("../assets/js/lang/more/en.js");
-        for habit in CLIENTS.iter().flat_map(|client| client.facts).map(|fact| fact.habit) {
-            let key = format!("'habit.{}':", habit.id());
+        for quirk in CLIENTS.iter().flat_map(|client| client.facts).map(|fact| fact.quirk) {
+            let key = format!("'quirk.{}':", quirk.id());
             let line = english.split_once(&key).map(|(_, rest)| rest.trim_start().trim_start_matches('\''));
             let line = line.unwrap_or_else(|| panic!("no words for {key}"));
             // The same as the command line's, but for a number that the page fills in.
-            let words = habit.to_string();
+            let words = quirk.to_string();
             let start = words.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default();
             assert!(line.starts_with(&start.replace('\'', "’")), "{key} says otherwise than: {words}");
         }

@@ -1,0 +1,34 @@
+//! `promptshelf explain`: what a code of `check` means.
+
+use std::io::Write;
+
+use anstyle::Style;
+use promptshelf_core::{Code, nearest};
+
+use super::{ExplainArguments, output::Output};
+use crate::exit::{Exit, Failure};
+
+pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), Failure> {
+    const NAME: Style = Style::new().bold();
+    let mut paper = Output::stdout();
+    let Some(name) = &arguments.code else {
+        let width = Code::ALL.iter().map(|code| code.as_str().len()).max().unwrap_or_default();
+        for code in Code::ALL {
+            let name = paper.styled(NAME, &format!("{:width$}", code.as_str()));
+            writeln!(paper.out, "{name}  {}", code.summary())?;
+        }
+        return Ok(paper.out.flush()?);
+    };
+    // People copy the code as it is shown, brackets and all.
+    let name = name.trim_matches(['[', ']']);
+    let Some(code) = Code::find(name) else {
+        let help = match nearest(name, Code::ALL.iter().map(|code| code.as_str())) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`promptshelf explain` lists all codes".to_owned(),
+        };
+        return Err(Failure::new(Exit::NotFound, format!("there is no code `{name}`")).help(help));
+    };
+    let heading = paper.styled(NAME, code.as_str());
+    writeln!(paper.out, "{heading}\n\n{}", code.page())?;
+    Ok(paper.out.flush()?)
+}

@@ -1,0 +1,191 @@
+//! `promptshelf export`: prompts of a library become files of other programs.
+
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use clap::{Args, ValueEnum};
+use promptshelf_core::{
+    BodyPiece, Code, ContentBlock, Diagnostic, Location, Message, Prompt, RawArguments, ResourceBody, nearest,
+};
+use promptshelf_server::Library;
+use promptshelf_service::Caller;
+use promptshelf_source::{ExportFormat, Exported, export};
+use serde_json::json;
+
+use super::{
+    LibraryOption, ValueArguments, count,
+    diagnostics::Drawing,
+    import,
+    output::Output,
+    wire::{ask, pretty},
+};
+use crate::exit::{Exit, Failure};
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ExportArguments {
+    /// Prompts [default: all of them]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+
+    /// What to make of them
+    #[arg(long, value_name = "FORMAT")]
+    format: Target,
+
+    /// The folder to write to [default: one prompt goes to stdout]
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+
+    #[command(flatten)]
+    library: LibraryOption,
+
+    #[command(flatten)]
+    values: ValueArguments,
+}
+
+const EXAMPLES: &str = "\
+Other programs have no templates: what is lost is said on stderr, with its line. With values for its arguments a prompt
+is filled in first, and what it then says is exported whole. A file that is there already is never written over.
+
+Examples:
+  promptshelf export code_review --format claude
+  promptshelf export --format skill --to skills -l prompts
+  promptshelf export code_review --format messages --arg code=@src/main.rs";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Target {
+    /// Commands of Claude Code (.claude/commands/NAME.md)
+    Claude,
+    /// Commands of Gemini CLI (.gemini/commands/NAME.toml)
+    Gemini,
+    /// Agent Skills (NAME/SKILL.md)
+    Skill,
+    /// Prompt files of VS Code (.github/prompts/NAME.prompt.md)
+    Vscode,
+    /// The messages as JSON, filled in (NAME.json)
+    Messages,
+}
+
+pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
+    let folder = arguments.library.folder();
+    let library = crate::open(folder)?;
+    let values = arguments.values.read(io::stdin().lock())?;
+    let catalog = library.catalog();
+    let mut prompts: Vec<Arc<Prompt>> = Vec::new();
+    for name in &arguments.names {
+        let Some(prompt) = catalog.find(name) else {
+            let near = nearest(name, catalog.prompts().iter().map(|prompt| prompt.name().as_str()));
+            let failure = Failure::new(Exit::NotFound, format!("there is no prompt {name}"));
+            return Err(match near {
+                Some(near) => failure.help(format!("did you mean {near}?")),
+                None => failure,
+            });
+        };
+        prompts.push(Arc::clone(prompt));
+    }
+    if arguments.names.is_empty() {
+        prompts = catalog.prompts().iter().cloned().collect();
+    }
+    if arguments.to.is_none() && prompts.len() != 1 {
+        let sentence = format!("{} cannot go to stdout together", count(prompts.len(), "prompt"));
+        return Err(Failure::new(Exit::Usage, sentence).help("say where to with --to, or name one prompt"));
+    }
+    let mut files = Vec::with_capacity(prompts.len());
+    for prompt in &prompts {
+        let name = prompt.name().as_str();
+        let parameters = json!({ "name": name, "arguments": values });
+        let given = RawArguments::from(&values);
+        let said = match arguments.format {
+            Target::Messages => {
+                let answer = match ask(library.server(), "prompts/get", parameters).await? {
+                    Some(answer) => answer,
+                    None => {
+                        library.service().get(&Caller::local(), name, &given).await?;
+                        return Err(Failure::new(Exit::Failed, format!("{name} cannot be filled in")));
+                    }
+                };
+                let text = format!("{}\n", pretty(&json!({ "name": name, "messages": answer["messages"] })));
+                files.push(Exported { path: format!("{name}.json"), text, losses: Vec::new() });
+                continue;
+            }
+            _ if values.is_empty() => None,
+            _ => Some(library.service().get(&Caller::local(), name, &given).await?.messages),
+        };
+        let mut losses = Vec::new();
+        let said = said.map(|messages| pieces(prompt, &messages, &mut losses));
+        let mut exported = export(prompt, format(arguments.format), said);
+        exported.losses.append(&mut losses);
+        files.push(exported);
+    }
+    write(arguments, &files, folder, &library)
+}
+
+fn format(target: Target) -> ExportFormat {
+    match target {
+        Target::Claude => ExportFormat::Claude,
+        Target::Gemini => ExportFormat::Gemini,
+        Target::Skill | Target::Messages => ExportFormat::Skill,
+        Target::Vscode => ExportFormat::Vscode,
+    }
+}
+
+/// Messages that have been filled in, as texts and files.
+fn pieces(prompt: &Prompt, messages: &[Message], losses: &mut Vec<Diagnostic>) -> Vec<BodyPiece> {
+    let mut pieces = Vec::new();
+    for message in messages {
+        pieces.push(BodyPiece::Role(message.role));
+        match &message.content {
+            ContentBlock::Text(text) => pieces.push(BodyPiece::Text(text.text.clone())),
+            ContentBlock::Resource(resource) => match &resource.contents.body {
+                ResourceBody::Text(text) => pieces.push(BodyPiece::Text(text.to_string())),
+                ResourceBody::Blob(_) => lose(prompt, &message.content, losses),
+            },
+            ContentBlock::Link(link) => pieces.push(BodyPiece::Text(link.uri.to_string())),
+            other => lose(prompt, other, losses),
+        }
+    }
+    pieces
+}
+
+fn lose(prompt: &Prompt, content: &ContentBlock, losses: &mut Vec<Diagnostic>) {
+    let message = format!("a block of the kind `{}` is left out", content.kind());
+    losses.push(Diagnostic::warning(Code::NotSupported, Location::file(prompt.source()), message));
+}
+
+fn write(arguments: &ExportArguments, files: &[Exported], folder: &Path, library: &Library) -> Result<(), Failure> {
+    let mut stderr = Output::stderr();
+    let drawing = Drawing { folder, colours: stderr.colours, width: stderr.width };
+    for loss in files.iter().flat_map(|file| &file.losses) {
+        writeln!(stderr.out, "{}\n", drawing.draw(loss))?;
+    }
+    super::mention_errors(library, folder);
+    let mut stdout = Output::stdout();
+    let Some(to) = &arguments.to else {
+        for file in files {
+            let text = stdout.text(&file.text).into_owned();
+            stdout.out.write_all(text.as_bytes())?;
+        }
+        return Ok(stdout.out.flush()?);
+    };
+    let mut failed = false;
+    for file in files {
+        let path = to.join(&file.path);
+        let shown = stdout.line(&path.display().to_string()).into_owned();
+        match import::write(&path, &file.text) {
+            Ok(()) => writeln!(stdout.out, "{shown}")?,
+            Err(error) => {
+                failed = true;
+                let reason = match error.kind() {
+                    io::ErrorKind::AlreadyExists => "is there already, and stays as it is".to_owned(),
+                    _ => format!("cannot be written: {error}"),
+                };
+                writeln!(stderr.out, "warning: {shown} {reason}")?;
+            }
+        }
+    }
+    stdout.out.flush()?;
+    if failed { Err(Failure::said(Exit::Failed)) } else { Ok(()) }
+}

@@ -1,0 +1,186 @@
+//! What could be typed next.
+
+use gen_lsp_types::{CompletionItem, CompletionItemKind as Kind, CompletionItemTextEdit, Documentation, TextEdit};
+use promptshelf_core::{ArgumentDefinition, TemplateWords};
+use promptshelf_source::ForeignWords;
+
+use super::{
+    cursor::{Cursor, Place},
+    place,
+    shelf::Shelf,
+    words,
+};
+
+/// More are of no use to anybody who types.
+const MAX_ITEMS: usize = 500;
+
+pub(super) fn items(shelf: &Shelf, path: &str, text: &str, cursor: &Cursor<'_>) -> Vec<CompletionItem> {
+    let mut list = List { text, cursor, items: Vec::new() };
+    match cursor.place {
+        Place::Key { path: ref within } => {
+            let is_toml = path.ends_with(".toml");
+            let (end, is_header) = if is_toml { (" = ", cursor.is_in_brackets(text)) } else { (": ", false) };
+            for (key, about) in shelf.keys(path, within).into_iter().filter(|(key, _)| is_toml || !is_of_toml(key)) {
+                list.add(&key, Kind::Property, &about);
+                if !is_header {
+                    list.last_inserts(&format!("{key}{end}"));
+                }
+            }
+        }
+        Place::Value { path: ref key } => {
+            values(shelf, path, key, &mut list);
+            placeholders(path, text, cursor, &mut list);
+        }
+        Place::String { of } => strings(shelf, of, &mut list),
+        Place::Filter => {
+            for filter in TemplateWords::ALL.filters {
+                list.add(filter, Kind::Function, words::about(words::FILTERS, filter).unwrap_or("A filter of Jinja."));
+            }
+        }
+        Place::Test => {
+            let tests = TemplateWords::ALL.tests.iter().filter(|test| test.starts_with(char::is_alphabetic));
+            tests.for_each(|test| {
+                list.add(test, Kind::Function, "A test of Jinja.");
+            });
+        }
+        Place::RawArguments { prompt } => {
+            let prompt = shelf.catalog().find(prompt);
+            for argument in prompt.map(|prompt| prompt.arguments()).unwrap_or_default() {
+                list.add(argument.name(), Kind::Variable, &about(argument.definition()));
+                list.last_inserts(&format!("{}=", argument.name()));
+            }
+        }
+        Place::Statement => {
+            for statement in words::STATEMENTS {
+                list.add(statement, Kind::Keyword, "");
+            }
+        }
+        Place::Expression => {
+            for definition in shelf.users(path) {
+                for argument in &definition.arguments {
+                    list.add(&argument.name, Kind::Variable, &about(argument));
+                }
+            }
+            for (function, about) in words::FUNCTIONS {
+                list.add(function, Kind::Function, about);
+            }
+        }
+        Place::Text => placeholders(path, text, cursor, &mut list),
+    }
+    list.items.truncate(MAX_ITEMS);
+    list.items
+}
+
+/// Keys that are spelled otherwise in YAML.
+fn is_of_toml(key: &str) -> bool {
+    ["min-length", "max-length"].contains(&key)
+}
+
+fn values(shelf: &Shelf, path: &str, key: &[&str], list: &mut List<'_>) {
+    for word in shelf.values(path, key) {
+        list.add(&word, Kind::Value, "");
+    }
+    match key.last().copied().unwrap_or_default() {
+        "file" | "icons" | "src" => shelf.catalog().file_paths().for_each(|file| {
+            list.add(file, Kind::File, "");
+        }),
+        "by" | "when" => {
+            for argument in shelf.definition(path).map(|it| it.arguments.as_slice()).unwrap_or_default() {
+                list.add(&argument.name, Kind::Variable, &about(argument));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What stands for values in a file of another program.
+fn placeholders(path: &str, text: &str, cursor: &Cursor<'_>, list: &mut List<'_>) {
+    let Some(words) = ForeignWords::of(path) else { return };
+    let is_part = |c: char| c.is_alphanumeric() || "_${@:".contains(c);
+    let start = text[..cursor.offset].trim_end_matches(is_part).len();
+    let typed = &text[start..cursor.offset];
+    for (place, about) in words.places.iter().filter(|(place, _)| !typed.is_empty() && place.starts_with(typed)) {
+        let range = place::range(text, &(start..cursor.offset));
+        let edit = TextEdit { range, new_text: (*place).to_owned() };
+        list.add(place, Kind::Snippet, about).text_edit = Some(CompletionItemTextEdit::TextEdit(edit));
+    }
+}
+
+fn strings(shelf: &Shelf, of: &str, list: &mut List<'_>) {
+    match of {
+        "role" => ["user", "assistant"].into_iter().for_each(|role| {
+            list.add(role, Kind::EnumMember, "");
+        }),
+        "include" | "import" | "from" | "extends" => shelf.partials().for_each(|partial| {
+            list.add(&partial.path, Kind::File, "");
+        }),
+        "attach" | "link" => {
+            for file in shelf.catalog().file_paths() {
+                list.add(file, Kind::File, "");
+            }
+            for resource in shelf.catalog().resources() {
+                list.add(resource.uri(), Kind::Reference, resource.description().unwrap_or_default());
+            }
+        }
+        "prompt" => {
+            for prompt in shelf.catalog().prompts().iter() {
+                list.add(prompt.name().as_str(), Kind::Module, prompt.description().unwrap_or_default());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// An argument, for people.
+pub(super) fn about(argument: &ArgumentDefinition) -> String {
+    let mut about = format!("argument · {}", argument.kind.as_str());
+    match &argument.default {
+        Some(default) => about.push_str(&format!(" · default `{default}`")),
+        None => about.push_str(if argument.required { " · required" } else { " · optional" }),
+    }
+    if !argument.choices.is_empty() {
+        let choices: Vec<&str> = argument.choices.iter().map(|choice| choice.value.as_str()).collect();
+        about.push_str(&format!(" · one of {}", choices.join(", ")));
+    }
+    if let Some(description) = &argument.description {
+        about.push_str(&format!("\n\n{description}"));
+    }
+    about
+}
+
+struct List<'t> {
+    text: &'t str,
+    cursor: &'t Cursor<'t>,
+    items: Vec<CompletionItem>,
+}
+
+impl List<'_> {
+    fn add(&mut self, label: &str, kind: Kind, about: &str) -> &mut CompletionItem {
+        let index = self.items.iter().position(|item| item.label == label).unwrap_or_else(|| {
+            self.items.push(CompletionItem {
+                label: label.to_owned(),
+                kind: Some(kind),
+                documentation: (!about.is_empty()).then(|| Documentation::String(about.to_owned())),
+                text_edit: Some(self.edit(label)),
+                ..CompletionItem::default()
+            });
+            self.items.len() - 1
+        });
+        &mut self.items[index]
+    }
+
+    /// Says what the last one puts into the text.
+    fn last_inserts(&mut self, text: &str) {
+        let edit = self.edit(text);
+        if let Some(item) = self.items.last_mut() {
+            item.text_edit = Some(edit);
+        }
+    }
+
+    /// An edit in the place of what has been typed. Paths hold characters that
+    /// editors end words at, so they are told what to replace.
+    fn edit(&self, text: &str) -> CompletionItemTextEdit {
+        let range = place::range(self.text, &self.cursor.typed());
+        CompletionItemTextEdit::TextEdit(TextEdit { range, new_text: text.to_owned() })
+    }
+}

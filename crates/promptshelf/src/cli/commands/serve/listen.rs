@@ -1,0 +1,60 @@
+//! From an address as it is written to a listener, or to a sentence why not.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+};
+
+use tokio::net::{TcpListener, lookup_host};
+
+use crate::{
+    exit::{Exit, Failure},
+    settings::{Address, HttpConfig},
+};
+
+/// Listens, and says where: port 0 becomes the port that the system chose.
+pub(super) async fn bind(config: &HttpConfig) -> Result<(TcpListener, SocketAddr), Failure> {
+    let address = &config.address;
+    let found = lookup_host((address.host.as_str(), address.port)).await.map(Iterator::collect::<Vec<SocketAddr>>);
+    let addresses = match found {
+        Ok(addresses) if !addresses.is_empty() => addresses,
+        Ok(_) => return Err(cannot(address, "this name has no address")),
+        Err(error) => return Err(cannot(address, &error.to_string())),
+    };
+    if !config.allow_remote && config.sign_in.is_none() && addresses.iter().any(|address| !address.ip().is_loopback()) {
+        let sentence = format!("{address} can be reached from other machines, and there is no sign-in");
+        return Err(Failure::new(Exit::Address, sentence).help(format!(
+            "sign callers in with [auth] (see --help), add --allow-remote if everybody who reaches it may read every prompt, or listen on 127.0.0.1:{}",
+            address.port
+        )));
+    }
+    let bound = async {
+        let listener = TcpListener::bind(addresses.as_slice()).await?;
+        let bound = listener.local_addr()?;
+        Ok((listener, bound))
+    };
+    bound.await.map_err(|error: io::Error| match error.kind() {
+        io::ErrorKind::AddrInUse => cannot(address, "another program listens there already")
+            .help("end that program, or take a free port with --http 127.0.0.1:0"),
+        io::ErrorKind::PermissionDenied => cannot(address, "this user may not")
+            .help("ports below 1024 are reserved on many systems: take a larger one"),
+        io::ErrorKind::AddrNotAvailable => cannot(address, "this machine has no such address"),
+        _ => cannot(address, &error.to_string()),
+    })
+}
+
+/// The names that clients may call the server by: this machine's own always,
+/// the address itself if it is one, and those that the operator names.
+pub(super) fn hosts(config: &HttpConfig, bound: SocketAddr) -> Vec<String> {
+    let own = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
+    let address = match bound.ip() {
+        ip if ip.is_unspecified() || ip.is_loopback() => None,
+        IpAddr::V4(ip) => Some(ip.to_string()),
+        IpAddr::V6(ip) => Some(format!("[{ip}]")),
+    };
+    own.into_iter().chain(address).chain(config.hosts()).collect()
+}
+
+fn cannot(address: &Address, reason: &str) -> Failure {
+    Failure::new(Exit::Address, format!("cannot listen on {address}: {reason}"))
+}

@@ -1,0 +1,54 @@
+//! `promptshelf token new`: a token that is printed once, and what to keep of it.
+
+use std::{fmt::Write as _, io::Write as _};
+
+use promptshelf_server::http::auth::{digest_of, random_token};
+use serde_json::json;
+
+use super::{TokenArguments, output::Output};
+use crate::exit::{Exit, Failure};
+
+pub(crate) fn new(arguments: &TokenArguments) -> Result<(), Failure> {
+    if let Some(day) = &arguments.expires {
+        crate::settings::parse_day(day).map_err(|reason| Failure::new(Exit::Usage, format!("--expires: {reason}")))?;
+    }
+    let token = random_token()?;
+    let line = line(arguments, &digest_of(&token));
+    let mut paper = Output::stdout();
+    if arguments.json {
+        writeln!(paper.out, "{}", json!({ "token": token, "store": line }))?;
+    } else {
+        let mut block = String::new();
+        // Writing into a string cannot fail.
+        let _ = write!(
+            block,
+            "The token, which is shown only now:\n  {token}\n\n\
+             The line to store, in a file for --tokens or in `tokens` of [auth] in promptshelf.toml:\n  {line}\n"
+        );
+        write!(paper.out, "{block}")?;
+    }
+    paper.out.flush()?;
+    Ok(())
+}
+
+/// What is kept of a token, as an inline table of TOML.
+fn line(arguments: &TokenArguments, digest: &[u8; 32]) -> String {
+    // A text in JSON's quotes is one in TOML's.
+    let quoted = |text: &String| json!(text).to_string();
+    let list = |texts: &[String]| texts.iter().map(quoted).collect::<Vec<_>>().join(", ");
+    let mut line = format!("{{ name = {}, sha256 = \"", quoted(&arguments.name));
+    for byte in digest {
+        // Writing into a string cannot fail.
+        let _ = write!(line, "{byte:02x}");
+    }
+    line.push('"');
+    for (key, texts) in [("scopes", &arguments.scopes), ("roles", &arguments.roles)] {
+        if !texts.is_empty() {
+            let _ = write!(line, ", {key} = [{}]", list(texts));
+        }
+    }
+    if let Some(day) = &arguments.expires {
+        let _ = write!(line, ", expires = {}", quoted(day));
+    }
+    line + " }"
+}

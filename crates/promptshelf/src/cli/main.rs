@@ -1,0 +1,117 @@
+//! The `promptshelf` program: reads the arguments, runs a command, and ends with a documented exit code.
+
+mod args;
+mod chat;
+mod commands;
+mod exit;
+mod observe;
+mod output;
+mod settings;
+mod telemetry;
+
+use std::{
+    io::{self, IsTerminal, Write},
+    path::Path,
+    process::ExitCode,
+};
+
+use anstyle::{AnsiColor, Style};
+use promptshelf_server::Library;
+
+use crate::{
+    args::{CommandLine, TokenVerb, Verb},
+    exit::{Exit, Failure},
+    output::Output,
+};
+
+/// mimalloc keeps the memory of large answers; with glibc's allocator an answer of 100 kB takes twice the time
+/// (see `docs/performance.md`).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// What is logged when nobody says.
+const SERVER_LOG: &str = "info";
+/// A verb that answers and ends shows what is wrong in its answer, if at all. What a
+/// foreign server sends reaches no log line, where nothing would make it visible.
+const VERB_LOG: &str = "error,promptshelf_source=off,rmcp=off";
+
+/// Does what the arguments of this process ask for.
+fn main() -> ExitCode {
+    let CommandLine { verb, log } = CommandLine::read();
+    let usual = if matches!(verb, Verb::Serve(_)) { SERVER_LOG } else { VERB_LOG };
+    let level = log.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(usual);
+    let environment = |name: &str| std::env::var(name).ok();
+    let traces = match &verb {
+        Verb::Serve(arguments) => commands::serve::traces(arguments, environment),
+        _ => Ok(None),
+    };
+    let started = traces.and_then(|traces| telemetry::start(log.log_format, level, traces.as_ref()));
+    // What is to be sent is sent before the last word.
+    let outcome = started.and_then(|sending| perform(&verb, log.log_format, sending.is_some()));
+    match outcome {
+        Ok(()) => Exit::Done.into(),
+        Err(failure) => {
+            complain(&failure);
+            failure.exit.into()
+        }
+    }
+}
+
+fn perform(verb: &Verb, log_format: telemetry::LogFormat, has_traces: bool) -> Result<(), Failure> {
+    let mut runtime = match verb {
+        // One client asks one thing after the other: more threads would only have to be started.
+        Verb::Serve(arguments) if arguments.stdio => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = runtime.enable_all().build()?;
+    let outcome = runtime.block_on(async {
+        match verb {
+            Verb::Serve(arguments) => {
+                let around =
+                    commands::serve::Around { stdin_is_terminal: io::stdin().is_terminal(), log_format, has_traces };
+                commands::serve::run(arguments, around, |name| std::env::var(name).ok()).await
+            }
+            Verb::Audit(arguments) => commands::audit::run(arguments),
+            Verb::Token(TokenVerb::New(arguments)) => commands::token::new(arguments),
+            Verb::Check(arguments) => commands::check::run(arguments),
+            Verb::Explain(arguments) => commands::explain::run(arguments),
+            Verb::Clients(arguments) => commands::clients::run(arguments),
+            Verb::Render(arguments) => commands::render::run(arguments).await,
+            Verb::New(arguments) => commands::new::run(arguments),
+            Verb::Fmt(arguments) => commands::fmt::run(arguments),
+            Verb::Test(arguments) => commands::test::run(arguments).await,
+            Verb::Schema(arguments) => commands::schema::run(arguments),
+            Verb::List(arguments) => commands::list::run(arguments).await,
+            Verb::Get(arguments) => commands::get::run(arguments).await,
+            Verb::Complete(arguments) => commands::complete::run(arguments).await,
+            Verb::Chat(arguments) => chat::chat(arguments).await,
+            Verb::SignIn(arguments) => commands::remote::sign_in::sign_in(arguments).await,
+            Verb::SignOut(arguments) => commands::remote::sign_in::sign_out(arguments),
+            Verb::Resources(arguments) => commands::remote::resources::run(arguments).await,
+            Verb::Import(arguments) => commands::import::run(arguments),
+            Verb::Export(arguments) => commands::export::run(arguments).await,
+            Verb::Lsp(arguments) => commands::lsp::run(arguments),
+        }
+    });
+    // Somebody may still be reading stdin, which nothing can interrupt.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Opens a library for a verb that answers and ends.
+pub(crate) fn open(folder: &Path) -> Result<Library, Failure> {
+    Ok(Library::builder().folder(folder).build()?)
+}
+
+/// Says on stderr why the program ends. A closed stderr is nobody's concern.
+pub(crate) fn complain(failure: &Failure) {
+    const ERROR: Style = AnsiColor::Red.on_default().bold();
+    const HELP: Style = AnsiColor::Cyan.on_default().bold();
+    if failure.sentence.is_empty() {
+        return;
+    }
+    let mut paper = Output::stderr();
+    let said = format!("{} {}", paper.styled(ERROR, "error:"), paper.text(&failure.sentence));
+    let help = failure.help.as_ref().map(|help| format!("\n {} {}", paper.styled(HELP, "help:"), paper.text(help)));
+    writeln!(paper.out, "{said}{}", help.unwrap_or_default()).ok();
+}

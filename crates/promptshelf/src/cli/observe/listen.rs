@@ -1,0 +1,117 @@
+//! A listener of its own for figures and for whoever asks how the server is. It
+//! is there before the library is read, and until the program ends.
+
+use std::{
+    io,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use promptshelf_mcp::Server;
+use promptshelf_server::http;
+use tokio::{net::TcpListener, task::JoinHandle};
+
+use super::Metrics;
+use crate::{
+    exit::{Exit, Failure},
+    settings::Address,
+};
+
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// How long a connection may be idle.
+const IDLE: Duration = Duration::from_secs(75);
+
+/// Serves figures until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    pub(crate) figures: Arc<Metrics>,
+    server: Arc<OnceLock<Server>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+#[derive(Clone)]
+struct Desk {
+    figures: Arc<Metrics>,
+    server: Arc<OnceLock<Server>>,
+}
+
+impl Listening {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    ///
+    /// When that is not possible.
+    pub(crate) async fn start(address: &Address) -> Result<Listening, Failure> {
+        let cannot =
+            |error: io::Error| Failure::new(Exit::Address, format!("cannot serve metrics on {address}: {error}"));
+        let listener = TcpListener::bind((address.host.as_str(), address.port)).await.map_err(cannot)?;
+        let bound = listener.local_addr().map_err(cannot)?;
+        tracing::info!("metrics are served on http://{bound}/metrics");
+        let desk = Desk { figures: Arc::new(Metrics::new()), server: Arc::default() };
+        let routes = Router::new()
+            .route("/metrics", get(metrics))
+            .route("/healthz", get(http::healthy))
+            .route("/readyz", get(ready))
+            .with_state(desk.clone());
+        let task = tokio::spawn(http::serve_routes(listener, routes, IDLE));
+        Ok(Listening { figures: desk.figures, server: desk.server, task })
+    }
+
+    /// Says that the library has been read and is served.
+    pub(crate) fn ready(&self, server: &Server) {
+        // It is said once.
+        let _ = self.server.set(server.clone());
+    }
+}
+
+async fn metrics(State(desk): State<Desk>) -> Response {
+    match desk.figures.text() {
+        Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "the metrics cannot be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+async fn ready(State(desk): State<Desk>) -> (StatusCode, &'static str) {
+    match desk.server.get() {
+        Some(server) => http::readiness(server),
+        None => (StatusCode::SERVICE_UNAVAILABLE, "the library is being read\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use promptshelf_server::Library;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_is_ready_from_its_first_catalog_to_its_end() {
+        let desk = Desk { figures: Arc::new(Metrics::new()), server: Arc::default() };
+        let status = async || ready(State(desk.clone())).await.0.as_u16();
+        assert_eq!(status().await, 503, "the library is being read");
+        assert!(desk.figures.text().expect("figures").contains("promptshelf_build_info"), "and figures are there");
+        let library = Library::builder().build().expect("a library");
+        desk.figures.of(&library, None);
+        desk.server.set(library.server().clone()).expect("it is said once");
+        assert_eq!(status().await, 200);
+        library.server().shutdown();
+        assert_eq!(status().await, 503);
+    }
+}

@@ -1,0 +1,203 @@
+//! The figures, and how Prometheus reads them.
+//!
+//! What has to be counted while requests are answered is counted here. What
+//! somebody else knows already is asked for when the figures are read. Labels
+//! are words of closed sets.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text},
+    metrics::{
+        MetricType,
+        counter::{ConstCounter, Counter},
+        family::Family,
+        gauge::ConstGauge,
+        histogram::Histogram,
+    },
+    registry::{Registry, Unit},
+};
+use promptshelf_server::Library;
+use promptshelf_service::AuditFile;
+
+/// Seconds: from what a list from memory takes to what a slow resource does.
+const BUCKETS: [f64; 14] =
+    [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Asked {
+    method: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Method {
+    method: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    outcome: &'static str,
+}
+
+type Histograms = Family<Method, Histogram, fn() -> Histogram>;
+
+/// What is counted.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<Asked, Counter>,
+    durations: Histograms,
+    renders: Family<Outcome, Counter>,
+    render_durations: Histogram,
+    known: Arc<Known>,
+}
+
+/// Those who know the other figures, once they are there.
+#[derive(Debug, Default)]
+struct Known {
+    library: OnceLock<Library>,
+    audit: OnceLock<Arc<AuditFile>>,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Metrics {
+        let histogram = || Histogram::new(BUCKETS);
+        let known = Arc::<Known>::default();
+        let figures = Metrics {
+            registry: Registry::default(),
+            requests: Family::default(),
+            durations: Histograms::new_with_constructor(histogram),
+            renders: Family::default(),
+            render_durations: histogram(),
+            known,
+        };
+        figures.registered()
+    }
+
+    fn registered(mut self) -> Metrics {
+        let mut registry = Registry::with_prefix("promptshelf");
+        registry.register(
+            "requests",
+            "Requests by method and by what became of them; `none` for what could not be read",
+            self.requests.clone(),
+        );
+        registry.register_with_unit(
+            "request_duration",
+            "How long answers took, without reading the request",
+            Unit::Seconds,
+            self.durations.clone(),
+        );
+        registry.register("renders", "Prompts that were filled in, by what became of them", self.renders.clone());
+        registry.register_with_unit(
+            "render_duration",
+            "How long filling in a prompt took",
+            Unit::Seconds,
+            self.render_durations.clone(),
+        );
+        registry.register_collector(Box::new(Arc::clone(&self.known)));
+        self.registry = registry;
+        self
+    }
+
+    /// Says who knows the other figures.
+    pub(crate) fn of(&self, library: &Library, audit: Option<&Arc<AuditFile>>) {
+        // Whoever is there already stays.
+        let _ = self.known.library.set(library.clone());
+        if let Some(audit) = audit {
+            let _ = self.known.audit.set(Arc::clone(audit));
+        }
+    }
+
+    pub(super) fn answered(&self, method: &'static str, outcome: &'static str, took: Duration) {
+        self.requests.get_or_create(&Asked { method, outcome }).inc();
+        self.durations.get_or_create(&Method { method }).observe(took.as_secs_f64());
+    }
+
+    pub(super) fn rendered(&self, outcome: &'static str, took: Duration) {
+        self.renders.get_or_create(&Outcome { outcome }).inc();
+        self.render_durations.observe(took.as_secs_f64());
+    }
+
+    /// All of them, in the format of OpenMetrics.
+    pub(super) fn text(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        text::encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+/// One kind of figure with several labels.
+type Labelled<'a> = &'a [(&'static str, u64)];
+
+impl Collector for Known {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        labelled(
+            &mut encoder,
+            MetricType::Gauge,
+            "build_info",
+            "What runs",
+            "version",
+            &[(env!("CARGO_PKG_VERSION"), 1)],
+        )?;
+        if let Some(audit) = self.audit.get() {
+            counter(&mut encoder, "audit_records_lost", "Records of the audit that were lost", audit.lost_ever())?;
+        }
+        let Some(library) = self.library.get() else { return Ok(()) };
+        let report = library.loader().reports().borrow().clone();
+        counter(&mut encoder, "loads", "How often the library was read", report.loads)?;
+        counter(&mut encoder, "failed_loads", "How often nothing could be read", report.failures)?;
+        let is_whole = u64::from(report.failure.is_none());
+        gauge(&mut encoder, "library_readable", "Whether the newest load could read the library", is_whole)?;
+        gauge(&mut encoder, "catalog_generation", "The number of the catalog that is served", report.generation)?;
+        let errors = report.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+        let found = [("error", errors as u64), ("warning", (report.diagnostics.len() - errors) as u64)];
+        labelled(&mut encoder, MetricType::Gauge, "diagnostics", "What is wrong with the library", "severity", &found)?;
+        let catalog = library.catalog();
+        gauge(&mut encoder, "prompts", "Prompts that are served", catalog.prompts().len() as u64)?;
+        let resources = catalog.resources().len() + catalog.templates().len();
+        gauge(&mut encoder, "resources", "Resources and resource templates that are served", resources as u64)?;
+        let open = library.server().subscriptions() as u64;
+        gauge(&mut encoder, "open_subscriptions", "Subscriptions that are open", open)?;
+        let refused = library.service().refused_by_limits();
+        labelled(&mut encoder, MetricType::Counter, "rate_limited", "Refusals, by limit", "limit", &refused)
+    }
+}
+
+fn counter(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+    ConstCounter::new(value).encode(encoder.encode_descriptor(name, help, None, MetricType::Counter)?)
+}
+
+fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+    ConstGauge::new(value).encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
+}
+
+fn labelled(
+    encoder: &mut DescriptorEncoder<'_>,
+    kind: MetricType,
+    name: &str,
+    help: &str,
+    label: &'static str,
+    values: Labelled<'_>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+    for (word, value) in values {
+        let labels = [(label, *word)];
+        let one = family.encode_family(&labels)?;
+        match kind {
+            MetricType::Counter => ConstCounter::new(*value).encode(one)?,
+            _ => ConstGauge::new(*value).encode(one)?,
+        }
+    }
+    Ok(())
+}
