@@ -203,7 +203,7 @@ mod tests {
         ]);
         let findings = stdout_is_sacred(&tree);
         let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
-        assert_eq!(paths, ["crates/promptshelf/src/cli/settings.rs", "crates/promptshelf-mcp/src/http.rs"]);
+        assert_eq!(paths, ["crates/promptshelf-mcp/src/http.rs", "crates/promptshelf/src/cli/settings.rs"]);
     }
 
     #[test]

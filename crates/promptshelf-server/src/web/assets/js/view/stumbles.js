@@ -9,7 +9,7 @@ import { inline } from '../text/inline.js';
 import { revealed } from '../text/invisible.js';
 
 /**
- * @typedef {{ client: string, habit: string, most: number | null, source: string, read: string, total: number,
+ * @typedef {{ client: string, quirk: string, most: number | null, source: string, read: string, total: number,
  *   prompts: string[] }} Stumble
  */
 
@@ -19,7 +19,7 @@ export async function stumbles(until) {
   /** @type {Map<string, Stumble[]>} */
   const alike = new Map();
   for (const one of /** @type {Stumble[]} */ (answer?.stumbles ?? [])) {
-    const key = JSON.stringify([one.habit, one.most, one.total, one.prompts]);
+    const key = JSON.stringify([one.quirk, one.most, one.total, one.prompts]);
     alike.set(key, [...(alike.get(key) ?? []), one]);
   }
   return [...alike.values()].map(row);
@@ -27,8 +27,8 @@ export async function stumbles(until) {
 
 /** @param {Stumble[]} all of the same kind, over the same prompts */
 function row(all) {
-  const [{ habit, most, total, prompts }] = all;
-  const does = t(/** @type {keyof import('../i18n.js').Words} */ (`habit.${habit}`), { n: most ?? 0 });
+  const [{ quirk, most, total, prompts }] = all;
+  const does = t(/** @type {keyof import('../i18n.js').Words} */ (`quirk.${quirk}`), { n: most ?? 0 });
   const names = all.map(({ client }) => client).join(', ');
   const left = total - prompts.length;
   return h('details', null, [
