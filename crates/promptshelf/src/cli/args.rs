@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod help;
 
-use crate::commands::{export, import, lsp, values};
+use crate::commands::{export, import, lsp};
 use crate::telemetry::LogFormat;
 
 /// Turns a folder of prompt files into a Model Context Protocol prompt server.
@@ -410,12 +410,20 @@ pub(crate) enum GetFormat {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ValueArguments {
     /// A value: `code=text`, `code=@file`, or `code=-` for stdin; can be repeated
-    #[arg(short = 'a', long = "arg", value_name = "NAME=VALUE", value_parser = values::pair)]
+    #[arg(short = 'a', long = "arg", value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) given: Vec<(String, String)>,
 
     /// A value that is taken as it stands, even if it begins with `@` or is `-`
-    #[arg(long = "literal", value_name = "NAME=VALUE", value_parser = values::pair)]
+    #[arg(long = "literal", value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) literal: Vec<(String, String)>,
+}
+
+/// Parses `name=value`.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as name=value".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -4,24 +4,20 @@ mod args;
 mod chat;
 mod commands;
 mod exit;
+mod library;
 mod observe;
 mod output;
 mod settings;
 mod telemetry;
 
 use std::{
-    io::{self, IsTerminal, Write},
-    path::Path,
+    io::{self, IsTerminal},
     process::ExitCode,
 };
-
-use anstyle::{AnsiColor, Style};
-use promptshelf_server::Library;
 
 use crate::{
     args::{CommandLine, TokenVerb, Verb},
     exit::{Exit, Failure},
-    output::Output,
 };
 
 /// mimalloc keeps the memory of large answers; with glibc's allocator an answer of 100 kB takes twice the time
@@ -51,7 +47,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => Exit::Done.into(),
         Err(failure) => {
-            complain(&failure);
+            output::report_failure(&failure);
             failure.exit.into()
         }
     }
@@ -96,22 +92,4 @@ fn perform(verb: &Verb, log_format: telemetry::LogFormat, has_traces: bool) -> R
     // Somebody may still be reading stdin, which nothing can interrupt.
     runtime.shutdown_background();
     outcome
-}
-
-/// Opens a library for a verb that answers and ends.
-pub(crate) fn open(folder: &Path) -> Result<Library, Failure> {
-    Ok(Library::builder().folder(folder).build()?)
-}
-
-/// Says on stderr why the program ends. A closed stderr is nobody's concern.
-pub(crate) fn complain(failure: &Failure) {
-    const ERROR: Style = AnsiColor::Red.on_default().bold();
-    const HELP: Style = AnsiColor::Cyan.on_default().bold();
-    if failure.sentence.is_empty() {
-        return;
-    }
-    let mut paper = Output::stderr();
-    let said = format!("{} {}", paper.styled(ERROR, "error:"), paper.text(&failure.sentence));
-    let help = failure.help.as_ref().map(|help| format!("\n {} {}", paper.styled(HELP, "help:"), paper.text(help)));
-    writeln!(paper.out, "{said}{}", help.unwrap_or_default()).ok();
 }

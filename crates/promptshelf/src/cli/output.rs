@@ -1,4 +1,8 @@
-//! Where an answer is written: a terminal or a pipe, with or without colours.
+//! Writing to stdout and stderr: terminal or pipe, with or without colours, and the words that all commands share.
+//!
+//! The layouts of prompts, messages and diagnostics are in `commands`.
+
+mod visible;
 
 use std::{
     borrow::Cow,
@@ -6,9 +10,11 @@ use std::{
     io::{self, IsTerminal, Write},
 };
 
-use anstyle::Style;
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
 
-use crate::commands::visible::{visible, visible_line};
+pub(crate) use self::visible::{visible, visible_at, visible_line};
+use crate::exit::Failure;
 
 /// Lines of text that nobody measures are cut for this width.
 const USUAL_WIDTH: usize = 100;
@@ -68,4 +74,38 @@ fn wants_colours() -> bool {
 
 fn width() -> usize {
     terminal_size::terminal_size().map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0).max(40))
+}
+
+/// Formats a number of things: `1 prompt`, `2 prompts`.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Formats the result of a check: `2 errors and 1 warning`.
+pub(crate) fn count_findings(errors: usize, warnings: usize) -> String {
+    match (errors, warnings) {
+        (0, 0) => "nothing is wrong".to_owned(),
+        (errors, 0) => count(errors, "error"),
+        (0, warnings) => count(warnings, "warning"),
+        (errors, warnings) => format!("{} and {}", count(errors, "error"), count(warnings, "warning")),
+    }
+}
+
+/// Indented JSON, for people and for programs.
+pub(crate) fn pretty_json(value: &Value) -> String {
+    // A value made of maps, lists and strings always has a JSON form.
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// Prints the reason for a failure, and what to do about it, on stderr. Errors of a closed stderr are ignored.
+pub(crate) fn report_failure(failure: &Failure) {
+    const ERROR: Style = AnsiColor::Red.on_default().bold();
+    const HELP: Style = AnsiColor::Cyan.on_default().bold();
+    if failure.sentence.is_empty() {
+        return;
+    }
+    let mut stderr = Output::stderr();
+    let error = format!("{} {}", stderr.styled(ERROR, "error:"), stderr.text(&failure.sentence));
+    let help = failure.help.as_ref().map(|help| format!("\n {} {}", stderr.styled(HELP, "help:"), stderr.text(help)));
+    writeln!(stderr.out, "{error}{}", help.unwrap_or_default()).ok();
 }

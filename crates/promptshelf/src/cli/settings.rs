@@ -31,7 +31,8 @@ pub(crate) use self::{
     sign_in::parse_day,
 };
 use crate::{
-    commands::{HttpArguments, diagnostics::path_from_here},
+    args::HttpArguments,
+    commands::diagnostics::path_from_here,
     exit::{Exit, Failure},
 };
 

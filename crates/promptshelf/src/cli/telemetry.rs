@@ -15,10 +15,10 @@ use tracing_subscriber::{
 };
 
 #[cfg(feature = "traces")]
-use crate::observe::{self, Sending};
 use crate::{
-    commands::visible::visible,
     exit::{Exit, Failure},
+    observe::{self, Sending},
+    output::visible,
     settings::observe::Traces,
 };
 

@@ -15,7 +15,10 @@ use promptshelf_client::PromptResult;
 use promptshelf_core::Message;
 
 use super::reader::shell;
-use crate::commands::{markdown, output::Output, saved::Saved, show};
+use crate::{
+    commands::{markdown, saved::Saved, show},
+    output::Output,
+};
 
 /// The words of a chat, with what they do.
 pub(super) const WORDS: &[(&str, &str)] = &[

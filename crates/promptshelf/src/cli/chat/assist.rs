@@ -17,9 +17,9 @@ use super::{
     reader::{Assist, Suggestion},
     shelf::{Entry, Shelf},
 };
-use crate::commands::{
-    list::{placeholder, shortened},
-    visible::{visible, visible_line},
+use crate::{
+    commands::list::{placeholder, shortened},
+    output::{visible, visible_line},
 };
 
 /// How long a key may be delayed for a hint.

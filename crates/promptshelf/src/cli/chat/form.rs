@@ -14,10 +14,9 @@ use super::{
     assist::OfChoices,
     reader::{Reader, Typed},
 };
-use crate::commands::{
-    output::Output,
-    remote::waiting::Waiting,
-    visible::{visible, visible_line},
+use crate::{
+    commands::remote::waiting::Waiting,
+    output::{Output, visible, visible_line},
 };
 
 const TITLE: Style = AnsiColor::Cyan.on_default().bold();

@@ -6,10 +6,9 @@ use anstyle::{AnsiColor, Style};
 use promptshelf_core::{ContentBlock, Message, ResourceBody, ResourceContents, Role};
 
 use super::image::Protocol;
-use crate::commands::{
-    output::Output,
-    saved::blob_of,
-    visible::{visible, visible_line},
+use crate::{
+    commands::saved::blob_of,
+    output::{Output, visible, visible_line},
 };
 
 const USER: Style = AnsiColor::Cyan.on_default().bold();

@@ -23,14 +23,13 @@ use super::{
     shelf::{Difference, Entry, Server, Shelf},
 };
 use crate::{
+    args::client::ChatArguments,
     commands::{
-        ChatArguments, count,
         list::{Row, placeholder, table},
-        output::Output,
         remote::{ConnectOptions, Eras, connect, resources, waiting::Waiting},
-        visible::{visible, visible_line},
     },
     exit::{Exit, Failure},
+    output::{Output, count, visible, visible_line},
 };
 
 const PROMPT: &str = "promptshelf> ";

@@ -7,7 +7,7 @@ use std::{
 
 use promptshelf_client::{Client, ClientError, OfferedPrompt};
 
-use crate::commands::visible::visible_line;
+use crate::output::visible_line;
 
 /// A connected server.
 #[derive(Clone)]

@@ -8,9 +8,10 @@ use std::{
 
 use serde_json::Value;
 
-use super::{AuditArguments, count, output::Output};
 use crate::{
+    args::AuditArguments,
     exit::{Exit, Failure},
+    output::{Output, count},
     settings::parse_day,
 };
 

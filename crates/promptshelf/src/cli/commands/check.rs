@@ -8,16 +8,15 @@ use promptshelf_server::{Library, OpenError};
 use promptshelf_source::{Directory, Source};
 
 use super::{
-    CheckArguments, CheckFormat, Deny,
     clients::find,
     diagnostics::{Drawing, to_json},
     github::to_github,
-    output::Output,
     sarif::to_sarif,
-    wire::pretty,
 };
 use crate::{
+    args::{CheckArguments, CheckFormat, Deny},
     exit::{Exit, Failure},
+    output::{Output, pretty_json},
     settings,
 };
 
@@ -45,8 +44,8 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
 
     let mut paper = Output::stdout();
     match arguments.format {
-        CheckFormat::Json => writeln!(paper.out, "{}", pretty(&to_json(&diagnostics, folder)))?,
-        CheckFormat::Sarif => writeln!(paper.out, "{}", pretty(&to_sarif(&diagnostics, folder)))?,
+        CheckFormat::Json => writeln!(paper.out, "{}", pretty_json(&to_json(&diagnostics, folder)))?,
+        CheckFormat::Sarif => writeln!(paper.out, "{}", pretty_json(&to_sarif(&diagnostics, folder)))?,
         CheckFormat::Github => write!(paper.out, "{}", to_github(&diagnostics, folder))?,
         CheckFormat::Human => draw(&mut paper, &diagnostics, prompts, folder)?,
     }
@@ -111,13 +110,13 @@ fn draw<W: Write>(
     }
     let of = |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
     let (errors, hints) = (of(Severity::Error), of(Severity::Hint));
-    let mut found = super::found(errors, of(Severity::Warning));
+    let mut found = crate::output::count_findings(errors, of(Severity::Warning));
     if hints > 0 {
-        found.push_str(&format!("; {}", super::count(hints, "hint")));
+        found.push_str(&format!("; {}", crate::output::count(hints, "hint")));
     }
     let style = if errors > 0 { BAD } else { GOOD };
     let library = paper.line(&folder.display().to_string()).into_owned();
-    let summary = format!("{library}: {}, {found}", super::count(prompts, "prompt"));
+    let summary = format!("{library}: {}, {found}", crate::output::count(prompts, "prompt"));
     let summary = paper.styled(style, &summary);
     writeln!(paper.out, "{summary}")?;
     Ok(())

@@ -6,8 +6,11 @@ use anstyle::Style;
 use promptshelf_core::{clients, nearest};
 use serde_json::{Value, json};
 
-use super::{ClientsArguments, output::Output, wire::pretty};
-use crate::exit::{Exit, Failure};
+use crate::{
+    args::author::ClientsArguments,
+    exit::{Exit, Failure},
+    output::{Output, pretty_json},
+};
 
 pub(crate) fn run(arguments: &ClientsArguments) -> Result<(), Failure> {
     let shown: Vec<&clients::Client> = match &arguments.name {
@@ -16,7 +19,11 @@ pub(crate) fn run(arguments: &ClientsArguments) -> Result<(), Failure> {
     };
     let mut paper = Output::stdout();
     if arguments.json {
-        writeln!(paper.out, "{}", pretty(&json!({ "clients": shown.iter().map(to_json).collect::<Vec<Value>>() })))?;
+        writeln!(
+            paper.out,
+            "{}",
+            pretty_json(&json!({ "clients": shown.iter().map(to_json).collect::<Vec<Value>>() }))
+        )?;
         return Ok(paper.out.flush()?);
     }
     const NAME: Style = Style::new().bold();

@@ -5,15 +5,19 @@ use std::io::{self, Write};
 use promptshelf_service::{Caller, Reference};
 use serde_json::json;
 
-use super::{CompleteArguments, get::failure, output::Output, remote, wire::pretty};
-use crate::exit::Failure;
+use super::{get::failure, remote};
+use crate::{
+    args::CompleteArguments,
+    exit::Failure,
+    output::{Output, pretty_json},
+};
 
 pub(crate) async fn run(arguments: &CompleteArguments) -> Result<(), Failure> {
     if let Some(target) = arguments.server.target()? {
         return remote::complete::run(&target, arguments).await;
     }
     let CompleteArguments { name, argument, value, .. } = arguments;
-    let library = crate::open(arguments.library.folder())?;
+    let library = crate::library::open(arguments.library.folder())?;
     let catalog = library.catalog();
     if let Some(prompt) = catalog.find(name) {
         arguments.values.must_be_of(prompt.arguments())?;
@@ -39,7 +43,7 @@ pub(super) fn print(json: bool, values: &[String], total: Option<usize>, has_mor
         if let (None, Some(completion)) = (total, completion.as_object_mut()) {
             completion.remove("total");
         }
-        writeln!(paper.out, "{}", pretty(&json!({ "completion": completion })))?;
+        writeln!(paper.out, "{}", pretty_json(&json!({ "completion": completion })))?;
     } else {
         for value in values {
             let line = paper.line(value).into_owned();

@@ -6,7 +6,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Render
 use promptshelf_core::{Diagnostic, Location, Severity, SourceText};
 use serde_json::{Value, json};
 
-use super::visible::{visible_at, visible_line};
+use crate::output::{visible_at, visible_line};
 
 /// Draws diagnostics of one library.
 pub(crate) struct Drawing<'a> {

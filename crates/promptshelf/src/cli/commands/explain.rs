@@ -5,8 +5,11 @@ use std::io::Write;
 use anstyle::Style;
 use promptshelf_core::{Code, nearest};
 
-use super::{ExplainArguments, output::Output};
-use crate::exit::{Exit, Failure};
+use crate::{
+    args::author::ExplainArguments,
+    exit::{Exit, Failure},
+    output::Output,
+};
 
 pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), Failure> {
     const NAME: Style = Style::new().bold();

@@ -15,14 +15,12 @@ use promptshelf_service::Caller;
 use promptshelf_source::{ExportFormat, Exported, export};
 use serde_json::json;
 
-use super::{
-    LibraryOption, ValueArguments, count,
-    diagnostics::Drawing,
-    import,
-    output::Output,
-    wire::{ask, pretty},
+use super::{diagnostics::Drawing, import, wire::ask};
+use crate::{
+    args::{LibraryOption, ValueArguments},
+    exit::{Exit, Failure},
+    output::{Output, count, pretty_json},
 };
-use crate::exit::{Exit, Failure};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -71,7 +69,7 @@ enum Target {
 
 pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let folder = arguments.library.folder();
-    let library = crate::open(folder)?;
+    let library = crate::library::open(folder)?;
     let values = arguments.values.read(io::stdin().lock())?;
     let catalog = library.catalog();
     let mut prompts: Vec<Arc<Prompt>> = Vec::new();
@@ -107,7 +105,7 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
                         return Err(Failure::new(Exit::Failed, format!("{name} cannot be filled in")));
                     }
                 };
-                let text = format!("{}\n", pretty(&json!({ "name": name, "messages": answer["messages"] })));
+                let text = format!("{}\n", pretty_json(&json!({ "name": name, "messages": answer["messages"] })));
                 files.push(Exported { path: format!("{name}.json"), text, losses: Vec::new() });
                 continue;
             }
@@ -161,7 +159,7 @@ fn write(arguments: &ExportArguments, files: &[Exported], folder: &Path, library
     for loss in files.iter().flat_map(|file| &file.losses) {
         writeln!(stderr.out, "{}\n", drawing.draw(loss))?;
     }
-    super::mention_errors(library, folder);
+    crate::library::note_errors(library, folder);
     let mut stdout = Output::stdout();
     let Some(to) = &arguments.to else {
         for file in files {

@@ -9,8 +9,11 @@ use std::{
 use promptshelf_core::SourceText;
 use promptshelf_source::layout;
 
-use super::{FmtArguments, count, output::Output};
-use crate::exit::{Exit, Failure};
+use crate::{
+    args::author::FmtArguments,
+    exit::{Exit, Failure},
+    output::{Output, count},
+};
 
 pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
     let here = [PathBuf::from(".")];

@@ -12,21 +12,18 @@ use promptshelf_server::Library;
 use promptshelf_service::{Caller, Rejection};
 use serde_json::json;
 
-use super::{
-    GetArguments, GetFormat, markdown, model_api,
-    output::Output,
-    remote,
-    saved::Saved,
-    show,
-    wire::{ask, pretty},
+use super::{markdown, model_api, remote, saved::Saved, show, wire::ask};
+use crate::{
+    args::{GetArguments, GetFormat},
+    exit::Failure,
+    output::{Output, pretty_json},
 };
-use crate::exit::Failure;
 
 pub(crate) async fn run(arguments: &GetArguments) -> Result<(), Failure> {
     if let Some(target) = arguments.server.target()? {
         return remote::get::run(&target, arguments).await;
     }
-    let library = crate::open(arguments.library.folder())?;
+    let library = crate::library::open(arguments.library.folder())?;
     let unknown = || Rejection::UnknownPrompt { name: arguments.name.clone() };
     let catalog = library.catalog();
     let prompt = catalog
@@ -65,7 +62,7 @@ pub(crate) async fn run(arguments: &GetArguments) -> Result<(), Failure> {
 
 pub(super) fn print_json(answer: &serde_json::Value) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", pretty(answer))?;
+    writeln!(out, "{}", pretty_json(answer))?;
     Ok(out.flush()?)
 }
 
@@ -88,7 +85,7 @@ pub(super) fn print(format: GetFormat, messages: &[Message], saved: &Saved) -> R
             return Ok(());
         }
     };
-    writeln!(paper.out, "{}", pretty(&converted.messages))?;
+    writeln!(paper.out, "{}", pretty_json(&converted.messages))?;
     paper.out.flush()?;
     note(&converted.notes);
     Ok(())
@@ -121,7 +118,7 @@ pub(crate) fn failure(rejection: Rejection, library: &Library, folder: &Path, na
         _ => None,
     };
     if matches!(rejection, Rejection::UnknownPrompt { .. }) {
-        super::mention_errors(library, folder);
+        crate::library::note_errors(library, folder);
     }
     let failure = Failure::from(rejection);
     match help {

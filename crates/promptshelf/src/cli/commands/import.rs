@@ -15,8 +15,11 @@ use promptshelf_core::{Diagnostic, SourceText};
 use promptshelf_server::Library;
 use promptshelf_source::{ImportFormat, ImportedFile, import};
 
-use super::{count, diagnostics::Drawing, output::Output};
-use crate::exit::{Exit, Failure};
+use super::diagnostics::Drawing;
+use crate::{
+    exit::{Exit, Failure},
+    output::{Output, count},
+};
 
 /// How far a folder is looked through.
 const MAX_DEPTH: usize = 16;

@@ -7,30 +7,29 @@ use promptshelf_core::Prompt;
 use promptshelf_mcp::Server;
 use serde_json::{Value, json};
 
-use super::{
-    ListArguments,
-    output::Output,
-    remote,
-    wire::{ask, pretty},
+use super::{remote, wire::ask};
+use crate::{
+    args::ListArguments,
+    exit::{Exit, Failure},
+    output::{Output, pretty_json},
 };
-use crate::exit::{Exit, Failure};
 
 pub(crate) async fn run(arguments: &ListArguments) -> Result<(), Failure> {
     if let Some(target) = arguments.server.target()? {
         return remote::list::run(&target, arguments).await;
     }
-    let library = crate::open(arguments.library.folder())?;
+    let library = crate::library::open(arguments.library.folder())?;
     let catalog = library.catalog();
     let rows: Vec<Row<'_>> = catalog.prompts().iter().map(|prompt| Row::from(&**prompt)).collect();
     let mut paper = Output::stdout();
     if arguments.json {
         let prompts = all(library.server()).await?;
-        writeln!(paper.out, "{}", pretty(&json!({ "prompts": prompts })))?;
+        writeln!(paper.out, "{}", pretty_json(&json!({ "prompts": prompts })))?;
     } else {
         print(&mut paper, &rows)?;
     }
     paper.out.flush()?;
-    super::mention_errors(&library, arguments.library.folder());
+    crate::library::note_errors(&library, arguments.library.folder());
     Ok(())
 }
 

@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn openai_gets_parts_as_its_api_spells_them() {
         let converted = openai(&everything());
-        insta::assert_snapshot!(super::super::wire::pretty(&converted.messages));
+        insta::assert_snapshot!(crate::output::pretty_json(&converted.messages));
         assert_eq!(
             converted.notes,
             ["OpenAI's API cannot read https://example.com/guide, so the message only names it"]
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn anthropic_gets_parts_as_its_api_spells_them() {
         let converted = anthropic(&everything());
-        insta::assert_snapshot!(super::super::wire::pretty(&converted.messages));
+        insta::assert_snapshot!(crate::output::pretty_json(&converted.messages));
         assert_eq!(converted.notes.len(), 3, "{:?}", converted.notes);
         assert!(converted.notes[0].contains("no audio/x-wav"));
         assert!(converted.notes[2].contains("ends with the assistant"));

@@ -9,8 +9,11 @@ use std::{
 use promptshelf_core::PromptName;
 use promptshelf_source::schema;
 
-use super::{NewArguments, Template, output::Output, wire::pretty};
-use crate::exit::{Exit, Failure};
+use crate::{
+    args::author::{NewArguments, Template},
+    exit::{Exit, Failure},
+    output::{Output, pretty_json},
+};
 
 /// The schema's place in a library; what begins with a dot is never served.
 const SCHEMA: &str = ".promptshelf/prompt.schema.json";
@@ -79,7 +82,7 @@ fn title(name: &str) -> String {
 /// Writes the schema that the file's first line names, where it is not there yet.
 fn write_schema(folder: &Path) -> Result<(), Failure> {
     let path = folder.join(SCHEMA);
-    let schema = format!("{}\n", pretty(&schema::prompt()));
+    let schema = format!("{}\n", pretty_json(&schema::prompt()));
     if fs::read_to_string(&path).is_ok_and(|before| before == schema) {
         return Ok(());
     }

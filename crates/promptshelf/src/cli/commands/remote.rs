@@ -16,8 +16,10 @@ use promptshelf_client::{Client, ClientError, ElicitationHandler, SignIn, Target
 
 pub(crate) use self::eras::Eras;
 use self::waiting::Waiting;
-use super::{output::Output, visible::visible_line};
-use crate::exit::Failure;
+use crate::{
+    exit::Failure,
+    output::{Output, visible_line},
+};
 
 /// What of earlier runs a connection may rest on, and whom it may trouble.
 pub(crate) struct ConnectOptions {

@@ -17,12 +17,16 @@ use promptshelf_server::Library;
 use promptshelf_service::Caller;
 
 use self::tokens::{TOKENIZER, tokens};
-use super::{RenderArguments, count, diagnostics::Drawing, get::failure, output::Output};
-use crate::exit::{Exit, Failure};
+use super::{diagnostics::Drawing, get::failure};
+use crate::{
+    args::author::RenderArguments,
+    exit::{Exit, Failure},
+    output::{Output, count},
+};
 
 pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
     let place = Place::of(&arguments.file, arguments.library.given())?;
-    let library = crate::open(&place.folder)?;
+    let library = crate::library::open(&place.folder)?;
     let values = arguments.values.read(io::stdin().lock())?;
     if !arguments.watch {
         return once(&library, &place, &values).await;
@@ -37,7 +41,7 @@ pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
         }
         drop(paper);
         if let Err(failure) = once(&library, &place, &values).await {
-            crate::complain(&failure);
+            crate::output::report_failure(&failure);
         }
         if Output::stdout().terminal {
             let mut paper = Output::stderr();

@@ -4,12 +4,16 @@ use std::io::Write;
 
 use promptshelf_source::schema;
 
-use super::{SchemaArguments, SchemaFile, output::Output, wire::pretty};
-use crate::{exit::Failure, settings};
+use crate::{
+    args::author::{SchemaArguments, SchemaFile},
+    exit::Failure,
+    output::{Output, pretty_json},
+    settings,
+};
 
 pub(crate) fn run(arguments: &SchemaArguments) -> Result<(), Failure> {
     let mut paper = Output::stdout();
-    writeln!(paper.out, "{}", pretty(&of(arguments.file)))?;
+    writeln!(paper.out, "{}", pretty_json(&of(arguments.file)))?;
     Ok(paper.out.flush()?)
 }
 

@@ -20,8 +20,8 @@ use self::{
     reload::{Hangups, Said, Settings, Stamps},
     signals::Signals,
 };
-use super::ServeArguments;
 use crate::{
+    args::ServeArguments,
     exit::{Exit, Failure},
     observe::{Listening, Watch},
     settings::{self, HttpConfig, ManifestFile, observe::Traces},
@@ -182,8 +182,11 @@ fn refuse_errors(library: &Library, arguments: &ServeArguments) -> Result<(), Fa
         return Ok(());
     }
     let folder = arguments.library.folder().display();
-    Err(Failure::new(Exit::Strict, format!("{folder} has {}, and --strict serves none", super::count(errors, "error")))
-        .help(format!("`promptshelf check {folder}` shows each with its line")))
+    Err(Failure::new(
+        Exit::Strict,
+        format!("{folder} has {}, and --strict serves none", crate::output::count(errors, "error")),
+    )
+    .help(format!("`promptshelf check {folder}` shows each with its line")))
 }
 
 /// Logs what the library has become after each load that changed something.
@@ -198,8 +201,8 @@ async fn tell_changes(loader: Loader) {
         }
         known = report.generation;
         let errors = report.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
-        let found = super::found(errors, report.diagnostics.len() - errors);
-        let prompts = super::count(loader.handle().current().prompts().len(), "prompt");
+        let found = crate::output::count_findings(errors, report.diagnostics.len() - errors);
+        let prompts = crate::output::count(loader.handle().current().prompts().len(), "prompt");
         tracing::info!("the library has changed: {prompts}, {found}");
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use promptshelf_core::{ContentBlock, Message, ResourceBody, Role};
 
-use super::output::Output;
+use crate::output::Output;
 
 const ROLE: Style = AnsiColor::Cyan.on_default().bold();
 

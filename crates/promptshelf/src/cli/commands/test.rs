@@ -17,8 +17,13 @@ use promptshelf_core::{Prompt, TestDefinition};
 use promptshelf_server::Library;
 
 use self::{expect::Fault, golden::Golden};
-use super::{TestArguments, count, diagnostics::path_from_here, mention_errors, output::Output};
-use crate::exit::{Exit, Failure};
+use super::diagnostics::path_from_here;
+use crate::{
+    args::author::TestArguments,
+    exit::{Exit, Failure},
+    library::note_errors,
+    output::{Output, count},
+};
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -35,8 +40,8 @@ struct Outcome {
 
 pub(crate) async fn run(arguments: &TestArguments) -> Result<(), Failure> {
     let folder = arguments.library.folder();
-    let library = crate::open(folder)?;
-    mention_errors(&library, folder);
+    let library = crate::library::open(folder)?;
+    note_errors(&library, folder);
     let is_broken = library.diagnostics().iter().any(promptshelf_core::Diagnostic::is_error);
 
     let mut paper = Output::stdout();

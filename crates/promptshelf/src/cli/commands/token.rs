@@ -5,8 +5,11 @@ use std::{fmt::Write as _, io::Write as _};
 use promptshelf_server::http::auth::{digest_of, random_token};
 use serde_json::json;
 
-use super::{TokenArguments, output::Output};
-use crate::exit::{Exit, Failure};
+use crate::{
+    args::TokenArguments,
+    exit::{Exit, Failure},
+    output::Output,
+};
 
 pub(crate) fn new(arguments: &TokenArguments) -> Result<(), Failure> {
     if let Some(day) = &arguments.expires {

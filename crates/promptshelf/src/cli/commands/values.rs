@@ -8,20 +8,14 @@ use std::{
 
 use promptshelf_core::{Argument, Variables, nearest};
 
-use super::ValueArguments;
-use crate::exit::{Exit, Failure};
+use crate::{
+    args::ValueArguments,
+    exit::{Exit, Failure},
+};
 
 /// The most bytes that are read of a file or of stdin for one value. More is
 /// refused by the library's own limit anyway; this one only bounds the memory.
 const MOST_BYTES: u64 = 64 << 20;
-
-/// Splits `name=value`.
-pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write it as name=value".to_owned()),
-    }
-}
 
 impl ValueArguments {
     /// Every value, with files and stdin read.
@@ -102,6 +96,7 @@ fn text_of(from: impl Read) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::pair;
 
     fn read(given: &[&str], literal: &[&str], stdin: &str) -> Result<Variables, String> {
         let pairs = |texts: &[&str]| texts.iter().map(|text| pair(text).expect("a pair")).collect();

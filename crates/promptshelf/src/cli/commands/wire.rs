@@ -26,9 +26,3 @@ pub(crate) async fn ask(server: &Server, method: &str, mut params: Value) -> io:
     let mut answer: Value = serde_json::from_slice(&answer)?;
     Ok(answer.get_mut("result").map(Value::take))
 }
-
-/// JSON for a person and for a program alike.
-pub(crate) fn pretty(value: &Value) -> String {
-    // A value made of maps, lists and strings always has a JSON form.
-    serde_json::to_string_pretty(value).unwrap_or_default()
-}

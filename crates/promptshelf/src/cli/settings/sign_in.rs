@@ -19,7 +19,7 @@ use super::{
     manifest::{Manifest, Others},
 };
 use crate::{
-    commands::HttpArguments,
+    args::HttpArguments,
     exit::{Exit, Failure},
 };
 

@@ -10,7 +10,7 @@ use super::{
     manifest::{Manifest, Others},
 };
 use crate::{
-    commands::HttpArguments,
+    args::HttpArguments,
     exit::{Exit, Failure},
 };
 

@@ -12,7 +12,7 @@ use promptshelf_core::{Catalog, Definitions, Diagnostic, PromptDefinition, Sever
 use promptshelf_source::{Directory, ForeignWords, Reading, Source};
 
 use super::{place, schema};
-use crate::commands::SchemaFile;
+use crate::args::author::SchemaFile;
 
 /// The file that makes a folder a library.
 pub(super) const MANIFEST: &str = "promptshelf.toml";

@@ -5,10 +5,7 @@ use std::io;
 use promptshelf_client::{Of, Target};
 
 use super::{ConnectOptions, Waiting, connect, failure, get::explained};
-use crate::{
-    commands::{CompleteArguments, complete::print, visible::visible_line},
-    exit::Failure,
-};
+use crate::{args::CompleteArguments, commands::complete::print, exit::Failure, output::visible_line};
 
 pub(crate) async fn run(target: &Target, arguments: &CompleteArguments) -> Result<(), Failure> {
     let CompleteArguments { name, argument, value, .. } = arguments;

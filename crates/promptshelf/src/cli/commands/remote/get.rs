@@ -8,14 +8,14 @@ use promptshelf_core::nearest;
 
 use super::{ConnectOptions, Waiting, connect, failure};
 use crate::{
+    args::{GetArguments, GetFormat},
     chat::Asker,
     commands::{
-        GetArguments, GetFormat,
         get::{print, print_json},
         saved::Saved,
-        visible::visible_line,
     },
     exit::{Exit, Failure},
+    output::visible_line,
 };
 
 pub(crate) async fn run(target: &Target, arguments: &GetArguments) -> Result<(), Failure> {

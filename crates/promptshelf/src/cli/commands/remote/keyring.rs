@@ -11,9 +11,9 @@ use std::{
 use keyring::{Entry, Error};
 use promptshelf_client::CredentialStore;
 
-use crate::commands::{
+use crate::{
+    commands::state::{self, digest},
     output::Output,
-    state::{self, digest},
 };
 
 /// Under which keyrings list what is kept.

@@ -7,14 +7,10 @@ use serde_json::{Value, json};
 
 use super::{ConnectOptions, Waiting, connect, failure};
 use crate::{
-    commands::{
-        ListArguments,
-        list::{Row, placeholder, print},
-        output::Output,
-        visible::visible_line,
-        wire::pretty,
-    },
+    args::ListArguments,
+    commands::list::{Row, placeholder, print},
     exit::Failure,
+    output::{Output, pretty_json, visible_line},
 };
 
 impl<'a> From<&'a OfferedPrompt> for Row<'a> {
@@ -37,7 +33,7 @@ pub(crate) async fn run(target: &Target, arguments: &ListArguments) -> Result<()
     let mut paper = Output::stdout();
     if arguments.json {
         let prompts: Vec<&Value> = prompts.iter().map(|prompt| &prompt.raw).collect();
-        writeln!(paper.out, "{}", pretty(&json!({ "prompts": prompts })))?;
+        writeln!(paper.out, "{}", pretty_json(&json!({ "prompts": prompts })))?;
     } else {
         let rows: Vec<Row<'_>> = prompts.iter().map(Row::from).collect();
         print(&mut paper, &rows)?;

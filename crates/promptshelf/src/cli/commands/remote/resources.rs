@@ -10,15 +10,14 @@ use serde_json::{Value, json};
 
 use super::{ConnectOptions, Waiting, connect, failure};
 use crate::{
+    args::client::ResourcesArguments,
     commands::{
-        ResourcesArguments,
         get::{note, print_json},
-        output::Output,
         saved::Saved,
         show,
-        visible::visible_line,
     },
     exit::{Exit, Failure},
+    output::{Output, visible_line},
 };
 
 pub(crate) async fn run(arguments: &ResourcesArguments) -> Result<(), Failure> {

@@ -13,9 +13,10 @@ use promptshelf_client::{BrowserOpener, CredentialStore, SignIn, SignInPage, Tar
 
 use super::{ConnectOptions, Eras, Waiting, connect, failure, keyring::Keyring};
 use crate::{
+    args::client::{SignInArguments, SignOutArguments},
     chat,
-    commands::{SignInArguments, SignOutArguments, output::Output, visible::visible_line},
     exit::{Exit, Failure},
+    output::{Output, visible_line},
 };
 
 /// With what earlier runs have kept; at a terminal somebody can sign in.

@@ -6,8 +6,11 @@ use std::{fmt::Write as _, io::Write as _, net::SocketAddr, path::Path};
 use anstyle::Style;
 use promptshelf_server::Library;
 
-use super::super::{count, found, output::Output};
-use crate::{settings::HttpConfig, telemetry::LogFormat};
+use crate::{
+    output::{Output, count, count_findings},
+    settings::HttpConfig,
+    telemetry::LogFormat,
+};
 
 /// What clients call the server when the library does not say.
 const DEFAULT_NAME: &str = "promptshelf";
@@ -73,7 +76,7 @@ impl Announcement<'_> {
             "{}, {}, {}",
             count(catalog.prompts().len(), "prompt"),
             count(resources, "resource"),
-            found(errors, diagnostics.len() - errors)
+            count_findings(errors, diagnostics.len() - errors)
         )
     }
 

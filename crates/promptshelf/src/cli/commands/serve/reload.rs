@@ -25,7 +25,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::{listen, supervisor};
 use crate::{
-    commands::ServeArguments,
+    args::ServeArguments,
     exit::Failure,
     settings::{self, Address, HttpConfig, ManifestFile, observe::Traces},
 };

@@ -1,8 +1,7 @@
-//! Makes visible what a person cannot see or what would steer a terminal.
+//! Escapes control characters and invisible characters before text reaches a terminal.
 //!
-//! Names, texts and errors come from prompt files and callers. Shown as they
-//! are, an escape sequence could hide a line, and a bidirectional control could
-//! show another text than a model reads.
+//! Names, texts and errors come from prompt files, servers and callers. Printed verbatim, an escape sequence could hide a
+//! line, and a bidirectional control could show a person another text than the one a model reads.
 
 use std::borrow::Cow;
 
