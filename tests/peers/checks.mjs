@@ -44,6 +44,7 @@ export function checkPeer(setup, library) {
       await copy?.remove();
     });
 
+    // req: A18
     test('the server says who it is and what it can do', () => {
       assert.equal(peer.client.getServerVersion().name, 'promptshelf-examples');
       assert.match(peer.client.getInstructions(), /A person chooses one/);
@@ -104,6 +105,7 @@ export function checkPeer(setup, library) {
       assert.deepEqual((await complete('onboarding', 'name', 'A')).values, []);
     });
 
+    // req: E9
     test("a resource template's variables are completed", async () => {
       const complete = async (uri, name, value) => {
         const ref = { type: 'ref/resource', uri };
@@ -186,6 +188,7 @@ export function checkPeer(setup, library) {
       await unwatch();
     });
 
+    // req: X27
     test('an edit is served at once, and announced when it changes the list', async () => {
       const { bell, client } = peer;
       const text = async (name, values) =>

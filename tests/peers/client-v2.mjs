@@ -63,6 +63,7 @@ for (const revision of [MODERN, LEGACY]) {
     connect: (folder) => connect(revision, stdio(folder)),
   });
 
+  // req: M9
   checkPeer(
     {
       title: `client 2, stdio, ${revision}`,

@@ -58,6 +58,7 @@ function assertWalked(result, asked) {
 
 describe('guided prompts', { timeout: PATIENCE }, () => {
   for (const [title, pin] of [['modern', MODERN], ['legacy', undefined]]) {
+    // req: I15, I20
     test(`three steps over stdio, ${title}`, async () => {
       const { asked, answer } = willing();
       const client = person(pin, answer);
@@ -93,6 +94,7 @@ describe('guided prompts', { timeout: PATIENCE }, () => {
     await client.close();
   });
 
+  // req: I14
   test('declining what is needed gives no prompt', async () => {
     const client = person(MODERN, () => ({ action: 'decline' }));
     await client.connect(stdio());
@@ -100,6 +102,7 @@ describe('guided prompts', { timeout: PATIENCE }, () => {
     await client.close();
   });
 
+  // req: I13
   test('a second server goes on where the first one was killed', async () => {
     const byHand = { inputRequired: { autoFulfill: false } };
     const round = async (url, params) => {

@@ -57,6 +57,7 @@ after(async () => {
   if (folder) await rm(folder, { recursive: true, force: true });
 });
 
+// req: P1, P3, P5
 test('the official client finds the authorization server, signs in and asks', async () => {
   const authProvider = new ClientCredentialsProvider({
     clientId: CLIENT.id,
@@ -72,6 +73,7 @@ test('the official client finds the authorization server, signs in and asks', as
   await client.close();
 });
 
+// req: P7, P11
 test('scopes decide, and the challenge names all that it takes', async () => {
   const reading = await token('prompts:read');
   assert.equal((await get('open', reading)).status, 200);
@@ -83,6 +85,7 @@ test('scopes decide, and the challenge names all that it takes', async () => {
   assert.equal((await get('written', await token('prompts:read prompts:write'))).status, 200);
 });
 
+// req: P9, R-9
 test('a token for another server is refused', async () => {
   const refused = await get('open', await token('prompts:read', OTHER));
   assert.equal(refused.status, 401);

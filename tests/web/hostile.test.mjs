@@ -53,6 +53,7 @@ after(async () => {
   remove(folder);
 });
 
+// req: S-18
 test('nothing of a hostile prompt runs, is fetched, or hides', async () => {
   const { page, context, wrong, asked } = await visit(open);
   await page.goto(server.url);
@@ -98,6 +99,7 @@ test('nothing of a hostile prompt runs, is fetched, or hides', async () => {
   await context.close();
 });
 
+// req: S-18
 test('the policy is strict and stops what would get past the page', async () => {
   const { page, context, wrong } = await visit(open);
   const answer = await page.goto(server.url);

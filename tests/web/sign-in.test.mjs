@@ -60,6 +60,7 @@ async function signIn(page) {
   await page.getByRole('button', { name: 'I am Ada' }).click();
 }
 
+// req: S-17
 test('a token lets in, stays in its tab, goes to its server alone, and is given up', async () => {
   const { page, context, wrong } = await visit(open);
   /** @type {string[]} */
@@ -169,6 +170,7 @@ test('a token that ends in the middle is asked for again, and nothing typed is l
   await context.close();
 });
 
+// req: S-17
 test('the page signs in at the authorization server and comes back where it was', async () => {
   const { page, context, wrong } = await visit(open);
   const asking = whatIsAsked(page);
@@ -236,6 +238,7 @@ test('what takes more asks for more, keeps what there is, and comes back to it',
   await context.close();
 });
 
+// req: S-17
 test('answers that nobody asked for, or of somebody else, are not used', async () => {
   const { page, context, wrong, asked } = await visit(open);
   const exchanged = () => asked.filter((url) => url === `${there.issuer}/token`);

@@ -1,102 +1,125 @@
-//! The table of `docs/conformance.md`: what the protocol asks for, and what
-//! shows that it is done.
+//! The tables of `docs/conformance.md` and `SECURITY.md`: requirements and threats with their evidence.
 //!
-//! People write `docs/requirements/*.toml`, in this project's own words; tests,
-//! transcripts, clients and suites are looked up, and the table is put together
-//! from both. It is never edited by hand, holds no times, and so is the same
-//! bytes for the same tree. The tests themselves run elsewhere.
+//! People write `docs/requirements/*.toml`. A test names what it proves in a tag (`// req: C6`); the official suites
+//! leave their results in the target folder. The tables are generated from these three, and are never edited by hand.
+//! The tests run elsewhere.
 
 mod document;
-mod evidence;
 mod requirements;
 mod suites;
+mod tags;
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use anyhow::{Context, Result, bail};
 
 use crate::repository::Repository;
-use evidence::Known;
 use requirements::Area;
+use tags::Tags;
 
-/// Where `tests/peers/conformance.mjs` leaves what the suites have found.
+/// Returns the file to which `tests/peers/conformance.mjs` writes the results of the suites.
 pub(crate) fn results_file(repository: &Repository) -> PathBuf {
     repository.target().join("conformance-results.json")
 }
 
-/// Writes the table from what the suites have found the last time.
+/// Writes both tables after the suites have run.
 ///
 /// # Errors
 ///
-/// When a requirement is not as it has to be, or the suites have not run.
+/// When a requirement is invalid or lacks evidence, or the suites have not run.
 pub(crate) fn write(repository: &Repository) -> Result<()> {
     let suites = suites::read(&results_file(repository))?;
-    let areas = checked(repository, suites::passing(&suites))?;
-    let text = document::whole(&areas, &suites);
-    fs::write(table(repository), &text).context("docs/conformance.md cannot be written")?;
-    println!("docs/conformance.md: {}", document::totals(&areas));
-    Ok(())
+    let proven = Proven::read(repository, &suites::passing(&suites))?;
+    proven.write(repository, &document::suites(&suites))
 }
 
-/// Checks the part of the table that needs no suites to run: cheap enough for
-/// every change.
+/// Writes both tables and keeps the recorded results of the suites.
 ///
 /// # Errors
 ///
-/// When a requirement is not as it has to be, or the table says something else.
+/// When a requirement is invalid or lacks evidence.
+pub(crate) fn write_requirements(repository: &Repository) -> Result<()> {
+    let written = read(repository, CONFORMANCE)?;
+    let suites = document::suites_of(&written);
+    Proven::read(repository, &document::passing(suites))?.write(repository, suites)
+}
+
+/// Checks both tables against requirements and tags. Runs no test and no suite.
+///
+/// # Errors
+///
+/// When a requirement is invalid or lacks evidence, or a table is stale.
 pub(crate) fn check_requirements(repository: &Repository) -> Result<()> {
-    let written = written(repository)?;
-    let areas = checked(repository, document::passing(document::suites_of(&written)))?;
-    compare(&document::requirements(&areas), document::requirements_of(&written))?;
-    println!("{}", document::totals(&areas));
+    let written = read(repository, CONFORMANCE)?;
+    let Proven { areas, tags } = Proven::read(repository, &document::passing(document::suites_of(&written)))?;
+    compare(CONFORMANCE, &document::requirements(&areas, &tags), document::requirements_of(&written))?;
+    let security = read(repository, SECURITY)?;
+    compare(SECURITY, &document::with_threats(&security, &areas, &tags)?, &security)?;
+    println!("{}", document::totals(&areas, &tags));
     Ok(())
 }
 
-/// Checks the whole table against what the suites have just found.
+/// Checks the second part of the table against the last run of the suites.
 ///
 /// # Errors
 ///
-/// When the table says something else.
+/// When the table is stale.
 pub(crate) fn check_suites(repository: &Repository) -> Result<()> {
     let suites = suites::read(&results_file(repository))?;
-    let written = written(repository)?;
-    compare(&document::suites(&suites), document::suites_of(&written))?;
-    println!("docs/conformance.md says the same");
+    let written = read(repository, CONFORMANCE)?;
+    compare(CONFORMANCE, &document::suites(&suites), document::suites_of(&written))?;
+    println!("{CONFORMANCE} is current");
     Ok(())
 }
 
-fn checked(repository: &Repository, scenarios: BTreeSet<String>) -> Result<Vec<Area>> {
-    let areas = requirements::read(&repository.root.join("docs/requirements"))?;
-    let mut problems = requirements::problems(&areas);
-    problems.extend(Known::find(repository, scenarios)?.problems(&areas));
-    if problems.is_empty() {
-        return Ok(areas);
-    }
-    for problem in &problems {
-        println!("docs/requirements: {problem}");
-    }
-    bail!("{} requirements are not as they have to be", problems.len())
+const CONFORMANCE: &str = "docs/conformance.md";
+const SECURITY: &str = "SECURITY.md";
+
+/// Valid requirements and their evidence.
+struct Proven {
+    areas: Vec<Area>,
+    tags: Tags,
 }
 
-fn table(repository: &Repository) -> PathBuf {
-    repository.root.join("docs/conformance.md")
+impl Proven {
+    fn read(repository: &Repository, passing: &BTreeSet<String>) -> Result<Proven> {
+        let areas = requirements::read(&repository.root.join("docs/requirements"))?;
+        let tags = Tags::collect(&repository.texts()?);
+        let problems = requirements::problems(&areas, &tags, passing);
+        if problems.is_empty() {
+            return Ok(Proven { areas, tags });
+        }
+        for problem in &problems {
+            println!("{problem}");
+        }
+        bail!("{} problems in docs/requirements and the tags at the tests", problems.len())
+    }
+
+    fn write(&self, repository: &Repository, suites: &str) -> Result<()> {
+        let Proven { areas, tags } = self;
+        let security = document::with_threats(&read(repository, SECURITY)?, areas, tags)?;
+        for (path, text) in [(CONFORMANCE, document::requirements(areas, tags) + suites), (SECURITY, security)] {
+            fs::write(repository.root.join(path), text).with_context(|| format!("{path} cannot be written"))?;
+        }
+        println!("{CONFORMANCE}: {}", document::totals(areas, tags));
+        Ok(())
+    }
 }
 
-fn written(repository: &Repository) -> Result<String> {
-    fs::read_to_string(table(repository))
-        .context("docs/conformance.md cannot be read; cargo xtask conformance writes it")
+fn read(repository: &Repository, path: &str) -> Result<String> {
+    fs::read_to_string(repository.root.join(path)).with_context(|| format!("{path} cannot be read"))
 }
 
 /// Fails at the first line that differs.
-fn compare(now: &str, written: &str) -> Result<()> {
-    if now == written {
+fn compare(path: &str, expected: &str, written: &str) -> Result<()> {
+    if expected == written {
         return Ok(());
     }
-    let differs = now.lines().zip(written.lines()).find(|(now, written)| now != written);
-    if let Some((now, written)) = differs {
-        println!("- {written}\n+ {now}");
+    let differs = expected.lines().zip(written.lines()).find(|(expected, written)| expected != written);
+    if let Some((expected, written)) = differs {
+        println!("- {written}\n+ {expected}");
     }
-    bail!("docs/conformance.md is stale; cargo xtask conformance writes it anew")
+    bail!("{path} is stale; run `cargo xtask conformance --without-running` and commit the result")
 }
 
 #[cfg(test)]
@@ -104,10 +127,10 @@ mod tests {
     use super::compare;
 
     #[test]
-    fn a_table_that_says_something_else_is_stale() {
-        assert!(compare("| A1 |\n", "| A1 |\n").is_ok());
-        assert!(compare("| A1 |\n", "| A2 |\n").is_err());
-        assert!(compare("| A1 |\n", "| A1 |\n| A2 |\n").is_err());
-        assert!(compare("| A1 |\n", "").is_err());
+    fn table_that_differs_is_stale() {
+        assert!(compare("a.md", "| A1 |\n", "| A1 |\n").is_ok());
+        assert!(compare("a.md", "| A1 |\n", "| A2 |\n").is_err());
+        assert!(compare("a.md", "| A1 |\n", "| A1 |\n| A2 |\n").is_err());
+        assert!(compare("a.md", "| A1 |\n", "").is_err());
     }
 }

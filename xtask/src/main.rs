@@ -43,9 +43,9 @@ enum Verb {
     },
     /// Check the rules that the compiler cannot: walls between crates, names, lengths, files
     Tidy,
-    /// Run the tests, the official clients and suites, and write docs/conformance.md
+    /// Run the tests, the official clients and suites, and write docs/conformance.md and SECURITY.md's table
     Conformance {
-        /// Write the table from what the suites have found the last time
+        /// Write the tables from the tags, and keep the recorded results of the suites
         #[arg(long)]
         without_running: bool,
     },
@@ -99,7 +99,7 @@ fn run(verb: Verb) -> Result<()> {
         }
         Verb::Test { only, .. } => steps::run(&repository, &only),
         Verb::Tidy => tidy::run(&repository),
-        Verb::Conformance { without_running: true } => conformance::write(&repository),
+        Verb::Conformance { without_running: true } => conformance::write_requirements(&repository),
         Verb::Conformance { without_running: false } => {
             steps::run(&repository, &["test", "client-v2", "client-v1", "guided"].map(str::to_owned))?;
             steps::suites(&repository)?;

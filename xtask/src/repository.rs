@@ -1,6 +1,10 @@
 //! Where things are in this repository.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -48,5 +52,26 @@ impl Repository {
     /// The folder of the page's tests.
     pub(crate) fn web(&self) -> PathBuf {
         self.root.join("tests/web")
+    }
+
+    /// Reads the texts of the repository: path from the root, with `/`, to text. Files that are not UTF-8 are omitted.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot list the files.
+    pub(crate) fn texts(&self) -> Result<BTreeMap<String, String>> {
+        // New files count before they are committed, so that a rule fails in time.
+        let listed = Program::new("git", &self.root)
+            .when_missing("Install git and start again.")
+            .args(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+            .read()?;
+        let mut texts = BTreeMap::new();
+        for path in listed.split_terminator('\0') {
+            let Ok(bytes) = fs::read(self.root.join(path)) else { continue };
+            if let Ok(text) = String::from_utf8(bytes) {
+                texts.insert(path.to_owned(), text);
+            }
+        }
+        Ok(texts)
     }
 }

@@ -29,7 +29,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "test", about: "unit, integration and doc tests pass", run: test },
     Step {
         name: "requirements",
-        about: "docs/conformance.md is as the requirements and the tests are",
+        about: "docs/conformance.md and SECURITY.md agree with the requirements and the tags at the tests",
         run: conformance::check_requirements,
     },
     Step { name: "doc", about: "the documentation builds without warnings", run: doc },

@@ -5,14 +5,13 @@
 
 mod code;
 mod files;
-mod security;
 mod walls;
 
-use std::{collections::BTreeMap, fmt, fs};
+use std::{collections::BTreeMap, fmt};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{repository::Repository, terminal::Program};
+use crate::repository::Repository;
 
 /// The texts of the repository, and who depends on whom.
 #[derive(Default)]
@@ -72,7 +71,6 @@ const RULES: &[(&str, Rule)] = &[
     ("no machine and no registry is named", files::no_machine_is_named),
     ("the changelog has a place for what comes next", files::the_changelog_is_open),
     ("the licences are there", files::licences_are_there),
-    ("every threat of SECURITY.md names its test", security::every_threat_names_its_test),
 ];
 
 /// Checks every rule and prints what breaks one.
@@ -101,18 +99,7 @@ pub(crate) fn run(repository: &Repository) -> Result<()> {
 }
 
 fn read(repository: &Repository) -> Result<Tree> {
-    // New files count before they are committed, so that the rule speaks in time.
-    let listed = Program::new("git", &repository.root)
-        .when_missing("Install git and start again.")
-        .args(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-        .read()?;
-    let mut texts = BTreeMap::new();
-    for path in listed.split_terminator('\0') {
-        let Ok(bytes) = fs::read(repository.root.join(path)) else { continue };
-        if let Ok(text) = String::from_utf8(bytes) {
-            texts.insert(path.to_owned(), text);
-        }
-    }
+    let texts = repository.texts()?;
     let packages = repository.metadata["packages"].as_array().context("cargo metadata lists no packages")?;
     let crates = packages
         .iter()

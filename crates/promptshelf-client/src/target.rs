@@ -136,6 +136,7 @@ impl fmt::Debug for Target {
 mod tests {
     use super::*;
 
+    // req: Q18
     #[test]
     fn a_token_does_not_cross_a_network_in_clear() {
         for url in ["https://example.com/mcp", "http://localhost:1/mcp", "http://127.0.0.1/mcp", "http://[::1]:8080/"] {

@@ -87,6 +87,7 @@ mod tests {
             prop_assert_eq!(decode(ListKind::Prompts, &encode(ListKind::Prompts, &key)), Some(key));
         }
 
+        // req: F8
         #[test]
         fn a_cut_cursor_is_refused(key in "[a-z_-]{1,40}", cut in 1_usize..8) {
             let cursor = encode(ListKind::Prompts, &key);

@@ -52,6 +52,7 @@ const TEMPLATES: &[&str] = &[
     "{% for i in j recursive %}{{ loop(i) }}{{ i | length }}{% endfor %}",
 ];
 
+// req: R-12, S-38
 #[test]
 fn no_value_makes_a_rendering_take_more_than_320_megabytes() {
     let megabyte = 1 << 20;

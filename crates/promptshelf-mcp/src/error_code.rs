@@ -185,6 +185,7 @@ mod tests {
 
     /// Of the codes that the specification keeps for itself only those are used
     /// that it has given out, and each in the era that has it.
+    // req: I24, J6, N9, N10, N11, N12, N13, N20
     #[test]
     fn codes_are_those_of_the_specification() {
         let standard = [PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR];

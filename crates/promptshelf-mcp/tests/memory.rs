@@ -84,6 +84,7 @@ async fn cost(endpoint: &HttpService, request: Request<Full<Bytes>>) -> (u16, i6
 
 /// X1, X4, X7, X11, X18, X20, X21 and X23: whatever the size, the server holds
 /// little more than the message itself, and repeats next to nothing of it.
+// req: E8, R-12, S-38, X1, X7, X11, X18, X20
 #[tokio::test]
 async fn no_message_over_http_takes_more_than_a_few_times_its_own_size() {
     let _alone = ALONE.lock().await;
@@ -194,6 +195,7 @@ async fn no_message_over_http_takes_more_than_a_few_times_its_own_size() {
 }
 
 /// X24: a line without end is neither kept nor waited for.
+// req: R-12, X24
 #[tokio::test]
 async fn no_line_takes_more_than_its_bound() {
     let _alone = ALONE.lock().await;
@@ -228,6 +230,7 @@ fn said(body: &mut HttpBody) -> Vec<String> {
 }
 
 /// X23: ten thousand listeners, a storm of a thousand edits, and all of them gone.
+// req: H10, H11, R-12, X23
 #[tokio::test]
 async fn ten_thousand_listeners_are_small_hear_of_a_storm_in_few_words_and_are_freed() {
     const LISTENERS: usize = 10_000;

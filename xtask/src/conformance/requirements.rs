@@ -1,46 +1,63 @@
-//! `docs/requirements/*.toml`: what the protocol asks for, in our own words.
+//! `docs/requirements/*.toml`: the requirements of the protocol and the threats, in our own words.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-/// One file: requirements about one thing.
+use super::tags::Tags;
+
+/// One file: the requirements of one area, or the threats.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Area {
-    /// The letters that its requirements begin with.
+    /// The letters that its ids begin with.
     pub(super) id: String,
     pub(super) title: String,
     #[serde(default)]
     pub(super) requirement: Vec<Requirement>,
+    #[serde(default)]
+    pub(super) threat: Vec<Threat>,
 }
 
-/// One thing that the protocol asks for.
+/// A requirement of the protocol.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Requirement {
     pub(super) id: String,
     pub(super) revisions: String,
     pub(super) level: String,
-    pub(super) says: String,
-    /// What shows that it is done.
+    pub(super) text: String,
+    /// Scenarios of the official suites that prove it. Tests of ours carry a tag instead.
     #[serde(default)]
-    pub(super) tests: Vec<String>,
-    /// Why there is nothing to show.
+    pub(super) suites: Vec<String>,
+    /// The reason why there is nothing to prove.
     pub(super) not_applicable: Option<String>,
 }
 
-/// The strengths of the specification, and two of our own: a decision that the
-/// text leaves open, and a remark.
+/// A threat and its defence: a row of SECURITY.md.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Threat {
+    pub(super) id: String,
+    pub(super) threat: String,
+    pub(super) defence: String,
+}
+
+/// The levels of the specification, and two of our own: a decision that the text leaves open, and a remark.
 const LEVELS: [&str; 7] = ["MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY", "decision", "note"];
 
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
 impl Requirement {
-    /// Whether it has to be shown, or said why not.
+    /// Whether it needs evidence, or a reason why there is none.
     pub(super) fn is_binding(&self) -> bool {
         self.level.starts_with("MUST")
+    }
+
+    /// Whether a test or a scenario proves it.
+    pub(super) fn is_proven(&self, tags: &Tags) -> bool {
+        !self.suites.is_empty() || !tags.of(&self.id).is_empty()
     }
 }
 
@@ -55,44 +72,67 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Area>> {
     }
     let area = |path: &std::path::PathBuf| {
         let text = fs::read_to_string(path)?;
-        toml::from_str(&text).with_context(|| format!("{} is not as it has to be", path.display()))
+        toml::from_str(&text).with_context(|| format!("{} does not parse", path.display()))
     };
     paths.iter().map(area).collect()
 }
 
-/// What is wrong with the requirements by themselves.
-pub(super) fn problems(areas: &[Area]) -> Vec<String> {
-    let mut seen = BTreeSet::new();
-    let mut problems = Vec::new();
+/// Checks ids, levels, revisions and evidence. `passing` holds the scenarios of the suites that pass.
+pub(super) fn problems(areas: &[Area], tags: &Tags, passing: &BTreeSet<String>) -> Vec<String> {
+    let mut problems = tags.problems.clone();
+    let mut ids = BTreeSet::new();
     for area in areas {
-        for row in &area.requirement {
-            let mut problem = |text: &str| problems.push(format!("{}: {text}", row.id));
-            let number = row.id.strip_prefix(&area.id).unwrap_or_default();
+        let rows = area.requirement.iter().map(|row| &row.id);
+        for id in rows.chain(area.threat.iter().map(|threat| &threat.id)) {
+            let number = id.strip_prefix(&area.id).unwrap_or_default();
             let number = number.strip_prefix('-').unwrap_or(number);
             if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-                problem(&format!("an id of this file is {} and a number", area.id));
+                problems.push(format!("{id}: expected an id of {} and a number", area.id));
             }
-            if !seen.insert(&row.id) {
-                problem("is there twice");
+            if !ids.insert(id.as_str()) {
+                problems.push(format!("{id}: duplicate id"));
             }
-            if !LEVELS.contains(&row.level.as_str()) {
-                problem(&format!("the level is one of {}", LEVELS.join(", ")));
-            }
-            if !are_revisions(&row.revisions) {
-                problem("revisions are `all`, `legacy`, or dates with `from`, `to` and `and`");
-            }
-            if row.says.trim().is_empty() {
-                problem("says nothing");
-            }
-            match (&row.not_applicable, row.tests.is_empty()) {
-                (Some(_), false) => problem("either something shows it, or it does not apply"),
-                (Some(reason), true) if reason.trim().is_empty() => problem("the reason says nothing"),
-                (None, true) if row.is_binding() => problem("nothing shows it, and no reason says why"),
-                _ => {}
+        }
+        for row in &area.requirement {
+            problems.extend(row.problems(tags, passing).map(|problem| format!("{}: {problem}", row.id)));
+        }
+        for threat in &area.threat {
+            if tags.of(&threat.id).is_empty() {
+                problems.push(format!("{}: no test has the tag `// req: {}`", threat.id, threat.id));
             }
         }
     }
+    for (id, tests) in tags.evidence.iter().filter(|(id, _)| !ids.contains(id.as_str())) {
+        problems.push(format!("{}: the tag {id} names no requirement", tests.join(", ")));
+    }
     problems
+}
+
+impl Requirement {
+    fn problems(&self, tags: &Tags, passing: &BTreeSet<String>) -> impl Iterator<Item = String> {
+        let mut problems = Vec::new();
+        if !LEVELS.contains(&self.level.as_str()) {
+            problems.push(format!("expected a level of {}", LEVELS.join(", ")));
+        }
+        if !are_revisions(&self.revisions) {
+            problems.push("expected revisions as `all`, `legacy`, or dates with `from`, `to` and `and`".to_owned());
+        }
+        if self.text.trim().is_empty() {
+            problems.push("the text is empty".to_owned());
+        }
+        for suite in self.suites.iter().filter(|suite| !passing.contains(*suite)) {
+            problems.push(format!("`{suite}` is not a scenario of the official suites that passes"));
+        }
+        match (&self.not_applicable, self.is_proven(tags)) {
+            (Some(_), true) => problems.push("has both evidence and a reason for having none".to_owned()),
+            (Some(reason), false) if reason.trim().is_empty() => problems.push("the reason is empty".to_owned()),
+            (None, false) if self.is_binding() => {
+                problems.push(format!("no test has the tag `// req: {}`, and no reason is given", self.id));
+            }
+            _ => {}
+        }
+        problems.into_iter()
+    }
 }
 
 fn are_revisions(text: &str) -> bool {
@@ -105,31 +145,52 @@ fn are_revisions(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// The problems of these rows, where `x::y` has the tag A1 and `ping` passes.
     fn problems_of(rows: &str) -> Vec<String> {
         let area = toml::from_str(&format!("id = \"A\"\ntitle = \"All\"\n{rows}")).expect("a file of requirements");
-        problems(&[area])
+        problems(&[area], &Tags::default(), &["ping".to_owned()].into())
     }
 
     fn row(members: &str) -> String {
-        format!("[[requirement]]\nrevisions = \"all\"\nsays = \"It works.\"\n{members}\n")
+        format!("[[requirement]]\nrevisions = \"all\"\ntext = \"It works.\"\n{members}\n")
+    }
+
+    fn tagged(id: &str) -> Tags {
+        Tags { evidence: [(id.to_owned(), vec!["x::y".to_owned()])].into(), problems: Vec::new() }
     }
 
     #[test]
-    fn what_must_be_is_shown_or_excused() {
-        assert_eq!(problems_of(&row("id = \"A1\"\nlevel = \"MUST\"\ntests = [\"x::y\"]")), [""; 0]);
+    fn binding_requirement_needs_evidence_or_a_reason() {
+        assert_eq!(problems_of(&row("id = \"A1\"\nlevel = \"MUST\"\nsuites = [\"ping\"]")), [""; 0]);
         assert_eq!(problems_of(&row("id = \"A1\"\nlevel = \"MUST NOT\"\nnot-applicable = \"No tools.\"")), [""; 0]);
         assert_eq!(problems_of(&row("id = \"A1\"\nlevel = \"SHOULD\"")), [""; 0]);
         assert_eq!(problems_of(&row("id = \"A1\"\nlevel = \"MUST\"")).len(), 1);
+        assert_eq!(problems_of(&row("id = \"A1\"\nlevel = \"MUST\"\nsuites = [\"pong\"]")).len(), 1);
         assert_eq!(problems_of(&row("id = \"A1\"\nlevel = \"MUST\"\nnot-applicable = \" \"")).len(), 1);
-        assert_eq!(problems_of(&row("id = \"A1\"\nlevel = \"MAY\"\ntests = [\"x\"]\nnot-applicable = \"y\"")).len(), 1);
+        let both = row("id = \"A1\"\nlevel = \"MAY\"\nsuites = [\"ping\"]\nnot-applicable = \"y\"");
+        assert_eq!(problems_of(&both).len(), 1);
     }
 
     #[test]
-    fn ids_levels_and_revisions_are_known_ones() {
+    fn tag_is_evidence_for_requirements_and_threats() {
+        let rows = "id = \"A\"\ntitle = \"All\"\n".to_owned() + &row("id = \"A1\"\nlevel = \"MUST\"");
+        let area = || toml::from_str(&rows).expect("a file of requirements");
+        assert_eq!(problems(&[area()], &tagged("A1"), &BTreeSet::new()), [""; 0]);
+        let unknown = problems(&[area()], &tagged("A2"), &BTreeSet::new());
+        assert_eq!(unknown.len(), 2, "A1 has no evidence, A2 is not a requirement: {unknown:?}");
+
+        let threats = "id = \"S\"\ntitle = \"T\"\n[[threat]]\nid = \"S-1\"\nthreat = \"a\"\ndefence = \"b\"\n";
+        let area = || toml::from_str(threats).expect("a file of threats");
+        assert_eq!(problems(&[area()], &tagged("S-1"), &BTreeSet::new()), [""; 0]);
+        assert_eq!(problems(&[area()], &Tags::default(), &BTreeSet::new()).len(), 1);
+    }
+
+    #[test]
+    fn ids_levels_and_revisions_are_checked() {
         assert_eq!(problems_of(&row("id = \"B1\"\nlevel = \"MAY\"")).len(), 1);
         assert_eq!(problems_of(&row("id = \"A1\"\nlevel = \"COULD\"")).len(), 1);
         let twice = row("id = \"A1\"\nlevel = \"MAY\"").repeat(2);
-        assert_eq!(problems_of(&twice), ["A1: is there twice"]);
+        assert_eq!(problems_of(&twice), ["A1: duplicate id"]);
         for good in ["all", "legacy", "2026-07-28", "from 2025-03-26 to 2025-11-25", "2025-06-18 and 2025-11-25"] {
             assert!(are_revisions(good), "{good}");
         }

@@ -132,6 +132,7 @@ fn of_a_name_that_comes_twice_the_last_counts() {
     assert_eq!(bindings.get("a0"), Some(&Value::Text("two".into())));
 }
 
+// req: C10
 #[test]
 fn a_thousand_strangers_with_long_names_cost_little() {
     let prompt = prompt(vec![ArgumentDefinition::default().required()]).expect("it is good");
@@ -162,6 +163,7 @@ fn bound(argument: ArgumentDefinition, value: &str) -> Result<String, String> {
     }
 }
 
+// req: C14, R-1, S-32
 #[test]
 fn invisible_characters_are_taken_out_unless_something_else_is_said() {
     let text = || ArgumentDefinition::default().kind(ArgumentType::Text);
@@ -178,6 +180,7 @@ fn invisible_characters_are_taken_out_unless_something_else_is_said() {
     }
 }
 
+// req: S-32
 #[test]
 fn what_json_spells_out_is_treated_like_what_stands_there() {
     let json = |policy| ArgumentDefinition::default().kind(ArgumentType::Json).invisible(policy);

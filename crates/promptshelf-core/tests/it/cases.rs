@@ -97,6 +97,7 @@ fn run(text: &str) -> String {
     print(&pieces)
 }
 
+// req: C15, D10
 #[test]
 fn every_case_gives_what_it_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");

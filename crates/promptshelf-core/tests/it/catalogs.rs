@@ -34,6 +34,7 @@ fn walk(before: &Catalog, after: &Catalog, pages_before: usize) -> Vec<String> {
 }
 
 proptest! {
+    // req: B3, B11
     #[test]
     fn pages_hold_every_prompt_once_in_order(names in prop::collection::vec("[a-z]{1,3}", 0..40), size in 0_usize..10) {
         let catalog = catalog(&names, size);
@@ -42,6 +43,7 @@ proptest! {
         prop_assert_eq!(walked, catalog.prompts().iter().map(|prompt| prompt.name().to_string()).collect::<Vec<_>>());
     }
 
+    // req: F2
     #[test]
     fn pages_of_a_changing_catalog_neither_repeat_nor_skip_what_stays(
         before in prop::collection::vec("[a-z]{1,2}", 0..40),
@@ -61,6 +63,7 @@ proptest! {
         }
     }
 
+    // req: F8, X10
     #[test]
     fn a_changed_cursor_is_refused(name in "[a-z-]{1,20}", at in any::<prop::sample::Index>(), letter in "[A-Za-z0-9_-]") {
         let cursor = cursor::encode(ListKind::Prompts, &name);

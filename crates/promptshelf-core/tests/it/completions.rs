@@ -18,6 +18,7 @@ fn from(values: Vec<String>, typed: &str) -> Completions {
 }
 
 proptest! {
+    // req: E3, E6, R-4
     #[test]
     fn suggestions_are_of_the_source_few_and_counted(
         values in prop::collection::vec("[a-cA-C ./_é\\\\-]{0,6}|.{0,6}", 0..300),
@@ -34,6 +35,7 @@ proptest! {
         prop_assert_eq!(unique.len(), found.values.len());
     }
 
+    // req: E4
     #[test]
     fn every_suggestion_holds_what_was_typed_in_its_order(
         values in prop::collection::vec("[a-dA-D]{0,6}", 0..100),
@@ -51,6 +53,7 @@ proptest! {
         prop_assert_eq!(found.total, matching.len());
     }
 
+    // req: E4
     #[test]
     fn what_is_typed_whole_comes_first(
         values in prop::collection::vec("[a-c]{1,5}", 1..50),
@@ -61,6 +64,7 @@ proptest! {
         prop_assert_eq!(found.first(), Some(&typed));
     }
 
+    // req: E4
     #[test]
     fn what_begins_alike_comes_before_what_only_holds_it(values in prop::collection::vec("[ab]{1,6}", 1..60)) {
         let found = from(values, "ab").values;
@@ -77,6 +81,7 @@ fn without_anything_typed_the_order_is_the_authors() {
     assert_eq!((found.total, found.has_more()), (250, true));
 }
 
+// req: E8, X11
 #[test]
 fn nobody_types_a_kilobyte() {
     assert_eq!(from(vec!["a".repeat(2_000)], &"a".repeat(1_025)), Completions::default());

@@ -181,6 +181,7 @@ fn a_good_prompt_takes_the_name_of_a_broken_one() {
     assert_eq!(second.find("a").expect("it is there").source().path, "b.md");
 }
 
+// req: B3, X28
 #[test]
 fn of_two_prompts_of_one_name_neither_is_served_even_if_one_was_good_before() {
     let good = Library::default().with("a.md", "A.");

@@ -175,6 +175,7 @@ fn texts(messages: &[Message]) -> impl Iterator<Item = &str> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
+    // req: C14, D11, R-1, R-2, S-31, X6
     #[test]
     fn no_value_changes_the_shape_of_a_prompt(
         segments in prop::collection::vec(segment(), 1..12),
@@ -200,6 +201,7 @@ proptest! {
         }
     }
 
+    // req: S-35
     #[test]
     fn a_value_alone_is_a_message_without_its_margin(value in hostile()) {
         let catalog = library("{{ value }}");
@@ -207,6 +209,7 @@ proptest! {
         prop_assert_eq!(texts(&messages).collect::<Vec<_>>(), [value.trim_end()]);
     }
 
+    // req: S-31
     #[test]
     fn a_fenced_value_stays_in_its_fence(value in hostile()) {
         let catalog = library("{{ value | fence('x') }}\nAfter.");

@@ -55,6 +55,7 @@ proptest! {
         prop_assert_eq!(resource.matches(&uri), Some(own), "{}", uri);
     }
 
+    // req: J8, S-37
     #[test]
     fn no_uri_makes_matching_panic(template in prop::sample::select(TEMPLATES), uri in "a://(.|[%/?&=,]){0,30}") {
         let catalog = catalog(&[template]);
@@ -77,6 +78,7 @@ proptest! {
         }
     }
 
+    // req: J9
     #[test]
     fn every_file_of_the_library_is_found_by_its_uri(path in "[^_/]{1,10}(/[^_/]{1,10}){0,2}") {
         let mime_type = MimeType::plain_text();
@@ -127,6 +129,7 @@ fn a_declared_file_has_the_uri_of_its_declaration() {
     assert_eq!(uris.collect::<Vec<_>>(), ["docs://a", "docs://a"]);
 }
 
+// req: S-33
 #[test]
 fn an_invisible_character_is_no_other_spelling_of_a_uri() {
     let read = |invisible, uri: &str| {

@@ -52,6 +52,7 @@ fn a_condition_that_is_no_expression_is_an_error() {
     assert_eq!(found[0].0, Code::InvalidCondition);
 }
 
+// req: I17, R-11
 #[test]
 fn a_form_does_not_ask_for_secrets_without_a_warning() {
     let ask = |name: &str| prompt(vec![ArgumentDefinition::new(name).ask()], &format!("{{{{ {name} }}}}"));
@@ -75,6 +76,7 @@ fn what_has_no_effect_is_said() {
     assert_eq!(codes, [Code::NoEffect; 3]);
 }
 
+// req: I17
 #[test]
 fn a_step_is_described_once_and_opens_only_pages_that_clients_open() {
     let mut prompt = prompt(vec![ArgumentDefinition::new("a").ask()], "{{ a }}");

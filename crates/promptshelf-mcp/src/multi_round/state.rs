@@ -157,6 +157,7 @@ mod tests {
         assert_eq!(StateKey::from_secret(b"other").open(&BOUND, &state), None);
     }
 
+    // req: I7, I19
     #[test]
     fn a_state_belongs_to_its_caller_prompt_and_arguments() {
         let key = StateKey::from_secret(b"shared");
@@ -167,6 +168,7 @@ mod tests {
         assert_eq!(key.open(&Bound { caller: "locals", prompt: "etup", ..BOUND }, &state), None);
     }
 
+    // req: I7, R-5
     #[test]
     fn a_state_expires() {
         let key = StateKey::from_secret(b"shared").lifetime(Duration::ZERO);
@@ -174,6 +176,7 @@ mod tests {
     }
 
     proptest! {
+        // req: I6, R-5, X20
         #[test]
         fn no_change_of_a_state_goes_unnoticed(position in 0_usize..1_000, with in proptest::char::range('!', '~')) {
             let key = StateKey::from_secret(b"shared");

@@ -46,6 +46,7 @@ fn text(answer: &Value) -> &str {
     answer["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_else(|| panic!("messages, and not {answer}"))
 }
 
+// req: C12, I2, I3, I15, I25, K5
 #[tokio::test]
 async fn three_steps_with_a_condition_are_walked() {
     let mut client = start();
@@ -100,6 +101,7 @@ async fn three_steps_with_a_condition_are_walked() {
     assert_eq!(text(&done), "shelf: python, false, django, , 2026-01-31, [\"speed\"].");
 }
 
+// req: I13
 #[tokio::test]
 async fn a_second_server_with_the_same_key_goes_on_where_the_first_one_ended() {
     let mut first = start();
@@ -115,6 +117,7 @@ async fn a_second_server_with_the_same_key_goes_on_where_the_first_one_ended() {
     );
 }
 
+// req: I6, I7, R-5, X20
 #[tokio::test]
 async fn a_state_that_is_not_ours_or_not_for_this_is_refused_in_one_sentence() {
     let mut client = start();
@@ -163,6 +166,7 @@ async fn a_state_that_is_not_ours_or_not_for_this_is_refused_in_one_sentence() {
     }
 }
 
+// req: I9, I10, I18, R-12, X21
 #[tokio::test]
 async fn wrong_and_missing_answers_are_asked_for_again_and_not_forever() {
     let mut client = start();
@@ -199,6 +203,7 @@ async fn wrong_and_missing_answers_are_asked_for_again_and_not_forever() {
     panic!("it asks forever");
 }
 
+// req: I11, X21
 #[tokio::test]
 async fn malformed_answers_are_refused() {
     let mut client = start();
@@ -216,6 +221,7 @@ async fn malformed_answers_are_refused() {
     }
 }
 
+// req: I14, X21
 #[tokio::test]
 async fn declining_and_cancelling_have_the_outcome_that_the_file_declares() {
     let mut client = start();
@@ -253,6 +259,7 @@ async fn what_a_caller_sends_is_not_asked_for() {
     assert_eq!(text(&done), ": python, false, flask, , 2026-01-01, [\"style\"].");
 }
 
+// req: I4, I5, X22
 #[tokio::test]
 async fn a_client_that_cannot_show_what_is_indispensable_is_told_what_it_needs() {
     let mut client = start();
@@ -272,6 +279,7 @@ async fn a_client_that_cannot_show_what_is_indispensable_is_told_what_it_needs()
     assert_eq!(text(&got), ": rust, true, , 2, , .");
 }
 
+// req: I3, I16
 #[tokio::test]
 async fn a_page_is_opened_before_the_prompt_comes() {
     let mut client = start();
@@ -314,6 +322,7 @@ fn reply(question: &Value, result: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": question["id"], "result": result })
 }
 
+// req: I23
 #[tokio::test]
 async fn a_legacy_client_on_a_pipe_is_asked_by_requests_of_the_servers_own() {
     let mut client = legacy("2025-11-25", forms()).await;
@@ -334,6 +343,7 @@ async fn a_legacy_client_on_a_pipe_is_asked_by_requests_of_the_servers_own() {
     assert!(done["result"].get("resultType").is_none());
 }
 
+// req: DC6, I15, I23
 #[tokio::test]
 async fn forms_of_2025_06_18_have_only_what_it_knows() {
     let mut client = legacy("2025-06-18", forms()).await;
@@ -356,6 +366,7 @@ async fn forms_of_2025_06_18_have_only_what_it_knows() {
     assert_eq!(text(&done), ": rust, true, , 2, , [\"speed\",\"style\"].");
 }
 
+// req: A15, DC5, I23, X22
 #[tokio::test]
 async fn a_legacy_client_without_forms_has_arguments_like_any_other() {
     for (revision, capabilities) in [("2025-11-25", json!({})), ("2025-03-26", forms()), ("2024-11-05", json!({}))] {
@@ -383,6 +394,7 @@ async fn an_error_or_the_end_of_the_pipe_is_no_answer() {
     assert_eq!(rest[0]["error"]["code"], -32602);
 }
 
+// req: O1, O2
 #[tokio::test]
 async fn cancelling_the_request_forgets_the_question() {
     let mut client = legacy("2025-11-25", forms()).await;
@@ -392,6 +404,7 @@ async fn cancelling_the_request_forgets_the_question() {
     assert_eq!(client.ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await["id"], 2);
 }
 
+// req: A10, G2, I2
 #[tokio::test]
 async fn a_question_has_no_hints_for_caches() {
     let asked = start().ask(begin()).await;
@@ -400,6 +413,7 @@ async fn a_question_has_no_hints_for_caches() {
     assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "promptshelf");
 }
 
+// req: I4, M5, X22
 #[tokio::test]
 async fn only_what_this_request_declares_counts() {
     let mut client = start();
@@ -412,6 +426,7 @@ async fn only_what_this_request_declares_counts() {
     assert_eq!(refused["error"]["code"], -32021);
 }
 
+// req: I16
 #[tokio::test]
 async fn a_page_has_an_id_in_the_one_revision_that_wants_one() {
     let mut client = legacy("2025-11-25", json!({ "elicitation": { "url": {} } })).await;

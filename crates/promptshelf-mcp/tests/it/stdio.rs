@@ -92,6 +92,7 @@ fn modern(id: &Value, method: &str, mut params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
+// req: B1, C4
 #[tokio::test]
 async fn a_legacy_client_lists_gets_and_completes() {
     let mut client = Client::legacy("2025-11-25").await;
@@ -121,6 +122,7 @@ async fn a_legacy_client_lists_gets_and_completes() {
     assert_eq!(client.end().await, Vec::<Value>::new());
 }
 
+// req: C3
 #[tokio::test]
 async fn a_modern_client_needs_no_handshake() {
     let mut client = Client::start();
@@ -134,6 +136,7 @@ async fn a_modern_client_needs_no_handshake() {
     assert!(got["result"].get("ttlMs").is_none());
 }
 
+// req: K13, M5, M9, M11
 #[tokio::test]
 async fn both_eras_share_one_process() {
     let mut client = Client::start();
@@ -148,6 +151,7 @@ async fn both_eras_share_one_process() {
     assert_eq!(list["result"]["cacheScope"], "public");
 }
 
+// req: M1
 #[tokio::test]
 async fn before_initialize_an_unmarked_request_is_told_what_it_misses() {
     let mut client = Client::start();
@@ -158,6 +162,7 @@ async fn before_initialize_an_unmarked_request_is_told_what_it_misses() {
     assert_eq!(answer["result"], json!({}));
 }
 
+// req: M2
 #[tokio::test]
 async fn an_unknown_revision_is_answered_with_the_newest_one_that_shakes_hands() {
     let mut client = Client::start();
@@ -169,6 +174,7 @@ async fn an_unknown_revision_is_answered_with_the_newest_one_that_shakes_hands()
     }
 }
 
+// req: M7
 #[tokio::test]
 async fn modern_requests_of_another_revision_are_refused_with_what_is_supported() {
     let mut client = Client::start();
@@ -179,6 +185,7 @@ async fn modern_requests_of_another_revision_are_refused_with_what_is_supported(
     assert_eq!(answer["error"]["data"], json!({ "supported": ["2026-07-28"], "requested": "v999.0.0" }));
 }
 
+// req: O13
 #[tokio::test]
 async fn methods_that_the_modern_era_lost_are_unknown_there() {
     let mut client = Client::legacy("2025-11-25").await;
@@ -191,6 +198,7 @@ async fn methods_that_the_modern_era_lost_are_unknown_there() {
     }
 }
 
+// req: K1, N1
 #[tokio::test]
 async fn broken_lines_are_answered_and_the_conversation_goes_on() {
     let mut client = Client::start();
@@ -242,6 +250,7 @@ async fn an_endless_line_is_refused_without_being_kept() {
     assert_eq!(answer["result"], json!({}));
 }
 
+// req: N14
 #[tokio::test]
 async fn ids_come_back_to_the_digit() {
     let mut client = Client::start();
@@ -252,6 +261,7 @@ async fn ids_come_back_to_the_digit() {
     }
 }
 
+// req: K4
 #[tokio::test]
 async fn batches_belong_to_one_revision_only() {
     let batch = json!([
@@ -278,6 +288,7 @@ async fn batches_belong_to_one_revision_only() {
     }
 }
 
+// req: H1
 #[tokio::test]
 async fn a_legacy_client_hears_of_a_changed_list_once() {
     let mut client = Client::legacy("2024-11-05").await;
@@ -293,6 +304,7 @@ async fn a_legacy_client_hears_of_a_changed_list_once() {
     assert_eq!(answer["id"], 2);
 }
 
+// req: H14
 #[tokio::test]
 async fn a_legacy_client_hears_of_a_resource_that_it_subscribed_to() {
     let mut client = Client::legacy("2025-11-25").await;
@@ -317,6 +329,7 @@ async fn a_legacy_client_hears_of_a_resource_that_it_subscribed_to() {
     );
 }
 
+// req: O9
 #[tokio::test]
 async fn a_legacy_client_that_wants_log_messages_gets_them_from_its_level_up() {
     let mut client = Client::legacy("2025-11-25").await;
@@ -337,6 +350,7 @@ async fn a_legacy_client_that_wants_log_messages_gets_them_from_its_level_up() {
     assert_eq!(client.ask(json!({ "jsonrpc": "2.0", "id": 4, "method": "ping" })).await["id"], 4);
 }
 
+// req: H5, K6, O3
 #[tokio::test]
 async fn a_subscription_is_acknowledged_tagged_filtered_and_cancelled() {
     let mut client = Client::start();
@@ -371,6 +385,7 @@ async fn a_subscription_is_acknowledged_tagged_filtered_and_cancelled() {
     assert_eq!(client.ask(modern(&json!(2), "server/discover", json!({}))).await["id"], 2);
 }
 
+// req: H4
 #[tokio::test]
 async fn a_malformed_filter_is_refused() {
     let mut client = Client::start();
@@ -385,6 +400,7 @@ async fn a_malformed_filter_is_refused() {
     assert_eq!(client.ask(modern(&json!(1), "subscriptions/listen", filter)).await["error"]["code"], -32602);
 }
 
+// req: M17
 #[tokio::test]
 async fn an_id_in_flight_cannot_be_used_again() {
     let mut client = Client::start();
@@ -394,6 +410,7 @@ async fn an_id_in_flight_cannot_be_used_again() {
     assert_eq!((&again["id"], &again["error"]["code"]), (&json!(7), &json!(-32600)));
 }
 
+// req: O5
 #[tokio::test]
 async fn shutting_down_ends_subscriptions_with_a_result() {
     let mut client = Client::start();
@@ -447,6 +464,7 @@ async fn who_does_not_read_its_answers_is_not_read_until_it_does() {
     assert_eq!(client.end().await, Vec::<Value>::new());
 }
 
+// req: X18
 #[tokio::test]
 async fn a_batch_cannot_ask_for_all_the_memory_there_is() {
     let mut client = Client::legacy("2025-03-26").await;

@@ -198,6 +198,7 @@ mod tests {
         Proxies { trusted: trusted.to_vec(), header }
     }
 
+    // req: S-8
     #[test]
     fn the_last_one_who_is_no_trusted_proxy_is_the_caller() {
         let proxies = trusting(ForwardedHeader::XForwarded);

@@ -270,6 +270,7 @@ mod tests {
     use super::*;
 
     /// A queue that nobody empties.
+    // req: S-26
     #[test]
     fn what_is_lost_is_counted_and_said() {
         let folder = tempfile::tempdir().expect("a folder");

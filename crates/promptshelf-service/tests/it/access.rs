@@ -54,6 +54,7 @@ fn listed(service: &Service, caller: &Caller, list: ListKind) -> Vec<String> {
     page.shown(list).map(name).collect()
 }
 
+// req: P17, S-14
 #[tokio::test]
 async fn every_rule_holds_for_every_caller_prompt_and_method() {
     let service = service();
@@ -84,6 +85,7 @@ async fn every_rule_holds_for_every_caller_prompt_and_method() {
     }
 }
 
+// req: P17, R-13, S-44
 #[tokio::test]
 async fn hidden_and_missing_are_the_same_word_for_word() {
     let service = service();
@@ -103,6 +105,7 @@ async fn hidden_and_missing_are_the_same_word_for_word() {
 }
 
 /// Each address under which something closed could be read, however it is spelled.
+// req: S-15
 #[tokio::test]
 async fn no_other_spelling_of_a_uri_opens_what_is_closed() {
     let service = service();
@@ -139,6 +142,7 @@ async fn no_other_spelling_of_a_uri_opens_what_is_closed() {
     }
 }
 
+// req: E8, R-4, X11
 #[tokio::test]
 async fn completion_and_attachments_give_nothing_closed_away() {
     let service = service();
@@ -154,6 +158,7 @@ async fn completion_and_attachments_give_nothing_closed_away() {
     }
 }
 
+// req: S-19
 #[tokio::test]
 async fn links_are_followed_to_nothing_closed() {
     let mut definitions = definitions();
@@ -180,6 +185,7 @@ async fn links_are_followed_to_nothing_closed() {
     }
 }
 
+// req: F8, X10
 #[test]
 fn pages_hold_what_a_caller_sees_and_cursors_name_nothing_else() {
     let mut definitions = definitions();
@@ -204,6 +210,7 @@ fn pages_hold_what_a_caller_sees_and_cursors_name_nothing_else() {
     }
 }
 
+// req: G4, R-6, X29
 #[test]
 fn what_varies_is_private_and_what_does_not_is_public() {
     let restricted = service();
@@ -220,6 +227,7 @@ fn what_varies_is_private_and_what_does_not_is_public() {
     assert_ne!(open.view(&known("ada", &[], &[])), View::Public, "who signed in gets what others do not");
 }
 
+// req: S-22
 #[test]
 fn a_rule_that_is_no_pattern_closes_everything_and_is_named() {
     let mut definitions = definitions();

@@ -58,6 +58,7 @@ fn sensitive() -> Definitions {
     Definitions { prompts: vec![template, rejecting, failing], ..Definitions::default() }
 }
 
+// req: S-26
 #[tokio::test]
 async fn every_question_leaves_one_record_whatever_becomes_of_it() {
     let (service, memory) = audited(definitions());
@@ -133,6 +134,7 @@ fn futures_executor_poll<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::
     }
 }
 
+// req: S-27, S-33
 #[tokio::test]
 async fn values_are_recorded_by_consent_alone_and_secrets_never() {
     let (service, memory) = audited(sensitive());

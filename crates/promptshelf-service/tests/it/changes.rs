@@ -60,6 +60,7 @@ fn numbered(number: usize) -> Definitions {
     }
 }
 
+// req: R-14, X26
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_question_sees_one_catalog_from_its_beginning_to_its_end() {
     let handle = CatalogHandle::new(catalog(numbered(0)));
@@ -98,6 +99,7 @@ fn text(content: &ContentBlock) -> String {
     }
 }
 
+// req: X26
 #[tokio::test]
 async fn a_prompt_that_waits_ends_with_the_catalog_it_began_with() {
     let gate = Arc::new(Semaphore::new(0));

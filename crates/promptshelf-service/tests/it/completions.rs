@@ -30,6 +30,7 @@ fn complete(
     asked().complete(&Caller::local(), reference, argument, typed, &known).map(|found| found.values)
 }
 
+// req: E5
 #[test]
 fn arguments_are_completed_with_those_filled_in_already() {
     let review = Reference::Prompt("review");
@@ -37,11 +38,13 @@ fn arguments_are_completed_with_those_filled_in_already() {
     assert_eq!(complete(review, "framework", "", &[("language", "python")]), Ok(vec!["django".into()]));
 }
 
+// req: E9
 #[test]
 fn variables_of_a_resource_template_are_completed() {
     assert_eq!(complete(Reference::Resource("logs://{day}"), "day", "t", &[]), Ok(vec!["tuesday".into()]));
 }
 
+// req: E7
 #[test]
 fn what_is_not_there_cannot_be_completed() {
     let sentence = |answer: Result<Vec<String>, Rejection>| answer.expect_err("it is rejected").to_string();

@@ -19,6 +19,7 @@ fn complete(service: &Service, caller: &Caller) -> Result<(), Rejection> {
     service.complete(caller, Reference::Prompt("open"), "x", "", &Variables::new()).map(drop)
 }
 
+// req: R-12, S-24
 #[tokio::test]
 async fn whoever_asks_too_much_is_told_when_to_come_back_and_others_are_served() {
     let service = limited(Limits { requests_per_minute: number(3), ..Limits::default() });
@@ -38,6 +39,7 @@ async fn whoever_asks_too_much_is_told_when_to_come_back_and_others_are_served()
     assert_eq!(complete(&service, &eve), Ok(()));
 }
 
+// req: E8, X11
 #[test]
 fn completion_has_a_limit_of_its_own() {
     let service = limited(Limits { completions_per_minute: number(2), ..Limits::default() });
@@ -65,6 +67,7 @@ fn addresses_have_a_limit_whoever_is_behind_them() {
     assert!(service.admit_address(address("10.0.0.2")).is_ok());
 }
 
+// req: R-12
 #[test]
 fn what_is_open_at_the_same_time_is_counted_and_given_back() {
     let service = limited(Limits { subscriptions: number(2), concurrent_requests: number(1), ..Limits::default() });

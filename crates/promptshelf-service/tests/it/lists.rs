@@ -19,6 +19,7 @@ fn page(service: &Service, cursor: Option<&str>) -> (Vec<String>, Option<String>
     (names.collect(), list.page.next_cursor)
 }
 
+// req: B11, F6
 #[test]
 fn pages_follow_each_other_to_the_end() {
     let service = Service::new(CatalogHandle::new(catalog(named(["e", "a", "d", "b", "c"]))));
@@ -52,6 +53,7 @@ fn a_page_is_of_one_catalog() {
     assert_eq!(list.catalog.prompts().range(list.page.range).count(), 2);
 }
 
+// req: F8
 #[test]
 fn a_cursor_of_another_list_or_of_nobody_is_refused() {
     let text = |text: &str| ResourceContent::Fixed(ResourceBody::Text(text.into()));
@@ -70,6 +72,7 @@ fn a_cursor_of_another_list_or_of_nobody_is_refused() {
     assert_eq!(list(ListKind::Resources, &first.page.next_cursor.expect("there is a second page")), Ok(2..3));
 }
 
+// req: A16
 #[test]
 fn an_empty_list_is_one_empty_page() {
     let service = Service::new(CatalogHandle::new(catalog(Definitions::default())));

@@ -69,6 +69,7 @@ async fn a_prompt_in_code_may_wait() {
     assert_eq!(messages, Ok(vec![Message::user("Hello Ada")]));
 }
 
+// req: C7
 #[tokio::test]
 async fn each_kind_of_failure_is_told_to_whom_it_concerns() {
     let failing = |name: &str, error: RenderError| PromptDefinition::new(name, move |_| Err(error.clone()));
@@ -89,6 +90,7 @@ async fn each_kind_of_failure_is_told_to_whom_it_concerns() {
     assert_eq!(sentence(get(&service, "failed", &[]).await), "Something went wrong in the server; its log says more");
 }
 
+// req: C7, N8
 #[tokio::test]
 async fn a_template_that_fails_with_a_callers_values_refuses_them_and_says_nothing_of_itself() {
     let broken = |name: &str, text: &str| {
@@ -122,6 +124,7 @@ async fn a_prompt_in_code_has_the_same_bounds() {
     }
 }
 
+// req: R-13
 #[tokio::test]
 async fn an_unknown_prompt_is_repeated_shortened_and_nothing_else_is_said() {
     let service = service(prompts([hello()]));
@@ -165,6 +168,7 @@ fn attaching(template: &str, attachment_bytes: usize) -> Service {
     })
 }
 
+// req: D5, J12
 #[tokio::test]
 async fn resources_are_embedded_where_they_are_attached() {
     let service =
@@ -181,6 +185,7 @@ async fn resources_are_embedded_where_they_are_attached() {
     assert_eq!(page.contents.body, ResourceBody::Text(Arc::from("Page one.")));
 }
 
+// req: C14, J12, R-1
 #[tokio::test]
 async fn only_resources_of_this_server_are_embedded() {
     let service = attaching("{{ attach(uri) }}", 100);
@@ -202,6 +207,7 @@ async fn all_that_is_embedded_counts_together() {
     assert!(rejection.ends_with("its attachments would be larger than 27 bytes"), "{rejection}");
 }
 
+// req: DC3
 #[tokio::test]
 async fn who_cannot_follow_links_gets_what_is_small_and_can_be_read() {
     let template = "{{ link('docs://style') }}{{ link('docs://a/b') }}{{ link('https://example.com/') }}";
@@ -264,6 +270,7 @@ fn unusable() -> Vec<(&'static str, ContentBlock)> {
     ]
 }
 
+// req: D2, D3, D5, D12, R-1, S-34
 #[tokio::test]
 async fn what_a_prompt_in_code_says_is_checked_before_it_goes_out() {
     for (expected, block) in unusable() {

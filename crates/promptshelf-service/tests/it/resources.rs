@@ -79,6 +79,7 @@ async fn what_is_there_is_read_under_its_own_uri() {
     }
 }
 
+// req: R-13
 #[tokio::test]
 async fn gone_hidden_refused_and_unknown_are_the_same() {
     let service = service(library());
@@ -89,6 +90,7 @@ async fn gone_hidden_refused_and_unknown_are_the_same() {
     }
 }
 
+// req: N8, R-13
 #[tokio::test]
 async fn what_fails_inside_is_not_told() {
     let service = service(library());

@@ -124,6 +124,7 @@ mod tests {
         assert_eq!(expand("a{x}", "..b").as_deref(), Some("a..b"));
     }
 
+    // req: R-2
     #[test]
     fn a_value_cannot_lead_elsewhere() {
         for value in [

@@ -34,6 +34,7 @@ fn rules_are_read_where_they_stand() {
     assert_eq!(definitions.access[1].resources, ["docs://b[[]1[]]"], "exactly this URI");
 }
 
+// req: S-22
 #[test]
 fn no_mistake_in_a_prompt_file_leaves_it_open() {
     assert!(broken("access: {}")[0].starts_with("a.md:3:9: error[missing-key]: this asks nothing of anybody"));
@@ -55,6 +56,7 @@ fn no_mistake_in_the_manifest_is_passed_over() {
     assert_eq!(mistakes("[[access]]\nprompts = [\"*\"]").len(), 1);
 }
 
+// req: S-23
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_that_closes_a_prompt_and_breaks_it_leaves_nothing_open() {
     let open = "---\ndescription: x\n---\nhello";

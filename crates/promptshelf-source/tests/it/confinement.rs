@@ -28,6 +28,7 @@ fn links_that_stay_inside_are_followed() {
     assert_eq!(names(&library.read()), ["again", "good", "sub-other", "sub-up", "twin-other", "twin-up"]);
 }
 
+// req: J8, R-3, S-36, S-37, X9
 #[test]
 fn links_that_lead_out_are_named_and_the_rest_is_served() {
     let library = library();
@@ -70,6 +71,7 @@ fn links_in_a_circle_end() {
     assert_eq!(names(&library.read()), ["good"]);
 }
 
+// req: S-36
 #[test]
 fn a_fifo_a_socket_and_a_device_are_never_opened() {
     let library = library();

@@ -25,6 +25,7 @@ fn a_file_that_is_too_large_is_left_out() {
     assert_eq!(broken(&definitions), ["b.md"]);
 }
 
+// req: S-38
 #[test]
 fn a_library_that_is_too_large_is_cut() {
     let library = Library::of(&[
@@ -102,6 +103,7 @@ fn what_is_hidden_or_left_by_editors_is_passed_over() {
     assert_eq!(library.faults(), [""; 0]);
 }
 
+// req: X28
 #[test]
 fn two_files_of_one_name_are_both_handed_over() {
     let library = Library::of(&[("a/b.md", "one"), ("a-b.md", "two"), ("c.md", "---\nname: a-b\n---\nthree")]);

@@ -4,6 +4,7 @@ use promptshelf_core::{CompletionSource, MimeType};
 
 use crate::library::{Library, broken};
 
+// req: B6
 #[test]
 fn an_icon_that_is_a_file_travels_with_the_prompt() {
     let library = Library::of(&[

@@ -114,6 +114,7 @@ async fn declared_files_are_listed_and_read() {
     assert_eq!(read(&catalog, "hello://you").await.expect("read"), is("text/plain", "Hello you"));
 }
 
+// req: J8, R-3, X9
 #[tokio::test]
 async fn what_may_not_be_read_is_not_found() {
     let library = library();

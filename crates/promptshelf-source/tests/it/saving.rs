@@ -49,6 +49,7 @@ async fn an_old_file_moved_aside_and_written_anew_is_served() {
     assert_eq!(followed.names(), ["a", "b"]);
 }
 
+// req: R-14
 #[tokio::test(flavor = "multi_thread")]
 async fn a_truncated_file_keeps_the_last_good_prompt_until_it_is_written() {
     let library = library();
@@ -73,6 +74,7 @@ async fn a_truncated_file_keeps_the_last_good_prompt_until_it_is_written() {
     assert_eq!(followed.faults(), [""; 0]);
 }
 
+// req: R-14
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_edit_keeps_the_last_good_prompt() {
     let library = library();

@@ -45,6 +45,7 @@ async fn ends_well(pipe: &mut Pipe) {
     assert!(status.success(), "the program ended with {status}");
 }
 
+// req: X24
 #[tokio::test]
 async fn a_line_of_a_hundred_megabytes_is_refused_and_not_kept() {
     let folder = library();
@@ -76,6 +77,7 @@ async fn a_hundred_megabytes_of_one_message_and_then_nothing_end_the_program_wel
     assert!(rest.iter().all(|message| message["error"]["code"] == -32700), "{rest:?}");
 }
 
+// req: X24
 #[tokio::test]
 async fn a_hundred_thousand_lines_of_noise_are_each_refused() {
     let folder = library();
@@ -98,6 +100,7 @@ async fn a_hundred_thousand_lines_of_noise_are_each_refused() {
     assert_eq!(pipe.end().await, Vec::<Value>::new());
 }
 
+// req: K7, X24
 #[tokio::test]
 async fn the_end_of_the_input_in_the_middle_of_a_request_ends_the_program_well() {
     let folder = library();
@@ -119,6 +122,7 @@ async fn a_last_request_without_the_end_of_its_line_is_answered() {
 }
 
 /// Its input stays open: only the failing output can tell it.
+// req: X24
 #[tokio::test]
 async fn a_client_that_no_longer_reads_ends_the_program_at_the_next_word() {
     let folder = library();
@@ -147,6 +151,7 @@ async fn a_signal_ends_the_program_in_the_middle_of_a_line() {
     assert!(begun.elapsed() < PATIENCE / 2, "{:?}", begun.elapsed());
 }
 
+// req: H7
 #[tokio::test]
 async fn a_signal_lets_a_subscription_end_as_the_protocol_asks_for() {
     let folder = library();
@@ -160,6 +165,7 @@ async fn a_signal_lets_a_subscription_end_as_the_protocol_asks_for() {
 
 /// X23: of ten thousand subscriptions on one pipe the first are taken, the
 /// others are refused, and every change costs each of them one line.
+// req: S-38, X23
 #[tokio::test]
 async fn ten_thousand_subscriptions_are_too_many() {
     let folder = library();

@@ -14,6 +14,7 @@ const HELLO: &str = "---\ndescription: Greets\nversion: 1.2\narguments:\n  - nam
                      Hello {{ whom }} {{ password }} {{ missing_function() if false }}.\n";
 const SECRET: &str = "correct-horse-battery";
 
+// req: S-27
 #[test]
 fn every_question_is_on_the_disk_when_the_server_has_ended_and_no_secret_is_anywhere() {
     let hello = HELLO.replace(" {{ missing_function() if false }}", "");

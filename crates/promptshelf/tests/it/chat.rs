@@ -62,6 +62,7 @@ fn quit(mut terminal: Terminal) -> String {
     String::from_utf8_lossy(&written).into_owned()
 }
 
+// req: Q20
 #[test]
 fn values_arrive_exactly_as_typed_quoted_and_on_several_lines() {
     let folder = library(&[("echo.md", ECHO)]);
@@ -103,6 +104,7 @@ fn hints_show_what_is_missing_and_what_the_server_would_say() {
     quit(chat);
 }
 
+// req: Q11
 #[test]
 fn a_form_asks_for_what_is_missing_and_goes_back() {
     let folder = library(&[("echo.md", ECHO)]);
@@ -148,6 +150,7 @@ fn what_was_filled_in_is_not_lost_when_the_server_refuses_it() {
     quit(chat);
 }
 
+// req: I20, Q4
 #[test]
 fn guided_steps_go_back_and_can_be_cancelled() {
     let folder = library(&[("guided.md", GUIDED)]);
@@ -217,6 +220,7 @@ fn names_have_their_server_only_on_a_clash() {
     quit(chat);
 }
 
+// req: Q20
 #[test]
 fn messages_are_shown_copied_saved_and_piped() {
     let talk = "Read this:\n\n{{ attach(\"note.txt\") }}\n\n{{ role(\"assistant\") }}\nI have.\n";
@@ -243,6 +247,7 @@ fn messages_are_shown_copied_saved_and_piped() {
     assert!(saved.starts_with("## User\n\nRead this:\n") && saved.ends_with("## Assistant\n\nI have.\n"), "{saved}");
 }
 
+// req: Q11
 #[test]
 fn links_are_followed_only_when_somebody_says_so() {
     let linking = "See\n\n{{ link(\"note.txt\") }}\n";
@@ -317,6 +322,7 @@ fn one_server_that_is_down_does_not_keep_the_others_away() {
     quit(chat);
 }
 
+// req: Q11
 #[test]
 fn a_question_for_a_secret_comes_with_a_warning_and_can_be_declined() {
     let folder = library(&[]);

@@ -91,6 +91,7 @@ async fn freed(wire: &HttpWire, before: Option<(u64, usize)>) {
     }
 }
 
+// req: H10, H11, R-12, X23
 #[tokio::test]
 async fn ten_thousand_streams_hear_of_a_storm_in_few_words_and_are_freed_when_they_vanish() {
     let listeners = listeners();

@@ -72,6 +72,7 @@ fn text(text: &str) -> Value {
     json!([{ "role": "user", "content": { "type": "text", "text": text } }])
 }
 
+// req: F3, F4, Q6
 #[tokio::test]
 async fn every_cursor_that_is_there_is_one_the_empty_one_too() {
     let (stranger, asked) = noting(|method, params| match (method, params["cursor"].as_str()) {
@@ -85,6 +86,7 @@ async fn every_cursor_that_is_there_is_one_the_empty_one_too() {
     assert_eq!(cursors, [Value::Null, json!(""), json!(" \u{e9}=")]);
 }
 
+// req: G5, G7, Q6
 #[tokio::test]
 async fn a_kept_answer_is_given_for_the_same_question_only_and_to_the_same_caller_only() {
     for scope in ["public", "private"] {
@@ -127,6 +129,7 @@ async fn a_kept_answer_is_given_for_the_same_question_only_and_to_the_same_calle
     }
 }
 
+// req: G6, I20
 #[tokio::test]
 async fn what_came_of_rounds_is_not_kept() {
     let form = json!({ "type": "object", "properties": { "word": { "type": "string" } } });
@@ -155,6 +158,7 @@ async fn what_came_of_rounds_is_not_kept() {
     }
 }
 
+// req: I20, I21, Q4
 #[tokio::test]
 async fn a_state_alone_is_brought_back_at_once() {
     let (stranger, asked) = noting(|method, params| match method {
@@ -170,6 +174,7 @@ async fn a_state_alone_is_brought_back_at_once() {
     assert_eq!((rounds[1].get("inputResponses"), rounds[0].get("requestState")), (None, None));
 }
 
+// req: I22, Q3
 #[tokio::test]
 async fn a_result_without_a_kind_is_complete_and_one_of_an_unknown_kind_is_none() {
     for kind in [Value::Null, json!("complete"), json!("later"), json!("input_required"), json!("")] {
@@ -204,6 +209,7 @@ async fn a_result_without_a_kind_is_complete_and_one_of_an_unknown_kind_is_none(
     }
 }
 
+// req: L19
 #[tokio::test]
 async fn a_name_that_no_header_can_hold_is_encoded_and_any_other_is_not() {
     let (stranger, asked) = noting(|method, params| match method {
@@ -235,6 +241,7 @@ async fn a_name_that_no_header_can_hold_is_encoded_and_any_other_is_not() {
     }
 }
 
+// req: Q5
 #[tokio::test]
 async fn only_what_somebody_can_answer_is_declared() {
     let (stranger, asked) = noting(|method, _| (method == "prompts/list").then(|| json!({ "prompts": [] })));
@@ -256,6 +263,7 @@ async fn only_what_somebody_can_answer_is_declared() {
     assert_eq!(declared(&asked), json!({ "elicitation": { "form": {}, "url": {} } }));
 }
 
+// req: M8, Q2
 #[tokio::test]
 async fn a_version_that_is_refused_is_followed_by_one_that_is_served_or_by_nothing() {
     let refuse = |supported: &str| {
@@ -277,6 +285,7 @@ async fn a_version_that_is_refused_is_followed_by_one_that_is_served_or_by_nothi
     assert_eq!(asked.all(), ["server/discover"], "and no handshake of another era");
 }
 
+// req: J11, N19
 #[test]
 fn not_found_is_not_found_whichever_revision_says_it() {
     let folder = library(&[]);

@@ -85,6 +85,7 @@ mod stdout {
         runtime.block_on(library.serve_stdio()).expect("the pipes work");
     }
 
+    // req: K2
     #[test]
     fn what_a_prompts_code_prints_does_not_reach_the_protocol() {
         let mut command = Command::new(env::current_exe().expect("this program has a path"));

@@ -47,6 +47,7 @@ fn a_signal_ends_a_server_with_open_streams_within_its_bound() {
     }
 }
 
+// req: O14
 #[test]
 fn a_client_that_never_finishes_its_request_does_not_keep_the_server() {
     let mut server = Server::of(&library(&[("hello.md", HELLO)]), &["--shutdown-timeout", "1"]);
@@ -58,6 +59,7 @@ fn a_client_that_never_finishes_its_request_does_not_keep_the_server() {
     assert_eq!(ended_within(&mut server.child, Duration::from_secs(3)).code(), Some(0));
 }
 
+// req: K8
 #[test]
 fn a_signal_ends_a_server_on_stdio() {
     let folder = library(&[("hello.md", HELLO)]);
@@ -69,6 +71,7 @@ fn a_signal_ends_a_server_on_stdio() {
     assert_eq!(ended(&mut pipes.child).code(), Some(0));
 }
 
+// req: K7
 #[test]
 fn the_end_of_the_input_ends_a_server_on_stdio() {
     let folder = library(&[("hello.md", HELLO)]);
@@ -98,6 +101,7 @@ fn a_client_that_has_gone_ends_a_server_on_stdio_quietly() {
     assert_eq!(ended(&mut child).code(), Some(0));
 }
 
+// req: K3
 #[test]
 fn a_client_that_does_not_read_the_log_is_served_all_the_same() {
     let folder = library(&[("hello.md", HELLO), ("broken.md", "---\ndescription: x\n---\n{{ nobody }}\n")]);

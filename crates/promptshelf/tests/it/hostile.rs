@@ -128,6 +128,7 @@ fn everywhere(harm: &'static str) -> Stranger {
     })
 }
 
+// req: Q21, S-39
 #[test]
 fn twenty_transcripts_leave_the_terminal_unharmed() {
     for harm in HARM {
@@ -178,6 +179,7 @@ fn listing(next: Value) -> Stranger {
     })
 }
 
+// req: F1, F3, F5, Q6
 #[test]
 fn lists_without_an_end_are_cut() {
     let folder = library(&[]);
@@ -188,6 +190,7 @@ fn lists_without_an_end_are_cut() {
     assert!(huge.contains("a cursor of 100000 bytes"), "{huge}");
 }
 
+// req: Q21
 #[test]
 fn names_and_counts_are_bounded() {
     let folder = library(&[]);
@@ -202,6 +205,7 @@ fn names_and_counts_are_bounded() {
     assert!(long.len() < 20_000 && long.contains("dd…"));
 }
 
+// req: Q4, S-40
 #[test]
 fn a_server_that_never_stops_asking_is_left() {
     let stranger = Stranger::start(|method, _| match method {
@@ -214,6 +218,7 @@ fn a_server_that_never_stops_asking_is_left() {
     assert!(shown.contains("still asks after 50 rounds"), "{shown}");
 }
 
+// req: Q10, Q13, S-37, S-39
 #[test]
 fn links_and_icons_are_never_fetched() {
     let fetched = Arc::new(AtomicUsize::new(0));
@@ -260,6 +265,7 @@ fn what_a_command_says_on_its_stderr_is_made_visible() {
     assert!(shown.contains("\\u{1b}]0;evil\\u{7}\\u{1b}[2Jbroken"), "{shown}");
 }
 
+// req: S-40
 #[test]
 fn an_answer_that_never_ends_is_not_read_to_its_end() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");

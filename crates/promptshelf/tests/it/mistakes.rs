@@ -92,6 +92,7 @@ fn a_command_line_that_means_nothing() {
     assert_snapshot!(lines.map(|line| run(&folder, line)).join("\n"));
 }
 
+// req: L51, R-15
 #[test]
 fn an_address_that_others_could_reach() {
     let folder = library(&[("hello.md", HELLO)]);

@@ -117,6 +117,7 @@ fn figures_follow_the_library_its_mistakes_and_who_is_refused() {
     }
 }
 
+// req: S-28
 #[test]
 fn what_callers_make_up_never_becomes_a_figure() {
     let folder = hello();
@@ -177,6 +178,7 @@ fn spans<'s>(spans: &'s [Span], answer: &Answer) -> (&'s Span, Vec<&'s Span>) {
     (own, spans.iter().filter(|span| span.parent == own.id).collect())
 }
 
+// req: M19, S-29
 #[test]
 fn a_request_continues_the_trace_of_its_caller() {
     let folder = hello();
@@ -241,6 +243,7 @@ fn over_stdio_a_request_continues_the_trace_of_its_caller_too() {
     assert_eq!((&*own.trace, &*own.parent), (TRACE, PARENT));
 }
 
+// req: S-30
 #[test]
 fn a_collector_that_is_away_keeps_nobody_from_being_served() {
     let folder = hello();

@@ -159,6 +159,7 @@ fn examples() -> Vec<(&'static str, Value, &'static [&'static str], &'static str
     ]
 }
 
+// req: Q1, Q9
 #[tokio::test]
 async fn the_official_client_lists_what_the_library_holds() {
     for peer in peers().await {
@@ -184,6 +185,7 @@ async fn the_official_client_lists_what_the_library_holds() {
     }
 }
 
+// req: DC2, DC3, Q1
 #[tokio::test]
 async fn the_official_client_gets_every_prompt() {
     for peer in peers().await {
@@ -204,6 +206,7 @@ async fn the_official_client_gets_every_prompt() {
     }
 }
 
+// req: DC7
 #[tokio::test]
 async fn the_official_client_is_told_what_is_wrong() {
     for peer in peers().await {
@@ -249,6 +252,7 @@ async fn the_official_client_completes_and_reads() {
     }
 }
 
+// req: H2, K10, Q7, Q9
 #[tokio::test]
 async fn the_official_client_hears_of_edits_in_the_modern_era() {
     for mut peer in [Peer::stdio(Revision::V2026_07_28).await, Peer::http(Revision::V2026_07_28).await] {
@@ -294,6 +298,7 @@ async fn the_official_client_hears_of_edits_in_the_older_era() {
 }
 
 /// Left to itself it probes, and finds the newest revision.
+// req: K11, M14, Q19
 #[tokio::test]
 async fn the_official_client_chooses_the_newest_revision_by_itself() {
     let folder = Folder::copy_of("examples/library");

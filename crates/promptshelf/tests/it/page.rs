@@ -73,6 +73,7 @@ fn the_page_is_for_the_same_hosts_and_origins_as_the_endpoint() {
     assert_eq!(get(&server, "/library/prompts", &[("Origin", &own)]).status(), 200);
 }
 
+// req: S-18
 #[test]
 fn the_page_may_ask_the_issuer_and_nobody_else() {
     let auth = "[auth]\nissuer = \"https://id.example/realms/team\"\nresource = \"https://prompts.example/mcp\"\n";

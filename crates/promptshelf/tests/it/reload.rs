@@ -113,6 +113,7 @@ async fn a_broken_edit_keeps_the_last_good_prompt() {
     }
 }
 
+// req: X23
 #[tokio::test]
 async fn a_thousand_edits_at_once_are_few_changes_and_the_last_one_is_served() {
     let folder = Folder::copy_of("examples/library");
@@ -133,6 +134,7 @@ async fn a_thousand_edits_at_once_are_few_changes_and_the_last_one_is_served() {
     assert!(heard < 100, "{heard} notifications for a thousand edits");
 }
 
+// req: H10
 #[tokio::test]
 async fn a_hundred_subscriptions_hear_of_an_edit_once_each() {
     for transport in ["stdio", "HTTP"] {

@@ -55,6 +55,7 @@ fn ask(folder: &TempDir, line: &[&str]) -> String {
     run(folder, &line.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
+// req: F5
 #[test]
 fn a_command_is_listed_and_completed_like_a_folder() {
     let folder = shelf();
@@ -132,6 +133,7 @@ fn every_failure_has_its_number() {
     assert!(ask(&folder, &["get", "review"]).starts_with("exit code: 8\n"));
 }
 
+// req: Q18
 #[test]
 fn a_token_of_the_environment_is_sent_to_the_address_but_not_in_clear() {
     let folder = shelf();
@@ -158,6 +160,7 @@ fn the_example_of_the_client_prints_a_prompt() {
     assert_snapshot!(shown(command, ""));
 }
 
+// req: G7, Q6
 #[tokio::test]
 async fn a_list_is_kept_until_the_server_says_that_it_has_changed() {
     let folder = shelf();

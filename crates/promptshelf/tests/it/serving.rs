@@ -26,6 +26,7 @@ fn a_folder_is_served_over_http_and_the_server_says_where() {
     );
 }
 
+// req: L54
 #[test]
 fn every_answer_says_that_it_is_not_to_be_stored() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &[]);
@@ -40,6 +41,7 @@ fn every_answer_says_that_it_is_not_to_be_stored() {
 }
 
 /// A web page that has made its own name point at this machine is not served.
+// req: L52, S-1
 #[test]
 fn only_hosts_that_are_named_are_served() {
     let folder = library(&[("hello.md", HELLO)]);
@@ -74,6 +76,7 @@ fn a_request_that_is_too_large_is_refused() {
     assert_eq!(status, 413);
 }
 
+// req: O14, S-25
 #[test]
 fn a_request_that_never_arrives_is_given_up() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &["--request-timeout", "1"]);
@@ -87,6 +90,7 @@ fn a_request_that_never_arrives_is_given_up() {
     assert!(line.contains(" 408 "), "{line}");
 }
 
+// req: R-12, S-25
 #[test]
 fn a_request_with_a_head_that_is_too_large_is_refused() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &[]);
@@ -100,6 +104,7 @@ fn a_request_with_a_head_that_is_too_large_is_refused() {
     assert!(line.contains(" 431 "), "{line}");
 }
 
+// req: O12, R-11
 #[test]
 fn requests_are_logged_without_what_they_hold() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &["--log", "trace"]);
@@ -154,6 +159,7 @@ fn the_log_can_be_json_from_its_first_line() {
     }
 }
 
+// req: K2, S-45, X24
 #[test]
 fn stdout_holds_protocol_lines_only_whatever_comes_in() {
     let folder = library(&[("hello.md", HELLO), ("broken.md", BROKEN)]);

@@ -74,6 +74,7 @@ async fn connect(realm: &Realm, vault: &Arc<Memory>, person: Option<Person>) -> 
     Client::to(&Target::url(realm.mcp())).sign_in(sign_in).connect().await
 }
 
+// req: Q14
 #[tokio::test]
 async fn somebody_signs_in_once_and_for_all_later_runs() {
     let (realm, vault) = (Realm::start(Ways::default()), Arc::default());
@@ -107,6 +108,7 @@ async fn a_token_that_has_ended_is_renewed_with_the_clients_secret() {
     assert!(book.basic.iter().all(|sent| *sent == basic), "{:?}", book.basic);
 }
 
+// req: Q17
 #[tokio::test]
 async fn scopes_that_are_missing_are_asked_for_beside_those_that_were_granted() {
     let (realm, vault) = (Realm::start(Ways::default()), Arc::default());
@@ -124,6 +126,7 @@ async fn scopes_that_are_missing_are_asked_for_beside_those_that_were_granted() 
     background.get("written", &[].into()).await.expect("it is kept");
 }
 
+// req: Q17
 #[tokio::test]
 async fn what_is_refused_again_is_not_asked_for_again() {
     let (realm, vault) = (Realm::start(Ways { stingy: true, ..Ways::default() }), Arc::default());
@@ -142,6 +145,7 @@ async fn what_is_refused_again_is_not_asked_for_again() {
     assert_eq!(realm.book().authorized.len(), 2);
 }
 
+// req: Q15, S-42
 #[tokio::test]
 async fn an_answer_in_somebody_elses_name_is_not_taken() {
     let (realm, vault) = (Realm::start(Ways { wrong_issuer: true, ..Ways::default() }), Arc::default());
@@ -153,6 +157,7 @@ async fn an_answer_in_somebody_elses_name_is_not_taken() {
 
 /// A server may move to another authorization server: what the old one gave is
 /// nothing to the new one.
+// req: Q16
 #[tokio::test]
 async fn what_another_issuer_has_given_is_brought_to_no_other() {
     let ways = Ways { secrets: true, ..Ways::default() };
@@ -179,6 +184,7 @@ async fn whoever_says_no_on_the_page_is_not_signed_in() {
     assert!(realm.book().exchanged.is_empty());
 }
 
+// req: Q14, S-41
 #[tokio::test]
 async fn only_safe_pages_are_opened() {
     for page in ["http://example.com/authorize", "file:///etc/passwd", "javascript:alert(1)"] {
@@ -192,6 +198,7 @@ async fn only_safe_pages_are_opened() {
     }
 }
 
+// req: S-42
 #[tokio::test]
 async fn strangers_at_the_port_are_turned_away() {
     /// What another page or program could send to the port.
@@ -207,6 +214,7 @@ async fn strangers_at_the_port_are_turned_away() {
     assert_eq!(realm.book().exchanged[0]["code"], "0");
 }
 
+// req: Q18
 #[tokio::test]
 async fn a_token_of_ones_own_leaves_no_room_for_signing_in() {
     let (realm, vault) = (Realm::start(Ways::default()), Arc::<Memory>::default());
@@ -218,6 +226,7 @@ async fn a_token_of_ones_own_leaves_no_room_for_signing_in() {
     assert_eq!(Target::url("http://example.com/mcp").sign_in_address(), None);
 }
 
+// req: S-43
 #[test]
 fn a_person_at_a_terminal_signs_in_and_out() {
     let realm = Realm::start(Ways::default());

@@ -49,6 +49,7 @@ fn is_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
+    // req: B10
     #[test]
     fn keys_are_written_as_the_protocol_has_them_and_are_not_its_own() {
         let faults = |key: &str| {

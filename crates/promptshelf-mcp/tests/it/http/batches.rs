@@ -14,6 +14,7 @@ fn initialized() -> Value {
     json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })
 }
 
+// req: L32
 #[tokio::test]
 async fn a_batch_is_answered_request_by_request() {
     let endpoint = Endpoint::new();
@@ -43,6 +44,7 @@ async fn a_batch_is_answered_request_by_request() {
     }
 }
 
+// req: L32
 #[tokio::test]
 async fn a_batch_without_requests_is_accepted() {
     let endpoint = Endpoint::new();
@@ -53,6 +55,7 @@ async fn a_batch_without_requests_is_accepted() {
     }
 }
 
+// req: L32, X18
 #[tokio::test]
 async fn batches_that_may_not_be_are_refused_as_a_whole() {
     let endpoint = Endpoint::new();
@@ -73,6 +76,7 @@ async fn batches_that_may_not_be_are_refused_as_a_whole() {
     }
 }
 
+// req: X18
 #[tokio::test]
 async fn a_batch_cannot_ask_for_all_the_memory_there_is() {
     let endpoint = Endpoint::new();

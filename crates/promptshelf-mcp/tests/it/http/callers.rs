@@ -47,6 +47,7 @@ fn by(ask: Ask, caller: &Caller) -> http::Request<http_body_util::Full<bytes::By
     request
 }
 
+// req: A17, G4, P17, R-6, S-21, X29
 #[tokio::test]
 async fn lists_that_vary_are_private_and_kept_apart() {
     let endpoint = endpoint();
@@ -63,6 +64,7 @@ async fn lists_that_vary_are_private_and_kept_apart() {
     }
 }
 
+// req: P11
 #[tokio::test]
 async fn what_takes_a_scope_is_forbidden_and_says_which() {
     let endpoint = endpoint();
@@ -75,6 +77,7 @@ async fn what_takes_a_scope_is_forbidden_and_says_which() {
 
 /// Over HTTP nobody has a conversation, so what one legacy client follows
 /// another one hears of: but only where it may.
+// req: S-20
 #[tokio::test]
 async fn nobody_hears_of_resources_that_others_may_follow() {
     let endpoint = endpoint();
@@ -99,6 +102,7 @@ async fn nobody_hears_of_resources_that_others_may_follow() {
     assert_eq!(methods(events(&mut blind).await), ["notifications/prompts/list_changed"]);
 }
 
+// req: P8
 #[tokio::test]
 async fn a_denial_is_given_after_the_gate_and_never_to_a_preflight() {
     let endpoint = Endpoint::new();

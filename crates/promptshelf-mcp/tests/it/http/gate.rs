@@ -15,6 +15,7 @@ fn every_verb() -> [Ask; 4] {
     ]
 }
 
+// req: L50, N16, R-7, S-1, X17
 #[tokio::test]
 async fn foreign_origins_are_refused_on_every_verb_without_a_word_of_permission() {
     let endpoint = Endpoint::new();
@@ -40,6 +41,7 @@ async fn foreign_origins_are_refused_on_every_verb_without_a_word_of_permission(
     }
 }
 
+// req: L52, X17
 #[tokio::test]
 async fn forged_hosts_are_refused_on_every_verb() {
     let endpoint = Endpoint::new();
@@ -56,6 +58,7 @@ async fn forged_hosts_are_refused_on_every_verb() {
     assert_eq!(endpoint.ask(twice.also("origin", "http://localhost")).await.status, 403);
 }
 
+// req: L53
 #[tokio::test]
 async fn a_refusal_comes_before_the_body_is_looked_at() {
     let ask = Ask::raw("no JSON").header("origin", "http://evil.example");

@@ -22,6 +22,7 @@ fn ask(params: &Value) -> Ask {
 }
 
 /// X20: whatever is wrong with a state, the words are the same.
+// req: I19, X20
 #[tokio::test]
 async fn states_that_are_not_ours_are_refused_over_http_too() {
     let endpoint = endpoint();
@@ -64,6 +65,7 @@ async fn states_that_are_not_ours_are_refused_over_http_too() {
 }
 
 /// X21: malformed answers are refused, wrong ones asked for again, and a no is a no.
+// req: X21
 #[tokio::test]
 async fn answers_are_checked_over_http_too() {
     let endpoint = endpoint();
@@ -89,6 +91,7 @@ async fn answers_are_checked_over_http_too() {
     }
 }
 
+// req: C1, I8, I12, I13, M6
 #[tokio::test]
 async fn rounds_need_nothing_but_what_the_client_carries() {
     let asked = endpoint().ask(ask(&json!({ "name": "setup" }))).await.result();
@@ -103,6 +106,7 @@ async fn rounds_need_nothing_but_what_the_client_carries() {
     assert_eq!(again["inputRequests"], asked["inputRequests"]);
 }
 
+// req: I5, L13, N10, X22
 #[tokio::test]
 async fn a_missing_capability_is_a_bad_request() {
     let got = endpoint().ask(Ask::modern("prompts/get", json!({ "name": "setup" }))).await;
@@ -110,6 +114,7 @@ async fn a_missing_capability_is_a_bad_request() {
     assert_eq!(got.json()["error"]["data"], json!({ "requiredCapabilities": { "elicitation": {} } }));
 }
 
+// req: L44
 #[tokio::test]
 async fn a_legacy_client_has_arguments_like_any_other() {
     let got = endpoint().ask(Ask::legacy("2025-11-25", "prompts/get", &json!({ "name": "setup" }))).await;

@@ -11,6 +11,7 @@ fn get() -> Ask {
     Ask::modern("prompts/get", greet())
 }
 
+// req: B12, L7
 #[tokio::test]
 async fn the_method_header_has_to_be_there_once_and_be_the_method() {
     let endpoint = Endpoint::new();
@@ -26,6 +27,7 @@ async fn the_method_header_has_to_be_there_once_and_be_the_method() {
     }
 }
 
+// req: C13, L8, L9, L11, X15
 #[tokio::test]
 async fn the_name_header_has_to_be_what_is_asked_for() {
     let endpoint = Endpoint::new();
@@ -42,6 +44,7 @@ async fn the_name_header_has_to_be_what_is_asked_for() {
     }
 }
 
+// req: C13, L9
 #[tokio::test]
 async fn a_name_that_no_header_can_hold_comes_encoded() {
     let endpoint = Endpoint::new();
@@ -51,6 +54,7 @@ async fn a_name_that_no_header_can_hold_comes_encoded() {
     assert_eq!(endpoint.ask(ask("grüße")).await.error(), (400, -32020, Some(json!(1))));
 }
 
+// req: J10, L8
 #[tokio::test]
 async fn a_resource_is_named_by_its_uri() {
     let endpoint = Endpoint::new();
@@ -72,6 +76,7 @@ async fn a_body_that_names_nothing_is_refused_for_that() {
     }
 }
 
+// req: X4
 #[tokio::test]
 async fn a_member_that_is_there_twice_cannot_be_checked_and_used_apart() {
     let endpoint = Endpoint::new();
@@ -89,6 +94,7 @@ async fn a_member_that_is_there_twice_cannot_be_checked_and_used_apart() {
     assert_eq!(endpoint.ask(ask).await.status, 400);
 }
 
+// req: B12, L46
 #[tokio::test]
 async fn other_methods_have_no_name_and_legacy_requests_no_such_headers() {
     let endpoint = Endpoint::new();

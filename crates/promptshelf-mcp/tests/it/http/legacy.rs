@@ -6,6 +6,7 @@ use super::endpoint::{Ask, Endpoint, MODERN, VERSION, greet, initialize, piece};
 
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
+// req: L33, M2
 #[tokio::test]
 async fn a_handshake_agrees_on_what_the_body_asks_for() {
     let endpoint = Endpoint::new();
@@ -24,6 +25,7 @@ async fn a_handshake_agrees_on_what_the_body_asks_for() {
     }
 }
 
+// req: DC1, L37, L38, L45, M18
 #[tokio::test]
 async fn each_request_is_answered_in_the_revision_of_its_header() {
     let endpoint = Endpoint::new();
@@ -38,6 +40,7 @@ async fn each_request_is_answered_in_the_revision_of_its_header() {
     assert_eq!(unnamed["prompts"][0].get("title"), None);
 }
 
+// req: L37
 #[tokio::test]
 async fn a_version_that_is_not_served_is_a_bad_request_that_names_those_that_are() {
     let endpoint = Endpoint::new();
@@ -52,12 +55,14 @@ async fn a_version_that_is_not_served_is_a_bad_request_that_names_those_that_are
     assert_eq!(endpoint.ask(Ask::get_stream().header(VERSION, "v999")).await.error(), (400, -32600, None));
 }
 
+// req: M10
 #[tokio::test]
 async fn a_modern_header_without_modern_members_is_no_legacy_request() {
     let answer = Endpoint::new().ask(Ask::legacy(MODERN, "initialize", &initialize("2025-11-25"))).await;
     assert_eq!(answer.error(), (400, -32602, Some(json!(1))));
 }
 
+// req: J5, N3, N5
 #[tokio::test]
 async fn legacy_errors_travel_with_200_and_their_own_codes() {
     let endpoint = Endpoint::new();
@@ -75,6 +80,7 @@ async fn legacy_errors_travel_with_200_and_their_own_codes() {
     }
 }
 
+// req: R-8
 #[tokio::test]
 async fn a_session_id_from_elsewhere_is_served() {
     let endpoint = Endpoint::new();

@@ -48,6 +48,7 @@ impl Connection {
 
 const GET: &str = "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n";
 
+// req: H12, L11, L16, X23
 #[tokio::test]
 async fn a_client_that_vanishes_frees_its_stream() {
     let endpoint = Endpoint::with(HttpOptions { max_streams: 1, ..HttpOptions::default() });
@@ -132,6 +133,7 @@ impl axum::serve::Listener for Handed {
     }
 }
 
+// req: H12, H13, L16, X23
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_vanishes_without_closing_is_noticed_by_what_it_is_told_and_freed() {
     let options = HttpOptions { max_streams: 1, keep_alive: Duration::from_secs(20), ..HttpOptions::default() };

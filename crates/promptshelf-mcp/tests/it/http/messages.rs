@@ -14,6 +14,7 @@ use tower_service::Service as _;
 
 use super::endpoint::{Ask, Endpoint, MODERN, VERSION, greet, meta, modern};
 
+// req: L18, L36
 #[tokio::test]
 async fn verbs_without_a_meaning_are_refused_with_those_that_have_one() {
     let endpoint = Endpoint::new();
@@ -38,6 +39,7 @@ async fn a_get_that_does_not_ask_for_events_by_name_is_not_kept_waiting() {
     assert_eq!(endpoint.ask(Ask::get_stream().without("accept")).await.status, 406);
 }
 
+// req: L22
 #[tokio::test]
 async fn a_body_may_be_as_large_as_the_limit_and_no_larger() {
     let ask = Ask::modern("prompts/get", greet());
@@ -91,6 +93,7 @@ async fn a_body_that_is_too_large_is_taken_as_far_as_bearable_so_that_its_client
     }
 }
 
+// req: L22, L43
 #[tokio::test]
 async fn messages_are_sent_as_json() {
     let endpoint = Endpoint::new();
@@ -105,6 +108,7 @@ async fn messages_are_sent_as_json() {
     assert_eq!(endpoint.ask(without).await.error(), (415, -32600, None));
 }
 
+// req: L2
 #[tokio::test]
 async fn only_clients_that_take_neither_kind_of_answer_are_refused() {
     let endpoint = Endpoint::new();
@@ -127,6 +131,7 @@ async fn only_clients_that_take_neither_kind_of_answer_are_refused() {
     assert_eq!(endpoint.ask(split).await.status, 200);
 }
 
+// req: L22, N1
 #[tokio::test]
 async fn what_is_no_json_is_a_parse_error_without_id() {
     let endpoint = Endpoint::new();
@@ -147,6 +152,7 @@ async fn what_is_no_json_is_a_parse_error_without_id() {
     }
 }
 
+// req: M16, N2
 #[tokio::test]
 async fn what_is_no_message_is_an_invalid_request_with_the_id_where_there_is_one() {
     let endpoint = Endpoint::new();
@@ -170,6 +176,7 @@ async fn what_is_no_message_is_an_invalid_request_with_the_id_where_there_is_one
     }
 }
 
+// req: N14
 #[tokio::test]
 async fn an_id_comes_back_to_the_digit() {
     let endpoint = Endpoint::new();
@@ -184,6 +191,7 @@ async fn an_id_comes_back_to_the_digit() {
     }
 }
 
+// req: L4, L31, N15, O4
 #[tokio::test]
 async fn notifications_are_accepted_and_never_answered() {
     let endpoint = Endpoint::new();
@@ -212,6 +220,7 @@ async fn notifications_are_accepted_and_never_answered() {
     }
 }
 
+// req: L1, L31
 #[tokio::test]
 async fn responses_from_clients_belong_to_the_legacy_era() {
     let endpoint = Endpoint::new();
@@ -224,6 +233,7 @@ async fn responses_from_clients_belong_to_the_legacy_era() {
     assert_eq!(answer.error(), (400, -32600, None));
 }
 
+// req: L15, L54
 #[tokio::test]
 async fn nothing_is_to_be_kept_by_caches_or_held_back_by_proxies() {
     let endpoint = Endpoint::new();
@@ -243,6 +253,7 @@ async fn nothing_is_to_be_kept_by_caches_or_held_back_by_proxies() {
     assert_eq!(stream.headers()["x-accel-buffering"], "no");
 }
 
+// req: C7, N8
 #[tokio::test]
 async fn a_panic_is_an_internal_error_that_says_nothing() {
     let endpoint = Endpoint::new();

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::endpoint::{Ask, Endpoint, MODERN, VERSION, greet, initialize, meta, modern};
 
+// req: L3
 #[tokio::test]
 async fn a_modern_client_discovers_lists_gets_completes_and_reads() {
     let endpoint = Endpoint::new();
@@ -34,6 +35,7 @@ fn with_meta(meta: &Value) -> Ask {
         .body(&json!({ "jsonrpc": "2.0", "id": "m", "method": "prompts/get", "params": params }))
 }
 
+// req: B1, L13, N4, O11
 #[tokio::test]
 async fn what_a_request_has_to_say_of_itself_is_missed_by_name() {
     let endpoint = Endpoint::new();
@@ -65,6 +67,7 @@ async fn what_a_request_has_to_say_of_itself_is_missed_by_name() {
     assert_eq!(answer.error(), (400, -32602, Some(json!(2))));
 }
 
+// req: A11, M19
 #[tokio::test]
 async fn client_info_can_be_missing_and_unknown_keys_mean_nothing() {
     let mut said = meta(MODERN);
@@ -73,6 +76,7 @@ async fn client_info_can_be_missing_and_unknown_keys_mean_nothing() {
     assert_eq!(Endpoint::new().ask(with_meta(&said)).await.status, 200);
 }
 
+// req: L5, N9, X13
 #[tokio::test]
 async fn header_and_body_have_to_name_the_same_version() {
     let endpoint = Endpoint::new();
@@ -95,6 +99,7 @@ async fn header_and_body_have_to_name_the_same_version() {
     }
 }
 
+// req: L6, N11
 #[tokio::test]
 async fn versions_that_are_not_served_are_answered_with_those_that_are() {
     let endpoint = Endpoint::new();
@@ -105,6 +110,7 @@ async fn versions_that_are_not_served_are_answered_with_those_that_are() {
     }
 }
 
+// req: L53
 #[tokio::test]
 async fn the_rungs_break_in_their_order() {
     let endpoint = Endpoint::new();
@@ -123,6 +129,7 @@ async fn the_rungs_break_in_their_order() {
     );
 }
 
+// req: A13, H15, L12, N3, X16
 #[tokio::test]
 async fn methods_that_the_modern_era_does_not_have_are_not_found() {
     let endpoint = Endpoint::new();
@@ -149,6 +156,7 @@ async fn methods_that_the_modern_era_does_not_have_are_not_found() {
     );
 }
 
+// req: L21, N5
 #[tokio::test]
 async fn errors_of_the_application_travel_with_200() {
     let endpoint = Endpoint::new();
@@ -172,6 +180,7 @@ async fn errors_of_the_application_travel_with_200() {
     }
 }
 
+// req: L18, R-8
 #[tokio::test]
 async fn a_session_id_is_neither_given_nor_looked_at() {
     let endpoint = Endpoint::new();
@@ -180,6 +189,7 @@ async fn a_session_id_is_neither_given_nor_looked_at() {
     assert_eq!(answer.header("mcp-session-id"), None);
 }
 
+// req: A12, A19, M20
 #[tokio::test]
 async fn who_a_client_says_it_is_and_what_extensions_it_has_change_nothing() {
     let endpoint = Endpoint::new();
@@ -192,6 +202,7 @@ async fn who_a_client_says_it_is_and_what_extensions_it_has_change_nothing() {
     assert_eq!((answer.status, &answer.body), (200, &plain.body));
 }
 
+// req: A17, G4, R-6
 #[tokio::test]
 async fn what_was_asked_before_and_by_whom_changes_no_list() {
     let endpoint = Endpoint::new();

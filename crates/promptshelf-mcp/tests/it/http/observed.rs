@@ -51,6 +51,7 @@ fn observed() -> (Endpoint, Arc<Memory>) {
     (Endpoint::of(Server::new(service), handle, HttpOptions::default()), memory)
 }
 
+// req: S-28
 #[tokio::test]
 async fn each_request_is_told_of_once_in_words_that_callers_cannot_choose() {
     let (endpoint, memory) = observed();
@@ -105,6 +106,7 @@ async fn an_answer_that_nobody_waits_for_is_told_of_as_cancelled() {
     assert_eq!(memory.heard(), ["prompts/get cancelled"]);
 }
 
+// req: S-29
 #[tokio::test]
 async fn two_requests_have_two_ids_and_a_callers_own_is_not_taken() {
     let (endpoint, _) = observed();

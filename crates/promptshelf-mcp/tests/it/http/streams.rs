@@ -38,6 +38,7 @@ fn change_prompts(endpoint: &Endpoint, greeting: &str) {
     endpoint.handle.replace(catalog);
 }
 
+// req: H3, H5, H12, L3, L14
 #[tokio::test]
 async fn a_listener_gets_an_acknowledgment_first_and_then_only_what_it_asked_for() {
     let endpoint = Endpoint::new();
@@ -66,6 +67,7 @@ async fn a_listener_gets_an_acknowledgment_first_and_then_only_what_it_asked_for
     );
 }
 
+// req: H6
 #[tokio::test]
 async fn a_listener_is_tagged_with_its_id_to_the_digit() {
     let endpoint = Endpoint::new();
@@ -78,6 +80,7 @@ async fn a_listener_is_tagged_with_its_id_to_the_digit() {
     }
 }
 
+// req: H19
 #[tokio::test]
 async fn a_filter_may_be_empty_and_nothing_is_told_then() {
     let endpoint = Endpoint::new();
@@ -119,6 +122,7 @@ async fn a_storm_of_changes_becomes_few_messages_on_each_stream_with_its_own_tag
     }
 }
 
+// req: H7, L15, O5
 #[tokio::test]
 async fn a_shutdown_ends_a_listener_with_its_result_and_a_legacy_stream_with_nothing() {
     let endpoint = Endpoint::new();
@@ -140,6 +144,7 @@ async fn a_shutdown_ends_a_listener_with_its_result_and_a_legacy_stream_with_not
     assert_eq!(endpoint.ask(Ask::modern("prompts/get", greet())).await.status, 200);
 }
 
+// req: H1, L30, L41
 #[tokio::test]
 async fn a_legacy_stream_hears_of_changes_untagged() {
     let endpoint = Endpoint::new();
@@ -158,6 +163,7 @@ async fn a_legacy_stream_hears_of_changes_untagged() {
     );
 }
 
+// req: H13
 #[tokio::test(start_paused = true)]
 async fn a_quiet_stream_shows_that_it_is_still_there() {
     let options = HttpOptions { keep_alive: Duration::from_secs(20), ..HttpOptions::default() };
@@ -192,6 +198,7 @@ async fn a_keep_alive_of_nothing_does_not_spin() {
     }
 }
 
+// req: H11, H12, L16, O4
 #[tokio::test]
 async fn streams_are_counted_and_freed_when_they_are_dropped() {
     let endpoint = Endpoint::with(HttpOptions { max_streams: 2, ..HttpOptions::default() });
@@ -217,6 +224,7 @@ async fn one_listener_follows_a_bounded_number_of_resources() {
     assert_eq!(answer.error(), (200, -32602, Some(json!(1))));
 }
 
+// req: L17
 #[tokio::test]
 async fn a_last_event_id_means_nothing_and_no_event_has_one() {
     let endpoint = Endpoint::new();

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{Client, modern};
 use crate::shelf;
 
+// req: DC8, K13
 #[tokio::test]
 async fn where_both_eras_listen_a_change_is_told_to_each_in_its_own_way() {
     let mut client = Client::legacy("2025-11-25").await;
@@ -24,6 +25,7 @@ async fn where_both_eras_listen_a_change_is_told_to_each_in_its_own_way() {
     assert_eq!(client.ask(json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" })).await["id"], 3);
 }
 
+// req: H9, K5, O10, O15
 #[tokio::test]
 async fn a_modern_client_gets_no_log_messages_and_no_requests() {
     let mut client = Client::start();
@@ -40,6 +42,7 @@ async fn a_modern_client_gets_no_log_messages_and_no_requests() {
 }
 
 /// Who asks for progress gets the answer, and no progress: there is none to tell of.
+// req: O7, O8
 #[tokio::test]
 async fn a_token_for_progress_is_taken_and_nothing_is_told_under_it() {
     for mut client in [Client::start(), Client::legacy("2025-11-25").await] {
@@ -54,6 +57,7 @@ async fn a_token_for_progress_is_taken_and_nothing_is_told_under_it() {
     }
 }
 
+// req: N15, O1, O2, O6
 #[tokio::test]
 async fn cancelling_what_is_over_or_was_never_there_is_passed_over() {
     let mut client = Client::start();

@@ -10,6 +10,7 @@ fn options(resource: &str) -> SignInOptions {
     }
 }
 
+// req: P12
 #[test]
 fn broader_scopes_stand_for_narrower_ones_and_circles_end() {
     let rule = |broad: &str, narrow: &str| (broad.to_owned(), vec![narrow.to_owned()]);
@@ -19,6 +20,7 @@ fn broader_scopes_stand_for_narrower_ones_and_circles_end() {
     assert_eq!(scopes, ["write", "read", "admin"]);
 }
 
+// req: P5, P6
 #[test]
 fn the_metadata_stands_between_host_and_path() {
     let url = |resource| challenge::metadata_url(&options(resource)).expect("an address");
@@ -32,6 +34,7 @@ fn the_metadata_stands_between_host_and_path() {
     );
 }
 
+// req: P13
 #[test]
 fn a_challenge_is_one_header_whatever_it_says() {
     let said = challenge::challenge(&options("https://a.example/mcp"), Some("x\"\r\ny\u{e9}"), None, &[]);
@@ -42,6 +45,7 @@ fn a_challenge_is_one_header_whatever_it_says() {
     assert_eq!(offline.expect("a header"), "Bearer scope=\"a\"");
 }
 
+// req: P15
 #[test]
 fn only_this_machine_is_asked_without_tls() {
     for url in ["http://localhost/x", "http://127.0.0.1:80", "http://[::1]:9/x"] {
@@ -54,6 +58,7 @@ fn only_this_machine_is_asked_without_tls() {
     }
 }
 
+// req: S-4
 #[tokio::test]
 async fn only_what_has_changed_loses_its_standing() {
     use futures_util::FutureExt as _;

@@ -479,6 +479,7 @@ fn complain(problem: &str) {
 mod tests {
     use super::*;
 
+    // req: Q21
     #[test]
     fn an_announcement_tells_a_few_names_and_steers_nothing() {
         let many = (0..7).map(|number| format!("p{number}\u{1b}[2J")).collect();

@@ -38,6 +38,7 @@ fn the_command_line_counts_more_than_the_environment_and_that_more_than_the_file
     assert_eq!(config.options.request_timeout, Duration::from_secs(9));
 }
 
+// req: L51, R-15
 #[test]
 fn without_anything_said_only_this_machine_can_connect() {
     let config = from(None, &HttpArguments::default(), &[], "");

@@ -104,6 +104,7 @@ fn of(what: &str, session: &str) -> Seen {
     Seen { what: what.into(), session: Some(session.into()), version: Some(VERSION.into()), last_event: None }
 }
 
+// req: Q8
 #[tokio::test]
 async fn a_sessions_id_and_the_version_are_on_every_later_request() {
     let (stranger, sessions) = with_sessions();
@@ -116,6 +117,7 @@ async fn a_sessions_id_and_the_version_are_on_every_later_request() {
     }
 }
 
+// req: Q8
 #[tokio::test]
 async fn a_session_that_is_over_is_begun_anew_and_the_request_comes_again() {
     let (stranger, sessions) = with_sessions();
@@ -129,6 +131,7 @@ async fn a_session_that_is_over_is_begun_anew_and_the_request_comes_again() {
     assert_eq!(seen(&sessions, "prompts/list"), [of("prompts/list", "session-1"), of("prompts/list", "session-8")]);
 }
 
+// req: Q8
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_fetched_where_it_broke_off() {
     let (stranger, sessions) = with_sessions();
@@ -155,6 +158,7 @@ fn on_a_pipe(asked_first: &str) -> Target {
     Target::command(["sh", "-c", &script.replace("DISCOVER", asked_first)])
 }
 
+// req: K11, M15, Q19
 #[tokio::test]
 async fn whatever_an_older_server_says_to_the_first_question_it_is_asked_in_its_own_way() {
     let error =
@@ -171,6 +175,7 @@ async fn whatever_an_older_server_says_to_the_first_question_it_is_asked_in_its_
     }
 }
 
+// req: M3
 #[tokio::test]
 async fn a_server_of_a_revision_that_nobody_knows_is_left() {
     for revision in ["1999-01-01", "2031-01-01", ""] {
@@ -189,6 +194,7 @@ async fn a_server_of_a_revision_that_nobody_knows_is_left() {
     }
 }
 
+// req: M14
 #[tokio::test]
 async fn errors_that_only_newer_servers_give_are_told_and_not_taken_for_an_older_one() {
     for code in [-32020, -32021] {

@@ -80,6 +80,7 @@ fn ask_everything(server: &Server, token: &str) -> Vec<Answer> {
     answers
 }
 
+// req: S-27
 #[test]
 fn no_secret_and_no_content_is_in_any_log_record_figure_or_trace() {
     let folder = library(&[("good.md", PROMPT), ("failing.md", FAILING), ("guided.md", GUIDED)]);

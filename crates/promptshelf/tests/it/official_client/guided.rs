@@ -143,6 +143,7 @@ async fn each(answers: &Value, walk: impl AsyncFn(&Client, &Person)) {
     client.cancel().await.expect("no panic");
 }
 
+// req: C12, DC5, DC6, I15, I23
 #[tokio::test]
 async fn three_steps_are_walked() {
     each(&willing(), async |client, person| {
@@ -164,6 +165,7 @@ async fn a_step_that_the_condition_leaves_out_is_not_asked_and_a_declined_one_ha
     .await;
 }
 
+// req: I14
 #[tokio::test]
 async fn declining_what_is_needed_gives_no_prompt() {
     each(&json!({}), async |client, person| {
@@ -174,6 +176,7 @@ async fn declining_what_is_needed_gives_no_prompt() {
 }
 
 /// Over HTTP the older era has no conversation to ask in, and 2024-11-05 no questions at all.
+// req: DC5, I23
 #[tokio::test]
 async fn where_nothing_can_be_asked_there_are_arguments() {
     let server = server("a secret of this server alone");
@@ -232,6 +235,7 @@ fn asks(response: Result<GetPromptResponse, i32>) -> InputRequiredResult {
     }
 }
 
+// req: I13
 #[tokio::test]
 async fn a_second_server_goes_on_where_the_first_one_was_killed() {
     let person = Person::new(Revision::V2026_07_28, willing());

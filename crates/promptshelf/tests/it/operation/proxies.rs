@@ -49,6 +49,7 @@ fn a_trusted_proxy_says_who_asks_and_for_which_host() {
     assert_eq!(recorded(&folder, 5), ["127.0.0.1", "203.0.113.1", "203.0.113.2"].map(str::to_owned).into());
 }
 
+// req: S-8
 #[test]
 fn nobody_else_is_believed() {
     let (folder, server) = server("trusted = [\"10.0.0.0/8\"]");

@@ -31,6 +31,7 @@ fn subscription(server: &Server, token: &str) -> Subscription<TcpStream> {
     Subscription::open(stream, token)
 }
 
+// req: S-4
 #[test]
 fn a_withdrawn_token_ends_what_was_opened_with_it_and_nothing_else() {
     let folder = library(&[("hello.md", HELLO)]);
@@ -58,6 +59,7 @@ fn a_withdrawn_token_ends_what_was_opened_with_it_and_nothing_else() {
     assert_eq!(of_ada.next()["method"], "notifications/prompts/list_changed", "her stream is as it was");
 }
 
+// req: S-5
 #[test]
 fn an_edited_manifest_holds_at_once_as_far_as_it_can() {
     let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", "")]);
@@ -91,6 +93,7 @@ fn an_edited_manifest_holds_at_once_as_far_as_it_can() {
     assert!(!folder.path().join("audit.jsonl").exists());
 }
 
+// req: S-5
 #[test]
 fn signing_in_cannot_be_switched_off_under_a_running_server() {
     let (ada, line) = token("ada");

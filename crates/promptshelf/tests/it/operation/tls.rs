@@ -92,6 +92,7 @@ fn ask(connection: &mut impl ReadWrite) -> String {
 trait ReadWrite: Read + Write {}
 impl<T: Read + Write> ReadWrite for T {}
 
+// req: S-6
 #[test]
 fn https_is_served_with_http_1_and_nothing_is_said_without_tls() {
     let certificate = Certificate::new();
@@ -112,6 +113,7 @@ fn https_is_served_with_http_1_and_nothing_is_said_without_tls() {
     assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
 }
 
+// req: S-6
 #[test]
 fn a_changed_certificate_is_taken_and_a_bad_one_is_not() {
     let [first, second, third] = [Certificate::new(), Certificate::new(), Certificate::new()];
@@ -154,6 +156,7 @@ fn over_tls_a_shutdown_ends_a_subscription_with_its_result() {
     assert_eq!(ended(&mut server.child).code(), Some(0));
 }
 
+// req: S-7
 #[test]
 fn whoever_begins_many_handshakes_and_ends_none_is_refused_and_not_for_ever() {
     let certificate = Certificate::new();

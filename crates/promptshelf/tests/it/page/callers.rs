@@ -82,6 +82,7 @@ fn json(body: &str) -> Value {
     serde_json::from_str(body).unwrap_or_else(|_| panic!("JSON, and no {body}"))
 }
 
+// req: S-16
 #[test]
 fn every_caller_gets_what_it_may_see_and_nothing_else() {
     let server = Server::of(&signing_in(""), &[]);
@@ -142,6 +143,7 @@ fn lists_and_facts_are_each_caller_s_own() {
     assert!(told("writer").contains("shown"));
 }
 
+// req: S-16
 #[test]
 fn what_is_wrong_is_told_to_those_whom_a_rule_names() {
     let diagnostics = |server: &Server, who: &str| json(&ask(server, who, "/library/diagnostics").2);

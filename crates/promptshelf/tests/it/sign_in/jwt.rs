@@ -39,6 +39,7 @@ fn with(mut claims: Value, name: &str, value: Value) -> Value {
     claims
 }
 
+// req: N17, P4, P9, P10, R-9, S-9, S-10, X25
 #[test]
 fn a_right_token_is_taken_and_every_wrong_one_is_refused() {
     let (key, rsa, stranger) = (Key::elliptic("one"), Key::rsa("two"), Key::elliptic("one"));
@@ -115,6 +116,7 @@ fn a_right_token_is_taken_and_every_wrong_one_is_refused() {
     assert_eq!(ask(&server.url, &signed, "prompts/list", &list).status, 200, "the server is as it was");
 }
 
+// req: P9
 #[test]
 fn secrets_and_keys_for_other_uses_among_the_issuers_keys_are_not_used() {
     let key = Key::elliptic("one");
@@ -131,6 +133,7 @@ fn secrets_and_keys_for_other_uses_among_the_issuers_keys_are_not_used() {
     }
 }
 
+// req: P14, R-9, S-11
 #[test]
 fn keys_are_fetched_once_again_when_they_change_and_not_for_made_up_ids() {
     let (old, new) = (Key::elliptic("old"), Key::elliptic("new"));
@@ -157,6 +160,7 @@ fn keys_are_fetched_once_again_when_they_change_and_not_for_made_up_ids() {
 }
 
 /// The clock is this test's own, the issuer is real.
+// req: S-12
 #[tokio::test(start_paused = true)]
 async fn rotated_keys_are_fetched_when_the_cool_down_is_over_and_old_ones_are_used_for_a_day() {
     const SECOND: Duration = Duration::from_secs(1);
@@ -210,6 +214,7 @@ fn a_token_that_cannot_be_judged_is_neither_taken_nor_refused() {
     assert!(answer.headers.contains_key("retry-after"));
 }
 
+// req: N17, P3, P4, P5, P6, P7, P10, P11, P12, P13, P16, X25
 #[test]
 fn scopes_are_asked_for_step_by_step_and_broader_ones_suffice() {
     let key = Key::elliptic("one");
@@ -254,6 +259,7 @@ fn scopes_are_asked_for_step_by_step_and_broader_ones_suffice() {
     }
 }
 
+// req: P19, S-13, X23
 #[test]
 fn a_stream_ends_when_its_token_does() {
     let key = Key::elliptic("one");

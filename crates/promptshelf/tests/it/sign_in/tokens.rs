@@ -20,6 +20,7 @@ fn new_token(folder: &tempfile::TempDir, line: &[&str]) -> (String, String) {
     (text("token"), text("store"))
 }
 
+// req: P1, P17
 #[test]
 fn a_token_that_the_program_made_signs_its_owner_in() {
     let folder = library(LIBRARY);
@@ -35,6 +36,7 @@ fn a_token_that_the_program_made_signs_its_owner_in() {
     assert_eq!(ask(&server.url, &bob, "prompts/get", &hidden).json()["error"]["message"], "Unknown prompt: hidden");
 }
 
+// req: N17, P2, P8, P10, S-3, X25
 #[test]
 fn without_a_token_nothing_is_answered_and_the_challenge_says_so() {
     let folder = library(LIBRARY);
@@ -72,6 +74,7 @@ fn without_a_token_nothing_is_answered_and_the_challenge_says_so() {
 
 /// There are no sessions, and an id of one from anywhere is no token, in
 /// either era and on any verb.
+// req: X25
 #[test]
 fn an_id_of_a_session_stands_for_no_token() {
     let folder = library(LIBRARY);
@@ -109,6 +112,7 @@ fn status_of(server: &Server, authorization: &str) -> Option<String> {
     line.split(' ').nth(1).map(str::to_owned)
 }
 
+// req: P9, X25
 #[test]
 fn a_token_that_has_ended_is_not_taken() {
     let folder = library(LIBRARY);
@@ -146,6 +150,7 @@ fn a_page_may_read_why_it_is_refused_and_may_ask_beforehand() {
     assert_eq!(asked.headers["access-control-allow-headers"], "authorization");
 }
 
+// req: P15
 #[test]
 fn what_cannot_be_a_token_ends_the_start_with_its_place() {
     let folder = library(LIBRARY);
@@ -160,6 +165,7 @@ fn what_cannot_be_a_token_ends_the_start_with_its_place() {
 }
 
 /// With sign-in another address than loopback needs no flag.
+// req: S-2
 #[test]
 fn whoever_signs_callers_in_may_be_reached_from_elsewhere() {
     let folder = library(LIBRARY);

@@ -19,6 +19,7 @@ fn every_mistake_is_named_with_its_place() {
     assert!(wrong("auth = 1").contains("has to be a section"));
 }
 
+// req: P6
 #[test]
 fn urls_that_tokens_could_be_forged_or_lost_with_are_refused() {
     for right in ["https://a.example", "https://a.example:8443/x", "http://127.0.0.1:9/mcp", "http://localhost/mcp"] {
