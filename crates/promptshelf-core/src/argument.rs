@@ -250,6 +250,12 @@ impl Argument {
         self.checked.condition.as_ref().is_none_or(|condition| condition.holds(known))
     }
 
+    /// Names of the arguments that its condition depends on; `None` without a condition.
+    #[must_use]
+    pub fn condition_names(&self) -> Option<Vec<String>> {
+        self.checked.condition.as_ref().map(|condition| condition.names())
+    }
+
     /// Whether its values stay out of records, logs and errors.
     #[must_use]
     pub fn is_sensitive(&self) -> bool {

@@ -152,6 +152,11 @@ impl Catalog {
         self.files.by_path.keys().map(String::as_str)
     }
 
+    /// Paths of the files that a declared resource serves.
+    pub fn declared_file_paths(&self) -> impl Iterator<Item = &str> {
+        self.files.declared.keys().map(String::as_str)
+    }
+
     pub(crate) fn uris_matching(&self, glob: &str) -> impl Iterator<Item = &str> {
         let glob = GlobBuilder::new(glob).literal_separator(false).build().ok().map(|glob| glob.compile_matcher());
         self.resources.iter().map(|r| r.uri()).filter(move |uri| glob.as_ref().is_some_and(|glob| glob.is_match(uri)))

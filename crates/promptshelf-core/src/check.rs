@@ -115,10 +115,10 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
 
 /// Puts diagnostics in order, each once.
 fn arrange(diagnostics: &mut Vec<Diagnostic>) {
-    diagnostics.sort_by(|a, b| a.place().cmp(&b.place()));
+    diagnostics.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
     // What is wrong with a partial is found once for each prompt that includes it.
     diagnostics.dedup_by(|again, first| {
-        let is_same = again.place() == first.place() && again.severity == first.severity;
+        let is_same = again.sort_key() == first.sort_key() && again.severity == first.severity;
         if is_same {
             let new = again.related.drain(..).filter(|it| !first.related.contains(it)).collect::<Vec<_>>();
             first.related.extend(new.into_iter().take(MOST_RELATED.saturating_sub(first.related.len())));
@@ -156,8 +156,9 @@ fn without_duplicates(
 }
 
 impl LibraryFile {
-    /// Whether it is read by its own URI: no part of its path begins with `_`.
-    pub(crate) fn is_served(&self) -> bool {
+    /// Whether clients can read it by its own URI: no part of its path begins with `_`.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
         !self.path.split('/').any(|part| part.starts_with('_'))
     }
 }

@@ -9,8 +9,6 @@ use std::{fmt, ops::Range, sync::Arc};
 use arcstr::ArcStr;
 use smol_str::SmolStr;
 
-mod pages;
-
 /// A text that diagnostics point into: a file of the library.
 #[derive(PartialEq, Eq)]
 pub struct SourceText {
@@ -162,8 +160,9 @@ impl Diagnostic {
         self
     }
 
-    /// What diagnostics are put in order by: file, place, kind and words.
-    pub(crate) fn place(&self) -> (&str, usize, Code, &str, Option<&str>) {
+    /// Returns the key by which diagnostics are sorted: file, offset, code, message and help.
+    #[must_use]
+    pub fn sort_key(&self) -> (&str, usize, Code, &str, Option<&str>) {
         (&self.location.source.path, self.location.span().start, self.code, &self.message, self.help.as_deref())
     }
 
@@ -231,6 +230,19 @@ macro_rules! codes {
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Code::$variant => $name,)+ }
+            }
+
+            /// Returns the code of a stable name.
+            ///
+            /// ```
+            /// use promptshelf_core::Code;
+            ///
+            /// assert_eq!(Code::find("unknown-key"), Some(Code::UnknownKey));
+            /// assert_eq!(Code::find("no-such-code"), None);
+            /// ```
+            #[must_use]
+            pub fn find(name: &str) -> Option<Code> {
+                Code::ALL.iter().copied().find(|code| code.as_str() == name)
             }
         }
     };

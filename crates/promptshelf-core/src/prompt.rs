@@ -163,6 +163,17 @@ impl Prompt {
         self.uses.partials.iter()
     }
 
+    /// The library files that its text attaches, by the path written in the template.
+    pub fn attachments(&self) -> impl Iterator<Item = (&str, &Arc<LibraryFile>)> {
+        self.uses.attachments.iter().map(|(path, file)| (path.as_str(), file))
+    }
+
+    /// The library file that its text attaches by this path.
+    #[must_use]
+    pub fn attachment(&self, path: &str) -> Option<&Arc<LibraryFile>> {
+        self.uses.attachments.get(path)
+    }
+
     /// Checks what a caller sent and fills in defaults.
     ///
     /// # Errors

@@ -25,6 +25,7 @@ use crate::{
     resource::Variables,
 };
 
+mod analysis;
 mod condition;
 mod depth;
 mod environment;
@@ -40,6 +41,7 @@ mod print;
 mod render;
 mod syntax;
 
+pub use analysis::{TemplateAnalysis, TemplateUse};
 pub(crate) use condition::Condition;
 pub(crate) use lint::Lint;
 pub use outline::Outline;

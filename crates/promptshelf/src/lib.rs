@@ -54,6 +54,8 @@
 //! embeds the library leaves it out: `promptshelf = { version = "…",
 //! default-features = false }`.
 
+#[cfg(feature = "author")]
+pub use promptshelf_author as author;
 #[cfg(feature = "client")]
 pub use promptshelf_client as client;
 pub use promptshelf_core as core;

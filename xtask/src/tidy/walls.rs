@@ -10,9 +10,13 @@ use super::{
 const MAY_SEE: &[(&str, &[&str])] = &[
     ("promptshelf-core", &[]),
     ("promptshelf-source", &["promptshelf-core"]),
+    ("promptshelf-author", &["promptshelf-core", "promptshelf-source"]),
     ("promptshelf-service", &["promptshelf-core"]),
     ("promptshelf-mcp", &["promptshelf-core", "promptshelf-service"]),
-    ("promptshelf-server", &["promptshelf-core", "promptshelf-source", "promptshelf-service", "promptshelf-mcp"]),
+    (
+        "promptshelf-server",
+        &["promptshelf-core", "promptshelf-source", "promptshelf-author", "promptshelf-service", "promptshelf-mcp"],
+    ),
     // The server is here for folders: a client opens them in its own process.
     ("promptshelf-client", &["promptshelf-core", "promptshelf-server"]),
     ("promptshelf", EVERYTHING),
@@ -23,6 +27,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
 const EVERYTHING: &[&str] = &[
     "promptshelf-core",
     "promptshelf-source",
+    "promptshelf-author",
     "promptshelf-service",
     "promptshelf-mcp",
     "promptshelf-server",

@@ -2,10 +2,8 @@
 //! core: quirks as words that the page translates.
 
 use axum::{extract::State, response::Response};
-use promptshelf_core::{
-    Prompt,
-    clients::{Incompatibility, Quirk, stumbles},
-};
+use promptshelf_author::clients::{Incompatibility, Quirk, incompatibilities};
+use promptshelf_core::Prompt;
 use serde_json::{Value, json};
 
 use super::{Asking, answer, caller, rejected};
@@ -23,7 +21,8 @@ pub(in crate::web) async fn clients(State(library): State<Library>, asking: Aski
     // Templates are looked through, which takes a while with very many.
     let told = tokio::task::spawn_blocking(move || {
         let prompts: Vec<&Prompt> = shelf.usable().map(|prompt| &**prompt).collect();
-        let found: Vec<Value> = stumbles(&prompts, shelf.catalog.policy().page_size).iter().map(told).collect();
+        let found: Vec<Value> =
+            incompatibilities(&prompts, shelf.catalog.policy().page_size).iter().map(told).collect();
         json!({ "generation": shelf.catalog.generation(), "stumbles": found })
     });
     match told.await {
@@ -51,7 +50,7 @@ fn told(stumble: &Incompatibility<'_>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use promptshelf_core::clients::CLIENTS;
+    use promptshelf_author::clients::CLIENTS;
 
     #[test]
     fn the_page_has_words_for_every_habit() {

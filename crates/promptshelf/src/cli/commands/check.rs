@@ -3,7 +3,8 @@
 use std::{io::Write, path::Path};
 
 use anstyle::{AnsiColor, Style};
-use promptshelf_core::{Catalog, Checked, Code, Diagnostic, Severity, clients, review};
+use promptshelf_author::{clients, review};
+use promptshelf_core::{Catalog, Checked, Code, Diagnostic, Severity};
 use promptshelf_server::{Library, OpenError};
 use promptshelf_source::{Directory, Source};
 

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use anstyle::Style;
-use promptshelf_core::{clients, nearest};
+use promptshelf_author::clients;
+use promptshelf_core::nearest;
 use serde_json::{Value, json};
 
 use crate::{

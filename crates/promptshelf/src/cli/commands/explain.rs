@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anstyle::Style;
+use promptshelf_author::explain::{page, summary};
 use promptshelf_core::{Code, nearest};
 
 use crate::{
@@ -18,7 +19,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), Failure> {
         let width = Code::ALL.iter().map(|code| code.as_str().len()).max().unwrap_or_default();
         for code in Code::ALL {
             let name = paper.styled(NAME, &format!("{:width$}", code.as_str()));
-            writeln!(paper.out, "{name}  {}", code.summary())?;
+            writeln!(paper.out, "{name}  {}", summary(*code))?;
         }
         return Ok(paper.out.flush()?);
     };
@@ -32,6 +33,6 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), Failure> {
         return Err(Failure::new(Exit::NotFound, format!("there is no code `{name}`")).help(help));
     };
     let heading = paper.styled(NAME, code.as_str());
-    writeln!(paper.out, "{heading}\n\n{}", code.page())?;
+    writeln!(paper.out, "{heading}\n\n{}", page(code))?;
     Ok(paper.out.flush()?)
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use promptshelf_author::explain;
 use promptshelf_core::{Code, Diagnostic, Location, Severity};
 use serde_json::{Value, json};
 
@@ -17,8 +18,8 @@ pub(crate) fn to_sarif(diagnostics: &[Diagnostic], folder: &Path) -> Value {
     let rule = |code: &Code| {
         json!({
             "id": code.as_str(),
-            "shortDescription": { "text": code.summary() },
-            "help": { "text": code.page() },
+            "shortDescription": { "text": explain::summary(*code) },
+            "help": { "text": explain::page(*code) },
         })
     };
     let result = |diagnostic: &Diagnostic| {

@@ -1,6 +1,9 @@
 //! The examples on the pages of `explain` are as wrong and as right as they say.
 
-use promptshelf::{Code, Library, core::review};
+use promptshelf::{
+    Code, Library,
+    author::{explain, review},
+};
 
 use crate::program::library;
 
@@ -43,7 +46,7 @@ fn codes(files: &Files) -> Vec<Code> {
 fn every_example_shows_its_code_and_its_correction_does_not() {
     let mut tried = 0;
     for code in Code::ALL {
-        let mut example = files(code.page(), "Wrong, ");
+        let mut example = files(explain::page(*code), "Wrong, ");
         if example.is_empty() {
             continue;
         }
@@ -53,7 +56,7 @@ fn every_example_shows_its_code_and_its_correction_does_not() {
             "the wrong example of {code} shows {:?}: {example:#?}",
             codes(&example)
         );
-        let right = files(code.page(), "Right, ");
+        let right = files(explain::page(*code), "Right, ");
         if !right.iter().any(|(_, text)| !text.is_empty()) {
             continue;
         }

@@ -8,7 +8,8 @@ use std::{
 };
 
 use gen_lsp_types as lsp;
-use promptshelf_core::{Catalog, Definitions, Diagnostic, PromptDefinition, Severity, SourceText, check, review};
+use promptshelf_author::review;
+use promptshelf_core::{Catalog, Definitions, Diagnostic, PromptDefinition, Severity, SourceText, check};
 use promptshelf_source::{Directory, ForeignWords, Reading, Source};
 
 use super::{place, schema};

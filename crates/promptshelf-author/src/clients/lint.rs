@@ -4,17 +4,13 @@ use super::{
     CLIENTS, Client, Fact, Quirk,
     shape::{Kind, Shape},
 };
-use crate::{
-    ArgumentType,
-    catalog::Catalog,
-    diagnostic::{Code, Diagnostic, Location, SourceText},
-    prompt::Prompt,
-};
+use promptshelf_core::{ArgumentType, Catalog, Code, Diagnostic, Location, Prompt, SourceText};
 
 /// Everything that stumbles over what a client does, by file and place.
 ///
 /// ```
-/// use promptshelf_core::{ArgumentDefinition, Definitions, PromptDefinition, check, clients};
+/// use promptshelf_author::clients;
+/// use promptshelf_core::{ArgumentDefinition, Definitions, PromptDefinition, check};
 ///
 /// let two = PromptDefinition::template("two", "{{ a }} {{ b }}")
 ///     .argument(ArgumentDefinition::new("a"))
@@ -37,7 +33,7 @@ pub fn lint(catalog: &Catalog, client: &Client) -> Vec<Diagnostic> {
             }
         }
     }
-    lint.found.sort_by(|a, b| a.place().cmp(&b.place()));
+    lint.found.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
     lint.found
 }
 
@@ -54,7 +50,7 @@ pub struct Incompatibility<'p> {
 
 /// Which of some prompts, in a list's order, stumble over which client.
 #[must_use]
-pub fn stumbles<'p>(prompts: &[&'p Prompt], page_size: usize) -> Vec<Incompatibility<'p>> {
+pub fn incompatibilities<'p>(prompts: &[&'p Prompt], page_size: usize) -> Vec<Incompatibility<'p>> {
     let shapes: Vec<Shape> = prompts.iter().map(|prompt| Shape::of(prompt)).collect();
     let mut found = Vec::new();
     for client in CLIENTS {
@@ -64,7 +60,7 @@ pub fn stumbles<'p>(prompts: &[&'p Prompt], page_size: usize) -> Vec<Incompatibi
         }
         for fact in client.facts {
             let mut lint = Lint { client, found: Vec::new() };
-            let mut stumbles = |(prompt, shape): &(&&Prompt, &Shape)| {
+            let mut is_affected = |(prompt, shape): &(&&Prompt, &Shape)| {
                 lint.found.clear();
                 lint.prompt(prompt, shape, fact);
                 !lint.found.is_empty()
@@ -73,7 +69,7 @@ pub fn stumbles<'p>(prompts: &[&'p Prompt], page_size: usize) -> Vec<Incompatibi
                 Quirk::FirstPage => prompts.iter().skip(page_size).copied().collect(),
                 _ => {
                     let both = prompts.iter().zip(&shapes);
-                    both.filter(&mut stumbles).map(|(prompt, _)| *prompt).collect()
+                    both.filter(&mut is_affected).map(|(prompt, _)| *prompt).collect()
                 }
             };
             if !prompts.is_empty() {
@@ -114,7 +110,7 @@ impl Lint<'_> {
     }
 
     fn prompt(&mut self, prompt: &Prompt, shape: &Shape, fact: &Fact) {
-        let origin = &prompt.definition.origin;
+        let origin = &prompt.definition().origin;
         let name = || origin.locate("name");
         let argument = |index: usize| origin.locate(&format!("arguments.{index}.name"));
         let arguments = prompt.arguments();
@@ -173,7 +169,7 @@ impl Lint<'_> {
         let required = prompt.arguments().iter().filter(|argument| argument.required()).count();
         let optional = prompt.arguments().iter().position(|argument| !argument.required());
         if let (1.., Some(index)) = (required, optional) {
-            let place = prompt.definition.origin.locate(&format!("arguments.{index}.name"));
+            let place = prompt.definition().origin.locate(&format!("arguments.{index}.name"));
             let name = prompt.arguments()[index].name();
             let what = format!("`{name}` is only given by who writes --{name}=\"…\"");
             self.find(Code::ClientBreaks, place, fact, what, "make its default fit most people");

@@ -1,22 +1,15 @@
 //! Arguments that people are asked for without being told what they are, or
 //! that nobody will ever be asked for.
 
-use crate::{
-    ArgumentType,
-    argument::{Argument, RawArguments, bind},
-    definition::Body,
-    diagnostic::{Code, Diagnostic},
-    prompt::Prompt,
-};
-
+use promptshelf_core::{Argument, ArgumentType, Body, Code, Diagnostic, Prompt, RawArguments, bind};
 /// The most ways in which a condition's arguments are filled in to try it.
 const MOST_WAYS: usize = 1_000;
 
 pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
     for (index, argument) in prompt.arguments().iter().enumerate() {
-        let place = |part: &str| prompt.definition.origin.locate(&format!("arguments.{index}.{part}"));
+        let place = |part: &str| prompt.definition().origin.locate(&format!("arguments.{index}.{part}"));
         // Formats without a template language have no place for one, or give one of their own.
-        let can_be_described = !matches!(prompt.definition.body, Body::Pieces(_));
+        let can_be_described = !matches!(prompt.definition().body, Body::Pieces(_));
         if can_be_described && argument.description().is_none_or(|description| description.trim().is_empty()) {
             let message = format!("the argument `{}` has no description", argument.name());
             let help = "say what it is, with an example: many clients show nothing else";
@@ -33,8 +26,7 @@ pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
 /// Whether an argument's condition fails for everything that its arguments can
 /// be. Where they can be anything, that cannot be told.
 fn is_never_asked(prompt: &Prompt, argument: &Argument) -> bool {
-    let Some(condition) = &argument.checked.condition else { return false };
-    let names = condition.names();
+    let Some(names) = argument.condition_names() else { return false };
     let used: Vec<Argument> =
         prompt.arguments().iter().filter(|other| names.iter().any(|name| name == other.name())).cloned().collect();
     let mut ways: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
@@ -50,7 +42,7 @@ fn is_never_asked(prompt: &Prompt, argument: &Argument) -> bool {
     }
     !ways.into_iter().any(|way| {
         let given: RawArguments<'_> = way.into_iter().collect();
-        bind(&used, &given, usize::MAX).is_ok_and(|bound| condition.holds(&bound))
+        bind(&used, &given, usize::MAX).is_ok_and(|bound| argument.applies(&bound))
     })
 }
 

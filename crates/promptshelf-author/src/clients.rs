@@ -11,7 +11,7 @@ mod lint;
 mod shape;
 mod table;
 
-pub use lint::{Incompatibility, lint, stumbles};
+pub use lint::{Incompatibility, incompatibilities, lint};
 pub use table::CLIENTS;
 
 /// One client, and what is known of it.
@@ -152,7 +152,7 @@ impl fmt::Display for Quirk {
 /// The client of this name, spelled as [`Client::id`] or as people spell it.
 ///
 /// ```
-/// use promptshelf_core::clients::find;
+/// use promptshelf_author::clients::find;
 ///
 /// assert_eq!(find("zed").map(|client| client.name), Some("Zed"));
 /// assert_eq!(find("Gemini CLI").map(|client| client.id), Some("gemini-cli"));

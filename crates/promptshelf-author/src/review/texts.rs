@@ -1,11 +1,10 @@
 //! Characters that people cannot see in a text that models read.
 
-use std::sync::Arc;
-
-use crate::{
-    diagnostic::{Code, Diagnostic, Location, SourceText},
+use promptshelf_core::{
+    Code, Diagnostic, Location, SourceText,
     invisible::{describe, hidden},
 };
+use std::sync::Arc;
 
 /// How many places of one file are named before the rest is only counted.
 const MOST: usize = 20;

@@ -1,28 +1,23 @@
 //! Partials that no prompt includes.
 
+use promptshelf_core::{Catalog, Code, Diagnostic, Location, ResourceBody, SourceText};
 use std::collections::HashSet;
-
-use crate::{
-    catalog::Catalog,
-    content::ResourceBody,
-    diagnostic::{Code, Diagnostic, Location, SourceText},
-};
 
 pub(super) fn check(catalog: &Catalog, found: &mut Vec<Diagnostic>) {
     let used: HashSet<&str> = catalog
         .prompts()
         .iter()
         .flat_map(|prompt| {
-            let partials = prompt.uses.partials.iter().map(|partial| &*partial.path);
-            partials.chain(prompt.uses.attachments.keys().map(String::as_str))
+            let partials = prompt.includes().map(|partial| &*partial.path);
+            partials.chain(prompt.attachments().map(|(path, _)| path))
         })
-        .chain(catalog.files.declared.keys().map(String::as_str))
+        .chain(catalog.declared_file_paths())
         .collect();
-    for (path, file) in &catalog.files.by_path {
+    for (path, file) in catalog.file_paths().filter_map(|path| Some((path, catalog.file(path)?))) {
         let ResourceBody::Text(text) = &file.body else { continue };
         // Below a `_` there may be anything. Only what speaks the template's
         // language was surely written to be included.
-        if !file.is_served() && text.contains("{{") && !used.contains(&**path) && is_template(path) {
+        if !file.is_served() && text.contains("{{") && !used.contains(path) && is_template(path) {
             let source = SourceText::new(path, "");
             let message = "no prompt includes this partial";
             let help = format!("write {{% include \"{path}\" %}} where it belongs, or delete the file");

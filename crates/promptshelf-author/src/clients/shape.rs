@@ -1,13 +1,6 @@
 //! What a prompt can come out as, told without rendering it.
 
-use crate::{
-    Body,
-    content::MimeType,
-    diagnostic::{Location, SourceText},
-    prompt::Prompt,
-    template::Lint,
-};
-
+use promptshelf_core::{Body, Location, MimeType, Prompt, SourceText, TemplateAnalysis, TemplateUse};
 /// The structure of a prompt's messages, with where in the file it comes from.
 /// Everything that may come is taken to come: a client that stumbles over one
 /// branch of a condition stumbles.
@@ -46,10 +39,10 @@ impl Kind {
 impl Shape {
     pub(super) fn of(prompt: &Prompt) -> Shape {
         let mut shape = Shape::default();
-        if let Body::Template { range } = &prompt.definition.body {
+        if let Body::Template { range } = &prompt.definition().body {
             let source = prompt.source();
             shape.take(prompt, source, range.clone(), true);
-            for partial in &prompt.uses.partials {
+            for partial in prompt.includes() {
                 shape.take(prompt, partial, 0..partial.text.len(), false);
             }
         }
@@ -64,12 +57,12 @@ impl Shape {
         is_body: bool,
     ) {
         let text = source.text.get(range.clone()).unwrap_or_default();
-        let lint = Lint::of(text);
+        let template = TemplateAnalysis::of(text);
         let mut is_first = is_body;
-        for call in &lint.structure {
+        for call in &template.calls {
             let place = Location::new(source, range.start + call.span.start..range.start + call.span.end);
             let written = text.get(call.span.clone()).unwrap_or_default();
-            let inside = |used: &&crate::template::lint::Use| call.span.contains(&used.span.start);
+            let inside = |used: &&TemplateUse| call.span.contains(&used.span.start);
             match &*call.name {
                 "role" => {
                     let opens = is_first && is_blank(&text[..call.span.start]);
@@ -89,8 +82,8 @@ impl Shape {
                     self.blocks.push((Kind::Link, place));
                 }
                 _ => {
-                    let target = lint.attached.iter().find(inside);
-                    let file = target.and_then(|target| prompt.uses.attachments.get(&target.name));
+                    let target = template.attached.iter().find(inside);
+                    let file = target.and_then(|target| prompt.attachment(&target.name));
                     let kind = file.map_or(Kind::Resource, |file| kind_of(&file.mime_type));
                     self.second.get_or_insert_with(|| place.clone());
                     self.blocks.push((kind, place));

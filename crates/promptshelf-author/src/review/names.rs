@@ -1,14 +1,9 @@
 //! Names that clients or people would take for each other.
 
+use promptshelf_core::{Code, Diagnostic, Prompt, PromptList};
 use std::{collections::HashMap, sync::Arc};
 
 use unicode_security::{MixedScript as _, confusable_detection::skeleton};
-
-use crate::{
-    catalog::PromptList,
-    diagnostic::{Code, Diagnostic},
-    prompt::Prompt,
-};
 
 pub(super) fn check(prompts: &PromptList, found: &mut Vec<Diagnostic>) {
     // Portable names differ for every client, and look different too.
@@ -36,7 +31,7 @@ pub(super) fn check(prompts: &PromptList, found: &mut Vec<Diagnostic>) {
     );
     for prompt in prompts.iter().filter(|prompt| !prompt.name().as_str().is_single_script()) {
         let message = format!("the name `{}` mixes letters of several scripts that look alike", prompt.name());
-        let place = prompt.definition.origin.locate("name");
+        let place = prompt.definition().origin.locate("name");
         found.push(
             Diagnostic::warning(Code::ConfusableName, place, message).help("write the name in letters of one script"),
         );
@@ -60,8 +55,8 @@ fn pairs(
                 let other = other.get();
                 let (code, message, help) = say(prompt, other);
                 found.push(
-                    Diagnostic::warning(code, prompt.definition.origin.locate("name"), message)
-                        .also(other.definition.origin.locate("name"), "the other one")
+                    Diagnostic::warning(code, prompt.definition().origin.locate("name"), message)
+                        .also(other.definition().origin.locate("name"), "the other one")
                         .help(help),
                 );
             }
@@ -77,12 +72,14 @@ fn mangled(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Definitions, PromptDefinition, review};
+    use promptshelf_core::{Definitions, PromptDefinition, check};
+
+    use crate::review;
 
     fn found(names: &[&str]) -> Vec<String> {
         let prompt = |name: &&str| PromptDefinition::template(*name, "Hello").description("Greets");
         let definitions = Definitions { prompts: names.iter().map(prompt).collect(), ..Definitions::default() };
-        let checked = crate::check(definitions, None);
+        let checked = check(definitions, None);
         review(&checked.catalog, &[]).iter().map(|found| format!("{}: {}", found.code, found.message)).collect()
     }
 

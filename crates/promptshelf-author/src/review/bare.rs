@@ -1,15 +1,10 @@
 //! Values of many lines that stand between the author's own lines, with nothing
 //! to tell the ones from the others.
 
+use promptshelf_core::{ArgumentType, Code, Diagnostic, Location, Prompt, TemplateAnalysis};
 use std::collections::HashSet;
 
 use super::body_of;
-use crate::{
-    definition::ArgumentType,
-    diagnostic::{Code, Diagnostic, Location},
-    prompt::Prompt,
-    template::Lint,
-};
 
 pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
     let is_long = |name: &str| prompt.argument(name).is_some_and(|argument| argument.kind() == ArgumentType::Text);
@@ -17,10 +12,10 @@ pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
         return;
     };
     let text = prompt.source().text.get(range.clone()).unwrap_or_default();
-    let lint = Lint::of(text);
+    let template = TemplateAnalysis::of(text);
     let mut named = HashSet::new();
-    for used in lint.bare.iter().filter(|used| is_long(&used.name)) {
-        let edges: Vec<usize> = lint.structure.iter().flat_map(|call| [call.span.start, call.span.end]).collect();
+    for used in template.unenclosed.iter().filter(|used| is_long(&used.name)) {
+        let edges: Vec<usize> = template.calls.iter().flat_map(|call| [call.span.start, call.span.end]).collect();
         let before = edges.iter().rfind(|edge| **edge <= used.span.start).map_or(0, |edge| *edge);
         let after = edges.iter().find(|edge| **edge >= used.span.end).map_or(text.len(), |edge| *edge);
         let is_message = is_blank(&text[before..used.span.start]) && is_blank(&text[used.span.end..after]);
@@ -49,7 +44,9 @@ fn stands_alone(text: &str, span: &std::ops::Range<usize>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::{ArgumentDefinition, ArgumentType, Definitions, PromptDefinition, check, review};
+    use promptshelf_core::{ArgumentDefinition, ArgumentType, Definitions, PromptDefinition, check};
+
+    use crate::review;
 
     fn hints(text: &str) -> Vec<String> {
         let argument = ArgumentDefinition::new("code").description("Code").kind(ArgumentType::Text);

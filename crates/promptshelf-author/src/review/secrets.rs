@@ -4,14 +4,13 @@
 //! secrets by their marks, so that ordinary text is left in peace; entropy is
 //! not measured, because a prompt is full of examples.
 
+use promptshelf_core::{Code, Diagnostic, Location, SourceText};
 use std::{
     ops::Range,
     sync::{Arc, LazyLock},
 };
 
 use regex::{Regex, RegexSet};
-
-use crate::diagnostic::{Code, Diagnostic, Location, SourceText};
 
 mod rules;
 

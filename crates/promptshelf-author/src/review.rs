@@ -5,14 +5,8 @@
 //! looks for secrets, for what people cannot see, for names that are taken for
 //! each other and for files that nobody uses.
 
+use promptshelf_core::{Body, Catalog, Diagnostic, Prompt, ResourceBody, SourceText};
 use std::{collections::HashSet, sync::Arc};
-
-use crate::{
-    catalog::Catalog,
-    content::ResourceBody,
-    diagnostic::{Diagnostic, SourceText},
-    prompt::Prompt,
-};
 
 mod arguments;
 mod attachments;
@@ -26,7 +20,8 @@ mod texts;
 /// that are not in the catalog are looked at as far as that shows them.
 ///
 /// ```
-/// use promptshelf_core::{Code, Definitions, PromptDefinition, check, review};
+/// use promptshelf_author::review;
+/// use promptshelf_core::{Code, Definitions, PromptDefinition, check};
 ///
 /// let hidden = PromptDefinition::template("hidden", "Be kind.\u{202e}").description("Asks for kindness");
 /// let checked = check(Definitions { prompts: vec![hidden], ..Definitions::default() }, None);
@@ -38,7 +33,7 @@ pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
     let mut seen = HashSet::new();
     let mut is_new = |source: &Arc<SourceText>| !source.text.is_empty() && seen.insert(source.path.clone());
     for prompt in catalog.prompts().iter() {
-        for source in std::iter::once(prompt.source()).chain(&prompt.uses.partials).filter(|source| is_new(source)) {
+        for source in std::iter::once(prompt.source()).chain(prompt.includes()).filter(|source| is_new(source)) {
             texts::check(source, &mut review);
             secrets::check(source, &mut review);
         }
@@ -51,7 +46,7 @@ pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
         secrets::check(&diagnostic.location.source, &mut review);
     }
     for prompt in catalog.prompts().iter() {
-        for file in prompt.uses.attachments.values() {
+        for file in prompt.attachments().map(|(_, file)| file) {
             // What is attached goes to models word for word, invisible characters
             // of other people's files included; a secret in it should not.
             if let ResourceBody::Text(text) = &file.body {
@@ -68,14 +63,14 @@ pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
     }
     // What is a mistake already is not reported again in other words.
     review.retain(|new| !found.iter().any(|old| old.code == new.code && old.location == new.location));
-    review.sort_by(|a, b| a.place().cmp(&b.place()));
+    review.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
     review
 }
 
 /// The bytes of its file that a prompt's template takes up.
 fn body_of(prompt: &Prompt) -> Option<std::ops::Range<usize>> {
-    match &prompt.definition.body {
-        crate::Body::Template { range } => Some(range.clone()),
-        crate::Body::Pieces(_) | crate::Body::Function(_) => None,
+    match &prompt.definition().body {
+        Body::Template { range } => Some(range.clone()),
+        Body::Pieces(_) | Body::Function(_) => None,
     }
 }
