@@ -33,6 +33,7 @@ mod manifest;
 mod media_type;
 mod resource;
 pub mod schema;
+pub mod settings;
 mod watch;
 
 use std::{fmt, sync::Arc};

@@ -1,0 +1,369 @@
+//! A serde deserializer over the located TOML tree, whose errors carry their place.
+
+use std::{fmt, ops::Range, sync::Arc};
+
+use promptshelf_core::{Code, Diagnostic, Location, SourceText, nearest};
+use serde::de::{
+    self, DeserializeSeed, Deserializer, EnumAccess, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor, value::StrDeserializer,
+};
+
+use super::value::{AS_WRITTEN, AS_WRITTEN_LIST};
+use crate::format::{
+    Node, Value, list,
+    tree::{Entry, ScalarKind},
+};
+
+/// One mistake, with the way to it in the tree.
+#[derive(Debug)]
+pub(super) struct Mistake {
+    code: Code,
+    message: String,
+    help: Option<String>,
+    span: Option<Range<usize>>,
+    /// Indices of entries and items, the innermost first.
+    path: Vec<usize>,
+    /// Names of the keys on the path, the innermost first. A list of tables is named in double brackets.
+    keys: Vec<String>,
+}
+
+impl Mistake {
+    fn new(code: Code, message: impl Into<String>) -> Mistake {
+        Mistake { code, message: message.into(), help: None, span: None, path: Vec::new(), keys: Vec::new() }
+    }
+
+    fn wrong_type(expected: &str, node: &Node) -> Mistake {
+        Mistake::new(Code::WrongType, format!("expected {expected}, found {}", node.kind())).at(&node.span)
+    }
+
+    fn at(mut self, span: &Range<usize>) -> Mistake {
+        self.span.get_or_insert_with(|| span.clone());
+        self
+    }
+
+    fn below(mut self, index: usize, key: Option<&str>) -> Mistake {
+        self.path.push(index);
+        self.keys.extend(key.map(str::to_owned));
+        self
+    }
+
+    pub(super) fn to_diagnostic(&self, source: &Arc<SourceText>) -> Diagnostic {
+        let location = Location::new(source, self.span.clone().unwrap_or_default());
+        let table: Vec<&str> = self.keys.iter().rev().map(String::as_str).collect();
+        let message = match (self.code, table.split_last()) {
+            (Code::UnknownKey | Code::MissingKey, Some(_)) => format!("{} in [{}]", self.message, table.join(".")),
+            (Code::UnknownKey | Code::MissingKey, None) | (_, None) => self.message.clone(),
+            (_, Some((key, _))) => format!("`{key}`: {}", self.message),
+        };
+        let diagnostic = Diagnostic::error(self.code, location, message);
+        let is_section = table.len() == 1 && self.code == Code::WrongType;
+        match (&self.help, table.first()) {
+            (Some(help), _) => diagnostic.help(help),
+            (None, Some(key)) if is_section && self.message.starts_with("expected a table") => {
+                diagnostic.help(format!("write it as a section, `[{key}]`"))
+            }
+            (None, Some(key)) if is_section && self.message.starts_with("expected a list of tables") => {
+                diagnostic.help(format!("write `[[{key}]]`, with two brackets"))
+            }
+            _ => diagnostic,
+        }
+    }
+
+    /// Removes the offending key or list item. Returns `false` if the mistake concerns the file as a whole.
+    pub(super) fn remove_from(&self, root: &mut Node) -> bool {
+        let Some((last, parents)) = self.path.split_first() else { return false };
+        let mut node = root;
+        for index in parents.iter().rev() {
+            let child = match &mut node.value {
+                Value::Mapping(entries) => entries.get_mut(*index).map(|entry| &mut entry.node),
+                Value::List(items) => items.get_mut(*index),
+                Value::Scalar(_) => None,
+            };
+            let Some(child) = child else { return false };
+            node = child;
+        }
+        match &mut node.value {
+            Value::Mapping(entries) if *last < entries.len() => {
+                entries.remove(*last);
+                true
+            }
+            Value::List(items) if *last < items.len() => {
+                items.remove(*last);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+impl de::Error for Mistake {
+    fn custom<T: fmt::Display>(message: T) -> Mistake {
+        Mistake::new(Code::InvalidValue, message.to_string())
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Mistake {
+        let found = match found {
+            Unexpected::Bool(_) => "a boolean",
+            Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_) => "a number",
+            Unexpected::Str(_) => "text",
+            Unexpected::Seq => "a list",
+            _ => "a table",
+        };
+        Mistake::new(Code::WrongType, format!("expected {expected}, found {found}"))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Mistake {
+        let found = match found {
+            Unexpected::Unsigned(number) => number.to_string(),
+            Unexpected::Signed(number) => number.to_string(),
+            Unexpected::Float(number) => number.to_string(),
+            Unexpected::Str(text) => format!("`{text}`"),
+            other => other.to_string(),
+        };
+        Mistake::new(Code::InvalidValue, format!("expected {expected}, got {found}"))
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Mistake {
+        let known = list(expected.iter().copied());
+        let help = nearest(variant, expected.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+        Mistake {
+            help,
+            ..Mistake::new(Code::InvalidValue, format!("expected one of {known}, got `{variant}`"))
+        }
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Mistake {
+        let help = match nearest(field, expected.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known keys are {}", list(expected.iter().copied())),
+        };
+        Mistake { help: Some(help), ..Mistake::new(Code::UnknownKey, format!("unknown key `{field}`")) }
+    }
+
+    fn missing_field(field: &'static str) -> Mistake {
+        Mistake::new(Code::MissingKey, format!("missing key `{field}`"))
+    }
+}
+
+/// Deserializes one node.
+#[derive(Clone, Copy)]
+pub(super) struct NodeDeserializer<'n> {
+    node: &'n Node,
+    /// Takes numbers and booleans as text too, as in `version = 1.10`.
+    as_written: bool,
+    /// Takes one text as a list of one.
+    one_or_list: bool,
+}
+
+impl<'n> NodeDeserializer<'n> {
+    pub(super) fn new(node: &'n Node) -> NodeDeserializer<'n> {
+        NodeDeserializer { node, as_written: false, one_or_list: false }
+    }
+
+    fn text(&self) -> Result<&'n str, Mistake> {
+        match &self.node.value {
+            Value::Scalar(scalar) if scalar.kind == ScalarKind::Text || self.as_written => Ok(&scalar.text),
+            Value::Scalar(_) => Err(Mistake::wrong_type("a string in quotes", self.node)),
+            _ => Err(Mistake::wrong_type("text", self.node)),
+        }
+    }
+
+    fn map<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        let Value::Mapping(entries) = &self.node.value else { return Err(Mistake::wrong_type("a table", self.node)) };
+        let span = entries.first().map_or(&self.node.span, |entry| &entry.key_span);
+        visitor.visit_map(Entries { entries, index: 0 }).map_err(|mistake| mistake.at(span))
+    }
+}
+
+impl<'n> Deserializer<'n> for NodeDeserializer<'n> {
+    type Error = Mistake;
+
+    fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        let scalar = match &self.node.value {
+            Value::Mapping(_) => return self.map(visitor),
+            Value::List(_) => return self.deserialize_seq(visitor),
+            Value::Scalar(scalar) => scalar,
+        };
+        let visited = match scalar.kind {
+            _ if self.as_written => visitor.visit_borrowed_str(&scalar.text),
+            ScalarKind::Boolean => visitor.visit_bool(scalar.text == "true"),
+            ScalarKind::Integer => match (scalar.text.parse::<u64>(), scalar.text.parse::<i64>()) {
+                (Ok(number), _) => visitor.visit_u64(number),
+                (_, Ok(number)) => visitor.visit_i64(number),
+                _ => Err(Mistake::wrong_type("a whole number below 2^63", self.node)),
+            },
+            ScalarKind::Float => visitor.visit_f64(scalar.text.parse().unwrap_or(f64::NAN)),
+            ScalarKind::Text | ScalarKind::Null => visitor.visit_borrowed_str(&scalar.text),
+        };
+        visited.map_err(|mistake: Mistake| mistake.at(&self.node.span))
+    }
+
+    fn deserialize_str<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        visitor.visit_borrowed_str(self.text()?).map_err(|mistake: Mistake| mistake.at(&self.node.span))
+    }
+
+    fn deserialize_string<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_bool<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        match &self.node.value {
+            Value::Scalar(scalar) if scalar.kind == ScalarKind::Boolean => visitor.visit_bool(scalar.text == "true"),
+            _ => Err(Mistake::wrong_type("`true` or `false`, without quotes", self.node)),
+        }
+    }
+
+    fn deserialize_f64<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        let number = match &self.node.value {
+            Value::Scalar(scalar) if matches!(scalar.kind, ScalarKind::Integer | ScalarKind::Float) => {
+                scalar.text.parse::<f64>().ok().filter(|number| number.is_finite())
+            }
+            _ => None,
+        };
+        let number = number.ok_or_else(|| Mistake::wrong_type("a number", self.node))?;
+        visitor.visit_f64(number).map_err(|mistake: Mistake| mistake.at(&self.node.span))
+    }
+
+    fn deserialize_option<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'n>>(self, name: &'static str, visitor: V) -> Result<V::Value, Mistake> {
+        let as_written = self.as_written || name == AS_WRITTEN;
+        let one_or_list = self.one_or_list || name == AS_WRITTEN_LIST;
+        visitor
+            .visit_newtype_struct(NodeDeserializer { as_written, one_or_list, ..self })
+            .map_err(|mistake| mistake.at(&self.node.span))
+    }
+
+    fn deserialize_seq<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        let (items, is_list) = match &self.node.value {
+            Value::List(items) => (&**items, true),
+            Value::Scalar(_) if self.one_or_list => (std::slice::from_ref(self.node), false),
+            _ => return Err(Mistake::wrong_type("a list", self.node)),
+        };
+        visitor.visit_seq(Items { items, is_list, index: 0 }).map_err(|mistake| mistake.at(&self.node.span))
+    }
+
+    fn deserialize_map<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        self.map(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'n>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mistake> {
+        self.map(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'n>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mistake> {
+        visitor.visit_enum(Variant(self.text()?)).map_err(|mistake| mistake.at(&self.node.span))
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        visitor.visit_unit()
+    }
+
+    serde::forward_to_deserialize_any! {
+        <W: Visitor<'n>>
+        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 char bytes byte_buf unit unit_struct tuple tuple_struct identifier
+    }
+}
+
+/// The entries of a table.
+struct Entries<'n> {
+    entries: &'n [Entry],
+    index: usize,
+}
+
+impl<'n> MapAccess<'n> for Entries<'n> {
+    type Error = Mistake;
+
+    fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, Mistake> {
+        let Some(entry) = self.entries.get(self.index) else { return Ok(None) };
+        let name: StrDeserializer<'_, Mistake> = entry.key.as_str().into_deserializer();
+        seed.deserialize(name).map(Some).map_err(|mistake| mistake.at(&entry.key_span).below(self.index, None))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'n>>(&mut self, seed: V) -> Result<V::Value, Mistake> {
+        let index = self.index;
+        self.index += 1;
+        let Some(entry) = self.entries.get(index) else { return Err(Mistake::new(Code::Syntax, "missing value")) };
+        let value = seed.deserialize(NodeDeserializer::new(&entry.node));
+        value.map_err(|mistake| mistake.at(&entry.node.span).below(index, Some(&entry.key)))
+    }
+}
+
+/// The items of a list.
+struct Items<'n> {
+    items: &'n [Node],
+    is_list: bool,
+    index: usize,
+}
+
+impl<'n> SeqAccess<'n> for Items<'n> {
+    type Error = Mistake;
+
+    fn next_element_seed<T: DeserializeSeed<'n>>(&mut self, seed: T) -> Result<Option<T::Value>, Mistake> {
+        let Some(item) = self.items.get(self.index) else { return Ok(None) };
+        let index = self.index;
+        self.index += 1;
+        seed.deserialize(NodeDeserializer::new(item)).map(Some).map_err(|mistake| {
+            let mistake = mistake.at(&item.span);
+            // A single value in the place of a list is removed with its key.
+            if self.is_list { mistake.below(index, None) } else { mistake }
+        })
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.items.len() - self.index)
+    }
+}
+
+/// An enum's variant, written as its name.
+struct Variant<'n>(&'n str);
+
+impl<'n> EnumAccess<'n> for Variant<'n> {
+    type Error = Mistake;
+    type Variant = Variant<'n>;
+
+    fn variant_seed<V: DeserializeSeed<'n>>(self, seed: V) -> Result<(V::Value, Variant<'n>), Mistake> {
+        let name: StrDeserializer<'_, Mistake> = self.0.into_deserializer();
+        Ok((seed.deserialize(name)?, self))
+    }
+}
+
+impl<'n> VariantAccess<'n> for Variant<'n> {
+    type Error = Mistake;
+
+    fn unit_variant(self) -> Result<(), Mistake> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'n>>(self, _: T) -> Result<T::Value, Mistake> {
+        Err(Mistake::new(Code::WrongType, "expected one word"))
+    }
+
+    fn tuple_variant<V: Visitor<'n>>(self, _: usize, _: V) -> Result<V::Value, Mistake> {
+        Err(Mistake::new(Code::WrongType, "expected one word"))
+    }
+
+    fn struct_variant<V: Visitor<'n>>(self, _: &'static [&'static str], _: V) -> Result<V::Value, Mistake> {
+        Err(Mistake::new(Code::WrongType, "expected one word"))
+    }
+}

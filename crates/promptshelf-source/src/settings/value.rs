@@ -1,0 +1,134 @@
+//! Types for values of settings: bounded numbers, and text that need not be quoted.
+
+use std::{borrow::Cow, fmt};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{
+    Deserialize,
+    de::{self, Deserializer, Unexpected, Visitor},
+};
+
+/// The names under which the deserializer recognizes [`AsWritten`] and [`AsWrittenList`].
+pub(super) const AS_WRITTEN: &str = "AsWritten";
+pub(super) const AS_WRITTEN_LIST: &str = "AsWrittenList";
+
+/// A whole number from `MIN` to `MAX`, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounded<const MIN: u64, const MAX: u64 = { u64::MAX }>(pub u64);
+
+impl<const MIN: u64, const MAX: u64> Bounded<MIN, MAX> {
+    /// The expected range, for messages.
+    fn expected(f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match MAX {
+            u64::MAX => write!(f, "a whole number of at least {MIN}"),
+            _ => write!(f, "a whole number from {MIN} to {MAX}"),
+        }
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> std::str::FromStr for Bounded<MIN, MAX> {
+    type Err = OutOfRange<MIN, MAX>;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = text.trim().parse().ok().filter(|number| (MIN..=MAX).contains(number));
+        number.map(Bounded).ok_or_else(|| OutOfRange(text.to_owned()))
+    }
+}
+
+/// The error of parsing a [`Bounded`] number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutOfRange<const MIN: u64, const MAX: u64>(String);
+
+impl<const MIN: u64, const MAX: u64> fmt::Display for OutOfRange<MIN, MAX> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected ")?;
+        Bounded::<MIN, MAX>::expected(f)?;
+        write!(f, ", got `{}`", self.0)
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> std::error::Error for OutOfRange<MIN, MAX> {}
+
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bounded<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number<const MIN: u64, const MAX: u64>;
+
+        impl<const MIN: u64, const MAX: u64> Visitor<'_> for Number<MIN, MAX> {
+            type Value = Bounded<MIN, MAX>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                Bounded::<MIN, MAX>::expected(f)
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
+                match (MIN..=MAX).contains(&number) {
+                    true => Ok(Bounded(number)),
+                    false => Err(E::invalid_value(Unexpected::Unsigned(number), &self)),
+                }
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+                match u64::try_from(number) {
+                    Ok(number) => self.visit_u64(number),
+                    Err(_) => Err(E::invalid_value(Unexpected::Signed(number), &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_u64(Number)
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> JsonSchema for Bounded<MIN, MAX> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("From{MIN}To{MAX}").into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        match MAX {
+            u64::MAX => json_schema!({ "type": "integer", "minimum": MIN }),
+            _ => json_schema!({ "type": "integer", "minimum": MIN, "maximum": MAX }),
+        }
+    }
+}
+
+/// Text that need not be quoted: numbers and booleans are taken as they are written, as in `version = 1.10`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+pub struct AsWritten(pub String);
+
+impl JsonSchema for AsWritten {
+    fn schema_name() -> Cow<'static, str> {
+        AS_WRITTEN.into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "number", "boolean"] })
+    }
+}
+
+/// A list of texts; one text stands for a list of one.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+pub struct AsWrittenList(pub Vec<AsWritten>);
+
+impl JsonSchema for AsWrittenList {
+    fn schema_name() -> Cow<'static, str> {
+        AS_WRITTEN_LIST.into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let text = AsWritten::json_schema(generator);
+        json_schema!({ "anyOf": [text, { "type": "array", "items": text }] })
+    }
+}
