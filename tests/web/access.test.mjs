@@ -1,4 +1,4 @@
-// Manners: accessibility, weight, languages, narrow screens.
+// Accessibility, page weight, languages, narrow screens.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -79,7 +79,7 @@ const VIEWS = {
   resources: [
     '#/prompt/onboarding?name=Ada',
     async (page) => {
-      await page.getByRole('button', { name: 'Read it Style guide' }).click();
+      await page.getByRole('button', { name: 'Read Style guide' }).click();
       await page.locator('.followed', { hasText: 'function' }).waitFor();
     },
   ],
@@ -112,9 +112,9 @@ const VIEWS = {
     async (page) => {
       await page.getByLabel('Bearer token').fill('not a token');
       await page.keyboard.press('Enter');
-      await page.getByText('This is no token').waitFor();
+      await page.getByText('Invalid token').waitFor();
       await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-      await page.getByRole('alert').getByText('Signing in works at http://127.0.0.1:9 only.').waitFor();
+      await page.getByRole('alert').getByText('Sign-in is available at http://127.0.0.1:9 only.').waitFor();
     },
   ],
   'signed in': [
@@ -171,10 +171,10 @@ for (const scheme of /** @type {const} */ (['light', 'dark'])) {
 
 test('the first paint needs less than 100 kB, and a second visit nothing', async () => {
   const { page, context } = await visit(open);
-  // What is loaded after the first paint waits for as long as it takes to look.
+  // Delays the preloading of modules until the measurement is done.
   await page.addInitScript(() => {
     const start = window.setTimeout;
-    // @ts-expect-error a part of what it can do is enough here
+    // @ts-expect-error a partial implementation is enough here
     window.setTimeout = (call, wait, ...rest) => (wait === 1_000 ? 0 : start(call, wait, ...rest));
   });
   /** @type {Promise<number>[]} */
@@ -197,7 +197,7 @@ test('the first paint needs less than 100 kB, and a second visit nothing', async
   await context.close();
 });
 
-test('the page speaks four languages and changes without a reload', async () => {
+test('switches between four languages without a reload', async () => {
   const { page, context, wrong } = await visit(open, { locale: 'de-DE' });
   await page.goto(server.url);
   await page.getByRole('heading', { level: 1, name: 'Was möchten Sie fragen?' }).waitFor();

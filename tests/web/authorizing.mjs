@@ -1,5 +1,4 @@
-// A real authorization server (oidc-provider) that pages of the tests sign in
-// at, and a server of prompts that takes its tokens.
+// A real authorization server (oidc-provider), and an MCP server that accepts its tokens.
 
 import { createServer } from 'node:http';
 import Provider, { interactionPolicy } from 'oidc-provider';
@@ -75,7 +74,7 @@ async function served(issuer, files, rules) {
 /** @param {string} issuer @param {string} page @param {{ allowsPages: boolean }} settings */
 function authorizationServer(issuer, page, settings) {
   const policy = interactionPolicy.base();
-  // Whoever signs in here agrees to everything that the page asks for.
+  // Consent is granted for everything that the page requests.
   policy.remove('consent');
   const provider = new Provider(issuer, {
     clients: [
@@ -118,7 +117,7 @@ function authorizationServer(issuer, page, settings) {
       },
     },
   });
-  // What goes wrong in here is a mistake of the test.
+  // An error of the provider is an error of the test.
   provider.on('server_error', (_, error) => console.error(error));
   return provider;
 }

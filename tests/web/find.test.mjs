@@ -1,4 +1,4 @@
-// Finding a prompt: search, commands, the palette, quick actions, selected text.
+// Finding a prompt: search, commands, palette, quick actions, selected text.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -22,7 +22,7 @@ after(async () => {
   remove(many);
 });
 
-test('all prompts are there, in their folders, with titles, tags and icons', async () => {
+test('lists all prompts by folder, with titles, tags and icons', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(server.url);
   await page.getByText('12 prompts', { exact: true }).waitFor();
@@ -37,14 +37,14 @@ test('all prompts are there, in their folders, with titles, tags and icons', asy
   await field.fill('revw');
   await page.getByText('1 prompt found').waitFor();
   await field.fill('zzzz');
-  await page.getByText('Nothing fits “zzzz”.').waitFor();
+  await page.getByText('No match for “zzzz”.').waitFor();
   await page.getByRole('button', { name: 'Show all prompts' }).click();
   await page.getByText('12 prompts', { exact: true }).waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });
 
-test('ten thousand prompts come page by page and only what is seen is drawn', async () => {
+test('loads 10,000 prompts page by page and renders only visible rows', async () => {
   const { page, context, wrong, asked } = await visit(open);
   await page.goto(crowd.url);
   await page.getByText('10,000 prompts', { exact: true }).waitFor();
@@ -56,7 +56,7 @@ test('ten thousand prompts come page by page and only what is seen is drawn', as
   const field = page.getByRole('combobox', { name: /Search prompts/ });
   await field.fill('task 07771');
   await page.locator('.row').first().getByText('Task 07771').waitFor();
-  // Down from the field into the list and on, by keyboard alone.
+  // From the field into the list with the keyboard.
   await field.focus();
   await page.keyboard.press('ArrowDown');
   assert.match(await page.evaluate(() => document.activeElement?.textContent ?? ''), /Task 07771/);
@@ -97,7 +97,7 @@ test('a slash command is completed: its name, its arguments, their values', asyn
   await context.close();
 });
 
-test('a late answer to the first letters is not taken for one to the whole word', async () => {
+test('ignores a late completion response for an earlier prefix', async () => {
   const { page, context, wrong } = await visit(open);
   /** @type {() => void} */
   let release = () => {};
@@ -109,7 +109,7 @@ test('a late answer to the first letters is not taken for one to the whole word'
     const answer = await route.fetch();
     isHeld = true;
     await released;
-    // The page may have given it up meanwhile.
+    // The page may have aborted the request meanwhile.
     await route.fulfill({ response: answer }).catch(() => {});
   });
   await page.goto(server.url);
@@ -117,7 +117,7 @@ test('a late answer to the first letters is not taken for one to the whole word'
   await page.keyboard.press('/');
   await page.keyboard.type('translate into=');
   await page.getByRole('option', { name: /Arabic/ }).waitFor();
-  // From here on the page's own pauses end when the test says so.
+  // From here on the test controls the page's timers.
   await page.clock.install();
   await page.keyboard.type('p');
   await page.clock.runFor(1000);
@@ -131,7 +131,7 @@ test('a late answer to the first letters is not taken for one to the whole word'
   await context.close();
 });
 
-test('the palette leads anywhere without a mouse, and gives the focus back', async () => {
+test('the palette works by keyboard and restores the focus', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(server.url);
   await page.getByText('12 prompts', { exact: true }).waitFor();
@@ -152,7 +152,7 @@ test('the palette leads anywhere without a mouse, and gives the focus back', asy
   await context.close();
 });
 
-test('pinned and recent prompts stay at hand', async () => {
+test('offers pinned and recent prompts as quick actions', async () => {
   const { page, context } = await visit(open);
   await page.goto(server.url);
   await page.getByRole('button', { name: 'Pin Write Tests' }).click();

@@ -1,4 +1,4 @@
-// A prompt that asks back, one form after the other.
+// Guided prompts: one form after the other.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -29,7 +29,7 @@ after(async () => {
   remove(folder);
 });
 
-test('a guided prompt of the library asks, step by step, for what it needs', async () => {
+test('a guided prompt of the library shows its steps', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(`${server.url}#/prompt/new-service?purpose=pictures`);
   await page.getByText('What will the service be written in?').waitFor();
@@ -47,7 +47,7 @@ test('a guided prompt of the library asks, step by step, for what it needs', asy
   await page.getByLabel('Replicas').fill('3');
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.locator('.messages', { hasText: 'It is written in rust and runs in 3 copies.' }).waitFor();
-  // Nobody has said whether it is public, and an edit is no reason to ask all over again.
+  // The answer for *public* is still open, and an edit must not restart the questions.
   const text = readFileSync(join(folder, 'new-service.md'), 'utf8');
   write(folder, { 'new-service.md': text.replace('It is written in', 'It will be written in') });
   await page.locator('.messages', { hasText: 'It will be written in rust and runs in 3 copies.' }).waitFor();
@@ -61,7 +61,7 @@ test('a guided prompt of the library asks, step by step, for what it needs', asy
   await context.close();
 });
 
-test('questions come as steps, with a way back, and end in the prompt', async () => {
+test('guided steps go back and end with the prompt', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(`http://127.0.0.1:${front.server.address().port}/#/prompt/git-commit?changes=x`);
   await page.getByText('What kind of change is it?').waitFor();
@@ -70,7 +70,7 @@ test('questions come as steps, with a way back, and end in the prompt', async ()
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByText('How large is it?').waitFor();
   assert.equal(await page.locator('.dots li').count(), 2);
-  // Back to change one's mind: what was said is still there.
+  // Going back keeps the earlier answers.
   await page.getByRole('button', { name: 'Back' }).click();
   await page.getByText('What kind of change is it?').waitFor();
   assert.equal(await page.getByRole('radio', { name: 'A repair' }).isChecked(), true);
@@ -111,7 +111,7 @@ test('a question can be declined', async () => {
   const answered = page.waitForResponse(
     (/** @type {any} */ response) => response.request().postDataJSON()?.params.inputResponses,
   );
-  await page.getByRole('button', { name: 'I’d rather not say' }).click();
+  await page.getByRole('button', { name: 'Skip this question' }).click();
   await answered;
   assert.deepEqual(front.seen.at(-1).inputResponses, { kind: { action: 'decline' } });
   await context.close();

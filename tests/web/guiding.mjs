@@ -1,4 +1,4 @@
-// A server in front of the server that makes one prompt ask back, in three steps.
+// A proxy in front of the server that turns one prompt into a guided prompt of three steps.
 
 import { createServer, request as forward } from 'node:http';
 

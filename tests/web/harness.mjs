@@ -10,7 +10,7 @@ import { chromium } from 'playwright-core';
 const ROOT = join(import.meta.dirname, '../..');
 const BINARY = process.env.PROMPTSHELF ?? join(ROOT, 'target/debug/promptshelf');
 const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
-// Without these, the browser looks for its maker's servers, which have no part in this.
+// These flags prevent requests to the browser vendor's servers.
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -109,7 +109,7 @@ export async function visit(open, options = {}) {
   await page.exposeFunction('reportViolation', (/** @type {string} */ what) => wrong.push(`policy: ${what}`));
   await page.addInitScript(() => {
     document.addEventListener('securitypolicyviolation', (event) => {
-      // @ts-expect-error the test has put it there
+      // @ts-expect-error defined by the test
       window.reportViolation(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
     });
   });

@@ -1,4 +1,4 @@
-// Prompts by somebody who means harm. Nothing of them may run, fetch or deceive.
+// Hostile prompts: nothing of them may run, fetch or deceive.
 
 import assert from 'node:assert/strict';
 import { Buffer } from 'node:buffer';
@@ -54,7 +54,7 @@ after(async () => {
 });
 
 // req: S-18
-test('nothing of a hostile prompt runs, is fetched, or hides', async () => {
+test('a hostile prompt runs nothing, fetches nothing and hides nothing', async () => {
   const { page, context, wrong, asked } = await visit(open);
   await page.goto(server.url);
   await page.locator('.row', { hasText: '<img src=x' }).waitFor();
@@ -100,7 +100,7 @@ test('nothing of a hostile prompt runs, is fetched, or hides', async () => {
 });
 
 // req: S-18
-test('the policy is strict and stops what would get past the page', async () => {
+test('the Content-Security-Policy blocks injected content', async () => {
   const { page, context, wrong } = await visit(open);
   const answer = await page.goto(server.url);
   const policy = answer?.headers()['content-security-policy'] ?? '';
@@ -121,7 +121,7 @@ test('the policy is strict and stops what would get past the page', async () => 
   await context.close();
 });
 
-test('a page of another origin gets nothing', async () => {
+test('a page of another origin can read nothing', async () => {
   for (const path of [
     '',
     'library/diagnostics',
@@ -136,7 +136,7 @@ test('a page of another origin gets nothing', async () => {
   }
 });
 
-test('long and strange text does not hold the page up', async () => {
+test('long and pathological text renders in linear time', async () => {
   const strange = [
     '*'.repeat(50_000),
     '`'.repeat(50_000),
@@ -149,7 +149,7 @@ test('long and strange text does not hold the page up', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(`${server.url}#/prompt/attack`);
   await page.locator('.messages .prose').first().waitFor();
-  // Whatever takes more than linear time does not end here before the test is given up.
+  // A check with more than linear cost runs into the test's time limit.
   const shown = await page.evaluate(async (texts) => {
     const { markdown } = await import(`${location.origin}/assets/js/text/markdown.js`);
     return texts.map((text) => markdown(text.repeat(10)).length > 0);

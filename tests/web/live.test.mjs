@@ -1,4 +1,4 @@
-// A page that stays open while the library changes and the server goes.
+// An open page while the library changes and the server disappears.
 
 import assert from 'node:assert/strict';
 import { unlinkSync } from 'node:fs';
@@ -24,7 +24,7 @@ after(async () => {
 /** @param {any} page */
 const live = (page) => page.waitForFunction(() => document.documentElement.dataset.connection === 'live');
 
-test('a prompt that comes, changes or goes is seen at once', async () => {
+test('shows added, changed and removed prompts immediately', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(server.url);
   await live(page);
@@ -37,7 +37,7 @@ test('a prompt that comes, changes or goes is seen at once', async () => {
   await context.close();
 });
 
-test('an edit is shown in the open preview, and what changed is marked', async () => {
+test('marks changes of an edit in the open preview', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(`${server.url}#/prompt/hello`);
   await live(page);
@@ -46,16 +46,16 @@ test('an edit is shown in the open preview, and what changed is marked', async (
   await page.locator('.prose .changed', { hasText: 'Say good evening.' }).waitFor();
   assert.equal(await page.locator('.prose .changed').count(), 1);
   await page.locator('.badge', { hasText: 'Changed' }).waitFor();
-  await page.locator('#said', { hasText: 'The prompt has changed.' }).waitFor({ state: 'attached' });
+  await page.locator('#announcer', { hasText: 'The prompt has changed.' }).waitFor({ state: 'attached' });
   assert.deepEqual(wrong, []);
   await context.close();
 });
 
-test('a broken edit is shown at its line, and the last good version stays', async () => {
+test('shows a broken edit at its line and keeps the last good version', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(`${server.url}#/library`);
   await live(page);
-  await page.locator('.lead', { hasText: 'Nothing is wrong.' }).waitFor();
+  await page.locator('.lead', { hasText: 'No problems found.' }).waitFor();
   write(folder, { 'hello.md': HELLO.replace('Say hello.', 'Say {{ greeting }}.') });
   const card = page.locator('.diagnostic', { hasText: 'undeclared-argument' });
   await card.waitFor();
@@ -69,12 +69,12 @@ test('a broken edit is shown at its line, and the last good version stays', asyn
   await page.locator('.messages', { hasText: /Say (hello|good evening)/ }).waitFor();
   write(folder, { 'hello.md': HELLO });
   await page.goto(`${server.url}#/library`);
-  await page.locator('.lead', { hasText: 'Nothing is wrong.' }).waitFor();
+  await page.locator('.lead', { hasText: 'No problems found.' }).waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });
 
-test('a dead server is told of, nothing typed is lost, and the page comes back with it', async () => {
+test('reports a lost server, keeps input and reconnects', async () => {
   write(folder, {
     'ask.md':
       '---\ntitle: Ask\ndescription: Asks\narguments:\n  - { name: what, title: What, required: true }\n---\nAsk {{ what }}.\n',
@@ -86,12 +86,12 @@ test('a dead server is told of, nothing typed is lost, and the page comes back w
   await page.getByText('Ask twice.').waitFor();
   const { port } = server;
   await server.stop();
-  await page.getByText('The server does not answer. What you see is from before').waitFor();
+  await page.getByText('The server does not respond. This is its last known state').waitFor();
   await page.getByRole('textbox', { name: 'What' }).fill('thrice');
-  await page.getByText('What you have typed is still here.').waitFor();
+  await page.getByText('Your input is kept.').waitFor();
   assert.equal(await page.getByRole('textbox', { name: 'What' }).inputValue(), 'thrice');
   server = await serve(folder, port);
-  // The page tries by itself as well, and may be quicker than the hand.
+  // The page retries on its own and may be faster than the click.
   await page
     .getByRole('button', { name: 'Connect again' })
     .click({ timeout: 3000 })
@@ -103,22 +103,22 @@ test('a dead server is told of, nothing typed is lost, and the page comes back w
   await context.close();
 });
 
-test('which clients stumble comes from the table of the program', async () => {
+test("shows client incompatibilities from the server's table", async () => {
   write(folder, {
     'many.md':
       '---\ntitle: Many\ndescription: Asks\narguments:\n  - { name: a, description: x }\n  - { name: b, description: y }\n---\n{{ a }} {{ b }}\n',
   });
   const { page, context, wrong } = await visit(open);
   await page.goto(`${server.url}#/library`);
-  const zed = page.locator('.stumbles details', { hasText: 'hides prompts of more than 1 argument' });
+  const zed = page.locator('.incompatibilities details', { hasText: 'hides prompts of more than 1 argument' });
   await zed.waitFor();
   assert.match(
     (await zed.locator('summary').textContent()) ?? '',
     /^Zed hides prompts of more than 1 argument · 1 prompt$/,
   );
   await zed.locator('summary').click();
-  await zed.getByText('As read in 2026-11: zed-industries/zed').waitFor();
-  await page.locator('.stumbles details', { hasText: /Codex, .*shows no prompts/ }).waitFor();
+  await zed.getByText('Source, read in 2026-11: zed-industries/zed').waitFor();
+  await page.locator('.incompatibilities details', { hasText: /Codex, .*shows no prompts/ }).waitFor();
   await zed.getByRole('link', { name: 'many' }).click();
   await page.getByRole('heading', { level: 1, name: 'Many' }).waitFor();
   assert.deepEqual(wrong, []);

@@ -1,4 +1,4 @@
-// One prompt: the form, completion, problems, the five kinds of content, and its use.
+// One prompt: form, completion, problems, the five kinds of content, and the ways to use it.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -53,17 +53,17 @@ async function at(name, options) {
   return visited;
 }
 
-test('each type has the field that suits it, and all problems come at once', async () => {
+test('each type has its field, and all problems are shown together', async () => {
   const { page, context, wrong } = await at('every-type');
   assert.equal(await page.getByLabel('Count').getAttribute('type'), 'number');
   assert.equal(await page.getByLabel('Day').getAttribute('type'), 'date');
   assert.equal(await page.getByLabel('City').evaluate((/** @type {Element} */ one) => one.tagName), 'SELECT');
   assert.equal(await page.getByRole('radiogroup', { name: /Sure/ }).getByRole('radio').count(), 2);
-  await page.getByText('Fill in these to see what comes out: Line, Count, Sure.').waitFor();
+  await page.getByText('Fill in these to see the result: Line, Count, Sure.').waitFor();
   await page.getByLabel('Line').fill('UPPER');
   await page.getByLabel('Count').fill('9');
   await page.getByRole('button', { name: 'Copy Text' }).click();
-  await page.getByText('3 fields need another look.').waitFor();
+  await page.getByText('Check 3 fields.').waitFor();
   assert.equal(await page.locator('.field .problem:visible').count(), 3);
   assert.equal(
     await page.evaluate(() => document.activeElement?.closest('.field')?.getAttribute('data-argument')),
@@ -81,7 +81,7 @@ test('each type has the field that suits it, and all problems come at once', asy
   await context.close();
 });
 
-test('the server completes, knows the other fields, and is asked after a pause', async () => {
+test('completion uses the other fields as context and is debounced', async () => {
   const { page, context, wrong } = await at('code_review');
   /** @type {any[]} */
   const asked = [];
@@ -93,7 +93,7 @@ test('the server completes, knows the other fields, and is asked after a pause',
   await field.focus();
   await page.getByRole('option', { name: 'axum' }).waitFor();
   asked.length = 0;
-  // Quicker than anybody types, so that there is no pause, however busy the machine is.
+  // Set in one step, so that no typing pause occurs on a busy machine.
   await field.evaluate((/** @type {HTMLInputElement} */ input) => {
     for (const text of ['r', 'ro', 'roc']) {
       input.value = text;
@@ -128,7 +128,7 @@ test('a dropped file becomes the text of its field', async () => {
   await context.close();
 });
 
-test('all five kinds of content are shown', async () => {
+test('renders all five kinds of content', async () => {
   const { page, context, wrong } = await at('read-chart');
   const image = page.locator('.messages img');
   await image.waitFor();
@@ -144,14 +144,14 @@ test('all five kinds of content are shown', async () => {
   await embedded.locator('summary').click();
   await embedded.locator('pre', { hasText: 'import' }).waitFor();
   await page.goto(`${server.url}#/prompt/onboarding?name=Ada`);
-  await page.getByRole('button', { name: 'Read it Style guide' }).click();
+  await page.getByRole('button', { name: 'Read Style guide' }).click();
   await page.locator('.followed', { hasText: 'A function does one thing' }).waitFor();
   await page.getByText('Ada joins our team').waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });
 
-test('a prompt is used as text, for models, in a shell and as a link', async () => {
+test('copies a prompt as text, API messages, shell command and link', async () => {
   const { page, context, wrong } = await at('translate?text=It%27s%20full.&into=German');
   await page.locator('.messages', { hasText: "It's full." }).waitFor();
   const copied = async (/** @type {string} */ format) => {
@@ -182,7 +182,7 @@ test('a prompt is used as text, for models, in a shell and as a link', async () 
   await context.close();
 });
 
-test('what is sensitive is masked, and stands in no command and no link', async () => {
+test('sensitive values are masked and left out of commands and links', async () => {
   const { page, context, wrong } = await at('secret');
   assert.equal(await page.getByLabel('Key').getAttribute('type'), 'password');
   await page.getByLabel('Key').fill('open-sesame');
@@ -198,16 +198,16 @@ test('what is sensitive is masked, and stands in no command and no link', async 
   await context.close();
 });
 
-test('the variables of a resource are completed, and what it holds is read', async () => {
+test('completes resource template variables and reads the resource', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(`${server.url}#/resources`);
   const logs = page.getByRole('form', { name: 'Recent logs' });
-  await logs.getByRole('button', { name: 'Read it' }).click();
+  await logs.getByRole('button', { name: /^Read/ }).click();
   await logs.locator('.followed pre').waitFor();
   const files = page.getByRole('form', { name: 'Project file' });
   const field = files.getByRole('combobox', { name: /path/ });
   await field.fill('main');
-  // Only then are these the suggestions for what is typed.
+  // Waits until the suggestions belong to the typed text.
   await page.waitForFunction(() => document.querySelectorAll('[role=option]').length === 1);
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');

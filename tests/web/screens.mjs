@@ -1,4 +1,4 @@
-// Photographs every view in both themes: `node screens.mjs FOLDER`.
+// Takes screenshots of every view in both themes: `node screens.mjs FOLDER`.
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -64,16 +64,16 @@ const VIEWS = {
       await page.locator('[role=option]').first().waitFor();
     },
   },
-  'sign-in': { path: '#/', guarded: true, ready: (page) => page.getByText('back here afterwards').waitFor() },
+  'sign-in': { path: '#/', guarded: true, ready: (page) => page.getByText('back to this page').waitFor() },
   'sign-in-narrow': {
     path: '#/',
     guarded: true,
     size: { width: 400, height: 860 },
     ready: async (page) => {
-      await page.getByText('back here afterwards').waitFor();
+      await page.getByText('back to this page').waitFor();
       await page.getByLabel('Bearer token').fill('of nobody');
       await page.keyboard.press('Enter');
-      await page.getByText('This is no token').waitFor();
+      await page.getByText('Invalid token').waitFor();
     },
   },
   account: {

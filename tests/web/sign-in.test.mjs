@@ -1,4 +1,4 @@
-// Signing in: at a real authorization server, and with a token that one brings.
+// Sign-in at a real authorization server, and with a token.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -61,7 +61,7 @@ async function signIn(page) {
 }
 
 // req: S-17
-test('a token lets in, stays in its tab, goes to its server alone, and is given up', async () => {
+test('a token is stored per tab, sent to its server only, and removed on sign-out', async () => {
   const { page, context, wrong } = await visit(open);
   /** @type {string[]} */
   const sentTo = [];
@@ -69,47 +69,47 @@ test('a token lets in, stays in its tab, goes to its server alone, and is given 
     if (request.headers().authorization) sentTo.push(new URL(request.url()).origin);
   });
   await page.goto(`${tokens.url}#/prompt/open?what=sesame`);
-  await page.getByText('This server wants to know who you are.').waitFor();
+  await page.getByText('Sign-in is required.').waitFor();
   await bring(page, 'no token');
-  await page.getByText('This is no token').waitFor();
+  await page.getByText('Invalid token').waitFor();
   await bring(page, 'token-of-nobody');
-  await page.getByText('The server does not take your token: The token is not known. Sign in again.').waitFor();
+  await page.getByText('The server rejected your token: The token is not known. Sign in again.').waitFor();
   await bring(page, 'token-of-lacking');
-  await page.getByText('Your token does not permit to use this server. It takes: prompts:read.').waitFor();
+  await page.getByText('Your token does not grant access to this server. Required: prompts:read.').waitFor();
   await bring(page, 'token-of-reader');
   await page.getByText('Open sesame.').waitFor();
   await page.reload();
   await page.getByText('Open sesame.').waitFor();
   const other = await context.newPage();
   await other.goto(tokens.url);
-  await other.getByText('This server wants to know who you are.').waitFor();
+  await other.getByText('Sign-in is required.').waitFor();
   await other.close();
   await page.getByRole('link', { name: 'You are signed in' }).click();
   await page.getByText('You are signed in as reader.').waitFor();
   assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes('token-of')), false);
   await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.getByText('This server wants to know who you are.').waitFor();
+  await page.getByText('Sign-in is required.').waitFor();
   assert.equal(await page.evaluate(() => JSON.stringify(sessionStorage).includes('token-of')), false);
   await page.goto(`${tokens.url}#/`);
-  await page.getByText('This server wants to know who you are.').waitFor();
+  await page.getByText('Sign-in is required.').waitFor();
   assert.equal(await page.getByRole('link', { name: /Is open/ }).count(), 0);
   assert.deepEqual([...new Set(sentTo)], [new URL(tokens.url).origin]);
   assert.deepEqual(wrong, []);
   await context.close();
 });
 
-test('each caller sees its own library, and its mistakes only where a rule says so', async () => {
+test('each caller sees its own prompts, and diagnostics only by rule', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(tokens.url);
   await bring(page, 'token-of-reader');
   await page.getByText('2 prompts', { exact: true }).waitFor();
   await page.goto(`${tokens.url}#/library`);
-  await page.getByText('What is wrong with this library is shown to those who look after it.').waitFor();
+  await page.getByText('Diagnostics are visible to the maintainers of this library only.').waitFor();
   assert.equal(await page.locator('.diagnostic').count(), 0);
   await page.goto(`${tokens.url}#/sign-in`);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await bring(page, 'token-of-editor');
-  // Back to where one was.
+  // Back at the previous view.
   await page.locator('.diagnostic', { hasText: 'undeclared-argument' }).waitFor();
   await page.goto(`${tokens.url}#/`);
   await page.getByText('3 prompts', { exact: true }).waitFor();
@@ -117,7 +117,7 @@ test('each caller sees its own library, and its mistakes only where a rule says 
   await context.close();
 });
 
-test('what is typed at the door stays when the server closes it', async () => {
+test('input in the sign-in form survives a refusal', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(tokens.url);
   await bring(page, 'token-of-reader');
@@ -139,8 +139,8 @@ test('what is typed at the door stays when the server closes it', async () => {
   const refused = page.waitForResponse((/** @type {any} */ one) => one.status() === 401);
   answer();
   await refused;
-  await page.getByText('This server wants to know who you are.').waitFor();
-  // What the page does about the refusal, it has done by then.
+  await page.getByText('Sign-in is required.').waitFor();
+  // Gives the page time to react to the refusal.
   await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)));
   assert.equal(await field.inputValue(), 'token-of-editor');
   await page.getByRole('button', { name: 'Use the token' }).click();
@@ -149,7 +149,7 @@ test('what is typed at the door stays when the server closes it', async () => {
   await context.close();
 });
 
-test('a token that ends in the middle is asked for again, and nothing typed is lost', async () => {
+test('an expired token is requested again without losing input', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(`${tokens.url}#/prompt/open`);
   await bring(page, 'token-of-reader');
@@ -160,7 +160,7 @@ test('a token that ends in the middle is asked for again, and nothing typed is l
     sessionStorage.setItem('promptshelf.session', JSON.stringify({ token: 'spoilt', scopes: [] })),
   );
   await field.fill('twice');
-  const notice = page.locator('.notice', { hasText: 'The server does not take your token' });
+  const notice = page.locator('.notice', { hasText: 'The server rejected your token' });
   await notice.waitFor();
   await notice.getByRole('button', { name: 'Sign in' }).click();
   await bring(page, 'token-of-reader');
@@ -171,11 +171,11 @@ test('a token that ends in the middle is asked for again, and nothing typed is l
 });
 
 // req: S-17
-test('the page signs in at the authorization server and comes back where it was', async () => {
+test('signs in at the authorization server and returns to the same view', async () => {
   const { page, context, wrong } = await visit(open);
   const asking = whatIsAsked(page);
   await page.goto(`${there.url}#/prompt/open?what=sesame`);
-  await page.getByText(`This leads to ${new URL(there.issuer).host}, and back here afterwards.`).waitFor();
+  await page.getByText(`This leads to ${new URL(there.issuer).host}, and back to this page.`).waitFor();
   await signIn(page);
   await page.getByText('Open sesame.').waitFor();
   assert.equal(page.url(), `${there.url}#/prompt/open?what=sesame`, 'no code stays in the address');
@@ -191,7 +191,7 @@ test('the page signs in at the authorization server and comes back where it was'
   await context.close();
 });
 
-test('a token that has ended is renewed without a word', async () => {
+test('renews an expired token silently', async () => {
   const { page, context, wrong } = await visit(open);
   /** @type {string[]} */
   const grants = [];
@@ -213,16 +213,16 @@ test('a token that has ended is renewed without a word', async () => {
   await context.close();
 });
 
-test('what takes more asks for more, keeps what there is, and comes back to it', async () => {
+test('step-up keeps the granted scopes and returns to the prompt', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(`${there.url}#/prompt/open`);
   await signIn(page);
   await page.getByRole('textbox', { name: 'What' }).fill('a draft');
   await page.getByText('Open a draft.').waitFor();
   await page.goto(`${there.url}#/prompt/written`);
-  await page.getByText('This takes more than you are permitted: prompts:read prompts:write.').waitFor();
+  await page.getByText('Further permissions are required: prompts:read prompts:write.').waitFor();
   const asking = whatIsAsked(page);
-  // The authorization server knows Ada by now and asks her nothing.
+  // The authorization server has a session for Ada and shows no form.
   await page.getByRole('button', { name: 'Sign in for more' }).click();
   await page.getByText('It is written.').waitFor();
   assert.equal((await asking).get('scope'), 'prompts:read prompts:write offline_access');
@@ -233,17 +233,17 @@ test('what takes more asks for more, keeps what there is, and comes back to it',
   const revoked = page.waitForRequest((/** @type {any} */ request) => request.url().includes('revocation'));
   await page.getByRole('button', { name: 'Sign out' }).click();
   await revoked;
-  await page.getByText('This server wants to know who you are.').waitFor();
+  await page.getByText('Sign-in is required.').waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });
 
 // req: S-17
-test('answers that nobody asked for, or of somebody else, are not used', async () => {
+test('discards unrequested responses and those of another issuer', async () => {
   const { page, context, wrong, asked } = await visit(open);
   const exchanged = () => asked.filter((url) => url === `${there.issuer}/token`);
   await page.goto(`${there.url}?code=stolen&state=made-up&iss=${encodeURIComponent(there.issuer)}`);
-  await page.getByText('This answer belongs to no sign-in that began in this tab.').waitFor();
+  await page.getByText('This response does not belong to a sign-in of this tab.').waitFor();
   assert.equal(page.url(), there.url, 'no code stays in the address');
   for (const iss of ['&iss=https%3A%2F%2Fevil.example', '']) {
     await page.goto(there.url);
@@ -252,22 +252,22 @@ test('answers that nobody asked for, or of somebody else, are not used', async (
     const state = (await begun).get('state');
     await page.getByRole('button', { name: 'I am Ada' }).waitFor();
     await page.goto(`${there.url}?code=stolen&state=${state}${iss}`);
-    await page.getByText(/The answer is not from .*, and was not used\./).waitFor();
+    await page.getByText(/The response is not from .* and was discarded\./).waitFor();
   }
   assert.deepEqual(exchanged(), []);
   assert.deepEqual(wrong, []);
   await context.close();
 });
 
-test('who refuses, or whom nobody answers, is told what to do', async () => {
+test('explains refusals and unreachable authorization servers', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(`${there.url}#/library`);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.getByRole('button', { name: 'I refuse' }).click();
-  await page.getByText(/refuses: Ada says no\. Try again, or ask whoever runs it\./).waitFor();
+  await page.getByText(/refused: Ada says no\. Try again, or contact its operator\./).waitFor();
   there.settings.allowsPages = false;
   await signIn(page);
-  await page.getByText(/does not answer this page: .* \(CORS\)/).waitFor();
+  await page.getByText(/does not respond to this page: .* \(CORS\)/).waitFor();
   there.settings.allowsPages = true;
   await page.route(`${there.issuer}/.well-known/**`, (/** @type {any} */ route) =>
     route.fulfill({
@@ -281,11 +281,11 @@ test('who refuses, or whom nobody answers, is told what to do', async () => {
     }),
   );
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await page.getByText(/does not offer PKCE/).waitFor();
+  await page.getByText(/does not support PKCE/).waitFor();
   await page.unroute(`${there.issuer}/.well-known/**`);
   // The same button still works.
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await page.getByText('What is wrong with this library is shown to those who look after it.').waitFor();
+  await page.getByText('Diagnostics are visible to the maintainers of this library only.').waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
 });

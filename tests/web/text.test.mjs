@@ -1,4 +1,4 @@
-// The parts of the page that need no page.
+// Modules of the page that need no DOM.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { test } from 'node:test';
 const JS = '../../crates/promptshelf-server/src/web/assets/js';
 const { find, folded } = await import(`${JS}/text/fuzzy.js`);
 const { parse, quoted } = await import(`${JS}/text/command.js`);
-const { changedLines } = await import(`${JS}/text/changed.js`);
+const { changedLines } = await import(`${JS}/text/line-diff.js`);
 const { decodedBytes, tokens } = await import(`${JS}/text/measure.js`);
 const { headerValue, headersFor } = await import(`${JS}/mcp/headers.js`);
 const { events } = await import(`${JS}/mcp/events.js`);
@@ -26,7 +26,7 @@ const words = await Promise.all(
 /** @param {string} name @param {string} title */
 const entry = (name, title) => ({ name: folded(name), title: folded(title), words: '' });
 
-test('a few letters find a prompt, the best one first', () => {
+test('fuzzy search ranks the best match first', () => {
   const entries = [
     entry('debug-error', 'Debug an Error'),
     entry('code_review', 'Request Code Review'),
@@ -40,7 +40,7 @@ test('a few letters find a prompt, the best one first', () => {
   assert.equal(find(entries, 'er')[0], 0);
 });
 
-test('a URI template becomes what the server reads out of it', () => {
+test("URI template expansion is the inverse of the server's matching", () => {
   assert.deepEqual(variables('logs://{host}{/day}{?from,to}{&x}'), ['host', 'day', 'from', 'to', 'x']);
   const values = { host: 'a b/ü', day: '2026-01-02', to: "it's" };
   assert.equal(expand('logs://{host}{/day}{?from,to}', values), 'logs://a%20b%2F%C3%BC/2026-01-02?to=it%27s');
@@ -48,7 +48,7 @@ test('a URI template becomes what the server reads out of it', () => {
   assert.equal(expand('logs://recent{?x}', {}), 'logs://recent');
 });
 
-test('a challenge is read, and anything else is none', () => {
+test('parses challenges and ignores other headers', () => {
   const told = challenge('Bearer error="insufficient_scope", resource_metadata="https://a.example/x", scope="a b"');
   assert.deepEqual(told, {
     error: 'insufficient_scope',
@@ -61,13 +61,13 @@ test('a challenge is read, and anything else is none', () => {
     assert.equal(challenge(none).error, '');
 });
 
-test('PKCE is computed as its specification does', async () => {
+test('PKCE matches the example of RFC 7636', async () => {
   // RFC 7636, appendix B.
   const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
   assert.equal(await challengeOf(verifier), 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM');
 });
 
-test('a slash command says where its cursor stands', () => {
+test('a slash command is parsed at the cursor', () => {
   assert.deepEqual(parse('/co').at, { kind: 'name', from: 1, typed: 'co', argument: '' });
   assert.equal(parse('/a ').at.kind, 'argument');
   assert.deepEqual(parse('/a la').at, { kind: 'argument', from: 3, typed: 'la', argument: '' });
@@ -76,18 +76,18 @@ test('a slash command says where its cursor stands', () => {
   assert.deepEqual(parse(`/a x=${quoted('say "hi"\n\\')} `).values, { x: 'say "hi"\n\\' });
 });
 
-test('only lines that are new are marked', () => {
+test('marks new lines only', () => {
   assert.deepEqual([...changedLines('a\nb\nc', 'a\nx\nc')], [1]);
   assert.deepEqual([...changedLines('a\nb', 'a\nnew\nb\nend')], [1, 3]);
   assert.deepEqual([...changedLines('same', 'same')], []);
 });
 
-test('sizes are those of what Base64 stands for', () => {
+test('sizes are those of the decoded Base64', () => {
   for (const text of ['', 'a', 'ab', 'abc', 'abcd']) assert.equal(decodedBytes(btoa(text)), text.length);
   assert.ok(tokens('four letters a word') < tokens('十个汉字十个汉字十个汉字'));
 });
 
-test('headers hold what headers can, and the rest in Base64', () => {
+test('header values are encoded in Base64 where required', () => {
   assert.equal(headerValue('code_review'), 'code_review');
   assert.equal(headerValue('Prüfung'), '=?base64?UHLDvGZ1bmc=?=');
   assert.equal(headerValue(' a'), '=?base64?IGE=?=');
@@ -97,7 +97,7 @@ test('headers hold what headers can, and the rest in Base64', () => {
   assert.equal(headers.Authorization, 'Bearer secret');
 });
 
-test('events are read however they are cut', async () => {
+test('parses events across arbitrary chunk boundaries', async () => {
   const text = ': hello\r\n\r\ndata: one\r\n\r\ndata: two\ndata: lines\n\ndata: cut off';
   for (const size of [1, 2, 3, 1000]) {
     const bytes = new TextEncoder().encode(text);
@@ -113,12 +113,12 @@ test('events are read however they are cut', async () => {
   }
 });
 
-test('no value leaves its word in a shell', () => {
+test('shell quoting confines every value', () => {
   assert.equal(shellWord("it's $HOME; `x`"), "'it'\\''s $HOME; `x`'");
   assert.equal(getCommand('code_review', { code: 'a b' }), "promptshelf get code_review --arg 'code=a b'");
 });
 
-test('messages take the shapes of other programs', () => {
+test('converts messages to the formats of other programs', () => {
   /** @param {any} block */
   const user = (block) => ({ role: 'user', content: block });
   const messages = [
@@ -139,7 +139,7 @@ test('messages take the shapes of other programs', () => {
   assert.equal(asText([messages[0]]), 'Look:');
 });
 
-test('a form comes from its schema, and its values go back in its types', () => {
+test('a form follows its schema and returns typed values', () => {
   const properties = {
     language: { type: 'string', oneOf: [{ const: 'rust', title: 'Rust' }] },
     lines: { type: 'integer', minimum: 1, default: 3 },
@@ -161,7 +161,7 @@ test('a form comes from its schema, and its values go back in its types', () => 
   assert.equal(content({ type: 'boolean' }, 'false'), false);
 });
 
-test('every language has every word, with the same gaps to fill', () => {
+test('all languages have the same keys and placeholders', () => {
   const [english, ...others] = words;
   const gaps = (/** @type {string} */ text) => [...new Set(text.match(/\{\w+\}/g))].sort();
   for (const other of others) {

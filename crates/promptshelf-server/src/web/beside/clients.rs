@@ -23,7 +23,7 @@ pub(in crate::web) async fn clients(State(library): State<Library>, asking: Aski
         let prompts: Vec<&Prompt> = shelf.usable().map(|prompt| &**prompt).collect();
         let found: Vec<Value> =
             incompatibilities(&prompts, shelf.catalog.policy().page_size).iter().map(told).collect();
-        json!({ "generation": shelf.catalog.generation(), "stumbles": found })
+        json!({ "generation": shelf.catalog.generation(), "incompatibilities": found })
     });
     match told.await {
         Ok(told) => answer(&told),

@@ -1,7 +1,7 @@
-// Who uses the page: whether somebody has to sign in, how, and what went wrong.
+// Sign-in state of the page: the challenge, the ways to sign in, and the last problem.
 
 import { SignInProblem } from './auth/problem.js';
-import { keepSession, session } from './auth/session.js';
+import { session, storeSession } from './auth/session.js';
 import { allDrafts, draft, forgetDrafts } from './drafts.js';
 import { Cell } from './store.js';
 
@@ -9,9 +9,9 @@ import { Cell } from './store.js';
  * @typedef {import('./auth/challenge.js').Challenge} Challenge
  * @typedef {object} Account
  * @property {boolean} isIn whether there is a token
- * @property {boolean} isDemanded whether the server answers nobody who does not sign in
- * @property {string | null} clientId what the page is called at the authorization server, if people can sign in there
- * @property {Challenge | null} challenge what the server said when it wanted to know more
+ * @property {boolean} isDemanded whether the server requires sign-in
+ * @property {string | null} clientId the page's client id at the authorization server, if configured
+ * @property {Challenge | null} challenge the last challenge
  * @property {SignInProblem | null} problem why signing in did not work
  */
 
@@ -32,36 +32,36 @@ function now(change) {
 }
 
 /** @type {Promise<void> | null} */
-let asked = null;
+let discovered = null;
 
-/** Asks the server how people sign in here; once. */
+/** Fetches the sign-in options of this server, once. */
 export function howToSignIn() {
-  asked ??= (async () => {
+  discovered ??= (async () => {
     try {
       const response = await fetch('/sign-in', { cache: 'no-store', redirect: 'error' });
       const { needed, clientId } = response.ok ? await response.json() : { needed: true, clientId: null };
       now({ isDemanded: needed === true, clientId: typeof clientId === 'string' ? clientId : null });
     } catch {
-      // Without an answer there is still the field for a token; and it can be asked again.
-      asked = null;
+      // Without metadata the field for a token still works, and discovery can be tried again.
+      discovered = null;
     }
   })();
-  return asked;
+  return discovered;
 }
 
-// What is only needed by who signs in somewhere else is loaded then.
+// The authorization flow is loaded on first use: most servers need no sign-in.
 const flow = () => import('./auth/flow.js');
 
-/** Gets a new token for one that has ended, where that is possible. */
+/** Renews an expired token where possible. */
 export async function renew() {
   return session()?.refresh ? (await flow()).renew() : false;
 }
 
-/** The server wants to know who asks. @param {Challenge} challenge */
-export function demanded(challenge) {
-  // A token that is of no use any more is forgotten.
-  if (challenge.error === 'invalid_token' && !session()?.refresh) keepSession(null);
-  // Why a token was refused still counts when the next question comes without one.
+/** Records that the server requires sign-in. @param {Challenge} challenge */
+export function requireSignIn(challenge) {
+  // An invalid token without a refresh token cannot be renewed, so it is removed.
+  if (challenge.error === 'invalid_token' && !session()?.refresh) storeSession(null);
+  // Keeps the reason for an earlier refusal when the next challenge carries none.
   const isKnown = !challenge.error && account.value.challenge?.error;
   now({ isDemanded: true, ...(isKnown ? {} : { challenge }) });
   void howToSignIn();
@@ -69,12 +69,13 @@ export function demanded(challenge) {
 
 /** @param {string} token */
 export function bringToken(token) {
-  keepSession({ token, scopes: [] });
+  storeSession({ token, scopes: [] });
   now({ challenge: null, problem: null });
 }
 
 /**
- * Goes to the authorization server, for what a challenge asks for and what there is already.
+ * Redirects to the authorization server, for the scopes of a challenge and those already granted.
+ *
  * @param {Challenge | null} challenge
  * @param {string} fragment where on the page to come back to
  */
@@ -96,7 +97,7 @@ export async function goToSignIn(challenge, fragment) {
   }
 }
 
-/** Comes back from the authorization server, if that is how the page was opened. */
+/** Completes a sign-in if the page was opened by the redirect. */
 export async function comeBack() {
   if (!new URLSearchParams(location.search).has('state')) return false;
   const back = await (await flow()).endSignIn();
@@ -106,10 +107,10 @@ export async function comeBack() {
   return true;
 }
 
-/** Forgets who is signed in, here and, as far as it can be told, there. */
+/** Signs out here and, best effort, revokes the token. */
 async function endSession() {
   const known = session();
-  keepSession(null);
+  storeSession(null);
   if (known?.revocationEndpoint) (await flow()).revoke(known);
 }
 

@@ -1,6 +1,7 @@
-// What the page knows, and how it comes to know it. How it looks is not here.
+// Application state: the library, its diagnostics, the connection and the sign-in that they depend on. Rendering is
+// in `view/`.
 
-import { bringToken, comeBack, demanded, signOut as forgetSession, renew } from './account.js';
+import { bringToken, comeBack, signOut as forgetSession, renew, requireSignIn } from './account.js';
 import { session } from './auth/session.js';
 import { Client, SignInNeeded } from './mcp/client.js';
 import { listen } from './mcp/listen.js';
@@ -12,11 +13,11 @@ import { folded } from './text/fuzzy.js';
 /**
  * @typedef {import('./mcp/types.js').Prompt} Prompt
  * @typedef {import('./mcp/types.js').Discovery} Discovery
- * @typedef {{ name: string, path: string | null, tags: string[], texts: string[] }} Shelved
+ * @typedef {{ name: string, path: string | null, tags: string[], texts: string[] }} PromptDetails
  * @typedef {object} Library
  * @property {Prompt[]} prompts
  * @property {Map<string, Prompt>} byName
- * @property {Map<string, Shelved>} shelf
+ * @property {Map<string, PromptDetails>} details
  * @property {import('./text/fuzzy.js').Entry[]} entries
  * @property {number} pages
  * @property {boolean} whole whether everything has come
@@ -33,19 +34,20 @@ client.token = () => session()?.token ?? null;
 client.renew = renew;
 
 /** @returns {Library} */
-const nothing = () => ({ prompts: [], byName: new Map(), shelf: new Map(), entries: [], pages: 0, whole: false });
+const nothing = () => ({ prompts: [], byName: new Map(), details: new Map(), entries: [], pages: 0, whole: false });
 /** @type {Cell<Library>} */
 export const library = new Cell(nothing());
 /** @type {Cell<Connection>} */
 export const connection = new Cell(/** @type {Connection} */ ({ state: 'connecting', retryAt: 0 }));
 export const discovery = new Cell(/** @type {Discovery | null} */ (null));
-/** Counts loads of the library that the page has heard of. */
+/** Counts observed loads of the library. */
 export const loads = new Cell(0);
-/** How many errors and warnings the library has; `null` until it is known. */
+/** Number of errors and warnings of the library; `null` until known. */
 export const health = new Cell(/** @type {{ errors: number, warnings: number } | null} */ (null));
 
 /**
- * What lies beside MCP on the same server.
+ * Requests the page API of this server.
+ *
  * @param {string} path
  * @param {AbortSignal} [signal]
  */
@@ -55,56 +57,56 @@ export async function ask(path, signal) {
 }
 
 /**
- * The same; `null` where there is no such thing, or not for this caller: the
- * page then does without.
+ * Requests the page API; `null` if the path does not exist or the caller has no access.
+ *
  * @param {string} path
  * @param {AbortSignal} [signal]
  */
-export async function beside(path, signal) {
+export async function pageApi(path, signal) {
   return ask(path, signal).catch(() => null);
 }
 
 /** @param {string} name @returns {Promise<TypedPrompt | null>} */
 export function typed(name) {
-  return beside(`prompts/${encodeURIComponent(name)}`);
+  return pageApi(`prompts/${encodeURIComponent(name)}`);
 }
 
 let latest = 0;
 
 export async function loadLibrary() {
   const mine = ++latest;
-  const shelf = beside('prompts').then((answer) => {
-    /** @type {[string, Shelved][]} */
-    const rows = (answer?.prompts ?? []).map((/** @type {Shelved} */ row) => [row.name, row]);
+  const details = pageApi('prompts').then((answer) => {
+    /** @type {[string, PromptDetails][]} */
+    const rows = (answer?.prompts ?? []).map((/** @type {PromptDetails} */ row) => [row.name, row]);
     return new Map(rows);
   });
   const first = library.value.prompts.length === 0;
   const { items, pages } = await wholeList(client, 'prompts/list', 'prompts', (soFar) => {
-    // What has come of a long list is shown while the rest is on its way.
-    if (first && mine === latest) library.set(arranged([...soFar], library.value.shelf, 0, false));
+    // Shows the pages of a long list as they arrive.
+    if (first && mine === latest) library.set(arranged([...soFar], library.value.details, 0, false));
   });
-  const known = await shelf;
+  const known = await details;
   if (mine === latest) library.set(arranged(items, known, pages, true));
 }
 
 /**
  * @param {Prompt[]} prompts
- * @param {Map<string, Shelved>} shelf
+ * @param {Map<string, PromptDetails>} details
  * @param {number} pages
  * @param {boolean} whole
  * @returns {Library}
  */
-function arranged(prompts, shelf, pages, whole) {
+function arranged(prompts, details, pages, whole) {
   const byName = new Map(prompts.map((prompt) => [prompt.name, prompt]));
   const entries = prompts.map((prompt) => ({
     name: folded(prompt.name),
     title: folded(prompt.title ?? prompt.name),
-    words: folded(`${prompt.description ?? ''} ${(shelf.get(prompt.name)?.tags ?? []).join(' ')}`),
+    words: folded(`${prompt.description ?? ''} ${(details.get(prompt.name)?.tags ?? []).join(' ')}`),
   }));
-  return { prompts, byName, shelf, entries, pages, whole };
+  return { prompts, byName, details, entries, pages, whole };
 }
 
-/** Counts who was signed in: answers for others come too late. */
+/** Counts changes of identity, to discard responses for an earlier one. */
 let epoch = 0;
 
 export async function loadDiscovery() {
@@ -115,24 +117,24 @@ export async function loadDiscovery() {
 
 export async function loadHealth() {
   const mine = epoch;
-  const answer = await beside('diagnostics');
+  const answer = await pageApi('diagnostics');
   if (!answer || mine !== epoch) return;
   const errors = answer.diagnostics.filter((/** @type {any} */ one) => one.severity === 'error').length;
   health.set({ errors, warnings: answer.total - errors });
 }
 
-/** Reads everything anew, after the server was away or may have changed. */
+/** Reloads everything after a reconnect or a possible change. */
 async function refresh() {
   try {
     await Promise.all([loadDiscovery(), loadLibrary(), loadHealth()]);
   } catch (error) {
-    if (error instanceof SignInNeeded) wanted(error);
+    if (error instanceof SignInNeeded) showSignIn(error);
   }
 }
 
-/** Nothing can be had before somebody signs in. @param {SignInNeeded} error */
-function wanted(error) {
-  demanded(error.challenge);
+/** Nothing can be loaded before sign-in. @param {SignInNeeded} error */
+function showSignIn(error) {
+  requireSignIn(error.challenge);
   connection.set({ state: 'sign-in', retryAt: 0 });
 }
 
@@ -141,15 +143,15 @@ let stream;
 
 export async function start() {
   if (await comeBack()) place.set(read(location.hash));
-  client.heard = (error) => {
-    // That a single prompt takes more is said where it is asked for.
-    if (error instanceof SignInNeeded && !error.isStepUp) wanted(error);
+  client.onResponse = (error) => {
+    // A step-up challenge for one prompt is shown at that prompt.
+    if (error instanceof SignInNeeded && !error.isStepUp) showSignIn(error);
   };
   let wasLive = false;
   void refresh();
   stream = listen(client, {
     state(state, retryIn = 0) {
-      // What was missed in between is asked for, and what could not be shown is shown.
+      // Fetches changes missed while disconnected, and retries an incomplete list.
       if (state === 'live' && (wasLive || !library.value.whole)) void refresh();
       if (state === 'live' && wasLive) loads.set(loads.value);
       wasLive ||= state === 'live';
@@ -159,7 +161,7 @@ export async function start() {
     notification(method) {
       if (method === 'notifications/prompts/list_changed') void refresh();
     },
-    challenged: wanted,
+    challenged: showSignIn,
   });
 }
 
@@ -176,7 +178,7 @@ export function signIn(token) {
 
 export function signOut() {
   forgetSession();
-  // Whoever comes next sees nothing of it.
+  // Responses to requests of the previous identity are discarded from here on.
   epoch++;
   latest++;
   library.set(nothing());
@@ -185,23 +187,23 @@ export function signOut() {
   stream.retry();
 }
 
-/** Whether there is nothing to show before somebody signs in. */
+/** Whether sign-in is required before anything can be shown. */
 export function isClosed() {
   return connection.value.state === 'sign-in' && library.value.prompts.length === 0;
 }
 
 let following = false;
 
-// MCP tells when a list changes. When only the words of a prompt do, or what is
-// wrong with a file, the library says so here.
+// Follows reloads of the library. MCP notifies about list changes only; this also covers edits of a prompt's text and
+// changed diagnostics.
 async function followLoads() {
   if (following) return;
   following = true;
   let known = '';
   while (connection.value.state === 'live' && !document.hidden) {
-    const answer = await beside(`changes?known=${known}`);
+    const answer = await pageApi(`changes?known=${known}`);
     if (!answer) break;
-    // The first answer counts as well: what is shown may be older than it.
+    // The first answer counts too: the displayed state may be older.
     if (String(answer.loads) !== known) {
       loads.set(answer.loads);
       if (known !== '') void loadHealth();

@@ -1,5 +1,4 @@
-// Elements from calls. Text is always text: nothing here, or anywhere in the
-// page, makes markup from a string.
+// Creates DOM elements. Text is always inserted as text nodes: no module of the page creates markup from a string.
 
 /**
  * @typedef {Node | string | number | null | undefined | false} Child
@@ -8,7 +7,8 @@
  */
 
 /**
- * `h('button.primary', { onclick }, 'Go')`.
+ * Creates an element: `h('button.primary', { onclick }, 'Go')`.
+ *
  * @param {string} tag with classes after dots
  * @param {Attributes | null} [attributes]
  * @param {...Children} children
@@ -24,7 +24,8 @@ export function h(tag, attributes, ...children) {
 const SVG = 'http://www.w3.org/2000/svg';
 
 /**
- * A line icon of 20 by 20 from path data.
+ * A 20 by 20 line icon from path data.
+ *
  * @param {string} path
  */
 export function glyph(path) {
@@ -55,7 +56,8 @@ function fill(element, attributes, children) {
 }
 
 /**
- * Adds children; what is nothing is passed over.
+ * Appends children; `null` and `undefined` are skipped.
+ *
  * @param {Element | DocumentFragment} parent
  * @param {...Children} children
  */
@@ -67,7 +69,8 @@ export function put(parent, ...children) {
 }
 
 /**
- * Replaces everything inside.
+ * Replaces all children.
+ *
  * @param {Element} parent
  * @param {...Children} children
  */
@@ -78,13 +81,14 @@ export function show(parent, ...children) {
 
 let ids = 0;
 
-/** An id that nothing else on the page has. @param {string} prefix */
+/** An id that is unique on the page. @param {string} prefix */
 export function freshId(prefix) {
   return `${prefix}-${++ids}`;
 }
 
 /**
- * Calls once it has been quiet for a while.
+ * Debounces a function: calls it after a quiet period.
+ *
  * @template {any[]} A
  * @param {number} quiet
  * @param {(...given: A) => void} call

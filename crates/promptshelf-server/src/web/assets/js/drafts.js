@@ -1,4 +1,4 @@
-// What has been filled in and not yet used, for as long as the page is open.
+// Unsent form values, for the lifetime of the page.
 
 /** @type {Map<string, { values: Record<string, string>, secrets: string[] }>} */
 const drafts = new Map();
@@ -18,7 +18,8 @@ export function draftOf(name) {
 }
 
 /**
- * What can be shown to others, or kept where others may look.
+ * Values without secrets, for links and storage.
+ *
  * @param {Record<string, string>} values
  * @param {string[]} secrets
  */
@@ -27,7 +28,8 @@ export function without(values, secrets) {
 }
 
 /**
- * Everything but secrets, as somebody takes it along who leaves to come back.
+ * All drafts without secrets, to restore after a sign-in redirect.
+ *
  * @returns {[string, Record<string, string>][]}
  */
 export function allDrafts() {

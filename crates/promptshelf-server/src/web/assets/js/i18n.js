@@ -1,8 +1,7 @@
-// Every word of the page in the reader's language: those of the first view at
-// once, and the others before anything that needs them.
+// Translations. The words of the first view are loaded at once, the others before the first module that needs them.
 
-import { language as chosen } from './kept.js';
 import { en } from './lang/en.js';
+import { language as chosen } from './preferences.js';
 
 /**
  * @typedef {typeof en} First
@@ -23,23 +22,23 @@ let words = en;
 export let language = 'en';
 let hasMore = false;
 
-/** Loads the words of the chosen language, else of the first one that the browser asks for. */
+/** Loads the words of the chosen language, or of the browser's preferred one. */
 export async function loadWords() {
   const wanted = [chosen.value, ...navigator.languages].map((tag) => tag.toLowerCase().split('-')[0]);
   const code = wanted.find((tag) => tag in LANGUAGES) ?? 'en';
   try {
     const first = await LANGUAGES[code].load();
-    // What is open when the language changes has all of its words at once.
+    // Open views need the full set of words when the language changes.
     words = hasMore ? { ...first, ...(await LANGUAGES[code].more()).more } : first;
     language = code;
   } catch {
-    // Without its file, English is better than nothing.
+    // Falls back to English when the language file cannot be loaded.
     [words, language] = [{ ...words, ...en }, 'en'];
   }
   document.documentElement.lang = language === 'zh' ? 'zh-Hans' : language;
 }
 
-/** Loads the words that the first view does without. */
+/** Loads the words that the first view does not need. */
 export async function moreWords() {
   if (hasMore) return;
   const { more } = await LANGUAGES[language].more();
@@ -48,8 +47,8 @@ export async function moreWords() {
 }
 
 /**
- * A sentence, with what stands in braces filled in. Of two forms, divided by
- * `|`, the first is for one thing.
+ * Translates a key and fills in `{placeholders}`. Of two forms separated by `|`, the first is the singular.
+ *
  * @param {keyof Words} key
  * @param {Record<string, string | number>} [values]
  */

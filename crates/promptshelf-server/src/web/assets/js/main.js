@@ -1,9 +1,9 @@
-// The page from its first line to its first view.
+// Entry point: starts the application and renders the current view.
 
 import { connection, isClosed, library, start } from './app.js';
 import { h } from './dom.js';
 import { loadWords, moreWords, t } from './i18n.js';
-import { language as chosenLanguage, theme } from './kept.js';
+import { language as chosenLanguage, theme } from './preferences.js';
 import { place } from './route.js';
 import { paletteKey, readyPalette } from './view/keys.js';
 import { shell } from './view/shell.js';
@@ -15,8 +15,8 @@ const VIEWS = {
   find: () => import('./view/find.js'),
   prompt: () => import('./view/prompt.js'),
   resources: () => import('./view/resources.js'),
-  library: () => import('./view/care.js'),
-  server: () => import('./view/facts.js'),
+  library: () => import('./view/library.js'),
+  server: () => import('./view/server.js'),
   'sign-in': () => import('./view/sign-in.js'),
 };
 
@@ -27,8 +27,7 @@ let shown = '';
 /** @type {Promise<unknown> | undefined} */
 let styled;
 
-// The first view has no messages to show, so it does not wait for how they look,
-// nor for what is said about them.
+// Loads modules that the first view does not need: message rendering and its words.
 function rest() {
   styled ??= Promise.all(['prompt', 'library'].map(stylesheet));
   return Promise.all([styled, moreWords()]);
@@ -47,7 +46,7 @@ function stylesheet(name) {
 }
 
 async function render() {
-  // Before anything can be shown, every address leads to the same door.
+  // Before sign-in, every address shows the sign-in view.
   const where = isClosed() ? /** @type {const} */ ({ ...place.value, view: 'sign-in' }) : place.value;
   open.abort();
   open = new AbortController();
@@ -59,7 +58,7 @@ async function render() {
     if (signal.aborted) return;
     content = view(where, signal);
   } catch (error) {
-    // The server went before this part of the page had come.
+    // The view was left before its module had loaded.
     if (signal.aborted) return;
     content = h('p.waiting', { role: 'alert' }, t('connection.lost'));
     console.warn(error);
@@ -67,7 +66,7 @@ async function render() {
   main.replaceChildren(content);
   const key = `${where.view}/${where.name}`;
   if (shown && shown !== key) {
-    // Whoever comes by keyboard or screen reader is led to the new heading.
+    // Moves the focus to the new heading, for keyboard and screen reader users.
     window.scrollTo(0, 0);
     /** @type {HTMLElement | null} */ (content.querySelector('[data-focus], h1'))?.focus({ preventScroll: true });
   }
@@ -97,7 +96,7 @@ page.replaceChildren(shell());
 place.watch(() => void render());
 let wasClosed = false;
 const look = () => {
-  // Whoever is at the door already stays there, with what is typed.
+  // An open sign-in view stays as it is, with its input.
   if (isClosed() !== wasClosed && place.value.view !== 'sign-in') void render();
   wasClosed = isClosed();
 };
@@ -110,7 +109,7 @@ chosenLanguage.watch((value) => {
 });
 window.addEventListener('keydown', paletteKey);
 document.addEventListener('contextmenu', async (event) => {
-  // With Shift, the browser's own menu comes.
+  // Shift opens the browser's own context menu.
   if (event.shiftKey || !String(getSelection()).trim() || !library.value.prompts.length) return;
   if (event.target instanceof Element && event.target.closest('input, textarea')) return;
   event.preventDefault();
@@ -118,8 +117,7 @@ document.addEventListener('contextmenu', async (event) => {
   openMenu(event.clientX, event.clientY);
 });
 void start();
-// What a key or a link opens is there before it is asked for, and when the server
-// is away too; but what is seen comes first.
+// Preloads modules that keys and links open, so that they also work when the server is unreachable later.
 setTimeout(async () => {
   const later = [readyPalette(), rest(), import('./view/slash.js'), ...Object.values(VIEWS).map((load) => load())];
   await Promise.allSettled(later);

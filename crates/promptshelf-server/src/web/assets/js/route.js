@@ -1,5 +1,5 @@
-// Where the page is, in the fragment: it never reaches the server, so that
-// arguments in a link stay between those who share it.
+// The current view, stored in the URL fragment. Fragments are never sent to a server, so arguments in a link stay
+// private to the people who share it.
 
 import { Cell } from './store.js';
 
@@ -40,7 +40,7 @@ function decoded(text) {
 export const place = new Cell(read(location.hash));
 
 let before = '#/';
-/** Where somebody was who went to sign in. */
+/** The view to return to after a sign-in redirect. */
 export const lastPlace = () => before;
 place.watch(({ view }) => {
   if (view !== 'sign-in') before = location.hash || '#/';

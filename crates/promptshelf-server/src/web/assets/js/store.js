@@ -1,4 +1,4 @@
-// Values that others wait for.
+// Observable values.
 
 /**
  * @template T
@@ -19,7 +19,8 @@ export class Cell {
   }
 
   /**
-   * Calls now and after each change, until the view ends.
+   * Calls `watcher` now and after each change, until the signal aborts.
+   *
    * @param {(value: T) => void} watcher
    * @param {AbortSignal} [until]
    */

@@ -1,4 +1,4 @@
-// What a refusal says about how to sign in (RFC 6750, RFC 9728).
+// Parses `WWW-Authenticate` challenges (RFC 6750, RFC 9728).
 
 /**
  * @typedef {{ error: string, description: string, scopes: string[], metadata: string }} Challenge
@@ -7,14 +7,14 @@
 /** @param {string | null} header the value of `WWW-Authenticate` @returns {Challenge} */
 export function challenge(header) {
   /** @type {Record<string, string>} */
-  const said = {};
+  const parameters = {};
   const given = /^bearer\s+(.*)$/is.exec((header ?? '').slice(0, 8_192))?.[1] ?? '';
   for (const [, name, quoted, bare] of given.matchAll(/([\w-]+)\s*=\s*(?:"([^"]*)"|([^\s,"]+))/g))
-    said[name.toLowerCase()] = quoted ?? bare;
+    parameters[name.toLowerCase()] = quoted ?? bare;
   return {
-    error: said.error ?? '',
-    description: said.error_description ?? '',
-    scopes: (said.scope ?? '').split(' ').filter(Boolean),
-    metadata: said.resource_metadata ?? '',
+    error: parameters.error ?? '',
+    description: parameters.error_description ?? '',
+    scopes: (parameters.scope ?? '').split(' ').filter(Boolean),
+    metadata: parameters.resource_metadata ?? '',
   };
 }

@@ -1,6 +1,5 @@
-// Finds the authorization server: from this server's own metadata (RFC 9728) to
-// that server's (RFC 8414, OpenID Connect Discovery), and believes neither more
-// than it has to.
+// Discovers the authorization server: from this server's protected resource metadata (RFC 9728) to the authorization
+// server's metadata (RFC 8414, OpenID Connect Discovery). Both are validated before use.
 
 import { SignInProblem } from './problem.js';
 
@@ -31,27 +30,31 @@ async function document(url) {
 }
 
 /**
- * Which authorization server this server trusts, and as what it is known there.
- * @param {string} [told] where a challenge says that the metadata is
+ * The authorization server trusted by this server, and the page's client id there.
+ *
+ * @param {string} [metadataUrl] where a challenge says that the metadata is
  * @returns {Promise<{ issuer: string, resource: string, scopes: string[] }>}
  */
-export async function resourceMetadata(told) {
-  // Metadata of another origin says nothing about this one.
-  const own = told && URL.canParse(told) && new URL(told).origin === location.origin ? told : WELL_KNOWN;
+export async function resourceMetadata(metadataUrl) {
+  // Only metadata of this page's origin is accepted.
+  const own =
+    metadataUrl && URL.canParse(metadataUrl) && new URL(metadataUrl).origin === location.origin
+      ? metadataUrl
+      : WELL_KNOWN;
   const found = await document(own).catch(() => null);
   const issuer = found?.authorization_servers?.[0];
   const { resource } = found ?? {};
   if (typeof issuer !== 'string' || typeof resource !== 'string' || !URL.canParse(resource))
     throw new SignInProblem('no-metadata');
-  // A token for another server would be of no use here, and must not be asked for.
+  // A token for another resource would be useless here and must not be requested.
   const { origin } = new URL(resource);
   if (origin !== location.origin) throw new SignInProblem('elsewhere', { origin });
   return { issuer, resource, scopes: texts(found.scopes_supported) };
 }
 
-/** @param {string} [told] @returns {Promise<Found>} */
-export async function discover(told) {
-  const { issuer, resource, scopes } = await resourceMetadata(told);
+/** @param {string} [metadataUrl] @returns {Promise<Found>} */
+export async function discover(metadataUrl) {
+  const { issuer, resource, scopes } = await resourceMetadata(metadataUrl);
   const host = new URL(issuer).host;
   let found = null;
   let reached = false;
@@ -60,16 +63,16 @@ export async function discover(told) {
       found = await document(url);
       reached = true;
     } catch {
-      // Away, or one that lets no page read it.
+      // Unreachable, or CORS forbids this origin.
     }
-    // Whoever gives itself out for another is none.
+    // The metadata's issuer must equal the issuer it was fetched for (RFC 8414, 3.3).
     if (found && found.issuer !== issuer) throw new SignInProblem('wrong-issuer', { host });
     if (found) break;
   }
   if (!found) throw new SignInProblem(reached ? 'no-server' : 'unreachable', { host });
   const { authorization_endpoint: authorize, token_endpoint: token, revocation_endpoint: revoke } = found;
   if (!isSafe(authorize) || !isSafe(token)) throw new SignInProblem('no-server', { host });
-  // The page's policy lets it ask nobody else.
+  // The page's Content-Security-Policy allows requests to the issuer's origin only.
   if (new URL(token).origin !== new URL(issuer).origin) throw new SignInProblem('split', { host });
   if (!texts(found.code_challenge_methods_supported).includes('S256')) throw new SignInProblem('no-pkce', { host });
   return {
@@ -84,7 +87,7 @@ export async function discover(told) {
   };
 }
 
-/** Where the metadata of an issuer can stand, in the order in which MCP has them. @param {string} issuer */
+/** Locations of an issuer's metadata, in the order of the MCP specification. @param {string} issuer */
 function places(issuer) {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/+$/, '');
@@ -95,7 +98,7 @@ function places(issuer) {
   return path ? [...all, `${origin}${path}/.well-known/openid-configuration`] : all;
 }
 
-/** Whether a code or a token may go there. @param {unknown} url */
+/** Whether a code or a token may be sent to a URL. @param {unknown} url */
 function isSafe(url) {
   if (typeof url !== 'string' || !URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);

@@ -1,29 +1,29 @@
-// OAuth 2.1 in a browser: the authorization code flow with PKCE (RFC 7636), for
-// this server alone (RFC 8707), with an answer of the very server that was asked
-// (RFC 9207). The page is a public client: it has no secret to keep.
+// OAuth 2.1 in a browser: authorization code flow with PKCE (RFC 7636), resource indicators (RFC 8707) and issuer
+// identification (RFC 9207). The page is a public client without a secret.
 
 import { discover } from './discovery.js';
 import { SignInProblem } from './problem.js';
-import { beginTrip, endTrip, keepSession, session } from './session.js';
+import { session, storePending, storeSession, takePending } from './session.js';
 
 /**
- * Goes to the authorization server. Whoever comes back is where it was.
+ * Starts the authorization code flow; the redirect returns to the current view.
+ *
  * @param {object} options
  * @param {string} options.clientId
- * @param {string[]} options.scopes what it takes; everything that can be asked for where nothing is said
+ * @param {string[]} options.scopes to request; all supported scopes if empty
  * @param {string} [options.metadata] where a challenge says that the metadata is
  * @param {string} options.fragment where on the page to come back to
  * @param {[string, Record<string, string>][]} options.drafts
  */
 export async function beginSignIn({ clientId, scopes, metadata, fragment, drafts }) {
-  // Browsers have it on https and on this machine only.
+  // `crypto.subtle` exists in secure contexts only: https, or loopback.
   if (!crypto.subtle) throw new SignInProblem('insecure');
   const found = await discover(metadata);
   const wanted = scopes.length ? scopes : found.scopes;
   const [state, verifier] = [random(), random()];
   const redirect = `${location.origin}/`;
   const url = new URL(found.authorizationEndpoint);
-  const asked = {
+  const parameters = {
     response_type: 'code',
     client_id: clientId,
     redirect_uri: redirect,
@@ -33,9 +33,9 @@ export async function beginSignIn({ clientId, scopes, metadata, fragment, drafts
     code_challenge_method: 'S256',
     resource: found.resource,
   };
-  for (const [name, value] of Object.entries(asked)) if (value) url.searchParams.set(name, value);
+  for (const [name, value] of Object.entries(parameters)) if (value) url.searchParams.set(name, value);
   const { issuer, saysIssuer, tokenEndpoint, revocationEndpoint, resource } = found;
-  beginTrip({
+  storePending({
     ...{ state, verifier, issuer, saysIssuer, clientId, tokenEndpoint, revocationEndpoint, resource, redirect },
     ...{ scopes: wanted, fragment, drafts },
   });
@@ -43,54 +43,63 @@ export async function beginSignIn({ clientId, scopes, metadata, fragment, drafts
 }
 
 /**
- * Ends what began with `beginSignIn`, where the page was opened by its answer.
+ * Finishes the flow if the page was opened by its redirect.
+ *
  * @returns {Promise<{ drafts: [string, Record<string, string>][], problem: SignInProblem | null } | null>}
  */
 export async function endSignIn() {
   const answer = new URLSearchParams(location.search);
   if (!answer.has('state') || !(answer.has('code') || answer.has('error'))) return null;
-  const trip = endTrip();
-  // A code is used once, and is seen in no history.
-  history.replaceState(null, '', `${location.pathname}${trip?.fragment ?? ''}`);
+  const pending = takePending();
+  // Removes the single-use code from the address and the history.
+  history.replaceState(null, '', `${location.pathname}${pending?.fragment ?? ''}`);
   try {
-    if (!trip || answer.get('state') !== trip.state) throw new SignInProblem('stale');
-    await exchange(trip, answer);
-    return { drafts: trip.drafts, problem: null };
+    if (!pending || answer.get('state') !== pending.state) throw new SignInProblem('stale');
+    await exchange(pending, answer);
+    return { drafts: pending.drafts, problem: null };
   } catch (error) {
     const problem = error instanceof SignInProblem ? error : new SignInProblem('failed', { reason: String(error) });
-    return { drafts: trip?.drafts ?? [], problem };
+    return { drafts: pending?.drafts ?? [], problem };
   }
 }
 
-/** @param {import('./session.js').Trip} trip @param {URLSearchParams} answer */
-async function exchange(trip, answer) {
-  const host = new URL(trip.issuer).host;
+/** @param {import('./session.js').PendingSignIn} pending @param {URLSearchParams} answer */
+async function exchange(pending, answer) {
+  const host = new URL(pending.issuer).host;
   const issuer = answer.get('iss');
-  // Before anything of the answer is believed, its errors included.
-  if (issuer === null ? trip.saysIssuer : issuer !== trip.issuer) throw new SignInProblem('wrong-issuer', { host });
+  // The issuer is checked before any other part of the response is trusted, errors included.
+  if (issuer === null ? pending.saysIssuer : issuer !== pending.issuer)
+    throw new SignInProblem('wrong-issuer', { host });
   const code = answer.get('code');
   if (code === null) {
     const reason = answer.get('error_description') || answer.get('error') || '';
     throw new SignInProblem('refused', { host, reason: reason.slice(0, 300) });
   }
-  const given = await tokens(trip.tokenEndpoint, {
+  const given = await tokens(pending.tokenEndpoint, {
     grant_type: 'authorization_code',
     code,
-    redirect_uri: trip.redirect,
-    client_id: trip.clientId,
-    code_verifier: trip.verifier,
-    resource: trip.resource,
+    redirect_uri: pending.redirect,
+    client_id: pending.clientId,
+    code_verifier: pending.verifier,
+    resource: pending.resource,
   });
-  const { clientId, tokenEndpoint, revocationEndpoint, resource } = trip;
-  keepSession({ ...given, scopes: given.scopes ?? trip.scopes, clientId, tokenEndpoint, revocationEndpoint, resource });
+  const { clientId, tokenEndpoint, revocationEndpoint, resource } = pending;
+  storeSession({
+    ...given,
+    scopes: given.scopes ?? pending.scopes,
+    clientId,
+    tokenEndpoint,
+    revocationEndpoint,
+    resource,
+  });
 }
 
 /** @type {Promise<boolean> | null} */
 let renewing = null;
 
-/** Gets a new token for one that has ended. Whether there is one now. */
+/** Renews an expired token. Resolves to whether a valid token exists now. */
 export function renew() {
-  // A refresh token is often good for one use: many requests wait for the same answer.
+  // Refresh tokens are often single-use, so concurrent requests share one refresh.
   renewing ??= renewOnce().finally(() => {
     renewing = null;
   });
@@ -107,36 +116,37 @@ async function renewOnce() {
       client_id: known.clientId,
       resource: known.resource ?? '',
     });
-    keepSession({ ...known, ...given, refresh: given.refresh ?? known.refresh, scopes: given.scopes ?? known.scopes });
+    storeSession({ ...known, ...given, refresh: given.refresh ?? known.refresh, scopes: given.scopes ?? known.scopes });
     return true;
   } catch (error) {
-    // What is refused once is refused again; what could not be asked can be asked later.
-    if (error instanceof SignInProblem && error.key === 'refused') keepSession({ ...known, refresh: undefined });
+    // A refused refresh token is dropped; one that could not be tried is kept for a later attempt.
+    if (error instanceof SignInProblem && error.key === 'refused') storeSession({ ...known, refresh: undefined });
     return false;
   }
 }
 
 /**
- * Tells the authorization server that a session has ended (RFC 7009).
+ * Revokes the session's token at the authorization server (RFC 7009).
+ *
  * @param {import('./session.js').Session} known
  */
 export function revoke({ revocationEndpoint, clientId, refresh, token }) {
   if (!revocationEndpoint || !clientId) return;
   const body = new URLSearchParams({ token: refresh ?? token, client_id: clientId });
-  // Whether it hears of it or not, here the token is gone.
+  // Revocation is best effort: the local copy is removed either way.
   fetch(revocationEndpoint, { method: 'POST', body, credentials: 'omit', keepalive: true }).catch(() => {});
 }
 
 /**
  * @param {string} endpoint
- * @param {Record<string, string>} asked
+ * @param {Record<string, string>} parameters
  * @returns {Promise<{ token: string, refresh?: string, scopes?: string[] }>}
  */
-async function tokens(endpoint, asked) {
+async function tokens(endpoint, parameters) {
   const { host } = new URL(endpoint);
   let response;
   try {
-    const body = new URLSearchParams(asked);
+    const body = new URLSearchParams(parameters);
     const how = /** @type {const} */ ({ method: 'POST', credentials: 'omit', redirect: 'error', cache: 'no-store' });
     response = await fetch(endpoint, { ...how, body, headers: { Accept: 'application/json' } });
   } catch {
@@ -155,7 +165,7 @@ async function tokens(endpoint, asked) {
   };
 }
 
-/** 256 random bits as text. */
+/** 256 random bits, base64url. */
 function random() {
   return base64url(crypto.getRandomValues(new Uint8Array(32)));
 }

@@ -1,6 +1,6 @@
-// What can go wrong when somebody signs in.
+// Sign-in failures.
 
-/** Why nobody can sign in, as a key of the page's words with what is filled in. */
+/** A sign-in failure, as a translation key with its values. */
 export class SignInProblem extends Error {
   /**
    * @param {string} key after `sign-in.`

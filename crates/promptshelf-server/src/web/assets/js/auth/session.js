@@ -1,10 +1,9 @@
-// Who is signed in, for this tab alone: it outlives a reload, and nothing else.
+// The signed-in session of this tab, stored in `sessionStorage`: it survives a reload and ends with the tab.
 //
-// Tokens never leave this file but to the server that the page is from, and a
-// refresh token never but to the authorization server that gave it.
+// An access token is sent to this page's origin only, a refresh token to its authorization server only.
 
 const SESSION = 'promptshelf.session';
-const TRIP = 'promptshelf.trip';
+const PENDING = 'promptshelf.pending';
 
 /**
  * @typedef {object} Session
@@ -16,7 +15,7 @@ const TRIP = 'promptshelf.trip';
  * @property {string} [revocationEndpoint]
  * @property {string} [resource]
  *
- * @typedef {object} Trip what has to be known when somebody comes back from the authorization server
+ * @typedef {object} PendingSignIn state of a started sign-in, needed after the redirect
  * @property {string} state
  * @property {string} verifier
  * @property {string} issuer
@@ -28,10 +27,10 @@ const TRIP = 'promptshelf.trip';
  * @property {string} redirect
  * @property {string[]} scopes
  * @property {string} fragment where on the page it began
- * @property {[string, Record<string, string>][]} drafts what was filled in there
+ * @property {[string, Record<string, string>][]} drafts unsent form values
  */
 
-/** Where storage is forbidden, what is kept lasts as long as the page. @type {Map<string, string>} */
+/** Fallback for blocked storage: lasts as long as the page. @type {Map<string, string>} */
 const memory = new Map();
 
 /** @param {string} key */
@@ -58,23 +57,23 @@ function write(key, value) {
 
 /** @returns {Session | null} */
 export function session() {
-  const kept = read(SESSION);
-  return typeof kept?.token === 'string' && Array.isArray(kept.scopes) ? kept : null;
+  const stored = read(SESSION);
+  return typeof stored?.token === 'string' && Array.isArray(stored.scopes) ? stored : null;
 }
 
 /** @param {Session | null} value */
-export function keepSession(value) {
+export function storeSession(value) {
   write(SESSION, value);
 }
 
-/** @param {Trip} value */
-export function beginTrip(value) {
-  write(TRIP, value);
+/** @param {PendingSignIn} value */
+export function storePending(value) {
+  write(PENDING, value);
 }
 
-/** What was begun, once. @returns {Trip | null} */
-export function endTrip() {
-  const kept = read(TRIP);
-  write(TRIP, null);
-  return typeof kept?.state === 'string' ? kept : null;
+/** Returns the started sign-in and removes it. @returns {PendingSignIn | null} */
+export function takePending() {
+  const stored = read(PENDING);
+  write(PENDING, null);
+  return typeof stored?.state === 'string' ? stored : null;
 }

@@ -1,4 +1,4 @@
-// The server's suggestions for a field, in the light of the other ones.
+// Completion for form fields, with the other fields' values as context.
 
 import { client } from '../app.js';
 import { t } from '../i18n.js';
@@ -14,10 +14,11 @@ const MOST_SUGGESTIONS = 50;
  */
 
 /**
- * Completes a field of one or more lines; others choose from what is there.
+ * Attaches completion to a text field; other fields offer their own choices.
+ *
  * @param {Field} made
- * @param {Reference} ref what the field belongs to
- * @param {() => Record<string, string>} read what is filled in everywhere
+ * @param {Reference} ref the prompt or resource template of the field
+ * @param {() => Record<string, string>} read returns the values of all fields
  * @param {() => void} chosen
  */
 export function completed(made, ref, read, chosen) {

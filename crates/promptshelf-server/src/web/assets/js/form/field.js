@@ -1,14 +1,13 @@
-// One field of a form. What it looks like follows from the type; what it gives
-// is always a string, as MCP's arguments are.
+// Form fields by argument type. Every field returns a string, as MCP's prompt arguments are strings.
 
 import { freshId, h, show } from '../dom.js';
 import { t } from '../i18n.js';
 import { revealed } from '../text/invisible.js';
-import { drawn } from '../view/glyphs.js';
+import { lineIcon } from '../view/glyphs.js';
 import { takesFiles } from './files.js';
 
 /**
- * @typedef {object} FieldKind what a field asks for, from an argument or from a form's schema
+ * @typedef {object} FieldKind description of a field, from an argument or from a form's schema
  * @property {string} name
  * @property {string} title
  * @property {string} [description]
@@ -22,11 +21,11 @@ import { takesFiles } from './files.js';
  * @property {number | null} [minLength]
  * @property {number | null} [maxLength]
  * @property {string} [format]
- * @property {boolean} [sensitive] whether nobody else may see what stands in it
+ * @property {boolean} [sensitive] whether the value is hidden while typing
  *
  * @typedef {object} Field
  * @property {HTMLElement} element
- * @property {HTMLElement} control what takes the focus
+ * @property {HTMLElement} control the focusable element
  * @property {FieldKind} kind
  * @property {() => string} read
  * @property {(value: string) => void} write
@@ -60,7 +59,7 @@ export function field(kind, changed) {
   const element = h(
     'div.field',
     { 'data-argument': kind.name },
-    h('div.field-head', null, label, made.beside),
+    h('div.field-head', null, label, made.extra),
     about,
     made.body,
     given,
@@ -68,7 +67,7 @@ export function field(kind, changed) {
   );
   const complain = (/** @type {string} */ text) => {
     problem.hidden = !text;
-    show(problem, text ? [drawn('warn'), ...revealed(text)] : null);
+    show(problem, text ? [lineIcon('warn'), ...revealed(text)] : null);
     element.classList.toggle('wrong', Boolean(text));
     made.control.setAttribute('aria-invalid', String(Boolean(text)));
   };
@@ -82,7 +81,7 @@ export function field(kind, changed) {
  * @param {(by: 'input' | 'choice') => void} changed
  * @param {string} id
  * @returns {{ body: HTMLElement, control: HTMLElement, read: () => string, write: (value: string) => void,
- *   group?: boolean, beside?: HTMLElement }}
+ *   group?: boolean, extra?: HTMLElement }}
  */
 function control(kind, attributes, changed, id) {
   const choices = kind.type === 'boolean' ? booleans() : (kind.choices ?? []);
@@ -102,8 +101,8 @@ function control(kind, attributes, changed, id) {
     });
     area.classList.toggle('code', kind.type === 'json');
     area.classList.toggle('masked', Boolean(kind.sensitive));
-    const beside = kind.type === 'text' ? takesFiles(area, typed) : undefined;
-    return { body: area, control: area, beside, ...heldBy(area) };
+    const extra = kind.type === 'text' ? takesFiles(area, typed) : undefined;
+    return { body: area, control: area, extra, ...heldBy(area) };
   }
   const types = { integer: 'number', number: 'number', date: 'date' };
   const type =
@@ -194,7 +193,8 @@ function radios(kind, choices, attributes, changed, id) {
 }
 
 /**
- * Values that its author shows, a click away.
+ * Example values, inserted by a click.
+ *
  * @param {FieldKind} kind
  * @param {(value: string) => void} use
  */

@@ -1,17 +1,17 @@
-// Files that are dropped into a field become its text. They never leave the
-// browser but as that text.
+// Inserts the text of dropped or chosen files into a field. Only that text is ever sent.
 
 import { h } from '../dom.js';
 import { language, t } from '../i18n.js';
 import { size } from '../text/measure.js';
-import { drawn } from '../view/glyphs.js';
-import { note } from '../view/say.js';
+import { note } from '../view/announce.js';
+import { lineIcon } from '../view/glyphs.js';
 
-// The server takes a mebibyte a value unless it is told otherwise.
+// The server's default limit for one value is 1 MiB.
 const MOST_BYTES = 1 << 20;
 
 /**
- * Lets a text area take files, and gives the button to choose one.
+ * Makes a text area accept files, and returns the button that chooses one.
+ *
  * @param {HTMLTextAreaElement} area
  * @param {() => void} changed
  */
@@ -45,7 +45,7 @@ export function takesFiles(area, changed) {
   return h(
     'span.pick',
     null,
-    h('button.quiet', { type: 'button', onclick: () => picker.click() }, drawn('file'), t('file.choose')),
+    h('button.quiet', { type: 'button', onclick: () => picker.click() }, lineIcon('file'), t('file.choose')),
     picker,
   );
 }
@@ -60,7 +60,7 @@ async function textOf(file) {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
     if (!text.includes('\0')) return text;
   } catch {
-    // No UTF-8, so no text that we could send.
+    // Not UTF-8, so not a text that can be sent.
   }
   note(t('file.binary', { name: file.name }));
   return null;

@@ -1,4 +1,4 @@
-// A prompt's form: its arguments as fields, with the server's completion.
+// The form of a prompt: its arguments as fields, with completion.
 
 import { h } from '../dom.js';
 import { completed } from './complete.js';
@@ -13,12 +13,12 @@ import { field } from './field.js';
 /**
  * @param {Prompt} prompt
  * @param {TypedPrompt | null} typed
- * @param {Record<string, string>} given what is filled in already
+ * @param {Record<string, string>} given initial values
  * @param {(values: Record<string, string>, by: 'input' | 'choice') => void} changed
  */
 export function promptForm(prompt, typed, given, changed) {
   const types = new Map(typed?.arguments.map((one) => [one.name, one]));
-  // What the prompt asks for by itself, step by step, is not asked for twice.
+  // Arguments of the prompt's own guided steps are left out, so that they are requested only once.
   const here = (prompt.arguments ?? []).filter(({ name }) => !types.get(name)?.asked || given[name] !== undefined);
   /** @type {Field[]} */
   const fields = here.map((argument) => {
@@ -34,14 +34,14 @@ export function promptForm(prompt, typed, given, changed) {
       made.complain('');
       changed(read(), by);
     });
-    // Without types anything may be completed; with them it is known what is.
+    // Without type information every argument may have completion.
     const completes = !known || known.completes || (known.examples.length > 0 && known.type !== 'text');
     const ref = /** @type {const} */ ({ type: 'ref/prompt', name: prompt.name });
     if (completes) completed(made, ref, read, () => changed(read(), 'choice'));
     return made;
   });
 
-  /** What is filled in; what is empty counts as not given. */
+  /** The form's values; empty fields are omitted. */
   function read() {
     return Object.fromEntries(fields.map((one) => [one.kind.name, one.read()]).filter(([, value]) => value !== ''));
   }
@@ -59,16 +59,17 @@ export function promptForm(prompt, typed, given, changed) {
     element,
     fields,
     read,
-    /** Names of what stays on this page. */
+    /** Names of sensitive arguments, whose values stay on this page. */
     secrets: fields.filter((one) => one.kind.sensitive).map((one) => one.kind.name),
-    /** Whether the prompt asks for more than stands here. */
+    /** Whether the prompt has arguments beyond this form. */
     asksMore: here.length < (prompt.arguments?.length ?? 0),
-    /** Titles of what has to be filled in before anything comes out. */
+    /** Titles of required fields that are still empty. */
     missing() {
       return fields.filter((one) => one.kind.required && !one.read()).map((one) => one.kind.title);
     },
     /**
-     * Shows what the server says about each field, and gives what it says about none.
+     * Shows the server's problems at their fields, and returns those without a field.
+     *
      * @param {{ argument: string, reason: string }[]} problems
      * @param {boolean} focus whether to go to the first one
      */

@@ -1,4 +1,4 @@
-// A form that the server asks for, from its schema.
+// Forms for elicitation requests, built from their JSON Schema.
 
 /**
  * @typedef {import('../mcp/types.js').Schema} Schema
@@ -46,13 +46,14 @@ function choices(schema) {
 }
 
 /**
- * A field's text as the schema wants it.
+ * Converts a field's text to the type in its schema.
+ *
  * @param {Schema} schema
  * @param {string} text
  */
 export function content(schema, text) {
   if (schema.type === 'boolean') return text === 'true';
-  // What is no number goes as it is: the server says what is wrong with it.
+  // An invalid number is sent unchanged: the server explains the problem.
   if (schema.type === 'integer' || schema.type === 'number') return Number.isFinite(Number(text)) ? Number(text) : text;
   if (schema.type === 'array')
     return text

@@ -3,7 +3,8 @@
 /** @type {import('../i18n.js').First} */
 export const de = {
   'connection.again': 'Neu verbinden',
-  'connection.lost': 'Der Server antwortet nicht. Was Sie sehen, ist von vorher; nichts Eingetipptes ist verloren.',
+  'connection.lost':
+    'Der Server antwortet nicht. Angezeigt wird der letzte bekannte Stand; Ihre Eingaben bleiben erhalten.',
   'connection.retry': 'Nächster Versuch in {seconds} s.',
   'find.all': '{n} Prompt|{n} Prompts',
   'find.asks': '{n} Angabe|{n} Angaben',
@@ -16,11 +17,11 @@ export const de = {
   'find.list': 'Prompts',
   'find.loading': 'Wird geladen …',
   'find.no-description': 'Ohne Beschreibung',
-  'find.nothing': 'Nichts passt zu „{query}“.',
+  'find.nothing': 'Keine Treffer für „{query}“.',
   'find.placeholder': 'Suchen, oder / für einen Befehl',
-  'find.root': 'Ganz oben',
+  'find.root': 'Oberste Ebene',
   'find.tags': 'Schlagwörter',
-  'health.count': 'Stelle verlangt einen Blick|Stellen verlangen einen Blick',
+  'health.count': 'Problem|Probleme',
   'language.label': 'Sprache',
   'language.to': 'Sprache: {name}',
   'nav.jump': 'Springen …',

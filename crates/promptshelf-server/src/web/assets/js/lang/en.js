@@ -1,8 +1,8 @@
-// The page's words in English, which the other languages follow.
+// English words of the first view; the other languages have the same keys.
 
 export const en = {
   'connection.again': 'Connect again',
-  'connection.lost': 'The server does not answer. What you see is from before; nothing you have typed is lost.',
+  'connection.lost': 'The server does not respond. This is its last known state; your input is kept.',
   'connection.retry': 'Next attempt in {seconds} s.',
   'find.all': '{n} prompt|{n} prompts',
   'find.asks': '{n} argument|{n} arguments',
@@ -15,11 +15,11 @@ export const en = {
   'find.list': 'Prompts',
   'find.loading': 'Loading…',
   'find.no-description': 'No description',
-  'find.nothing': 'Nothing fits “{query}”.',
+  'find.nothing': 'No match for “{query}”.',
   'find.placeholder': 'Search, or type / for a command',
-  'find.root': 'At the top',
+  'find.root': 'Top level',
   'find.tags': 'Tags',
-  'health.count': 'thing to look at|things to look at',
+  'health.count': 'problem|problems',
   'language.label': 'Language',
   'language.to': 'Language: {name}',
   'nav.jump': 'Jump to…',

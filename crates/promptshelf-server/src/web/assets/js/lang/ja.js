@@ -3,7 +3,7 @@
 /** @type {import('../i18n.js').First} */
 export const ja = {
   'connection.again': '再接続',
-  'connection.lost': 'サーバーが応答しません。表示は以前の内容です。入力した内容は失われていません。',
+  'connection.lost': 'サーバーが応答しません。表示は最後に取得した状態です。入力した内容は残ります。',
   'connection.retry': '{seconds} 秒後に再試行します。',
   'find.all': 'プロンプト {n} 件',
   'find.asks': '引数 {n} 個',
@@ -20,7 +20,7 @@ export const ja = {
   'find.placeholder': '検索、または / でコマンド',
   'find.root': '最上位',
   'find.tags': 'タグ',
-  'health.count': '件の確認が必要です',
+  'health.count': '件の問題',
   'language.label': '言語',
   'language.to': '言語：{name}',
   'nav.jump': '移動…',

@@ -3,7 +3,7 @@
 /** @type {import('../i18n.js').First} */
 export const zh = {
   'connection.again': '重新连接',
-  'connection.lost': '服务器没有响应。您看到的是之前的内容，已输入的内容不会丢失。',
+  'connection.lost': '服务器没有响应。显示的是最后已知的状态，您的输入会保留。',
   'connection.retry': '{seconds} 秒后重试。',
   'find.all': '{n} 个提示',
   'find.asks': '{n} 个参数',
@@ -20,7 +20,7 @@ export const zh = {
   'find.placeholder': '搜索，或输入 / 使用命令',
   'find.root': '顶层',
   'find.tags': '标签',
-  'health.count': '处需要查看',
+  'health.count': '个问题',
   'language.label': '语言',
   'language.to': '语言：{name}',
   'nav.jump': '跳转…',

@@ -1,6 +1,5 @@
-// An MCP client of the modern, stateless revision: every request stands for itself.
-//
-// What to ask and when is not here.
+// An MCP client for revision 2026-07-28, which is stateless: every request carries its own metadata. Callers decide
+// which requests to send.
 
 import { challenge } from '../auth/challenge.js';
 import { events } from './events.js';
@@ -8,7 +7,7 @@ import { headersFor, REVISION } from './headers.js';
 
 const PATIENCE = 30_000;
 
-/** What the server answers instead of a result. */
+/** A JSON-RPC error response. */
 export class Refusal extends Error {
   /** @param {{ code: number, message: string, data?: any }} error */
   constructor(error) {
@@ -17,22 +16,22 @@ export class Refusal extends Error {
     this.data = error.data;
   }
 
-  /** The arguments that cannot be used, and why. @returns {{ argument: string, reason: string }[]} */
+  /** The invalid arguments, each with a reason. @returns {{ argument: string, reason: string }[]} */
   get problems() {
     return Array.isArray(this.data?.problems) ? this.data.problems : [];
   }
 }
 
-/** No answer at all, or none that is MCP. */
+/** No response, or not an MCP response. */
 export class Unreachable extends Error {}
 
-/** The server wants to know who asks, or somebody who may do more. */
+/** The server requires sign-in, or more scopes. */
 export class SignInNeeded extends Error {
   /** @param {Response} response a 401, or a 403 that says which scopes it takes */
   constructor(response) {
     super(`${response.status}`);
     this.challenge = challenge(response.headers.get('WWW-Authenticate'));
-    /** Whether it is known who asks, and it is not enough. */
+    /** Whether the caller is signed in and lacks scopes. */
     this.isStepUp = response.status === 403;
   }
 }
@@ -45,12 +44,16 @@ function wantsSignIn(response) {
 
 export class Client {
   #next = 1;
-  /** Who asks; sent to the server that the page is from and to nobody else. @type {() => string | null} */
+  /** Returns the access token; sent to the page's own origin only. @type {() => string | null} */
   token = () => null;
-  /** Gets a new token for one that is no longer taken. @type {() => Promise<boolean>} */
+  /** Renews a token that the server no longer accepts. @type {() => Promise<boolean>} */
   renew = async () => false;
-  /** Hears of every answer and of every failure to get one. @type {(error: Error | null) => void} */
-  heard = () => {};
+  /**
+   * Called after every response, with `null`, and after every failure, with the error.
+   *
+   * @type {(error: Error | null) => void}
+   */
+  onResponse = () => {};
 
   /** @param {string} url */
   constructor(url) {
@@ -58,7 +61,8 @@ export class Client {
   }
 
   /**
-   * The body of a request, as `curl` could send it.
+   * A request's body, as `curl` could send it.
+   *
    * @param {string} method
    * @param {Record<string, any>} params
    * @param {number} [id]
@@ -96,14 +100,15 @@ export class Client {
       if (signal?.aborted) throw error;
       throw this.#failed(new Unreachable(`${response.status} ${response.statusText}`.trim()));
     }
-    this.heard(null);
+    this.onResponse(null);
     if (result?.error) throw new Refusal(result.error);
     if (result?.result === undefined) throw new Unreachable(`${response.status} ${response.statusText}`.trim());
     return result.result;
   }
 
   /**
-   * Sends a request whose answer the caller reads.
+   * Sends a request and returns the unread response.
+   *
    * @param {string} method
    * @param {Record<string, any>} params
    * @param {AbortSignal} [signal]
@@ -117,7 +122,8 @@ export class Client {
   }
 
   /**
-   * Asks the server in the name of whoever is signed in.
+   * Fetches a URL with the access token.
+   *
    * @param {string} url
    * @param {RequestInit & { headers?: Record<string, string>, signal?: AbortSignal }} init
    */
@@ -138,16 +144,16 @@ export class Client {
     }
   }
 
-  /** Whether there is a token that has not been refused. @param {string | null} refused */
+  /** Whether a token exists other than the refused one. @param {string | null} refused */
   async #hasAnother(refused) {
     const known = this.token();
-    // Somebody may have signed in, or another request renewed it, in the meantime.
+    // The token may have been renewed by another request, or by a new sign-in, in the meantime.
     return known === refused ? known !== null && this.renew() : known !== null;
   }
 
   /** @param {Error} error */
   #failed(error) {
-    this.heard(error);
+    this.onResponse(error);
     return error;
   }
 }

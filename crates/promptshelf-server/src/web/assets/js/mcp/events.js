@@ -1,4 +1,4 @@
-// Reads server-sent events from a response, one `data` after the other.
+// Parses server-sent events from a response and yields each event's `data`.
 
 /**
  * @param {ReadableStream<Uint8Array>} body
@@ -14,7 +14,7 @@ export async function* events(body) {
       const { done, value } = await reader.read();
       if (done) return;
       pending += value;
-      // A line break that is cut in two waits for its other half.
+      // A trailing `\r` may be the first half of `\r\n`, so it waits for the next chunk.
       const whole = pending.endsWith('\r') ? pending.length - 1 : pending.length;
       const parts = pending.slice(0, whole).split(/\r\n|\r|\n/);
       pending = (parts.pop() ?? '') + pending.slice(whole);

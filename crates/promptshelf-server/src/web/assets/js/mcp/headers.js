@@ -1,9 +1,10 @@
-// The headers of a modern MCP request (2026-07-28, Streamable HTTP).
+// Request headers of revision 2026-07-28 (Streamable HTTP).
 
 export const REVISION = '2026-07-28';
 
 /**
- * A header's value: itself where a header can hold it, else Base64 between markers.
+ * Encodes a header value: unchanged where possible, else Base64 between sentinels.
+ *
  * @param {string} text
  */
 export function headerValue(text) {

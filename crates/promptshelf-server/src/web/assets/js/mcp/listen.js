@@ -1,7 +1,7 @@
-// Listens for changes for as long as somebody looks at the page.
+// Subscribes to change notifications while the page is visible, and reconnects after a loss.
 //
-// A page in the background closes its stream: browsers open only a handful of
-// connections to one server, and a dozen forgotten tabs would use them up.
+// A hidden page closes its stream: browsers allow about six HTTP/1.1 connections per server, which a dozen tabs in
+// the background would use up.
 
 import { SignInNeeded } from './client.js';
 import { events } from './events.js';
@@ -10,7 +10,7 @@ import { events } from './events.js';
 
 const FIRST_PAUSE = 400;
 const LONGEST_PAUSE = 15_000;
-// Several pages that lost the same server do not all come back at once.
+// Random spread, so that pages that lost the same server do not reconnect at once.
 const SPREAD = 0.3;
 
 /**

@@ -1,8 +1,8 @@
-// Lists of any length, page by page.
+// Fetches paged lists to their end.
 
 /** @typedef {import('./client.js').Client} Client */
 
-// A server that never stops giving cursors is not followed for ever.
+// Bound for servers that never stop returning cursors.
 const MOST_PAGES = 2_000;
 
 /**
@@ -10,7 +10,7 @@ const MOST_PAGES = 2_000;
  * @param {Client} client
  * @param {string} method
  * @param {string} member
- * @param {(items: T[]) => void} [onPage] gets what has come so far, after each page but the last
+ * @param {(items: T[]) => void} [onPage] receives the items so far, after each page but the last
  * @returns {Promise<{ items: T[], pages: number }>}
  */
 export async function wholeList(client, method, member, onPage) {

@@ -1,5 +1,4 @@
-// What MCP's answers look like, as far as the page reads them. Types only:
-// nothing loads this file.
+// Types of MCP results, as far as the page reads them. Type-checking only: this file is never loaded.
 
 /**
  * @typedef {{ src: string, mimeType?: string, sizes?: string[], theme?: string }} Icon

@@ -1,5 +1,4 @@
-// Slash commands: `/name key=value other="several words"`, and where in one the
-// cursor stands.
+// Slash commands (`/name key=value other="several words"`): parsing, and the part at the cursor.
 
 /**
  * @typedef {object} Command

@@ -1,5 +1,4 @@
-// Finds prompts by a few letters. Ten thousand of them are looked through
-// between two key strokes, so this stays plain.
+// Fuzzy search over prompts. It scans 10,000 entries between two key strokes, so the scoring stays simple.
 
 /**
  * @typedef {{ name: string, title: string, words: string }} Entry lower-cased fields
@@ -15,8 +14,9 @@ export function folded(text) {
 }
 
 /**
- * How well a term fits a text; 0 when it does not. A whole run of letters beats
- * scattered ones, and the start of a word beats its middle.
+ * Scores a term against a text; 0 without a match. Contiguous runs beat scattered letters, and the start of a word
+ * beats its middle.
+ *
  * @param {string} term
  * @param {string} text
  */
@@ -39,8 +39,8 @@ function fit(term, text) {
 }
 
 /**
- * Indices of the entries that hold every term, best first; all of them, in
- * order, without a term.
+ * Indices of the entries that match every term, best first; all of them, in order, for an empty query.
+ *
  * @param {Entry[]} entries
  * @param {string} query
  * @returns {number[]}
@@ -64,7 +64,8 @@ export function find(entries, query) {
 }
 
 /**
- * Where a query's terms stand in a text, for marking them.
+ * Ranges of the query's terms in a text, for highlighting.
+ *
  * @param {string} text
  * @param {string} query
  * @returns {[number, number][]}

@@ -1,10 +1,10 @@
-// What can stand inside a line of Markdown, as nodes.
+// Inline Markdown as DOM nodes.
 
 import { h } from '../dom.js';
 import { revealed } from './invisible.js';
 
-// Alternatives in the order in which they win: code, link, bold, italic,
-// struck, a bare address. Bounded, so that no text makes the search slow.
+// Alternatives in order of precedence: code, link, bold, italic, strikethrough, bare URL. Lengths are bounded, so
+// that matching stays linear.
 const MARKS =
   /(`+)([^`](?:[^\n]{0,2000}?[^`])?)\1(?!`)|(!?)\[([^[\]\n]{0,500})\]\(([^()\s]{1,2000}(?:\([^()\s]{0,200}\))?)(?: "[^"\n]{0,300}")?\)|(\*\*|__)(?=\S)([^\n]{1,1000}?\S|\S)\6|(?<![\w*])([*_])(?=\S)([^\n*_]{1,1000}?)(?<=\S)\8(?!\w)|~~(?=\S)([^\n~]{1,1000}?)~~|(https?:\/\/[^\s<>"'`)\]]{1,1000}[^\s<>"'`)\].,;:!?])/g;
 const DEEPEST = 6;
@@ -47,13 +47,14 @@ function plain(text) {
  * @param {number} depth
  */
 function linked(label, target, isImage, depth) {
-  // A picture from elsewhere would tell elsewhere who looks at it.
+  // Remote images are not loaded: a request would reveal the reader to another server.
   if (isImage) return h('span.no-image', { title: target }, label || target);
   return anchor(target, label ? inline(label, depth + 1) : [target]);
 }
 
 /**
- * A link that leads to the web; other addresses are shown and lead nowhere.
+ * A link to an http(s) URL; other targets are displayed and not linked.
+ *
  * @param {string} target
  * @param {(string | HTMLElement)[]} content
  */

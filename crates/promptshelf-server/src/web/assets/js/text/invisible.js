@@ -1,11 +1,11 @@
-// Characters that nobody sees, or that reorder what everybody sees, become
-// visible marks. What a prompt holds is then what its reader sees.
+// Renders invisible and text-reordering characters as visible marks, so that readers see everything a prompt
+// contains.
 
 import { h } from '../dom.js';
 
 const HIDDEN =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what it looks for
-  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each is looked for by itself
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to find
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each is matched by itself
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 
 /** @type {Record<number, string>} */
@@ -36,14 +36,14 @@ const NAMES = {
 };
 
 /**
- * Whether a joiner does its ordinary work: inside an emoji, or between letters
- * of a script that needs it.
+ * Whether a joiner is legitimate: inside an emoji, or between letters of a script that needs it.
+ *
  * @param {string} text
  * @param {number} at
  */
 function joins(text, at) {
   const before = text.slice(Math.max(0, at - 3), at);
-  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each is looked for by itself
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each is matched by itself
   return /[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f\p{Script=Arabic}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Malayalam}\p{Script=Tamil}\p{Script=Sinhala}]$/u.test(
     before,
   );
@@ -51,6 +51,7 @@ function joins(text, at) {
 
 /**
  * The text as nodes, with a mark for each hidden character.
+ *
  * @param {string} text
  * @returns {(string | HTMLElement)[]}
  */
@@ -72,7 +73,7 @@ export function revealed(text) {
   return parts;
 }
 
-/** How many there are. @param {string} text */
+/** Number of hidden characters. @param {string} text */
 export function countHidden(text) {
   return revealed(text).filter((part) => typeof part !== 'string').length;
 }

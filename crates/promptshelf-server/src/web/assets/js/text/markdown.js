@@ -1,9 +1,7 @@
-// Markdown as nodes: the part of it that prompts are written in.
+// Block-level Markdown as DOM nodes: the subset that prompts use.
 //
-// Our own, because every Markdown library hands out a string of HTML, which the
-// page's policy (`trusted-types 'none'`) refuses for good reason: nodes that are
-// made one by one hold nothing that was not asked for. HTML in a prompt is text
-// that a model reads, and is shown as such.
+// Markdown libraries return HTML strings, which the page's policy (`trusted-types 'none'`) forbids. HTML inside a
+// prompt is text for a model, and is displayed as text.
 
 import { h } from '../dom.js';
 import { inline } from './inline.js';
@@ -61,7 +59,7 @@ function blocks(lines, changed, depth) {
     }
     const heading = HEADING.exec(text);
     if (heading) {
-      // The page's own headings stand above: a prompt's begin at the third rank.
+      // The page itself uses heading levels 1 and 2, so a prompt's headings begin at level 3.
       take(1, h(`h${Math.min(6, heading[1].length + 2)}`, { class: `rank-${heading[1].length}` }, inline(heading[2])));
       continue;
     }
@@ -95,7 +93,7 @@ function blocks(lines, changed, depth) {
   return made;
 }
 
-/** Whether a line begins something else than a paragraph. @param {string} line */
+/** Whether a line begins a block other than a paragraph. @param {string} line */
 function starts(line) {
   return FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) || ITEM.test(line);
 }
@@ -129,7 +127,7 @@ function fenced(lines, from, fence) {
  */
 export function codeBlock(text, language) {
   const code = h('code', null, revealed(text));
-  // Long lines scroll, and what scrolls has to be reachable by key.
+  // Long lines scroll, and scrollable regions must be reachable by keyboard.
   return h('pre', { tabindex: '0', 'data-language': language || null }, code);
 }
 

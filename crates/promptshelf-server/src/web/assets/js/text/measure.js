@@ -1,9 +1,9 @@
-// Sizes for people.
+// Human-readable sizes and token estimates.
 
 /**
- * About how many tokens a model would count. Vocabularies differ, so this looks
- * only at what they have in common: a few letters of English are a token, most
- * other scripts need more.
+ * Estimates a model's token count. Vocabularies differ, so it uses only their common ground: a few letters of English
+ * make a token, most other scripts need more.
+ *
  * @param {string} text
  */
 export function tokens(text) {
@@ -42,7 +42,7 @@ export function bytes(text) {
   return new TextEncoder().encode(text).length;
 }
 
-/** The bytes that Base64 stands for. @param {string} base64 */
+/** Decodes Base64 to bytes. @param {string} base64 */
 export function decodedBytes(base64) {
   const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0;
   return Math.max(0, Math.floor((base64.length * 3) / 4) - padding);

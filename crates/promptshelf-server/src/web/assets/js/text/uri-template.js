@@ -1,5 +1,4 @@
-// URI templates (RFC 6570) with the operators that this server's resources have:
-// `{x}`, `{+x}`, `{/x}`, `{?x,y}` and `{&x}`.
+// URI templates (RFC 6570) with the operators that this server supports: `{x}`, `{+x}`, `{/x}`, `{?x,y}` and `{&x}`.
 
 const EXPRESSION = /\{([+/?&]?)([\w.,%-]+)\}/g;
 
@@ -10,7 +9,8 @@ export function variables(template) {
 }
 
 /**
- * The URI that values make of a template. What is not given is left out.
+ * Expands a template. Undefined variables are omitted.
+ *
  * @param {string} template
  * @param {Record<string, string>} values
  */

@@ -1,9 +1,10 @@
-// The same prompt from a shell.
+// Shell commands that get the same prompt.
 
 import { headersFor } from '../mcp/headers.js';
 
 /**
- * A word that a POSIX shell takes as it is.
+ * Quotes a word for POSIX shells.
+ *
  * @param {string} word
  */
 export function shellWord(word) {
@@ -27,7 +28,7 @@ export function getCommand(name, values) {
  */
 export function curlCommand(client, name, values) {
   const params = { name, arguments: values };
-  // Who signs in does not want the token in every shell's history.
+  // The token is referenced by a variable, to keep it out of the shell's history.
   const headers = headersFor('prompts/get', params, client.token() ? '$TOKEN' : null);
   const lines = Object.entries(headers).map(([key, value]) => {
     const header = `${key}: ${value}`;

@@ -1,4 +1,4 @@
-// A prompt's messages in the shapes that other programs take.
+// Conversion of messages to the formats of other programs.
 
 import { decodedBytes } from '../text/measure.js';
 
@@ -11,7 +11,7 @@ import { decodedBytes } from '../text/measure.js';
 
 const PICTURES = ['image/png', 'image/jpeg', 'image/webp', 'image/gif'];
 
-/** What a person would paste into a chat. @param {Message[]} messages */
+/** Plain text, for pasting into a chat. @param {Message[]} messages */
 export function asText(messages) {
   const roles = new Set(messages.map((message) => message.role));
   /** @type {string[]} */
@@ -25,7 +25,7 @@ export function asText(messages) {
   return parts.join('\n\n');
 }
 
-/** A block in words. @param {Block} block */
+/** A content block as text. @param {Block} block */
 export function words(block) {
   if (block.type === 'text') return block.text ?? '';
   if (block.type === 'resource' && block.resource) return embedded(block.resource);
@@ -36,7 +36,7 @@ export function words(block) {
 /** @param {Contents} contents */
 function embedded({ uri, mimeType, text, blob }) {
   if (text === undefined) return `[${uri}, ${mimeType}, ${decodedBytes(blob ?? '')} bytes]`;
-  // Longer than any fence in the text, so that the text cannot leave it.
+  // One backtick longer than any fence in the text, so that the text cannot close it.
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map((run) => run[0].length));
   const fence = '`'.repeat(longest + 1);
   return `${uri} (${mimeType ?? 'text/plain'}):\n\n${fence}\n${text}${text.endsWith('\n') ? '' : '\n'}${fence}`;
@@ -67,8 +67,8 @@ export function anthropic(messages) {
 }
 
 /**
- * MCP has one block a message; these take several, so what one speaker says
- * without interruption becomes one message.
+ * Merges consecutive messages of one role: MCP has one block a message, these APIs allow several.
+ *
  * @param {Message[]} messages
  * @param {Media} media
  */

@@ -1,27 +1,27 @@
-// One content block of each of the five kinds.
+// Renders content blocks of the five kinds.
 
 import { client } from '../app.js';
 import { h, show } from '../dom.js';
 import { language, t } from '../i18n.js';
-import { changedLines } from '../text/changed.js';
 import { anchor, webAddress } from '../text/inline.js';
 import { revealed } from '../text/invisible.js';
+import { changedLines } from '../text/line-diff.js';
 import { codeBlock, markdown } from '../text/markdown.js';
 import { bytes, decodedBytes, size, tokens } from '../text/measure.js';
-import { drawn } from './glyphs.js';
+import { lineIcon } from './glyphs.js';
 
 /**
  * @typedef {import('../mcp/types.js').Block} Block
  * @typedef {import('../mcp/types.js').Contents} Contents
  */
 
-// Longer texts are shown as they are: nobody reads them for their headings.
+// Longer texts are displayed without Markdown rendering, to keep the page responsive.
 const MOST_MARKDOWN = 100_000;
 
 /**
  * @param {Block} block
  * @param {boolean} asMarkdown
- * @param {Block | null} before what stood here before the last change
+ * @param {Block | null} before the block at this position before the last change
  * @returns {HTMLElement}
  */
 export function drawBlock(block, asMarkdown, before) {
@@ -64,7 +64,7 @@ function text(whole, asMarkdown, before) {
 
 /** @param {string} mimeType @param {string} base64 */
 function image(mimeType, base64) {
-  // As an image, not even an SVG runs a script or fetches anything.
+  // Inside an `img` element even an SVG can neither run scripts nor fetch anything.
   const picture = h('img', {
     src: `data:${safeType(mimeType, 'image/')};base64,${base64}`,
     alt: t('block.image', { type: mimeType }),
@@ -85,7 +85,7 @@ function audio(mimeType, base64) {
 
 /** @param {'image' | 'sound'} icon @param {string} mimeType @param {string} base64 */
 function caption(icon, mimeType, base64) {
-  return h('figcaption', null, drawn(icon), mimeType, ' · ', size(decodedBytes(base64), language));
+  return h('figcaption', null, lineIcon(icon), mimeType, ' · ', size(decodedBytes(base64), language));
 }
 
 /** @param {string} mimeType @param {string} start */
@@ -103,7 +103,7 @@ export function contents({ uri, mimeType, text: whole, blob }, asMarkdown, folde
   const type = mimeType ?? (whole === undefined ? '' : 'text/plain');
   const length = whole === undefined ? decodedBytes(blob ?? '') : bytes(whole);
   const facts = [type, size(length, language), whole === undefined ? null : t('block.tokens', { n: tokens(whole) })];
-  const head = [drawn('file'), h('bdi', null, revealed(uri)), h('small', null, facts.filter(Boolean).join(' · '))];
+  const head = [lineIcon('file'), h('bdi', null, revealed(uri)), h('small', null, facts.filter(Boolean).join(' · '))];
   const body = h('div.resource-body');
   const fill = () => {
     if (body.firstChild) return;
@@ -135,7 +135,7 @@ function link(block, asMarkdown) {
     } catch (error) {
       show(
         into,
-        h('p.problem', null, drawn('warn'), ...revealed(error instanceof Error ? error.message : String(error))),
+        h('p.problem', null, lineIcon('warn'), ...revealed(error instanceof Error ? error.message : String(error))),
       );
     }
   };
@@ -147,7 +147,7 @@ function link(block, asMarkdown) {
     h(
       'p.resource-head',
       null,
-      drawn('link'),
+      lineIcon('link'),
       h('strong', null, h('bdi', null, revealed(title))),
       facts ? h('small', null, facts) : null,
     ),
@@ -159,7 +159,7 @@ function link(block, asMarkdown) {
       h(
         'button',
         { type: 'button', onclick: follow },
-        drawn('open'),
+        lineIcon('open'),
         t('block.read'),
         h('span.unseen', null, ` ${title}`),
       ),
@@ -171,16 +171,16 @@ function link(block, asMarkdown) {
 /** @param {Block['annotations']} given */
 function annotations(given) {
   if (!given) return null;
-  const said = [
+  const notes = [
     given.audience?.length ? t('block.audience', { audience: given.audience.join(', ') }) : null,
     given.priority === undefined ? null : t('block.priority', { priority: String(given.priority) }),
     given.lastModified ? t('block.modified', { time: localTime(given.lastModified) }) : null,
   ].filter((one) => one !== null);
-  return said.length
+  return notes.length
     ? h(
         'p.annotations',
         null,
-        said.map((one) => h('span', null, one)),
+        notes.map((one) => h('span', null, one)),
       )
     : null;
 }

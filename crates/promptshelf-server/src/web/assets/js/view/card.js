@@ -1,19 +1,20 @@
-// How a prompt introduces itself: its picture, its names, its tags.
+// A prompt's header: icon, title, name, tags.
 
 import { h } from '../dom.js';
 import { t } from '../i18n.js';
-import { pinned, togglePin } from '../kept.js';
+import { pinned, togglePin } from '../preferences.js';
 import { ranges } from '../text/fuzzy.js';
 import { revealed } from '../text/invisible.js';
-import { drawn } from './glyphs.js';
+import { lineIcon } from './glyphs.js';
 
 /** @typedef {import('../mcp/types.js').Prompt} Prompt */
 
 const HUES = 6;
 
 /**
- * A prompt's icon, where it is in the answer itself: a page that fetched icons
- * from elsewhere would tell elsewhere who looks at which prompt.
+ * A prompt's icon if it is a `data:` URI. Remote icons are not loaded: a request would reveal which prompts a reader
+ * opens.
+ *
  * @param {Prompt} prompt
  */
 export function picture(prompt) {
@@ -40,7 +41,7 @@ export function marked(text, query) {
 /** @param {Prompt} prompt @param {AbortSignal} until */
 export function pinButton(prompt, until) {
   const title = prompt.title ?? prompt.name;
-  const button = h('button.icon.pin', { type: 'button', onclick: () => togglePin(prompt.name) }, drawn('pin'));
+  const button = h('button.icon.pin', { type: 'button', onclick: () => togglePin(prompt.name) }, lineIcon('pin'));
   pinned.watch((names) => {
     const isPinned = names.includes(prompt.name);
     button.setAttribute('aria-pressed', String(isPinned));

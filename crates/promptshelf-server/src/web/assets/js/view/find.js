@@ -1,15 +1,15 @@
-// Finding a prompt: the field, quick actions, and the whole shelf.
+// The *Prompts* view: search field, quick actions and the list.
 
 import { library } from '../app.js';
 import { debounced, freshId, h, show } from '../dom.js';
 import { moreWords, t } from '../i18n.js';
-import { pinned, recent } from '../kept.js';
+import { pinned, recent } from '../preferences.js';
 import { go, promptLink } from '../route.js';
 import { find } from '../text/fuzzy.js';
 import { revealed } from '../text/invisible.js';
+import { announce } from './announce.js';
 import { marked, picture, pinButton } from './card.js';
-import { drawn } from './glyphs.js';
-import { say } from './say.js';
+import { lineIcon } from './glyphs.js';
 import { virtualList } from './virtual.js';
 
 /**
@@ -22,7 +22,7 @@ const FOLDER = 52;
 const MOST_TAGS = 14;
 const MOST_QUICK = 8;
 
-// Kept while one looks at a prompt and comes back.
+// Survives visits to a prompt and back.
 let query = '';
 let tag = '';
 
@@ -41,8 +41,8 @@ export function view(_, until) {
     'aria-expanded': 'false',
     'aria-describedby': `${id}-hint`,
   });
-  const finder = h('div.finder', null, drawn('search'), h('label.unseen', { for: id }, t('find.label')), field);
-  // Commands are completed once somebody is about to type one.
+  const finder = h('div.finder', null, lineIcon('search'), h('label.unseen', { for: id }, t('find.label')), field);
+  // Command completion is loaded on the first slash.
   const commands = () => Promise.all([import('./slash.js'), moreWords()]).then(([module]) => module);
   const complete = async () => {
     const { slash } = await commands();
@@ -76,7 +76,7 @@ export function view(_, until) {
       return h('li.folder', null, h('h2', null, row.folder || t('find.root')), h('span', null, String(row.n)));
     }
     const { prompt } = row;
-    const shelved = library.value.shelf.get(prompt.name);
+    const details = library.value.details.get(prompt.name);
     const words = isCommand() ? '' : query;
     const required = (prompt.arguments ?? []).length;
     return h(
@@ -99,7 +99,7 @@ export function view(_, until) {
           h('span.row-about', null, h('bdi', null, revealed(prompt.description ?? t('find.no-description')))),
         ),
         h('span.row-more', null, [
-          ...(shelved?.tags ?? []).slice(0, 3).map((one) => h('span.tag', null, one)),
+          ...(details?.tags ?? []).slice(0, 3).map((one) => h('span.tag', null, one)),
           required ? h('span.asks', { title: t('find.asks', { n: required }) }, t('find.asks', { n: required })) : null,
         ]),
       ),
@@ -131,12 +131,12 @@ export function view(_, until) {
   }
 
   const isCommand = () => query.startsWith('/');
-  const tell = debounced(600, (/** @type {number} */ n) => say(t('find.found', { n })));
+  const tell = debounced(600, (/** @type {number} */ n) => announce(t('find.found', { n })));
 
   function search() {
-    const { prompts, entries, shelf, whole } = library.value;
+    const { prompts, entries, details, whole } = library.value;
     const words = isCommand() ? '' : query.trim();
-    const hits = find(entries, words).filter((index) => !tag || shelf.get(prompts[index].name)?.tags.includes(tag));
+    const hits = find(entries, words).filter((index) => !tag || details.get(prompts[index].name)?.tags.includes(tag));
     current = words ? ranked(hits) : grouped(hits);
     rows.set(current);
     show(summary, words || tag ? t('find.found', { n: hits.length }) : t('find.all', { n: hits.length }));
@@ -175,7 +175,7 @@ export function view(_, until) {
     const folders = new Map();
     for (const index of hits) {
       const prompt = library.value.prompts[index];
-      const path = library.value.shelf.get(prompt.name)?.path ?? '';
+      const path = library.value.details.get(prompt.name)?.path ?? '';
       const folder = path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '';
       const inside = folders.get(folder);
       if (inside) inside.push(prompt);
@@ -193,7 +193,7 @@ export function view(_, until) {
   function drawTags() {
     /** @type {Map<string, number>} */
     const counts = new Map();
-    for (const { tags: some } of library.value.shelf.values()) {
+    for (const { tags: some } of library.value.details.values()) {
       for (const one of some) counts.set(one, (counts.get(one) ?? 0) + 1);
     }
     const most = [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0])).slice(0, MOST_TAGS);
@@ -239,7 +239,7 @@ export function view(_, until) {
               { href: promptLink(name) },
               picture(prompt),
               h('bdi', null, revealed(prompt.title ?? name)),
-              isPinned ? drawn('pin') : null,
+              isPinned ? lineIcon('pin') : null,
             ),
           );
         }),
@@ -251,7 +251,7 @@ export function view(_, until) {
     query = field.value;
     search();
   });
-  // Around the field, so that suggestions can keep a key for themselves.
+  // Listens on the parent element, so that the suggestion list can intercept keys first.
   finder.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
     if (event.isComposing) return;
     if (event.key === 'Enter' && isCommand()) void commands().then(({ runCommand }) => runCommand(query));

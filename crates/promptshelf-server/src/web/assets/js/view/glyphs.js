@@ -1,4 +1,4 @@
-// The page's own icons, drawn with one line.
+// Line icons of the page.
 
 import { glyph } from '../dom.js';
 
@@ -22,6 +22,6 @@ const PATHS = {
 };
 
 /** @param {keyof typeof PATHS} name */
-export function drawn(name) {
+export function lineIcon(name) {
   return glyph(PATHS[name]);
 }

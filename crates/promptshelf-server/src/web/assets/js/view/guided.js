@@ -1,8 +1,7 @@
-// A prompt that asks back: one form after the other, with a way back.
+// Guided prompts (multi round-trip requests): one form after the other, with a way back.
 //
-// The server keeps nothing. What it gave with a question goes back with the
-// answer, byte for byte, so going back is to show an earlier question again and
-// to answer it with what came with it.
+// The server keeps no state. `requestState` is returned byte for byte with the answer, so *Back* shows an earlier
+// question again and answers it with its own state.
 
 import { client } from '../app.js';
 import { h } from '../dom.js';
@@ -12,26 +11,26 @@ import { t } from '../i18n.js';
 import { Refusal } from '../mcp/client.js';
 import { webAddress } from '../text/inline.js';
 import { revealed } from '../text/invisible.js';
-import { drawn } from './glyphs.js';
+import { lineIcon } from './glyphs.js';
 
 /**
  * @typedef {import('../mcp/types.js').PromptResult} PromptResult
  * @typedef {import('../mcp/types.js').Message} Message
  * @typedef {{ action: string, content?: Record<string, any> }} Reply
- * @typedef {{ asked: PromptResult, replies: Record<string, Reply>, typed: Record<string, string> }} Step
+ * @typedef {{ response: PromptResult, replies: Record<string, Reply>, typed: Record<string, string> }} Step
  */
 
 /**
  * @param {object} options
  * @param {Record<string, any>} options.params of the request that was answered with a question
- * @param {PromptResult} options.asked
+ * @param {PromptResult} options.response
  * @param {(element: HTMLElement) => void} options.show
  * @param {(messages: Message[], answers: Record<string, string>, again: () => void, request: Record<string, any>) =>
- *   void} options.done gets what was answered, as arguments, the way back to the last question, and the last request
+ *   void} options.done receives the answers as arguments, a function that reopens the last question, and the last request
  * @param {(text: string) => void} options.failed
  * @param {AbortSignal} options.until
  */
-export function guide({ params, asked, show, done, failed, until }) {
+export function guide({ params, response, show, done, failed, until }) {
   /** @type {Step[]} */
   const steps = [];
   let at = 0;
@@ -39,13 +38,13 @@ export function guide({ params, asked, show, done, failed, until }) {
   /** @param {PromptResult} question */
   const add = (question) => {
     const known = steps[at];
-    // The same question as on the way there keeps what was typed into it.
+    // An unchanged question keeps its typed values.
     const isSame =
       known &&
-      JSON.stringify(Object.keys(known.asked.inputRequests ?? {})) ===
+      JSON.stringify(Object.keys(known.response.inputRequests ?? {})) ===
         JSON.stringify(Object.keys(question.inputRequests ?? {}));
     steps.splice(at, isSame ? 1 : steps.length, {
-      asked: question,
+      response: question,
       replies: isSame ? known.replies : {},
       typed: isSame ? known.typed : {},
     });
@@ -58,14 +57,14 @@ export function guide({ params, asked, show, done, failed, until }) {
     step.replies = replies;
     /** @type {Record<string, any>} */
     const retry = { ...params, inputResponses: replies };
-    // Only what came may go back, and nothing where nothing came.
-    if (step.asked.requestState !== undefined) retry.requestState = step.asked.requestState;
+    // `requestState` is returned only if the server sent one.
+    if (step.response.requestState !== undefined) retry.requestState = step.response.requestState;
     try {
       const result = /** @type {PromptResult} */ (await client.request('prompts/get', retry, until));
       if (result.resultType === 'input_required') {
-        // A question that comes again has not been answered well enough.
-        const isAgain = keys(result) === keys(step.asked);
-        if (isAgain) step.asked = result;
+        // The same question again means that the answer was not accepted.
+        const isAgain = keys(result) === keys(step.response);
+        if (isAgain) step.response = result;
         else at++;
         return isAgain ? draw() : add(result);
       }
@@ -76,7 +75,7 @@ export function guide({ params, asked, show, done, failed, until }) {
     }
   };
 
-  /** What was answered on the way here, as a caller would send it from the start. */
+  /** The answers so far, in the form of a first request. */
   const answers = () => {
     const contents = steps
       .slice(0, at + 1)
@@ -90,8 +89,8 @@ export function guide({ params, asked, show, done, failed, until }) {
 
   const draw = () => {
     const step = steps[at];
-    const requests = Object.entries(step.asked.inputRequests ?? {});
-    // A state alone asks for nothing but another try.
+    const requests = Object.entries(step.response.inputRequests ?? {});
+    // A result with a state and without questions requests a retry.
     if (!requests.length) return void answer({});
     const collected = requests.map(([key, request]) => ({ key, ...part(request, step.typed, key) }));
     const submit = (/** @type {Event} */ event) => {
@@ -120,7 +119,7 @@ export function guide({ params, asked, show, done, failed, until }) {
       ),
       collected.map(({ element }) => element),
       h('div.guide-foot', null, [
-        at > 0 ? h('button', { type: 'button', onclick: back }, drawn('back'), t('guide.back')) : null,
+        at > 0 ? h('button', { type: 'button', onclick: back }, lineIcon('back'), t('guide.back')) : null,
         h('span.space'),
         h('button.quiet', { type: 'button', onclick: refuse('decline') }, t('guide.skip')),
         h('button.primary', null, t('guide.next')),
@@ -131,7 +130,7 @@ export function guide({ params, asked, show, done, failed, until }) {
       preventScroll: true,
     });
   };
-  add(asked);
+  add(response);
 }
 
 /**
@@ -142,7 +141,7 @@ export function guide({ params, asked, show, done, failed, until }) {
  */
 function part(request, typed, key) {
   const question = request.params;
-  // What a page was not asked to be able to do, it declines.
+  // Requests outside the declared capabilities are declined.
   if (request.method !== 'elicitation/create')
     return { element: h('p.hint', null, request.method), reply: () => ({ action: 'decline' }) };
   const message = h('p.question', null, revealed(question.message));
@@ -150,7 +149,12 @@ function part(request, typed, key) {
     const href = webAddress(question.url ?? '');
     const host = href ? new URL(href).host : '';
     const open = href
-      ? h('a.button', { href, target: '_blank', rel: 'noopener noreferrer' }, drawn('open'), t('guide.open', { host }))
+      ? h(
+          'a.button',
+          { href, target: '_blank', rel: 'noopener noreferrer' },
+          lineIcon('open'),
+          t('guide.open', { host }),
+        )
       : null;
     const element = h(
       'div',

@@ -1,11 +1,11 @@
-// Keys that work everywhere.
+// Global keyboard shortcuts.
 
 import { moreWords } from '../i18n.js';
 
 /** @type {typeof import('./palette.js') | undefined} */
 let palette;
 
-/** Has the palette ready, so that no key that follows its own is lost. */
+/** Preloads the palette, so that no key after its shortcut is lost. */
 export async function readyPalette() {
   if (!palette) [palette] = await Promise.all([import('./palette.js'), moreWords()]);
   return palette;

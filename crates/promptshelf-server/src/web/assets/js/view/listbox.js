@@ -1,8 +1,8 @@
-// Suggestions under a field: one way for completion, slash commands and the palette.
+// Suggestion list below a field, shared by completion, slash commands and the palette.
 
 import { debounced, freshId, h, show } from '../dom.js';
 import { t } from '../i18n.js';
-import { say } from './say.js';
+import { announce } from './announce.js';
 
 /**
  * @typedef {object} Option
@@ -12,7 +12,7 @@ import { say } from './say.js';
  * @property {() => void} [run]
  *
  * @typedef {object} Settings
- * @property {string} label what the suggestions are
+ * @property {string} label accessible name of the list
  * @property {(signal: AbortSignal) => Option[] | Promise<Option[]>} source
  * @property {(option: Option) => void} choose
  * @property {number} [quiet] how long typing has to pause, in milliseconds
@@ -32,12 +32,12 @@ export function listbox(
 ) {
   const id = freshId('options');
   const popup = h('ul.options', { id, role: 'listbox', 'aria-label': label, hidden: true });
-  // A field of several lines is no combobox; it only tells which option is active.
+  // A multi-line field cannot have the role `combobox`; it only references the active option.
   const isLine = field instanceof HTMLInputElement;
   /** @type {Option[]} */
   let options = [];
   let active = -1;
-  /** Whether something has been typed since the options came. */
+  /** Whether the input has changed since the options arrived. */
   let isStale = false;
   let asking = new AbortController();
 
@@ -74,7 +74,7 @@ export function listbox(
     else choose(option);
   };
 
-  /** Asks for options; whether those shown are its own, or others were asked for meanwhile. */
+  /** Fetches options; resolves to `false` if a newer query replaced this one. */
   const refresh = async () => {
     asking.abort();
     asking = new AbortController();
@@ -83,7 +83,7 @@ export function listbox(
     try {
       found = await source(signal);
     } catch {
-      // Suggestions are a comfort: without them one types on.
+      // Suggestions are optional: input works without them.
       found = /** @type {Option[]} */ ([]);
     }
     if (signal.aborted || (!lasting && document.activeElement !== field)) return false;
@@ -98,7 +98,7 @@ export function listbox(
           {
             id: `${id}-${index}`,
             role: 'option',
-            // The field keeps the focus.
+            // Keeps the focus in the field.
             onpointerdown: (/** @type {Event} */ event) => event.preventDefault(),
             onclick: () => pick(option),
           },
@@ -108,16 +108,16 @@ export function listbox(
       ),
     );
     paint(options.length > 0);
-    if (options.length) say(t('options.count', { n: options.length }));
+    if (options.length) announce(t('options.count', { n: options.length }));
     return true;
   };
   const later = debounced(quiet, () => void refresh());
 
   field.addEventListener('input', () => {
     isStale = true;
-    // An answer to what was typed before must not pass for one to what is typed now.
+    // Aborts the previous query, so that a late response cannot replace newer suggestions.
     asking.abort();
-    // What was chosen among other options is chosen no longer.
+    // A new set of options resets the selection.
     active = -1;
     paint(!popup.hidden);
     if (quiet) later();
@@ -125,19 +125,19 @@ export function listbox(
   });
   field.addEventListener('blur', () => close());
   field.addEventListener('keydown', (/** @type {any} */ typed) => {
-    // The union of two kinds of fields makes the checker forget what kind of event this is.
+    // The type checker loses the event's type for a union of two element types.
     const event = /** @type {KeyboardEvent} */ (typed);
     if (event.isComposing) return;
     const isOpen = !popup.hidden && options.length > 0;
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
-    // In a field of several lines the arrows move the cursor until there is something to choose.
+    // In a multi-line field the arrow keys move the cursor until options are open.
     if (step && (isOpen || (isLine && step > 0)) && !event.altKey) {
       event.preventDefault();
       if (!isOpen) return void refresh();
       active = active < 0 ? (step > 0 ? 0 : options.length - 1) : (active + step + options.length) % options.length;
       paint(true);
     } else if (event.key === 'Enter' && isStale && eager()) {
-      // Whoever types faster than options come means the ones to come.
+      // Keys typed before the options arrive apply to the coming options.
       event.preventDefault();
       event.stopImmediatePropagation();
       later.cancel();

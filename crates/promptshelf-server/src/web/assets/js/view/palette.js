@@ -1,14 +1,14 @@
-// The command palette: every prompt and every place, a few keys away.
+// Command palette: jumps to every prompt and view.
 
 import { account } from '../account.js';
 import { library, retry } from '../app.js';
 import { h } from '../dom.js';
 import { LANGUAGES, t } from '../i18n.js';
-import { language as chosenLanguage, pinned, recent, theme } from '../kept.js';
+import { language as chosenLanguage, pinned, recent, theme } from '../preferences.js';
 import { go, promptLink } from '../route.js';
 import { find, folded } from '../text/fuzzy.js';
 import { marked } from './card.js';
-import { drawn } from './glyphs.js';
+import { lineIcon } from './glyphs.js';
 import { listbox } from './listbox.js';
 import { chosenText, uses } from './selection.js';
 import { runCommand } from './slash.js';
@@ -20,7 +20,7 @@ const MOST = 40;
 /** @param {string} [typed] */
 export function openPalette(typed = '') {
   if (document.querySelector('dialog.palette')) return;
-  // What is selected is asked for before the dialog takes the focus.
+  // Reads the selection before the dialog takes the focus.
   const selected = chosenText();
   const field = h('input', {
     type: 'text',
@@ -62,7 +62,7 @@ export function openPalette(typed = '') {
   );
   dialog.addEventListener('click', (/** @type {MouseEvent} */ event) => event.target === dialog && end());
   dialog.addEventListener('close', () => dialog.remove());
-  dialog.append(h('div.palette-field', null, drawn('search'), field, h('kbd', null, 'esc')), box.popup);
+  dialog.append(h('div.palette-field', null, lineIcon('search'), field, h('kbd', null, 'esc')), box.popup);
   document.getElementById('layer')?.append(dialog);
   dialog.showModal();
   field.focus();

@@ -1,13 +1,13 @@
-// What comes out: a prompt's messages as a conversation.
+// Preview of a prompt's messages as a conversation.
 
 import { h, show } from '../dom.js';
 import { t } from '../i18n.js';
-import { asMarkdown } from '../kept.js';
+import { asMarkdown } from '../preferences.js';
 import { countHidden, revealed } from '../text/invisible.js';
 import { tokens } from '../text/measure.js';
 import { words } from '../use/formats.js';
 import { drawBlock } from './block.js';
-import { drawn } from './glyphs.js';
+import { lineIcon } from './glyphs.js';
 
 /** @typedef {import('../mcp/types.js').Message} Message */
 
@@ -67,7 +67,7 @@ export function preview(until) {
       facts,
       h('span', null, t('preview.messages', { n: messages.length })),
       h('span', { title: t('preview.tokens-about') }, t('block.tokens', { n: tokens(whole) })),
-      hidden ? h('span.warned', null, drawn('warn'), t('preview.hidden', { n: hidden })) : null,
+      hidden ? h('span.warned', null, lineIcon('warn'), t('preview.hidden', { n: hidden })) : null,
     );
   };
 
@@ -84,7 +84,7 @@ export function preview(until) {
     },
     /**
      * @param {Message[]} next
-     * @param {boolean} isReload whether the library changed, and not what is filled in
+     * @param {boolean} isReload whether the library changed, as opposed to the form
      */
     set(next, isReload) {
       before = isReload && JSON.stringify(next) !== JSON.stringify(messages) ? messages : isReload ? before : null;
@@ -94,7 +94,8 @@ export function preview(until) {
       draw();
     },
     /**
-     * Shows words instead of messages.
+     * Shows a text instead of messages.
+     *
      * @param {string} text
      * @param {'hint' | 'problem'} kind
      * @param {HTMLElement} [way] what to do about it
@@ -109,13 +110,13 @@ export function preview(until) {
         h(
           `p.${kind === 'hint' ? 'waiting' : 'problem'}`,
           null,
-          kind === 'problem' ? drawn('warn') : null,
+          kind === 'problem' ? lineIcon('warn') : null,
           revealed(text),
         ),
         way,
       );
     },
-    /** Shows something else instead of messages. @param {HTMLElement} other */
+    /** Shows an element instead of messages. @param {HTMLElement} other */
     instead(other) {
       messages = [];
       before = null;

@@ -1,18 +1,18 @@
-// One prompt: fill in on one side, see what comes out on the other.
+// The view of one prompt: form on one side, live preview on the other.
 
 import { client, library, loads, typed } from '../app.js';
 import { debounced, h, show } from '../dom.js';
 import { draft, draftOf } from '../drafts.js';
 import { promptForm } from '../form/form.js';
 import { t } from '../i18n.js';
-import { remember } from '../kept.js';
 import { Refusal, SignInNeeded } from '../mcp/client.js';
+import { remember } from '../preferences.js';
 import { revealed } from '../text/invisible.js';
+import { announce, note } from './announce.js';
 import { picture, pinButton } from './card.js';
-import { drawn } from './glyphs.js';
+import { lineIcon } from './glyphs.js';
 import { guide } from './guided.js';
 import { preview } from './preview.js';
-import { note, say } from './say.js';
 import { usePanel } from './use.js';
 
 /**
@@ -20,10 +20,10 @@ import { usePanel } from './use.js';
  * @typedef {import('../mcp/types.js').Message} Message
  * @typedef {import('../mcp/types.js').PromptResult} PromptResult
  * @typedef {object} Outcome
- * @property {Record<string, string>} given what the form holds
- * @property {Record<string, string>} values that and what was answered to the prompt's own questions
+ * @property {Record<string, string>} given the form's values
+ * @property {Record<string, string>} values the form's values and the answers to guided steps
  * @property {Message[]} messages
- * @property {Record<string, any>} request what the server answered with them
+ * @property {Record<string, any>} request the last request
  */
 
 const same = (/** @type {unknown} */ a, /** @type {unknown} */ b) => JSON.stringify(a) === JSON.stringify(b);
@@ -47,7 +47,7 @@ export function view({ name, values }, until) {
           h('p.waiting', null, whole ? t('prompt.unknown', { name }) : t('find.loading')),
           h('p', null, h('a', { href: '#/' }, t('prompt.all'))),
         );
-      // What is open stays open when its prompt goes: somebody may be in the middle of it.
+      // A removed prompt stays open, to keep unsaved input.
       else if (inner) note(t('prompt.gone'));
       return;
     }
@@ -103,8 +103,8 @@ function draw(prompt, types, until) {
     asking = new AbortController();
     const { signal } = asking;
     const given = form.read();
-    // What has been answered goes along once more, so that a prompt that asks back need not ask again. As arguments
-    // the answers would not do: what somebody left open on purpose is missing among them.
+    // Sends the collected answers again, so that a guided prompt does not repeat its questions. Passing them as
+    // arguments would lose answers that were left open on purpose.
     const known = latest && same(latest.given, given) ? latest : null;
     isAsking = false;
     const missing = form.missing();
@@ -133,7 +133,7 @@ function draw(prompt, types, until) {
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof Refusal && params.requestState !== undefined) {
-        // Answers are good for a while only.
+        // Signed answers expire.
         settle(null);
         return void refresh(why);
       }
@@ -148,16 +148,16 @@ function draw(prompt, types, until) {
     const isSame = latest !== null && same(latest, next);
     isAsking = false;
     if (isReload && isSame) return;
-    if (isReload && latest) say(t('preview.said-changed'));
+    if (isReload && latest) announce(t('preview.announce-changed'));
     settle(next);
     out.set(next.messages, isReload);
   }
 
-  /** @param {Record<string, any>} params @param {PromptResult} asked @param {AbortSignal} signal */
-  function ask(params, asked, signal) {
+  /** @param {Record<string, any>} params @param {PromptResult} response @param {AbortSignal} signal */
+  function ask(params, response, signal) {
     guide({
       params,
-      asked,
+      response,
       until: signal,
       show: (element) => {
         isAsking = true;
@@ -175,12 +175,12 @@ function draw(prompt, types, until) {
             h(
               'p.guide-done',
               null,
-              drawn('check'),
+              lineIcon('check'),
               t('guide.done'),
-              h('button.quiet', { type: 'button', onclick: again }, drawn('back'), t('guide.back')),
+              h('button.quiet', { type: 'button', onclick: again }, lineIcon('back'), t('guide.back')),
             ),
           );
-        say(t('guide.done'));
+        announce(t('guide.done'));
       },
     });
   }
@@ -200,7 +200,8 @@ function draw(prompt, types, until) {
   }
 
   /**
-   * That it takes signing in, or more than that, and the way to it.
+   * Shows that sign-in, or a further scope, is required, with a link to it.
+   *
    * @param {import('../auth/challenge.js').Challenge} challenge
    * @param {boolean} isStepUp
    */
@@ -213,7 +214,7 @@ function draw(prompt, types, until) {
     out.tell(t('sign-in.step-up', { scopes: challenge.scopes.join(' ') }), 'problem', more);
   }
 
-  /** What to use, now; where that is nothing, the form says why. */
+  /** The current result to use; without one, the form shows the reason. */
   async function ready() {
     later.cancel();
     if (latest && same(latest.given, form.read())) return latest;
@@ -225,7 +226,7 @@ function draw(prompt, types, until) {
   let first = true;
   loads.watch(() => {
     if (first) first = false;
-    // Who is in the middle of answering is not sent back to the start.
+    // A reload does not interrupt a guided prompt in progress.
     else if (!isAsking) void refresh('reload');
   }, until);
   until.addEventListener('abort', () => asking.abort());
@@ -233,12 +234,12 @@ function draw(prompt, types, until) {
 
   const tags = types?.tags ?? [];
   const facts = [
-    types?.path ? h('span', null, drawn('file'), types.path) : null,
+    types?.path ? h('span', null, lineIcon('file'), types.path) : null,
     types?.version ? h('span', null, t('prompt.version', { version: types.version })) : null,
   ];
   return [
     h('header.prompt-head', null, [
-      h('a.back', { href: '#/' }, drawn('back'), t('prompt.all')),
+      h('a.back', { href: '#/' }, lineIcon('back'), t('prompt.all')),
       h(
         'div.prompt-title',
         null,

@@ -1,19 +1,18 @@
-// What prompts can link to and clients can read: each resource, and each family
-// of resources with its variables, completed by the server.
+// The *Resources* view: resources, and resource templates with completed variables.
 
 import { client, discovery, loads } from '../app.js';
 import { h, show } from '../dom.js';
 import { completed } from '../form/complete.js';
 import { field } from '../form/field.js';
 import { language, t } from '../i18n.js';
-import { asMarkdown } from '../kept.js';
 import { Refusal, SignInNeeded } from '../mcp/client.js';
 import { wholeList } from '../mcp/lists.js';
+import { asMarkdown } from '../preferences.js';
 import { revealed } from '../text/invisible.js';
 import { size } from '../text/measure.js';
 import { expand, variables } from '../text/uri-template.js';
 import { contents } from './block.js';
-import { drawn } from './glyphs.js';
+import { lineIcon } from './glyphs.js';
 import { toSignIn } from './sign-in.js';
 
 /**
@@ -35,12 +34,12 @@ export function view(_, until) {
       ]);
       lists = [/** @type {Resource[]} */ (families.items), /** @type {Resource[]} */ (plain.items)];
     } catch (error) {
-      // What is shown stays; where there is nothing yet, it says why.
-      if (!until.aborted && !shown) show(body, h('p.problem', null, drawn('warn'), revealed(why(error))));
+      // Keeps existing content; an error is shown only on an empty view.
+      if (!until.aborted && !shown) show(body, h('p.problem', null, lineIcon('warn'), revealed(why(error))));
       return;
     }
     const key = JSON.stringify(lists);
-    // What somebody is filling in stays as long as nothing changes here.
+    // Keeps partly filled forms as long as the list has not changed.
     if (until.aborted || key === shown) return;
     shown = key;
     const all = lists.flat();
@@ -108,7 +107,7 @@ function card(one, until) {
         error instanceof SignInNeeded
           ? h('button', { type: 'button', onclick: () => void toSignIn(error.challenge) }, t('sign-in.ask-more'))
           : null;
-      show(into, h('p.problem', null, drawn('warn'), revealed(why(error))), more);
+      show(into, h('p.problem', null, lineIcon('warn'), revealed(why(error))), more);
     }
   };
   const facts = [one.mimeType, one.size === undefined ? null : size(one.size, language)].filter(Boolean).join(' · ');
@@ -117,7 +116,7 @@ function card(one, until) {
     h(
       'h2.resource-head',
       null,
-      drawn('link'),
+      lineIcon('link'),
       h('strong', null, h('bdi', null, revealed(title))),
       facts ? h('small', null, facts) : null,
     ),
@@ -133,7 +132,7 @@ function card(one, until) {
       'p.link-foot',
       null,
       address,
-      h('button', null, drawn('open'), t('block.read'), h('span.unseen', null, ` ${title}`)),
+      h('button', null, lineIcon('open'), t('block.read'), h('span.unseen', null, ` ${title}`)),
     ),
     into,
   ]);

@@ -1,40 +1,40 @@
-// What can be done with selected text: use it in a prompt.
+// Context menu for selected text: use it as an argument of a prompt.
 
 import { library } from '../app.js';
 import { h } from '../dom.js';
 import { draft } from '../drafts.js';
 import { t } from '../i18n.js';
-import { pinned, recent } from '../kept.js';
+import { pinned, recent } from '../preferences.js';
 import { go, promptLink } from '../route.js';
-import { drawn } from './glyphs.js';
+import { lineIcon } from './glyphs.js';
 
 const MOST = 12;
 
-/** The text that is selected on the page. */
+/** The selected text of the page. */
 export function chosenText() {
   return String(getSelection() ?? '').trim();
 }
 
 /**
- * Ways to use a text: prompts with an argument for several lines, those first
- * that a person likes.
+ * Prompts that can take a text: those with a multi-line argument, pinned and recent ones first.
+ *
  * @param {string} text
  * @returns {import('./listbox.js').Option[]}
  */
 export function uses(text) {
-  const { prompts, shelf, byName } = library.value;
+  const { prompts, details, byName } = library.value;
   const liked = [...new Set([...pinned.value, ...recent.value])];
   const names = new Set([...liked, ...prompts.map((prompt) => prompt.name)]);
   const found = [];
   for (const name of names) {
     const prompt = byName.get(name);
-    const argument = shelf.get(name)?.texts[0];
+    const argument = details.get(name)?.texts[0];
     if (!prompt || !argument) continue;
     const titled = prompt.arguments?.find((one) => one.name === argument)?.title ?? argument;
     const title = prompt.title ?? name;
     found.push({
       value: title,
-      label: [drawn('file'), t('selection.use', { argument: titled, prompt: title })],
+      label: [lineIcon('file'), t('selection.use', { argument: titled, prompt: title })],
       run: () => {
         draft(name, { [argument]: text });
         go(promptLink(name));
@@ -56,7 +56,7 @@ export function openMenu(x, y) {
     if (before instanceof HTMLElement) before.focus({ preventScroll: true });
   };
   const copyText = () => navigator.clipboard.writeText(text).catch(() => {});
-  const items = [...options, { value: '', label: [drawn('copy'), t('selection.copy')], run: copyText }];
+  const items = [...options, { value: '', label: [lineIcon('copy'), t('selection.copy')], run: copyText }];
   const menu = h(
     'ul.menu',
     { role: 'menu', 'aria-label': t('selection.label'), tabindex: '-1' },
@@ -88,7 +88,7 @@ export function openMenu(x, y) {
     event.preventDefault();
   });
   menu.addEventListener('focusout', (/** @type {FocusEvent} */ event) => {
-    // Not at once: it may be on its way out already.
+    // Deferred, because the menu may be in the middle of its own removal.
     if (!menu.contains(/** @type {Node | null} */ (event.relatedTarget))) setTimeout(() => menu.remove());
   });
 }

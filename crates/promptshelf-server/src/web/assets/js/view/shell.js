@@ -1,13 +1,13 @@
-// What stands around every view: where one can go, and how the server is.
+// The frame around every view: navigation, connection state, account.
 
 import { account } from '../account.js';
 import { connection, discovery, health, isClosed, retry } from '../app.js';
 import { h, show } from '../dom.js';
 import { LANGUAGES, language, moreWords, t } from '../i18n.js';
-import { language as chosenLanguage, theme } from '../kept.js';
+import { language as chosenLanguage, theme } from '../preferences.js';
 import { place } from '../route.js';
 import { revealed } from '../text/invisible.js';
-import { drawn } from './glyphs.js';
+import { lineIcon } from './glyphs.js';
 import { openPalette } from './keys.js';
 
 /** @type {AbortController | undefined} */
@@ -60,7 +60,7 @@ export function shell() {
           'aria-keyshortcuts': 'Control+K Meta+K',
         },
         [
-          drawn('search'),
+          lineIcon('search'),
           h('span', null, t('nav.jump')),
           h('kbd', null, /Mac|iP/.test(navigator.platform) ? '⌘K' : 'Ctrl K'),
         ],
@@ -76,7 +76,7 @@ export function shell() {
 
 /** @param {MouseEvent} event */
 function toMain(event) {
-  // The fragment is ours, so the jump is made by hand.
+  // The fragment is used for routing, so the jump is done by script.
   event.preventDefault();
   document.getElementById('main')?.focus();
 }
@@ -86,9 +86,9 @@ function navLink(view, href, text) {
   return h('a', { href, 'data-view': view }, text);
 }
 
-/** Only where there is something to sign in to. @param {AbortSignal} until */
+/** Shown only where sign-in exists. @param {AbortSignal} until */
 function accountLink(until) {
-  const link = h('a.icon', { href: '#/sign-in', hidden: true }, drawn('person'));
+  const link = h('a.icon', { href: '#/sign-in', hidden: true }, lineIcon('person'));
   account.watch(({ isIn, isDemanded }) => {
     const name = isIn ? t('sign-in.account') : t('sign-in.heading');
     link.hidden = !isIn && !isDemanded;
@@ -107,7 +107,7 @@ function themeButton(until) {
   theme.watch((value) => {
     const names = { auto: t('theme.auto'), light: t('theme.light'), dark: t('theme.dark') };
     const name = names[/** @type {'auto' | 'light' | 'dark'} */ (value)];
-    show(button, drawn(value === 'light' ? 'sun' : value === 'dark' ? 'moon' : 'auto'));
+    show(button, lineIcon(value === 'light' ? 'sun' : value === 'dark' ? 'moon' : 'auto'));
     button.setAttribute('aria-label', t('theme.button', { theme: name }));
     button.title = t('theme.button', { theme: name });
   }, until);
@@ -123,7 +123,7 @@ function languagePicker() {
   return h('select.language', { 'aria-label': t('language.label'), onchange: keep }, options);
 }
 
-/** How the connection is, where it is not as it should be. @param {AbortSignal} until */
+/** Shows connection problems. @param {AbortSignal} until */
 function notice(until) {
   const box = h('div.notice', { hidden: true, role: 'status' });
   const countdown = h('span.countdown', { 'aria-hidden': 'true' });
@@ -131,24 +131,24 @@ function notice(until) {
   const draw = () => {
     const { state, retryAt } = connection.value;
     document.documentElement.dataset.connection = state;
-    // Where one signs in, nobody has to be told to.
+    // The sign-in view itself shows no hint to sign in.
     const isSignIn = state === 'sign-in' && !isClosed() && place.value.view !== 'sign-in';
     box.hidden = state !== 'lost' && !isSignIn;
     const seconds = Math.max(0, Math.round((retryAt - Date.now()) / 1000));
     show(countdown, state === 'lost' ? t('connection.retry', { seconds }) : '');
-    const said = box.hidden ? '' : JSON.stringify([state, isSignIn && account.value.challenge]);
-    // Said once, not at every attempt.
-    if (said === shown) return;
-    shown = said;
+    const stateKey = box.hidden ? '' : JSON.stringify([state, isSignIn && account.value.challenge]);
+    // Announces a state once, not at every attempt.
+    if (stateKey === shown) return;
+    shown = stateKey;
     if (state === 'lost') {
       const again = h('button', { type: 'button', onclick: retry }, t('connection.again'));
-      show(box, drawn('warn'), h('p', null, t('connection.lost'), ' ', countdown), again);
+      show(box, lineIcon('warn'), h('p', null, t('connection.lost'), ' ', countdown), again);
     } else if (isSignIn) {
-      // What it takes to sign in is loaded when somebody has to.
+      // The sign-in module is loaded on demand.
       void Promise.all([import('./sign-in.js'), moreWords()]).then(([{ reason, toSignIn }]) => {
         const begin = () => void toSignIn(account.value.challenge);
         const button = h('button.primary', { type: 'button', onclick: begin }, t('sign-in.button'));
-        show(box, drawn('warn'), h('p', null, revealed(reason())), button);
+        show(box, lineIcon('warn'), h('p', null, revealed(reason())), button);
       });
     } else {
       show(box);

@@ -1,22 +1,21 @@
-// Signing in and out: at the authorization server where one is configured, or
-// with a token that somebody brings.
+// Signing in and out, through the configured authorization server or with a token.
 
 import { account, goToSignIn, howToSignIn } from '../account.js';
-import { beside, client, signIn, signOut } from '../app.js';
+import { client, pageApi, signIn, signOut } from '../app.js';
 import { resourceMetadata } from '../auth/discovery.js';
 import { session } from '../auth/session.js';
 import { freshId, h, show } from '../dom.js';
 import { t } from '../i18n.js';
 import { go, lastPlace, place } from '../route.js';
 import { revealed } from '../text/invisible.js';
-import { drawn } from './glyphs.js';
-import { say } from './say.js';
+import { announce } from './announce.js';
+import { lineIcon } from './glyphs.js';
 
 /** @param {import('../route.js').Place} _ @param {AbortSignal} until */
 export function view(_, until) {
   const body = h('div.sign-in-body');
   const problem = h('div', { role: 'alert' });
-  // One for as long as the view is open: what the server says may come while somebody is typing.
+  // One form for the lifetime of the view: a server response may arrive while the user types.
   const form = tokenForm();
   let drawnAs = '';
   account.watch((value) => {
@@ -35,7 +34,7 @@ export function view(_, until) {
 
 /** @param {string} text */
 function alarm(text) {
-  return h('p.problem', null, drawn('warn'), revealed(text));
+  return h('p.problem', null, lineIcon('warn'), revealed(text));
 }
 
 /** @param {import('../auth/problem.js').SignInProblem} problem */
@@ -43,7 +42,7 @@ export function problemText({ key, values }) {
   return t(/** @type {keyof import('../i18n.js').Words} */ (`sign-in.${key}`), values);
 }
 
-/** Why somebody has to sign in. */
+/** The reason why sign-in is required. */
 export function reason() {
   const { challenge, isDemanded } = account.value;
   if (challenge?.error === 'insufficient_scope') return t('sign-in.more', { scopes: challenge.scopes.join(' ') });
@@ -51,7 +50,11 @@ export function reason() {
   return isDemanded ? t('sign-in.needed') : t('sign-in.not-needed');
 }
 
-/** Begins at the authorization server, or where a token can be brought. @param {import('../account.js').Challenge | null} challenge */
+/**
+ * Starts the authorization flow, or shows the field for a token.
+ *
+ * @param {import('../account.js').Challenge | null} challenge
+ */
 export async function toSignIn(challenge) {
   await howToSignIn();
   if (account.value.clientId === null) return go('#/sign-in');
@@ -70,7 +73,7 @@ function ways(form, until) {
     const where = h('p.hint');
     const begin = h('button.primary', { type: 'button', onclick: () => void toSignIn(challenge) }, t('sign-in.button'));
     show(elsewhere, begin, where);
-    // Where one is about to be sent is said before.
+    // Shows the destination before leaving the page.
     resourceMetadata(challenge?.metadata).then(
       ({ issuer }) => until.aborted || show(where, t('sign-in.at', { host: new URL(issuer).host })),
       () => {},
@@ -98,10 +101,10 @@ function tokenForm() {
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     const token = field.value.trim().replace(/^bearer\s+/i, '');
-    // What a token can be made of (RFC 6750, section 2.1).
+    // Syntax of a bearer token (RFC 6750, section 2.1).
     const isToken = /^[\w.~+/-]+=*$/.test(token);
     problem.hidden = isToken;
-    show(problem, isToken ? null : [drawn('warn'), t('sign-in.no-token')]);
+    show(problem, isToken ? null : [lineIcon('warn'), t('sign-in.no-token')]);
     field.setAttribute('aria-invalid', String(!isToken));
     if (!isToken) return field.focus();
     field.value = '';
@@ -120,12 +123,12 @@ function tokenForm() {
 function whoIsIn(until) {
   const who = h('p.lead', null, t('sign-in.in'));
   const scopes = session()?.scopes ?? [];
-  beside('facts', until).then((facts) => {
+  pageApi('facts', until).then((facts) => {
     if (facts?.caller && !until.aborted) show(who, revealed(t('sign-in.as', { name: facts.caller })));
   });
   const leave = () => {
     signOut();
-    say(t('sign-in.left'));
+    announce(t('sign-in.left'));
   };
   return [
     who,

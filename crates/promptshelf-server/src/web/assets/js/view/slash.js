@@ -1,21 +1,21 @@
-// The field on the first page: words find prompts, and a slash begins a command
-// whose name, arguments and values are completed.
+// Slash commands in the search field: completion of names, arguments and values.
 
 import { client, library } from '../app.js';
 import { t } from '../i18n.js';
 import { go, promptLink } from '../route.js';
 import { parse, quoted } from '../text/command.js';
 import { find } from '../text/fuzzy.js';
+import { note } from './announce.js';
 import { marked } from './card.js';
 import { listbox } from './listbox.js';
-import { note } from './say.js';
 
 /** @typedef {import('./listbox.js').Option} Option */
 
 const MOST = 12;
 
 /**
- * Completes what is typed after a slash.
+ * Attaches completion of slash commands to a field.
+ *
  * @param {HTMLInputElement} field
  */
 export function slash(field) {
@@ -68,7 +68,7 @@ export function slash(field) {
       run: () => put(at.from, `${quoted(value)} `),
     }));
   };
-  // Enter runs a command that could be complete; Tab goes on writing it.
+  // Enter runs a complete command; Tab continues typing.
   const eager = () => {
     const { at } = parse(field.value);
     return field.value.startsWith('/') && (at.kind === 'name' || (at.kind === 'argument' && at.typed !== ''));
@@ -83,7 +83,7 @@ export function slash(field) {
   });
 }
 
-/** Opens what a command names. @param {string} text */
+/** Opens the prompt named by a command. @param {string} text */
 export function runCommand(text) {
   const { name, values } = parse(text);
   if (!library.value.byName.has(name)) return note(t('slash.unknown', { name }));

@@ -1,21 +1,21 @@
-// Using what came out: as text, as messages of a model's API, as a command, as a link.
+// Ways to use the result: text, model API messages, shell command, link.
 
 import { client } from '../app.js';
 import { freshId, h, show } from '../dom.js';
 import { without } from '../drafts.js';
 import { t } from '../i18n.js';
-import { remember, useFormat } from '../kept.js';
+import { remember, useFormat } from '../preferences.js';
 import { promptLink } from '../route.js';
 import { codeBlock } from '../text/markdown.js';
 import { curlCommand, getCommand } from '../use/commands.js';
 import { anthropic, asText, openai } from '../use/formats.js';
-import { drawn } from './glyphs.js';
-import { copy } from './say.js';
+import { copy } from './announce.js';
+import { lineIcon } from './glyphs.js';
 
 /** @typedef {import('../mcp/types.js').Message} Message */
 
 const pretty = (/** @type {any} */ value) => JSON.stringify(value, null, 2);
-// Base64 by the megabyte helps nobody to see what a message holds.
+// Long runs of Base64 are shortened for display.
 const short = (/** @type {string} */ text) => text.replace(/[A-Za-z0-9+/=]{400,}/g, (run) => `${run.slice(0, 60)}…`);
 
 /** @type {Record<string, { name: () => string, make: (name: string, values: Record<string, string>, messages: Message[]) => string }>} */
@@ -35,7 +35,7 @@ const FORMATS = {
 /**
  * @param {string} name
  * @param {() => Promise<{ values: Record<string, string>, messages: Message[] } | null>} result
- *   what to use; `null` where the form does not allow it, which it then says itself
+ *   the result to use; `null` if the form is invalid, which the form then shows
  * @param {string[]} secrets arguments that are in no command and no link: both end up in histories
  */
 export function usePanel(name, result, secrets) {
@@ -57,7 +57,7 @@ export function usePanel(name, result, secrets) {
   /** @type {{ values: Record<string, string>, messages: Message[] } | null} */
   let latest = null;
   const paint = () => {
-    show(button, drawn(format === 'link' ? 'link' : 'copy'), t('use.copy', { format: FORMATS[format].name() }));
+    show(button, lineIcon(format === 'link' ? 'link' : 'copy'), t('use.copy', { format: FORMATS[format].name() }));
     for (const input of inputs) input.checked = input.value === format;
     const text = latest && format !== 'text' ? made(latest) : '';
     panel.hidden = !text;

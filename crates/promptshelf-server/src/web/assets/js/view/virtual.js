@@ -1,5 +1,4 @@
-// A list of any length, of which only what can be seen is there. It scrolls
-// with the page, and every row has the height that its kind has.
+// Virtual list: only visible rows are in the DOM. It scrolls with the page; rows of one kind share a height.
 
 import { h } from '../dom.js';
 
@@ -9,7 +8,7 @@ const BEYOND = 600;
  * @template T
  * @param {object} options
  * @param {(row: T) => number} options.height
- * @param {(row: T, index: number, until: AbortSignal) => HTMLElement} options.draw what it watches, it watches until the row goes
+ * @param {(row: T, index: number, until: AbortSignal) => HTMLElement} options.draw creates a row; its watchers end with the signal
  * @param {string} options.label
  * @param {AbortSignal} options.until
  */
@@ -17,7 +16,7 @@ export function virtualList({ height, draw, label, until }) {
   const list = h('ul.virtual', { role: 'list', 'aria-label': label });
   /** @type {T[]} */
   let rows = [];
-  /** Where each row begins, and where the last one ends. */
+  /** Offsets of all rows, and the end of the last one. */
   let tops = new Float64Array(1);
   /** @type {Map<number, { element: HTMLElement, end: AbortController }>} */
   const drawn = new Map();
@@ -46,7 +45,7 @@ export function virtualList({ height, draw, label, until }) {
     const from = indexAt(-top - BEYOND);
     const to = Math.min(rows.length, indexAt(innerHeight - top + BEYOND) + 1);
     for (const [index, { element }] of drawn) {
-      // A row that has the focus stays, so that the focus does.
+      // A focused row is kept, to keep the focus.
       if ((index < from || index >= to) && !element.contains(document.activeElement)) drop(index);
     }
     for (let index = from; index < to; index++) {
@@ -61,12 +60,12 @@ export function virtualList({ height, draw, label, until }) {
     }
   };
 
-  let asked = false;
+  let isScheduled = false;
   const later = () => {
-    if (asked) return;
-    asked = true;
+    if (isScheduled) return;
+    isScheduled = true;
     requestAnimationFrame(() => {
-      asked = false;
+      isScheduled = false;
       if (!until.aborted) paint();
     });
   };
@@ -90,7 +89,7 @@ export function virtualList({ height, draw, label, until }) {
       paint();
       later();
     },
-    /** Brings a row into sight and gives it. @param {number} index */
+    /** Scrolls a row into view and returns its element. @param {number} index */
     reveal(index) {
       const top = list.getBoundingClientRect().top + tops[index];
       const bottom = top + height(rows[index]);

@@ -1,4 +1,4 @@
-// Looking after the library: what is wrong, at its line, and which clients will stumble.
+// The *Library* view: diagnostics with their source lines, and incompatibilities of known clients.
 
 import { ask, health, loads } from '../app.js';
 import { h, show } from '../dom.js';
@@ -6,9 +6,9 @@ import { t } from '../i18n.js';
 import { SignInNeeded } from '../mcp/client.js';
 import { inline } from '../text/inline.js';
 import { revealed } from '../text/invisible.js';
-import { drawn } from './glyphs.js';
-import { say } from './say.js';
-import { stumbles } from './stumbles.js';
+import { announce } from './announce.js';
+import { lineIcon } from './glyphs.js';
+import { incompatibilities } from './incompatibilities.js';
 
 /**
  * @typedef {{ number: number, text: string, mark: [number, number] | null }} Line
@@ -21,8 +21,8 @@ import { stumbles } from './stumbles.js';
 export function view(_, until) {
   const summary = h('p.lead');
   const list = h('div.diagnostics');
-  const clients = h('div.stumbles');
-  let told = '';
+  const clients = h('div.incompatibilities');
+  let announced = '';
 
   const refresh = async () => {
     let answer;
@@ -31,26 +31,26 @@ export function view(_, until) {
     } catch (error) {
       if (until.aborted) return;
       if (error instanceof SignInNeeded && error.isStepUp) return stepUp(error);
-      // What is shown stays until there is something newer.
-      if (told) return;
+      // The previous content stays until newer content has arrived.
+      if (announced) return;
     }
     if (until.aborted) return;
-    if (!answer) return show(summary, t('care.unknown'));
-    if (answer.withheld) return show(summary, t('care.withheld'));
+    if (!answer) return show(summary, t('diagnostics.unknown'));
+    if (answer.withheld) return show(summary, t('diagnostics.withheld'));
     /** @type {Diagnostic[]} */
     const diagnostics = answer.diagnostics;
     const errors = diagnostics.filter((one) => one.severity === 'error').length;
     health.set({ errors, warnings: answer.total - errors });
-    const text = answer.total === 0 ? t('care.fine') : t('care.found', { n: answer.total });
-    show(summary, text, ' ', h('span.hint', null, t('care.loads', { n: answer.loads })));
-    if (told && told !== text) say(text);
-    told = text;
+    const text = answer.total === 0 ? t('diagnostics.fine') : t('diagnostics.found', { n: answer.total });
+    show(summary, text, ' ', h('span.hint', null, t('diagnostics.loads', { n: answer.loads })));
+    if (announced && announced !== text) announce(text);
+    announced = text;
     const left = answer.total - diagnostics.length;
     show(
       list,
-      answer.failure ? h('p.problem', null, drawn('warn'), ...revealed(answer.failure)) : null,
+      answer.failure ? h('p.problem', null, lineIcon('warn'), ...revealed(answer.failure)) : null,
       diagnostics.map(card),
-      left ? h('p.hint', null, t('care.more', { n: left })) : null,
+      left ? h('p.hint', null, t('diagnostics.more', { n: left })) : null,
     );
   };
 
@@ -58,16 +58,20 @@ export function view(_, until) {
   const stepUp = async ({ challenge }) => {
     const { toSignIn } = await import('./sign-in.js');
     const more = h('button', { type: 'button', onclick: () => void toSignIn(challenge) }, t('sign-in.ask-more'));
-    show(summary, t('care.withheld'));
-    show(list, h('p.problem', null, drawn('warn'), t('sign-in.step-up', { scopes: challenge.scopes.join(' ') })), more);
+    show(summary, t('diagnostics.withheld'));
+    show(
+      list,
+      h('p.problem', null, lineIcon('warn'), t('sign-in.step-up', { scopes: challenge.scopes.join(' ') })),
+      more,
+    );
   };
 
   const compare = async () => {
-    const rows = await stumbles(until);
+    const rows = await incompatibilities(until);
     if (until.aborted) return;
-    // What somebody has opened stays open.
+    // Keeps opened details open across updates.
     const open = [...clients.querySelectorAll('details[open] > summary')].map((one) => one.textContent);
-    show(clients, rows.length ? rows : h('p.hint', null, t('care.portable')));
+    show(clients, rows.length ? rows : h('p.hint', null, t('diagnostics.portable')));
     for (const one of clients.querySelectorAll('details')) {
       one.open = open.includes(one.querySelector('summary')?.textContent ?? null);
     }
@@ -79,11 +83,11 @@ export function view(_, until) {
   }, until);
 
   return h('div.care', null, [
-    h('h1', { tabindex: '-1' }, t('care.heading')),
+    h('h1', { tabindex: '-1' }, t('diagnostics.heading')),
     summary,
     list,
-    h('h2', null, t('care.clients')),
-    h('p.hint', null, t('care.clients-about')),
+    h('h2', null, t('diagnostics.clients')),
+    h('p.hint', null, t('diagnostics.clients-about')),
     clients,
   ]);
 }
@@ -92,10 +96,16 @@ export function view(_, until) {
 function card(one) {
   const isError = one.severity === 'error';
   return h(`article.diagnostic.${one.severity}`, null, [
-    h('h2', null, h('span.severity', null, isError ? t('care.error') : t('care.warning')), ' ', ...inline(one.message)),
+    h(
+      'h2',
+      null,
+      h('span.severity', null, isError ? t('diagnostics.error') : t('diagnostics.warning')),
+      ' ',
+      ...inline(one.message),
+    ),
     h('p.where', null, h('code', null, `${one.path}:${one.line}:${one.column}`), h('code.code', null, one.code)),
     source(one),
-    one.help ? h('p.help', null, h('strong', null, t('care.help')), ' ', ...inline(one.help)) : null,
+    one.help ? h('p.help', null, h('strong', null, t('diagnostics.help')), ' ', ...inline(one.help)) : null,
     one.related.map((other) =>
       h(
         'div.related',
@@ -128,5 +138,5 @@ function source({ path, lines }) {
       '\n',
     );
   });
-  return h('pre.source', { tabindex: '0', role: 'group', 'aria-label': t('care.source', { path }) }, rows);
+  return h('pre.source', { tabindex: '0', role: 'group', 'aria-label': t('diagnostics.source', { path }) }, rows);
 }

@@ -1,10 +1,10 @@
-// Which lines of a text are new.
+// Line diff: finds the lines of a text that are new.
 
 const MOST_LINES = 2_000;
 
 /**
- * Numbers (from 0) of the lines of `after` that are not in `before`, in the
- * sense of the longest common run of lines.
+ * Line numbers (from 0) of `after` that are not in the longest common subsequence with `before`.
+ *
  * @param {string} before
  * @param {string} after
  * @returns {Set<number>}
@@ -25,6 +25,7 @@ export function changedLines(before, after) {
 
 /**
  * Indices into `y` of a longest common subsequence.
+ *
  * @param {string[]} x
  * @param {string[]} y
  */

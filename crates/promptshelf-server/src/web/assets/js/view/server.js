@@ -1,6 +1,6 @@
-// What this server is and how other clients reach it.
+// The *Server* view: server information, and instructions to connect other clients.
 
-import { beside, client, discovery, loads } from '../app.js';
+import { client, discovery, loads, pageApi } from '../app.js';
 import { h, show } from '../dom.js';
 import { language, t } from '../i18n.js';
 import { REVISION } from '../mcp/headers.js';
@@ -8,8 +8,8 @@ import { revealed } from '../text/invisible.js';
 import { codeBlock, markdown } from '../text/markdown.js';
 import { size } from '../text/measure.js';
 import { shellWord } from '../use/commands.js';
-import { drawn } from './glyphs.js';
-import { copy } from './say.js';
+import { copy } from './announce.js';
+import { lineIcon } from './glyphs.js';
 
 /** @param {import('../route.js').Place} _ @param {AbortSignal} until */
 export function view(_, until) {
@@ -51,7 +51,7 @@ export function view(_, until) {
     );
   }, until);
   loads.watch(async () => {
-    const facts = await beside('facts', until);
+    const facts = await pageApi('facts', until);
     if (!facts || until.aborted) return;
     const { pageSize, ttlSeconds, valueBytes, outputBytes, attachmentBytes, messages, fuel, includeDepth } =
       facts.limits;
@@ -79,12 +79,12 @@ export function view(_, until) {
   ]);
 }
 
-/** @param {string} term @param {import('../dom.js').Child | import('../dom.js').Child[]} told */
-function pair(term, told) {
-  return h('div', null, h('dt', null, term), h('dd', null, told));
+/** @param {string} term @param {import('../dom.js').Child | import('../dom.js').Child[]} description */
+function pair(term, description) {
+  return h('div', null, h('dt', null, term), h('dd', null, description));
 }
 
-/** A name that can stand in a command line. @param {unknown} name */
+/** A name that is safe in a command line. @param {unknown} name */
 function nameFor(name) {
   return (
     String(name ?? '')
@@ -118,7 +118,7 @@ function snippet(title, text) {
       h(
         'button.quiet',
         { type: 'button', onclick: take },
-        drawn('copy'),
+        lineIcon('copy'),
         t('facts.copy'),
         h('span.unseen', null, ` ${title}`),
       ),

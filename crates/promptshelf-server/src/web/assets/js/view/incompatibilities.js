@@ -1,7 +1,6 @@
-// What clients in the field do that prompts of this library stumble over, as
-// the server knows it.
+// Known incompatibilities between this library's prompts and MCP clients, from the server's table.
 
-import { beside } from '../app.js';
+import { pageApi } from '../app.js';
 import { h } from '../dom.js';
 import { t } from '../i18n.js';
 import { promptLink } from '../route.js';
@@ -10,22 +9,22 @@ import { revealed } from '../text/invisible.js';
 
 /**
  * @typedef {{ client: string, quirk: string, most: number | null, source: string, read: string, total: number,
- *   prompts: string[] }} Stumble
+ *   prompts: string[] }} Incompatibility
  */
 
-/** A row for each thing that clients do; nothing where the server does not tell. @param {AbortSignal} until */
-export async function stumbles(until) {
-  const answer = await beside('clients', until);
-  /** @type {Map<string, Stumble[]>} */
+/** One row for each incompatibility; empty if the server does not report any. @param {AbortSignal} until */
+export async function incompatibilities(until) {
+  const answer = await pageApi('clients', until);
+  /** @type {Map<string, Incompatibility[]>} */
   const alike = new Map();
-  for (const one of /** @type {Stumble[]} */ (answer?.stumbles ?? [])) {
+  for (const one of /** @type {Incompatibility[]} */ (answer?.incompatibilities ?? [])) {
     const key = JSON.stringify([one.quirk, one.most, one.total, one.prompts]);
     alike.set(key, [...(alike.get(key) ?? []), one]);
   }
   return [...alike.values()].map(row);
 }
 
-/** @param {Stumble[]} all of the same kind, over the same prompts */
+/** @param {Incompatibility[]} all of the same kind, over the same prompts */
 function row(all) {
   const [{ quirk, most, total, prompts }] = all;
   const does = t(/** @type {keyof import('../i18n.js').Words} */ (`quirk.${quirk}`), { n: most ?? 0 });
@@ -36,18 +35,18 @@ function row(all) {
       h('strong', null, names),
       ' ',
       ...inline(does),
-      total ? h('span.hint', null, ` · ${t('stumble.prompts', { n: total })}`) : null,
+      total ? h('span.hint', null, ` · ${t('incompatibility.prompts', { n: total })}`) : null,
     ]),
     prompts.length
       ? h(
           'ul',
           null,
           prompts.map((name) => h('li', null, h('a', { href: promptLink(name) }, revealed(name)))),
-          left ? h('li', null, t('stumble.more', { n: left })) : null,
+          left ? h('li', null, t('incompatibility.more', { n: left })) : null,
         )
       : null,
     all.map(({ client, source, read }) =>
-      h('p.hint', null, `${all.length > 1 ? `${client}. ` : ''}${t('stumble.source', { source, read })}`),
+      h('p.hint', null, `${all.length > 1 ? `${client}. ` : ''}${t('incompatibility.source', { source, read })}`),
     ),
   ]);
 }

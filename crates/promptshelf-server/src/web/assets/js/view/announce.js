@@ -1,4 +1,4 @@
-// Words to whoever listens, and a short note for whoever looks.
+// Announcements for screen readers, and short notes on screen.
 
 import { h } from '../dom.js';
 
@@ -6,13 +6,13 @@ const NOTE_TIME = 3_500;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
-/** Says something to a screen reader alone. @param {string} text */
-export function say(text) {
-  const said = /** @type {HTMLElement} */ (document.getElementById('said'));
-  // The same words twice are only heard twice when they go away in between.
-  said.textContent = '';
+/** Announces a text to screen readers only. @param {string} text */
+export function announce(text) {
+  const region = /** @type {HTMLElement} */ (document.getElementById('announcer'));
+  // Screen readers announce a repeated text only after it was removed in between.
+  region.textContent = '';
   requestAnimationFrame(() => {
-    said.textContent = text;
+    region.textContent = text;
   });
 }
 
@@ -23,12 +23,12 @@ export function note(text) {
   const element = h('div.note', { 'aria-hidden': 'true' }, text);
   document.getElementById('layer')?.append(element);
   timer = setTimeout(() => element.remove(), NOTE_TIME);
-  say(text);
+  announce(text);
 }
 
 /**
  * @param {string} text
- * @param {string} done what to say afterwards
+ * @param {string} done text to announce afterwards
  * @param {string} failed
  */
 export async function copy(text, done, failed) {

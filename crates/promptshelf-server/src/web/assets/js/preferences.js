@@ -1,6 +1,5 @@
-// What the browser keeps for its person: pins, recent prompts, theme, language.
-// Nothing of it is ever sent. Where storage is forbidden, it lasts as long as
-// the page.
+// Preferences in the browser's storage: pins, recent prompts, theme, language. They are never sent. Where storage is
+// blocked, they last as long as the page.
 
 import { Cell } from './store.js';
 
@@ -14,7 +13,7 @@ const MOST_RECENT = 8;
  * @param {(value: any) => boolean} fits
  * @returns {Cell<T> & { keep: (value: T) => void }}
  */
-function kept(key, fallback, fits) {
+function stored(key, fallback, fits) {
   const read = () => {
     try {
       const value = JSON.parse(localStorage.getItem(PREFIX + key) ?? 'null');
@@ -33,7 +32,7 @@ function kept(key, fallback, fits) {
       try {
         localStorage.setItem(PREFIX + key, JSON.stringify(value));
       } catch {
-        // Full or forbidden.
+        // Storage is full or blocked.
       }
       cell.set(value);
     },
@@ -43,12 +42,12 @@ function kept(key, fallback, fits) {
 /** @param {any} value */
 const isNames = (value) => Array.isArray(value) && value.every((name) => typeof name === 'string');
 
-export const pinned = kept('pinned', /** @type {string[]} */ ([]), isNames);
-export const recent = kept('recent', /** @type {string[]} */ ([]), isNames);
-export const theme = kept('theme', 'auto', (value) => ['auto', 'light', 'dark'].includes(value));
-export const language = kept('language', '', (value) => typeof value === 'string');
-export const asMarkdown = kept('as-markdown', true, (value) => typeof value === 'boolean');
-export const useFormat = kept('use-format', 'text', (value) => typeof value === 'string');
+export const pinned = stored('pinned', /** @type {string[]} */ ([]), isNames);
+export const recent = stored('recent', /** @type {string[]} */ ([]), isNames);
+export const theme = stored('theme', 'auto', (value) => ['auto', 'light', 'dark'].includes(value));
+export const language = stored('language', '', (value) => typeof value === 'string');
+export const asMarkdown = stored('as-markdown', true, (value) => typeof value === 'boolean');
+export const useFormat = stored('use-format', 'text', (value) => typeof value === 'string');
 
 /** @param {string} name */
 export function togglePin(name) {
