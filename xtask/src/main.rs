@@ -10,6 +10,7 @@ mod bench;
 mod conformance;
 mod fuzz;
 mod guard;
+mod prepare;
 mod repository;
 mod steps;
 mod terminal;
@@ -41,8 +42,15 @@ enum Verb {
         #[arg(long)]
         list: bool,
     },
-    /// Check the rules that the compiler cannot: walls between crates, names, lengths, files
-    Tidy,
+    /// Check the rules that the compiler cannot check: layers, imports, lengths, language
+    Tidy {
+        /// Lower the ceilings of xtask/ceilings.toml to the current counts
+        #[arg(long)]
+        lower: bool,
+        /// List every place that counts towards a ceiling
+        #[arg(long)]
+        list: bool,
+    },
     /// Run the tests, the official clients and suites, and write docs/conformance.md and SECURITY.md's table
     Conformance {
         /// Write the tables from the tags, and keep the recorded results of the suites
@@ -98,7 +106,9 @@ fn run(verb: Verb) -> Result<()> {
             Ok(())
         }
         Verb::Test { only, .. } => steps::run(&repository, &only),
-        Verb::Tidy => tidy::run(&repository),
+        Verb::Tidy { list: true, .. } => tidy::list(&repository),
+        Verb::Tidy { lower: true, .. } => tidy::lower(&repository),
+        Verb::Tidy { .. } => tidy::run(&repository),
         Verb::Conformance { without_running: true } => conformance::write_requirements(&repository),
         Verb::Conformance { without_running: false } => {
             steps::run(&repository, &["test", "client-v2", "client-v1", "guided"].map(str::to_owned))?;

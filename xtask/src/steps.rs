@@ -1,15 +1,17 @@
 //! The steps of `cargo xtask test`, in the order in which they run: what fails
 //! fast comes first, what needs the binary comes last. All of them run, whatever fails.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::{
+    conformance, guard,
+    prepare::{build, build_rust_peer, install_peers, install_python_peer, node},
+    repository::Repository,
+    terminal::Program,
+    tidy, web,
 };
-
-use anyhow::{Context, Result, bail};
-
-use crate::{conformance, guard, repository::Repository, terminal::Program, tidy, web};
 
 /// One thing that CI checks.
 pub(crate) struct Step {
@@ -115,12 +117,6 @@ fn doc(repository: &Repository) -> Result<()> {
     Program::cargo(&repository.root).args(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").run()
 }
 
-// `--tests` looks superfluous, but the features of the tests' dependencies
-// count too: without it, cargo would build half of the graph a second time.
-pub(crate) fn build(repository: &Repository) -> Result<()> {
-    Program::cargo(&repository.root).args(&["build", "--workspace", "--tests", "--bin", "promptshelf"]).run()
-}
-
 fn examples(repository: &Repository) -> Result<()> {
     build(repository)?;
     for library in ["examples/library", "tests/fixtures/conformance"] {
@@ -195,68 +191,4 @@ fn host(repository: &Repository) -> Result<()> {
         |name: &str| node(repository).arg(name).arg("--server").arg(repository.binary()).arg("--python").arg(&python);
     script("host.mjs").arg("--rust").arg(rust).run()?;
     script("client-conformance.mjs").run()
-}
-
-/// The Node.js that `tests/peers` brings itself: the suites need a newer one
-/// than many machines have.
-fn node(repository: &Repository) -> Program {
-    let peers = repository.peers();
-    Program::new(peers.join("node_modules/.bin/node"), &peers)
-}
-
-fn install_peers(repository: &Repository) -> Result<()> {
-    install(&repository.peers())
-}
-
-/// Installs a folder's packages from the npm registry, unless the very same are there already.
-///
-/// # Errors
-///
-/// When there is no lockfile, or npm fails.
-pub(crate) fn install(folder: &Path) -> Result<()> {
-    let wanted = fs::read(folder.join("package-lock.json"))
-        .with_context(|| format!("{} has no package-lock.json", folder.display()))?;
-    let stamp = folder.join("node_modules/.installed-lockfile");
-    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok(());
-    }
-    Program::new(if cfg!(windows) { "npm.cmd" } else { "npm" }, folder)
-        .when_missing("Install Node.js with npm (on Debian: apt-get install --yes nodejs npm) and start again.")
-        // Not `npm ci`: it takes a lockfile without addresses for an incomplete one
-        // where packages of other platforms stand in it. This keeps to the lockfile too.
-        .args(&["install", "--no-save", "--no-audit", "--no-fund", "--loglevel", "error"])
-        .run()?;
-    fs::write(&stamp, wanted).with_context(|| format!("{} cannot be written", stamp.display()))
-}
-
-/// Builds the server that is made with the official Rust SDK.
-fn build_rust_peer(repository: &Repository) -> Result<PathBuf> {
-    let target = repository.target().join("peers");
-    Program::cargo(&repository.peers().join("rust"))
-        .args(&["build", "--locked", "--quiet", "--target-dir"])
-        .arg(&target)
-        .run()?;
-    Ok(target.join("debug").join(format!("rust-peer{}", std::env::consts::EXE_SUFFIX)))
-}
-
-/// Installs the official Python SDK into an environment of its own, unless the
-/// very same is there already; gives that environment's Python.
-fn install_python_peer(repository: &Repository) -> Result<PathBuf> {
-    let folder = repository.peers().join("python");
-    let environment = folder.join(".venv");
-    let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    let wanted = fs::read(folder.join("requirements.txt")).context("tests/peers/python has no requirements.txt")?;
-    let stamp = environment.join(".installed-requirements");
-    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok(python);
-    }
-    Program::new(if cfg!(windows) { "python" } else { "python3" }, &folder)
-        .when_missing("Install Python 3.10 or newer (on Debian: apt-get install --yes python3-venv) and start again.")
-        .args(&["-m", "venv", "--clear", ".venv"])
-        .run()?;
-    Program::new(&python, &folder)
-        .args(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"])
-        .run()?;
-    fs::write(stamp, wanted).context("tests/peers/python/.venv cannot be written")?;
-    Ok(python)
 }

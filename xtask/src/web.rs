@@ -8,7 +8,11 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{repository::Repository, steps, terminal::Program};
+use crate::{
+    prepare::{build, install},
+    repository::Repository,
+    terminal::Program,
+};
 
 const ASSETS: &str = "crates/promptshelf-server/src/web/assets";
 
@@ -24,9 +28,9 @@ const PACKAGES: [&str; 3] = ["chromium", "fonts-inter", "fonts-noto-cjk"];
 ///
 /// When a check fails, or there is no browser and none can be installed.
 pub(crate) fn run(repository: &Repository) -> Result<()> {
-    steps::build(repository)?;
+    build(repository)?;
     let folder = repository.web();
-    steps::install(&folder)?;
+    install(&folder)?;
     let tool = |name: &str| Program::new(folder.join("node_modules/.bin").join(name), &repository.root);
     tool("tsc").args(&["-p", "tests/web"]).run()?;
     tool("biome")

@@ -16,11 +16,11 @@ use std::sync::Arc;
 use promptshelf_core::{AccessRule, Code, Diagnostic, Location, SourceText};
 use serde::de::DeserializeOwned;
 
+use self::deserialize::NodeDeserializer;
 pub use self::{
     schema::schema,
     value::{AsWritten, AsWrittenList, Bounded},
 };
-use self::deserialize::NodeDeserializer;
 use crate::format::{Node, Notes, Value, access, toml};
 
 /// The largest number of mistakes that are reported for one file. Bounds the time that a hostile file can take.

@@ -1,29 +1,96 @@
-//! What of a Rust file is code: no comments, no contents of strings, no tests.
+//! Scanner for Rust and JavaScript: separates code from comments and string literals.
 //!
-//! A small scanner and no parser. It keeps every line where it was, so that a
-//! finding can say its number.
+//! A small scanner and not a parser. It keeps line numbers, so that a finding can name its line.
 
-/// The code of a file, with comments and the contents of strings blanked and
-/// everything from the module of tests on left out.
+/// A part of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Code,
+    /// A comment with its marks, to the end of its line or block.
+    Comment,
+    /// A string literal with its quotes.
+    Text,
+}
+
+/// The language of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    Rust,
+    JavaScript,
+}
+
+impl Language {
+    /// Returns the language of a path, if the scanner supports it.
+    pub(super) fn of(path: &str) -> Option<Language> {
+        match path.rsplit_once('.')?.1 {
+            "rs" => Some(Language::Rust),
+            "js" | "mjs" => Some(Language::JavaScript),
+            _ => None,
+        }
+    }
+}
+
+/// Splits a text into its parts. Joined again they are the text.
+pub(super) fn split(text: &str, language: Language) -> Vec<(Kind, &str)> {
+    let mut parts = Vec::new();
+    let (mut code, mut at) = (0, 0);
+    while let Some(first) = text[at..].chars().next() {
+        let (rest, before) = (&text[at..], &text[..at]);
+        let (length, kind) = match (first, language) {
+            ('/', _) if rest.starts_with("//") => (rest.find('\n').unwrap_or(rest.len()), Kind::Comment),
+            ('/', Language::Rust) if rest.starts_with("/*") => (nested_comment(rest), Kind::Comment),
+            ('/', Language::JavaScript) if rest.starts_with("/*") => {
+                (rest.find("*/").map_or(rest.len(), |end| end + 2), Kind::Comment)
+            }
+            ('/', Language::JavaScript) if regex_may_follow(before) => (regex(rest), Kind::Code),
+            ('"', _) => (quoted(rest, '"'), Kind::Text),
+            ('\'' | '`', Language::JavaScript) => (quoted(rest, first), Kind::Text),
+            ('r' | 'b', Language::Rust) if !before.ends_with(|c: char| c.is_alphanumeric() || c == '_') => {
+                raw_string(rest).map_or((1, Kind::Code), |length| (length, Kind::Text))
+            }
+            ('\'', Language::Rust) => match character(rest) {
+                1 => (1, Kind::Code),
+                length => (length, Kind::Text),
+            },
+            (other, _) => (other.len_utf8(), Kind::Code),
+        };
+        if kind != Kind::Code {
+            parts.extend((code < at).then(|| (Kind::Code, &text[code..at])));
+            parts.push((kind, &rest[..length]));
+            code = at + length;
+        }
+        at += length;
+    }
+    parts.extend((code < at).then(|| (Kind::Code, &text[code..at])));
+    parts
+}
+
+/// Returns the code of a Rust file: comments and literals are blanked, and the module of tests at the end is cut off.
 pub(super) fn code_of(text: &str) -> String {
-    let blanked = blank(text);
-    // A file's own tests stand at its end, after this attribute and in braces.
-    let mut kept = String::with_capacity(blanked.len());
+    let mut blanked = String::with_capacity(text.len());
+    for (kind, part) in split(text, Language::Rust) {
+        match kind {
+            Kind::Code => blanked.push_str(part),
+            Kind::Comment | Kind::Text => blanked.extend(part.chars().map(|c| if c == '\n' { '\n' } else { ' ' })),
+        }
+    }
+    // A file's own tests are at its end, after this attribute and in braces.
+    let mut code = String::with_capacity(blanked.len());
     let mut lines = blanked.lines().peekable();
     while let Some(line) = lines.next() {
         let opens_tests = lines.peek().is_some_and(|next| next.trim_start().starts_with("mod ") && next.contains('{'));
         if line.trim() == "#[cfg(test)]" && opens_tests {
             break;
         }
-        kept.push_str(line);
-        kept.push('\n');
+        code.push_str(line);
+        code.push('\n');
     }
-    kept
+    code
 }
 
-/// The lines (from 1) in which `word` stands as a whole word.
+/// Returns the lines (from 1) that contain `word` as a whole word.
 pub(super) fn lines_with(code: &str, word: &str) -> Vec<usize> {
-    let holds = |line: &str| {
+    let contains = |line: &str| {
         line.match_indices(word).any(|(at, _)| {
             let before = line[..at].chars().next_back();
             let after = line[at + word.len()..].chars().next();
@@ -31,36 +98,10 @@ pub(super) fn lines_with(code: &str, word: &str) -> Vec<usize> {
             open(before) && (open(after) || !word.ends_with(|c: char| c.is_alphanumeric()))
         })
     };
-    code.lines().enumerate().filter(|(_, line)| holds(line)).map(|(at, _)| at + 1).collect()
+    code.lines().enumerate().filter(|(_, line)| contains(line)).map(|(at, _)| at + 1).collect()
 }
 
-fn blank(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let (taken, shown) = match first {
-            '/' if rest.starts_with("//") => (rest.find('\n').unwrap_or(rest.len()), false),
-            '/' if rest.starts_with("/*") => (block_comment(rest), false),
-            '"' => (string(rest), false),
-            'r' | 'b' if !out.ends_with(|c: char| c.is_alphanumeric() || c == '_') => match raw_string(rest) {
-                Some(length) => (length, false),
-                None => (1, true),
-            },
-            '\'' => (character(rest), false),
-            other => (other.len_utf8(), true),
-        };
-        let (token, after) = rest.split_at(taken);
-        if shown {
-            out.push_str(token);
-        } else {
-            out.extend(token.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
-        }
-        rest = after;
-    }
-    out
-}
-
-fn block_comment(text: &str) -> usize {
+fn nested_comment(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut at = 0;
     while at < text.len() {
@@ -80,20 +121,21 @@ fn block_comment(text: &str) -> usize {
     text.len()
 }
 
-fn string(text: &str) -> usize {
+/// Returns the length of a literal that ends with the next unescaped `quote`.
+fn quoted(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            '"' => return at + 1,
+            c if c == quote => return at + 1,
             _ => {}
         }
     }
     text.len()
 }
 
-/// The length of `r"…"`, `r#"…"#`, `br"…"` at the start of the text, if there is one.
+/// Returns the length of `r"…"`, `r#"…"#` or `br"…"` at the start of the text.
 fn raw_string(text: &str) -> Option<usize> {
     let inner = text.strip_prefix("br").or_else(|| text.strip_prefix('r'))?;
     let hashes = inner.len() - inner.trim_start_matches('#').len();
@@ -103,7 +145,7 @@ fn raw_string(text: &str) -> Option<usize> {
     Some(body.find(&end).map_or(text.len(), |at| start + at + end.len()))
 }
 
-/// The length of a character literal, or 1 for the quote of a lifetime.
+/// Returns the length of a character literal, or 1 for the quote of a lifetime.
 fn character(text: &str) -> usize {
     let mut inner = text.char_indices().skip(1);
     match inner.next() {
@@ -116,13 +158,35 @@ fn character(text: &str) -> usize {
     }
 }
 
+/// Whether a slash after this JavaScript begins a regular expression, rather than a division.
+fn regex_may_follow(before: &str) -> bool {
+    let before = before.trim_end_matches([' ', '\t']);
+    before.ends_with("return") || before.chars().next_back().is_none_or(|c| "(,=:[!&|?{};\n>".contains(c))
+}
+
+fn regex(text: &str) -> usize {
+    let (mut escaped, mut class) = (false, false);
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            '\n' => return 1,
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '[' => class = true,
+            ']' => class = false,
+            '/' if !class => return at + 1,
+            _ => {}
+        }
+    }
+    1
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{code_of, lines_with};
+    use super::*;
 
     #[test]
-    fn comments_and_strings_are_no_code_and_lines_stay_where_they_were() {
-        // Put together here, so that whoever searches for unfinished code does not find it in this file.
+    fn comments_and_strings_are_blanked_and_lines_stay() {
+        // Concatenated here, so that a search for unfinished code does not find this file.
         let text = concat!(
             "let a = \"dbg",
             "!(\\\"x\\\")\"; // todo!\n",
@@ -135,14 +199,30 @@ mod tests {
     }
 
     #[test]
-    fn lifetimes_are_no_characters() {
+    fn parts_join_to_the_text() {
+        let rust = "let a = \"x\"; // y\n'c' 'life b\"\" r#\"\"#";
+        let script = "const a = /[\"/]\\//.test(b) / 2; // 'x'\nlet c = `it's ${d}`; /* \" */ f('\"')";
+        for (text, language) in [(rust, Language::Rust), (script, Language::JavaScript)] {
+            let joined: String = split(text, language).into_iter().map(|(_, part)| part).collect();
+            assert_eq!(joined, text);
+        }
+        let texts: Vec<&str> = split(script, Language::JavaScript)
+            .into_iter()
+            .filter(|(kind, _)| *kind != Kind::Code)
+            .map(|(_, part)| part)
+            .collect();
+        assert_eq!(texts, ["// 'x'", "`it's ${d}`", "/* \" */", "'\"'"]);
+    }
+
+    #[test]
+    fn lifetimes_are_not_character_literals() {
         let code = code_of("fn f<'a>(x: &'a str) -> &'a str { panic!(x) }\nlet escaped = '\\'';\nend();\n");
         assert_eq!(lines_with(&code, "panic!"), [1]);
         assert_eq!(lines_with(&code, "end"), [3]);
     }
 
     #[test]
-    fn the_module_of_tests_is_left_out() {
+    fn module_of_tests_is_cut_off() {
         let code = code_of("fn one() {}\n#[cfg(test)]\nmod tests {\n    println!();\n}\n");
         assert!(code.contains("one") && !code.contains("println"));
         let code = code_of("#[cfg(test)]\nmod tests;\nfn two() {}\n");

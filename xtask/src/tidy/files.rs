@@ -1,11 +1,11 @@
-//! Files: how long they are, where they are listed, and what they must not say.
+//! Rules for files: lengths, and text that a repository must not contain.
 
 use super::{Finding, Tree};
 
-/// A file that is longer has more than one reason to be read.
+/// A longer file has more than one purpose.
 const MOST_LINES: usize = 499;
 
-/// Code stays short enough to be read at once.
+/// Files of code have at most 499 lines.
 pub(super) fn files_are_short(tree: &Tree) -> Vec<Finding> {
     let code = |path: &str| [".rs", ".js", ".mjs", ".css"].iter().any(|ending| path.ends_with(ending));
     tree.texts
@@ -13,68 +13,31 @@ pub(super) fn files_are_short(tree: &Tree) -> Vec<Finding> {
         .filter(|(path, text)| code(path) && text.lines().count() > MOST_LINES)
         .map(|(path, text)| {
             let lines = text.lines().count();
-            Finding::new(path, 0, format!("{lines} lines; {MOST_LINES} are allowed, so give a part its own file"))
+            Finding::new(
+                path,
+                0,
+                format!("{lines} lines; at most {MOST_LINES} are allowed: move a part to its own file"),
+            )
         })
         .collect()
 }
 
-/// The map has a part for each crate, which begins with a line that holds
-/// `<crate>/src`, and there a word for each file: its path from `src` or, but
-/// for `mod.rs`, its bare name.
-pub(super) fn the_map_names_every_file(tree: &Tree) -> Vec<Finding> {
-    const MAP: &str = "ARCHITECTURE.md";
-    let Some(map) = tree.texts.get(MAP) else {
-        return vec![Finding::new(MAP, 0, "is missing")];
+/// The architecture page describes layers and invariants; a table of files belongs into module headers.
+pub(super) fn architecture_page_is_short(tree: &Tree) -> Vec<Finding> {
+    const PAGE: &str = "ARCHITECTURE.md";
+    const MOST_WORDS: usize = 2_000;
+    let Some(page) = tree.texts.get(PAGE) else {
+        return vec![Finding::new(PAGE, 0, "is missing")];
     };
-    let mut findings = Vec::new();
-    for path in tree.texts.keys().filter(|path| path.ends_with(".rs")) {
-        let Some((home, file)) = path.split_once("/src/") else { continue };
-        let name = home.strip_prefix("crates/").unwrap_or(home);
-        if home != "xtask" && !path.starts_with("crates/") || name.contains('/') {
-            continue;
-        }
-        let part = part_of(map, name);
-        let bare = file.rsplit('/').next().unwrap_or(file);
-        if !names(&part, file) && (bare == "mod.rs" || !names(&part, bare)) {
-            findings.push(Finding::new(MAP, 0, format!("does not name {file} in its part for {name}/src")));
-        }
+    let words = page.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
+    if words <= MOST_WORDS {
+        return Vec::new();
     }
-    findings
+    vec![Finding::new(PAGE, 0, format!("{words} words; at most {MOST_WORDS} are allowed"))]
 }
 
-/// The lines of the map from a crate's heading to the next crate's.
-fn part_of(map: &str, name: &str) -> String {
-    let heading = |line: &str| {
-        line.split(|c: char| !(c.is_alphanumeric() || "-_/".contains(c)))
-            .filter_map(|word| word.trim_end_matches('/').strip_suffix("/src"))
-            .map(|home| home.rsplit('/').next().unwrap_or(home).to_owned())
-            .next()
-    };
-    let mut inside = false;
-    let mut part = String::new();
-    for line in map.lines() {
-        if let Some(home) = heading(line) {
-            inside = home == name;
-        }
-        if inside {
-            part.push_str(line);
-            part.push('\n');
-        }
-    }
-    part
-}
-
-fn names(part: &str, file: &str) -> bool {
-    part.match_indices(file).any(|(at, _)| {
-        let before = part[..at].chars().next_back();
-        let after = part[at + file.len()..].chars().next();
-        !before.is_some_and(|c| c.is_alphanumeric() || "-_".contains(c))
-            && !after.is_some_and(|c| c.is_alphanumeric() || c == '_')
-    })
-}
-
-/// A path of somebody's machine helps nobody else, and a registry's host has no
-/// business in a file that the registry's client writes or reads.
+/// A path of one machine is of no use on another one, and a file that a registry's client writes or reads must not
+/// name the registry's host.
 pub(super) fn no_machine_is_named(tree: &Tree) -> Vec<Finding> {
     // Put together here, so that this file does not break the rule itself.
     let hosts = [("npmjs", "org"), ("npmjs", "com"), ("pypi", "org"), ("pythonhosted", "org"), ("crates", "io")];
@@ -106,7 +69,7 @@ fn starts_a_path(line: &str, folder: &str) -> bool {
     })
 }
 
-/// Users read what has changed for them.
+/// The changelog has a section for the next release, or for the current version.
 pub(super) fn the_changelog_is_open(tree: &Tree) -> Vec<Finding> {
     const CHANGELOG: &str = "CHANGELOG.md";
     let version = tree.texts.get("Cargo.toml").and_then(|text| {
@@ -124,7 +87,7 @@ pub(super) fn the_changelog_is_open(tree: &Tree) -> Vec<Finding> {
     if open { Vec::new() } else { vec![Finding::new(CHANGELOG, 0, "has no section `## Unreleased`")] }
 }
 
-/// The texts that `license = "MIT OR Apache-2.0"` promises.
+/// Both licence texts of `license = "MIT OR Apache-2.0"` are complete.
 pub(super) fn licences_are_there(tree: &Tree) -> Vec<Finding> {
     [("LICENSE-MIT", "Permission is hereby granted"), ("LICENSE-APACHE", "END OF TERMS AND CONDITIONS")]
         .iter()
@@ -138,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_file_of_code_is_found_and_a_long_table_is_not() {
+    fn long_code_is_found_and_long_data_is_not() {
         let long = "x\n".repeat(MOST_LINES + 1);
         let fits = "x\n".repeat(MOST_LINES);
         let tree = Tree::of(&[("a.rs", &long), ("b.json", &long), ("c.mjs", &fits), ("d.css", &long)]);
@@ -147,22 +110,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_counts_as_named_only_in_its_own_crates_part() {
-        let map = "crates/one/src\n  lib.rs, a.rs; deep/c.rs and d.rs\n## `two/src`\n  other_a.rs\n";
-        let tree = Tree::of(&[
-            ("ARCHITECTURE.md", map),
-            ("crates/one/src/a.rs", ""),
-            ("crates/one/src/deep/c.rs", ""),
-            ("crates/one/src/deep/d.rs", ""),
-            ("crates/one/src/deep/mod.rs", ""),
-            ("crates/two/src/a.rs", ""),
-            ("crates/two/tests/it/main.rs", ""),
-        ]);
-        let messages: Vec<String> = the_map_names_every_file(&tree).into_iter().map(|it| it.message).collect();
-        assert_eq!(
-            messages,
-            ["does not name deep/mod.rs in its part for one/src", "does not name a.rs in its part for two/src",]
-        );
+    fn architecture_page_has_at_most_2000_words() {
+        let found = |words: usize| {
+            let page = "word | ".repeat(words);
+            architecture_page_is_short(&Tree::of(&[("ARCHITECTURE.md", &page)])).len()
+        };
+        assert_eq!((found(2_000), found(2_001)), (0, 1));
+        assert_eq!(architecture_page_is_short(&Tree::default()).len(), 1);
     }
 
     #[test]
@@ -175,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changelog_needs_an_open_section_or_this_version() {
+    fn changelog_needs_an_open_section_or_this_version() {
         let with = |changelog: &str| {
             let manifest = "[workspace.package]\nversion = \"0.3.0\"\n";
             the_changelog_is_open(&Tree::of(&[("Cargo.toml", manifest), ("CHANGELOG.md", changelog)])).len()
@@ -187,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_licence_that_is_cut_short_is_found() {
+    fn licence_that_is_cut_short_is_found() {
         let tree = Tree::of(&[("LICENSE-MIT", "MIT"), ("LICENSE-APACHE", "END OF TERMS AND CONDITIONS")]);
         assert_eq!(licences_are_there(&tree).len(), 1);
     }

@@ -1,30 +1,27 @@
-//! The walls between crates and rooms.
+//! Boundaries between crates and modules.
 
 use super::{
     Finding, Tree,
     code::{code_of, lines_with},
 };
 
-/// Which of our crates each crate may see. A new crate is entered here on
-/// purpose, not by accident.
-const MAY_SEE: &[(&str, &[&str])] = &[
+/// The crates of this project that each crate may depend on. A new crate is added here on purpose.
+const ALLOWED: &[(&str, &[&str])] = &[
     ("promptshelf-core", &[]),
     ("promptshelf-source", &["promptshelf-core"]),
     ("promptshelf-author", &["promptshelf-core", "promptshelf-source"]),
     ("promptshelf-service", &["promptshelf-core"]),
     ("promptshelf-mcp", &["promptshelf-core", "promptshelf-service"]),
-    (
-        "promptshelf-server",
-        &["promptshelf-core", "promptshelf-source", "promptshelf-author", "promptshelf-service", "promptshelf-mcp"],
-    ),
-    // The server is here for folders: a client opens them in its own process.
+    ("promptshelf-server", &["promptshelf-core", "promptshelf-source", "promptshelf-service", "promptshelf-mcp"]),
+    // Today the client opens a folder with the server in its own process.
     ("promptshelf-client", &["promptshelf-core", "promptshelf-server"]),
-    ("promptshelf", EVERYTHING),
+    ("promptshelf", ALL),
+    ("promptshelf-testkit", ALL),
     ("xtask", &[]),
 ];
 
-/// What the program is made of.
-const EVERYTHING: &[&str] = &[
+/// The crates of the program.
+const ALL: &[&str] = &[
     "promptshelf-core",
     "promptshelf-source",
     "promptshelf-author",
@@ -34,9 +31,12 @@ const EVERYTHING: &[&str] = &[
     "promptshelf-client",
 ];
 
-/// What core must never know: runtimes, files, sockets, wire formats. `serde`
-/// is here because core's own types derive nothing of it.
-const UNKNOWN_TO_CORE: &[&str] = &[
+/// The crate of our tests: only tests depend on it.
+const TESTKIT: &str = "promptshelf-testkit";
+
+/// Dependencies that core must not have: runtimes, files, sockets, wire formats. `serde` is listed because core's own
+/// types do not derive its traits.
+const FORBIDDEN_IN_CORE: &[&str] = &[
     "axum",
     "cap-std",
     "http",
@@ -51,71 +51,79 @@ const UNKNOWN_TO_CORE: &[&str] = &[
     "tracing",
 ];
 
-/// The rooms that write to stdout: what people asked for, or the protocol.
+/// The modules that write to stdout: the output of a command, or the protocol.
 const MAY_PRINT: &[&str] = &[
     "crates/promptshelf/src/cli/commands",
     "crates/promptshelf/src/cli/chat",
+    "crates/promptshelf/src/cli/output",
     "crates/promptshelf-server/src/stdio",
     "crates/promptshelf-mcp/src/stdio",
 ];
 
-/// Core ← source, core ← service ← mcp; nobody imports `promptshelf`; core
-/// knows no runtime and no wire.
+/// Dependencies follow the table of crates; core depends on no runtime and no wire format.
 pub(super) fn dependencies_point_one_way(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let ours = |name: &str| tree.crates.iter().any(|it| it.name == name);
     for it in &tree.crates {
         let mut find = |message: String| findings.push(Finding::new(&it.name, 0, message));
-        let Some((_, allowed)) = MAY_SEE.iter().find(|(name, _)| *name == it.name) else {
-            find("a new crate: say in xtask/src/tidy/walls.rs what it may see".to_owned());
+        let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| *name == it.name) else {
+            find("new crate: add its allowed dependencies to xtask/src/tidy/walls.rs".to_owned());
             continue;
         };
         for dependency in &it.dependencies {
             let name = dependency.name.as_str();
             if name == "promptshelf" && it.name != "promptshelf" {
-                find("imports `promptshelf`, which nobody may".to_owned());
+                find("depends on `promptshelf`, which no crate may".to_owned());
             } else if ours(name) && !allowed.contains(&name) && !dependency.for_tests {
-                find(format!("imports `{name}`, which it must not see"));
+                find(format!("depends on `{name}`, which the table of crates does not allow"));
             }
-            if it.name == "promptshelf-core" && !dependency.for_tests && UNKNOWN_TO_CORE.contains(&name) {
-                find(format!("depends on `{name}`, which core must not know"));
+            if it.name == "promptshelf-core" && !dependency.for_tests && FORBIDDEN_IN_CORE.contains(&name) {
+                find(format!("depends on `{name}`, which core must not use"));
+            }
+            if name == TESTKIT && !dependency.for_tests {
+                find(format!("depends on `{TESTKIT}` outside its tests"));
             }
         }
     }
     findings
 }
 
-/// The template engine can be replaced as long as few files know its name.
-pub(super) fn only_template_rooms_name_minijinja(tree: &Tree) -> Vec<Finding> {
-    let room = |path: &str| {
+/// The template engine can be replaced as long as few files name it.
+pub(super) fn only_template_modules_name_minijinja(tree: &Tree) -> Vec<Finding> {
+    let template = |path: &str| {
         let path = path.strip_prefix("crates/promptshelf-core/src/");
         path.is_some_and(|path| path.starts_with("template") || path.starts_with("filters"))
     };
-    words_outside(tree, |path| is_source(path) && !room(path), &["minijinja"], "only core's template rooms name it")
+    words_outside(
+        tree,
+        |path| is_source(path) && !template(path),
+        &["minijinja"],
+        "only core's template modules name it",
+    )
 }
 
-/// Core computes. Whoever uses it brings the bytes and the time.
+/// Core is pure: its caller passes in bytes and the time.
 pub(super) fn core_does_no_io(tree: &Tree) -> Vec<Finding> {
     let core = |path: &str| path.starts_with("crates/promptshelf-core/src/");
     let words = ["fs::", "net::", "std::fs", "std::net", "std::process", "std::env", "SystemTime", "Instant"];
-    words_outside(tree, core, &words, "core has no files, no sockets and no clock")
+    words_outside(tree, core, &words, "core must not use files, sockets or clocks")
 }
 
-/// Over stdio, a stray line breaks the conversation.
-pub(super) fn stdout_is_sacred(tree: &Tree) -> Vec<Finding> {
+/// Over stdio, a stray line breaks the protocol.
+pub(super) fn stdout_is_reserved(tree: &Tree) -> Vec<Finding> {
     let may_print = |path: &str| {
-        MAY_PRINT.iter().any(|room| path.strip_prefix(room).is_some_and(|rest| rest.starts_with(['/', '.', '_'])))
+        MAY_PRINT.iter().any(|module| path.strip_prefix(module).is_some_and(|rest| rest.starts_with(['/', '.', '_'])))
     };
     let words = ["print!", "println!", "stdout()"];
     words_outside(tree, |path| is_source(path) && !may_print(path), &words, "stdout belongs to the protocol")
 }
 
-/// What is not done is not committed.
-pub(super) fn nothing_is_left_to_be_done(tree: &Tree) -> Vec<Finding> {
-    words_outside(tree, is_source, &["todo!", "unimplemented!", "dbg!"], "finish it, or leave it out")
+/// Placeholders for unfinished code are not committed.
+pub(super) fn no_placeholders(tree: &Tree) -> Vec<Finding> {
+    words_outside(tree, is_source, &["todo!", "unimplemented!", "dbg!"], "finish it, or remove it")
 }
 
-/// A Rust file of a crate, its tests apart.
+/// Whether a path is a Rust file of a crate outside its tests.
 fn is_source(path: &str) -> bool {
     path.ends_with(".rs") && path.starts_with("crates/") && path.split('/').nth(2) == Some("src")
 }
@@ -159,36 +167,42 @@ mod tests {
     }
 
     #[test]
-    fn nobody_imports_the_binary_not_even_for_tests() {
+    fn no_crate_depends_on_the_binary_even_for_tests() {
         assert_eq!(problems(vec![none("promptshelf"), depends("promptshelf-mcp", "promptshelf", true)]), 1);
     }
 
     #[test]
-    fn core_knows_no_runtime() {
+    fn only_tests_depend_on_the_testkit() {
+        assert_eq!(problems(vec![none(TESTKIT), depends("promptshelf-mcp", TESTKIT, true)]), 0);
+        assert!(problems(vec![none(TESTKIT), depends("promptshelf-mcp", TESTKIT, false)]) > 0);
+    }
+
+    #[test]
+    fn core_depends_on_no_runtime() {
         assert_eq!(problems(vec![depends("promptshelf-core", "tokio", false)]), 1);
         assert_eq!(problems(vec![depends("promptshelf-core", "tokio", true)]), 0);
         assert_eq!(problems(vec![depends("promptshelf-core", "bytes", false)]), 0);
     }
 
     #[test]
-    fn a_crate_that_nobody_entered_is_a_finding() {
+    fn unlisted_crate_is_a_finding() {
         assert_eq!(problems(vec![none("promptshelf-common")]), 1);
     }
 
     #[test]
-    fn minijinja_may_be_named_in_the_template_rooms_and_in_comments() {
+    fn template_modules_and_comments_may_name_minijinja() {
         let tree = Tree::of(&[
             ("crates/promptshelf-core/src/template/compile.rs", "use minijinja::Environment;"),
             ("crates/promptshelf-core/src/filters.rs", "use minijinja::Value;"),
             ("crates/promptshelf-core/src/prompt.rs", "// minijinja renders it\nuse minijinja::Error;"),
         ]);
-        let findings = only_template_rooms_name_minijinja(&tree);
+        let findings = only_template_modules_name_minijinja(&tree);
         assert_eq!(findings.len(), 1);
         assert_eq!((findings[0].path.as_str(), findings[0].line), ("crates/promptshelf-core/src/prompt.rs", 2));
     }
 
     #[test]
-    fn a_clock_in_core_is_found_and_one_elsewhere_is_not() {
+    fn clock_is_found_in_core_only() {
         let text = "use std::time::{Duration, Instant};";
         let tree =
             Tree::of(&[("crates/promptshelf-core/src/a.rs", text), ("crates/promptshelf-source/src/a.rs", text)]);
@@ -196,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_command_line_and_the_pipe_may_print() {
+    fn only_commands_and_stdio_may_print() {
         let text = "fn f() { println!(); eprintln!(); }";
         let tree = Tree::of(&[
             ("crates/promptshelf/src/cli/commands/list.rs", text),
@@ -206,14 +220,14 @@ mod tests {
             ("crates/promptshelf-mcp/src/http.rs", text),
             ("crates/promptshelf-mcp/tests/it/main.rs", text),
         ]);
-        let findings = stdout_is_sacred(&tree);
+        let findings = stdout_is_reserved(&tree);
         let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
         assert_eq!(paths, ["crates/promptshelf-mcp/src/http.rs", "crates/promptshelf/src/cli/settings.rs"]);
     }
 
     #[test]
-    fn a_macro_that_stands_for_unwritten_code_is_found() {
+    fn placeholder_macro_is_found() {
         let tree = Tree::of(&[("crates/promptshelf/src/a.rs", "fn f() { todo! {} }\nfn g() { \"todo!\" }")]);
-        assert_eq!(nothing_is_left_to_be_done(&tree).len(), 1);
+        assert_eq!(no_placeholders(&tree).len(), 1);
     }
 }

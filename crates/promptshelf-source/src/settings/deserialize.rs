@@ -134,10 +134,7 @@ impl de::Error for Mistake {
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Mistake {
         let known = list(expected.iter().copied());
         let help = nearest(variant, expected.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-        Mistake {
-            help,
-            ..Mistake::new(Code::InvalidValue, format!("expected one of {known}, got `{variant}`"))
-        }
+        Mistake { help, ..Mistake::new(Code::InvalidValue, format!("expected one of {known}, got `{variant}`")) }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Mistake {

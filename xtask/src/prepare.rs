@@ -1,0 +1,97 @@
+//! Preparation that several steps share: building the binary, and installing the packages of tests.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+
+use crate::{repository::Repository, terminal::Program};
+
+/// Builds the binary with the features of the tests.
+///
+/// # Errors
+///
+/// When it does not compile.
+// `--tests` unifies the features with those of the tests' dependencies: without it, cargo would build half of the
+// graph a second time.
+pub(crate) fn build(repository: &Repository) -> Result<()> {
+    Program::cargo(&repository.root).args(&["build", "--workspace", "--tests", "--bin", "promptshelf"]).run()
+}
+
+/// Returns a run of the Node.js that `tests/peers` installs: the suites need a newer one than many machines have.
+pub(crate) fn node(repository: &Repository) -> Program {
+    let peers = repository.peers();
+    Program::new(peers.join("node_modules/.bin/node"), &peers)
+}
+
+/// Installs the packages of `tests/peers`.
+///
+/// # Errors
+///
+/// As [`install`].
+pub(crate) fn install_peers(repository: &Repository) -> Result<()> {
+    install(&repository.peers())
+}
+
+/// Installs a folder's packages from the npm registry, unless the same versions are there already.
+///
+/// # Errors
+///
+/// When there is no lockfile, or npm fails.
+pub(crate) fn install(folder: &Path) -> Result<()> {
+    let wanted = fs::read(folder.join("package-lock.json"))
+        .with_context(|| format!("{} has no package-lock.json", folder.display()))?;
+    let stamp = folder.join("node_modules/.installed-lockfile");
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    Program::new(if cfg!(windows) { "npm.cmd" } else { "npm" }, folder)
+        .when_missing("Install Node.js with npm (on Debian: apt-get install --yes nodejs npm) and start again.")
+        // Not `npm ci`: it rejects a lockfile without addresses as incomplete if it lists packages of other platforms.
+        // This command follows the lockfile too.
+        .args(&["install", "--no-save", "--no-audit", "--no-fund", "--loglevel", "error"])
+        .run()?;
+    fs::write(&stamp, wanted).with_context(|| format!("{} cannot be written", stamp.display()))
+}
+
+/// Builds the server of the official Rust SDK, and returns its path.
+///
+/// # Errors
+///
+/// When it does not compile.
+pub(crate) fn build_rust_peer(repository: &Repository) -> Result<PathBuf> {
+    let target = repository.target().join("peers");
+    Program::cargo(&repository.peers().join("rust"))
+        .args(&["build", "--locked", "--quiet", "--target-dir"])
+        .arg(&target)
+        .run()?;
+    Ok(target.join("debug").join(format!("rust-peer{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// Installs the official Python SDK into an environment of its own, unless the same versions are there already, and
+/// returns that environment's Python.
+///
+/// # Errors
+///
+/// When there is no Python, or pip fails.
+pub(crate) fn install_python_peer(repository: &Repository) -> Result<PathBuf> {
+    let folder = repository.peers().join("python");
+    let environment = folder.join(".venv");
+    let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let wanted = fs::read(folder.join("requirements.txt")).context("tests/peers/python has no requirements.txt")?;
+    let stamp = environment.join(".installed-requirements");
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(python);
+    }
+    Program::new(if cfg!(windows) { "python" } else { "python3" }, &folder)
+        .when_missing("Install Python 3.10 or newer (on Debian: apt-get install --yes python3-venv) and start again.")
+        .args(&["-m", "venv", "--clear", ".venv"])
+        .run()?;
+    Program::new(&python, &folder)
+        .args(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"])
+        .run()?;
+    fs::write(stamp, wanted).context("tests/peers/python/.venv cannot be written")?;
+    Ok(python)
+}
