@@ -14,7 +14,7 @@ use promptshelf_core::{
 };
 use promptshelf_mcp::{HttpOptions, HttpService, Server, StateKey};
 use promptshelf_service::{Limits, Observer, Recorder, Service};
-use promptshelf_source::{Directory, Fixed, Follower, Loader, Source, SourceError};
+use promptshelf_source::{Directory, Fixed, ReloadTask, Loader, Source, SourceError};
 use tokio::{net::TcpListener, sync::oneshot};
 use tower_service::Service as TowerService;
 
@@ -220,7 +220,7 @@ impl Library {
 pub struct McpService {
     http: HttpService,
     #[expect(dead_code, reason = "held, so that changes are followed")]
-    following: Arc<Follower>,
+    following: Arc<ReloadTask>,
 }
 
 impl<B> TowerService<Request<B>> for McpService

@@ -1,17 +1,17 @@
 //! A folder becomes definitions, confined to the folder.
 //!
-//! Reading goes in steps: the manifest, the names of all files, their contents
+//! Snapshot goes in steps: the manifest, the names of all files, their contents
 //! (side by side, and only of those that have changed), and then what refers
 //! from one file to others. What is read stands in memory until the next
 //! reading, so that one edit in a large library costs one file.
 
 mod assemble;
-mod entry;
+mod cache;
+mod cached_file;
+mod context;
 mod globs;
 mod icons;
-mod last;
-mod names;
-mod read;
+mod parallel;
 mod resources;
 mod walk;
 
@@ -24,22 +24,21 @@ use std::{
 
 use promptshelf_core::{Code, Definitions, Diagnostic};
 
+pub(crate) use self::walk::{WalkOptions, walk};
 use self::{
-    assemble::Assembly,
-    globs::Globs,
-    last::{Again, Last},
+    cache::{PartialRead, ReadCache},
+    cached_file::ReadContext,
+    context::LibraryContext,
+    globs::GlobIndex,
     walk::at,
 };
-pub(crate) use self::{
-    entry::body,
-    names::{MANIFEST, is_passed_over, is_prompt},
-    walk::{Bounds, walk},
-};
 use crate::{
-    Fingerprint, Reading, ReloadSignal, Source, SourceError, WatchGuard,
-    confined::{Confined, Refusal},
+    confined_dir::{ConfinedDir, FileError},
+    error::SourceError,
+    file_role::{self, MANIFEST},
     manifest::Manifest,
-    watch::{self, Trees, Where},
+    source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard},
+    watch::{self, ChangeScope, WatchOptions, WatchedTrees},
 };
 
 /// The most bytes of a manifest.
@@ -54,28 +53,28 @@ pub struct Directory(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
-    options: watch::Options,
+    options: WatchOptions,
     /// Whether a manifest with mistakes counts as far as it can be understood.
-    is_forgiving: bool,
-    last: Mutex<Last>,
+    is_lenient: bool,
+    last: Mutex<ReadCache>,
     /// Texts that stand in the place of files, by path.
     unsaved: Mutex<BTreeMap<String, Arc<str>>>,
     /// The folders that a reading depended on.
-    trees: Trees,
+    trees: WatchedTrees,
 }
 
 impl Directory {
     /// The folder at a path, which is relative to the working directory.
     pub fn new(path: impl Into<PathBuf>) -> Directory {
-        Directory::with(path.into(), watch::Options::default(), false)
+        Directory::with(path.into(), WatchOptions::default(), false)
     }
 
     /// The folder for its author, who wants to hear of every mistake at once: a
     /// manifest with mistakes counts as far as it can be understood, and keeps
     /// nothing else from being read. Not for serving, where a bound or a rule
     /// that is spelled wrongly must not be passed over.
-    pub fn forgiving(path: impl Into<PathBuf>) -> Directory {
-        Directory::with(path.into(), watch::Options::default(), true)
+    pub fn lenient(path: impl Into<PathBuf>) -> Directory {
+        Directory::with(path.into(), WatchOptions::default(), true)
     }
 
     /// Looks for changes this often besides listening for them, or not at all.
@@ -84,17 +83,17 @@ impl Directory {
     /// asks for the state of every file and is made more rarely where that
     /// takes long. The default is every two seconds.
     #[must_use]
-    pub fn poll(self, every: Option<Duration>) -> Directory {
-        let options = watch::Options { poll: every, ..self.0.options };
-        Directory::with(self.0.path.clone(), options, self.0.is_forgiving)
+    pub fn poll_interval(self, interval: Option<Duration>) -> Directory {
+        let options = WatchOptions { poll_interval: interval, ..self.0.options };
+        Directory::with(self.0.path.clone(), options, self.0.is_lenient)
     }
 
     /// Whether to listen for what the operating system tells of changes. The
     /// default is to listen.
     #[must_use]
-    pub fn listen(self, listen: bool) -> Directory {
-        let options = watch::Options { listen, ..self.0.options };
-        Directory::with(self.0.path.clone(), options, self.0.is_forgiving)
+    pub fn native_events(self, enabled: bool) -> Directory {
+        let options = WatchOptions { native_events: enabled, ..self.0.options };
+        Directory::with(self.0.path.clone(), options, self.0.is_lenient)
     }
 
     /// Reads a text in the place of a file from now on, or the file again
@@ -108,36 +107,36 @@ impl Directory {
         };
     }
 
-    /// Where the folder is.
+    /// ChangeScope the folder is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    fn with(path: PathBuf, options: watch::Options, is_forgiving: bool) -> Directory {
-        let trees = Trees::new(vec![path.clone()]);
+    fn with(path: PathBuf, options: WatchOptions, is_lenient: bool) -> Directory {
+        let trees = WatchedTrees::new(vec![path.clone()]);
         let (last, unsaved) = (Mutex::default(), Mutex::default());
-        Directory(Arc::new(Inner { path, options, is_forgiving, last, unsaved, trees }))
+        Directory(Arc::new(Inner { path, options, is_lenient, last, unsaved, trees }))
     }
 }
 
 impl Source for Directory {
-    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Reading>, SourceError> {
-        let reading = self.read_at(&self.0.trees.take_hint(), known);
+    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
+        let reading = self.read_at(&self.0.trees.take_scope(), known);
         if reading.is_err() {
             // What was to be read still is, and more may have changed meanwhile.
-            self.0.trees.hint(Where::Anywhere);
+            self.0.trees.add_scope(ChangeScope::Anywhere);
         }
         reading
     }
 
-    fn follow(&self, nudge: ReloadSignal) -> WatchGuard {
-        watch::follow(&self.0.trees, self.0.options, nudge)
+    fn watch(&self, signal: ReloadSignal) -> WatchGuard {
+        watch::watch(&self.0.trees, self.0.options, signal)
     }
 }
 
 impl Directory {
-    fn read_at(&self, place: &Where, known: Option<Fingerprint>) -> Result<Option<Reading>, SourceError> {
+    fn read_at(&self, place: &ChangeScope, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
         let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
         let root = self.root()?;
         let unsaved = self.0.unsaved.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -151,27 +150,27 @@ impl Directory {
 
         let limits = &manifest.limits;
         let now = SystemTime::now();
-        let reading = entry::Reading { root: &root, limit: limits.file_bytes, now, unsaved: &unsaved };
-        let is_known = known == Some(last.revision());
+        let reading = ReadContext { root: &root, limit: limits.file_bytes, now, unsaved: &unsaved };
+        let is_known = known == Some(last.fingerprint());
         let again = match place {
-            Where::Only(paths) if is_same_manifest && unsaved.is_empty() => {
-                last.read_again(paths, &reading, limits.library_bytes)
+            ChangeScope::Paths(paths) if is_same_manifest && unsaved.is_empty() => {
+                last.reread(paths, &reading, limits.library_bytes)
             }
             _ => None,
         };
         let is_as_loud = diagnostics == last.manifest_diagnostics;
         last.manifest_diagnostics = diagnostics;
         let globs = match again {
-            Some(Again::Edited(edited)) if is_known && is_as_loud => {
+            Some(PartialRead::Edited(edited)) if is_known && is_as_loud => {
                 let whole = self.clone();
-                let reading = || Reading::edited(last.revision(), edited, move || whole.known());
-                return Ok((known != Some(last.revision())).then(reading));
+                let reading = || Snapshot::edited(last.fingerprint(), edited, move || whole.known());
+                return Ok((known != Some(last.fingerprint())).then(reading));
             }
             Some(_) => self.globs(&last, &manifest),
             None => self.walk(&mut last, &manifest, &reading),
         };
-        let assembly = Assembly { path: &self.0.path, root: &root, manifest: &manifest, globs: &globs };
-        Ok(assembly.definitions(known, &mut last))
+        let library = LibraryContext { path: &self.0.path, root: &root, manifest: &manifest, globs: &globs };
+        Ok(library.definitions(known, &mut last))
     }
 
     /// Everything as it was read the last time.
@@ -179,36 +178,37 @@ impl Directory {
         let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (root, manifest) = (self.root()?, last.manifest.clone().unwrap_or_else(|| Arc::new(Manifest::none())));
         let globs = self.globs(&last, &manifest);
-        let assembly = Assembly { path: &self.0.path, root: &root, manifest: &manifest, globs: &globs };
-        assembly.definitions(None, &mut last).map_or_else(|| Ok(Definitions::default()), Reading::definitions)
+        let library = LibraryContext { path: &self.0.path, root: &root, manifest: &manifest, globs: &globs };
+        library.definitions(None, &mut last).map_or_else(|| Ok(Definitions::default()), Snapshot::into_definitions)
     }
 
-    fn root(&self) -> Result<Confined, SourceError> {
+    fn root(&self) -> Result<ConfinedDir, SourceError> {
         // A folder can be opened that cannot be listed, and then nothing is known of it.
-        let root = Confined::open(&self.0.path).and_then(|root| root.dir().entries().map(|_| root));
+        let root = ConfinedDir::open(&self.0.path).and_then(|root| root.dir().entries().map(|_| root));
         root.map_err(|error| SourceError::folder(&self.0.path, &error))
     }
 
     /// What patterns match among the files that are known.
-    fn globs(&self, last: &Last, manifest: &Manifest) -> Globs {
-        let globs = Globs::new(&self.0.path, manifest, last.entries.iter().map(|(path, _)| path));
+    fn globs(&self, last: &ReadCache, manifest: &Manifest) -> GlobIndex {
+        let globs = GlobIndex::new(&self.0.path, manifest, last.entries.iter().map(|(path, _)| path));
         // They are part of what the definitions are known by.
         resources::declared(manifest, &globs);
         globs
     }
 
     /// Looks at everything in the folder, and reads what has changed.
-    fn walk(&self, last: &mut Last, manifest: &Manifest, reading: &entry::Reading<'_>) -> Globs {
-        let bounds = Bounds { files: manifest.limits.files, stamps: !last.entries.is_empty(), homes: true };
+    fn walk(&self, last: &mut ReadCache, manifest: &Manifest, reading: &ReadContext<'_>) -> GlobIndex {
+        let bounds =
+            WalkOptions { files: manifest.limits.files, states: !last.entries.is_empty(), foreign_folders: true };
         let mut found = walk(reading.root, bounds);
         walk::add_unsaved(&mut found.files, reading.unsaved.keys());
         last.diagnostics = found.diagnostics;
-        let globs = Globs::new(&self.0.path, manifest, found.files.iter().map(|found| &found.path));
+        let globs = GlobIndex::new(&self.0.path, manifest, found.files.iter().map(|found| &found.path));
         let before = std::mem::take(&mut last.entries);
         let mut is_declared = resources::declared(manifest, &globs);
-        is_declared.extend(names::beside_skills(&found.files));
+        is_declared.extend(file_role::beside_skills(found.files.iter().map(|found| found.path.as_str())));
         let (mut entries, left_out) =
-            read::all(found.files, reading, &before, &is_declared, manifest.limits.library_bytes);
+            parallel::read_all(found.files, reading, &before, &is_declared, manifest.limits.library_bytes);
         if left_out > 0 {
             let message = format!(
                 "the library has more than {} bytes, and {left_out} of its files are left out",
@@ -231,7 +231,7 @@ impl Directory {
     /// The manifest, or the last good one with what is wrong with the present one.
     fn manifest(
         &self,
-        root: &Confined,
+        root: &ConfinedDir,
         last: Option<&Arc<Manifest>>,
         unsaved: Option<&Arc<str>>,
     ) -> Result<(Arc<Manifest>, Vec<Diagnostic>), SourceError> {
@@ -251,14 +251,14 @@ impl Directory {
                         false,
                         "the file is empty, and what it said before still holds",
                     )]),
-                    _ if self.0.is_forgiving => {
+                    _ if self.0.is_lenient => {
                         Ok(Manifest::understood(promptshelf_core::SourceText::new(MANIFEST, text)))
                     }
                     _ => Manifest::parse(promptshelf_core::SourceText::new(MANIFEST, text)),
                 },
                 Err(_) => Err(fault(Code::NotUtf8, "this file is not UTF-8".to_owned())),
             },
-            Err(Refusal::NotFound) => match last {
+            Err(FileError::NotFound) => match last {
                 Some(last) if last.source.text.is_empty() => return Ok((Arc::clone(last), Vec::new())),
                 _ => Ok(Manifest::none()),
             },
@@ -273,7 +273,7 @@ impl Directory {
                 Ok((Arc::new(manifest), diagnostics))
             }
             (Err(diagnostics), Some(last)) => Ok((Arc::clone(last), diagnostics)),
-            (Err(diagnostics), None) if self.0.is_forgiving => Ok((Arc::new(Manifest::none()), diagnostics)),
+            (Err(diagnostics), None) if self.0.is_lenient => Ok((Arc::new(Manifest::none()), diagnostics)),
             (Err(diagnostics), None) => Err(SourceError::manifest(&self.0.path, diagnostics)),
         }
     }

@@ -4,7 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use promptshelf_core::{Code, Definitions, Diagnostic, Icon, Location, SourceText};
 
-use crate::{Fingerprint, Reading, ReloadSignal, Source, SourceError, WatchGuard};
+use crate::{
+    error::SourceError,
+    source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard},
+};
 
 /// Definitions made in code. They can be replaced, and whoever follows hears of it.
 ///
@@ -24,7 +27,7 @@ pub struct Fixed(Arc<Mutex<State>>);
 struct State {
     definitions: Definitions,
     revision: u64,
-    followers: Vec<(u64, ReloadSignal)>,
+    watchers: Vec<(u64, ReloadSignal)>,
     /// The next follower's number.
     next: u64,
 }
@@ -41,8 +44,8 @@ impl Fixed {
         self.with(|state| {
             state.definitions = without_bad_icons(definitions);
             state.revision += 1;
-            for (_, nudge) in &state.followers {
-                nudge.give();
+            for (_, signal) in &state.watchers {
+                signal.request();
             }
         });
     }
@@ -78,31 +81,31 @@ fn without_bad_icons(mut definitions: Definitions) -> Definitions {
 }
 
 impl Source for Fixed {
-    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Reading>, SourceError> {
+    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
         self.with(|state| {
             let revision = Fingerprint::new(state.revision);
-            Ok((known != Some(revision)).then(|| Reading::new(revision, state.definitions.clone())))
+            Ok((known != Some(revision)).then(|| Snapshot::new(revision, state.definitions.clone())))
         })
     }
 
-    fn follow(&self, nudge: ReloadSignal) -> WatchGuard {
+    fn watch(&self, signal: ReloadSignal) -> WatchGuard {
         let number = self.with(|state| {
             state.next += 1;
-            state.followers.push((state.next, nudge));
+            state.watchers.push((state.next, signal));
             state.next
         });
-        WatchGuard::until_dropped(Unfollow { source: self.clone(), number })
+        WatchGuard::new(Unwatch { source: self.clone(), number })
     }
 }
 
 /// Ends one follower's nudges when it is dropped.
-struct Unfollow {
+struct Unwatch {
     source: Fixed,
     number: u64,
 }
 
-impl Drop for Unfollow {
+impl Drop for Unwatch {
     fn drop(&mut self) {
-        self.source.with(|state| state.followers.retain(|(number, _)| *number != self.number));
+        self.source.with(|state| state.watchers.retain(|(number, _)| *number != self.number));
     }
 }

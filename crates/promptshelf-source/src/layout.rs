@@ -7,8 +7,9 @@ use promptshelf_core::{Diagnostic, SourceText};
 
 use crate::{
     SourceError,
-    confined::Confined,
-    directory::{Bounds, is_prompt, walk},
+    confined_dir::ConfinedDir,
+    directory::{WalkOptions, walk},
+    file_role::is_prompt,
     format::{Format, layout},
 };
 
@@ -40,8 +41,8 @@ pub fn lay_out(source: &Arc<SourceText>) -> Result<String, Vec<Diagnostic>> {
 ///
 /// When the folder cannot be read.
 pub fn prompt_files(library: &std::path::Path) -> Result<Vec<String>, SourceError> {
-    let root = Confined::open(library).map_err(|error| SourceError::folder(library, &error))?;
-    let found = walk(&root, Bounds { files: MOST_FILES, stamps: false, homes: false });
+    let root = ConfinedDir::open(library).map_err(|error| SourceError::folder(library, &error))?;
+    let found = walk(&root, WalkOptions { files: MOST_FILES, states: false, foreign_folders: false });
     Ok(found
         .files
         .into_iter()

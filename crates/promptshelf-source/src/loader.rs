@@ -18,7 +18,10 @@ use tokio::{
     task::{JoinHandle, spawn_blocking},
 };
 
-use crate::{Fingerprint, Reading, ReloadSignal, Source, SourceError};
+use crate::{
+    error::SourceError,
+    source::{Fingerprint, ReloadSignal, Snapshot, Source},
+};
 
 /// Loads sources into a catalog and keeps it up to date. Clones are the same loader.
 #[derive(Clone)]
@@ -29,9 +32,9 @@ struct Inner {
     handle: CatalogHandle,
     /// Held while a load runs.
     state: Mutex<State>,
-    report: watch::Sender<Report>,
-    /// How many loads have been asked for.
-    asked: AtomicU64,
+    report: watch::Sender<LoadReport>,
+    /// How many loads have been requested for.
+    requested: AtomicU64,
     /// The newest finished load. Whoever waits for it waits for the next load.
     finished: tokio::sync::Mutex<Finished>,
 }
@@ -39,21 +42,21 @@ struct Inner {
 #[derive(Default)]
 struct State {
     /// What of each source stands in the catalog.
-    revisions: Vec<Option<Fingerprint>>,
+    fingerprints: Vec<Option<Fingerprint>>,
     loads: u64,
     failures: u64,
 }
 
 #[derive(Default)]
 struct Finished {
-    /// Everybody who asked before it began, by the count of `asked`.
+    /// Everybody who requested before it began, by the count of `requested`.
     covers: u64,
     outcome: Option<Result<Change, SourceError>>,
 }
 
 /// What the newest load found.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct LoadReport {
     /// How many loads there have been.
     pub loads: u64,
     /// How many of them could read nothing.
@@ -78,16 +81,16 @@ impl Loader {
     /// [`SourceError`] when one of them cannot be read. Mistakes of authors are
     /// no errors: see [`diagnostics`](Loader::diagnostics).
     pub fn open(sources: Vec<Box<dyn Source>>) -> Result<Loader, SourceError> {
-        let mut state = State { revisions: vec![None; sources.len()], loads: 1, failures: 0 };
-        let definitions = match look(&sources, &state.revisions)? {
-            Some(readings) => whole(&sources, readings, &mut state.revisions)?,
+        let mut state = State { fingerprints: vec![None; sources.len()], loads: 1, failures: 0 };
+        let definitions = match look(&sources, &state.fingerprints)? {
+            Some(readings) => whole(&sources, readings, &mut state.fingerprints)?,
             None => Definitions::default(),
         };
         let checked = check(definitions, None);
         log_new(&[], &checked.diagnostics);
         let handle = CatalogHandle::new(checked.catalog);
         let generation = handle.current().generation();
-        let (report, _) = watch::channel(Report {
+        let (report, _) = watch::channel(LoadReport {
             loads: 1,
             failures: 0,
             generation,
@@ -99,7 +102,7 @@ impl Loader {
             handle,
             state: Mutex::new(state),
             report,
-            asked: AtomicU64::new(0),
+            requested: AtomicU64::new(0),
             finished: tokio::sync::Mutex::default(),
         })))
     }
@@ -119,7 +122,7 @@ impl Loader {
     /// What the newest load found, now and after each further one. Observers of
     /// the catalog hear of a change before it is reported here.
     #[must_use]
-    pub fn reports(&self) -> watch::Receiver<Report> {
+    pub fn reports(&self) -> watch::Receiver<LoadReport> {
         self.0.report.subscribe()
     }
 
@@ -130,7 +133,7 @@ impl Loader {
     ///
     /// [`SourceError`] when a source cannot be read. The last good catalog stays.
     pub async fn reload(&self) -> Result<Change, SourceError> {
-        let ticket = self.0.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        let ticket = self.0.requested.fetch_add(1, Ordering::SeqCst) + 1;
         let mut finished = self.0.finished.lock().await;
         if finished.covers >= ticket
             && let Some(outcome) = &finished.outcome
@@ -138,7 +141,7 @@ impl Loader {
             return outcome.clone();
         }
         // Whoever asks from here on may know of something that this load misses.
-        let covers = self.0.asked.load(Ordering::SeqCst);
+        let covers = self.0.requested.load(Ordering::SeqCst);
         let inner = Arc::clone(&self.0);
         let outcome = match spawn_blocking(move || inner.load()).await {
             Ok(outcome) => outcome,
@@ -156,27 +159,27 @@ impl Loader {
 
     /// Runs in the background until the result is dropped. Needs a Tokio runtime.
     #[must_use = "dropping it ends the following"]
-    pub fn spawn(&self) -> Follower {
+    pub fn spawn(&self) -> ReloadTask {
         self.spawn_after(std::future::ready(()))
     }
 
     /// Like [`spawn`](Loader::spawn), once something has happened. What changes
     /// before is noticed then.
     #[must_use = "dropping it ends the following"]
-    pub fn spawn_after(&self, wait: impl Future<Output = ()> + Send + 'static) -> Follower {
+    pub fn spawn_after(&self, wait: impl Future<Output = ()> + Send + 'static) -> ReloadTask {
         let (ready, is_ready) = oneshot::channel();
         let loader = self.clone();
         let task = tokio::spawn(async move {
             wait.await;
             loader.follow(Some(ready)).await;
         });
-        Follower { task, is_ready: Some(is_ready) }
+        ReloadTask { task, is_ready: Some(is_ready) }
     }
 
     async fn follow(&self, ready: Option<oneshot::Sender<()>>) {
-        let nudge = ReloadSignal::new();
-        let (inner, given) = (Arc::clone(&self.0), nudge.clone());
-        let arm = move || inner.sources.iter().map(|source| source.follow(given.clone())).collect::<Vec<_>>();
+        let signal = ReloadSignal::new();
+        let (inner, requests) = (Arc::clone(&self.0), signal.clone());
+        let arm = move || inner.sources.iter().map(|source| source.watch(requests.clone())).collect::<Vec<_>>();
         let following = spawn_blocking(arm).await;
         if let Err(error) = &following {
             tracing::error!("changes of the library will not be noticed: {error}");
@@ -189,7 +192,7 @@ impl Loader {
             ready.send(()).ok();
         }
         loop {
-            nudge.given().await;
+            signal.requested().await;
             self.reload().await.ok();
         }
     }
@@ -203,12 +206,12 @@ impl fmt::Debug for Loader {
 
 /// A loader that follows its sources in the background until this is dropped.
 #[derive(Debug)]
-pub struct Follower {
+pub struct ReloadTask {
     task: JoinHandle<()>,
     is_ready: Option<oneshot::Receiver<()>>,
 }
 
-impl Follower {
+impl ReloadTask {
     /// Waits until every later change will be noticed.
     pub async fn ready(&mut self) {
         if let Some(is_ready) = self.is_ready.take() {
@@ -218,7 +221,7 @@ impl Follower {
     }
 }
 
-impl Drop for Follower {
+impl Drop for ReloadTask {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -230,18 +233,18 @@ impl Inner {
         state.loads += 1;
         let loads = state.loads;
         let before = self.report.borrow().clone();
-        match self.check(&mut state.revisions, &before.diagnostics) {
+        match self.check(&mut state.fingerprints, &before.diagnostics) {
             Ok(Some(checked)) => {
                 log_new(&before.diagnostics, &checked.diagnostics);
                 let change = self.replace(checked.catalog);
                 let diagnostics = checked.diagnostics.into();
                 let generation = change.generation;
-                self.report.send_replace(Report { loads, generation, diagnostics, failure: None, ..before });
+                self.report.send_replace(LoadReport { loads, generation, diagnostics, failure: None, ..before });
                 Ok(change)
             }
             Ok(None) => {
                 let change = self.handle.touch();
-                self.report.send_replace(Report { loads, failure: None, ..before });
+                self.report.send_replace(LoadReport { loads, failure: None, ..before });
                 Ok(change)
             }
             Err(error) => {
@@ -250,7 +253,7 @@ impl Inner {
                 if !is_known {
                     tracing::error!("the last good version of the library stays: {error}");
                 }
-                self.report.send_replace(Report {
+                self.report.send_replace(LoadReport {
                     loads,
                     failures: state.failures,
                     failure: Some(error.clone()),
@@ -264,20 +267,20 @@ impl Inner {
     /// Checks what has changed; nothing where nothing has.
     fn check(
         &self,
-        revisions: &mut Vec<Option<Fingerprint>>,
+        fingerprints: &mut Vec<Option<Fingerprint>>,
         known: &[Diagnostic],
     ) -> Result<Option<Checked>, SourceError> {
-        let Some(mut readings) = look(&self.sources, revisions)? else { return Ok(None) };
+        let Some(mut readings) = look(&self.sources, fingerprints)? else { return Ok(None) };
         let current = self.handle.current();
         if let Some(edited) = edited(&mut readings)
             && let Some(checked) = check_edited(&edited, &current, known)
         {
-            for (revision, reading) in revisions.iter_mut().zip(readings) {
-                *revision = reading.map(|reading| reading.revision).or(*revision);
+            for (fingerprint, reading) in fingerprints.iter_mut().zip(readings) {
+                *fingerprint = reading.map(|reading| reading.fingerprint()).or(*fingerprint);
             }
             return Ok(Some(checked));
         }
-        Ok(Some(check(whole(&self.sources, readings, revisions)?, Some(&current))))
+        Ok(Some(check(whole(&self.sources, readings, fingerprints)?, Some(&current))))
     }
 
     fn replace(&self, catalog: Catalog) -> Change {
@@ -291,19 +294,19 @@ impl Inner {
 /// Asks all sources what has changed; nothing where nothing has.
 fn look(
     sources: &[Box<dyn Source>],
-    revisions: &[Option<Fingerprint>],
-) -> Result<Option<Vec<Option<Reading>>>, SourceError> {
+    fingerprints: &[Option<Fingerprint>],
+) -> Result<Option<Vec<Option<Snapshot>>>, SourceError> {
     let readings: Result<Vec<_>, _> =
-        sources.iter().zip(revisions).map(|(source, known)| source.read(*known)).collect();
+        sources.iter().zip(fingerprints).map(|(source, known)| source.read(*known)).collect();
     readings.map(|readings| (sources.is_empty() || readings.iter().any(Option::is_some)).then_some(readings))
 }
 
 /// Prompts that were edited, where nothing else has changed in any source.
-fn edited(readings: &mut [Option<Reading>]) -> Option<Vec<PromptDefinition>> {
+fn edited(readings: &mut [Option<Snapshot>]) -> Option<Vec<PromptDefinition>> {
     let mut all = Vec::new();
     for (number, reading) in readings.iter_mut().enumerate() {
         let Some(reading) = reading else { continue };
-        let prompts = reading.edited.take()?;
+        let prompts = reading.take_edited_prompts()?;
         all.extend(Definitions { prompts, ..Definitions::default() }.of_source(number).prompts);
     }
     Some(all)
@@ -312,8 +315,8 @@ fn edited(readings: &mut [Option<Reading>]) -> Option<Vec<PromptDefinition>> {
 /// Everything that all sources define.
 fn whole(
     sources: &[Box<dyn Source>],
-    readings: Vec<Option<Reading>>,
-    revisions: &mut Vec<Option<Fingerprint>>,
+    readings: Vec<Option<Snapshot>>,
+    fingerprints: &mut Vec<Option<Fingerprint>>,
 ) -> Result<Definitions, SourceError> {
     let mut merged: Option<Definitions> = None;
     let mut new = Vec::with_capacity(sources.len());
@@ -323,16 +326,16 @@ fn whole(
             None => source.read(None)?,
         };
         let Some(reading) = whole else {
-            return Err(SourceError::new("a source gave nothing when it was asked for everything"));
+            return Err(SourceError::new("a source gave nothing when it was requested for everything"));
         };
-        new.push(Some(reading.revision));
-        let definitions = reading.definitions()?.of_source(number);
+        new.push(Some(reading.fingerprint()));
+        let definitions = reading.into_definitions()?.of_source(number);
         match &mut merged {
             Some(merged) => merged.merge(definitions),
             None => merged = Some(definitions),
         }
     }
-    *revisions = new;
+    *fingerprints = new;
     Ok(merged.unwrap_or_default())
 }
 

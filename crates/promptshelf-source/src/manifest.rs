@@ -117,7 +117,7 @@ impl Manifest {
     /// What holds for a library without a manifest.
     pub(crate) fn none() -> Manifest {
         Manifest {
-            source: SourceText::new(crate::directory::MANIFEST, ""),
+            source: SourceText::new(crate::file_role::MANIFEST, ""),
             about: About::default(),
             policy: Policy::default(),
             limits: Limits::default(),

@@ -1,7 +1,7 @@
 //! What kind of thing a file holds: its name says it, its first bytes may
 //! contradict.
 
-use promptshelf_core::MimeType;
+use promptshelf_core::{Blob, MimeType, ResourceBody};
 
 /// Endings that the general table lacks, or files under something that no
 /// model reads as text.
@@ -100,6 +100,17 @@ pub(crate) fn is_text(mime_type: &MimeType) -> bool {
                 "x-tex",
             ]
             .contains(&subtype))
+}
+
+/// Text where the type says so and the bytes are UTF-8; bytes otherwise.
+pub(crate) fn body(mime_type: &MimeType, bytes: Vec<u8>) -> ResourceBody {
+    if !is_text(mime_type) {
+        return ResourceBody::Blob(Blob::new(bytes));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => ResourceBody::Text(text.into()),
+        Err(error) => ResourceBody::Blob(Blob::new(error.into_bytes())),
+    }
 }
 
 /// What a file's bytes are, when they cannot be what its name says: a JPEG

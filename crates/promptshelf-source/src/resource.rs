@@ -4,7 +4,7 @@
 //! that is not plainly a file below the folder is answered with "not found",
 //! in the same words whatever the reason was.
 
-mod path;
+mod path_template;
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -13,10 +13,9 @@ use std::{
 
 use promptshelf_core::{BoxFuture, MimeType, ReadBody, ReadError, ReadResource, Variables};
 
-pub(crate) use self::path::PathTemplate;
+pub(crate) use self::path_template::PathTemplate;
 use crate::{
-    confined::{Confined, Refusal},
-    directory::body,
+    confined_dir::{ConfinedDir, FileError},
     media_type,
 };
 
@@ -38,24 +37,24 @@ pub(crate) struct FileReader {
 impl FileReader {
     fn read_now(&self, variables: &Variables) -> Result<ReadBody, ReadError> {
         let path = self.path.expand(variables).ok_or(ReadError::NotFound)?;
-        let root = Confined::open(&self.root).map_err(|_| ReadError::NotFound)?;
+        let root = ConfinedDir::open(&self.root).map_err(|_| ReadError::NotFound)?;
         let file = root.read(&path, self.limit).map_err(|refusal| match refusal {
-            Refusal::TooLarge(_) => ReadError::TooLarge { limit: self.limit },
+            FileError::TooLarge(_) => ReadError::TooLarge { limit: self.limit },
             _ => ReadError::NotFound,
         })?;
-        let modified = file.stamp.modified();
+        let modified = file.state.modified();
         let mime_type = match &self.mime_type {
             Some(mime_type) => mime_type.clone(),
             None => media_type::of(&path, &file.bytes),
         };
-        Ok(ReadBody { body: body(&mime_type, file.bytes), mime_type: Some(mime_type), modified })
+        Ok(ReadBody { body: media_type::body(&mime_type, file.bytes), mime_type: Some(mime_type), modified })
     }
 
     fn version_now(&self, variables: &Variables) -> Option<u64> {
         let path = self.path.expand(variables)?;
-        let stamp = Confined::open(&self.root).ok()?.stamp(&path).ok()?;
+        let state = ConfinedDir::open(&self.root).ok()?.state(&path).ok()?;
         let mut hasher = DefaultHasher::new();
-        stamp.hash(&mut hasher);
+        state.hash(&mut hasher);
         Some(hasher.finish())
     }
 }

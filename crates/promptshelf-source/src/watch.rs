@@ -1,14 +1,13 @@
-//! Filesystem noise becomes one quiet nudge.
+//! Watching of folders: file system events become debounced reload signals.
 //!
-//! What exactly happened to a file is deliberately not passed on: events come
-//! late, twice, or not at all, so whoever is nudged looks for itself. Only where
-//! to look is, so that one edit in a large library costs one file.
+//! Events arrive late, twice or not at all, so the kind of an event is not passed on and the reader compares files
+//! itself. Only the scope of the changes is passed on, so that one edit in a large library costs one file.
 
-mod arm;
-mod sweep;
+mod native;
+mod poll;
+mod scope;
 
 use std::{
-    collections::BTreeSet,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -18,97 +17,77 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::{
-    arm::{Armed, Heard},
-    sweep::sweep,
-};
-use crate::{ReloadSignal, WatchGuard};
+use self::native::NativeWatcher;
+pub(crate) use self::scope::ChangeScope;
+use crate::source::{ReloadSignal, WatchGuard};
 
-/// How long nothing has to happen before a nudge is given: the writes of one
-/// save come closer together than this.
+/// The pause after an event before the signal is sent: the writes of one save are closer together than this.
 const QUIET: Duration = Duration::from_millis(20);
 
-/// The longest wait from the first event to the nudge, however much happens
-/// meanwhile. A change has to be served a tenth of a second after the write.
-const LONGEST: Duration = Duration::from_millis(60);
+/// The longest delay from the first event to the signal, however many events follow. A change has to be served a
+/// tenth of a second after the write.
+const MAX_DELAY: Duration = Duration::from_millis(60);
 
-/// What the longest wait grows to while events never pause, as during a
-/// checkout: loading a half of it again and again helps nobody.
-const LONGEST_IN_A_STORM: Duration = Duration::from_millis(240);
+/// The bound up to which the longest delay grows while events never pause, as during a checkout: loading a
+/// half-written checkout again and again is wasted work.
+const MAX_DELAY_IN_A_BURST: Duration = Duration::from_millis(240);
 
-/// A look at every file may take this part of the time between two looks.
-const SHARE: u32 = 100;
+/// The pause between two polls is at least this many times the duration of one poll, so polling takes at most 1 % of
+/// the time.
+const POLL_PAUSE_FACTOR: u32 = 100;
 
 /// How changes are noticed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Options {
-    /// Whether to listen for the operating system's events.
-    pub(crate) listen: bool,
-    /// How often to look besides.
-    pub(crate) poll: Option<Duration>,
+pub(crate) struct WatchOptions {
+    /// Whether to use the operating system's file events.
+    pub(crate) native_events: bool,
+    /// How often to compare the state of all files; `None` turns polling off.
+    pub(crate) poll_interval: Option<Duration>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { listen: true, poll: Some(Duration::from_secs(2)) }
+impl Default for WatchOptions {
+    fn default() -> WatchOptions {
+        WatchOptions { native_events: true, poll_interval: Some(Duration::from_secs(2)) }
     }
 }
 
-/// The folders to watch, which a reading can change while they are watched.
+/// The folders to watch. A reading can change them while they are watched. Clones share their state.
 #[derive(Clone, Debug)]
-pub(crate) struct Trees(Arc<Mutex<State>>);
+pub(crate) struct WatchedTrees(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
     paths: Vec<PathBuf>,
     watchers: Vec<Sender<Message>>,
-    /// What was heard of before the last nudge, and not taken yet.
-    hint: Option<Where>,
+    /// The scope of the changes that were signalled and not taken yet.
+    pending: Option<ChangeScope>,
 }
 
-/// Where something has changed.
-#[derive(Debug)]
-pub(crate) enum Where {
-    /// Nobody knows.
-    Anywhere,
-    /// At these paths below the first folder, or at none that matter.
-    Only(BTreeSet<String>),
-}
-
-impl Where {
-    fn add(&mut self, other: Where) {
-        match (&mut *self, other) {
-            (Where::Only(paths), Where::Only(more)) => paths.extend(more),
-            _ => *self = Where::Anywhere,
-        }
-    }
-}
-
-impl Trees {
-    pub(crate) fn new(paths: Vec<PathBuf>) -> Trees {
-        Trees(Arc::new(Mutex::new(State { paths, watchers: Vec::new(), hint: None })))
+impl WatchedTrees {
+    pub(crate) fn new(paths: Vec<PathBuf>) -> WatchedTrees {
+        WatchedTrees(Arc::new(Mutex::new(State { paths, watchers: Vec::new(), pending: None })))
     }
 
-    /// Watches these from now on.
+    /// Replaces the folders, and informs the running watchers.
     pub(crate) fn set(&self, paths: Vec<PathBuf>) {
         self.with(|state| {
             if state.paths != paths {
                 state.paths = paths;
-                state.watchers.retain(|watcher| watcher.send(Message::Trees).is_ok());
+                state.watchers.retain(|watcher| watcher.send(Message::TreesChanged).is_ok());
             }
         });
     }
 
-    /// Where to look, for whoever was nudged; anywhere for whoever was not.
-    pub(crate) fn take_hint(&self) -> Where {
-        self.with(|state| state.hint.take().unwrap_or(Where::Anywhere))
+    /// Takes the scope of the signalled changes; [`ChangeScope::Anywhere`] if there was no signal.
+    pub(crate) fn take_scope(&self) -> ChangeScope {
+        self.with(|state| state.pending.take().unwrap_or(ChangeScope::Anywhere))
     }
 
-    /// Says where to look the next time.
-    pub(crate) fn hint(&self, found: Where) {
-        self.with(|state| match &mut state.hint {
-            Some(hint) => hint.add(found),
-            None => state.hint = Some(found),
+    /// Adds to the scope that the next reading takes.
+    pub(crate) fn add_scope(&self, scope: ChangeScope) {
+        self.with(|state| match &mut state.pending {
+            Some(pending) => pending.add(scope),
+            None => state.pending = Some(scope),
         });
     }
 
@@ -121,146 +100,163 @@ impl Trees {
     }
 }
 
+/// A message to the watching thread.
 enum Message {
     Event(notify::Result<notify::Event>),
-    /// There are other folders to watch.
-    Trees,
+    /// The set of watched folders was replaced.
+    TreesChanged,
     Stop,
 }
 
-/// Nudges after every change below the trees, until the result is dropped.
-/// Returns when every change from now on will be noticed.
-pub(crate) fn follow(trees: &Trees, options: Options, nudge: ReloadSignal) -> WatchGuard {
+/// Requests a reload after every change below the trees, until the result is dropped. Returns when every later change
+/// will be noticed.
+pub(crate) fn watch(trees: &WatchedTrees, options: WatchOptions, signal: ReloadSignal) -> WatchGuard {
     let (sender, receiver) = channel();
     trees.with(|state| state.watchers.push(sender.clone()));
     let (ready, is_ready) = channel();
-    let watch = {
-        let (trees, sender) = (trees.clone(), sender.clone());
+    let thread = {
+        let (trees, events) = (trees.clone(), sender.clone());
         move || {
-            let armed = Armed::new(options.listen.then_some(sender));
-            let mut watch =
-                Watch { trees, armed, options, nudge, seen: 0, longest: LONGEST, pending: None, next_look: None };
-            watch.arm();
-            watch.look();
-            // Of what changed before nothing was heard.
-            watch.trees.hint(Where::Anywhere);
-            // Whoever waited may have given up; that is no reason to stop.
+            let native = match options.native_events {
+                // The receiver is gone once the watch has ended, and the event is of no use then.
+                true => NativeWatcher::new(move |event| drop(events.send(Message::Event(event)))),
+                false => NativeWatcher::disabled(),
+            };
+            let mut thread = WatchThread {
+                trees,
+                native,
+                options,
+                signal,
+                polled: 0,
+                max_delay: MAX_DELAY,
+                pending: None,
+                next_poll: None,
+            };
+            thread.update_watches();
+            thread.poll();
+            // Changes before this moment were not observed.
+            thread.trees.add_scope(ChangeScope::Anywhere);
+            // The caller may have given up waiting; the thread goes on regardless.
             ready.send(()).ok();
-            watch.run(&receiver);
+            thread.run(&receiver);
         }
     };
-    match thread::Builder::new().name("promptshelf-watch".to_owned()).spawn(watch) {
+    match thread::Builder::new().name("promptshelf-watch".to_owned()).spawn(thread) {
         Ok(_) => {
             is_ready.recv().ok();
         }
-        Err(error) => tracing::error!("changes of the library will not be noticed: {error}"),
+        Err(error) => {
+            tracing::error!("cannot watch the library, so changes are not reloaded: cannot start a thread: {error}");
+        }
     }
-    WatchGuard::until_dropped(Stop(Mutex::new(sender)))
+    WatchGuard::new(StopOnDrop(Mutex::new(sender)))
 }
 
-struct Stop(Mutex<Sender<Message>>);
+/// Stops the watching thread when it is dropped.
+struct StopOnDrop(Mutex<Sender<Message>>);
 
-impl Drop for Stop {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         let sender = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         sender.send(Message::Stop).ok();
     }
 }
 
-struct Watch {
-    trees: Trees,
-    armed: Armed,
-    options: Options,
-    nudge: ReloadSignal,
-    /// What the last look gave.
-    seen: u64,
-    /// The longest wait at present.
-    longest: Duration,
+/// The state of the watching thread.
+struct WatchThread {
+    trees: WatchedTrees,
+    native: NativeWatcher,
+    options: WatchOptions,
+    signal: ReloadSignal,
+    /// The fingerprint of the last poll.
+    polled: u64,
+    /// The longest delay at present.
+    max_delay: Duration,
     pending: Option<Pending>,
-    next_look: Option<Instant>,
+    next_poll: Option<Instant>,
 }
 
-/// Something has happened that nobody has been nudged for.
+/// Changes that have not been signalled yet.
 struct Pending {
     first: Instant,
     last: Instant,
-    place: Where,
+    scope: ChangeScope,
 }
 
-impl Watch {
+impl WatchThread {
     fn run(&mut self, messages: &Receiver<Message>) {
         loop {
-            let deadline = self.due().into_iter().chain(self.next_look).min();
+            let deadline = self.due().into_iter().chain(self.next_poll).min();
             let message = match deadline {
                 Some(deadline) => messages.recv_timeout(deadline.saturating_duration_since(Instant::now())),
                 None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match message {
-                Ok(Message::Event(event)) => match self.armed.takes(event) {
-                    Heard::Nothing => {}
-                    Heard::Of(paths) => self.note(Where::Only(paths)),
-                    Heard::More => self.note(Where::Anywhere),
-                },
-                Ok(Message::Trees) => {
-                    self.arm();
-                    self.note(Where::Anywhere);
+                Ok(Message::Event(event)) => {
+                    if let Some(scope) = self.native.handle(event) {
+                        self.add(scope);
+                    }
+                }
+                Ok(Message::TreesChanged) => {
+                    self.update_watches();
+                    self.add(ChangeScope::Anywhere);
                 }
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let now = Instant::now();
-            if self.next_look.is_some_and(|at| at <= now) {
-                let before = self.seen;
-                self.look();
-                if self.seen != before {
-                    // What was not heard of may also be that a watched folder is another one now.
-                    self.arm();
-                    self.note(Where::Anywhere);
+            if self.next_poll.is_some_and(|at| at <= now) {
+                let before = self.polled;
+                self.poll();
+                if self.polled != before {
+                    // The missed event may have been the replacement of a watched folder.
+                    self.update_watches();
+                    self.add(ChangeScope::Anywhere);
                 }
             }
-            self.nudge_when_due();
+            self.signal_when_due();
         }
     }
 
-    /// When the next nudge is to be given.
+    /// The time of the next signal.
     fn due(&self) -> Option<Instant> {
         let pending = self.pending.as_ref()?;
-        Some((pending.last + QUIET).min(pending.first + self.longest))
+        Some((pending.last + QUIET).min(pending.first + self.max_delay))
     }
 
-    fn nudge_when_due(&mut self) {
+    fn signal_when_due(&mut self) {
         let now = Instant::now();
         if self.due().is_some_and(|due| due <= now)
             && let Some(pending) = self.pending.take()
         {
             let is_quiet = pending.last + QUIET <= now;
-            self.longest = if is_quiet { LONGEST } else { (self.longest * 2).min(LONGEST_IN_A_STORM) };
-            self.trees.hint(pending.place);
-            self.nudge.give();
+            self.max_delay = if is_quiet { MAX_DELAY } else { (self.max_delay * 2).min(MAX_DELAY_IN_A_BURST) };
+            self.trees.add_scope(pending.scope);
+            self.signal.request();
         }
     }
 
-    fn arm(&mut self) {
+    fn update_watches(&mut self) {
         let paths = self.trees.paths();
-        self.armed.sync(paths.iter().map(PathBuf::as_path));
+        self.native.sync(paths.iter().map(PathBuf::as_path));
     }
 
-    fn note(&mut self, place: Where) {
+    fn add(&mut self, scope: ChangeScope) {
         let now = Instant::now();
         match &mut self.pending {
             Some(pending) => {
                 pending.last = now;
-                pending.place.add(place);
+                pending.scope.add(scope);
             }
-            None => self.pending = Some(Pending { first: now, last: now, place }),
+            None => self.pending = Some(Pending { first: now, last: now, scope }),
         }
     }
 
-    /// Looks at the state of every file, and says when to look again.
-    fn look(&mut self) {
-        let Some(every) = self.options.poll else { return };
+    /// Compares the state of every file, and schedules the next poll.
+    fn poll(&mut self) {
+        let Some(interval) = self.options.poll_interval else { return };
         let start = Instant::now();
-        self.seen = sweep(&self.trees.paths());
-        self.next_look = Some(Instant::now() + every.max(start.elapsed() * SHARE));
+        self.polled = poll::fingerprint(&self.trees.paths());
+        self.next_poll = Some(Instant::now() + interval.max(start.elapsed() * POLL_PAUSE_FACTOR));
     }
 }

@@ -11,8 +11,8 @@ use std::{
 use globset::{GlobBuilder, GlobMatcher};
 use smol_str::SmolStr;
 
-use super::walk::{Bounds, walk};
-use crate::{confined::Confined, manifest::Manifest};
+use super::walk::{WalkOptions, walk};
+use crate::{confined_dir::ConfinedDir, manifest::Manifest};
 
 /// The most paths that one pattern gives.
 const MAX_PATHS: usize = 100_000;
@@ -21,15 +21,15 @@ const MAX_PATHS: usize = 100_000;
 const MAX_VISITED: usize = 1_000_000;
 
 /// The files of the library and of its roots, as patterns see them.
-pub(super) struct Globs {
+pub(super) struct GlobIndex {
     library: Arc<[SmolStr]>,
     roots: HashMap<String, Root>,
     /// What has been asked for: a pattern is often used by many prompts.
-    answers: RefCell<HashMap<Question, Result<Matches, Fault>>>,
+    cache: RefCell<HashMap<GlobKey, Result<Matches, GlobError>>>,
 }
 
 /// A root, and a pattern for paths in it.
-type Question = (Option<String>, String);
+type GlobKey = (Option<String>, String);
 
 struct Root {
     path: PathBuf,
@@ -48,52 +48,52 @@ pub(super) struct Matches {
 
 /// Why a pattern matches nothing at all.
 #[derive(Clone, Debug)]
-pub(super) enum Fault {
+pub(super) enum GlobError {
     UnknownRoot,
     /// It is no pattern; says why.
     Invalid(String),
 }
 
-impl Globs {
-    pub(super) fn new<'f>(library: &Path, manifest: &Manifest, files: impl Iterator<Item = &'f SmolStr>) -> Globs {
+impl GlobIndex {
+    pub(super) fn new<'f>(library: &Path, manifest: &Manifest, files: impl Iterator<Item = &'f SmolStr>) -> GlobIndex {
         let root = |(name, declared): (&String, &crate::manifest::DeclaredRoot)| {
             (name.clone(), Root { path: library.join(&declared.path), files: RefCell::new(None) })
         };
-        Globs {
+        GlobIndex {
             library: files.filter(|path| !path.starts_with('.')).cloned().collect(),
             roots: manifest.roots.iter().map(root).collect(),
-            answers: RefCell::default(),
+            cache: RefCell::default(),
         }
     }
 
     /// The paths that match, relative to the root.
-    pub(super) fn matches(&self, root: Option<&str>, glob: &str) -> Result<Matches, Fault> {
+    pub(super) fn matches(&self, root: Option<&str>, glob: &str) -> Result<Matches, GlobError> {
         let key = (root.map(str::to_owned), glob.to_owned());
-        if let Some(answer) = self.answers.borrow().get(&key) {
-            return answer.clone();
+        if let Some(result) = self.cache.borrow().get(&key) {
+            return result.clone();
         }
-        let answer = self.look(root, glob);
-        self.answers.borrow_mut().insert(key, answer.clone());
-        answer
+        let result = self.find(root, glob);
+        self.cache.borrow_mut().insert(key, result.clone());
+        result
     }
 
     /// A number for all that has been matched so far.
     pub(super) fn fingerprint(&self) -> u64 {
-        let answers = self.answers.borrow();
-        let numbers = answers.iter().map(|(question, answer)| {
+        let cache = self.cache.borrow();
+        let numbers = cache.iter().map(|(key, result)| {
             let mut hasher = DefaultHasher::new();
-            (question, answer.as_ref().ok().map(|matches| &matches.paths)).hash(&mut hasher);
+            (key, result.as_ref().ok().map(|matches| &matches.paths)).hash(&mut hasher);
             hasher.finish()
         });
         // A sum, because a hash map has no order.
         numbers.fold(0, u64::wrapping_add)
     }
 
-    fn look(&self, root: Option<&str>, glob: &str) -> Result<Matches, Fault> {
+    fn find(&self, root: Option<&str>, glob: &str) -> Result<Matches, GlobError> {
         let matcher = matcher(glob)?;
         let files = match root {
             None => Arc::clone(&self.library),
-            Some(name) => self.roots.get(name).ok_or(Fault::UnknownRoot)?.files(),
+            Some(name) => self.roots.get(name).ok_or(GlobError::UnknownRoot)?.files(),
         };
         let mut paths: Vec<String> = files
             .iter()
@@ -110,15 +110,15 @@ impl Globs {
 impl Root {
     fn files(&self) -> Arc<[SmolStr]> {
         let read = || {
-            let Ok(root) = Confined::open(&self.path) else { return Arc::default() };
-            let found = walk(&root, Bounds { files: MAX_VISITED, stamps: false, homes: false });
+            let Ok(root) = ConfinedDir::open(&self.path) else { return Arc::default() };
+            let found = walk(&root, WalkOptions { files: MAX_VISITED, states: false, foreign_folders: false });
             found.files.into_iter().map(|found| found.path).collect()
         };
         Arc::clone(self.files.borrow_mut().get_or_insert_with(read))
     }
 }
 
-fn matcher(glob: &str) -> Result<GlobMatcher, Fault> {
+fn matcher(glob: &str) -> Result<GlobMatcher, GlobError> {
     let glob = GlobBuilder::new(glob).literal_separator(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| Fault::Invalid(error.kind().to_string()))
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| GlobError::Invalid(error.kind().to_string()))
 }

@@ -1,4 +1,4 @@
-//! Icons that are files of the library become `data:` URIs.
+//! IconResolver that are files of the library become `data:` URIs.
 
 use std::{
     cell::RefCell,
@@ -12,29 +12,29 @@ use promptshelf_core::{Code, Diagnostic, Icon, LibraryFile, Location, MimeType, 
 const MAX_ICON: usize = 64 << 10;
 
 /// Follows the paths of icons.
-pub(super) struct Icons<'a> {
+pub(super) struct IconResolver<'a> {
     files: &'a BTreeMap<String, Arc<LibraryFile>>,
     /// What has been asked for: pictures are shared by many prompts.
-    answers: RefCell<HashMap<Arc<str>, Result<Picture, Fault>>>,
+    cache: RefCell<HashMap<Arc<str>, Result<EmbeddedIcon, IconError>>>,
 }
 
 #[derive(Clone)]
-struct Picture {
+struct EmbeddedIcon {
     uri: Arc<str>,
     mime_type: MimeType,
 }
 
 /// Why a file cannot be an icon.
 #[derive(Clone)]
-struct Fault {
+struct IconError {
     code: Code,
     message: String,
     help: Option<String>,
 }
 
-impl<'a> Icons<'a> {
-    pub(super) fn new(files: &'a BTreeMap<String, Arc<LibraryFile>>) -> Icons<'a> {
-        Icons { files, answers: RefCell::default() }
+impl<'a> IconResolver<'a> {
+    pub(super) fn new(files: &'a BTreeMap<String, Arc<LibraryFile>>) -> IconResolver<'a> {
+        IconResolver { files, cache: RefCell::default() }
     }
 
     /// Puts pictures in the place of paths. A picture that cannot be used is
@@ -52,19 +52,19 @@ impl<'a> Icons<'a> {
             if is_uri(&icon.src) {
                 return true;
             }
-            let answer = self.answers.borrow().get(&icon.src).cloned();
-            let answer = answer.unwrap_or_else(|| {
-                let answer = self.picture(&icon.src);
-                self.answers.borrow_mut().insert(Arc::clone(&icon.src), answer.clone());
-                answer
+            let result = self.cache.borrow().get(&icon.src).cloned();
+            let result = result.unwrap_or_else(|| {
+                let result = self.embed(&icon.src);
+                self.cache.borrow_mut().insert(Arc::clone(&icon.src), result.clone());
+                result
             });
-            match answer {
-                Ok(Picture { uri, mime_type }) => {
+            match result {
+                Ok(EmbeddedIcon { uri, mime_type }) => {
                     icon.src = uri;
                     icon.mime_type.get_or_insert(mime_type);
                     true
                 }
-                Err(Fault { code, message, help }) => {
+                Err(IconError { code, message, help }) => {
                     let mut diagnostic = Diagnostic::warning(code, locate(&place), message);
                     diagnostic.help = help;
                     diagnostics.push(diagnostic);
@@ -74,24 +74,24 @@ impl<'a> Icons<'a> {
         });
     }
 
-    fn picture(&self, path: &str) -> Result<Picture, Fault> {
-        let fault = |code, message, help| Err(Fault { code, message, help });
+    fn embed(&self, path: &str) -> Result<EmbeddedIcon, IconError> {
+        let error = |code, message, help| Err(IconError { code, message, help });
         let Some(file) = self.files.get(path) else {
             let near = nearest(path, self.files.keys().map(String::as_str));
             let message = format!("there is no file `{path}` in the library for this icon");
-            return fault(Code::MissingFile, message, near.map(|near| format!("did you mean `{near}`?")));
+            return error(Code::MissingFile, message, near.map(|near| format!("did you mean `{near}`?")));
         };
         let mime_type = &file.mime_type;
         if !mime_type.as_str().starts_with("image/") {
             let message = format!("`{path}` is {}, and an icon has to be an image", mime_type.as_str());
-            return fault(Code::InvalidValue, message, None);
+            return error(Code::InvalidValue, message, None);
         }
         if file.body.len() > MAX_ICON {
             let message = format!("the icon `{path}` has {} bytes, and {MAX_ICON} are allowed", file.body.len());
-            return fault(Code::TooLarge, message, Some("it goes out with every list; make it smaller".to_owned()));
+            return error(Code::TooLarge, message, Some("it goes out with every list; make it smaller".to_owned()));
         }
         let uri = format!("data:{};base64,{}", mime_type.as_str(), file.blob().base64());
-        Ok(Picture { uri: uri.into(), mime_type: mime_type.clone() })
+        Ok(EmbeddedIcon { uri: uri.into(), mime_type: mime_type.clone() })
     }
 }
 

@@ -11,9 +11,10 @@ use promptshelf_core::{
     expand_uri_template,
 };
 
-use super::{assemble::Assembly, globs::Globs, icons::Icons};
+use super::{context::LibraryContext, globs::GlobIndex, icons::IconResolver};
 use crate::{
-    confined::{Confined, Stamp},
+    confined_dir::ConfinedDir,
+    file_state::FileState,
     format::access::rule_for,
     manifest::{ContentDraft, Manifest, ResourceDraft},
     media_type,
@@ -22,7 +23,7 @@ use crate::{
 
 /// Files of the library that the manifest declares to be resources. Whoever
 /// serves a Markdown file as a resource does not mean it as a prompt too.
-pub(super) fn declared<'m>(manifest: &'m Manifest, globs: &'m Globs) -> HashSet<String> {
+pub(super) fn declared<'m>(manifest: &'m Manifest, globs: &'m GlobIndex) -> HashSet<String> {
     let mut paths = HashSet::new();
     for draft in &manifest.resources {
         match &draft.content {
@@ -40,15 +41,15 @@ pub(super) fn declared<'m>(manifest: &'m Manifest, globs: &'m Globs) -> HashSet<
 
 /// Every declared resource, and the rules for who may use what.
 pub(super) fn definitions(
-    assembly: &Assembly<'_>,
+    library: &LibraryContext<'_>,
     files: &BTreeMap<String, Arc<LibraryFile>>,
-    icons: &Icons<'_>,
+    icons: &IconResolver<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Vec<ResourceDefinition>, Vec<AccessRule>) {
-    let manifest = assembly.manifest;
+    let manifest = library.manifest;
     for (name, root) in &manifest.roots {
-        let path = assembly.path.join(&root.path);
-        if let Err(error) = Confined::open(&path) {
+        let path = library.path.join(&root.path);
+        if let Err(error) = ConfinedDir::open(&path) {
             let location = Location::new(&manifest.source, root.span.clone());
             let message = format!("the root `{name}` cannot be read: {error}");
             diagnostics.push(Diagnostic::error(Code::Unreadable, location, message));
@@ -71,8 +72,8 @@ pub(super) fn definitions(
         };
         let origin = shape.origin.clone();
         icons.resolve(&mut shape.icons, |part| origin.locate(part), diagnostics);
-        if assembly.complete(&mut shape.variables, &draft.globs, &origin, diagnostics) {
-            expand(assembly, draft, shape, files, &mut all, diagnostics);
+        if library.complete(&mut shape.variables, &draft.globs, &origin, diagnostics) {
+            expand(library, draft, shape, files, &mut all, diagnostics);
         }
         if let Some(access) = &draft.access {
             rules.extend(all[first..].iter().map(|each| rule_for(&each.uri, access.clone(), origin.clone())));
@@ -82,7 +83,7 @@ pub(super) fn definitions(
 }
 
 fn expand(
-    assembly: &Assembly<'_>,
+    library: &LibraryContext<'_>,
     draft: &ResourceDraft,
     mut shape: ResourceDefinition,
     files: &BTreeMap<String, Arc<LibraryFile>>,
@@ -99,13 +100,13 @@ fn expand(
             let fixed = path.as_fixed().filter(|_| !draft.uri.contains('{'));
             name(&mut shape, fixed.map_or(&*draft.uri, last_part));
             match fixed {
-                Some(path) => one_file(assembly, path, root.as_deref(), &mut shape, files, diagnostics),
-                None => shape.content = reader(assembly, path.clone(), root.as_deref(), &shape),
+                Some(path) => one_file(library, path, root.as_deref(), &mut shape, files, diagnostics),
+                None => shape.content = reader(library, path.clone(), root.as_deref(), &shape),
             }
             all.push(shape);
         }
         ContentDraft::Files { glob, root } => {
-            let matches = assembly.globs.matches(root.as_deref(), glob);
+            let matches = library.globs.matches(root.as_deref(), glob);
             let paths = matches.map(|matches| matches.paths).unwrap_or_default();
             if paths.is_empty() {
                 let location = shape.origin.locate("files");
@@ -117,7 +118,7 @@ fn expand(
                 let Some(uri) = expand_uri_template(&draft.uri, &variables) else { continue };
                 each.uri = uri;
                 name(&mut each, path);
-                one_file(assembly, path, root.as_deref(), &mut each, files, diagnostics);
+                one_file(library, path, root.as_deref(), &mut each, files, diagnostics);
                 all.push(each);
             }
         }
@@ -138,7 +139,7 @@ fn last_part(path: &str) -> &str {
 /// A file that is known by its path: from memory when the library holds it,
 /// and otherwise read when it is asked for.
 fn one_file(
-    assembly: &Assembly<'_>,
+    library: &LibraryContext<'_>,
     path: &str,
     root: Option<&str>,
     shape: &mut ResourceDefinition,
@@ -152,14 +153,14 @@ fn one_file(
         shape.content = ResourceContent::LibraryFile(path.to_owned());
         return;
     }
-    let stamp = match root.and_then(|name| assembly.manifest.roots.get(name)) {
+    let state = match root.and_then(|name| library.manifest.roots.get(name)) {
         Some(declared) => {
-            Confined::open(&assembly.path.join(&declared.path)).ok().and_then(|root| root.stamp(path).ok())
+            ConfinedDir::open(&library.path.join(&declared.path)).ok().and_then(|root| root.state(path).ok())
         }
-        None => assembly.root.stamp(path).ok(),
+        None => library.root.state(path).ok(),
     };
-    match stamp {
-        Some(stamp) => describe(shape, &stamp, path),
+    match state {
+        Some(state) => describe(shape, &state, path),
         // Without a root nothing can be meant but a file of the library, and the check says so.
         None if root.is_none() => {
             shape.content = ResourceContent::LibraryFile(path.to_owned());
@@ -171,30 +172,30 @@ fn one_file(
             diagnostics.push(Diagnostic::warning(Code::MissingFile, location, message));
         }
     }
-    shape.content = reader(assembly, PathTemplate::fixed(path), root, shape);
+    shape.content = reader(library, PathTemplate::fixed(path), root, shape);
 }
 
-fn describe(shape: &mut ResourceDefinition, stamp: &Stamp, path: &str) {
-    shape.size = Some(stamp.len());
-    shape.annotations.last_modified = stamp.modified();
+fn describe(shape: &mut ResourceDefinition, state: &FileState, path: &str) {
+    shape.size = Some(state.len());
+    shape.annotations.last_modified = state.modified();
     if shape.mime_type.is_none() {
         shape.mime_type = media_type::from_name(path);
     }
 }
 
 fn reader(
-    assembly: &Assembly<'_>,
+    library: &LibraryContext<'_>,
     path: PathTemplate,
     root: Option<&str>,
     shape: &ResourceDefinition,
 ) -> ResourceContent {
-    let declared = root.and_then(|name| assembly.manifest.roots.get(name));
-    let folder: PathBuf = declared.map_or_else(|| assembly.path.to_owned(), |root| assembly.path.join(&root.path));
+    let declared = root.and_then(|name| library.manifest.roots.get(name));
+    let folder: PathBuf = declared.map_or_else(|| library.path.to_owned(), |root| library.path.join(&root.path));
     ResourceContent::Reader(Arc::new(FileReader {
         root: folder,
         path,
         is_library: declared.is_none(),
-        limit: assembly.manifest.limits.resource_bytes,
+        limit: library.manifest.limits.resource_bytes,
         mime_type: shape.mime_type.clone(),
     }))
 }

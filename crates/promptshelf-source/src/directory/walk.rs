@@ -4,10 +4,11 @@ use cap_std::fs::{Dir, DirEntry};
 use promptshelf_core::{Code, Diagnostic, Location, SourceText};
 use smol_str::{SmolStr, format_smolstr};
 
-use super::names::{MANIFEST, Use, is_passed_over, is_skipped};
 use crate::{
-    confined::{Confined, Refusal, Stamp},
-    format::homes,
+    confined_dir::{ConfinedDir, FileError},
+    file_role::{FileRole, MANIFEST, is_ignored, is_skipped},
+    file_state::FileState,
+    format::foreign_folders,
 };
 
 /// How deep folders may stand in each other.
@@ -15,20 +16,20 @@ const MAX_DEPTH: usize = 32;
 
 /// What is looked for, and where that ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct WalkOptions {
     /// The most files.
     pub(crate) files: usize,
     /// Whether every file's state is asked for on the way.
-    pub(crate) stamps: bool,
+    pub(crate) states: bool,
     /// Whether to look into the hidden folders in which other programs keep prompts.
-    pub(crate) homes: bool,
+    pub(crate) foreign_folders: bool,
 }
 
 /// What a folder holds.
 #[derive(Debug, Default)]
-pub(crate) struct Walk {
+pub(crate) struct WalkResult {
     /// By path.
-    pub(crate) files: Vec<Found>,
+    pub(crate) files: Vec<FoundFile>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Folders that could not be read, each with a `/` at its end. What was in
     /// them may still be there.
@@ -39,16 +40,16 @@ pub(crate) struct Walk {
 
 /// A regular file.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundFile {
     /// With `/` between its parts.
     pub(crate) path: SmolStr,
     /// Its state, where it was asked for and the file is no link.
-    pub(crate) stamp: Option<Stamp>,
+    pub(crate) state: Option<FileState>,
 }
 
 /// Walks through a folder.
-pub(crate) fn walk(root: &Confined, bounds: Bounds) -> Walk {
-    let mut walker = Walker { root, bounds, found: Walk::default(), around: Vec::new(), full: false };
+pub(crate) fn walk(root: &ConfinedDir, bounds: WalkOptions) -> WalkResult {
+    let mut walker = Walker { root, bounds, found: WalkResult::default(), around: Vec::new(), full: false };
     walker.folder(root.dir(), "");
     let Walker { mut found, full, .. } = walker;
     found.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
@@ -64,14 +65,14 @@ pub(crate) fn walk(root: &Confined, bounds: Bounds) -> Walk {
 }
 
 /// Files that are in an editor only are found as if they were there.
-pub(super) fn add_unsaved<'p>(files: &mut Vec<Found>, unsaved: impl Iterator<Item = &'p String>) {
+pub(super) fn add_unsaved<'p>(files: &mut Vec<FoundFile>, unsaved: impl Iterator<Item = &'p String>) {
     for path in unsaved.filter(|path| *path != MANIFEST) {
         let folders = path.match_indices('/').map(|(end, _)| &path[..end]);
-        if is_passed_over(path, false) || folders.into_iter().any(|folder| is_passed_over(folder, true)) {
+        if is_ignored(path, false) || folders.into_iter().any(|folder| is_ignored(folder, true)) {
             continue;
         }
         if let Err(index) = files.binary_search_by(|found| found.path.as_str().cmp(path)) {
-            files.insert(index, Found { path: path.into(), stamp: None });
+            files.insert(index, FoundFile { path: path.into(), state: None });
         }
     }
 }
@@ -87,30 +88,32 @@ pub(super) fn at(path: &str, code: Code, is_error: bool, message: impl Into<Stri
 
 /// What an author hears about a file that is not read. A file that would not
 /// be a prompt is missed by nobody yet, so that is a warning.
-pub(super) fn refused(path: &str, refusal: &Refusal, limit: u64) -> Option<Diagnostic> {
-    let is_error = Use::of(path).is_prompt();
+pub(super) fn refused(path: &str, refusal: &FileError, limit: u64) -> Option<Diagnostic> {
+    let is_error = FileRole::of(path).is_prompt();
     let diagnostic = match refusal {
-        Refusal::NotFound => return None,
-        Refusal::Outside => at(path, Code::Outside, is_error, "this leads out of the library")
+        FileError::NotFound => return None,
+        FileError::OutsideRoot => at(path, Code::Outside, is_error, "this leads out of the library")
             .help("copy the file into the library, or link to it by a relative path that stays inside"),
-        Refusal::Circle => at(path, Code::Outside, is_error, "this symbolic link leads in a circle").help("remove it"),
-        Refusal::NoFile => {
+        FileError::LinkCycle => {
+            at(path, Code::Outside, is_error, "this symbolic link leads in a circle").help("remove it")
+        }
+        FileError::NotAFile => {
             at(path, Code::Outside, is_error, "this is no regular file").help("move it out of the library")
         }
-        Refusal::TooLarge(len) => {
+        FileError::TooLarge(len) => {
             let message = format!("this file has {len} bytes, and {limit} are allowed");
             at(path, Code::TooLarge, is_error, message)
                 .help("make it smaller, or raise `file-bytes` under [limits] in promptshelf.toml")
         }
-        Refusal::Failed(error) => at(path, Code::Unreadable, is_error, format!("this file cannot be read: {error}")),
+        FileError::Io(error) => at(path, Code::Unreadable, is_error, format!("this file cannot be read: {error}")),
     };
     Some(diagnostic)
 }
 
 struct Walker<'a> {
-    root: &'a Confined,
-    bounds: Bounds,
-    found: Walk,
+    root: &'a ConfinedDir,
+    bounds: WalkOptions,
+    found: WalkResult,
     /// Device and number of every folder around the present one: a link to one
     /// of them would never end.
     around: Vec<(u64, u64)>,
@@ -118,10 +121,10 @@ struct Walker<'a> {
 }
 
 /// What an entry is, links followed.
-enum Kind {
+enum EntryKind {
     Folder { linked: bool },
     File { linked: bool },
-    Refused(Refusal),
+    Rejected(FileError),
 }
 
 impl Walker<'_> {
@@ -133,7 +136,7 @@ impl Walker<'_> {
         }
         let entries = match dir.dir_metadata().and_then(|metadata| Ok((identity(&metadata), dir.entries()?))) {
             Ok((identity, _)) if self.around.contains(&identity) => {
-                self.found.diagnostics.extend(refused(shown(prefix), &Refusal::Circle, 0));
+                self.found.diagnostics.extend(refused(shown(prefix), &FileError::LinkCycle, 0));
                 return;
             }
             Ok((identity, entries)) => {
@@ -166,16 +169,17 @@ impl Walker<'_> {
             return;
         };
         let path = format_smolstr!("{prefix}{name}");
-        let is_hidden = self.bounds.homes && path.starts_with('.');
-        let is_passed = if is_hidden { !homes::leads_home(&path) } else { is_skipped(name, false) };
+        let is_hidden = self.bounds.foreign_folders && path.starts_with('.');
+        let is_passed =
+            if is_hidden { !foreign_folders::leads_to_foreign_folder(&path) } else { is_skipped(name, false) };
         if is_passed || (prefix.is_empty() && name == MANIFEST) {
             return;
         }
         match self.kind(entry, &path) {
-            Kind::File { .. } | Kind::Refused(_) if is_hidden && is_passed_over(&path, false) => {}
-            Kind::Folder { .. } if is_hidden && is_passed_over(&path, true) => {}
-            Kind::Folder { .. } if !is_hidden && is_skipped(name, true) => {}
-            Kind::Folder { linked } => {
+            EntryKind::File { .. } | EntryKind::Rejected(_) if is_hidden && is_ignored(&path, false) => {}
+            EntryKind::Folder { .. } if is_hidden && is_ignored(&path, true) => {}
+            EntryKind::Folder { .. } if !is_hidden && is_skipped(name, true) => {}
+            EntryKind::Folder { linked } => {
                 self.found.has_links |= linked;
                 let dir = if linked { self.root.dir().open_dir(&path) } else { entry.open_dir() };
                 match dir {
@@ -185,20 +189,20 @@ impl Walker<'_> {
                     Err(error) => self.unread(&format!("{path}/"), &error),
                 }
             }
-            Kind::File { .. } if self.found.files.len() >= self.bounds.files => self.full = true,
-            Kind::File { linked } => {
+            EntryKind::File { .. } if self.found.files.len() >= self.bounds.files => self.full = true,
+            EntryKind::File { linked } => {
                 self.found.has_links |= linked;
-                let stamp = match self.bounds.stamps && !linked {
-                    true => entry.metadata().ok().map(|metadata| Stamp::of(&metadata)),
+                let state = match self.bounds.states && !linked {
+                    true => entry.metadata().ok().map(|metadata| FileState::of(&metadata)),
                     false => None,
                 };
-                self.found.files.push(Found { path, stamp });
+                self.found.files.push(FoundFile { path, state });
             }
-            Kind::Refused(Refusal::NotFound) => {
+            EntryKind::Rejected(FileError::NotFound) => {
                 let message = "this symbolic link leads nowhere";
                 self.found.diagnostics.push(at(&path, Code::Outside, false, message).help("remove it"));
             }
-            Kind::Refused(refusal) => self.found.diagnostics.extend(refused(&path, &refusal, 0)),
+            EntryKind::Rejected(refusal) => self.found.diagnostics.extend(refused(&path, &refusal, 0)),
         }
     }
 
@@ -208,20 +212,20 @@ impl Walker<'_> {
         self.found.unread.push(prefix.to_owned());
     }
 
-    fn kind(&self, entry: &DirEntry, path: &str) -> Kind {
+    fn kind(&self, entry: &DirEntry, path: &str) -> EntryKind {
         let file_type = match entry.file_type() {
-            Ok(file_type) if file_type.is_dir() => return Kind::Folder { linked: false },
-            Ok(file_type) if file_type.is_file() => return Kind::File { linked: false },
+            Ok(file_type) if file_type.is_dir() => return EntryKind::Folder { linked: false },
+            Ok(file_type) if file_type.is_file() => return EntryKind::File { linked: false },
             Ok(file_type) => file_type,
-            Err(error) => return Kind::Refused(Refusal::Failed(error)),
+            Err(error) => return EntryKind::Rejected(FileError::Io(error)),
         };
         // Some file systems do not say here what an entry is, so everything
         // that is no plain file or folder is asked about.
         match self.root.metadata(path) {
-            Ok(metadata) if metadata.is_dir() => Kind::Folder { linked: file_type.is_symlink() },
-            Ok(metadata) if metadata.is_file() => Kind::File { linked: true },
-            Ok(_) => Kind::Refused(Refusal::NoFile),
-            Err(refusal) => Kind::Refused(refusal),
+            Ok(metadata) if metadata.is_dir() => EntryKind::Folder { linked: file_type.is_symlink() },
+            Ok(metadata) if metadata.is_file() => EntryKind::File { linked: true },
+            Ok(_) => EntryKind::Rejected(FileError::NotAFile),
+            Err(refusal) => EntryKind::Rejected(refusal),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 
 /// What is asked of a caller.
-pub(crate) const DEMANDS: Keys = keys(&[
+pub(crate) const REQUIREMENTS: Keys = keys(&[
     key("scopes", Holds::Texts, "Scopes, all of which a caller's token has to have."),
     key("roles", Holds::Texts, "Roles, one of which a caller has to have."),
     key("users", Holds::Texts, "Callers by name, who are let in without the role."),
@@ -37,7 +37,7 @@ pub(crate) fn access(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Acc
     let node = table.node("access", notes)?;
     let prefix = format!("{}.", table.path("access"));
     let demands = Table::of(node, &prefix, "`access`", notes)?;
-    demands.expect(&DEMANDS, Severity::Error, "in `access`", notes);
+    demands.expect(&REQUIREMENTS, Severity::Error, "in `access`", notes);
     read(&demands, notes)
 }
 

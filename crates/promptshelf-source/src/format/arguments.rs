@@ -9,7 +9,7 @@ use promptshelf_core::{
 };
 
 use super::{
-    GlobCompletion,
+    draft::GlobCompletion,
     keys::{Holds, Key, Keys, key, keys},
     table::{Table, items, list, text},
     tree::{Node, Notes, ScalarKind, Value},

@@ -3,11 +3,11 @@
 //! Facts: Claude Code's documentation, *Slash commands* and *Skills*. Commands
 //! are the older form of skills and are still read. Folders group commands.
 
-use super::{Format, command, homes};
+use super::{command, file_format::Format, foreign_folders};
 
 pub(super) const FORMAT: Format = Format {
-    holds: |path| homes::below(path, ".claude/commands").is_some() && path.ends_with(".md"),
-    name: |path| homes::name_from_path(path, ".md"),
+    holds: |path| foreign_folders::below(path, ".claude/commands").is_some() && path.ends_with(".md"),
+    name: |path| foreign_folders::name_from_path(path, ".md"),
     read: command::read,
     words: command::WORDS,
 };

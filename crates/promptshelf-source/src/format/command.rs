@@ -6,8 +6,10 @@ use std::{ops::Range, sync::Arc};
 use promptshelf_core::{ArgumentDefinition, BodyPiece, Severity, SourceText};
 
 use super::{
-    Draft, ForeignWords, Parsed, markdown,
-    pieces::{Pieces, Places, argument_name, not_run},
+    body_builder::{Pieces, SpanFinder, argument_name, not_run},
+    draft::{Draft, Parsed},
+    file_format::ForeignWords,
+    markdown,
     table::Table,
     tree::Notes,
 };
@@ -99,7 +101,7 @@ pub(super) fn hint_line(text: &str, keys: Range<usize>) -> Option<Range<usize>> 
 
 /// Parts of a text that a command would not take as text.
 pub(crate) fn special(text: &str) -> Vec<&str> {
-    everything(text).into_iter().map(|(span, _)| &text[span]).collect()
+    placeholders_in(text).into_iter().map(|(span, _)| &text[span]).collect()
 }
 
 /// The programs show the first line where there is no description.
@@ -110,7 +112,7 @@ fn first_line(text: &str) -> Option<String> {
 
 /// One thing in the body that is no text.
 #[derive(Debug, PartialEq)]
-enum Found<'t> {
+enum Placeholder<'t> {
     All,
     /// From one on.
     Position(usize),
@@ -119,41 +121,41 @@ enum Found<'t> {
 }
 
 fn scan(text: &str, body: Range<usize>, hint: Option<&str>, notes: &mut Notes<'_>) -> Pieces {
-    let found = everything(text);
+    let placeholder = placeholders_in(text);
     let source = Arc::clone(notes.source);
-    let mut places = Places::new(&source.text, body);
-    let highest = found.iter().filter_map(|(_, found)| match found {
-        Found::Position(position) => Some(*position),
+    let mut spans = SpanFinder::new(&source.text, body);
+    let highest = placeholder.iter().filter_map(|(_, placeholder)| match placeholder {
+        Placeholder::Position(position) => Some(*position),
         _ => None,
     });
     let names = names(hint, highest.max().unwrap_or(0));
     let mut pieces = Pieces::default();
     let mut files: Vec<(&str, &str, Range<usize>)> = Vec::new();
     let mut done = 0;
-    for (span, found) in &found {
+    for (span, placeholder) in &placeholder {
         pieces.text(&text[done..span.start]);
         done = span.end;
         let written = &text[span.clone()];
-        match found {
-            Found::All if names.is_empty() => pieces.argument("arguments", |argument| described(argument, hint)),
-            Found::All => {
+        match placeholder {
+            Placeholder::All if names.is_empty() => pieces.argument("arguments", |argument| described(argument, hint)),
+            Placeholder::All => {
                 for (index, named) in names.iter().enumerate() {
                     pieces.text(if index > 0 { " " } else { "" });
                     pieces.argument(&named.name, |_| named.clone());
                 }
             }
-            Found::Position(position) => {
+            Placeholder::Position(position) => {
                 let named = &names[position - 1];
                 pieces.argument(&named.name, |_| named.clone());
             }
-            Found::Shell => {
-                not_run(written, &mut places, notes);
+            Placeholder::Shell => {
+                not_run(written, &mut spans, notes);
                 pieces.text(written);
             }
-            Found::File(path) => {
+            Placeholder::File(path) => {
                 // The name stays in its sentence, and the file comes after the text.
                 pieces.text(written);
-                files.push((path, "", places.next(written)));
+                files.push((path, "", spans.next(written)));
             }
         }
     }
@@ -223,14 +225,14 @@ fn words(hint: &str) -> Vec<(&str, bool)> {
     words
 }
 
-fn everything(text: &str) -> Vec<(Range<usize>, Found<'_>)> {
+fn placeholders_in(text: &str) -> Vec<(Range<usize>, Placeholder<'_>)> {
     let mut all = Vec::new();
     let mut at = 0;
     while let Some(offset) = text[at..].find(['$', '!', '@']) {
         let start = at + offset;
         match one(text, start) {
-            Some((end, found)) => {
-                all.push((start..end, found));
+            Some((end, placeholder)) => {
+                all.push((start..end, placeholder));
                 at = end;
             }
             None => at = start + 1,
@@ -239,27 +241,27 @@ fn everything(text: &str) -> Vec<(Range<usize>, Found<'_>)> {
     all
 }
 
-fn one(text: &str, start: usize) -> Option<(usize, Found<'_>)> {
+fn one(text: &str, start: usize) -> Option<(usize, Placeholder<'_>)> {
     let rest = &text[start..];
     if let Some(after) = rest.strip_prefix("$ARGUMENTS") {
         let end = start + "$ARGUMENTS".len();
         // `$ARGUMENTS[0]` is the first one.
         let index = after.strip_prefix('[').and_then(|after| after.split_once(']')).map(|(index, _)| index);
         return match index.and_then(|index| Some((index.len(), index.parse::<usize>().ok()?))) {
-            Some((length, index)) if index < 9 => Some((end + length + 2, Found::Position(index + 1))),
-            _ => Some((end, Found::All)),
+            Some((length, index)) if index < 9 => Some((end + length + 2, Placeholder::Position(index + 1))),
+            _ => Some((end, Placeholder::All)),
         };
     }
     if let Some(after) = rest.strip_prefix('$') {
         let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         // `$10` is a sum of money.
         let position = after[..digits].parse().ok().filter(|position| digits == 1 && *position > 0)?;
-        return Some((start + 2, Found::Position(position)));
+        return Some((start + 2, Placeholder::Position(position)));
     }
     if let Some(after) = rest.strip_prefix("!`") {
         let command = after.lines().next().unwrap_or_default();
         let end = command.find('`').filter(|length| *length > 0)?;
-        return Some((start + 2 + end + 1, Found::Shell));
+        return Some((start + 2 + end + 1, Placeholder::Shell));
     }
     let before = text[..start].chars().next_back();
     if !rest.starts_with('@') || before.is_some_and(|c| !c.is_whitespace() && c != '(') {
@@ -269,7 +271,7 @@ fn one(text: &str, start: usize) -> Option<(usize, Found<'_>)> {
     let path = path.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
     // `@somebody` is a person, and `@$1` is known only to whoever asks.
     let is_path = path.contains(['/', '.']) && !path.contains('$') && !path.ends_with('/');
-    is_path.then(|| (start + 1 + path.len(), Found::File(path.strip_prefix("./").unwrap_or(path))))
+    is_path.then(|| (start + 1 + path.len(), Placeholder::File(path.strip_prefix("./").unwrap_or(path))))
 }
 
 #[cfg(test)]
@@ -278,11 +280,15 @@ mod tests {
 
     #[test]
     fn placeholders_are_told_from_prose() {
-        let found = |text| everything(text).into_iter().map(|(_, found)| found).collect::<Vec<_>>();
-        assert_eq!(found("a $ARGUMENTS b $1 $10 $x $0"), [Found::All, Found::Position(1)]);
-        assert_eq!(found("$ARGUMENTS[0] $ARGUMENTS[x]"), [Found::Position(1), Found::All]);
-        assert_eq!(found("!`git diff` wow! `x`"), [Found::Shell]);
-        assert_eq!(found("see @src/a.rs, (@b.md) me@c.de @team @$x.y"), [Found::File("src/a.rs"), Found::File("b.md")]);
+        let placeholder =
+            |text| placeholders_in(text).into_iter().map(|(_, placeholder)| placeholder).collect::<Vec<_>>();
+        assert_eq!(placeholder("a $ARGUMENTS b $1 $10 $x $0"), [Placeholder::All, Placeholder::Position(1)]);
+        assert_eq!(placeholder("$ARGUMENTS[0] $ARGUMENTS[x]"), [Placeholder::Position(1), Placeholder::All]);
+        assert_eq!(placeholder("!`git diff` wow! `x`"), [Placeholder::Shell]);
+        assert_eq!(
+            placeholder("see @src/a.rs, (@b.md) me@c.de @team @$x.y"),
+            [Placeholder::File("src/a.rs"), Placeholder::File("b.md")]
+        );
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::{ops::Range, sync::Arc};
 use promptshelf_core::{Body, Code, Meta, Origin, PromptDefinition, Severity, nearest};
 
 use super::{
-    Draft,
     access::access,
     arguments::arguments,
-    expected::tests,
+    draft::Draft,
     icons::icons,
     keys::{Holds, Keys, key, keys},
+    prompt_tests::tests,
     steps::steps,
     table::Table,
     tree::{Node, Notes, Value},
@@ -25,7 +25,7 @@ pub(crate) const KEYS: Keys = keys(&[
     key("version", Holds::Text, "The author's version of it."),
     key("tags", Holds::Texts, "Words to group prompts by."),
     key("category", Holds::Text, "One word to group prompts by, as other prompt servers have it."),
-    key("access", Holds::Table(&super::access::DEMANDS), "Who may use it; everybody if nothing is said."),
+    key("access", Holds::Table(&super::access::REQUIREMENTS), "Who may use it; everybody if nothing is said."),
     key("_meta", Holds::Object, "Extra members for clients that know them."),
     key(
         "arguments",
@@ -33,7 +33,7 @@ pub(crate) const KEYS: Keys = keys(&[
         "What the prompt asks for, in the order in which people are asked.",
     ),
     key("steps", Holds::Tables(&super::steps::KEYS), "What is said about the steps of a guided prompt."),
-    key("tests", Holds::Tables(&super::expected::KEYS), "What `promptshelf test` expects of it."),
+    key("tests", Holds::Tables(&super::prompt_tests::KEYS), "What `promptshelf test` expects of it."),
 ]);
 
 /// Makes a definition of what could be understood; with errors among the notes

@@ -10,8 +10,10 @@ use std::{ops::Range, sync::Arc};
 use promptshelf_core::{Code, Severity, SourceText};
 
 use super::{
-    Draft, ForeignWords, Format, Parsed, homes,
-    pieces::{Pieces, Places, closing_brace, not_run},
+    body_builder::{Pieces, SpanFinder, closing_brace, not_run},
+    draft::{Draft, Parsed},
+    file_format::{ForeignWords, Format},
+    foreign_folders,
     table::Table,
     toml,
     tree::Notes,
@@ -27,8 +29,8 @@ const WORDS: ForeignWords = ForeignWords {
 };
 
 pub(super) const FORMAT: Format = Format {
-    holds: |path| homes::below(path, ".gemini/commands").is_some() && path.ends_with(".toml"),
-    name: |path| homes::name_from_path(path, ".toml"),
+    holds: |path| foreign_folders::below(path, ".gemini/commands").is_some() && path.ends_with(".toml"),
+    name: |path| foreign_folders::name_from_path(path, ".toml"),
     read,
     words: WORDS,
 };
@@ -54,7 +56,7 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
 
 fn scan(text: &str, span: Range<usize>, pieces: &mut Pieces, notes: &mut Notes<'_>) {
     let source = Arc::clone(notes.source);
-    let mut places = Places::new(&source.text, span);
+    let mut spans = SpanFinder::new(&source.text, span);
     let mut done = 0;
     let mut at = 0;
     while let Some(offset) = text[at..].find(['{', '!', '@']) {
@@ -76,18 +78,18 @@ fn scan(text: &str, span: Range<usize>, pieces: &mut Pieces, notes: &mut Notes<'
         match &written[..1] {
             "{" => pieces.argument("args", |argument| argument.description("What follows the command")),
             "!" => {
-                not_run(written, &mut places, notes);
+                not_run(written, &mut spans, notes);
                 pieces.text(written);
             }
-            _ => file(written, &mut places, pieces, notes),
+            _ => file(written, &mut spans, pieces, notes),
         }
         (done, at) = (end, end);
     }
     pieces.text(&text[done..]);
 }
 
-fn file(written: &str, places: &mut Places<'_>, pieces: &mut Pieces, notes: &mut Notes<'_>) {
-    let span = places.next(written);
+fn file(written: &str, spans: &mut SpanFinder<'_>, pieces: &mut Pieces, notes: &mut Notes<'_>) {
+    let span = spans.next(written);
     let path = written[2..written.len() - 1].trim();
     if path.contains(ARGS) {
         let message = "a file that the caller names is not attached; the text is left as it is";

@@ -13,8 +13,10 @@ use std::{ops::Range, sync::Arc};
 use promptshelf_core::{ArgumentDefinition, Code, Role, Severity, SourceText, TestDefinition, nearest};
 
 use super::{
-    Draft, ForeignWords, Format, Parsed, homes,
-    pieces::{Pieces, Places, argument_name},
+    body_builder::{Pieces, SpanFinder, argument_name},
+    draft::{Draft, Parsed},
+    file_format::{ForeignWords, Format},
+    foreign_folders,
     table::{Table, items},
     tree::{Node, Notes, Value},
     yaml,
@@ -40,7 +42,7 @@ pub(super) const FORMAT: Format = Format {
     holds: |path| ENDINGS.iter().any(|ending| path.ends_with(ending) && path.len() > ending.len()),
     name: |path| {
         let ending = ENDINGS.iter().find(|ending| path.ends_with(*ending)).copied().unwrap_or_default();
-        homes::name_from_path(path, ending)
+        foreign_folders::name_from_path(path, ending)
     },
     read,
     words: WORDS,
@@ -103,7 +105,7 @@ fn messages_of(messages: &Node, pieces: &mut Pieces, notes: &mut Notes<'_>) {
 /// Text with `{{name}}` in it, each of which has to be given.
 pub(crate) fn placeholders(text: &str, span: Range<usize>, pieces: &mut Pieces, notes: &mut Notes<'_>) {
     let source = Arc::clone(notes.source);
-    let mut places = Places::new(&source.text, span);
+    let mut spans = SpanFinder::new(&source.text, span);
     let mut rest = text;
     while let Some(start) = rest.find("{{") {
         let Some(close) = rest[start..].find("}}").map(|length| start + length) else { break };
@@ -117,7 +119,7 @@ pub(crate) fn placeholders(text: &str, span: Range<usize>, pieces: &mut Pieces, 
                 rest = &rest[close + 2..];
             }
             None => {
-                let at = places.next(written);
+                let at = spans.next(written);
                 let message = format!("`{written}` is no placeholder; the text is left as it is");
                 notes.warning(Code::NotSupported, &at, message);
                 pieces.text(&rest[..start + 2]);

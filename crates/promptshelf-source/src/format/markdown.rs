@@ -5,7 +5,9 @@ use std::{ops::Range, sync::Arc};
 use promptshelf_core::{Code, SourceText};
 
 use super::{
-    ForeignWords, Format, Parsed, front_matter,
+    draft::Parsed,
+    file_format::{ForeignWords, Format},
+    front_matter,
     tree::{Node, Notes},
     yaml,
 };
@@ -59,6 +61,20 @@ pub(super) fn parts(
                 Some("put a line of `---` between the keys and the text".to_owned());
             (None, 0..0)
         }
+    }
+}
+
+/// The keys and the text of a Markdown file.
+pub(crate) fn front_matter_and_body(notes: &mut Notes<'_>) -> (Option<Node>, Range<usize>) {
+    parts(notes, |_| None)
+}
+
+/// The front matter of the notes' file, where it has one.
+#[cfg(test)]
+pub(crate) fn parse_front_matter(notes: &mut Notes<'_>) -> Option<Node> {
+    match split(&notes.source.text) {
+        Split::Both { keys, .. } => yaml::parse(keys, notes),
+        _ => None,
     }
 }
 

@@ -4,14 +4,14 @@
 //! Facts: OpenCode's documentation, *Commands*: the same placeholders as Claude
 //! Code has, with `agent`, `model` and `subtask` among the keys.
 
-use super::{Format, command, homes};
+use super::{command, file_format::Format, foreign_folders};
 
 pub(super) const FORMAT: Format = Format {
     holds: |path| {
-        let is_home = |home| homes::below(path, home).is_some();
+        let is_home = |home| foreign_folders::below(path, home).is_some();
         path.ends_with(".md") && (is_home(".opencode/command") || is_home(".opencode/commands"))
     },
-    name: |path| homes::name_from_path(path, ".md"),
+    name: |path| foreign_folders::name_from_path(path, ".md"),
     read: command::read,
     words: command::WORDS,
 };

@@ -9,7 +9,15 @@ use std::sync::Arc;
 
 use promptshelf_core::{Severity, SourceText};
 
-use super::{Draft, ForeignWords, Format, Parsed, command, homes, markdown, pieces::Pieces, table::Table, tree::Notes};
+use super::{
+    body_builder::Pieces,
+    command,
+    draft::{Draft, Parsed},
+    file_format::{ForeignWords, Format},
+    foreign_folders, markdown,
+    table::Table,
+    tree::Notes,
+};
 
 /// The file that makes a folder a skill.
 pub(crate) const FILE: &str = "SKILL.md";
@@ -27,7 +35,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn is_in_another_home(path: &str) -> bool {
-    path.starts_with('.') && homes::below(path, ".claude/skills").is_none()
+    path.starts_with('.') && foreign_folders::below(path, ".claude/skills").is_none()
 }
 
 fn read(source: &Arc<SourceText>, name: &str) -> Parsed {

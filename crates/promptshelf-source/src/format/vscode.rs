@@ -10,10 +10,11 @@ use std::sync::Arc;
 use promptshelf_core::{ArgumentDefinition, Severity, SourceText};
 
 use super::{
-    Draft, ForeignWords, Format, Parsed,
-    homes::{Called, name_from_path},
+    body_builder::{Pieces, argument_name},
+    draft::{Draft, Parsed},
+    file_format::{ForeignWords, Format},
+    foreign_folders::{NameOrTitle, name_from_path},
     markdown,
-    pieces::{Pieces, argument_name},
     table::Table,
     tree::{Notes, Value},
 };
@@ -66,9 +67,9 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
         let definition = &mut draft.definition;
         definition.title = table.text("title", &mut notes).map(Into::into);
         definition.description = table.text("description", &mut notes).map(Into::into);
-        match table.text("name", &mut notes).map(Called::of) {
-            Some(Called::Name(name)) => definition.name = name.into(),
-            Some(Called::Title(title)) => definition.title = definition.title.take().or(Some(title.into())),
+        match table.text("name", &mut notes).map(NameOrTitle::of) {
+            Some(NameOrTitle::Name(name)) => definition.name = name.into(),
+            Some(NameOrTitle::Title(title)) => definition.title = definition.title.take().or(Some(title.into())),
             None => {}
         }
     }

@@ -56,7 +56,7 @@ pub(super) const KEYS: Keys = keys(&[
     key("description", Holds::Text, "What it is."),
     key("mime-type", Holds::Text, "Its MIME type, where the file's name does not say it."),
     key("icons", Holds::TextsOrTables(&ICON), "Pictures for it."),
-    key("access", Holds::Table(&access::DEMANDS), "Who may use it; everybody if nothing is said."),
+    key("access", Holds::Table(&access::REQUIREMENTS), "Who may use it; everybody if nothing is said."),
     key("audience", Holds::Words(&["user", "assistant"]), "Whom it is meant for."),
     key("priority", Holds::Number(Some((0.0, 1.0))), "How much it matters, 0 (hardly) to 1 (indispensable)."),
     key(

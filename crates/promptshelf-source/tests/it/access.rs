@@ -87,7 +87,8 @@ async fn an_edit_that_closes_a_prompt_and_breaks_it_leaves_nothing_open() {
 async fn a_broken_file_keeps_nothing_of_another_folder() {
     let (one, two) =
         (Library::of(&[("a.md", "---\nname: one\n---\nx")]), Library::of(&[("a.md", "---\nname: two\n---\nx")]));
-    let source = |library: &Library| Box::new(library.source().poll(None)) as Box<dyn promptshelf_source::Source>;
+    let source =
+        |library: &Library| Box::new(library.source().poll_interval(None)) as Box<dyn promptshelf_source::Source>;
     let mut followed = Followed::all(vec![source(&one), source(&two)]).await;
     assert_eq!(followed.names(), ["one", "two"]);
     one.write("a.md", "---\nname: [\n---\nx");

@@ -109,7 +109,7 @@ async fn a_root_behind_a_link_is_followed_when_the_link_moves() {
     }
     let current = library.outside().join("current");
     symlink("v1", &current).expect("link");
-    let source = promptshelf_source::Directory::new(&current).poll(None);
+    let source = promptshelf_source::Directory::new(&current).poll_interval(None);
     let mut followed = crate::library::Followed::of(source).await;
     followed.until_says("a", "v1").await;
     symlink("v2", library.outside().join("swap")).expect("link");

@@ -173,12 +173,13 @@ fn what_may_not_be_read_is_named() {
         close(&library.path("folder"), 0o700);
         let source = library.source();
         assert_eq!(
-            names(&source.read(None).expect("read").expect("something").definitions().expect("definitions")),
+            names(&source.read(None).expect("read").expect("something").into_definitions().expect("definitions")),
             ["folder-a", "good"]
         );
         close(&library.path("folder"), 0o000);
         for _ in 0..2 {
-            let definitions = source.read(None).expect("read").expect("something").definitions().expect("definitions");
+            let definitions =
+                source.read(None).expect("read").expect("something").into_definitions().expect("definitions");
             assert_eq!(names(&definitions), ["good"]);
             assert_eq!(broken(&definitions), ["closed.md", "folder/a.md"], "they may still be there");
         }

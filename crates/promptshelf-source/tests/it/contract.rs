@@ -74,7 +74,7 @@ impl Place for Code {
 }
 
 async fn nudged(nudge: &ReloadSignal) {
-    tokio::time::timeout(Duration::from_secs(30), nudge.given()).await.expect("a nudge comes");
+    tokio::time::timeout(Duration::from_secs(30), nudge.requested()).await.expect("a nudge comes");
 }
 
 fn everything_that_is_there_is_read<P: Place>() {
@@ -82,7 +82,7 @@ fn everything_that_is_there_is_read<P: Place>() {
     place.put("a", "one");
     place.put("b", "two");
     let reading = place.source().read(None).expect("read").expect("something");
-    let definitions = reading.definitions().expect("definitions");
+    let definitions = reading.into_definitions().expect("definitions");
     let mut names = names(&definitions);
     names.sort_unstable();
     assert_eq!(names, ["a", "b"]);
@@ -92,17 +92,17 @@ fn what_is_known_is_not_read_again<P: Place>() {
     let mut place = P::new();
     place.put("a", "one");
     let source = place.source();
-    let first = source.read(None).expect("read").expect("something").revision;
+    let first = source.read(None).expect("read").expect("something").fingerprint();
     assert!(source.read(Some(first)).expect("read").is_none());
     assert!(source.read(None).expect("read").is_some(), "everything, when nothing is known");
 
     place.put("a", "another");
     let second = source.read(Some(first)).expect("read").expect("it has changed");
-    assert_ne!(second.revision, first);
-    assert!(source.read(Some(second.revision)).expect("read").is_none());
+    assert_ne!(second.fingerprint(), first);
+    assert!(source.read(Some(second.fingerprint())).expect("read").is_none());
     place.remove("a");
-    let third = source.read(Some(second.revision)).expect("read").expect("it has changed");
-    assert!(third.definitions().expect("definitions").prompts.is_empty());
+    let third = source.read(Some(second.fingerprint())).expect("read").expect("it has changed");
+    assert!(third.into_definitions().expect("definitions").prompts.is_empty());
 }
 
 async fn everybody_who_follows_is_nudged_by_a_change<P: Place>() {
@@ -111,8 +111,8 @@ async fn everybody_who_follows_is_nudged_by_a_change<P: Place>() {
     let source = place.source();
     source.read(None).expect("read");
     let (first, second) = (ReloadSignal::new(), ReloadSignal::new());
-    let _one = source.follow(first.clone());
-    let two = source.clone().follow(second.clone());
+    let _one = source.watch(first.clone());
+    let two = source.clone().watch(second.clone());
     place.put("a", "another");
     nudged(&first).await;
     nudged(&second).await;

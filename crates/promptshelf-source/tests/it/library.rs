@@ -7,7 +7,7 @@ use std::{
 };
 
 use promptshelf_core::{Catalog, Definitions, Diagnostic};
-use promptshelf_source::{Directory, Follower, Loader, Report, Source, SourceError};
+use promptshelf_source::{Directory, LoadReport, Loader, ReloadTask, Source, SourceError};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
@@ -67,7 +67,7 @@ impl Library {
     }
 
     pub(crate) fn try_read(&self) -> Result<Definitions, SourceError> {
-        self.source().read(None)?.expect("something is read").definitions()
+        self.source().read(None)?.expect("something is read").into_definitions()
     }
 
     /// What is wrong with the library, a line each.
@@ -77,7 +77,7 @@ impl Library {
 
     /// Follows it by events alone.
     pub(crate) async fn follow(&self) -> Followed {
-        Followed::of(self.source().poll(None)).await
+        Followed::of(self.source().poll_interval(None)).await
     }
 }
 
@@ -98,8 +98,8 @@ pub(crate) fn broken(definitions: &Definitions) -> Vec<&str> {
 /// A loader that follows sources.
 pub(crate) struct Followed {
     pub(crate) loader: Loader,
-    reports: watch::Receiver<Report>,
-    _follower: Follower,
+    reports: watch::Receiver<LoadReport>,
+    _follower: ReloadTask,
 }
 
 impl Followed {
@@ -116,7 +116,7 @@ impl Followed {
     }
 
     /// Waits until a load leaves things as they should be.
-    pub(crate) async fn until(&mut self, what: &str, is_so: impl Fn(&Catalog, &Report) -> bool) {
+    pub(crate) async fn until(&mut self, what: &str, is_so: impl Fn(&Catalog, &LoadReport) -> bool) {
         let loader = self.loader.clone();
         let waiting = self.reports.wait_for(|report| is_so(&loader.handle().current(), report));
         if tokio::time::timeout(PATIENCE, waiting).await.is_err() {

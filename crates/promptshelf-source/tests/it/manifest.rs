@@ -235,7 +235,7 @@ async fn a_manifest_that_appears_is_followed_into_its_roots() {
         Library::of(&[("a.md", "---\narguments:\n- {name: x, complete: {files: '*.txt', root: other}}\n---\n{{ x }}")]);
     let other = library.outside().join("other");
     std::fs::create_dir(&other).expect("folder");
-    let mut followed = Followed::of(library.source().poll(None)).await;
+    let mut followed = Followed::of(library.source().poll_interval(None)).await;
     assert_eq!(followed.names(), [""; 0]);
     library.write("promptshelf.toml", "[roots]\nother = \"../other\"");
     followed.until("the prompt is served", |catalog, _| catalog.find("a").is_some()).await;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use promptshelf_core::{Definitions, SourceText};
-use promptshelf_source::{Directory, Fingerprint, Reading, ReloadSignal, Source};
+use promptshelf_source::{Directory, Fingerprint, ReloadSignal, Snapshot, Source};
 
 use crate::library::{Library, broken, lines};
 
@@ -17,7 +17,10 @@ fn source_of<'d>(definitions: &'d Definitions, name: &str) -> &'d Arc<SourceText
 }
 
 fn read(source: &impl Source, known: Option<Fingerprint>) -> Option<(Fingerprint, Definitions)> {
-    source.read(known).expect("read").map(|reading| (reading.revision, reading.definitions().expect("definitions")))
+    source
+        .read(known)
+        .expect("read")
+        .map(|reading| (reading.fingerprint(), reading.into_definitions().expect("definitions")))
 }
 
 #[test]
@@ -86,10 +89,10 @@ async fn edit(
     source: &Directory,
     nudge: &ReloadSignal,
     known: Fingerprint,
-) -> Reading {
+) -> Snapshot {
     library.write(path, text);
     loop {
-        nudge.given().await;
+        nudge.requested().await;
         if let Some(reading) = source.read(Some(known)).expect("read") {
             return reading;
         }
@@ -100,9 +103,9 @@ async fn edit(
 async fn an_edit_that_was_heard_of_is_read_alone() {
     let prompt = |keys: &str, text: &str| format!("---\ndescription: d\n{keys}---\n{text}");
     let library = Library::of(&[("a.md", &prompt("", "one")), ("b.md", &prompt("", "two")), ("c.txt", "three")]);
-    let source = library.source().poll(None);
+    let source = library.source().poll_interval(None);
     let nudge = ReloadSignal::new();
-    let _following = source.follow(nudge.clone());
+    let _following = source.watch(nudge.clone());
     let (mut known, _) = read(&source, None).expect("read");
     for (path, keys, text, names) in [
         ("a.md", "", "four", Some(vec!["a"])),
@@ -116,10 +119,10 @@ async fn an_edit_that_was_heard_of_is_read_alone() {
         ("a.md", "", "eleven", Some(vec!["a"])),
     ] {
         let reading = edit(&library, path, &prompt(keys, text), &source, &nudge, known).await;
-        let edited = reading.only_edited();
+        let edited = reading.edited_prompts();
         assert_eq!(edited.map(|all| all.iter().map(|it| &*it.name).collect::<Vec<_>>()), names, "{path} {text}");
-        known = reading.revision;
-        let whole = reading.definitions().expect("read");
+        known = reading.fingerprint();
+        let whole = reading.into_definitions().expect("read");
         let (_, anew) = read(&library.source(), None).expect("read");
         let shown = |definitions: &Definitions| {
             let prompts = definitions.prompts.iter().map(|it| format!("{} {}", it.name, it.origin.source.text));

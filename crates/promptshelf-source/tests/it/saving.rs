@@ -137,7 +137,7 @@ async fn what_editors_leave_beside_a_file_is_no_change() {
 #[tokio::test(flavor = "multi_thread")]
 async fn looking_from_time_to_time_is_enough() {
     let library = library();
-    let source = library.source().listen(false).poll(Some(std::time::Duration::from_millis(10)));
+    let source = library.source().native_events(false).poll_interval(Some(std::time::Duration::from_millis(10)));
     let mut followed = Followed::of(source).await;
     library.write("a.md", text("second, and longer"));
     followed.until_says("a", "second").await;

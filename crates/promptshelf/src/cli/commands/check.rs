@@ -70,10 +70,10 @@ pub(crate) fn everything(catalog: &Catalog, found: &[Diagnostic], clients: &[&cl
 /// Everything that is wrong with a library whose manifest is: that must not
 /// keep its author from hearing of the rest.
 fn without_manifest(folder: &Path, clients: &[&clients::Client]) -> Result<(usize, Vec<Diagnostic>), Failure> {
-    let reading = Directory::forgiving(folder).read(None).map_err(OpenError::Source)?;
+    let reading = Directory::lenient(folder).read(None).map_err(OpenError::Source)?;
     let Some(reading) = reading else { return Ok((0, Vec::new())) };
     let Checked { catalog, diagnostics } =
-        promptshelf_core::check(reading.definitions().map_err(OpenError::Source)?, None);
+        promptshelf_core::check(reading.into_definitions().map_err(OpenError::Source)?, None);
     let mut found = everything(&catalog, &diagnostics, clients);
     // The declaration may stand where the manifest could not be understood.
     found.retain(|found| found.code != Code::UnknownResource);

@@ -7,7 +7,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use promptshelf::{Library, http::Options, source::Follower};
+use promptshelf::{Library, http::Options, source::ReloadTask};
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
@@ -54,7 +54,7 @@ pub(crate) struct HttpWire {
 }
 
 enum ServedBy {
-    Memory { end: Option<oneshot::Sender<()>>, serving: JoinHandle<()>, _following: Follower },
+    Memory { end: Option<oneshot::Sender<()>>, serving: JoinHandle<()>, _following: ReloadTask },
     Program(Child),
 }
 

@@ -2,7 +2,7 @@
 
 use std::{io, path::Path, process::Stdio};
 
-use promptshelf::{Library, mcp::Server, source::Follower};
+use promptshelf::{Library, mcp::Server, source::ReloadTask};
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, Lines, duplex, split},
@@ -24,7 +24,7 @@ pub(crate) struct Pipe {
 }
 
 enum ServedBy {
-    Memory { server: Server, serving: JoinHandle<io::Result<()>>, _following: Follower },
+    Memory { server: Server, serving: JoinHandle<io::Result<()>>, _following: ReloadTask },
     Program(Child),
 }
 

@@ -10,7 +10,7 @@ use std::{
 use gen_lsp_types as lsp;
 use promptshelf_author::review;
 use promptshelf_core::{Catalog, Definitions, Diagnostic, PromptDefinition, Severity, SourceText, check};
-use promptshelf_source::{Directory, ForeignWords, Reading, Source};
+use promptshelf_source::{Directory, ForeignWords, Snapshot, Source};
 
 use super::{place, schema};
 use crate::args::author::SchemaFile;
@@ -35,7 +35,7 @@ pub(super) struct Shelf {
 
 impl Shelf {
     pub(super) fn open(folder: PathBuf) -> Shelf {
-        let source = Directory::forgiving(&folder);
+        let source = Directory::lenient(&folder);
         Shelf {
             folder,
             source,
@@ -113,7 +113,7 @@ impl Shelf {
     /// Reads and checks everything. Gives what is wrong, for each file of which
     /// there is something to tell, or was the last time.
     pub(super) fn check(&mut self) -> BTreeMap<String, Vec<lsp::Diagnostic>> {
-        let read = self.source.read(None).and_then(|reading| reading.map(Reading::definitions).transpose());
+        let read = self.source.read(None).and_then(|reading| reading.map(Snapshot::into_definitions).transpose());
         let diagnostics = match read {
             Ok(Some(definitions)) => self.take(definitions),
             Ok(None) => return BTreeMap::new(),

@@ -6,16 +6,17 @@ use std::{ops::Range, sync::Arc};
 use promptshelf_core::{Requirements, SourceText, nearest};
 
 use super::{
-    Format, Table,
     access::access,
+    file_format::Format,
     front_matter::KEYS,
     markdown::{self, Split},
+    table::Table,
     tree::Notes,
     yaml,
 };
 
 /// What a file asks. In doubt that is unknown.
-pub(crate) fn demands(source: &Arc<SourceText>) -> Requirements {
+pub(crate) fn requirements(source: &Arc<SourceText>) -> Requirements {
     let text = &source.text;
     // Only our own format has rules.
     if !Format::is_ours(&source.path) {
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     fn of(keys: &str) -> Requirements {
-        demands(&SourceText::new("a.md", keys))
+        requirements(&SourceText::new("a.md", keys))
     }
 
     #[test]

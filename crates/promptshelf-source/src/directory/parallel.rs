@@ -1,4 +1,4 @@
-//! Reading many files side by side.
+//! ReadContext many files side by side.
 
 use std::{
     collections::HashSet,
@@ -9,10 +9,10 @@ use std::{
 use smol_str::SmolStr;
 
 use super::{
-    entry::{Entry, Reading},
-    names::Use,
-    walk::Found,
+    cached_file::{CachedFile, ReadContext},
+    walk::FoundFile,
 };
+use crate::file_role::FileRole;
 
 /// Files that one thread takes at a time. Enough that threads seldom meet.
 const CHUNK: usize = 64;
@@ -22,13 +22,13 @@ const MAX_THREADS: usize = 8;
 
 /// Reads all files, those that have not changed from `before`. Gives them by
 /// path, and how many were left out for want of room.
-pub(super) fn all(
-    found: Vec<Found>,
-    reading: &Reading<'_>,
-    before: &[(SmolStr, Entry)],
+pub(super) fn read_all(
+    found: Vec<FoundFile>,
+    reading: &ReadContext<'_>,
+    before: &[(SmolStr, CachedFile)],
     declared: &HashSet<String>,
     library_bytes: u64,
-) -> (Vec<(SmolStr, Entry)>, usize) {
+) -> (Vec<(SmolStr, CachedFile)>, usize) {
     let threads = match found.len().div_ceil(CHUNK) {
         // How many processors there are takes reading several files on Linux.
         0 | 1 => 1,
@@ -66,9 +66,9 @@ pub(super) fn all(
 }
 
 struct Job<'a> {
-    found: &'a [Found],
-    reading: &'a Reading<'a>,
-    before: &'a [(SmolStr, Entry)],
+    found: &'a [FoundFile],
+    reading: &'a ReadContext<'a>,
+    before: &'a [(SmolStr, CachedFile)],
     declared: &'a HashSet<String>,
     next: AtomicUsize,
     bytes: AtomicU64,
@@ -76,7 +76,7 @@ struct Job<'a> {
 }
 
 /// Where a chunk begins, and its files; `None` for those that had no room.
-type Chunk = (usize, Vec<Option<Entry>>);
+type Chunk = (usize, Vec<Option<CachedFile>>);
 
 impl Job<'_> {
     fn work(&self) -> Vec<Chunk> {
@@ -89,14 +89,14 @@ impl Job<'_> {
         }
     }
 
-    fn file(&self, found: &Found) -> Option<Entry> {
+    fn file(&self, found: &FoundFile) -> Option<CachedFile> {
         // What has been read is in memory already, so the bound has to hold
         // while reading and not only afterwards.
         if self.bytes.load(Ordering::Relaxed) > self.library_bytes {
             return None;
         }
-        let role = match Use::of(&found.path) {
-            Use::Prompt(_) if self.declared.contains(&*found.path) => Use::File,
+        let role = match FileRole::of(&found.path) {
+            FileRole::Prompt(_) if self.declared.contains(&*found.path) => FileRole::Asset,
             role => role,
         };
         let before = self.before.binary_search_by(|(path, _)| path.as_str().cmp(&found.path));

@@ -12,36 +12,36 @@ use std::{
 };
 
 use promptshelf_core::{
-    Blob, Code, Diagnostic, Icon, LibraryFile, MimeType, PromptDefinition, Requirements, ResourceBody, Seldom,
-    SourceText,
+    Code, Diagnostic, Icon, LibraryFile, PromptDefinition, Requirements, ResourceBody, Seldom, SourceText,
 };
 use smol_str::SmolStr;
 
 use super::{
     icons,
-    names::Use,
-    walk::{Found, at, refused},
+    walk::{FoundFile, at, refused},
 };
 use crate::{
-    confined::{Confined, FileBytes, Mark, Refusal, Stamp},
-    format::{BrokenDraft, Draft, demands},
+    confined_dir::{ConfinedDir, FileBytes, FileError},
+    file_role::FileRole,
+    file_state::{FileState, FileStateHash},
+    format::{BrokenDraft, Draft, requirements},
     media_type,
 };
 
 /// What a file was at one reading.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct CachedFile {
     /// `None` where the file could not be read, so that it is tried again.
-    stamp: Option<Mark>,
-    /// Whether the stamp alone tells that nothing has changed.
+    state: Option<FileStateHash>,
+    /// Whether the state alone tells that nothing has changed.
     settled: bool,
-    pub(super) content: Arc<Content>,
+    pub(super) content: Arc<FileContent>,
 }
 
 /// What a file's bytes came to mean. The same as long as the bytes are.
 #[derive(Debug)]
-pub(super) struct Content {
-    pub(super) meaning: Meaning,
+pub(super) struct FileContent {
+    pub(super) kind: ContentKind,
     pub(super) diagnostics: Seldom<Vec<Diagnostic>>,
     pub(super) len: u64,
     /// Differs between any two contents of one file.
@@ -55,21 +55,21 @@ fn next_number() -> u64 {
 }
 
 #[derive(Debug)]
-pub(super) enum Meaning {
+pub(super) enum ContentKind {
     /// A prompt; without a draft, one that is broken.
     Prompt { source: Arc<SourceText>, draft: Option<Draft>, broken: Option<Box<BrokenDraft>> },
     /// A file, and its text when others may include it.
-    File { file: Arc<LibraryFile>, partial: Option<Arc<SourceText>> },
+    Asset { file: Arc<LibraryFile>, partial: Option<Arc<SourceText>> },
     /// Something that should be a prompt and cannot be read, and what it asks of callers.
-    Lost(Box<Requirements>),
+    UnreadablePrompt(Box<Requirements>),
     /// Nothing that anybody will miss yet.
-    Nothing,
+    Absent,
 }
 
 /// How files are read.
 #[derive(Clone, Copy)]
-pub(super) struct Reading<'a> {
-    pub(super) root: &'a Confined,
+pub(super) struct ReadContext<'a> {
+    pub(super) root: &'a ConfinedDir,
     pub(super) limit: u64,
     /// When the reading began.
     pub(super) now: SystemTime,
@@ -77,63 +77,66 @@ pub(super) struct Reading<'a> {
     pub(super) unsaved: &'a BTreeMap<String, Arc<str>>,
 }
 
-impl Reading<'_> {
+impl ReadContext<'_> {
     /// Reads one file, or takes over what it was before.
-    pub(super) fn entry(&self, found: &Found, role: Use, before: Option<&Entry>) -> Entry {
+    pub(super) fn entry(&self, found: &FoundFile, role: FileRole, before: Option<&CachedFile>) -> CachedFile {
         let path = &found.path;
-        let before = before.filter(|before| before.content.meaning.is(role));
+        let before = before.filter(|before| before.content.kind.is(role));
         if let Some(text) = self.unsaved.get(path.as_str()) {
-            let stamp = Stamp::unsaved(text.len() as u64);
-            let content = match before.filter(|before| before.content.is_still(text.as_bytes(), &stamp)) {
+            let state = FileState::unsaved(text.len() as u64);
+            let content = match before.filter(|before| before.content.is_still(text.as_bytes(), &state)) {
                 Some(before) => Arc::clone(&before.content),
-                None => Arc::new(Content::of(path, role, text.as_bytes().to_vec(), &stamp)),
+                None => Arc::new(FileContent::of(path, role, text.as_bytes().to_vec(), &state)),
             };
-            return Entry { stamp: None, settled: false, content };
+            return CachedFile { state: None, settled: false, content };
         }
-        if let Some(before) = before.filter(|before| before.settled && before.stamp.is_some()) {
-            let stamp = found.stamp.or_else(|| self.root.stamp(path).ok());
-            if stamp.map(|stamp| stamp.mark()) == before.stamp {
+        if let Some(before) = before.filter(|before| before.settled && before.state.is_some()) {
+            let state = found.state.or_else(|| self.root.state(path).ok());
+            if state.map(|state| state.hash64()) == before.state {
                 return before.clone();
             }
         }
         match self.root.read(path, self.limit) {
-            Ok(FileBytes { bytes, stamp }) => {
-                let content = match before.filter(|before| before.content.is_still(&bytes, &stamp)) {
+            Ok(FileBytes { bytes, state }) => {
+                let content = match before.filter(|before| before.content.is_still(&bytes, &state)) {
                     Some(before) => Arc::clone(&before.content),
-                    None => Arc::new(Content::of(path, role, bytes, &stamp)),
+                    None => Arc::new(FileContent::of(path, role, bytes, &state)),
                 };
-                Entry { stamp: Some(stamp.mark()), settled: stamp.is_settled(self.now), content }
+                CachedFile { state: Some(state.hash64()), settled: state.is_settled(self.now), content }
             }
             Err(refusal) => {
                 let diagnostics: Vec<Diagnostic> = refused(path, &refusal, self.limit).into_iter().collect();
                 // A prompt that vanished or turned into something else is meant
                 // to be gone; one that cannot be read just now is not.
-                let stays = matches!(refusal, Refusal::Failed(_) | Refusal::TooLarge(_));
-                let demands = || match refusal {
+                let stays = matches!(refusal, FileError::Io(_) | FileError::TooLarge(_));
+                let requirements = || match refusal {
                     // It has grown, and what it says by now is not read.
-                    Refusal::TooLarge(_) => Requirements::Unknown,
+                    FileError::TooLarge(_) => Requirements::Unknown,
                     _ => Requirements::Known(None),
                 };
-                let meaning =
-                    if stays && role.is_prompt() { Meaning::Lost(Box::new(demands())) } else { Meaning::Nothing };
-                Entry { stamp: None, settled: false, content: Arc::new(Content::refused(meaning, diagnostics)) }
+                let kind = if stays && role.is_prompt() {
+                    ContentKind::UnreadablePrompt(Box::new(requirements()))
+                } else {
+                    ContentKind::Absent
+                };
+                CachedFile { state: None, settled: false, content: Arc::new(FileContent::refused(kind, diagnostics)) }
             }
         }
     }
 }
 
-impl Reading<'_> {
+impl ReadContext<'_> {
     /// Reads a file anew that is as it was but for what it holds.
-    pub(super) fn again(&self, path: &SmolStr, before: &Entry) -> Entry {
-        let role = match &before.content.meaning {
-            Meaning::File { .. } => Use::File,
-            _ => Use::of(path),
+    pub(super) fn again(&self, path: &SmolStr, before: &CachedFile) -> CachedFile {
+        let role = match &before.content.kind {
+            ContentKind::Asset { .. } => FileRole::Asset,
+            _ => FileRole::of(path),
         };
-        self.entry(&Found { path: path.clone(), stamp: None }, role, Some(before))
+        self.entry(&FoundFile { path: path.clone(), state: None }, role, Some(before))
     }
 }
 
-impl Entry {
+impl CachedFile {
     /// Whether it need not be read anew before somebody says so.
     pub(super) fn is_settled(&self) -> bool {
         self.settled
@@ -141,70 +144,72 @@ impl Entry {
 
     /// Whether the file was read and came to mean something.
     pub(super) fn is_read(&self) -> bool {
-        matches!(self.content.meaning, Meaning::Prompt { .. } | Meaning::File { .. })
+        matches!(self.content.kind, ContentKind::Prompt { .. } | ContentKind::Asset { .. })
     }
 
     /// What stands for a prompt whose folder cannot be read just now.
-    pub(super) fn lost(&self) -> Option<Entry> {
-        let demands = self.content.meaning.demands()?;
-        let content = Arc::new(Content::refused(Meaning::Lost(Box::new(demands)), Vec::new()));
-        Some(Entry { stamp: None, settled: false, content })
+    pub(super) fn lost(&self) -> Option<CachedFile> {
+        let requirements = self.content.kind.requirements()?;
+        let content = Arc::new(FileContent::refused(ContentKind::UnreadablePrompt(Box::new(requirements)), Vec::new()));
+        Some(CachedFile { state: None, settled: false, content })
     }
 }
 
-impl Meaning {
+impl ContentKind {
     /// What a prompt's file asks of callers; nothing where it is none's.
-    pub(super) fn demands(&self) -> Option<Requirements> {
+    pub(super) fn requirements(&self) -> Option<Requirements> {
         match self {
-            Meaning::Prompt { draft: Some(draft), .. } => Some(Requirements::Known(draft.definition.access.clone())),
-            Meaning::Prompt { source, draft: None, .. } => Some(demands(source)),
-            Meaning::Lost(demands) => Some((**demands).clone()),
-            Meaning::File { .. } | Meaning::Nothing => None,
+            ContentKind::Prompt { draft: Some(draft), .. } => {
+                Some(Requirements::Known(draft.definition.access.clone()))
+            }
+            ContentKind::Prompt { source, draft: None, .. } => Some(requirements(source)),
+            ContentKind::UnreadablePrompt(requirements) => Some((**requirements).clone()),
+            ContentKind::Asset { .. } | ContentKind::Absent => None,
         }
     }
 
-    fn is(&self, role: Use) -> bool {
+    fn is(&self, role: FileRole) -> bool {
         match self {
-            Meaning::Prompt { .. } | Meaning::Lost(_) => role.is_prompt(),
-            Meaning::File { .. } => !role.is_prompt(),
-            Meaning::Nothing => false,
+            ContentKind::Prompt { .. } | ContentKind::UnreadablePrompt(_) => role.is_prompt(),
+            ContentKind::Asset { .. } => !role.is_prompt(),
+            ContentKind::Absent => false,
         }
     }
 }
 
-impl Content {
+impl FileContent {
     /// A prompt that says everything itself: nothing of it stands in other
     /// files, and nothing is wrong with how it is written.
     pub(super) fn by_itself(&self) -> Option<&PromptDefinition> {
-        let Meaning::Prompt { draft: Some(draft), broken: None, .. } = &self.meaning else { return None };
+        let ContentKind::Prompt { draft: Some(draft), broken: None, .. } = &self.kind else { return None };
         let is_whole = |icon: &Icon| icons::is_uri(&icon.src);
         let is_alone = draft.globs.is_empty() && draft.definition.icons.iter().all(is_whole);
         (is_alone && self.diagnostics.is_empty()).then_some(&draft.definition)
     }
 
     /// A file that is not read, again and again with the same words, is no change.
-    fn refused(meaning: Meaning, diagnostics: Vec<Diagnostic>) -> Content {
+    fn refused(kind: ContentKind, diagnostics: Vec<Diagnostic>) -> FileContent {
         let mut hasher = DefaultHasher::new();
         for diagnostic in &diagnostics {
             diagnostic.message.hash(&mut hasher);
         }
-        Content { meaning, diagnostics: diagnostics.into(), len: 0, number: hasher.finish() }
+        FileContent { kind, diagnostics: diagnostics.into(), len: 0, number: hasher.finish() }
     }
 
-    fn of(path: &SmolStr, role: Use, bytes: Vec<u8>, stamp: &Stamp) -> Content {
-        let len = stamp.len();
+    fn of(path: &SmolStr, role: FileRole, bytes: Vec<u8>, state: &FileState) -> FileContent {
+        let len = state.len();
         match role {
-            Use::Prompt(format) => match String::from_utf8(bytes) {
+            FileRole::Prompt(format) => match String::from_utf8(bytes) {
                 Ok(text) => {
                     let source = SourceText::new(path.clone(), text);
                     let parsed = format.read(&source);
                     let draft = parsed.draft.map(|mut draft| {
-                        draft.definition.origin.modified = stamp.modified();
+                        draft.definition.origin.modified = state.modified();
                         draft.definition.settle();
                         draft
                     });
-                    Content {
-                        meaning: Meaning::Prompt { source, draft, broken: parsed.broken.map(Box::new) },
+                    FileContent {
+                        kind: ContentKind::Prompt { source, draft, broken: parsed.broken.map(Box::new) },
                         diagnostics: parsed.diagnostics.into(),
                         len,
                         number: next_number(),
@@ -218,16 +223,17 @@ impl Content {
                     let diagnostic = at(path, Code::NotUtf8, true, message).help("save it as UTF-8");
                     // What is no text is beside its keys, more often than not.
                     let readable = String::from_utf8_lossy(error.as_bytes()).into_owned();
-                    let meaning = Meaning::Lost(Box::new(demands(&SourceText::new(path.clone(), readable))));
-                    Content { meaning, diagnostics: vec![diagnostic].into(), len, number: next_number() }
+                    let kind =
+                        ContentKind::UnreadablePrompt(Box::new(requirements(&SourceText::new(path.clone(), readable))));
+                    FileContent { kind, diagnostics: vec![diagnostic].into(), len, number: next_number() }
                 }
             },
-            Use::File => Content::file(path, bytes, stamp),
+            FileRole::Asset => FileContent::file(path, bytes, state),
         }
     }
 
-    fn file(path: &SmolStr, bytes: Vec<u8>, stamp: &Stamp) -> Content {
-        let len = stamp.len();
+    fn file(path: &SmolStr, bytes: Vec<u8>, state: &FileState) -> FileContent {
+        let len = state.len();
         let mut mime_type = media_type::of(path, &bytes);
         let mut diagnostics = Vec::new();
         if let Some(found) = media_type::contradiction(&mime_type, &bytes) {
@@ -237,14 +243,14 @@ impl Content {
             );
             mime_type = found;
         }
-        let body = body(&mime_type, bytes);
+        let body = media_type::body(&mime_type, bytes);
         let partial = match &body {
             ResourceBody::Text(text) => Some(SourceText::new(path.clone(), &**text)),
             ResourceBody::Blob(_) => None,
         };
-        let file = LibraryFile { path: path.to_string(), mime_type, body, modified: stamp.modified() };
-        Content {
-            meaning: Meaning::File { file: Arc::new(file), partial },
+        let file = LibraryFile { path: path.to_string(), mime_type, body, modified: state.modified() };
+        FileContent {
+            kind: ContentKind::Asset { file: Arc::new(file), partial },
             diagnostics: diagnostics.into(),
             len,
             number: next_number(),
@@ -252,31 +258,20 @@ impl Content {
     }
 
     /// Whether bytes that were read anew say what is known already.
-    fn is_still(&self, bytes: &[u8], stamp: &Stamp) -> bool {
-        match &self.meaning {
-            Meaning::Prompt { source, draft, .. } => {
+    fn is_still(&self, bytes: &[u8], state: &FileState) -> bool {
+        match &self.kind {
+            ContentKind::Prompt { source, draft, .. } => {
                 let modified = draft.as_ref().and_then(|draft| draft.definition.origin.modified);
-                source.text.as_bytes() == bytes && (draft.is_none() || modified == stamp.modified())
+                source.text.as_bytes() == bytes && (draft.is_none() || modified == state.modified())
             }
-            Meaning::File { file, .. } => {
+            ContentKind::Asset { file, .. } => {
                 let same = match &file.body {
                     ResourceBody::Text(text) => text.as_bytes() == bytes,
                     ResourceBody::Blob(blob) => blob.bytes() == bytes,
                 };
-                same && file.modified == stamp.modified()
+                same && file.modified == state.modified()
             }
-            Meaning::Lost(_) | Meaning::Nothing => false,
+            ContentKind::UnreadablePrompt(_) | ContentKind::Absent => false,
         }
-    }
-}
-
-/// Text where the type says so and the bytes are UTF-8; bytes otherwise.
-pub(crate) fn body(mime_type: &MimeType, bytes: Vec<u8>) -> ResourceBody {
-    if !media_type::is_text(mime_type) {
-        return ResourceBody::Blob(Blob::new(bytes));
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) => ResourceBody::Text(text.into()),
-        Err(error) => ResourceBody::Blob(Blob::new(error.into_bytes())),
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies without a template language: texts, with places for arguments.
+//! Bodies without a template language: texts, with spans for arguments.
 
 use std::ops::Range;
 
@@ -50,17 +50,17 @@ impl Pieces {
 
 /// Finds parts of a value where they stand in the file. A value is not always
 /// written there as it is: YAML takes indentation away, and TOML has escapes.
-pub(crate) struct Places<'s> {
+pub(crate) struct SpanFinder<'s> {
     text: &'s str,
     span: Range<usize>,
     /// What has been found so far.
     cursor: usize,
 }
 
-impl<'s> Places<'s> {
+impl<'s> SpanFinder<'s> {
     /// Parts of these bytes of a file.
-    pub(crate) fn new(text: &'s str, span: Range<usize>) -> Places<'s> {
-        Places { text, cursor: span.start, span }
+    pub(crate) fn new(text: &'s str, span: Range<usize>) -> SpanFinder<'s> {
+        SpanFinder { text, cursor: span.start, span }
     }
 
     /// The next place of a part; the whole value where it cannot be found.
@@ -77,8 +77,8 @@ impl<'s> Places<'s> {
 }
 
 /// Says that a command in a prompt is not run.
-pub(super) fn not_run(written: &str, places: &mut Places<'_>, notes: &mut Notes<'_>) {
-    let span = places.next(written);
+pub(super) fn not_run(written: &str, spans: &mut SpanFinder<'_>, notes: &mut Notes<'_>) {
+    let span = spans.next(written);
     notes.warning(Code::NotSupported, &span, "commands in prompts are never run; the text is left as it is").help =
         Some("ask for the command's output as an argument".to_owned());
 }
@@ -114,11 +114,11 @@ mod tests {
     #[test]
     fn a_part_is_found_where_it_stands_and_otherwise_the_whole_is_named() {
         let text = "a: |\n  x !`ls`\n  y !`ls`\n";
-        let mut places = Places::new(text, 3..text.len());
-        assert_eq!(&text[places.next("!`ls`")], "!`ls`");
-        let second = places.next("!`ls`");
+        let mut spans = SpanFinder::new(text, 3..text.len());
+        assert_eq!(&text[spans.next("!`ls`")], "!`ls`");
+        let second = spans.next("!`ls`");
         assert_eq!(second.start, text.rfind("!`").expect("it is there"));
-        assert_eq!(places.next("!`ls`"), 3..text.len());
+        assert_eq!(spans.next("!`ls`"), 3..text.len());
     }
 
     #[test]

@@ -9,15 +9,15 @@ use std::{
 use promptshelf_core::{Diagnostic, PromptDefinition};
 use smol_str::SmolStr;
 
-use super::entry::{Entry, Reading};
-use crate::{Fingerprint, manifest::Manifest};
+use super::cached_file::{CachedFile, ReadContext};
+use crate::{manifest::Manifest, source::Fingerprint};
 
 /// What the last reading gave.
 #[derive(Debug, Default)]
-pub(super) struct Last {
+pub(super) struct ReadCache {
     pub(super) manifest: Option<Arc<Manifest>>,
     /// By path.
-    pub(super) entries: Vec<(SmolStr, Entry)>,
+    pub(super) entries: Vec<(SmolStr, CachedFile)>,
     /// What was wrong with the manifest.
     pub(super) manifest_diagnostics: Vec<Diagnostic>,
     /// What was wrong with the folder itself.
@@ -25,48 +25,48 @@ pub(super) struct Last {
     /// Whether the entries are all that the folder holds, each under its own
     /// path only, so that one of them can be read anew by itself.
     pub(super) is_plain: bool,
-    /// Places of entries that have to be read anew before anybody says so.
+    /// SpanFinder of entries that have to be read anew before anybody says so.
     unsettled: Vec<usize>,
     /// The bytes of all files.
     bytes: u64,
-    number: Number,
+    number: CacheFingerprint,
 }
 
 /// A number for all that definitions are made of, in two parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Number {
+pub(super) struct CacheFingerprint {
     /// A sum over the entries, so that one of them can be exchanged.
     entries: u64,
     /// Of everything else.
     pub(super) rest: u64,
 }
 
-impl Number {
-    pub(super) fn revision(self) -> Fingerprint {
+impl CacheFingerprint {
+    pub(super) fn fingerprint(self) -> Fingerprint {
         let mut hasher = DefaultHasher::new();
         (self.entries, self.rest).hash(&mut hasher);
         Fingerprint::new(hasher.finish())
     }
 }
 
-fn number(path: &str, entry: &Entry) -> u64 {
+fn number(path: &str, entry: &CachedFile) -> u64 {
     let mut hasher = DefaultHasher::new();
     (path, entry.content.number).hash(&mut hasher);
     hasher.finish()
 }
 
 /// What was found when files were read anew.
-pub(super) enum Again {
+pub(super) enum PartialRead {
     /// These prompts were edited, and nobody else is concerned by how they are
     /// read. None, where the files say what they said before.
     Edited(Vec<PromptDefinition>),
     /// Others may be concerned.
-    More,
+    Structural,
 }
 
-impl Last {
+impl ReadCache {
     /// Takes all files of the folder.
-    pub(super) fn take(&mut self, mut entries: Vec<(SmolStr, Entry)>) {
+    pub(super) fn take(&mut self, mut entries: Vec<(SmolStr, CachedFile)>) {
         entries.shrink_to_fit();
         let places = entries.iter().enumerate();
         self.unsettled = places.filter(|(_, (_, entry))| !entry.is_settled()).map(|(place, _)| place).collect();
@@ -76,24 +76,24 @@ impl Last {
     }
 
     /// The number of what was read, `rest` being that of everything else.
-    pub(super) fn number(&mut self, rest: u64) -> Number {
+    pub(super) fn set_rest(&mut self, rest: u64) -> CacheFingerprint {
         self.number.rest = rest;
         self.number
     }
 
     /// What stands for the definitions that were given last.
-    pub(super) fn revision(&self) -> Fingerprint {
-        self.number.revision()
+    pub(super) fn fingerprint(&self) -> Fingerprint {
+        self.number.fingerprint()
     }
 
     /// Reads those files anew of which it was heard that they have changed, and
     /// nothing else; nothing where that would not do.
-    pub(super) fn read_again(
+    pub(super) fn reread(
         &mut self,
         paths: &BTreeSet<String>,
-        reading: &Reading<'_>,
+        reading: &ReadContext<'_>,
         most_bytes: u64,
-    ) -> Option<Again> {
+    ) -> Option<PartialRead> {
         let mut places = self.unsettled.clone();
         for path in paths {
             places.push(self.entries.binary_search_by(|(known, _)| known.as_str().cmp(path)).ok()?);
@@ -128,6 +128,6 @@ impl Last {
             }
         }
         let is_enough = self.bytes <= most_bytes;
-        is_enough.then(|| edited.map_or(Again::More, Again::Edited))
+        is_enough.then(|| edited.map_or(PartialRead::Structural, PartialRead::Edited))
     }
 }

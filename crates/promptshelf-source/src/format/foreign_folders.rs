@@ -4,7 +4,7 @@
 use promptshelf_core::PromptName;
 
 /// The folders, by their paths from the library's folder.
-pub(crate) const HOMES: &[&str] = &[
+pub(crate) const FOREIGN_FOLDERS: &[&str] = &[
     ".claude/commands",
     ".claude/skills",
     ".gemini/commands",
@@ -19,34 +19,35 @@ pub(crate) fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
 }
 
 /// Whether a folder is one of these, in one of them, or on the way to one.
-pub(crate) fn leads_home(folder: &str) -> bool {
-    HOMES.iter().any(|home| folder == *home || below(folder, home).is_some()) || is_on_the_way(folder)
+pub(crate) fn leads_to_foreign_folder(folder: &str) -> bool {
+    FOREIGN_FOLDERS.iter().any(|home| folder == *home || below(folder, home).is_some())
+        || is_ancestor_of_foreign_folder(folder)
 }
 
 /// Whether a folder only leads to one of these: nothing else in it is ours.
-pub(crate) fn is_on_the_way(folder: &str) -> bool {
-    HOMES.iter().any(|home| below(home, folder).is_some())
+pub(crate) fn is_ancestor_of_foreign_folder(folder: &str) -> bool {
+    FOREIGN_FOLDERS.iter().any(|home| below(home, folder).is_some())
 }
 
 /// A prompt's name from a path: without the home and the ending, folders
 /// joined with `-`.
 pub(super) fn name_from_path(path: &str, ending: &str) -> String {
-    let inner = HOMES.iter().find_map(|home| below(path, home)).unwrap_or(path);
+    let inner = FOREIGN_FOLDERS.iter().find_map(|home| below(path, home)).unwrap_or(path);
     inner.strip_suffix(ending).unwrap_or(inner).replace('/', "-")
 }
 
 /// What a file calls its prompt: a name where it can be one, and otherwise the
 /// words for people.
-pub(super) enum Called {
+pub(super) enum NameOrTitle {
     Name(String),
     Title(String),
 }
 
-impl Called {
-    pub(super) fn of(written: String) -> Called {
+impl NameOrTitle {
+    pub(super) fn of(written: String) -> NameOrTitle {
         match PromptName::new(&written) {
-            Ok(name) if name.is_portable() => Called::Name(written),
-            _ => Called::Title(written),
+            Ok(name) if name.is_portable() => NameOrTitle::Name(written),
+            _ => NameOrTitle::Title(written),
         }
     }
 }
@@ -58,10 +59,10 @@ mod tests {
     #[test]
     fn only_the_folders_of_other_programs_are_looked_into() {
         for folder in [".claude", ".claude/commands", ".claude/commands/git", ".github", ".opencode/command"] {
-            assert!(leads_home(folder), "{folder}");
+            assert!(leads_to_foreign_folder(folder), "{folder}");
         }
         for folder in [".git", ".claude/agents", ".github/workflows", "a/.claude", ".claudes", ".claude/commandsx"] {
-            assert!(!leads_home(folder), "{folder}");
+            assert!(!leads_to_foreign_folder(folder), "{folder}");
         }
     }
 

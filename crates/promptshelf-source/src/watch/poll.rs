@@ -1,4 +1,4 @@
-//! One look at the state of every file, for file systems that do not tell.
+//! One fingerprint over the state of every file, for file systems without reliable events.
 
 use std::{
     fs,
@@ -8,30 +8,30 @@ use std::{
 
 use cap_std::fs::Metadata;
 
-use crate::{confined::Stamp, directory::is_passed_over};
+use crate::{file_role::is_ignored, file_state::FileState};
 
-/// How deep a look goes, and how many entries it takes in.
+/// Bounds of one poll; deeper folders and further entries are not compared.
 const MAX_DEPTH: usize = 32;
 const MAX_ENTRIES: usize = 1_000_000;
 
-/// A number that differs when anything below the folders does.
-pub(super) fn sweep(trees: &[PathBuf]) -> u64 {
-    let mut sweep = Sweep { sum: 0, entries: 0 };
+/// Returns a number that differs when the state of anything below the folders does.
+pub(super) fn fingerprint(trees: &[PathBuf]) -> u64 {
+    let mut poll = Poll { sum: 0, entries: 0 };
     for tree in trees {
-        sweep.add(tree, fs::metadata(tree));
-        sweep.folder(tree, "", 0);
+        poll.add(tree, fs::metadata(tree));
+        poll.folder(tree, "", 0);
     }
-    sweep.sum
+    poll.sum
 }
 
-struct Sweep {
-    /// A sum, because folders give their entries in any order.
+struct Poll {
+    /// A sum, because the order of a folder's entries is not defined.
     sum: u64,
     entries: usize,
 }
 
-impl Sweep {
-    /// `inside` is the folder's path below its tree.
+impl Poll {
+    /// Adds the entries of a folder; `inside` is its path below its tree.
     fn folder(&mut self, folder: &Path, inside: &str, depth: usize) {
         if depth > MAX_DEPTH {
             return;
@@ -43,7 +43,7 @@ impl Sweep {
                 "" => name.to_string_lossy().into_owned(),
                 around => format!("{around}/{}", name.to_string_lossy()),
             };
-            if is_passed_over(&inside, file_type.is_dir()) {
+            if is_ignored(&inside, file_type.is_dir()) {
                 continue;
             }
             self.entries += 1;
@@ -51,8 +51,8 @@ impl Sweep {
                 return;
             }
             let path = entry.path();
-            // A link is followed for its state only: what is behind it inside
-            // the folder is met by itself, and what is outside is not ours.
+            // A link is followed for the state of its target only: a target inside the folder is visited by itself, and
+            // one outside does not belong to the library.
             let metadata = if file_type.is_symlink() { fs::metadata(&path) } else { entry.metadata() };
             self.add(&path, metadata);
             if file_type.is_dir() {
@@ -64,8 +64,8 @@ impl Sweep {
     fn add(&mut self, path: &Path, metadata: std::io::Result<fs::Metadata>) {
         let mut hasher = DefaultHasher::new();
         path.hash(&mut hasher);
-        let stamp = metadata.ok().map(|metadata| Stamp::of(&Metadata::from_just_metadata(metadata)));
-        stamp.hash(&mut hasher);
+        let state = metadata.ok().map(|metadata| FileState::of(&Metadata::from_just_metadata(metadata)));
+        state.hash(&mut hasher);
         self.sum = self.sum.wrapping_add(hasher.finish());
     }
 }

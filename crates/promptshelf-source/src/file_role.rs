@@ -1,50 +1,49 @@
 //! What a file of the library is, told by its path alone.
 
-use super::walk::Found;
-use crate::format::{Format, GOLDEN, SKILL, homes};
+use crate::format::{Format, GOLDEN, SKILL, foreign_folders};
 
 /// The file that says how a library is served.
 pub(crate) const MANIFEST: &str = "promptshelf.toml";
 
 /// What becomes of a file.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Use {
+pub(crate) enum FileRole {
     /// It defines a prompt, in this format.
     Prompt(&'static Format),
     /// It is attached, linked, included or completed from.
-    File,
+    Asset,
 }
 
-impl Use {
+impl FileRole {
     /// What a file is for. Nothing below a part with a leading `_` is a prompt.
-    pub(super) fn of(path: &str) -> Use {
+    pub(crate) fn of(path: &str) -> FileRole {
         let name = path.rsplit('/').next().unwrap_or(path);
         if name.eq_ignore_ascii_case("readme.md") || path.split('/').any(|part| part.starts_with('_')) {
-            return Use::File;
+            return FileRole::Asset;
         }
-        Format::of(path).map_or(Use::File, Use::Prompt)
+        Format::of(path).map_or(FileRole::Asset, FileRole::Prompt)
     }
 
-    pub(super) fn is_prompt(self) -> bool {
-        matches!(self, Use::Prompt(_))
+    pub(crate) fn is_prompt(self) -> bool {
+        matches!(self, FileRole::Prompt(_))
     }
 }
 
 /// Markdown files that belong to a skill: they are what its text refers to, and
 /// no prompts of their own.
-pub(super) fn beside_skills(files: &[Found]) -> impl Iterator<Item = String> {
-    let folder = |found: &Found| Some(found.path.strip_suffix(SKILL)?.strip_suffix('/')?.to_owned());
-    let folders: Vec<String> = files.iter().filter_map(folder).collect();
-    files.iter().filter_map(move |found| {
+pub(crate) fn beside_skills<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> impl Iterator<Item = String> {
+    let folder = |path: &'p str| path.strip_suffix(SKILL)?.strip_suffix('/');
+    let folders: Vec<&str> = paths.clone().filter_map(folder).collect();
+    paths.filter_map(move |path| {
         let is_inside =
-            folders.iter().any(|folder| homes::below(&found.path, folder).is_some_and(|name| name != SKILL));
-        (is_inside && found.path.ends_with(".md")).then(|| found.path.to_string())
+            folders.iter().any(|folder| foreign_folders::below(path, folder).is_some_and(|name| name != SKILL));
+        (is_inside && path.ends_with(".md")).then(|| path.to_owned())
     })
 }
 
 /// Whether a file defines a prompt.
 pub(crate) fn is_prompt(path: &str) -> bool {
-    Use::of(path).is_prompt()
+    FileRole::of(path).is_prompt()
 }
 
 /// Whether an entry of a folder is passed over without a word: what is hidden,
@@ -60,20 +59,24 @@ pub(crate) fn is_skipped(name: &str, is_folder: bool) -> bool {
 /// The same for a path below the library's folder, where the hidden folders in
 /// which other programs keep prompts are not passed over: only prompts in them
 /// are ours.
-pub(crate) fn is_passed_over(path: &str, is_folder: bool) -> bool {
+pub(crate) fn is_ignored(path: &str, is_folder: bool) -> bool {
     let (around, name) = path.rsplit_once('/').unwrap_or(("", path));
     if !path.starts_with('.') {
         return is_skipped(name, is_folder);
     }
     if !is_folder {
-        return !homes::leads_home(around)
-            || homes::is_on_the_way(around)
+        return !foreign_folders::leads_to_foreign_folder(around)
+            || foreign_folders::is_ancestor_of_foreign_folder(around)
             || is_skipped(name, false)
-            || !Use::of(path).is_prompt();
+            || !FileRole::of(path).is_prompt();
     }
-    match homes::leads_home(path) {
-        true if homes::is_on_the_way(path) || homes::HOMES.contains(&path) => false,
-        leads_home => !leads_home || is_skipped(name, true),
+    match foreign_folders::leads_to_foreign_folder(path) {
+        true if foreign_folders::is_ancestor_of_foreign_folder(path)
+            || foreign_folders::FOREIGN_FOLDERS.contains(&path) =>
+        {
+            false
+        }
+        leads_to_foreign_folder => !leads_to_foreign_folder || is_skipped(name, true),
     }
 }
 
@@ -92,32 +95,32 @@ mod tests {
     #[test]
     fn a_path_says_what_a_file_is_for() {
         for path in ["a.md", "git/commit.md", "readme/a.md", "a_b.md"] {
-            assert!(Use::of(path).is_prompt(), "{path}");
+            assert!(FileRole::of(path).is_prompt(), "{path}");
         }
         for path in [".claude/commands/a/b.md", ".gemini/commands/a.toml", "x.prompt.yml", "a.prompt.md", "x/SKILL.md"]
         {
-            assert!(Use::of(path).is_prompt(), "{path}");
+            assert!(FileRole::of(path).is_prompt(), "{path}");
         }
         for path in [".claude/agents/a.md", ".x.md", "commands/a.toml", ".gemini/commands/a.md", "SKILL.txt"] {
-            assert!(!Use::of(path).is_prompt(), "{path}");
+            assert!(!FileRole::of(path).is_prompt(), "{path}");
         }
         for path in
             ["README.md", "x/ReadMe.MD", "_a.md", "_shared/a.md", "a/_b/c.md", "a.txt", "md", ".md", "x.markdown"]
         {
-            assert!(!Use::of(path).is_prompt(), "{path}");
+            assert!(!FileRole::of(path).is_prompt(), "{path}");
         }
     }
 
     #[test]
     fn hidden_folders_of_other_programs_are_looked_into_for_prompts_only() {
         for folder in [".claude", ".claude/commands", ".claude/commands/git", ".claude/skills/x", "a"] {
-            assert!(!is_passed_over(folder, true), "{folder}");
+            assert!(!is_ignored(folder, true), "{folder}");
         }
         for folder in [".git", ".claude/agents", ".claude/commands/.x", "a/.claude", ".claude/commands/node_modules"] {
-            assert!(is_passed_over(folder, true), "{folder}");
+            assert!(is_ignored(folder, true), "{folder}");
         }
         for file in [".claude/commands/a.md", ".claude/skills/x/SKILL.md", ".github/prompts/a.prompt.md", "a.md"] {
-            assert!(!is_passed_over(file, false), "{file}");
+            assert!(!is_ignored(file, false), "{file}");
         }
         for file in [
             ".claude/settings.json",
@@ -128,12 +131,12 @@ mod tests {
             ".github/prompts/README.md",
             ".x.md",
         ] {
-            assert!(is_passed_over(file, false), "{file}");
+            assert!(is_ignored(file, false), "{file}");
         }
     }
 
     #[test]
-    fn what_editors_leave_is_passed_over() {
+    fn what_editors_leave_is_ignored() {
         for name in ["a.golden.md", "a.md~", ".a.md.swp", "a.swp", "#a.md#", ".#a.md", "a.tmp", "4913", ".git"] {
             assert!(is_skipped(name, false), "{name}");
         }

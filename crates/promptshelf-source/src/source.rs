@@ -1,0 +1,251 @@
+//! The interface of a prompt source: [`Source`], and the values that it exchanges with a loader.
+
+use std::{fmt, sync::Arc};
+
+use promptshelf_core::{Definitions, PromptDefinition};
+use tokio::sync::Notify;
+
+use crate::error::SourceError;
+
+/// A place that prompts are read from.
+///
+/// A source reads everything it contains and requests another read when it changes. It does not decide what is served:
+/// it returns all that it found, with a diagnostic for each part that it could not understand, and a
+/// [`Loader`](crate::Loader) merges, checks and publishes the result.
+///
+/// # Example
+///
+/// A source with one prompt, which changes on every call of `touch`:
+///
+/// ```
+/// use std::sync::{Mutex, atomic::{AtomicU64, Ordering}};
+///
+/// use promptshelf_core::{Definitions, PromptDefinition};
+/// use promptshelf_source::{Fingerprint, Loader, ReloadSignal, Snapshot, Source, SourceError, WatchGuard};
+///
+/// #[derive(Default)]
+/// struct Counter {
+///     count: AtomicU64,
+///     signal: Mutex<ReloadSignal>,
+/// }
+///
+/// impl Counter {
+///     fn touch(&self) {
+///         self.count.fetch_add(1, Ordering::SeqCst);
+///         self.signal.lock().unwrap().request();
+///     }
+/// }
+///
+/// impl Source for Counter {
+///     fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
+///         let count = self.count.load(Ordering::SeqCst);
+///         let fingerprint = Fingerprint::new(count);
+///         if known == Some(fingerprint) {
+///             return Ok(None);
+///         }
+///         let prompts = vec![PromptDefinition::template("count", format!("Count from {count}."))];
+///         Ok(Some(Snapshot::new(fingerprint, Definitions { prompts, ..Definitions::default() })))
+///     }
+///
+///     fn watch(&self, signal: ReloadSignal) -> WatchGuard {
+///         *self.signal.lock().unwrap() = signal;
+///         WatchGuard::noop()
+///     }
+/// }
+///
+/// let counter = std::sync::Arc::new(Counter::default());
+/// let loader = Loader::open(vec![Box::new(counter.clone())]).unwrap();
+/// counter.touch();
+/// assert!(loader.handle().current().find("count").is_some());
+/// ```
+pub trait Source: Send + Sync {
+    /// Reads all definitions, or returns `None` if they are still those of the fingerprint `known`.
+    ///
+    /// May block on files or sockets: a [`Loader`](crate::Loader) calls it on a thread for blocking work, and never
+    /// twice at a time. With `known` of `None`, and after an error, it reads everything and returns a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`] if nothing can be read at all. A single broken file is a diagnostic among the definitions and
+    /// not an error.
+    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError>;
+
+    /// Requests a reload through `signal` after every change, until the returned guard is dropped.
+    ///
+    /// May block until changes are observed: every change after the return causes a request. Superfluous requests cost
+    /// one read each; a missing request leaves outdated prompts in place. Never fails: a source that cannot observe
+    /// changes requests a reload at intervals.
+    fn watch(&self, signal: ReloadSignal) -> WatchGuard;
+}
+
+impl<S: Source + ?Sized> Source for Arc<S> {
+    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
+        (**self).read(known)
+    }
+
+    fn watch(&self, signal: ReloadSignal) -> WatchGuard {
+        (**self).watch(signal)
+    }
+}
+
+/// The result of one read of a source.
+///
+/// ```
+/// use promptshelf_core::{Definitions, PromptDefinition};
+/// use promptshelf_source::{Fingerprint, Snapshot};
+///
+/// let prompts = vec![PromptDefinition::template("hello", "Say hello.")];
+/// let snapshot = Snapshot::new(Fingerprint::new(1), Definitions { prompts, ..Definitions::default() });
+/// assert!(snapshot.edited_prompts().is_none());
+/// assert_eq!(snapshot.into_definitions().unwrap().prompts.len(), 1);
+/// ```
+pub struct Snapshot {
+    fingerprint: Fingerprint,
+    edited: Option<Vec<PromptDefinition>>,
+    all: Box<dyn FnOnce() -> Result<Definitions, SourceError> + Send>,
+}
+
+impl Snapshot {
+    /// Creates a snapshot of everything that the source defines.
+    #[must_use]
+    pub fn new(fingerprint: Fingerprint, definitions: Definitions) -> Snapshot {
+        Snapshot { fingerprint, edited: None, all: Box::new(move || Ok(definitions)) }
+    }
+
+    /// Creates a snapshot of the prompts that were edited since the known fingerprint, if nothing else has changed:
+    /// each prompt has the name and the file that it had. `all` is called if the loader needs all definitions.
+    ///
+    /// An optimisation for large libraries: the result is the same as that of a full snapshot.
+    #[must_use]
+    pub fn edited(
+        fingerprint: Fingerprint,
+        prompts: Vec<PromptDefinition>,
+        all: impl FnOnce() -> Result<Definitions, SourceError> + Send + 'static,
+    ) -> Snapshot {
+        Snapshot { fingerprint, edited: Some(prompts), all: Box::new(all) }
+    }
+
+    /// Returns the fingerprint of the definitions, to pass to the next [`Source::read`].
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// Returns the edited prompts if nothing else has changed; `None` for a full snapshot.
+    #[must_use]
+    pub fn edited_prompts(&self) -> Option<&[PromptDefinition]> {
+        self.edited.as_deref()
+    }
+
+    pub(crate) fn take_edited_prompts(&mut self) -> Option<Vec<PromptDefinition>> {
+        self.edited.take()
+    }
+
+    /// Returns everything that the source defines.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`] if the snapshot has only the edited prompts and the source cannot be read again.
+    pub fn into_definitions(self) -> Result<Definitions, SourceError> {
+        (self.all)()
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("fingerprint", &self.fingerprint)
+            .field("edited", &self.edited.as_ref().map(Vec::len))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Identifies the state of a source: equal fingerprints of one source mean equal definitions.
+///
+/// ```
+/// use promptshelf_source::Fingerprint;
+///
+/// assert_eq!(Fingerprint::new(7), Fingerprint::new(7));
+/// assert_ne!(Fingerprint::new(7), Fingerprint::new(8));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fingerprint(u64);
+
+impl Fingerprint {
+    /// Creates a fingerprint from a counter or a hash that the source chooses.
+    #[must_use]
+    pub fn new(number: u64) -> Fingerprint {
+        Fingerprint(number)
+    }
+}
+
+/// Requests reloads. Clones share one signal, and several requests before a reload starts count as one.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use promptshelf_source::ReloadSignal;
+///
+/// let signal = ReloadSignal::new();
+/// signal.clone().request();
+/// signal.request();
+/// signal.requested().await; // returns at once, and clears both requests
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct ReloadSignal(Arc<Notify>);
+
+impl ReloadSignal {
+    /// Creates a signal without a pending request.
+    #[must_use]
+    pub fn new() -> ReloadSignal {
+        ReloadSignal::default()
+    }
+
+    /// Requests a reload. Never blocks.
+    pub fn request(&self) {
+        self.0.notify_one();
+    }
+
+    /// Waits for a request, and clears it. A request from before the call counts. Cancel-safe.
+    pub async fn requested(&self) {
+        self.0.notified().await;
+    }
+}
+
+impl fmt::Debug for ReloadSignal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReloadSignal")
+    }
+}
+
+/// Keeps a watch on a source alive: no further reloads are requested after it is dropped.
+///
+/// ```
+/// use promptshelf_source::WatchGuard;
+///
+/// let (sender, receiver) = std::sync::mpsc::channel::<()>();
+/// let guard = WatchGuard::new(sender); // a watching thread would wait on `receiver`
+/// drop(guard);
+/// assert!(receiver.recv().is_err());
+/// ```
+#[must_use = "dropping the guard ends the watch"]
+pub struct WatchGuard(#[expect(dead_code, reason = "kept alive for its destructor")] Option<Box<dyn Send + Sync>>);
+
+impl WatchGuard {
+    /// Creates a guard around a value whose destructor ends the watch.
+    pub fn new(guard: impl Send + Sync + 'static) -> WatchGuard {
+        WatchGuard(Some(Box::new(guard)))
+    }
+
+    /// Creates a guard for a source that has nothing to clean up, such as one that never changes.
+    pub fn noop() -> WatchGuard {
+        WatchGuard(None)
+    }
+}
+
+impl fmt::Debug for WatchGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WatchGuard")
+    }
+}
