@@ -14,7 +14,7 @@ use promptshelf_core::{
 };
 use promptshelf_mcp::{HttpOptions, HttpService, Server, StateKey};
 use promptshelf_service::{Limits, Observer, Recorder, Service};
-use promptshelf_source::{Directory, Fixed, ReloadTask, Loader, Source, SourceError};
+use promptshelf_source::{Directory, Fixed, Loader, ReloadTask, Source, SourceError};
 use tokio::{net::TcpListener, sync::oneshot};
 use tower_service::Service as TowerService;
 

@@ -24,25 +24,24 @@
 mod confined_dir;
 mod directory;
 mod error;
-mod exchange;
 mod file_role;
 mod file_state;
 mod fixed;
 mod format;
-pub mod layout;
+mod listing;
 mod loader;
 mod manifest;
 mod media_type;
 mod resource;
-pub mod schema;
 pub mod settings;
 mod source;
+pub mod syntax;
 mod watch;
 
 pub use directory::Directory;
 pub use error::SourceError;
-pub use exchange::{ExportFormat, Exported, ImportFormat, Imported, ImportedFile, export, import};
 pub use fixed::Fixed;
 pub use format::ForeignWords;
+pub use listing::prompt_files;
 pub use loader::{LoadReport, Loader, ReloadTask};
 pub use source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard};

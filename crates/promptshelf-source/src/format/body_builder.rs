@@ -8,7 +8,7 @@ use super::tree::Notes;
 
 /// Puts a body together, and collects what it asks for.
 #[derive(Debug, Default)]
-pub(crate) struct Pieces {
+pub struct Pieces {
     pieces: Vec<BodyPiece>,
     /// In the order in which they are first used.
     arguments: Vec<ArgumentDefinition>,
@@ -19,7 +19,8 @@ impl Pieces {
         Pieces { pieces, arguments }
     }
 
-    pub(crate) fn text(&mut self, text: &str) {
+    /// Adds text.
+    pub fn text(&mut self, text: &str) {
         match self.pieces.last_mut() {
             Some(BodyPiece::Text(before)) => before.push_str(text),
             _ if text.is_empty() => {}
@@ -28,14 +29,15 @@ impl Pieces {
     }
 
     /// The place of an argument, which is declared when it is first used.
-    pub(crate) fn argument(&mut self, name: &str, declare: impl FnOnce(ArgumentDefinition) -> ArgumentDefinition) {
+    pub fn argument(&mut self, name: &str, declare: impl FnOnce(ArgumentDefinition) -> ArgumentDefinition) {
         if !self.arguments.iter().any(|known| known.name == name) {
             self.arguments.push(declare(ArgumentDefinition::new(name)));
         }
         self.pieces.push(BodyPiece::Argument(name.to_owned()));
     }
 
-    pub(crate) fn role(&mut self, role: Role) {
+    /// Starts a message of this role.
+    pub fn role(&mut self, role: Role) {
         self.pieces.push(BodyPiece::Role(role));
     }
 
@@ -43,7 +45,9 @@ impl Pieces {
         self.pieces.push(BodyPiece::Attach { path: path.to_owned(), otherwise: otherwise.to_owned(), span });
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<BodyPiece>, Vec<ArgumentDefinition>) {
+    /// Returns the body, and its arguments in the order of their first use.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<BodyPiece>, Vec<ArgumentDefinition>) {
         (self.pieces, self.arguments)
     }
 }
@@ -85,7 +89,8 @@ pub(super) fn not_run(written: &str, spans: &mut SpanFinder<'_>, notes: &mut Not
 
 /// A word as the name of an argument: letters, digits and `_`. `None` when
 /// nothing is left of it.
-pub(crate) fn argument_name(word: &str) -> Option<String> {
+#[must_use]
+pub fn argument_name(word: &str) -> Option<String> {
     let name: String = word.trim().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let name = name.trim_matches('_');
     name.starts_with(|c: char| c.is_ascii_alphabetic()).then(|| name.to_owned())

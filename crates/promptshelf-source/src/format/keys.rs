@@ -3,24 +3,28 @@
 
 /// A mapping whose keys are known.
 #[derive(Debug)]
-pub(crate) struct Keys {
-    pub(crate) keys: &'static [Key],
+pub struct Keys {
+    /// The keys, in the order in which files are written.
+    pub keys: &'static [Key],
     /// Those that have to be there.
-    pub(crate) required: &'static [&'static str],
+    pub required: &'static [&'static str],
 }
 
 /// One key.
 #[derive(Debug)]
-pub(crate) struct Key {
-    pub(crate) name: &'static str,
+pub struct Key {
+    /// The key as it is written.
+    pub name: &'static str,
     /// What it is for, as one sentence.
-    pub(crate) about: &'static str,
-    pub(crate) holds: Holds,
+    pub about: &'static str,
+    /// The values it takes.
+    pub holds: Holds,
 }
 
 /// What stands behind a key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Holds {
+#[non_exhaustive]
+pub enum Holds {
     /// A scalar, taken as it is written.
     Text,
     /// One of these words.
@@ -70,17 +74,21 @@ pub(crate) const fn keys(keys: &'static [Key]) -> Keys {
 }
 
 impl Keys {
-    pub(crate) fn names(&self) -> Vec<&'static str> {
+    /// Returns every name.
+    #[must_use]
+    pub fn names(&self) -> Vec<&'static str> {
         self.keys.iter().map(|key| key.name).collect()
     }
 
     /// Where a key stands in the order in which files are written.
-    pub(crate) fn rank(&self, name: &str) -> usize {
+    #[must_use]
+    pub fn rank(&self, name: &str) -> usize {
         self.keys.iter().position(|key| key.name == name).unwrap_or(self.keys.len())
     }
 
     /// A key by its name.
-    pub(crate) fn find(&self, name: &str) -> Option<&'static Key> {
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
     }
 }

@@ -69,12 +69,11 @@ pub(crate) fn front_matter_and_body(notes: &mut Notes<'_>) -> (Option<Node>, Ran
     parts(notes, |_| None)
 }
 
-/// The front matter of the notes' file, where it has one.
-#[cfg(test)]
-pub(crate) fn parse_front_matter(notes: &mut Notes<'_>) -> Option<Node> {
-    match split(&notes.source.text) {
-        Split::Both { keys, .. } => yaml::parse(keys, notes),
-        _ => None,
+/// The bytes of a Markdown file's keys and of the text below them.
+pub(crate) fn front_matter_range(text: &str) -> Option<(Range<usize>, Range<usize>)> {
+    match split(text) {
+        Split::Both { keys, body } => Some((keys, body)),
+        Split::Body(_) | Split::Unterminated(_) => None,
     }
 }
 

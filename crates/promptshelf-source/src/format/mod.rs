@@ -17,7 +17,6 @@ mod gemini;
 mod github;
 mod icons;
 pub(crate) mod keys;
-pub(crate) mod layout;
 mod markdown;
 mod opencode;
 mod prompt_tests;
@@ -32,17 +31,14 @@ mod vscode;
 pub(crate) mod yaml;
 
 pub use self::file_format::ForeignWords;
-#[cfg(test)]
-pub(crate) use self::markdown::parse_front_matter as front_matter;
 pub(crate) use self::{
     arguments::{KEYS as ARGUMENT, arguments},
-    body_builder::{Pieces, argument_name},
     draft::{BrokenDraft, Draft, GlobCompletion},
     file_format::Format,
     front_matter::KEYS as PROMPT,
     github::placeholders,
     icons::{KEYS as ICON, icons, mime_type},
-    markdown::front_matter_and_body as parts,
+    markdown::{front_matter_and_body as parts, front_matter_range},
     prompt_tests::GOLDEN,
     registry::keys,
     requirements::requirements,

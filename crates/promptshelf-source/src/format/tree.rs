@@ -8,48 +8,66 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use promptshelf_core::{Code, Diagnostic, Location, SourceText};
 
-/// A value and its bytes in the file.
+/// A value and its position in the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) span: Range<usize>,
-    pub(crate) value: Value,
+pub struct Node {
+    /// Bytes of the file.
+    pub span: Range<usize>,
+    /// The value.
+    pub value: Value,
 }
 
+/// A value of YAML or TOML.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub enum Value {
+    /// A single value.
     Scalar(Scalar),
+    /// A sequence.
     List(Vec<Node>),
+    /// A mapping, in the file's order.
     Mapping(Vec<Entry>),
 }
 
 /// One key of a mapping.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) key: String,
-    pub(crate) key_span: Range<usize>,
-    pub(crate) node: Node,
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Bytes of the key in the file.
+    pub key_span: Range<usize>,
+    /// Its value.
+    pub node: Node,
 }
 
 /// A scalar as its author wrote it. Its text is kept beside its kind, because
 /// `version: 1.10` is meant as it stands and not as a number.
 #[derive(Clone, Debug)]
-pub(crate) struct Scalar {
-    pub(crate) text: String,
-    pub(crate) kind: ScalarKind,
+pub struct Scalar {
+    /// The source text, without quotation marks and with escapes resolved.
+    pub text: String,
+    /// The type by which YAML 1.2 or TOML reads it.
+    pub kind: ScalarKind,
 }
 
+/// The type of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ScalarKind {
+pub enum ScalarKind {
+    /// `null`, `~` or nothing.
     Null,
+    /// `true` or `false`.
     Boolean,
+    /// A whole number.
     Integer,
+    /// A number with a fraction or an exponent.
     Float,
+    /// Everything else.
     Text,
 }
 
 impl Node {
-    /// What stands there, in words for a message.
-    pub(crate) fn kind(&self) -> &'static str {
+    /// Returns the kind of value in words for a message, such as `a list`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Scalar(scalar) => match scalar.kind {
                 ScalarKind::Null => "nothing",
@@ -62,21 +80,30 @@ impl Node {
         }
     }
 
-    pub(crate) fn is_null(&self) -> bool {
+    /// Returns whether the value is missing or `null`.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
         matches!(&self.value, Value::Scalar(scalar) if scalar.kind == ScalarKind::Null)
     }
 
-    /// The source text of a scalar that holds something.
-    pub(crate) fn text(&self) -> Option<&str> {
+    /// Returns the text of a scalar; `None` for null, lists and mappings.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Scalar(scalar) if scalar.kind != ScalarKind::Null => Some(&scalar.text),
             _ => None,
         }
     }
 
-    /// The node as JSON, for values that are passed on as they are. Numbers
-    /// that JSON has no room for become text.
-    pub(crate) fn to_json(&self) -> serde_json::Value {
+    /// Returns the items of a list; any other value counts as a list of one.
+    #[must_use]
+    pub fn items(&self) -> &[Node] {
+        super::items(self)
+    }
+
+    /// Converts the value to JSON. Numbers that JSON cannot represent become text.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::Scalar(scalar) => match scalar.kind {
                 ScalarKind::Null => serde_json::Value::Null,
@@ -99,10 +126,13 @@ impl Node {
     }
 }
 
-/// Collects everything that is wrong with one file, and where its parts stand.
-pub(crate) struct Notes<'s> {
-    pub(crate) source: &'s Arc<SourceText>,
-    pub(crate) diagnostics: Vec<Diagnostic>,
+/// Collects the diagnostics of one file, and the positions of its parts.
+#[derive(Debug)]
+pub struct Notes<'s> {
+    /// The file.
+    pub source: &'s Arc<SourceText>,
+    /// Everything found so far.
+    pub diagnostics: Vec<Diagnostic>,
     /// Spans by path, such as `arguments.0.default`.
     pub(crate) spans: BTreeMap<String, Range<usize>>,
     /// Lines that could not be read, and so may have said anything.
@@ -110,25 +140,30 @@ pub(crate) struct Notes<'s> {
 }
 
 impl<'s> Notes<'s> {
-    pub(crate) fn new(source: &'s Arc<SourceText>) -> Notes<'s> {
+    /// Starts with nothing found.
+    #[must_use]
+    pub fn new(source: &'s Arc<SourceText>) -> Notes<'s> {
         Notes { source, diagnostics: Vec::new(), spans: BTreeMap::new(), left_out: Vec::new() }
     }
 
-    pub(crate) fn location(&self, span: &Range<usize>) -> Location {
+    /// Returns a location in the file.
+    #[must_use]
+    pub fn location(&self, span: &Range<usize>) -> Location {
         Location::new(self.source, span.clone())
     }
 
-    /// Notes an error. The diagnostic can be given more to say.
-    pub(crate) fn error(&mut self, code: Code, span: &Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
+    /// Adds an error and returns it for further details.
+    pub fn error(&mut self, code: Code, span: &Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
         self.note(Diagnostic::error(code, self.location(span), message))
     }
 
-    pub(crate) fn warning(&mut self, code: Code, span: &Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
+    /// Adds a warning and returns it for further details.
+    pub fn warning(&mut self, code: Code, span: &Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
         self.note(Diagnostic::warning(code, self.location(span), message))
     }
 
-    /// Says what to do about what was noted last.
-    pub(crate) fn help(&mut self, help: &str) {
+    /// Sets the help of the diagnostic that was added last.
+    pub fn help(&mut self, help: &str) {
         if let Some(last) = self.diagnostics.last_mut() {
             last.help = Some(help.to_owned());
         }
@@ -140,7 +175,9 @@ impl<'s> Notes<'s> {
         &mut self.diagnostics[index]
     }
 
-    pub(crate) fn has_errors(&self) -> bool {
+    /// Returns whether any diagnostic is an error.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 }

@@ -4,7 +4,6 @@ mod access;
 mod checkouts;
 mod confinement;
 mod contract;
-mod exchange;
 mod formats;
 mod front_matter;
 mod library;

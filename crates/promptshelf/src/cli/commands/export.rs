@@ -7,12 +7,12 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use promptshelf_author::{ExportFormat, Exported, export};
 use promptshelf_core::{
     BodyPiece, Code, ContentBlock, Diagnostic, Location, Message, Prompt, RawArguments, ResourceBody, nearest,
 };
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
-use promptshelf_source::{ExportFormat, Exported, export};
 use serde_json::json;
 
 use super::{diagnostics::Drawing, import, wire::ask};

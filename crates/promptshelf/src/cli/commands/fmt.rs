@@ -6,8 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use promptshelf_author::format;
 use promptshelf_core::SourceText;
-use promptshelf_source::layout;
+use promptshelf_source::prompt_files;
 
 use crate::{
     args::author::FmtArguments,
@@ -22,10 +23,7 @@ pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
     for path in named {
         match path.is_dir() {
             true => files.extend(
-                layout::prompt_files(path)
-                    .map_err(promptshelf_server::OpenError::Source)?
-                    .iter()
-                    .map(|file| join(path, file)),
+                prompt_files(path).map_err(promptshelf_server::OpenError::Source)?.iter().map(|file| join(path, file)),
             ),
             false => files.push(path.clone()),
         }
@@ -72,7 +70,7 @@ fn one(file: &Path, only_look: bool) -> Result<Outcome, Failure> {
     let bytes = fs::read(file).map_err(|error| cannot("read", error))?;
     let Ok(text) = String::from_utf8(bytes) else { return Ok(Outcome::Unreadable) };
     let source = SourceText::new(file.display().to_string(), text);
-    match layout::lay_out(&source) {
+    match format(&source) {
         Ok(laid_out) if laid_out == source.text => Ok(Outcome::Same),
         Ok(laid_out) => {
             if !only_look {

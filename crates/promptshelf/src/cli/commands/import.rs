@@ -11,9 +11,9 @@ use clap::{
     Args,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
+use promptshelf_author::{ImportFormat, ImportedFile, import};
 use promptshelf_core::{Diagnostic, SourceText};
 use promptshelf_server::Library;
-use promptshelf_source::{ImportFormat, ImportedFile, import};
 
 use super::diagnostics::Drawing;
 use crate::{

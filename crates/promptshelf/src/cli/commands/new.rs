@@ -6,8 +6,8 @@ use std::{
     path::Path,
 };
 
+use promptshelf_author::schema;
 use promptshelf_core::PromptName;
-use promptshelf_source::schema;
 
 use crate::{
     args::author::{NewArguments, Template},

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use promptshelf_source::schema;
+use promptshelf_author::schema;
 
 use crate::{
     args::author::{SchemaArguments, SchemaFile},

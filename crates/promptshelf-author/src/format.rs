@@ -13,22 +13,33 @@ use std::sync::Arc;
 use promptshelf_core::{Diagnostic, SourceText};
 
 use self::lines::{Block, blocks, dedented, is_comment, written};
-use super::{
-    front_matter,
-    keys::{Holds, Keys},
-    markdown::{Split, split},
-    tree::{Node, Notes, Value},
-    yaml,
-};
+use promptshelf_source::syntax::{Holds, Keys, Node, Notes, PROMPT_KEYS, Value, front_matter, parse_yaml};
 
 /// The comment by which editors find a schema; it stays on top.
 const SCHEMA: &str = "# yaml-language-server:";
 
-pub(crate) fn lay_out(source: &Arc<SourceText>) -> Result<String, Vec<Diagnostic>> {
+/// Formats a prompt file: keys in the usual order, lists indented by two, one kind of quotation mark.
+///
+/// The text below the front matter stays as it is, byte by byte, and so does everything that cannot be
+/// moved without changing its meaning or its comments.
+///
+/// ```
+/// use promptshelf_author::format;
+/// use promptshelf_core::SourceText;
+///
+/// let file = SourceText::new("hello.md", "---\ndescription:   'Greets'\nname: hello\n---\nHello!\n");
+/// let formatted = format(&file).unwrap();
+/// assert_eq!(formatted, "---\nname: hello\ndescription: \"Greets\"\n---\nHello!\n");
+/// ```
+///
+/// # Errors
+///
+/// The diagnostics of front matter that cannot be parsed.
+pub fn format(source: &Arc<SourceText>) -> Result<String, Vec<Diagnostic>> {
     let text = &source.text;
-    let Split::Both { keys, .. } = split(text) else { return Ok(text.to_string()) };
+    let Some((keys, _)) = front_matter(text) else { return Ok(text.to_string()) };
     let mut notes = Notes::new(source);
-    yaml::parse(keys.clone(), &mut notes);
+    parse_yaml(keys.clone(), &mut notes);
     if notes.has_errors() {
         return Err(notes.diagnostics);
     }
@@ -40,7 +51,7 @@ pub(crate) fn lay_out(source: &Arc<SourceText>) -> Result<String, Vec<Diagnostic
     if is_mixed || lines.contains('\r') || lines.contains('\t') {
         return Ok(text.to_string());
     }
-    let Some(laid_out) = mapping(&lines, &front_matter::KEYS).filter(|after| is_same(&lines, after)) else {
+    let Some(laid_out) = mapping(&lines, &PROMPT_KEYS).filter(|after| is_same(&lines, after)) else {
         return Ok(text.to_string());
     };
     let laid_out = if is_crlf { laid_out.replace('\n', "\r\n") } else { laid_out };
@@ -51,7 +62,7 @@ pub(crate) fn lay_out(source: &Arc<SourceText>) -> Result<String, Vec<Diagnostic
 fn parse(text: &str) -> Option<Node> {
     let source = SourceText::new("", text);
     let mut notes = Notes::new(&source);
-    let node = yaml::parse(0..text.len(), &mut notes)?;
+    let node = parse_yaml(0..text.len(), &mut notes)?;
     (!notes.has_errors()).then_some(node)
 }
 
@@ -181,7 +192,7 @@ mod tests {
     use super::*;
 
     fn laid_out(text: &str) -> String {
-        lay_out(&SourceText::new("a.md", text)).expect("it can be read")
+        format(&SourceText::new("a.md", text)).expect("it can be read")
     }
 
     const MESSY: &str = "\
@@ -253,7 +264,7 @@ arguments:
         ] {
             assert_eq!(laid_out(text), text);
         }
-        assert!(lay_out(&SourceText::new("a.md", "---\na: b: c\n---\n")).is_err());
+        assert!(format(&SourceText::new("a.md", "---\na: b: c\n---\n")).is_err());
     }
 
     #[test]
@@ -298,13 +309,13 @@ arguments:
         #[test]
         fn what_is_laid_out_means_the_same_and_stays(lines in prop::collection::vec(line(), 0..8), body in ".{0,40}") {
             let text = format!("---\n{}\n---\n{body}", lines.join("\n"));
-            if let Ok(once) = lay_out(&SourceText::new("a.md", &*text)) {
-                let twice = lay_out(&SourceText::new("a.md", &*once)).expect("it can be read still");
+            if let Ok(once) = format(&SourceText::new("a.md", &*text)) {
+                let twice = format(&SourceText::new("a.md", &*once)).expect("it can be read still");
                 prop_assert_eq!(&once, &twice);
                 let end = format!("---\n{body}");
                 prop_assert!(once.ends_with(&end));
                 if once != text {
-                    let keys = |text: &str| match split(text) { Split::Both { keys, .. } => text[keys].to_owned(), _ => String::new() };
+                    let keys = |text: &str| front_matter(text).map(|(keys, _)| text[keys].to_owned()).unwrap_or_default();
                     prop_assert!(is_same(&keys(&text), &keys(&once)));
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use promptshelf_core::{Body, Code, SourceText};
 
 use super::{Foreign, ImportFormat, entries, lose_others, slug, template};
-use crate::format::{self, Notes};
+use promptshelf_source::syntax::{Node, Notes, keys_of, parse_prompt};
 
 /// Keys that a prompt file of ours has a place for.
 const KEPT: &[&str] = &["name", "title", "description", "argument-hint", "version", "messages", "prompt", "testData"];
@@ -38,7 +38,7 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
     };
     let live = if home.is_empty() && !live.contains('/') { format!("skill/{live}") } else { live };
     let source = SourceText::new(live, notes.source.text.clone());
-    let Some(parsed) = format::Format::of(&source.path).map(|format| format.read(&source)) else {
+    let Some(parsed) = parse_prompt(&source) else {
         notes.error(Code::Syntax, &(0..0), "this file is not of that format");
         return Vec::new();
     };
@@ -47,8 +47,7 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
         notes.diagnostics.push(found);
     }
     lose_keys(&source, notes);
-    let Some(draft) = parsed.draft else { return Vec::new() };
-    let definition = draft.definition;
+    let Some(definition) = parsed.definition else { return Vec::new() };
     let template = match &definition.body {
         Body::Pieces(pieces) => template::of(pieces),
         Body::Template { range } => definition.origin.source.text[range.clone()].to_owned(),
@@ -70,15 +69,15 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
 /// What the file says to the program that it is for is lost, and so is that
 /// the system said something.
 fn lose_keys(source: &Arc<SourceText>, notes: &mut Notes<'_>) {
-    let Some(tree) = format::keys(source) else { return };
+    let Some(tree) = keys_of(source) else { return };
     lose_others(&tree, KEPT, notes);
-    for row in super::get(&tree, "testData").map(format::items).unwrap_or_default() {
+    for row in super::get(&tree, "testData").map(Node::items).unwrap_or_default() {
         for entry in entries(row).iter().filter(|entry| entry.key == "expected") {
             let message = "what a model should answer is not tested here, and is left out";
             notes.warning(Code::NotSupported, &entry.key_span, message);
         }
     }
-    let messages = super::get(&tree, "messages").map(format::items).unwrap_or_default();
+    let messages = super::get(&tree, "messages").map(Node::items).unwrap_or_default();
     for message in messages {
         for entry in entries(message).iter().filter(|entry| entry.key == "role") {
             if let Some(role) = entry.node.text().filter(|role| ["system", "developer"].contains(role)) {

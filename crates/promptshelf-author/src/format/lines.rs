@@ -1,9 +1,8 @@
 //! Lines of a YAML text that belong together, and one line written anew.
 
-use super::{
-    super::tree::{Entry, Node, Value},
-    SCHEMA,
-};
+use promptshelf_source::syntax::{Entry, Node, Value};
+
+use super::SCHEMA;
 
 /// A key with everything that belongs to it.
 pub(super) struct Block {

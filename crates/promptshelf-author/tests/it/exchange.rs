@@ -1,13 +1,11 @@
 //! Prompts that come from other programs and go to them, there and back.
 
+use promptshelf_author::{ExportFormat, Exported, ImportFormat, Imported, export, import};
 use promptshelf_core::{BodyPiece, Prompt, SourceText};
-use promptshelf_source::{ExportFormat, Exported, ImportFormat, Imported, Loader, export, import};
+use promptshelf_source::Loader;
 use proptest::prelude::*;
 
-use crate::{
-    formats::{asks, opened, said},
-    library::{Library, lines},
-};
+use crate::library::{asks, lines, messages, opened};
 
 fn imported(path: &str, text: &str) -> Imported {
     let format = ImportFormat::of(path, text).unwrap_or_else(|| panic!("{path} is of no known format"));
@@ -27,7 +25,7 @@ fn lost(imported: &Imported) -> Vec<String> {
 fn shelved(imports: &[Imported]) -> Loader {
     let files: Vec<(&str, &str)> =
         imports.iter().flat_map(|it| &it.files).map(|file| (file.path.as_str(), file.text.as_str())).collect();
-    opened(&Library::of(&files))
+    opened(&files)
 }
 
 fn errors(loader: &Loader) -> Vec<String> {
@@ -60,7 +58,7 @@ fn dotprompt_becomes_typed_arguments_and_a_template() {
     assert_eq!(asks(&catalog, "greet"), ["name!", "style", "tags!", "people!", "tone!", "count"]);
     let given = [("name", "Ada"), ("tags", "a,b"), ("people", r#"[{"first":"Bo"}]"#), ("tone", "kind")];
     assert_eq!(
-        said(&catalog, "greet", &given),
+        messages(&catalog, "greet", &given),
         ["user: You are warm.\nHi Ada- Bo of Ada (0)\na,b,none\nBe kind.", "assistant: {% [{\"first\":\"Bo\"}]",]
     );
 }
@@ -106,7 +104,7 @@ fn what_has_no_counterpart_is_said_and_never_dropped_silently() {
     );
     let loader =
         shelved(&[imported("x.prompt", "---\ninput: {schema: {a: string}}\n---\n{{#shout a}}b{{/shout}} {{a}}")]);
-    assert_eq!(said(&loader.handle().current(), "x", &[("a", "1")]), ["user: {{#shout a}}b{{/shout}} 1"]);
+    assert_eq!(messages(&loader.handle().current(), "x", &[("a", "1")]), ["user: {{#shout a}}b{{/shout}} 1"]);
 }
 
 #[test]
@@ -142,14 +140,14 @@ fn each_format_of_the_list_becomes_a_prompt_that_passes_the_check() {
     let names: Vec<&str> = catalog.prompts().iter().map(|prompt| prompt.name().as_str()).collect();
     assert_eq!(names, ["a-b", "c-d", "chat", "old", "p-l", "r", "sum_up"]);
     assert_eq!(
-        said(&catalog, "chat", &[("who", "Bo"), ("q", "{{1}}")]),
+        messages(&catalog, "chat", &[("who", "Bo"), ("q", "{{1}}")]),
         ["user: Help Bo.", "user: {{1}}", "assistant: Yes."]
     );
-    assert_eq!(said(&catalog, "old", &[("q", "1")]), ["user: 1 {%"]);
-    assert_eq!(said(&catalog, "r", &[("l", "b")]), ["user: In b", "user: Do b"]);
-    assert_eq!(said(&catalog, "sum_up", &[("topic", "t"), ("input", "i")]), ["user: # IDENTITY\nSum up t.\n\ni"]);
-    assert_eq!(said(&catalog, "a-b", &[("y", "1")]), ["assistant: 1"]);
-    assert_eq!(said(&catalog, "p-l", &[("v", "1")]), ["user: 1 {x}"]);
+    assert_eq!(messages(&catalog, "old", &[("q", "1")]), ["user: 1 {%"]);
+    assert_eq!(messages(&catalog, "r", &[("l", "b")]), ["user: In b", "user: Do b"]);
+    assert_eq!(messages(&catalog, "sum_up", &[("topic", "t"), ("input", "i")]), ["user: # IDENTITY\nSum up t.\n\ni"]);
+    assert_eq!(messages(&catalog, "a-b", &[("y", "1")]), ["assistant: 1"]);
+    assert_eq!(messages(&catalog, "p-l", &[("v", "1")]), ["user: 1 {x}"]);
 }
 
 #[test]
@@ -164,7 +162,7 @@ fn a_table_of_prompts_becomes_a_file_a_row() {
     );
     let loader = shelved(&[made]);
     let catalog = loader.handle().current();
-    assert_eq!(said(&catalog, "a-b", &[]), ["user: Say \"hi\" {{z}}"]);
+    assert_eq!(messages(&catalog, "a-b", &[]), ["user: Say \"hi\" {{z}}"]);
     assert_eq!(catalog.find("a-b").expect("it is there").title(), Some("A, B"));
 }
 
@@ -204,16 +202,16 @@ fn values(prompt: &Prompt) -> Vec<(String, String)> {
 fn said_with_all(loader: &Loader, name: &str) -> Vec<String> {
     let catalog = loader.handle().current();
     let values = values(catalog.find(name).unwrap_or_else(|| panic!("there is no {name}")));
-    said(&catalog, name, &values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect::<Vec<_>>())
+    messages(&catalog, name, &values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect::<Vec<_>>())
 }
 
 #[test]
 fn a_file_that_is_read_live_says_the_same_when_it_is_imported() {
     let notes = ("notes.txt", "Noted.");
-    let live = opened(&Library::of(&NATIVE.iter().copied().chain([notes]).collect::<Vec<_>>()));
+    let live = opened(&NATIVE.iter().copied().chain([notes]).collect::<Vec<_>>());
     let imports: Vec<Imported> = NATIVE.iter().map(|(path, text)| imported(&format!("project/{path}"), text)).collect();
     let files = imports.iter().flat_map(|it| &it.files).map(|file| (file.path.as_str(), file.text.as_str()));
-    let ours = opened(&Library::of(&files.chain([notes]).collect::<Vec<_>>()));
+    let ours = opened(&files.chain([notes]).collect::<Vec<_>>());
     assert_eq!(errors(&ours), Vec::<String>::new());
     for name in ["fix", "audit", "git-commit", "ask", "sum", "pdf"] {
         assert_eq!(asks(&live.handle().current(), name), asks(&ours.handle().current(), name), "{name}");
@@ -240,7 +238,7 @@ fn a_file_that_is_read_live_says_the_same_when_it_is_imported() {
 }
 
 fn exported(files: &[(&str, &str)], name: &str, format: ExportFormat) -> (Loader, Exported) {
-    let loader = opened(&Library::of(files));
+    let loader = opened(files);
     let catalog = loader.handle().current();
     let exported = export(catalog.find(name).expect("it is there"), format, None);
     (loader, exported)
@@ -253,7 +251,7 @@ fn what_is_exported_says_the_same_when_it_is_read_again() {
     for format in [ExportFormat::Claude, ExportFormat::Vscode] {
         let (ours, file) = exported(&[("review.md", OURS)], "review", format);
         assert!(file.losses.is_empty(), "{:?}", lines(&file.losses));
-        let theirs = opened(&Library::of(&[(&file.path, &file.text)]));
+        let theirs = opened(&[(&file.path, &file.text)]);
         assert_eq!(said_with_all(&ours, "review"), said_with_all(&theirs, "review"), "{format:?}");
         let catalog = theirs.handle().current();
         assert_eq!(catalog.find("review").expect("it is there").description(), Some("Reviews"));
@@ -262,15 +260,15 @@ fn what_is_exported_says_the_same_when_it_is_read_again() {
     for format in [ExportFormat::Claude, ExportFormat::Gemini] {
         let (ours, file) = exported(&[("one.md", one)], "one", format);
         assert!(file.losses.is_empty(), "{:?}", lines(&file.losses));
-        let theirs = opened(&Library::of(&[(&file.path, &file.text)]));
+        let theirs = opened(&[(&file.path, &file.text)]);
         let argument = asks(&theirs.handle().current(), "one");
-        let theirs = said(&theirs.handle().current(), "one", &[(&argument[0], "<args>")]);
+        let theirs = messages(&theirs.handle().current(), "one", &[(&argument[0], "<args>")]);
         assert_eq!(said_with_all(&ours, "one"), theirs, "{format:?}");
     }
     let (ours, file) =
         exported(&[("still.md", "---\ndescription: d\n---\nBe {{ \"{{\" }} still.\n")], "still", ExportFormat::Skill);
     assert_eq!(file.path, "still/SKILL.md");
-    let theirs = opened(&Library::of(&[(&file.path, &file.text)]));
+    let theirs = opened(&[(&file.path, &file.text)]);
     assert_eq!(said_with_all(&ours, "still"), said_with_all(&theirs, "still"));
 }
 
@@ -323,7 +321,7 @@ proptest! {
     #[test]
     fn any_text_survives_being_imported(text in "x(\\{|\\}|\\{\\{|\\{%|\\{#|%\\}|\\{% raw %\\}|-%\\}|\\$1|[a-z \"\\\\]){0,14}x") {
         let command = format!("---\ndescription: d\n---\n{text}");
-        let live = opened(&Library::of(&[(".claude/commands/a.md", &*command)]));
+        let live = opened(&[(".claude/commands/a.md", &*command)]);
         let ours = shelved(&[imported(".claude/commands/a.md", &command)]);
         prop_assert_eq!(errors(&ours), Vec::<String>::new());
         prop_assert_eq!(said_with_all(&live, "a"), said_with_all(&ours, "a"));

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use promptshelf_core::{ArgumentDefinition, Code};
 
 use super::{Foreign, slug, template};
-use crate::format::{Notes, Pieces, argument_name};
+use promptshelf_source::syntax::{Notes, Pieces, argument_name};
 
 const KEPT: &[&str] = &["act", "prompt", "for_devs", "type", "contributor"];
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use promptshelf_core::{Argument, BodyPiece, Code, Diagnostic, Location, Prompt, Role, SourceText};
 
 use super::write::scalar;
-use crate::format::command;
+use promptshelf_source::syntax::command_expansions;
 
 /// A format that prompts are exported to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,7 +254,7 @@ impl Work<'_> {
         let of =
             |words: &[&str]| words.iter().filter(|word| text.contains(**word)).map(|word| (*word).to_owned()).collect();
         match self.format {
-            ExportFormat::Claude => command::special(text).into_iter().map(str::to_owned).collect(),
+            ExportFormat::Claude => command_expansions(text).into_iter().map(str::to_owned).collect(),
             ExportFormat::Gemini => of(&["{{args}}", "!{", "@{"]),
             ExportFormat::Vscode => {
                 let mut found: Vec<String> = of(&["${input:"]);

@@ -14,7 +14,7 @@ use promptshelf_core::{Code, Role};
 
 use self::expression::{Scope, Scopes, pair, words};
 use super::template;
-use crate::format::Notes;
+use promptshelf_source::syntax::Notes;
 
 /// Translates these bytes of the notes' file.
 pub(super) fn translate(body: Range<usize>, notes: &mut Notes<'_>) -> String {

@@ -7,14 +7,11 @@
 use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code};
 
 use super::{entries, get, text_of};
-use crate::format::{
-    Notes, argument_name, items,
-    tree::{Entry, Node, Value},
-};
+use promptshelf_source::syntax::{Entry, Node, Notes, Value, argument_name};
 
 pub(super) fn arguments(schema: &Node, notes: &mut Notes<'_>) -> Vec<ArgumentDefinition> {
     if let Some(properties) = get(schema, "properties") {
-        let required = get(schema, "required").map(items).unwrap_or_default();
+        let required = get(schema, "required").map(Node::items).unwrap_or_default();
         let required: Vec<&str> = required.iter().filter_map(Node::text).collect();
         let each = entries(properties).iter();
         return each.filter_map(|entry| json_schema(entry, required.contains(&&*entry.key), notes)).collect();
@@ -112,6 +109,6 @@ fn kind_of(kind: &str, entry: &Entry, notes: &mut Notes<'_>) -> ArgumentType {
 }
 
 fn choices(node: &Node) -> Vec<Choice> {
-    let texts = items(node).iter().filter_map(Node::text);
+    let texts = node.items().iter().filter_map(Node::text);
     texts.map(|text| Choice { value: text.to_owned(), title: None }).collect()
 }

@@ -7,10 +7,10 @@
 use promptshelf_core::{ArgumentDefinition, ArgumentDetails, ArgumentType, Choice, Code, Role};
 
 use super::{Foreign, get, lose_others, slug, stem, template, text_of};
-use crate::format::{Notes, items, tree::Node, yaml};
+use promptshelf_source::syntax::{Node, Notes, parse_yaml};
 
 pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
-    let Some(recipe) = yaml::parse(0..notes.source.text.len(), notes) else { return Vec::new() };
+    let Some(recipe) = parse_yaml(0..notes.source.text.len(), notes) else { return Vec::new() };
     lose_others(&recipe, &["title", "description", "instructions", "prompt", "parameters", "version"], notes);
     let instructions = text_of(&recipe, "instructions");
     let prompt = text_of(&recipe, "prompt");
@@ -26,7 +26,7 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
     if let Some(node) = get(&recipe, "instructions") {
         super::lose_role("system", &node.span.clone(), notes);
     }
-    let parameters = get(&recipe, "parameters").map(items).unwrap_or_default();
+    let parameters = get(&recipe, "parameters").map(Node::items).unwrap_or_default();
     let arguments = parameters.iter().filter_map(|parameter| argument(parameter, notes)).collect();
     let path = stem(&notes.source.path, ".yaml").trim_end_matches(".yml").trim_end_matches(".json");
     vec![Foreign {
@@ -57,7 +57,7 @@ fn argument(parameter: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDefinitio
         }
         _ => ArgumentType::String,
     };
-    let options = get(parameter, "options").map(items).unwrap_or_default();
+    let options = get(parameter, "options").map(Node::items).unwrap_or_default();
     let choice = |node: &Node| node.text().map(|value| Choice { value: value.to_owned(), title: None });
     let default = text_of(parameter, "default").filter(|default| !default.is_empty());
     Some(ArgumentDefinition {

@@ -8,7 +8,7 @@
 use promptshelf_core::{ArgumentDefinition, Code, Role};
 
 use super::{Foreign, get, lose_others, slug, template, text_of};
-use crate::format::{Notes, argument_name, items, tree::Node, yaml};
+use promptshelf_source::syntax::{Node, Notes, argument_name, parse_yaml};
 
 const KEPT: &[&str] = &[
     "id",
@@ -23,9 +23,9 @@ const KEPT: &[&str] = &[
 ];
 
 pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
-    let Some(tree) = yaml::parse(0..notes.source.text.len(), notes) else { return Vec::new() };
+    let Some(tree) = parse_yaml(0..notes.source.text.len(), notes) else { return Vec::new() };
     let listed = get(&tree, "items").unwrap_or(&tree);
-    items(listed).iter().filter_map(|node| prompt(node, notes)).collect()
+    listed.items().iter().filter_map(|node| prompt(node, notes)).collect()
 }
 
 fn prompt(node: &Node, notes: &mut Notes<'_>) -> Option<Foreign> {
@@ -37,16 +37,16 @@ fn prompt(node: &Node, notes: &mut Notes<'_>) -> Option<Foreign> {
     };
     lose_others(body, &["type", "messages", "content", "input_variables", "template_format"], notes);
     let mut made = Made { out: String::new(), arguments: Vec::new() };
-    for variable in get(body, "input_variables").map(items).unwrap_or_default() {
+    for variable in get(body, "input_variables").map(Node::items).unwrap_or_default() {
         made.declare(variable.text().unwrap_or_default());
     }
     let format = text_of(body, "template_format");
     match get(body, "messages") {
-        Some(messages) => items(messages).iter().for_each(|message| made.message(message, format.as_deref(), notes)),
+        Some(messages) => messages.items().iter().for_each(|message| made.message(message, format.as_deref(), notes)),
         None => made.content(body, format.as_deref(), notes),
     }
     let path = slug(&name);
-    let tags = get(node, "tags").map(items).unwrap_or_default();
+    let tags = get(node, "tags").map(Node::items).unwrap_or_default();
     Some(Foreign {
         title: (path != name).then_some(name),
         path,
@@ -89,7 +89,7 @@ impl Made {
             self.out.push_str(if self.out.is_empty() || self.out.ends_with('\n') { "" } else { "\n" });
             self.out.push_str(&template::role(speaker));
         }
-        for variable in get(message, "input_variables").map(items).unwrap_or_default() {
+        for variable in get(message, "input_variables").map(Node::items).unwrap_or_default() {
             self.declare(variable.text().unwrap_or_default());
         }
         let own = text_of(message, "template_format");
@@ -97,7 +97,7 @@ impl Made {
     }
 
     fn content(&mut self, node: &Node, format: Option<&str>, notes: &mut Notes<'_>) {
-        for part in get(node, "content").map(items).unwrap_or_default() {
+        for part in get(node, "content").map(Node::items).unwrap_or_default() {
             let kind = text_of(part, "type").unwrap_or_else(|| "text".to_owned());
             let text = part.text().map(str::to_owned).or_else(|| get(part, "text")?.text().map(str::to_owned));
             match text {

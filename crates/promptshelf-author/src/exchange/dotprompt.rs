@@ -7,10 +7,10 @@
 use promptshelf_core::Code;
 
 use super::{Foreign, entries, get, handlebars, lose_others, picoschema, slug, stem, text_of};
-use crate::format::{Notes, parts};
+use promptshelf_source::syntax::{Notes, parse_markdown};
 
 pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
-    let (keys, body) = parts(notes);
+    let (keys, body) = parse_markdown(notes);
     if notes.has_errors() {
         return Vec::new();
     }

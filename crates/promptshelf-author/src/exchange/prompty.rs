@@ -10,13 +10,10 @@ use std::ops::Range;
 use promptshelf_core::{ArgumentDefinition, ArgumentDetails, ArgumentType, Choice, Code, Role};
 
 use super::{Foreign, entries, get, handlebars, lose_others, slug, stem, template, text_of};
-use crate::format::{
-    Notes, argument_name, items, parts,
-    tree::{Node, Value},
-};
+use promptshelf_source::syntax::{Node, Notes, Value, argument_name, parse_markdown};
 
 pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
-    let (keys, body) = parts(notes);
+    let (keys, body) = parse_markdown(notes);
     if notes.has_errors() {
         return Vec::new();
     }
@@ -31,7 +28,8 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
         prompt.title = text_of(keys, "displayName").or(name.filter(|name| *name != prompt.path));
         prompt.description = text_of(keys, "description");
         prompt.version = text_of(keys, "version");
-        let tags = get(keys, "tags").or_else(|| get(get(keys, "metadata")?, "tags")).map(items).unwrap_or_default();
+        let tags =
+            get(keys, "tags").or_else(|| get(get(keys, "metadata")?, "tags")).map(Node::items).unwrap_or_default();
         prompt.tags = tags.iter().filter_map(|tag| tag.text().map(str::to_owned)).collect();
         if let Some(metadata) = get(keys, "metadata") {
             lose_others(metadata, &["tags"], notes);
@@ -111,7 +109,7 @@ fn argument(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDe
     // In version 1 the value itself may stand there.
     let default = node.text().map(str::to_owned).or_else(|| text_of(node, "default"));
     let flag = text_of(node, "required").map(|flag| flag == "true");
-    let choices = get(node, "enumValues").or_else(|| get(node, "enum")).map(items).unwrap_or_default();
+    let choices = get(node, "enumValues").or_else(|| get(node, "enum")).map(Node::items).unwrap_or_default();
     let choice = |node: &Node| node.text().map(|value| Choice { value: value.to_owned(), title: None });
     Some(ArgumentDefinition {
         description: text_of(node, "description").map(Into::into),

@@ -24,10 +24,7 @@ use std::sync::Arc;
 use promptshelf_core::{ArgumentDefinition, Code, Diagnostic, SourceText, TestDefinition};
 
 pub use self::export::{ExportFormat, Exported, export};
-use crate::format::{
-    Notes,
-    tree::{Entry, Node, Value},
-};
+use promptshelf_source::syntax::{Entry, Node, Notes, Value};
 
 macro_rules! formats {
     ($($variant:ident = $name:literal, $about:literal,)+) => {
@@ -94,7 +91,7 @@ impl ImportFormat {
     /// by its text.
     ///
     /// ```
-    /// use promptshelf_source::ImportFormat;
+    /// use promptshelf_author::ImportFormat;
     ///
     /// assert_eq!(ImportFormat::of("greet.prompt", ""), Some(ImportFormat::Dotprompt));
     /// assert_eq!(ImportFormat::of("x/.gemini/commands/a.toml", ""), Some(ImportFormat::Gemini));

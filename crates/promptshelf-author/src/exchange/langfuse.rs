@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use promptshelf_core::{BodyPiece, Code, Role};
 
 use super::{Foreign, get, lose_others, slug, template, text_of};
-use crate::format::{Notes, Pieces, items, placeholders, tree::Node, tree::Value, yaml};
+use promptshelf_source::syntax::{Node, Notes, Pieces, Value, parse_yaml, placeholders};
 
 const KEPT: &[&str] =
     &["id", "name", "type", "prompt", "tags", "labels", "version", "createdAt", "updatedAt", "createdBy", "projectId"];
@@ -19,10 +19,10 @@ const KEPT: &[&str] =
 const REFERENCE: &str = "@@@langfusePrompt:";
 
 pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
-    let Some(tree) = yaml::parse(0..notes.source.text.len(), notes) else { return Vec::new() };
+    let Some(tree) = parse_yaml(0..notes.source.text.len(), notes) else { return Vec::new() };
     let listed = get(&tree, "data").unwrap_or(&tree);
     let mut newest: BTreeMap<String, &Node> = BTreeMap::new();
-    for node in items(listed) {
+    for node in listed.items() {
         let Some(name) = text_of(node, "name") else {
             notes.error(Code::MissingKey, &(node.span.start..node.span.start + 1), "a prompt needs a `name`");
             continue;
@@ -41,14 +41,14 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
 
 /// What is in production comes before what is not, and then the newer one.
 fn rank(node: &Node) -> (bool, u64) {
-    let labels = get(node, "labels").map(items).unwrap_or_default();
+    let labels = get(node, "labels").map(Node::items).unwrap_or_default();
     let is_live = labels.iter().any(|label| label.text() == Some("production"));
     (is_live, text_of(node, "version").and_then(|version| version.parse().ok()).unwrap_or(0))
 }
 
 fn prompt(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<Foreign> {
     lose_others(node, KEPT, notes);
-    if let Some(labels) = get(node, "labels").filter(|labels| items(labels).iter().any(|label| !label.is_null())) {
+    if let Some(labels) = get(node, "labels").filter(|labels| labels.items().iter().any(|label| !label.is_null())) {
         notes.warning(Code::NotSupported, &labels.span, "a file has no labels; they are left out");
     }
     let Some(said) = get(node, "prompt") else {
@@ -62,7 +62,7 @@ fn prompt(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<Foreign> {
     }
     let (pieces, arguments) = pieces.into_parts();
     let template = with_references(&pieces, &said.span, notes);
-    let tags = get(node, "tags").map(items).unwrap_or_default();
+    let tags = get(node, "tags").map(Node::items).unwrap_or_default();
     let path = slug(name);
     Some(Foreign {
         title: (path != name).then(|| name.to_owned()),

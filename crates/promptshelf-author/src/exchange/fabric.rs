@@ -6,7 +6,7 @@
 //! given follows the text.
 
 use super::{Foreign, slug, template};
-use crate::format::{Notes, Pieces, placeholders};
+use promptshelf_source::syntax::{Notes, Pieces, placeholders};
 
 pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
     let text = notes.source.text.trim_start_matches('\u{feff}').to_owned();

@@ -6,29 +6,23 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{
-    format::{
-        PROMPT,
-        keys::{Holds, Keys},
-    },
-    manifest::SECTIONS,
-};
+use promptshelf_source::syntax::{Holds, Key, Keys, LIBRARY_KEYS, PROMPT_KEYS};
 
 /// The front matter of a prompt file.
 ///
 /// ```
-/// let schema = promptshelf_source::schema::prompt();
+/// let schema = promptshelf_author::schema::prompt();
 /// assert_eq!(schema["properties"]["arguments"]["type"], "array");
 /// ```
 #[must_use]
 pub fn prompt() -> Value {
-    root("The front matter of a promptshelf prompt file", &PROMPT)
+    root("The front matter of a promptshelf prompt file", &PROMPT_KEYS)
 }
 
 /// `promptshelf.toml`. Sections such as `[http]` are whoever serves the library's to describe.
 #[must_use]
 pub fn library() -> Value {
-    root("promptshelf.toml", &SECTIONS)
+    root("promptshelf.toml", &LIBRARY_KEYS)
 }
 
 fn root(title: &str, keys: &Keys) -> Value {
@@ -39,7 +33,7 @@ fn root(title: &str, keys: &Keys) -> Value {
 }
 
 fn table(keys: &Keys, others: &Value) -> Map<String, Value> {
-    let property = |key: &crate::format::keys::Key| {
+    let property = |key: &Key| {
         let mut schema = holds(key.holds);
         schema["description"] = json!(key.about);
         (key.name.to_owned(), schema)
@@ -82,7 +76,6 @@ fn holds(holds: Holds) -> Value {
         Holds::Number(Some((least, most))) => json!({ "type": "number", "minimum": least, "maximum": most }),
         Holds::Texts => one_or_list(&text()),
         Holds::Words(words) => one_or_list(&json!({ "enum": words })),
-        Holds::Value | Holds::Values | Holds::Foreign => json!({}),
         Holds::Object => json!({ "type": "object" }),
         Holds::Pairs => json!({ "type": "object", "additionalProperties": {} }),
         Holds::Choices(keys) => {
@@ -103,6 +96,8 @@ fn holds(holds: Holds) -> Value {
             let ways = ways.iter().map(way);
             json!({ "anyOf": std::iter::once(list(&text())).chain(ways).collect::<Vec<Value>>() })
         }
+        // `Value`, `Values` and `Foreign` take anything; so do kinds that a later version adds.
+        _ => json!({}),
     }
 }
 
@@ -112,8 +107,9 @@ mod tests {
 
     use promptshelf_core::{Code, SourceText};
 
+    use promptshelf_source::syntax::{GOLDEN_ENDING, Notes, front_matter, parse_prompt, parse_toml, parse_yaml};
+
     use super::*;
-    use crate::format::Format;
 
     /// Every place of a table at which a schema describes keys.
     fn names(schema: &Value) -> BTreeSet<String> {
@@ -125,6 +121,8 @@ mod tests {
         for key in keys.keys {
             let property = &schema["properties"][key.name];
             assert_eq!(property["description"], key.about);
+            let is_open = matches!(key.holds, Holds::Value | Holds::Values | Holds::Foreign);
+            assert_eq!(property.as_object().map(serde_json::Map::len) == Some(1), is_open, "{}", key.name);
             let inner = match key.holds {
                 Holds::Table(keys) => Some((property.clone(), keys)),
                 Holds::Tables(keys) => Some((property["items"].clone(), keys)),
@@ -142,8 +140,8 @@ mod tests {
 
     #[test]
     fn every_key_of_the_tables_is_in_the_schema_and_no_other() {
-        check_table(&prompt(), &PROMPT);
-        check_table(&library(), &SECTIONS);
+        check_table(&prompt(), &PROMPT_KEYS);
+        check_table(&library(), &LIBRARY_KEYS);
     }
 
     /// What cannot stand behind any key: three lists in each other, with a mapping inside.
@@ -151,23 +149,23 @@ mod tests {
 
     fn diagnostics(front_matter: &str) -> Vec<promptshelf_core::Diagnostic> {
         let source = SourceText::new("a.md", format!("---\n{front_matter}\n---\nHello\n"));
-        Format::of("a.md").expect("it is one").read(&source).diagnostics
+        parse_prompt(&source).expect("it is a prompt file").diagnostics
     }
 
-    fn test_keys() -> &'static Keys {
-        match PROMPT.keys.iter().find(|key| key.name == "tests").map(|key| key.holds) {
-            Some(Holds::Tables(keys)) => keys,
-            other => panic!("tests are no list of tables: {other:?}"),
+    fn keys_below(name: &str) -> &'static Keys {
+        match PROMPT_KEYS.find(name).map(|key| key.holds) {
+            Some(Holds::Tables(keys) | Holds::ListOfTextsOrTables(keys) | Holds::TextsOrTables(keys)) => keys,
+            other => panic!("{name} takes no tables: {other:?}"),
         }
     }
 
     #[test]
     fn the_parser_looks_behind_every_key_of_the_tables() {
         let tables: [(&str, &Keys, &str); 4] = [
-            ("", &PROMPT, ""),
-            ("arguments:\n  - name: x\n    ", &crate::format::ARGUMENT, "name"),
-            ("icons:\n  - src: a.png\n    ", &crate::format::ICON, "src"),
-            ("tests:\n  - ", test_keys(), ""),
+            ("", &PROMPT_KEYS, ""),
+            ("arguments:\n  - name: x\n    ", keys_below("arguments"), "name"),
+            ("icons:\n  - src: a.png\n    ", keys_below("icons"), "src"),
+            ("tests:\n  - ", keys_below("tests"), ""),
         ];
         for (before, keys, there) in tables {
             for key in keys.keys.iter().filter(|key| key.name != there) {
@@ -187,10 +185,10 @@ mod tests {
     /// A file as JSON, and whether the parser finds nothing wrong with it.
     fn as_json(path: &str, text: &str) -> (Value, bool) {
         let source = SourceText::new(path, text);
-        let mut notes = crate::format::Notes::new(&source);
+        let mut notes = Notes::new(&source);
         let node = match path.ends_with(".toml") {
-            true => Some(crate::format::toml::parse(&mut notes)),
-            false => crate::format::front_matter(&mut notes),
+            true => Some(parse_toml(&mut notes)),
+            false => front_matter(text).and_then(|(keys, _)| parse_yaml(keys, &mut notes)),
         };
         (node.map_or(json!({}), |node| node.to_json()), notes.diagnostics.is_empty())
     }
@@ -208,7 +206,7 @@ mod tests {
                 let path = entry.expect("it is there").path();
                 let name = path.display().to_string();
                 let validator = match &*name {
-                    name if name.ends_with("README.md") || name.ends_with(crate::format::GOLDEN) => continue,
+                    name if name.ends_with("README.md") || name.ends_with(GOLDEN_ENDING) => continue,
                     name if name.ends_with(".toml") => &library,
                     name if name.ends_with(".md") => &prompt,
                     _ => continue,

@@ -1,0 +1,4 @@
+//! The tools for authors, through their public interface.
+
+mod exchange;
+mod library;

@@ -1,0 +1,102 @@
+//! Prompt files as located trees, for tools that format, describe, convert or edit them.
+//!
+//! YAML and TOML become the same [`Node`]s, each with its bytes in the file. [`Notes`] collects the
+//! diagnostics of one file. The tables of known keys are [`PROMPT_KEYS`] and [`LIBRARY_KEYS`]; the
+//! reader, completion in editors and the JSON Schemas all use them.
+//!
+//! Loading a library is not here: see [`Source`](crate::Source).
+
+use std::{ops::Range, sync::Arc};
+
+use promptshelf_core::{Diagnostic, PromptDefinition, SourceText};
+
+use crate::format;
+pub use crate::format::{
+    body_builder::{Pieces, argument_name},
+    keys::{Holds, Key, Keys},
+    tree::{Entry, Node, Notes, Scalar, ScalarKind, Value},
+};
+
+/// The keys of a prompt file's front matter.
+pub static PROMPT_KEYS: Keys = format::PROMPT;
+
+/// The keys of `promptshelf.toml` that belong to the library itself.
+pub static LIBRARY_KEYS: Keys = crate::manifest::SECTIONS;
+
+/// The end of the names of golden files.
+pub const GOLDEN_ENDING: &str = format::GOLDEN;
+
+/// A prompt file of any supported format, read by itself. References to other files are not followed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ParsedPrompt {
+    /// The prompt; `None` when the diagnostics hold an error.
+    pub definition: Option<PromptDefinition>,
+    /// Everything that is wrong with the file.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Parses a prompt file. The path decides the format; `None` if it is not a prompt file's path.
+///
+/// ```
+/// use promptshelf_core::SourceText;
+/// use promptshelf_source::syntax::parse_prompt;
+///
+/// let parsed = parse_prompt(&SourceText::new("hello.md", "Hello, {{ name }}!")).unwrap();
+/// assert_eq!(&*parsed.definition.unwrap().name, "hello");
+/// assert!(parse_prompt(&SourceText::new("picture.png", "")).is_none());
+/// ```
+#[must_use]
+pub fn parse_prompt(source: &Arc<SourceText>) -> Option<ParsedPrompt> {
+    let parsed = format::Format::of(&source.path)?.read(source);
+    let definition = parsed.draft.map(|draft| draft.definition);
+    Some(ParsedPrompt { definition, diagnostics: parsed.diagnostics })
+}
+
+/// Parses a range of the notes' file as YAML 1.2 without aliases and tags. `None` if the range is
+/// empty or cannot be read; the notes then say why.
+pub fn parse_yaml(range: Range<usize>, notes: &mut Notes<'_>) -> Option<Node> {
+    format::yaml::parse(range, notes)
+}
+
+/// Parses the notes' file as TOML. Syntax errors are noted, and the readable rest is returned.
+pub fn parse_toml(notes: &mut Notes<'_>) -> Node {
+    format::toml::parse(notes)
+}
+
+/// Parses the front matter of the notes' file, and returns it with the range of the text below it.
+pub fn parse_markdown(notes: &mut Notes<'_>) -> (Option<Node>, Range<usize>) {
+    format::parts(notes)
+}
+
+/// Returns the keys of a prompt file of any format without checking them; `None` without keys.
+#[must_use]
+pub fn keys_of(source: &Arc<SourceText>) -> Option<Node> {
+    format::keys(source)
+}
+
+/// Returns the bytes between the `---` lines of a Markdown file and those below them; `None` without
+/// front matter, or if it is not closed.
+///
+/// ```
+/// let text = "---\nname: hello\n---\nHello!\n";
+/// let (keys, body) = promptshelf_source::syntax::front_matter(text).unwrap();
+/// assert_eq!((&text[keys], &text[body]), ("name: hello\n", "Hello!\n"));
+/// ```
+#[must_use]
+pub fn front_matter(text: &str) -> Option<(Range<usize>, Range<usize>)> {
+    format::front_matter_range(text)
+}
+
+/// Adds text with placeholders such as `{{name}}` to a body, each of them a required argument. `span`
+/// is the position of the text in the notes' file.
+pub fn placeholders(text: &str, span: Range<usize>, pieces: &mut Pieces, notes: &mut Notes<'_>) {
+    format::placeholders(text, span, pieces, notes);
+}
+
+/// Returns the parts of a text that Claude Code would expand or run when it reads a command, such as
+/// `$1` or `` !`ls` ``.
+#[must_use]
+pub fn command_expansions(text: &str) -> Vec<&str> {
+    format::command::special(text)
+}
