@@ -1,14 +1,20 @@
-//! A library of prompts, served: over HTTP with sign-in and TLS, on stdio, and
-//! with a page for people.
+//! Server for libraries of prompts: over HTTP with sign-in and TLS, over stdio, with a web page.
 //!
-//! What a message means is not here but in [`promptshelf_mcp`], and where prompts
-//! come from is in [`promptshelf_source`]; this crate brings them together in a
-//! [`Library`] and gives it the sockets, pipes and certificates.
+//! A [`Library`] combines prompt files and prompts defined in code. It is served in one of four ways:
+//!
+//! - [`Library::serve_stdio`]: a program that MCP clients start;
+//! - [`Library::serve_http`]: a local HTTP server with the defaults;
+//! - [`http::App`] or [`http::serve`]: an HTTP server with options, sign-in, TLS and graceful shutdown;
+//! - [`Library::into_service`] or [`http::router`]: a part of your own application.
+//!
+//! MCP messages are parsed and answered by [`promptshelf_mcp`]; prompts are loaded by [`promptshelf_source`].
 
 pub mod http;
 mod library;
+mod service;
 mod stdio;
 #[cfg(feature = "web")]
 mod web;
 
-pub use library::{Builder, Library, McpService, OpenError};
+pub use library::{Builder, Library, OpenError};
+pub use service::McpService;

@@ -1,33 +1,22 @@
-//! A library of prompts, ready to be asked and to be served.
+//! A library of prompts: what it is built from, and access to its parts.
 
-use std::{
-    convert::Infallible,
-    fmt, io,
-    path::PathBuf,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{fmt, path::PathBuf, sync::Arc};
 
-use ::http::Request;
-use promptshelf_core::{
-    About, BoxFuture, Catalog, Definitions, Diagnostic, Policy, PromptDefinition, ResourceDefinition,
-};
-use promptshelf_mcp::{HttpOptions, HttpService, Server, StateKey};
+use promptshelf_core::{About, Catalog, Definitions, Diagnostic, Policy, PromptDefinition, ResourceDefinition};
+use promptshelf_mcp::{Server, StateKey};
 use promptshelf_service::{Limits, Observer, Recorder, Service};
-use promptshelf_source::{Directory, Fixed, Loader, ReloadTask, Source, SourceError};
-use tokio::{net::TcpListener, sync::oneshot};
-use tower_service::Service as TowerService;
+use promptshelf_source::{Directory, Fixed, Loader, Source, SourceError};
 
-use crate::{http, stdio};
-
-/// Folders of prompt files and prompts defined in code, checked and ready.
+/// Folders of prompt files and prompts defined in code, loaded and checked.
+///
+/// Cheap to clone; clones are the same library. See [`Library::builder`] for an example.
 #[derive(Clone, Debug)]
 pub struct Library {
     loader: Loader,
     server: Server,
 }
 
-/// Says what a [`Library`] is made of.
+/// Builds a [`Library`].
 #[derive(Debug, Default)]
 #[must_use = "nothing is read before `build`"]
 pub struct Builder {
@@ -40,72 +29,71 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Adds a folder of prompt files. The first folder's `promptshelf.toml`
-    /// speaks for the server.
+    /// Adds a folder of prompt files. The server's name, instructions and policy come from the
+    /// `promptshelf.toml` of the first folder.
     pub fn folder(mut self, path: impl Into<PathBuf>) -> Builder {
         self.folders.push(path.into());
         self
     }
 
-    /// Adds a prompt that is defined in code.
+    /// Adds a prompt defined in code.
     pub fn prompt(mut self, prompt: PromptDefinition) -> Builder {
         self.defined.prompts.push(prompt);
         self
     }
 
-    /// Adds a resource that is defined in code.
+    /// Adds a resource defined in code.
     pub fn resource(mut self, resource: ResourceDefinition) -> Builder {
         self.defined.resources.push(resource);
         self
     }
 
-    /// What the server says of itself, in a library without a folder.
+    /// Sets the server's name, title and instructions, in a library without a folder.
     pub fn about(mut self, about: About) -> Builder {
         self.defined.about = about;
         self
     }
 
-    /// Bounds and quirks, in a library without a folder.
+    /// Sets bounds and cache lifetimes, in a library without a folder.
     pub fn policy(mut self, policy: Policy) -> Builder {
         self.defined.policy = policy;
         self
     }
 
-    /// The key that guided prompts sign what has been answered with. Servers
-    /// that share one can take each other's next step; without, only this one
-    /// can go on with what it began.
+    /// Sets the key that signs the state of guided prompts. Replicas with the same key can continue
+    /// each other's prompts; the default is a random key, which only this process has.
     pub fn state_key(mut self, key: StateKey) -> Builder {
         self.state_key = Some(key);
         self
     }
 
-    /// Limits how much callers over a network may ask.
+    /// Sets rate and concurrency limits for callers over a network. Unlimited by default.
     pub fn limits(mut self, limits: Limits) -> Builder {
         self.limits = Some(limits);
         self
     }
 
-    /// Records every question.
+    /// Records every request in an audit log.
     pub fn audit(mut self, recorder: Arc<dyn Recorder>) -> Builder {
         self.audit = Some(recorder);
         self
     }
 
-    /// Tells somebody of every request, for figures and traces.
+    /// Notifies `observer` of every request, for metrics and traces.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Builder {
         self.observer = Some(observer);
         self
     }
 
-    /// Reads and checks everything. Blocks while files are read.
+    /// Loads and checks everything. Blocks while files are read.
     ///
-    /// Mistakes in prompt files are no errors here: what is broken is left out,
-    /// and [`Library::diagnostics`] says why.
+    /// Mistakes in prompt files are not errors: a broken prompt is left out, and
+    /// [`Library::diagnostics`] reports why.
     ///
     /// # Errors
     ///
-    /// When a folder cannot be read, or a prompt that is defined in code cannot
-    /// be served.
+    /// [`OpenError::Source`] when a folder cannot be read; [`OpenError::Prompts`] when a prompt defined
+    /// in code is invalid.
     pub fn build(self) -> Result<Library, OpenError> {
         let names: Vec<_> = self.defined.prompts.iter().map(|prompt| prompt.name.clone()).collect();
         let folders = self.folders.into_iter().map(|path| Box::new(Directory::new(path)) as Box<dyn Source>);
@@ -126,127 +114,60 @@ impl Builder {
 }
 
 impl Library {
-    /// Begins to say what a library is made of.
+    /// Starts building a library.
+    ///
+    /// ```
+    /// use promptshelf_core::PromptDefinition;
+    /// use promptshelf_server::Library;
+    ///
+    /// # fn main() -> Result<(), promptshelf_server::OpenError> {
+    /// let library = Library::builder().prompt(PromptDefinition::template("greet", "Say hello.")).build()?;
+    /// assert!(library.catalog().find("greet").is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Everything that is wrong with the prompts, by file and place.
+    /// Returns the errors and warnings of the last load, by file and position.
     #[must_use]
     pub fn diagnostics(&self) -> Arc<[Diagnostic]> {
         self.loader.diagnostics()
     }
 
-    /// The catalog as it stands now.
+    /// Returns the current catalog. A later load replaces it; the returned one does not change.
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
         self.loader.handle().current()
     }
 
-    /// To list, fill in and complete prompts without any protocol in between.
+    /// Returns the service, which lists, renders and completes prompts without a protocol.
     #[must_use]
     pub fn service(&self) -> &Service {
         self.server.service()
     }
 
-    /// The MCP server, for instance to shut it down.
+    /// Returns the MCP server, for instance to shut it down.
     #[must_use]
     pub fn server(&self) -> &Server {
         &self.server
     }
 
-    /// What keeps the catalog up to date, for instance to hear of every load.
+    /// Returns the loader, which follows changes of the folders and reports every load.
     #[must_use]
     pub fn loader(&self) -> &Loader {
         &self.loader
     }
-
-    /// Serves the client at the other end of stdin and stdout, until it goes.
-    ///
-    /// From here on stdout is the protocol's alone: on Unix, whatever else this
-    /// program prints there comes out on stderr. Needs a Tokio runtime with I/O enabled.
-    ///
-    /// # Errors
-    ///
-    /// When stdin cannot be read or stdout cannot be written.
-    pub fn serve_stdio(self) -> BoxFuture<'static, io::Result<()>> {
-        // An `async fn` would be compiled in the crate that calls it, as that one is to be optimised.
-        Box::pin(async move {
-            // Nobody has to hear of a change who has asked nothing, and the first answer should not
-            // wait while folders are watched and looked at.
-            let (answered, has_answered) = oneshot::channel();
-            let _following = self.loader.spawn_after(async { drop(has_answered.await) });
-            stdio::serve(&self.server, answered).await
-        })
-    }
-
-    /// Serves `/mcp` on a listener, and at `/` the page for people, until the future is dropped.
-    ///
-    /// Only requests that name this machine as their host are answered, as a
-    /// local server should; [`http::serve`] takes options, and a signal to end.
-    pub fn serve_http(self, listener: TcpListener) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            let _following = self.loader.spawn();
-            http::serve(listener, &self, &http::Options::default(), std::future::pending()).await;
-        })
-    }
-
-    /// The MCP endpoint as a tower service, to be mounted in an application.
-    /// Needs a Tokio runtime to follow changes of folders, and follows them
-    /// until the last clone of the service is dropped.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a Tokio runtime.
-    #[must_use]
-    pub fn into_service(self) -> McpService {
-        self.into_service_with(HttpOptions::default())
-    }
-
-    /// Like [`into_service`](Library::into_service), for an application that
-    /// is reached under names of its own.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a Tokio runtime.
-    #[must_use]
-    pub fn into_service_with(self, options: HttpOptions) -> McpService {
-        McpService { http: self.server.http(options), following: Arc::new(self.loader.spawn()) }
-    }
 }
 
-/// The MCP endpoint of a [`Library`] as a tower service.
-#[derive(Clone, Debug)]
-pub struct McpService {
-    http: HttpService,
-    #[expect(dead_code, reason = "held, so that changes are followed")]
-    following: Arc<ReloadTask>,
-}
-
-impl<B> TowerService<Request<B>> for McpService
-where
-    HttpService: TowerService<Request<B>, Error = Infallible>,
-{
-    type Response = <HttpService as TowerService<Request<B>>>::Response;
-    type Error = Infallible;
-    type Future = <HttpService as TowerService<Request<B>>>::Future;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.http.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        self.http.call(request)
-    }
-}
-
-/// Why a library cannot be opened.
+/// Why a library cannot be built.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// A folder cannot be read at all.
+    /// A folder cannot be read.
     Source(SourceError),
-    /// Prompts that are defined in code cannot be served; these are all errors there are.
+    /// Prompts defined in code are invalid. Holds every error of the library.
     Prompts(Vec<Diagnostic>),
 }
 
@@ -255,11 +176,19 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Source(error) => error.fmt(f),
             OpenError::Prompts(errors) => {
-                f.write_str("a prompt that is defined in code cannot be served")?;
+                f.write_str("a prompt defined in code is invalid")?;
                 errors.iter().try_for_each(|error| write!(f, "; {error}"))
             }
         }
     }
 }
 
-impl std::error::Error for OpenError {}
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // The message is already that of the inner error.
+            OpenError::Source(error) => std::error::Error::source(error),
+            OpenError::Prompts(_) => None,
+        }
+    }
+}

@@ -11,13 +11,44 @@ use promptshelf_mcp::Server;
 use tokio::{io::AsyncWrite, sync::oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::library::Library;
+
 #[cfg(unix)]
 mod pipes;
+
+impl Library {
+    /// Serves the client at the other end of stdin and stdout, until stdin ends, stdout is closed or the
+    /// server is shut down.
+    ///
+    /// From here on stdout belongs to the protocol: on Unix, other output of this process to stdout is
+    /// redirected to stderr. Needs a Tokio runtime with I/O enabled.
+    ///
+    /// ```no_run
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let library = promptshelf_server::Library::builder().folder("prompts").build()?;
+    /// library.serve_stdio().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When stdin cannot be read or stdout cannot be written. A client that has closed its end of
+    /// stdout is not an error.
+    pub async fn serve_stdio(self) -> io::Result<()> {
+        // Watching starts after the first response, which should not wait for it; before that there is
+        // no subscription.
+        let (answered, is_answered) = oneshot::channel();
+        let _follower = self.loader().spawn_after(async { drop(is_answered.await) });
+        serve(self.server(), answered).await
+    }
+}
 
 /// Serves stdin and stdout until stdin ends or the server is shut down. A
 /// client that has closed its end of stdout is no error: it has gone. Tells when
 /// the first answer is on its way.
-pub(crate) async fn serve(server: &Server, answered: oneshot::Sender<()>) -> io::Result<()> {
+async fn serve(server: &Server, answered: oneshot::Sender<()>) -> io::Result<()> {
     let output = Telling { output: protocol_output()?, answered: Some(answered) };
     let server = server.clone();
     // As a task: the future that a runtime was started with is woken with a system call.

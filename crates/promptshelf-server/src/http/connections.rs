@@ -1,142 +1,131 @@
-//! Connections, from the listener to their end: what a client says first, HTTP/1.1
-//! within bounds, and a shutdown that lets answers be finished.
+//! Connections, from the listener to their end: handshake, HTTP/1.1 within bounds, graceful shutdown.
 //!
-//! hyper speaks HTTP/1.1; which version a client means is not guessed from its
-//! first bytes, because those would be waited for as long as it likes.
+//! `axum::serve` is not used because it bounds none of these: the size of a request's head, the time
+//! that the head and an idle connection may take, TLS handshakes (which must not delay the next
+//! `accept`), and the time from the beginning of a shutdown to its end.
+//!
+//! HTTP/1.1 only: detecting the version from the first bytes would wait for a silent client.
 
 use std::{future::Future, io, net::SocketAddr, time::Duration};
 
 use axum::{Router, serve::Listener as _};
-use hyper::server::conn::http1;
+use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
-use promptshelf_core::BoxFuture;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     time::{Instant, timeout_at},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{App, detached::Streams};
+use super::app::App;
 
-/// No more is read of a request's head that is still not whole at this many
-/// bytes. It is read in steps, so a whole one can be up to twice as large.
-const HEAD_BYTES: usize = 64 << 10;
+/// The bytes after which no more of an incomplete head is read. hyper reads in steps, so that a
+/// complete one can be up to twice as large. It also bounds the output buffered for a slow reader.
+const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// The most headers of a request.
-const HEADERS: usize = 100;
+const MAX_HEADERS: usize = 100;
 
-/// What comes before HTTP on a connection.
+/// The transport below HTTP: plain TCP or TLS.
 pub(super) trait Handshake: Clone + Send + Sync + 'static {
-    /// What HTTP is spoken on.
+    /// The stream that carries HTTP.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// Ready when HTTP can begin. It ends by itself, however little the client says.
-    fn shake(&self, stream: TcpStream, peer: SocketAddr) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+    /// Completes when HTTP can begin. Must be bounded in time, however little the client sends.
+    fn handshake(&self, stream: TcpStream, peer: SocketAddr) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 }
 
-/// Nothing comes before HTTP.
+/// Plain TCP.
 #[derive(Clone, Copy, Debug)]
-struct Plain;
+pub(super) struct Plain;
 
 impl Handshake for Plain {
     type Stream = TcpStream;
 
-    async fn shake(&self, stream: TcpStream, _: SocketAddr) -> io::Result<TcpStream> {
+    async fn handshake(&self, stream: TcpStream, _: SocketAddr) -> io::Result<TcpStream> {
         Ok(stream)
     }
 }
 
-/// A listener whose connections are answered, until it is told to end.
-pub(super) struct Serving {
-    app: App,
-    ending: CancellationToken,
-    running: BoxFuture<'static, ()>,
-}
-
-// These two are neither generic nor `async`: such functions are compiled in the crate that calls
-// them, and with them all that a connection is made of, as that crate is to be optimised.
-
-pub(super) fn plainly(app: &App, listener: TcpListener) -> Serving {
-    Serving::new(app, listener, Plain)
-}
-
-#[cfg(feature = "tls")]
-pub(super) fn over_tls(app: &App, listener: TcpListener, tls: &super::tls::Tls) -> Serving {
-    Serving::new(app, listener, tls.handshakes())
-}
-
-/// Serves routes of one's own in the same way, until the future is dropped.
-pub fn serve_routes(mut listener: TcpListener, routes: Router, idle_timeout: Duration) -> BoxFuture<'static, ()> {
+/// Serves `routes` without TLS and without a graceful shutdown, until the future is dropped. For a
+/// separate listener of an operator, such as one for metrics.
+pub async fn serve_routes(mut listener: TcpListener, routes: Router, idle_timeout: Duration) {
     let http = protocol(idle_timeout);
     let service = TowerToHyperService::new(routes);
-    Box::pin(async move {
-        loop {
-            let (stream, _) = accept(&mut listener).await;
-            drop(tokio::spawn(http.serve_connection(TokioIo::new(stream), service.clone())));
-        }
-    })
-}
-
-impl Serving {
-    fn new(app: &App, listener: TcpListener, handshake: impl Handshake) -> Serving {
-        let ending = CancellationToken::new();
-        let running = Box::pin(run(app.clone(), listener, handshake, ending.clone()));
-        Serving { app: app.clone(), ending, running }
-    }
-
-    /// Serves until `shutdown` is ready, and then until everything has ended.
-    pub(super) async fn until(mut self, shutdown: impl Future<Output = ()>) {
-        tokio::select! {
-            () = &mut self.running => return,
-            () = shutdown => {}
-        }
-        self.app.library().server().shutdown();
-        self.ending.cancel();
-        self.running.await;
+    loop {
+        let (stream, _) = accept(&mut listener).await;
+        drop(tokio::spawn(http.serve_connection(TokioIo::new(stream), service.clone())));
     }
 }
 
-async fn run(app: App, mut listener: TcpListener, handshake: impl Handshake, ending: CancellationToken) {
+/// Serves until `shutdown` completes, and then until every connection has ended, at most
+/// [`Options::shutdown_timeout`](super::Options::shutdown_timeout).
+pub(super) async fn serve(
+    app: &App,
+    mut listener: TcpListener,
+    handshake: impl Handshake,
+    shutdown: impl Future<Output = ()>,
+) {
     let http = protocol(app.options().idle_timeout);
-    let streams = Streams::default();
+    let connections = TaskTracker::new();
+    let ending = CancellationToken::new();
+    let mut shutdown = std::pin::pin!(shutdown);
     loop {
         let (stream, peer) = tokio::select! {
             biased;
-            () = ending.cancelled() => break,
+            () = shutdown.as_mut() => break,
             accepted = accept(&mut listener) => accepted,
         };
-        let (http, handshake, ending) = (http.clone(), handshake.clone(), ending.clone());
-        let (app, streams) = (app.clone(), streams.clone());
-        streams.clone().track(async move {
-            let shaken = ending.run_until_cancelled(handshake.shake(stream, peer)).await;
-            let Some(Ok(stream)) = shaken else { return };
-            let (socket, connection) = app.connection(stream, peer, &streams);
-            let mut serving = std::pin::pin!(http.serve_connection(TokioIo::new(socket), connection));
-            tokio::select! {
-                biased;
-                // Whoever left in the middle of something knows.
-                _ = serving.as_mut() => return,
-                () = ending.cancelled() => {}
-            }
-            serving.as_mut().graceful_shutdown();
-            drop(timeout_at(deadline(&app), serving).await);
-        });
+        let connection = Connection { app: app.clone(), peer, http: http.clone(), ending: ending.clone() };
+        connections.spawn(connection.serve(stream, handshake.clone()));
     }
-    // Who comes now is refused at once.
+    // From here on connections are refused by the system.
     drop(listener);
-    streams.end(deadline(&app)).await;
+    app.library().server().shutdown();
+    ending.cancel();
+    connections.close();
+    connections.wait().await;
 }
 
-/// The next connection. When there are no more files for one, some may be closed in a while.
+struct Connection {
+    app: App,
+    peer: SocketAddr,
+    http: http1::Builder,
+    ending: CancellationToken,
+}
+
+impl Connection {
+    async fn serve(self, stream: TcpStream, handshake: impl Handshake) {
+        let Connection { app, peer, http, ending } = self;
+        let Some(Ok(stream)) = ending.run_until_cancelled(handshake.handshake(stream, peer)).await else { return };
+        let service = service_fn(|request| app.call(request, peer));
+        let mut connection = http.serve_connection(TokioIo::new(stream), service);
+        tokio::select! {
+            biased;
+            // Connection errors belong to the peer and are not logged.
+            _ = &mut connection => {}
+            () = ending.cancelled() => {
+                std::pin::Pin::new(&mut connection).graceful_shutdown();
+                let deadline = Instant::now() + app.options().shutdown_timeout;
+                drop(timeout_at(deadline, &mut connection).await);
+            }
+        }
+        // The socket is closed last, so that a client that sees the end can open a stream in place of this one.
+        drop(connection.into_parts().io);
+    }
+}
+
+/// Accepts the next connection. When the process has no file descriptor left, `Listener::accept`
+/// waits until connections have ended.
 async fn accept(listener: &mut TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         let (stream, peer) = listener.accept().await;
-        // A small answer in several packets would wait for what acknowledges the first one. Where that
-        // cannot be said, the client has gone.
+        // A small response in several packets would wait for the acknowledgment of the first one. An
+        // error means that the client has disconnected.
         if stream.set_nodelay(true).is_ok() {
             return (stream, peer);
         }
@@ -145,11 +134,9 @@ async fn accept(listener: &mut TcpListener) -> (TcpStream, SocketAddr) {
 
 fn protocol(idle_timeout: Duration) -> http1::Builder {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(idle_timeout).max_buf_size(HEAD_BYTES).max_headers(HEADERS);
+    http.timer(TokioTimer::new())
+        .header_read_timeout(idle_timeout)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_HEADERS);
     http
-}
-
-/// Until when what is open may end by itself.
-fn deadline(app: &App) -> Instant {
-    Instant::now() + app.options().shutdown_timeout
 }

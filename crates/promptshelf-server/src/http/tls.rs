@@ -125,7 +125,7 @@ pub(super) struct Handshakes {
 impl Handshake for Handshakes {
     type Stream = TlsStream<TcpStream>;
 
-    async fn shake(&self, stream: TcpStream, peer: SocketAddr) -> io::Result<TlsStream<TcpStream>> {
+    async fn handshake(&self, stream: TcpStream, peer: SocketAddr) -> io::Result<TlsStream<TcpStream>> {
         let (Some(_slot), Some(_own)) = (self.all.take(String::new()), self.of_one.take(address_key(peer.ip()))) else {
             tracing::debug!(%peer, "too many handshakes at once");
             return Err(io::ErrorKind::ConnectionRefused.into());

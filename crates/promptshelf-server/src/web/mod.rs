@@ -3,12 +3,12 @@
 //! The page is an MCP client of `/mcp` like any other: what it shows of a prompt
 //! is what every client gets. Here are only its files (`assets`), which hold
 //! nothing of the library and are for everybody, and the things that MCP has no
-//! words for (`beside`), for the same callers and by the same rules as `/mcp`.
+//! words for (`page_api`), for the same callers and by the same rules as `/mcp`.
 //!
 //! How the page works is not here but in `assets/js`.
 
 mod assets;
-mod beside;
+mod page_api;
 
 use axum::{
     Router,
@@ -21,7 +21,7 @@ use axum::{
 use promptshelf_mcp::{HttpService, http::Denial};
 use serde_json::json;
 
-use crate::Library;
+use crate::library::Library;
 
 /// What the page may do. Nothing comes from elsewhere and nothing inline runs;
 /// `trusted-types 'none'` turns every attempt to make markup from text into an
@@ -72,14 +72,14 @@ pub(crate) fn page(endpoint: &HttpService, sign_in: PageSignIn) -> Router {
 }
 
 /// What the page needs and MCP has no words for.
-pub(crate) fn beside(library: &Library, endpoint: &HttpService) -> Router {
+pub(crate) fn page_api(library: &Library, endpoint: &HttpService) -> Router {
     let routes = Router::new()
-        .route("/library/changes", get(beside::changes))
-        .route("/library/clients", get(beside::clients))
-        .route("/library/diagnostics", get(beside::diagnostics))
-        .route("/library/facts", get(beside::facts))
-        .route("/library/prompts", get(beside::shelf))
-        .route("/library/prompts/{name}", get(beside::prompt))
+        .route("/library/changes", get(page_api::changes))
+        .route("/library/clients", get(page_api::clients))
+        .route("/library/diagnostics", get(page_api::diagnostics))
+        .route("/library/facts", get(page_api::facts))
+        .route("/library/prompts", get(page_api::prompts))
+        .route("/library/prompts/{name}", get(page_api::prompt))
         .with_state(library.clone());
     guarded(routes, endpoint, HeaderValue::from_static(CONTENT_SECURITY_POLICY))
 }

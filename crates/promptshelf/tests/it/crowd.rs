@@ -23,7 +23,7 @@ const LISTENERS: u64 = 10_000;
 const SPARE: u64 = 1_000;
 const EDITS: usize = 1_000;
 /// What a listener may take of the program's memory, in KiB, its connection included.
-const EACH: u64 = 8;
+const EACH: u64 = 20;
 
 /// How many there can be: one descriptor each here, and one each in the program.
 fn listeners() -> u64 {

@@ -1,5 +1,4 @@
-//! Asks the authorization server where its keys are and what they are. Nothing
-//! that a caller says decides what is fetched.
+//! Fetches the keys of an authorization server. Nothing that a caller sends decides which URL is fetched.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,10 +8,18 @@ use ureq::{
     tls::{RootCerts, TlsConfig},
 };
 
-const PATIENCE: Duration = Duration::from_secs(5);
+use super::url::{is_loopback, path_of};
+
+/// The time that one HTTP request may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The most bytes that are read of a document.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The issuer's keys, as the document of RFC 7517. Blocks.
+/// Fetches the issuer's keys, the document of RFC 7517. Blocks.
+///
+/// # Errors
+///
+/// Sentences for the log, one for each URL that was tried.
 pub(super) fn keys(issuer: &str, jwks_uri: Option<&str>) -> Result<Value, String> {
     let agent = agent(is_loopback(issuer));
     let uri = match jwks_uri {
@@ -20,36 +27,36 @@ pub(super) fn keys(issuer: &str, jwks_uri: Option<&str>) -> Result<Value, String
         None => discover(&agent, issuer)?,
     };
     if !is_safe(&uri, issuer) {
-        return Err(format!("{uri} is not https"));
+        return Err(format!("expected an https URL, got {uri}"));
     }
     get(&agent, &uri)
 }
 
-/// Where the keys are: by OpenID Connect's discovery, or by RFC 8414.
+/// Discovers the URL of the keys, by RFC 8414 or OpenID Connect Discovery.
 fn discover(agent: &Agent, issuer: &str) -> Result<String, String> {
     let base = issuer.trim_end_matches('/');
-    let path = super::challenge::path_of(base);
+    let path = path_of(base);
     let origin = base.strip_suffix(path).unwrap_or(base);
-    let mut places = vec![
+    let mut urls = vec![
         format!("{origin}/.well-known/oauth-authorization-server{path}"),
         format!("{base}/.well-known/openid-configuration"),
     ];
     if !path.is_empty() {
-        places.push(format!("{origin}/.well-known/openid-configuration{path}"));
+        urls.push(format!("{origin}/.well-known/openid-configuration{path}"));
     }
     let mut reasons = Vec::new();
-    for place in places {
-        if !is_safe(&place, issuer) {
-            return Err(format!("{place} is not https"));
+    for url in urls {
+        if !is_safe(&url, issuer) {
+            return Err(format!("expected an https URL, got {url}"));
         }
-        match get(agent, &place) {
-            // Otherwise one server could speak for another (RFC 8414, section 3.3).
+        match get(agent, &url) {
+            // Otherwise one authorization server could impersonate another (RFC 8414, section 3.3).
             Ok(document) if document["issuer"] != issuer => {
-                reasons.push(format!("{place} speaks for another issuer"));
+                reasons.push(format!("{url}: the document is of another issuer than {issuer}"));
             }
             Ok(document) => match document["jwks_uri"].as_str() {
                 Some(uri) => return Ok(uri.to_owned()),
-                None => reasons.push(format!("{place} names no keys")),
+                None => reasons.push(format!("{url}: `jwks_uri` is missing")),
             },
             Err(reason) => reasons.push(reason),
         }
@@ -57,28 +64,16 @@ fn discover(agent: &Agent, issuer: &str) -> Result<String, String> {
     Err(reasons.join("; "))
 }
 
-/// Whether an address may be asked: with https, or on this machine if that is
-/// where the operator says that the issuer is.
+/// Returns whether a URL may be fetched: https, or this machine if the operator's issuer is there too.
 fn is_safe(url: &str, issuer: &str) -> bool {
     url.starts_with("https://") || (is_loopback(url) && is_loopback(issuer))
 }
 
-/// Whether a URL is `http` on this machine.
-pub(super) fn is_loopback(url: &str) -> bool {
-    let Some(rest) = url.strip_prefix("http://") else { return false };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => authority,
-    };
-    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
-}
-
 fn get(agent: &Agent, url: &str) -> Result<Value, String> {
     let failed = |error: ureq::Error| format!("{url}: {error}");
-    let mut answer = agent.get(url).header("Accept", "application/json").call().map_err(failed)?;
-    let text = answer.body_mut().with_config().limit(MAX_BYTES).read_to_string().map_err(failed)?;
-    serde_json::from_str(&text).map_err(|_| format!("{url} gives no JSON"))
+    let mut response = agent.get(url).header("Accept", "application/json").call().map_err(failed)?;
+    let text = response.body_mut().with_config().limit(MAX_BYTES).read_to_string().map_err(failed)?;
+    serde_json::from_str(&text).map_err(|error| format!("{url}: invalid JSON: {error}"))
 }
 
 fn agent(is_local: bool) -> Agent {
@@ -86,8 +81,8 @@ fn agent(is_local: bool) -> Agent {
         .root_certs(RootCerts::WebPki)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
         .build();
-    let config = Agent::config_builder().tls_config(tls).timeout_global(Some(PATIENCE)).max_redirects(0);
-    // No proxy leads back to this machine.
+    let config = Agent::config_builder().tls_config(tls).timeout_global(Some(TIMEOUT)).max_redirects(0);
+    // A proxy of the environment cannot reach this machine's loopback addresses.
     let config = if is_local { config.proxy(None) } else { config };
     config.build().into()
 }

@@ -1,9 +1,7 @@
-//! The issuer's keys: fetched once, kept, and fetched again when they are old
-//! or when a token names one that is not there.
+//! Cache of the issuer's keys, refreshed when they are old or a token names an unknown key.
 //!
-//! Whoever sends tokens with made-up key ids must not make this server ask the
-//! issuer each time; and while the issuer cannot be reached, the keys that are
-//! there go on being used for a day.
+//! Requests to the issuer are rate-limited, so that tokens with invented key IDs cannot cause one each.
+//! While the issuer is unreachable, cached keys are used for up to a day.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -17,15 +15,15 @@ use jsonwebtoken::{
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{Refused, fetch};
+use super::{fetch, token_error::TokenError};
 
-/// From then on keys are fetched again, in the background.
+/// The age from which keys are refreshed in the background.
 const FRESH: Duration = Duration::from_mins(10);
-/// From then on keys are not used any more.
+/// The age from which keys are no longer used.
 const USABLE: Duration = Duration::from_hours(24);
-/// How long it takes at least from one attempt to the next.
+/// The least time between two attempts to fetch.
 const COOL_DOWN: Duration = Duration::from_secs(10);
-/// The most keys of one issuer.
+/// The most keys that are read of one issuer.
 const MAX_KEYS: usize = 100;
 
 #[derive(Clone, Debug)]
@@ -36,8 +34,8 @@ struct Inner {
     issuer: String,
     jwks_uri: Option<String>,
     current: Mutex<Option<Arc<Fetched>>>,
-    /// When it was last tried. Whoever holds it is the one who fetches.
-    tried: tokio::sync::Mutex<Option<Instant>>,
+    /// The time of the last attempt. The task that holds the lock fetches; others wait for it.
+    last_attempt: tokio::sync::Mutex<Option<Instant>>,
 }
 
 struct Fetched {
@@ -64,15 +62,15 @@ impl Keys {
             issuer: issuer.to_owned(),
             jwks_uri: jwks_uri.map(str::to_owned),
             current: Mutex::default(),
-            tried: tokio::sync::Mutex::default(),
+            last_attempt: tokio::sync::Mutex::default(),
         }))
     }
 
-    /// The key that a token says it is signed with.
-    pub(super) async fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Result<DecodingKey, Refused> {
+    /// Returns the key that a token's header names.
+    pub(super) async fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Result<DecodingKey, TokenError> {
         if let Some(fetched) = self.current() {
             if let Some(key) = fetched.find(id, algorithm) {
-                if fetched.at.elapsed() >= FRESH && self.0.tried.try_lock().is_ok() {
+                if fetched.at.elapsed() >= FRESH && self.0.last_attempt.try_lock().is_ok() {
                     let keys = self.clone();
                     tokio::spawn(async move { keys.refresh(fetched.at).await });
                 }
@@ -84,9 +82,9 @@ impl Keys {
         }
         match self.current() {
             Some(fetched) => {
-                fetched.find(id, algorithm).ok_or(Refused::Invalid("The token is signed with a key that is not known"))
+                fetched.find(id, algorithm).ok_or(TokenError::Invalid("The token is signed with an unknown key"))
             }
-            None => Err(Refused::Unavailable),
+            None => Err(TokenError::Unavailable),
         }
     }
 
@@ -95,56 +93,54 @@ impl Keys {
         current.clone().filter(|fetched| fetched.at.elapsed() < USABLE)
     }
 
-    /// Fetches the keys, unless somebody has since `known`, or has just tried.
-    /// Those who come meanwhile wait for the one who fetches.
+    /// Fetches the keys, unless newer ones than `known` are there or the last attempt was less than
+    /// [`COOL_DOWN`] ago. Concurrent calls wait for the one that fetches.
     async fn refresh(&self, known: Instant) {
-        let mut tried = self.0.tried.lock().await;
+        let mut last_attempt = self.0.last_attempt.lock().await;
         let is_newer = self.current().is_some_and(|fetched| fetched.at > known);
-        if is_newer || tried.is_some_and(|at| at.elapsed() < COOL_DOWN) {
+        if is_newer || last_attempt.is_some_and(|at| at.elapsed() < COOL_DOWN) {
             return;
         }
-        *tried = Some(Instant::now());
+        *last_attempt = Some(Instant::now());
         let (issuer, jwks_uri) = (self.0.issuer.clone(), self.0.jwks_uri.clone());
         let fetching = tokio::task::spawn_blocking(move || fetch::keys(&issuer, jwks_uri.as_deref()));
         match fetching.await {
             Ok(Ok(document)) => {
                 let fetched = Fetched { at: Instant::now(), keys: read(&document) };
-                tracing::info!(keys = fetched.keys.len(), "the issuer's keys have been fetched");
+                tracing::info!(keys = fetched.keys.len(), "fetched the issuer's keys");
                 *self.0.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(fetched));
             }
-            Ok(Err(reason)) => tracing::warn!(reason, "the issuer's keys cannot be fetched"),
-            Err(error) => tracing::error!(%error, "fetching the issuer's keys was not finished"),
+            Ok(Err(reason)) => tracing::warn!(reason, "cannot fetch the issuer's keys"),
+            Err(error) => tracing::error!(%error, "the task that fetches the issuer's keys failed"),
         }
     }
 }
 
 impl Fetched {
-    /// The key with an id that an algorithm can use. Without an id there has to
-    /// be exactly one that it can.
+    /// Finds the key with this ID and algorithm. Without an ID exactly one key must fit.
     fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
         let name = format!("{algorithm:?}");
-        let mut fitting = self.keys.iter().filter(|key| {
+        let mut matching = self.keys.iter().filter(|key| {
             key.family == algorithm.family()
                 && key.algorithm.as_ref().is_none_or(|only| *only == name)
                 && id.is_none_or(|id| key.id.as_deref() == Some(id))
         });
-        match (fitting.next(), fitting.next()) {
+        match (matching.next(), matching.next()) {
             (Some(key), None) => Some(key.key.clone()),
             _ => None,
         }
     }
 }
 
-/// The keys of a document that verify signatures. What is not understood, and
-/// what is secret, is passed over.
+/// Reads the keys that verify signatures. Unknown kinds of keys and symmetric ones are ignored.
 fn read(document: &Value) -> Vec<Key> {
     let keys = document["keys"].as_array().map(Vec::as_slice).unwrap_or_default();
     keys.iter().take(MAX_KEYS).filter_map(key).collect()
 }
 
-fn key(written: &Value) -> Option<Key> {
-    let jwk: Jwk = serde_json::from_value(written.clone()).ok()?;
-    if jwk.common.public_key_use.as_ref().is_some_and(|used| *used != PublicKeyUse::Signature) {
+fn key(value: &Value) -> Option<Key> {
+    let jwk: Jwk = serde_json::from_value(value.clone()).ok()?;
+    if jwk.common.public_key_use.as_ref().is_some_and(|key_use| *key_use != PublicKeyUse::Signature) {
         return None;
     }
     let key = DecodingKey::from_jwk(&jwk).ok()?;
@@ -152,6 +148,6 @@ fn key(written: &Value) -> Option<Key> {
     if family == AlgorithmFamily::Hmac {
         return None;
     }
-    let algorithm = written["alg"].as_str().map(str::to_owned);
+    let algorithm = value["alg"].as_str().map(str::to_owned);
     Some(Key { id: jwk.common.key_id, algorithm, family, key })
 }

@@ -1,6 +1,11 @@
 //! What a credential is taken for, held.
 
-use super::*;
+use std::{collections::BTreeMap, sync::Arc};
+
+use axum::http::{HeaderMap, header};
+use promptshelf_service::Caller;
+
+use super::{challenge::challenge, sign_in::imply, *};
 
 fn options(resource: &str) -> SignInOptions {
     SignInOptions {
@@ -23,7 +28,7 @@ fn broader_scopes_stand_for_narrower_ones_and_circles_end() {
 // req: P5, P6
 #[test]
 fn the_metadata_stands_between_host_and_path() {
-    let url = |resource| challenge::metadata_url(&options(resource)).expect("an address");
+    let url = |resource| metadata::document_url(&options(resource)).expect("an address");
     let root = "https://a.example/.well-known/oauth-protected-resource";
     assert_eq!(url("https://a.example/mcp"), format!("{root}/mcp"));
     assert_eq!(url("https://a.example"), root);
@@ -37,11 +42,11 @@ fn the_metadata_stands_between_host_and_path() {
 // req: P13
 #[test]
 fn a_challenge_is_one_header_whatever_it_says() {
-    let said = challenge::challenge(&options("https://a.example/mcp"), Some("x\"\r\ny\u{e9}"), None, &[]);
+    let said = challenge(&options("https://a.example/mcp"), Some("x\"\r\ny\u{e9}"), None, &[]);
     let said = said.expect("a header");
     assert!(said.to_str().expect("ASCII").starts_with("Bearer error=\"xy\", resource_metadata="), "{said:?}");
-    assert_eq!(challenge::challenge(&SignInOptions::default(), None, None, &[]).expect("a header"), "Bearer");
-    let offline = challenge::challenge(&SignInOptions::default(), None, None, &["a".into(), "offline_access".into()]);
+    assert_eq!(challenge(&SignInOptions::default(), None, None, &[]).expect("a header"), "Bearer");
+    let offline = challenge(&SignInOptions::default(), None, None, &["a".into(), "offline_access".into()]);
     assert_eq!(offline.expect("a header"), "Bearer scope=\"a\"");
 }
 
@@ -49,12 +54,12 @@ fn a_challenge_is_one_header_whatever_it_says() {
 #[test]
 fn only_this_machine_is_asked_without_tls() {
     for url in ["http://localhost/x", "http://127.0.0.1:80", "http://[::1]:9/x"] {
-        assert!(fetch::is_loopback(url), "{url}");
+        assert!(url::is_loopback(url), "{url}");
     }
     for url in
         ["http://localhost@evil.example", "http://localhost:80@evil.example", "http://evil.example", "ftp://localhost"]
     {
-        assert!(!fetch::is_loopback(url), "{url}");
+        assert!(!url::is_loopback(url), "{url}");
     }
 }
 
@@ -89,5 +94,5 @@ async fn only_what_has_changed_loses_its_standing() {
     let terms = SignInOptions { required_scopes: vec!["read".to_owned()], ..with(vec![token("bob", &[])]) };
     let third = second.replaced_by(terms);
     assert!(is_withdrawn(&bob), "more is asked of everybody");
-    assert!(before.standing.withdrawn().now_or_never().is_some() && !Arc::ptr_eq(&before, &issued(&third)));
+    assert!(before.revocation.withdrawn().now_or_never().is_some() && !Arc::ptr_eq(&before, &issued(&third)));
 }

@@ -1,5 +1,4 @@
-//! Tokens that the server itself knows: long random words, of which only the
-//! digests are kept.
+//! Static tokens: random strings of which only the digests are stored.
 
 use std::time::SystemTime;
 
@@ -8,82 +7,79 @@ use promptshelf_service::{Identity, Revocation};
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
-use super::Refused;
+use super::{options::StaticToken, token_error::TokenError};
 
-/// What tokens begin with, so that people and scanners for secrets know them.
+/// The prefix of generated tokens, by which people and secret scanners recognize them.
 const PREFIX: &str = "psk_";
 
-/// A token that is known, and who comes with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StaticToken {
-    /// Whose it is.
-    pub name: String,
-    /// The SHA-256 of the whole token.
-    pub sha256: [u8; 32],
-    /// What it permits.
-    pub scopes: Vec<String>,
-    /// What its owner is in the team.
-    pub roles: Vec<String>,
-    /// When it ends.
-    pub expires: Option<SystemTime>,
-}
-
-/// The SHA-256 of a token: what is kept of it. A token is random in all of its
-/// 256 bits, so that nothing slower is needed against guessing.
+/// Returns the SHA-256 of a whole token, for [`StaticToken::sha256`]. A token has 256 random bits, so
+/// that a slower password hash would add nothing.
+///
+/// ```
+/// use promptshelf_server::http::auth::{digest_of, random_token};
+///
+/// # fn main() -> std::io::Result<()> {
+/// let token = random_token()?;
+/// assert!(token.starts_with("psk_"));
+/// assert_eq!(digest_of(&token).len(), 32);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub fn digest_of(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// A new token.
+/// Generates a token: `psk_` and 256 bits of the operating system's generator as base64url.
 ///
 /// # Errors
 ///
-/// When the system has no randomness to give.
+/// When that generator fails.
 pub fn random_token() -> std::io::Result<String> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
     Ok(format!("{PREFIX}{}", base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
 }
 
+/// Every static token with the revocation of its callers.
 #[derive(Debug)]
 pub(super) struct Tokens(Vec<(StaticToken, Revocation)>);
 
 impl Tokens {
-    /// Tokens in the place of others: one that was there as it is keeps its standing.
-    pub(super) fn new(tokens: &[StaticToken], before: Option<&Tokens>) -> Tokens {
-        let standing = |token: &StaticToken| {
-            let same = before.and_then(|before| before.0.iter().find(|(known, _)| known == token));
-            (token.clone(), same.map(|(_, standing)| standing.clone()).unwrap_or_default())
+    /// Takes over the revocation of each token that is unchanged in `previous`.
+    pub(super) fn new(tokens: &[StaticToken], previous: Option<&Tokens>) -> Tokens {
+        let with_revocation = |token: &StaticToken| {
+            let unchanged = previous.and_then(|previous| previous.0.iter().find(|(known, _)| known == token));
+            (token.clone(), unchanged.map(|(_, revocation)| revocation.clone()).unwrap_or_default())
         };
-        Tokens(tokens.iter().map(standing).collect())
+        Tokens(tokens.iter().map(with_revocation).collect())
     }
 
-    /// Withdraws every token that is not among others as it is.
-    pub(super) fn withdraw_but(&self, kept: &Tokens) {
-        for (token, standing) in &self.0 {
-            if !kept.0.iter().any(|(other, its)| other == token && its.is(standing)) {
-                standing.withdraw();
+    /// Revokes every token that has not been taken over into `next`.
+    pub(super) fn revoke_except(&self, next: &Tokens) {
+        for (token, revocation) in &self.0 {
+            if !next.0.iter().any(|(other, its)| other == token && its.is(revocation)) {
+                revocation.withdraw();
             }
         }
     }
 
-    /// Who comes with a token. Every digest is compared to its end, so that the
-    /// time says nothing about how near a guess was.
-    pub(super) fn find(&self, token: &str, now: SystemTime) -> Option<Result<(Identity, Revocation), Refused>> {
+    /// Authenticates `token`; `None` if it is unknown. Compares with every digest in constant time, so
+    /// that the time reveals nothing about a guess.
+    pub(super) fn find(&self, token: &str, now: SystemTime) -> Option<Result<(Identity, Revocation), TokenError>> {
         let digest = digest_of(token);
-        let (mut found, mut place) = (Choice::from(0), 0_u32);
+        let (mut is_found, mut position) = (Choice::from(0), 0_u32);
         for (index, (known, _)) in (0_u32..).zip(&self.0) {
-            let same = known.sha256.ct_eq(&digest);
-            place.conditional_assign(&index, same);
-            found |= same;
+            let is_equal = known.sha256.ct_eq(&digest);
+            position.conditional_assign(&index, is_equal);
+            is_found |= is_equal;
         }
-        if !bool::from(found) {
+        if !bool::from(is_found) {
             return None;
         }
-        let (known, standing) = self.0.get(usize::try_from(place).ok()?)?;
+        let (known, revocation) = self.0.get(usize::try_from(position).ok()?)?;
         if known.expires.is_some_and(|end| end <= now) {
-            return Some(Err(Refused::Invalid("The token has expired")));
+            return Some(Err(TokenError::Invalid("The token has expired")));
         }
         let identity = Identity {
             key: format!("token\n{}", known.name),
@@ -92,6 +88,6 @@ impl Tokens {
             roles: known.roles.clone(),
             expires: known.expires,
         };
-        Some(Ok((identity, standing.clone())))
+        Some(Ok((identity, revocation.clone())))
     }
 }

@@ -172,7 +172,8 @@ async fn rotated_keys_are_fetched_when_the_cool_down_is_over_and_old_ones_are_us
         ..SignInOptions::default()
     });
     let library = promptshelf::Library::builder().build().expect("a library");
-    let options = promptshelf::http::Options { sign_in: Some(sign_in), ..promptshelf::http::Options::default() };
+    let mut options = promptshelf::http::Options::default();
+    options.sign_in = Some(sign_in);
     let routes = promptshelf::http::router(&library, &options);
     let status = async |key: &Key| {
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });

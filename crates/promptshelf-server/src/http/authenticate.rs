@@ -1,0 +1,88 @@
+//! Authentication middleware: identifies the caller of a request before it reaches the routes behind it.
+//!
+//! The refusal itself is written by those routes, after they have checked host and origin: a browser
+//! may then read it. How a token becomes a caller is in `auth`.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+use axum::{
+    Router,
+    extract::{ConnectInfo, Request, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    middleware::{self, Next},
+    response::Response,
+};
+use promptshelf_mcp::http::{Denial, RequiredScopes};
+use promptshelf_service::{Caller, Rejection, Service};
+
+use super::options::Options;
+
+struct AuthState {
+    service: Service,
+    #[cfg(feature = "sign-in")]
+    sign_in: Option<super::auth::SignIn>,
+}
+
+/// Adds authentication to `routes`: each request has a [`Caller`] or a [`Denial`] among its extensions.
+pub(super) fn around(routes: Router, service: &Service, options: &Options) -> Router {
+    #[cfg(not(feature = "sign-in"))]
+    let _ = options;
+    let state = AuthState {
+        service: service.clone(),
+        #[cfg(feature = "sign-in")]
+        sign_in: options.sign_in.clone(),
+    };
+    routes.route_layer(middleware::from_fn_with_state(Arc::new(state), authenticate))
+}
+
+async fn authenticate(State(state): State<Arc<AuthState>>, mut request: Request, next: Next) -> Response {
+    let address = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
+    match state.caller(request.headers(), address).await {
+        Ok(caller) => drop(request.extensions_mut().insert(address.into_iter().fold(caller, Caller::at))),
+        Err(denial) => drop(request.extensions_mut().insert(denial)),
+    }
+    let mut response = next.run(request).await;
+    if let Some(RequiredScopes(scopes)) = response.extensions_mut().remove()
+        && let Some(challenge) = state.challenge(&scopes)
+    {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
+
+impl AuthState {
+    /// Identifies the caller, after the address limit: nothing is computed for an address that sends too much.
+    async fn caller(&self, headers: &HeaderMap, address: Option<IpAddr>) -> Result<Caller, Denial> {
+        if let Some(address) = address {
+            self.service.admit_address(address).map_err(|rejection| too_many_requests(&rejection))?;
+        }
+        #[cfg(feature = "sign-in")]
+        if let Some(sign_in) = &self.sign_in {
+            return sign_in.caller(headers).await;
+        }
+        let _ = headers;
+        Ok(Caller::anonymous())
+    }
+
+    /// The challenge for a caller without the scopes that a request takes.
+    fn challenge(&self, scopes: &[String]) -> Option<HeaderValue> {
+        #[cfg(feature = "sign-in")]
+        if let Some(sign_in) = &self.sign_in {
+            return sign_in.insufficient_scope(scopes);
+        }
+        let _ = scopes;
+        None
+    }
+}
+
+fn too_many_requests(rejection: &Rejection) -> Denial {
+    let retry_after = match rejection {
+        Rejection::TooManyRequests { retry_after } => retry_after.as_secs() + 1,
+        _ => 1,
+    };
+    let denial = Denial::new(StatusCode::TOO_MANY_REQUESTS, "Too many requests from this address; try again later");
+    Denial { retry_after: Some(retry_after), ..denial }
+}

@@ -1,0 +1,48 @@
+//! Options of the HTTP application.
+
+use std::time::Duration;
+
+use promptshelf_mcp::HttpOptions;
+
+use super::proxy::Proxies;
+
+/// Options of the HTTP application.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let mut options = promptshelf_server::http::Options::default();
+/// options.mcp.allowed_hosts = vec!["prompts.example.com".to_owned()];
+/// options.request_timeout = Duration::from_secs(10);
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Bounds and checks of the MCP endpoint.
+    pub mcp: HttpOptions,
+    /// How callers authenticate. `None`, the default, serves anonymous callers.
+    #[cfg(feature = "sign-in")]
+    pub sign_in: Option<super::auth::SignIn>,
+    /// The reverse proxies whose forwarding headers are trusted. None by default.
+    pub proxies: Proxies,
+    /// The time until a response must begin, 60 seconds by default; later is a 408. Streams may last longer.
+    pub request_timeout: Duration,
+    /// The time that a connection may be idle, and that a request's head may take to arrive. 75 seconds by default.
+    pub idle_timeout: Duration,
+    /// The time that open connections have to finish at a shutdown. 5 seconds by default.
+    pub shutdown_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            mcp: HttpOptions::default(),
+            #[cfg(feature = "sign-in")]
+            sign_in: None,
+            proxies: Proxies::default(),
+            request_timeout: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(75),
+            shutdown_timeout: Duration::from_secs(5),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Every route of the HTTP application, on one screen, and the middleware around them.
+//!
+//! From the outside: forwarding headers of proxies, the debug log, the layers of every response, and,
+//! on routes with data of the library, authentication. Messages sent to `/mcp` are answered by `promptshelf_mcp`.
+
+use std::{any::Any, time::Instant};
+
+use axum::{
+    Router,
+    extract::Request,
+    http::{HeaderValue, StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use promptshelf_mcp::{HttpService, Server};
+use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer, timeout::TimeoutLayer};
+use tracing::Level;
+
+use super::{authenticate, options::Options, proxy};
+use crate::library::Library;
+#[cfg(feature = "web")]
+use crate::web;
+
+/// Builds the router: every route with its middleware.
+pub(super) fn routes(library: &Library, endpoint: HttpService, options: &Options) -> Router {
+    let server = library.server().clone();
+    let protected = Router::new().route_service("/mcp", endpoint.clone());
+    // `/library/…`
+    #[cfg(feature = "web")]
+    let protected = protected.merge(web::page_api(library, &endpoint));
+    let routes = Router::new()
+        .route("/healthz", get(healthy))
+        .route("/readyz", get(move || std::future::ready(readiness(&server))))
+        .fallback(not_found)
+        .merge(authenticate::around(protected, library.service(), options));
+    // `/`, `/assets/…` and `/sign-in` are public: they hold nothing of the library.
+    #[cfg(feature = "web")]
+    let routes = routes.merge(web::page(&endpoint, page_sign_in(options)));
+    #[cfg(feature = "sign-in")]
+    let routes = match &options.sign_in {
+        Some(sign_in) => routes.merge(sign_in.metadata_routes()),
+        None => routes,
+    };
+    proxy::around(logged(common(routes, options)), &options.proxies)
+}
+
+/// The sign-in options of the page.
+#[cfg(feature = "web")]
+fn page_sign_in(options: &Options) -> web::PageSignIn {
+    #[cfg(feature = "sign-in")]
+    if let Some(sign_in) = &options.sign_in {
+        return sign_in.on_page();
+    }
+    let _ = options;
+    web::PageSignIn::default()
+}
+
+/// Adds the layers of every route; the first one is the outermost. They are added as one layer
+/// because axum boxes each route once for every call of `Router::layer`.
+fn common(routes: Router, options: &Options) -> Router {
+    let no_store = HeaderValue::from_static("no-store");
+    let as_declared = HeaderValue::from_static("nosniff");
+    let internal_error: fn(Box<dyn Any + Send>) -> Response = |_| StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    routes.layer((
+        SetResponseHeaderLayer::overriding(header::X_CONTENT_TYPE_OPTIONS, as_declared),
+        SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, no_store),
+        CatchPanicLayer::custom(internal_error),
+        TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, options.request_timeout),
+    ))
+}
+
+/// Adds the request log where it is enabled.
+fn logged(routes: Router) -> Router {
+    if tracing::enabled!(Level::DEBUG) { routes.layer(middleware::from_fn(log)) } else { routes }
+}
+
+/// Logs a request without its contents.
+async fn log(request: Request, next: Next) -> Response {
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    let started = Instant::now();
+    let response = next.run(request).await;
+    let id = response.headers().get("x-request-id").and_then(|id| id.to_str().ok());
+    tracing::debug!(request = id, %method, path, status = response.status().as_u16(), took = ?started.elapsed(), "request");
+    response
+}
+
+/// A hint for people who open the wrong address.
+async fn not_found() -> (StatusCode, &'static str) {
+    (StatusCode::NOT_FOUND, "There is nothing here. MCP clients connect to /mcp.\n")
+}
+
+/// The liveness handler: the process answers requests.
+pub async fn healthy() -> &'static str {
+    "ok\n"
+}
+
+/// Returns whether `server` accepts requests, as a response to a readiness probe: 200 from its first
+/// catalog to its shutdown, then 503.
+#[must_use]
+pub fn readiness(server: &Server) -> (StatusCode, &'static str) {
+    match server.is_shut_down() {
+        true => (StatusCode::SERVICE_UNAVAILABLE, "the server is ending\n"),
+        false => (StatusCode::OK, "ready\n"),
+    }
+}

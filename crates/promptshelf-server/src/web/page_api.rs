@@ -1,0 +1,191 @@
+//! JSON API of the page for data that MCP does not carry: folders, tags, argument types, diagnostics.
+//!
+//! Names, titles, descriptions and messages come through `/mcp`, so that the page shows those of every
+//! client. The service decides on access, as for `/mcp`.
+
+use std::time::Duration;
+
+use axum::{
+    extract::{Path, RawQuery, State},
+    response::Response,
+};
+use promptshelf_core::{Argument, ArgumentType, Diagnostic, Location, Prompt};
+use serde_json::{Value, json};
+
+mod clients;
+mod excerpt;
+mod response;
+
+pub(super) use clients::clients;
+use response::{AuthenticatedCaller, caller, json_response, rejected};
+
+use crate::library::Library;
+
+/// The most diagnostics of one response; the rest is counted.
+const MAX_DIAGNOSTICS: usize = 500;
+
+/// The longest time that a long poll waits for a change.
+const LONG_POLL: Duration = Duration::from_secs(25);
+
+/// The file with callers and limits.
+const MANIFEST: &str = "promptshelf.toml";
+
+/// Returns each visible prompt's path, tags and text arguments.
+pub(super) async fn prompts(State(library): State<Library>, authenticated: AuthenticatedCaller) -> Response {
+    let listing = match library.service().shelf(&caller(authenticated)) {
+        Ok(listing) => listing,
+        Err(rejection) => return rejected(&rejection),
+    };
+    let prompts: Vec<Value> = listing
+        .shown()
+        .map(|prompt| {
+            let texts = prompt.arguments().iter().filter(|argument| argument.kind() == ArgumentType::Text);
+            let texts: Vec<&str> = texts.map(Argument::name).collect();
+            json!({ "name": prompt.name().as_str(), "path": path(prompt), "tags": prompt.tags(), "texts": texts })
+        })
+        .collect();
+    json_response(&json!({ "generation": listing.catalog.generation(), "prompts": prompts }))
+}
+
+/// Returns the argument types of one prompt, from the definition that requests are checked with.
+pub(super) async fn prompt(
+    State(library): State<Library>,
+    authenticated: AuthenticatedCaller,
+    Path(name): Path<String>,
+) -> Response {
+    let (catalog, prompt) = match library.service().describe(&caller(authenticated), &name) {
+        Ok(found) => found,
+        Err(rejection) => return rejected(&rejection),
+    };
+    let arguments: Vec<Value> = prompt.arguments().iter().map(argument).collect();
+    json_response(&json!({
+        "generation": catalog.generation(),
+        "path": path(&prompt),
+        "version": prompt.version(),
+        "tags": prompt.tags(),
+        "arguments": arguments,
+    }))
+}
+
+/// A prompt's path in the library; prompts defined in code have none.
+fn path(prompt: &Prompt) -> Option<&str> {
+    Some(prompt.source().path.as_str()).filter(|path| !path.starts_with('<'))
+}
+
+fn argument(argument: &Argument) -> Value {
+    let definition = argument.definition();
+    let choices: Vec<Value> =
+        argument.choices().iter().map(|choice| json!({ "value": choice.value, "title": choice.title })).collect();
+    json!({
+        "name": argument.name(),
+        "type": argument.kind().as_str(),
+        "default": argument.default_value(),
+        "examples": argument.examples(),
+        "choices": choices,
+        "pattern": definition.pattern,
+        "minLength": definition.min_length,
+        "maxLength": definition.max_length,
+        "minimum": definition.minimum,
+        "maximum": definition.maximum,
+        "asked": definition.ask,
+        "sensitive": argument.is_sensitive(),
+        "completes": argument.completion().is_some(),
+    })
+}
+
+/// Returns every diagnostic of the library with an excerpt of the source. For callers without
+/// permission to read them the list is empty and `withheld` is set.
+pub(super) async fn diagnostics(State(library): State<Library>, authenticated: AuthenticatedCaller) -> Response {
+    let caller = caller(authenticated);
+    let is_permitted = match library.service().sees_diagnostics(&caller) {
+        Ok(is_permitted) => is_permitted,
+        Err(rejection) => return rejected(&rejection),
+    };
+    let report = library.loader().reports().borrow().clone();
+    let all = if is_permitted { &*report.diagnostics } else { &[] };
+    let shown: Vec<Value> =
+        all.iter().take(MAX_DIAGNOSTICS).map(|found| diagnostic(found, caller.identity().is_some())).collect();
+    json_response(&json!({
+        "generation": report.generation,
+        "loads": report.loads,
+        "withheld": !is_permitted,
+        "failure": report.failure.filter(|_| is_permitted).map(|failure| failure.to_string()),
+        "total": all.len(),
+        "diagnostics": shown,
+    }))
+}
+
+fn diagnostic(diagnostic: &Diagnostic, is_authenticated: bool) -> Value {
+    let related: Vec<Value> = diagnostic
+        .related
+        .iter()
+        .map(|(location, label)| {
+            let mut related = excerpt_at(location, is_authenticated);
+            related["label"] = json!(label);
+            related
+        })
+        .collect();
+    let mut value = excerpt_at(&diagnostic.location, is_authenticated);
+    value["code"] = json!(diagnostic.code.as_str());
+    value["severity"] = json!(if diagnostic.is_error() { "error" } else { "warning" });
+    value["message"] = json!(diagnostic.message);
+    value["help"] = json!(diagnostic.help);
+    value["related"] = json!(related);
+    value
+}
+
+/// Returns a location with its lines. Lines of the library's settings file may hold other callers'
+/// tokens, so they are left out for authenticated callers, whatever else they may see.
+fn excerpt_at(location: &Location, is_authenticated: bool) -> Value {
+    let (line, column) = location.line_column();
+    let is_private = is_authenticated && location.source.path == MANIFEST;
+    let lines = if is_private { Vec::new() } else { excerpt::around(location) };
+    json!({ "path": location.source.path.as_str(), "line": line, "column": column, "lines": lines })
+}
+
+/// Long poll: responds when the library has been loaded since `known`, or after [`LONG_POLL`]. MCP has
+/// no notification for a load that changes only a prompt's text or only diagnostics.
+pub(super) async fn changes(
+    State(library): State<Library>,
+    authenticated: AuthenticatedCaller,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let _slot = match library.service().wait(&caller(authenticated)) {
+        Ok(slot) => slot,
+        Err(rejection) => return rejected(&rejection),
+    };
+    let known = query.as_deref().and_then(|query| query.strip_prefix("known=")?.parse::<u64>().ok());
+    let mut reports = library.loader().reports();
+    tokio::select! {
+        _ = reports.wait_for(|report| known != Some(report.loads)) => {}
+        () = tokio::time::sleep(LONG_POLL) => {}
+        () = library.server().closing() => {}
+    }
+    let report = reports.borrow();
+    json_response(&json!({ "generation": report.generation, "loads": report.loads }))
+}
+
+/// Returns the limits of the library, the program's version and the caller's name.
+pub(super) async fn facts(State(library): State<Library>, authenticated: AuthenticatedCaller) -> Response {
+    let caller = caller(authenticated);
+    let catalog = match library.service().shelf(&caller) {
+        Ok(shelf) => shelf.catalog,
+        Err(rejection) => return rejected(&rejection),
+    };
+    let policy = catalog.policy();
+    json_response(&json!({
+        "generation": catalog.generation(),
+        "caller": caller.identity().map(|identity| &identity.name),
+        "program": { "name": "promptshelf", "version": env!("CARGO_PKG_VERSION") },
+        "limits": {
+            "pageSize": policy.page_size,
+            "ttlSeconds": policy.ttl.as_secs(),
+            "valueBytes": policy.value_bytes,
+            "outputBytes": policy.budget.output_bytes,
+            "attachmentBytes": policy.budget.attachment_bytes,
+            "messages": policy.budget.messages,
+            "fuel": policy.budget.fuel,
+            "includeDepth": policy.budget.include_depth,
+        },
+    }))
+}
