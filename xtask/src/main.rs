@@ -10,6 +10,7 @@ mod bench;
 mod conformance;
 mod fuzz;
 mod guard;
+mod guide;
 mod prepare;
 mod repository;
 mod steps;
@@ -77,6 +78,8 @@ enum Verb {
         #[arg(long, value_name = "SERVERS", num_args = 0..=1, default_missing_value = "", value_delimiter = ',')]
         peers: Option<Vec<String>>,
     },
+    /// Write the guide's reference pages from the binary, and build the guide into target/guide
+    Guide,
     /// Count the instructions of the hot paths, and refuse a rise against bench/guard/counts.json
     Guard {
         /// Write down what is counted, and why it may be so
@@ -117,6 +120,7 @@ fn run(verb: Verb) -> Result<()> {
         }
         Verb::Fuzz { seconds, target } => fuzz::run(&repository, seconds, target.as_deref()),
         Verb::Bench { quick, only, peers } => bench::run(&repository, quick, &only, peers.as_deref()),
+        Verb::Guide => guide::write(&repository),
         Verb::Guard { update } => guard::run(&repository, update.as_deref()),
     }
 }

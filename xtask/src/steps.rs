@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::{
-    conformance, guard,
+    conformance, guard, guide,
     prepare::{build, build_rust_peer, install_peers, install_python_peer, node},
     repository::Repository,
     terminal::Program,
@@ -37,6 +37,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "doc", about: "the documentation builds without warnings", run: doc },
     Step { name: "build", about: "the binary builds", run: build },
     Step { name: "examples", about: "the example libraries pass their own check", run: examples },
+    Step { name: "guide", about: "the guide is current, its examples pass the check, its links resolve", run: guide::check },
     Step { name: "deny", about: "licences and sources of dependencies, where cargo-deny is installed", run: deny },
     Step { name: "client-v2", about: "the official client, generation 2, in both eras", run: client_v2 },
     Step { name: "client-v1", about: "the official client, generation 1", run: client_v1 },

@@ -1,4 +1,4 @@
-//! The hot paths in time, for who tunes one: `cargo bench --package bench-guard`.
+//! Timings of the hot paths, for tuning: `cargo bench --package bench-guard`.
 
 use bench_guard::{FOLDERS, PATHS, Shelf};
 

@@ -1,8 +1,6 @@
-//! The hot paths, each alone and without sockets or clocks: what is counted
-//! here does not depend on the machine.
+//! Hot paths in isolation, without sockets or clocks, so that instruction counts do not depend on the machine's load.
 //!
-//! `main.rs` runs one of them so many times for callgrind; `benches/paths.rs`
-//! runs all of them for divan.
+//! `main.rs` runs one path repeatedly for callgrind; `benches/paths.rs` runs all of them with divan.
 
 use std::{
     cell::Cell,
@@ -25,10 +23,10 @@ use promptshelf_core::{Catalog, Definitions, RawArguments, Variables, check, che
 use tempfile::TempDir;
 use tower_service::Service as _;
 
-/// A path's name, and one walk along it.
+/// A path's name, and one run of it.
 pub type Path = (&'static str, fn(&Shelf));
 
-/// Every path that is watched.
+/// All guarded paths.
 pub const PATHS: &[Path] = &[
     ("bind three arguments", Shelf::bind),
     ("render a kilobyte", Shelf::render),
@@ -45,17 +43,17 @@ pub const PATHS: &[Path] = &[
     ("check an edit among 1,000 prompts", Shelf::check_edit),
 ];
 
-/// Paths that lead through a folder, for who tunes them: what they cost depends
-/// on the order in which a file system names its files, so they are not guarded.
+/// Paths that read a folder, for tuning only: their cost depends on the order in which the file system lists files,
+/// so they are not guarded.
 pub const FOLDERS: &[Path] = &[("load 1,000 files", Shelf::load), ("load one of 1,000 files anew", Shelf::edit)];
 
-/// After this time a file that looks unchanged is unchanged.
+/// After this time an unchanged file state is trusted.
 const SETTLED: Duration = Duration::from_millis(2_100);
 
-/// How many files the library in a folder has.
+/// Number of files in the folder's library.
 const FILES: usize = 1_000;
 
-/// A library in memory, and the messages that are sent to it.
+/// A library in memory, with prepared messages.
 #[derive(Debug)]
 pub struct Shelf {
     http: HttpService,
@@ -66,7 +64,7 @@ pub struct Shelf {
     notification: Bytes,
     cursor: String,
     known: Vec<PromptDefinition>,
-    /// What the known ones were checked to.
+    /// The catalog before an edit.
     checked: Catalog,
     folder: TempDir,
     followed: Directory,
@@ -75,11 +73,11 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// Makes the library.
+    /// Creates the library.
     ///
     /// # Errors
     ///
-    /// When it has a mistake.
+    /// Returns an error if the library has a mistake.
     pub fn new() -> Result<Shelf> {
         let many = (0..10_000).map(|at| format!("value {at} of many")).collect();
         let few = (0..10).map(|at| format!("value {at} of few")).collect();
@@ -105,7 +103,7 @@ impl Shelf {
         for at in 0..FILES {
             std::fs::write(folder.path().join(format!("{at:03}.md")), file(at, ""))?;
         }
-        // A file that was written a moment ago is read again, whatever its state.
+        // A file written just now is read again regardless of its state.
         std::thread::sleep(SETTLED);
         let followed = Directory::new(folder.path());
         let before = loaded(&followed, None)?;
@@ -232,7 +230,7 @@ impl Shelf {
         assert!(black_box(edited).is_some());
     }
 
-    /// A message through the tower service, as HTTP would bring it.
+    /// Sends a message through the tower service.
     fn ask(&self, body: &Bytes, modern: bool) -> Response<HttpBody> {
         let mut request = Request::post("http://localhost/mcp")
             .header("host", "localhost")
@@ -253,7 +251,7 @@ impl Shelf {
     }
 }
 
-/// One of the prompts that are checked.
+/// A definition for the check.
 fn checked(at: usize) -> PromptDefinition {
     let text = "Write about {{ topic }}{% if tone %}, {{ tone }}{% endif %}.";
     PromptDefinition::template(format!("checked-{at:03}"), text)
@@ -261,7 +259,7 @@ fn checked(at: usize) -> PromptDefinition {
         .argument(ArgumentDefinition::new("tone"))
 }
 
-/// One of the files that are loaded.
+/// A file for the loader.
 fn file(at: usize, edit: &str) -> String {
     format!(
         "---\nname: in-a-file-{at:03}\ndescription: A prompt that stands in a file.{edit}\narguments:\n  - name: topic\n    \
@@ -270,13 +268,13 @@ fn file(at: usize, edit: &str) -> String {
     )
 }
 
-/// What a folder holds now, checked.
+/// Reads and checks the folder.
 fn loaded(folder: &Directory, before: Option<&Catalog>) -> Result<Catalog> {
     let reading = folder.read(None)?.context("everything was asked for")?;
     Ok(check(reading.definitions()?, before).catalog)
 }
 
-/// What a future gives that waits for nothing.
+/// Returns the output of a future that never waits.
 fn ready<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,

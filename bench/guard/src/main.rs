@@ -1,5 +1,5 @@
-//! Walks one hot path so many times, for callgrind: `bench-guard <number> <times>`.
-//! Without anything, it says which paths are guarded.
+//! Runs one hot path repeatedly, for callgrind: `bench-guard <number> <times>`. Without arguments it lists the
+//! guarded paths.
 
 use std::hint::black_box;
 
@@ -18,19 +18,19 @@ fn main() -> Result<()> {
     let times = words.next().context("usage: bench-guard <number> <times>")?.parse()?;
     let all: Vec<Path> = PATHS.iter().chain(FOLDERS).copied().collect();
     let (_, path) = *all.get(number.parse::<usize>()?).context("there is no such path")?;
-    // On one core nothing is given to other threads, whose instructions are not counted.
+    // One core keeps all work on this thread; callgrind does not count others.
     let mut one = CpuSet::new();
     let own = sched_getaffinity(None)?;
     one.set((0..CpuSet::MAX_CPU).find(|core| own.is_set(*core)).context("there is no core")?);
     sched_setaffinity(None, &one)?;
     let shelf = Shelf::new()?;
-    // What is made once is not counted.
+    // One-time initialization is not counted.
     path(&shelf);
     counted_by_callgrind(path, &shelf, times);
     Ok(())
 }
 
-/// The only function in which callgrind counts; it is looked for by its name.
+/// The only function in which callgrind counts; it is selected by name.
 #[inline(never)]
 fn counted_by_callgrind(path: fn(&Shelf), shelf: &Shelf, times: usize) {
     for _ in 0..times {

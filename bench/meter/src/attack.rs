@@ -1,10 +1,8 @@
-//! Valid callers alone, and together with hostile ones, in turns of one run.
+//! Load of valid callers alone, and under attack, in turns of one run.
 //!
-//! Valid callers ask at their own pace, as people and programs do, each with a
-//! token and from an address of its own. An answer that is late because the one
-//! before it was late counts from when it should have been asked for. Hostile
-//! callers do what they can from a thread of their own, which gives way to the
-//! valid ones wherever both want the same core.
+//! Valid callers send at a fixed rate, each with a token and from its own address. Latency counts from the time at
+//! which a request was due, so queueing behind a late response is included. Hostile callers run in a thread of lower
+//! priority.
 
 mod hostile;
 
@@ -30,24 +28,24 @@ use crate::{
 
 pub(crate) use self::hostile::Done;
 
-/// How many valid callers there are, and how often each asks.
+/// Number of valid callers, and the period of their requests.
 const CALLERS: u8 = 16;
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// What was found.
+/// Results of the measurement.
 #[derive(Debug)]
 pub(crate) struct Attack {
     pub(crate) alone: Served,
     pub(crate) attacked: Served,
-    /// What hostile callers did in all turns together, by kind.
+    /// Totals of hostile callers by kind.
     pub(crate) done: Vec<Done>,
-    /// For how long they did it.
+    /// Duration of the attack.
     pub(crate) time: Duration,
-    /// The most memory that the server held, in bytes.
+    /// Peak memory of the server in bytes.
     pub(crate) memory: u64,
 }
 
-/// What valid callers got.
+/// Responses to valid callers.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
     pub(crate) seen: Seen,
@@ -62,14 +60,14 @@ impl Served {
     }
 }
 
-/// A caller's name, its token, and where it asks from.
+/// Token and source address of a caller.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) token: String,
     pub(crate) address: Ipv4Addr,
 }
 
-/// Measures, if it is asked for.
+/// Runs the measurement if selected.
 pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
     if !plan.wants("attack") {
         return Ok(None);
@@ -128,25 +126,25 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
 
 fn new_token(promptshelf: &Path, name: &str) -> Result<(String, String)> {
     let output = Command::new(promptshelf).args(["token", "new", name, "--json"]).output()?;
-    ensure!(output.status.success(), "no token is made: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), "`token new` failed: {}", String::from_utf8_lossy(&output.stderr));
     let made: Value = serde_json::from_slice(&output.stdout)?;
-    let text = |key: &str| made[key].as_str().map(str::to_owned).context("no token is made");
+    let text = |key: &str| made[key].as_str().map(str::to_owned).context("`token new` printed no token");
     Ok((text("token")?, text("store")?))
 }
 
-/// What valid callers ask.
+/// The request of valid callers.
 fn question(port: u16, token: &str) -> Result<Vec<u8>> {
-    let message = ROWS[0].message(Era::Modern, None);
+    let message = ROWS[0].message(Era::Modern);
     Ok(with_token(&message.http(port), token))
 }
 
-/// A request with a token.
+/// Adds a token to a request.
 pub(crate) fn with_token(request: &[u8], token: &str) -> Vec<u8> {
     let end = request.windows(2).position(|window| window == b"\r\n").map_or(0, |at| at + 2);
     [&request[..end], format!("authorization: Bearer {token}\r\n").as_bytes(), &request[end..]].concat()
 }
 
-/// Asks once, and looks at the answer.
+/// Sends one request and validates its result.
 async fn check(port: u16, caller: &Caller) -> Result<()> {
     let mut connection = Connection::from(caller.address, port).await?;
     ROWS[0].check(&connection.ask(&question(port, &caller.token)?).await?)
@@ -156,7 +154,7 @@ async fn ask_all(port: u16, callers: &[Caller], time: Duration) -> Result<Served
     let mut asking = JoinSet::new();
     let begin = Instant::now() + PERIOD;
     for (at, caller) in (0_u32..).zip(callers) {
-        // They do not all ask at the same moment.
+        // Spreads the callers over one period.
         let first = begin + PERIOD * at / u32::from(CALLERS);
         asking.spawn(ask(port, caller.clone(), first, begin + time));
     }
@@ -175,12 +173,12 @@ async fn ask(port: u16, caller: Caller, first: Instant, until: Instant) -> Resul
     while due < until {
         let is_late = Instant::now() > due;
         sleep_until(due.into()).await;
-        // A timer is a millisecond late at times, which is nobody's latency.
+        // A timer that fires late is not counted as latency.
         let sent = if is_late { due } else { Instant::now() };
         served.asked += 1;
         match connection.exchange(&request).await {
             Ok((200, ..)) => served.seen.latencies.push(sent.elapsed()),
-            // What is not answered is counted, and the next one is asked anew.
+            // A refused request is counted, and the next one is sent normally.
             Ok(_) => {}
             Err(_) => connection = Connection::from(caller.address, port).await?,
         }

@@ -1,4 +1,4 @@
-//! Bars, as SVG that needs nothing else.
+//! Bar charts as self-contained SVG.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ const WIDTH: f64 = 640.0;
 const LABEL: f64 = 130.0;
 const BAR: f64 = 28.0;
 
-/// A chart with a bar for each number.
+/// Creates a chart with one bar for each number.
 pub(crate) fn bars(title: &str, numbers: &[(String, f64)]) -> String {
     let most = numbers.iter().map(|(_, number)| *number).fold(f64::MIN_POSITIVE, f64::max);
     let height = 40.0 + BAR * numbers.len() as f64;
@@ -19,7 +19,7 @@ pub(crate) fn bars(title: &str, numbers: &[(String, f64)]) -> String {
         let y = 32.0 + BAR * at as f64;
         let long = (WIDTH - LABEL - 90.0) * number / most;
         let middle = y + 15.0;
-        // Writing into a string cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(
             svg,
             "<text x=\"{}\" y=\"{middle}\" text-anchor=\"end\">{label}</text><rect x=\"{LABEL}\" y=\"{y}\" \

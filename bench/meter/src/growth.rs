@@ -1,8 +1,7 @@
-//! What grows with a library, and what must not; and how the program starts.
+//! Scaling with the size of the library, cost of subscriptions, and start-up.
 //!
-//! Nothing here is compared with other servers: what is compared is the same
-//! server with libraries of different sizes, or the least that the machine
-//! could do for the same.
+//! These measurements compare the server with itself at different sizes, or with the minimum work of the machine for
+//! the same task.
 
 use std::{
     fs,
@@ -27,55 +26,55 @@ use crate::{
     server::{self, Kind, Server},
 };
 
-/// One size of a library.
+/// Measurements at one library size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     pub(crate) prompts: usize,
-    /// The bytes of its files.
+    /// Size of its files in bytes.
     pub(crate) bytes: u64,
-    /// Reading the files plainly, one after the other, and nothing else.
+    /// Reading the files sequentially.
     pub(crate) reading: Duration,
-    /// From the start of the program to its first answer.
+    /// From process start to the first response.
     pub(crate) loading: Duration,
     pub(crate) memory: u64,
     pub(crate) most_memory: u64,
-    /// Processor time of 10,000 `prompts/get`.
+    /// CPU time of 10,000 `prompts/get`.
     pub(crate) request: Duration,
-    /// From the edit of one file to the notification.
+    /// From an edit to the notification.
     pub(crate) edit: Duration,
 }
 
 /// Many open subscriptions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct Subscriptions {
     pub(crate) streams: usize,
-    /// What each one adds to the memory of the server.
+    /// Server memory per subscription.
     pub(crate) bytes_each: u64,
-    /// From the first one that is told of a change to the last one.
-    pub(crate) telling: Duration,
-    /// Writing as many bytes to as many sockets, and nothing else.
+    /// From the first notified listener to the last.
+    pub(crate) notifying: Duration,
+    /// Writing the same amount to the same number of plain sockets.
     pub(crate) writing: Duration,
 }
 
-/// The start on stdio.
+/// Start-up on stdio.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
-    /// From the start to the first answer, with the example library.
+    /// From process start to the first response, with the example library.
     pub(crate) answer: Duration,
-    /// `/bin/true`, and then reading the files.
+    /// `/bin/true`, then reading the files.
     pub(crate) least: Duration,
     pub(crate) binary: u64,
 }
 
-/// Everything that was measured here.
+/// All measurements of this module.
 #[derive(Debug, Default)]
 pub(crate) struct Growth {
     pub(crate) sizes: Vec<Size>,
-    pub(crate) crowd: Option<Crowd>,
+    pub(crate) subscriptions: Option<Subscriptions>,
     pub(crate) start: Option<Start>,
 }
 
-/// Measures what is asked for.
+/// Runs the selected measurements.
 pub(crate) async fn measure(plan: &Plan) -> Result<Growth> {
     let mut growth = Growth::default();
     if plan.wants("start") {
@@ -89,16 +88,16 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Growth> {
             println!("growth: {found:.1?}");
             growth.sizes.push(found);
         }
-        let found = crowd(plan, if plan.quick { 1_000 } else { 10_000 }.min(most_streams())).await?;
+        let found = subscriptions(plan, if plan.quick { 1_000 } else { 10_000 }.min(most_streams())).await?;
         println!("growth: {found:.1?}");
-        growth.crowd = Some(found);
+        growth.subscriptions = Some(found);
     }
     Ok(growth)
 }
 
 fn start(plan: &Plan) -> Result<Start> {
     let library = plan.root.join("examples/library");
-    let message = ROWS[0].message(Era::Modern, None);
+    let message = ROWS[0].message(Era::Modern);
     let message = message.body.replace("prompts/get", "prompts/list");
     let mut answers = Vec::new();
     let mut least = Vec::new();
@@ -109,7 +108,7 @@ fn start(plan: &Plan) -> Result<Start> {
         least.push(began.elapsed().as_secs_f64());
         let began = Instant::now();
         let mut pipe = Pipe::start(plan.programs.command(Kind::Promptshelf, 0, (0, 0), &library), None)?;
-        ensure!(pipe.ask(&message)?.get("result").is_some(), "no answer");
+        ensure!(pipe.ask(&message)?.get("result").is_some(), "no response");
         answers.push(began.elapsed().as_secs_f64());
     }
     Ok(Start {
@@ -123,7 +122,7 @@ async fn size(plan: &Plan, prompts: usize) -> Result<Size> {
     let folder = plan.scratch.join(format!("growth-{prompts}"));
     library::write_listed(&folder, prompts, 1_000)?;
     library::write_asked(&folder)?;
-    // Once before, so that both read from memory.
+    // Warms the file cache, so that both readings come from memory.
     let bytes = library::bytes(&folder)?;
     let began = Instant::now();
     library::bytes(&folder)?;
@@ -134,11 +133,11 @@ async fn size(plan: &Plan, prompts: usize) -> Result<Size> {
     let began = Instant::now();
     let server = Server::start(command, port, None, &plan.scratch.join("growth.log"))?;
     let row = &ROWS[0];
-    let request = row.message(Era::Modern, None).http(port);
+    let request = row.message(Era::Modern).http(port);
     row.check(&Connection::open(port).await?.ask(&request).await?)?;
     let loading = began.elapsed();
 
-    // Once the library has been looked at a second time, for what changed while it was loaded.
+    // Waits for the second inspection of the library after the load.
     tokio::time::sleep(Duration::from_secs(5)).await;
     let before = server::cpu(server.child.id())?;
     let seen = load::run(port, &request, 16, plan.time()).await?;
@@ -150,7 +149,7 @@ async fn size(plan: &Plan, prompts: usize) -> Result<Size> {
     for edit in 0..3 {
         let began = Instant::now();
         fs::write(folder.join("part-000/7.md"), library::listed(7, &format!(" Edit {edit}.")))?;
-        listener.hear("notifications/prompts/list_changed").await?;
+        listener.wait_for("notifications/prompts/list_changed").await?;
         edits.push(began.elapsed().as_secs_f64());
     }
     let (memory, most_memory) = server::memory(server.child.id())?;
@@ -158,14 +157,14 @@ async fn size(plan: &Plan, prompts: usize) -> Result<Size> {
     Ok(Size { prompts, bytes, reading, loading, memory, most_memory, request, edit })
 }
 
-/// A subscription.
+/// An open subscription.
 struct Stream {
     stream: TcpStream,
     read: Vec<u8>,
 }
 
 impl Stream {
-    /// Opens it and waits for the acknowledgment.
+    /// Subscribes and waits for the acknowledgement.
     async fn open(port: u16) -> Result<Stream> {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
         let params = json!({
@@ -186,31 +185,31 @@ impl Stream {
         );
         stream.write_all(&[head.as_bytes(), body.as_bytes()].concat()).await?;
         let mut stream = Stream { stream, read: Vec::new() };
-        stream.hear("notifications/subscriptions/acknowledged").await?;
+        stream.wait_for("notifications/subscriptions/acknowledged").await?;
         Ok(stream)
     }
 
-    /// Reads until something was said.
-    async fn hear(&mut self, what: &str) -> Result<Instant> {
+    /// Reads until `what` arrives, and returns the time.
+    async fn wait_for(&mut self, what: &str) -> Result<Instant> {
         loop {
             if let Some(at) = String::from_utf8_lossy(&self.read).find(what) {
                 self.read.drain(..at + what.len());
                 return Ok(Instant::now());
             }
             let reading = self.stream.read_buf(&mut self.read);
-            let read = tokio::time::timeout(Duration::from_secs(60), reading).await.context("nothing was told")??;
+            let read = tokio::time::timeout(Duration::from_secs(60), reading).await.context("no notification arrived")??;
             ensure!(read > 0, "the stream ended: {}", String::from_utf8_lossy(&self.read));
         }
     }
 }
 
-async fn crowd(plan: &Plan, streams: usize) -> Result<Crowd> {
-    let folder = plan.scratch.join("crowd");
+async fn subscriptions(plan: &Plan, streams: usize) -> Result<Subscriptions> {
+    let folder = plan.scratch.join("subscriptions");
     library::write_listed(&folder, 10, 1_000)?;
     let port = server::free_port()?;
     let command = plan.programs.command(Kind::Promptshelf, port, (10, 1_000), &folder);
-    let server = Server::start(command, port, None, &plan.scratch.join("crowd.log"))?;
-    // What the first request makes once is no stream's.
+    let server = Server::start(command, port, None, &plan.scratch.join("subscriptions.log"))?;
+    // The first request's one-time allocations are not attributed to streams.
     let first = Stream::open(port).await?;
     let before = server::memory(server.child.id())?.0;
     let mut open = Vec::with_capacity(streams);
@@ -221,26 +220,26 @@ async fn crowd(plan: &Plan, streams: usize) -> Result<Crowd> {
     fs::write(folder.join("part-000/7.md"), library::listed(7, " An edit."))?;
     let mut listening = JoinSet::new();
     for mut stream in open {
-        listening.spawn(async move { stream.hear("notifications/prompts/list_changed").await });
+        listening.spawn(async move { stream.wait_for("notifications/prompts/list_changed").await });
     }
-    let mut told = Vec::with_capacity(streams);
+    let mut notified = Vec::with_capacity(streams);
     while let Some(at) = listening.join_next().await {
-        told.push(at??);
+        notified.push(at??);
     }
     drop(first);
-    let telling = match (told.iter().min(), told.iter().max()) {
+    let notifying = match (notified.iter().min(), notified.iter().max()) {
         (Some(first), Some(last)) => *last - *first,
         _ => Duration::ZERO,
     };
-    Ok(Crowd {
+    Ok(Subscriptions {
         streams,
         bytes_each: after.saturating_sub(before) / streams as u64,
-        telling,
+        notifying,
         writing: writing(streams).await?,
     })
 }
 
-/// How long it takes to write one event to so many sockets and to hear it there.
+/// Time to write one event to `streams` sockets and to receive it.
 async fn writing(streams: usize) -> Result<Duration> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -264,25 +263,24 @@ async fn writing(streams: usize) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// How many files the plain writing has open for each stream: both ends.
+/// Descriptors per stream in the plain measurement: both ends.
 const ENDS: u64 = 2;
-/// More than everything else has open.
+/// Descriptors reserved for everything else.
 const SPARE: u64 = 200;
 
-/// Raises the number of files that this process and the servers may open, as
-/// far as the system lets it.
+/// Raises the limit of open files for this process and the servers, as far as permitted.
 pub(crate) fn allow_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     const ENOUGH: u64 = 65_536;
     let limit = getrlimit(Resource::Nofile);
     let enough = Some(limit.maximum.map_or(ENOUGH, |maximum| maximum.max(ENOUGH)));
-    // Only root may raise the higher one of the two.
+    // Only root may raise the hard limit.
     setrlimit(Resource::Nofile, Rlimit { current: enough, maximum: enough })
         .or_else(|_| setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }))
         .ok();
 }
 
-/// How many streams can be open at once.
+/// Maximum number of concurrent streams.
 fn most_streams() -> usize {
     use rustix::process::{Resource, getrlimit};
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);

@@ -1,15 +1,14 @@
-//! Libraries that are measured: the same prompts that the servers of
-//! `bench-servers` know by heart, as files.
+//! Libraries for the measured servers: the prompts that `bench-servers` has in code, as files.
 
 use std::{fs, path::Path};
 
 use anyhow::Result;
 use bench_servers::{LISTED_ARGUMENTS, listed_description, listed_name, words};
 
-/// The picture's size in bytes: that of a small screenshot.
+/// Size of the image in bytes, as of a small screenshot.
 const PICTURE: usize = 24 << 10;
 
-/// Writes the prompts that are asked for, and what they need.
+/// Writes the prompts that requests name, and their attachments.
 pub(crate) fn write_asked(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder.join("values"))?;
     let argument = |name: &str| format!("  - name: {name}\n    required: true\n");
@@ -23,7 +22,7 @@ pub(crate) fn write_asked(folder: &Path) -> Result<()> {
         [&head(&three), a, "{{ version }}", b, "{{ readers }}", c, "{{ tone }}", d].concat(),
     )?;
     fs::write(folder.join("image.md"), format!("{}\n{{{{ attach(\"picture.png\") }}}}\n", words::IMAGE))?;
-    // Beginning and end as a picture has them; what is between nobody looks at.
+    // A valid header; the content between is arbitrary.
     let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     let mut state = 1_u32;
     while picture.len() < PICTURE {
@@ -41,7 +40,7 @@ pub(crate) fn write_asked(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes so many prompts that are listed, in folders of a thousand.
+/// Writes `prompts` listed prompts, in folders of 1,000.
 pub(crate) fn write_listed(folder: &Path, prompts: usize, page_size: usize) -> Result<()> {
     fs::create_dir_all(folder)?;
     fs::write(folder.join("promptshelf.toml"), format!("[list]\npage-size = {page_size}\n"))?;
@@ -55,7 +54,7 @@ pub(crate) fn write_listed(folder: &Path, prompts: usize, page_size: usize) -> R
     Ok(())
 }
 
-/// One listed prompt's file.
+/// The file of one listed prompt.
 pub(crate) fn listed(at: usize, edit: &str) -> String {
     let mut text =
         format!("---\nname: {}\ndescription: {}{edit}\narguments:\n", listed_name(at), listed_description(at));
@@ -65,7 +64,7 @@ pub(crate) fn listed(at: usize, edit: &str) -> String {
     text + "---\nWrite about {{ topic }}{% if tone %} and sound {{ tone }}{% endif %}, in three paragraphs that a busy reader likes to read.\n"
 }
 
-/// How many bytes the files of a folder have together.
+/// Total size of a folder's files in bytes.
 pub(crate) fn bytes(folder: &Path) -> Result<u64> {
     let mut sum = 0;
     for entry in fs::read_dir(folder)? {

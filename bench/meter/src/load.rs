@@ -1,4 +1,4 @@
-//! The load: connections that are kept, one request at a time on each.
+//! HTTP load over persistent connections, with one request at a time on each.
 
 use std::{
     net::Ipv4Addr,
@@ -13,10 +13,10 @@ use tokio::{
     task::JoinSet,
 };
 
-/// What a load saw.
+/// Result of a load.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// How long each answer took, sorted.
+    /// Latency of each response, sorted.
     pub(crate) latencies: Vec<Duration>,
     pub(crate) elapsed: Duration,
 }
@@ -29,7 +29,7 @@ impl Seen {
     }
 }
 
-/// One connection.
+/// A persistent connection.
 pub(crate) struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -40,7 +40,7 @@ impl Connection {
         Connection::from(Ipv4Addr::LOCALHOST, port).await
     }
 
-    /// A connection from another of this machine's own addresses.
+    /// Connects from another loopback address.
     pub(crate) async fn from(address: Ipv4Addr, port: u16) -> Result<Connection> {
         let socket = TcpSocket::new_v4()?;
         socket.bind((address, 0).into())?;
@@ -49,8 +49,8 @@ impl Connection {
         Ok(Connection { stream, buffer: Vec::with_capacity(64 << 10) })
     }
 
-    /// Sends a request and waits for the whole answer; gives back the status
-    /// and where the body lies in what was read.
+    /// Sends a request and reads the whole response. Returns the status, the range of the body in the read buffer,
+    /// and whether the connection stays open.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<(u16, std::ops::Range<usize>, bool)> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
@@ -77,7 +77,7 @@ impl Connection {
         self.stream
     }
 
-    /// Sends a request and reads the answer as JSON, or as one event with JSON.
+    /// Sends a request and parses the response as JSON, or as one event with JSON.
     pub(crate) async fn ask(&mut self, request: &[u8]) -> Result<Value> {
         let (status, body, chunked) = self.exchange(request).await?;
         let body = if chunked { unchunked(&self.buffer[body]) } else { self.buffer[body].to_vec() };
@@ -92,7 +92,7 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|window| window == what)
 }
 
-/// The status and, where it is said, the length of the body.
+/// Parses the status and, if present, the content length.
 fn read_head(head: &[u8]) -> Result<(u16, Option<usize>)> {
     let head = str::from_utf8(head)?;
     let status = head.get(9..12).context("no status")?.parse()?;
@@ -114,8 +114,8 @@ fn unchunked(mut body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Asks the same on so many connections for so long. Every answer has to be
-/// like the first, which was checked.
+/// Repeats a request on `connections` connections for `time`. Every response must have the length of the first one,
+/// which was validated.
 pub(crate) async fn run(port: u16, request: &[u8], connections: usize, time: Duration) -> Result<Seen> {
     let mut open = JoinSet::new();
     let started = Instant::now();

@@ -1,5 +1,5 @@
-//! Starts servers, asks them, and says what it cost. `cargo xtask bench` builds
-//! and installs everything, and then starts this.
+//! Benchmark driver: starts servers, sends load, writes the report. `cargo xtask bench` builds and installs the
+//! servers, then runs this program.
 
 mod attack;
 mod chart;
@@ -22,7 +22,7 @@ use crate::{
     server::{Kind, Programs},
 };
 
-/// What is measured, and for how long.
+/// Options of a run.
 #[derive(Debug, Parser)]
 pub(crate) struct Plan {
     /// The repository
@@ -51,7 +51,7 @@ pub(crate) struct Plan {
     cores: Option<(usize, usize)>,
 }
 
-/// What is measured besides the rows that are compared.
+/// Measurements besides the compared rows.
 const GROWTH: &[&str] = &["attack", "growth", "start"];
 
 impl Plan {
@@ -66,10 +66,10 @@ impl Plan {
         })
     }
 
-    /// How many requests are on their way at once.
+    /// Numbers of concurrent requests.
     fn concurrency(&self) -> impl Iterator<Item = usize> {
         let quick = self.quick;
-        [1, 16, 64].into_iter().filter(move |at_once| !quick || *at_once != 16)
+        [1, 16, 64].into_iter().filter(move |concurrency| !quick || *concurrency != 16)
     }
 
     fn turns(&self) -> usize {
@@ -83,11 +83,11 @@ impl Plan {
     fn check(&self) -> Result<()> {
         let rows: Vec<&str> = ROWS.iter().map(|row| row.name).chain(GROWTH.iter().copied()).collect();
         if let Some(unknown) = self.only.iter().find(|only| !rows.contains(&only.as_str())) {
-            bail!("there is no row `{unknown}`, only: {}", rows.join(", "));
+            bail!("unknown row `{unknown}`, expected one of: {}", rows.join(", "));
         }
         let kinds = Kind::ALL.map(Kind::name);
         if let Some(unknown) = self.peers.iter().flatten().find(|peer| !kinds.contains(&peer.as_str())) {
-            bail!("there is no server `{unknown}`, only: {}", kinds.join(", "));
+            bail!("unknown server `{unknown}`, expected one of: {}", kinds.join(", "));
         }
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Plan {
 fn main() -> Result<()> {
     let mut plan = Plan::parse();
     plan.check()?;
-    let scratch = tempfile::tempdir().context("no folder for libraries")?;
+    let scratch = tempfile::tempdir().context("a temporary folder cannot be created")?;
     plan.scratch = scratch.path().to_owned();
     plan.programs =
         Programs { root: plan.root.clone(), target: plan.target.clone(), promptshelf: plan.promptshelf.clone() };
@@ -107,7 +107,7 @@ fn main() -> Result<()> {
     if let Some((_, load)) = plan.cores {
         server::pin(load);
     }
-    let figures = runtime.block_on(rows::measure(&plan))?;
+    let measurements = runtime.block_on(rows::measure(&plan))?;
     let attack = runtime.block_on(attack::measure(&plan))?;
-    report::write(&plan, &figures, &growth, attack.as_ref())
+    report::write(&plan, &measurements, &growth, attack.as_ref())
 }

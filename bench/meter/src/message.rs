@@ -1,10 +1,10 @@
-//! What is asked, and how an answer is told to be the right one.
+//! The measured requests, and validation of their results.
 
 use anyhow::{Context, Result, ensure};
 use bench_servers::{listed_description, listed_name, words};
 use serde_json::{Value, json};
 
-/// How a question is put: with or without a handshake before it.
+/// Protocol era of a request: with or without a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Era {
     Legacy,
@@ -22,64 +22,41 @@ impl Era {
     }
 }
 
-/// One row of the table.
+/// A row of the report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
-    /// What `--only` calls it.
+    /// Name for `--only`.
     pub(crate) name: &'static str,
-    /// How many prompts the list of its library holds, and how many a page.
+    /// Number of prompts in the library's list, and per page.
     pub(crate) listed: (usize, usize),
-    /// Whether it is asked over pipes, too.
+    /// Whether the row is also measured over stdio.
     pub(crate) over_stdio: bool,
     question: Question,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Question {
-    One { bytes: usize },
-    Three,
-    Image,
-    Page { begin: usize },
-    Complete { argument: &'static str },
+    Get { bytes: usize },
+    Page,
+    Complete,
 }
 
 pub(crate) const ROWS: &[Row] = &[
-    Row { name: "get-1", listed: (50, 50), over_stdio: true, question: Question::One { bytes: 40 } },
-    Row { name: "get-3", listed: (50, 50), over_stdio: false, question: Question::Three },
-    Row { name: "get-1kb", listed: (50, 50), over_stdio: true, question: Question::One { bytes: 1_000 } },
-    Row { name: "get-100kb", listed: (50, 50), over_stdio: false, question: Question::One { bytes: 100_000 } },
-    Row { name: "get-image", listed: (50, 50), over_stdio: false, question: Question::Image },
-    Row { name: "complete-10", listed: (50, 50), over_stdio: false, question: Question::Complete { argument: "few" } },
-    Row {
-        name: "complete-10k",
-        listed: (50, 50),
-        over_stdio: false,
-        question: Question::Complete { argument: "many" },
-    },
-    Row { name: "list-50", listed: (50, 50), over_stdio: true, question: Question::Page { begin: 0 } },
-    Row { name: "list-1k", listed: (1_000, 1_000), over_stdio: false, question: Question::Page { begin: 0 } },
-    Row {
-        name: "list-100k-page-100",
-        listed: (100_000, 1_000),
-        over_stdio: false,
-        question: Question::Page { begin: 99_000 },
-    },
+    Row { name: "get", listed: (50, 50), over_stdio: true, question: Question::Get { bytes: 40 } },
+    Row { name: "get-100kb", listed: (50, 50), over_stdio: false, question: Question::Get { bytes: 100_000 } },
+    Row { name: "complete", listed: (50, 50), over_stdio: false, question: Question::Complete },
+    Row { name: "list-50", listed: (50, 50), over_stdio: true, question: Question::Page },
+    Row { name: "list-1k", listed: (1_000, 1_000), over_stdio: false, question: Question::Page },
 ];
 
 impl Row {
-    /// What the row is about.
+    /// Title of the row.
     pub(crate) fn about(&self) -> String {
         match self.question {
-            Question::One { bytes: 40 } => "prompts/get, one argument".to_owned(),
-            Question::One { bytes } => format!("prompts/get, a value of {} kB", bytes / 1_000),
-            Question::Three => "prompts/get, three arguments".to_owned(),
-            Question::Image => "prompts/get, an image of 24 kB".to_owned(),
-            Question::Page { begin: 0 } => format!("prompts/list, a page of {}", self.listed.1),
-            Question::Page { begin } => {
-                format!("prompts/list of {}, page {}", self.listed.0, begin / self.listed.1 + 1)
-            }
-            Question::Complete { argument: "few" } => "completion/complete over 10 values".to_owned(),
-            Question::Complete { .. } => "completion/complete over 10,000 values".to_owned(),
+            Question::Get { bytes: 40 } => "prompts/get, one argument".to_owned(),
+            Question::Get { bytes } => format!("prompts/get, a value of {} kB", bytes / 1_000),
+            Question::Page => format!("prompts/list, a page of {}", self.listed.1),
+            Question::Complete => "completion/complete over 10,000 values".to_owned(),
         }
     }
 
@@ -87,36 +64,19 @@ impl Row {
         "if (a < b) { return \"no\"; }\n".chars().cycle().take(bytes).collect()
     }
 
-    /// The first cursor that has to be followed: pages are asked for one after
-    /// the other until the one that is measured.
-    pub(crate) fn pages_before(&self) -> usize {
-        match self.question {
-            Question::Page { begin } => begin / self.listed.1,
-            _ => 0,
-        }
-    }
-
-    /// The message.
-    pub(crate) fn message(&self, era: Era, cursor: Option<&str>) -> Message {
+    /// Returns the request of this row.
+    pub(crate) fn message(&self, era: Era) -> Message {
         let (method, name, mut params) = match self.question {
-            Question::One { bytes } => {
+            Question::Get { bytes } => {
                 ("prompts/get", Some("one"), json!({ "name": "one", "arguments": { "change": Row::value(bytes) } }))
             }
-            Question::Three => {
-                let given = json!({ "version": "1.4.0", "readers": "people who run servers", "tone": "calm" });
-                ("prompts/get", Some("three"), json!({ "name": "three", "arguments": given }))
-            }
-            Question::Image => ("prompts/get", Some("image"), json!({ "name": "image" })),
-            Question::Page { .. } => ("prompts/list", None, json!({})),
-            Question::Complete { argument } => {
+            Question::Page => ("prompts/list", None, json!({})),
+            Question::Complete => {
                 let reference = json!({ "type": "ref/prompt", "name": "completed" });
-                let argument = json!({ "name": argument, "value": "br7" });
+                let argument = json!({ "name": "many", "value": "br7" });
                 ("completion/complete", None, json!({ "ref": reference, "argument": argument }))
             }
         };
-        if let Some(cursor) = cursor {
-            params["cursor"] = cursor.into();
-        }
         if era == Era::Modern {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": era.revision(),
@@ -128,46 +88,31 @@ impl Row {
         Message { method, name, body, era }
     }
 
-    /// Refuses an answer that is not right.
+    /// Validates a result, so that only correct answers are measured.
     pub(crate) fn check(&self, answer: &Value) -> Result<()> {
         let result = answer.get("result").with_context(|| format!("no result in {}", short(answer)))?;
-        let text = |expected: &str| -> Result<()> {
-            let found = result["messages"][0]["content"]["text"].as_str().unwrap_or_default().trim_end();
-            ensure!(found == expected.trim_end(), "another text: {}", short(answer));
-            Ok(())
-        };
         match self.question {
-            Question::One { bytes } => text(&[words::ONE_BEFORE, &Row::value(bytes), words::ONE_AFTER].concat()),
-            Question::Three => {
-                let [a, b, c, d] = words::THREE;
-                text(&[a, "1.4.0", b, "people who run servers", c, "calm", d].concat())
+            Question::Get { bytes } => {
+                let found = result["messages"][0]["content"]["text"].as_str().unwrap_or_default().trim_end();
+                let expected = [words::ONE_BEFORE, &Row::value(bytes), words::ONE_AFTER].concat();
+                ensure!(found == expected.trim_end(), "another text: {}", short(answer));
             }
-            Question::Image => {
-                text(words::IMAGE)?;
-                let data = result["messages"][1]["content"]["data"].as_str().unwrap_or_default();
-                ensure!(data.len() == 32 << 10, "another picture: {}", short(answer));
-                Ok(())
-            }
-            Question::Page { begin } => {
+            Question::Page => {
                 let prompts = result["prompts"].as_array().context("no list")?;
                 let own: Vec<&Value> =
                     prompts.iter().filter(|prompt| prompt["description"].as_str().is_some()).collect();
-                ensure!(own.len() >= self.listed.1.min(self.listed.0) - 5, "{} prompts in a page", own.len());
-                if begin == 0 {
-                    let known = own.iter().find(|prompt| prompt["name"] == listed_name(7).as_str());
-                    let said = known.and_then(|prompt| prompt["description"].as_str());
-                    ensure!(said == Some(listed_description(7).as_str()), "another description: {said:?}");
-                }
+                ensure!(own.len() >= self.listed.1 - 5, "{} prompts in a page", own.len());
+                let known = own.iter().find(|prompt| prompt["name"] == listed_name(7).as_str());
+                let found = known.and_then(|prompt| prompt["description"].as_str());
+                ensure!(found == Some(listed_description(7).as_str()), "another description: {found:?}");
                 ensure!(own.last().is_some_and(|prompt| prompt["arguments"][0]["required"] == true), "no arguments");
-                Ok(())
             }
-            Question::Complete { argument } => {
+            Question::Complete => {
                 let values = result["completion"]["values"].as_array().context("no values")?;
-                let expected = if argument == "few" { 1 } else { 100 };
-                ensure!(values.len() == expected, "{} values: {}", values.len(), short(answer));
-                Ok(())
+                ensure!(values.len() == 100, "{} values: {}", values.len(), short(answer));
             }
         }
+        Ok(())
     }
 }
 
@@ -175,7 +120,7 @@ fn short(answer: &Value) -> String {
     answer.to_string().chars().take(300).collect()
 }
 
-/// A message and what its headers have to say.
+/// A message with the values for its headers.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) method: &'static str,
@@ -185,7 +130,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// The whole HTTP request.
+    /// The complete HTTP request.
     pub(crate) fn http(&self, port: u16) -> Vec<u8> {
         let mut head = format!(
             "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n\

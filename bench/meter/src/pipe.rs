@@ -1,4 +1,4 @@
-//! The load over pipes: so many requests on their way at once.
+//! Load over stdio, with a window of concurrent requests.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{load::Seen, message::Era, server::on_core};
 
-/// A server at the other end of two pipes. It ends with this value.
+/// A server behind two pipes, killed on drop.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     pub(crate) child: Child,
@@ -21,14 +21,14 @@ pub(crate) struct Pipe {
     last_id: u64,
 }
 
-/// The id of every message that is made once.
+/// The id of a prepared message, replaced for each request.
 const ID: &str = r#""id":1"#;
 
-/// How long a server may be silent that has something to answer.
+/// Time-out for a response.
 const PATIENCE: Timespec = Timespec { tv_sec: 30, tv_nsec: 0 };
 
 impl Pipe {
-    /// Starts a server on a core of its own.
+    /// Starts a server on one core.
     pub(crate) fn start(mut command: Command, core: Option<usize>) -> Result<Pipe> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = on_core(core, || command.spawn().with_context(|| format!("{command:?} cannot be started")))?;
@@ -37,7 +37,7 @@ impl Pipe {
         Ok(Pipe { child, to, from, last_id: 1_000_000 })
     }
 
-    /// Shakes hands, as the legacy era has it.
+    /// Performs the legacy handshake.
     pub(crate) fn greet(&mut self) -> Result<()> {
         let params = json!({
             "protocolVersion": Era::Legacy.revision(),
@@ -53,7 +53,7 @@ impl Pipe {
         Ok(self.to.flush()?)
     }
 
-    /// Waits until there is something to read.
+    /// Waits until the pipe is readable.
     fn wait(&self) -> Result<()> {
         if self.from.buffer().is_empty() {
             let ready = poll(&mut [PollFd::new(self.from.get_ref(), PollFlags::IN)], Some(&PATIENCE))?;
@@ -62,7 +62,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// One question and its answer. What the server tells besides is passed over.
+    /// Sends one request and returns its response, skipping notifications.
     pub(crate) fn ask(&mut self, message: &str) -> Result<Value> {
         self.send(message)?;
         loop {
@@ -76,8 +76,7 @@ impl Pipe {
         }
     }
 
-    /// Asks the same for so long, with so many requests on their way. Each has an
-    /// id of its own: of two with the same one, a server may answer one.
+    /// Sends requests for `time` with `window` of them in flight. Ids are unique: a server may reject a duplicate.
     pub(crate) fn run(&mut self, message: &str, window: usize, time: Duration) -> Result<Seen> {
         let (before, after) = message.split_once(ID).context("the message has another id")?;
         let mut sent = std::collections::VecDeque::with_capacity(window);
@@ -105,7 +104,7 @@ impl Pipe {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The server may have ended on its own.
         self.child.kill().ok();
         self.child.wait().ok();
     }

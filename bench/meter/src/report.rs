@@ -1,19 +1,19 @@
-//! What was measured, as a page with charts.
+//! The report as a Markdown page with charts.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, time::Duration};
 
 use anyhow::{Context, Result};
 
-use crate::{Plan, attack::Attack, chart, growth::Growth, message::Era, rows::Figure, server::Kind};
+use crate::{Plan, attack::Attack, chart, growth::Growth, message::Era, rows::Measurement, server::Kind};
 
-/// Writes the page: a whole run into `docs`, a part of one beside what was built.
-pub(crate) fn write(plan: &Plan, figures: &[Figure], growth: &Growth, attack: Option<&Attack>) -> Result<()> {
+/// Writes the page: a complete run into `docs`, a partial one into the target folder.
+pub(crate) fn write(plan: &Plan, measurements: &[Measurement], growth: &Growth, attack: Option<&Attack>) -> Result<()> {
     let whole = !plan.quick && plan.only.is_empty() && plan.peers.is_none();
     let folder = if whole { plan.root.join("docs") } else { plan.target.join("report") };
     fs::create_dir_all(folder.join("performance"))?;
     let mut page = String::new();
     head(plan, whole, &mut page)?;
-    compared(figures, &mut page)?;
+    compared(measurements, &mut page)?;
     grown(growth, &mut page)?;
     if let Some(attack) = attack {
         attacked(attack, &mut page)?;
@@ -35,56 +35,54 @@ fn head(plan: &Plan, whole: bool, page: &mut String) -> Result<()> {
     let processor = processor.map_or("unknown", |(_, name)| name);
     let pinned = match plan.cores {
         Some((server, load)) => format!("servers on core {server}, load on core {load}"),
-        None => "one core for everything, so that latencies mean little".to_owned(),
+        None => "one core for servers and load, so latencies are not meaningful".to_owned(),
     };
     writeln!(
         page,
         "# Performance\n\n\
          Written by `cargo xtask bench`{}; not edited by hand.\n\n\
-         **How it was measured.** Processor {processor}; {pinned}; requests over loopback, HTTP/1.1, connections kept, \
-         one request at a time on each; {} turns of {:?} for each figure, the servers in turns. Before a server is \
-         measured, its answer is checked; while it is, every answer has to have status 200 and the first one's length. \
-         *CPU* is the processor time of the server (user and kernel, from `/proc/PID/stat`) for 10,000 requests. \
-         *Ratio* is that time divided by the bare handler's in the same turn, and the median of the turns: that is \
-         what compares; the times are this machine's.\n\n\
-         *bare* is an axum handler that parses the envelope with serde, puts strings together or copies a page, and \
-         checks nothing. *rmcp*, *python* and *typescript* are the official SDKs' low-level servers without sessions \
-         and with JSON answers, *fastmcp* is FastMCP in the same mode; versions are in `bench/`.\n",
-        if whole { "" } else { " with options, and so only a part or a short run" },
+         **Method.** Processor {processor}; {pinned}; HTTP/1.1 over loopback on persistent connections with one request \
+         at a time on each; {} turns of {:?} for each measurement, the servers in turns. A server's result is validated before \
+         the measurement; during it every response must have status 200 and the same length. *CPU* is the server's user and \
+         kernel time (`/proc/PID/stat`) for 10,000 requests. *Ratio* is that time divided by the bare handler's in the same \
+         turn, median of the turns. Compare ratios: absolute times depend on the machine.\n\n\
+         *bare* is an axum handler that parses the envelope with serde, concatenates strings or copies a page, and \
+         validates nothing. *rmcp*, *python* and *typescript* are the official SDKs' low-level servers without sessions \
+         and with JSON responses, *fastmcp* is FastMCP in the same mode; versions are in `bench/`.\n",
+        if whole { "" } else { " with options: a partial or short run" },
         plan.turns(),
         plan.time(),
     )?;
     Ok(())
 }
 
-fn compared(figures: &[Figure], page: &mut String) -> Result<()> {
-    let mut tables: BTreeMap<(usize, bool), Vec<&Figure>> = BTreeMap::new();
+fn compared(measurements: &[Measurement], page: &mut String) -> Result<()> {
+    let mut tables: BTreeMap<(usize, bool), Vec<&Measurement>> = BTreeMap::new();
     let mut order: Vec<&str> = Vec::new();
-    for figure in figures {
-        if !order.contains(&figure.row.as_str()) {
-            order.push(&figure.row);
+    for measurement in measurements {
+        if !order.contains(&measurement.row.as_str()) {
+            order.push(&measurement.row);
         }
-        let at = order.iter().position(|row| *row == figure.row).unwrap_or_default();
-        tables.entry((at, figure.wire == "stdio")).or_default().push(figure);
+        let at = order.iter().position(|row| *row == measurement.row).unwrap_or_default();
+        tables.entry((at, measurement.wire == "stdio")).or_default().push(measurement);
     }
-    for ((at, stdio), figures) in tables {
+    for ((at, stdio), measurements) in tables {
         writeln!(page, "## {}{}\n", order[at], if stdio { ", over stdio" } else { "" })?;
-        writeln!(page, "| server | era | at once | ratio | CPU ms / 10,000 | median | p99 | p99 ratio | memory MB |")?;
-        writeln!(page, "|---|---|---|---|---|---|---|---|---|")?;
-        for figure in figures {
-            let name = figure.kind.name();
-            let name = if figure.kind == Kind::Promptshelf { format!("**{name}**") } else { name.to_owned() };
-            let era = if figure.era == Era::Modern { "modern" } else { "legacy" };
+        writeln!(page, "| server | era | concurrency | ratio | CPU ms / 10,000 | median | p99 | memory MB |")?;
+        writeln!(page, "|---|---|---|---|---|---|---|---|")?;
+        for measurement in measurements {
+            let name = measurement.kind.name();
+            let name = if measurement.kind == Kind::Promptshelf { format!("**{name}**") } else { name.to_owned() };
+            let era = if measurement.era == Era::Modern { "modern" } else { "legacy" };
             writeln!(
                 page,
-                "| {name} | {era} | {} | {:.2} | {:.0} | {} | {} | {:.2} | {:.0} |",
-                figure.at_once,
-                figure.ratio,
-                figure.cpu.as_secs_f64() * 1_000.0,
-                shown(figure.median),
-                shown(figure.p99),
-                figure.p99_ratio,
-                figure.memory as f64 / 1e6,
+                "| {name} | {era} | {} | {:.2} | {:.0} | {} | {} | {:.0} |",
+                measurement.at_once,
+                measurement.ratio,
+                measurement.cpu.as_secs_f64() * 1_000.0,
+                shown(measurement.median),
+                shown(measurement.p99),
+                measurement.memory as f64 / 1e6,
             )?;
         }
         page.push('\n');
@@ -97,11 +95,11 @@ fn grown(growth: &Growth, page: &mut String) -> Result<()> {
         let files = |bytes: u64| bytes as f64 / 1e6;
         writeln!(
             page,
-            "## Growth\n\nOne server, libraries of different sizes, on all cores. *Reading* is plainly reading the same files.\n"
+            "## Growth\n\nOne server on all cores, with libraries of different sizes. *Reading* is the time to read the same files sequentially.\n"
         )?;
         writeln!(
             page,
-            "| prompts | files MB | reading | first answer | times reading | memory MB (most) | CPU ratio of `prompts/get` to the smallest | edit to `list_changed` |"
+            "| prompts | files MB | reading | first response | ratio to reading | memory MB (peak) | CPU ratio of `prompts/get` to the smallest | edit to `list_changed` |"
         )?;
         writeln!(page, "|---|---|---|---|---|---|---|---|")?;
         let smallest = growth.sizes[0].request.as_secs_f64();
@@ -122,21 +120,21 @@ fn grown(growth: &Growth, page: &mut String) -> Result<()> {
         }
         page.push('\n');
     }
-    if let Some(crowd) = &growth.crowd {
+    if let Some(subscriptions) = &growth.subscriptions {
         writeln!(
             page,
-            "**{} open subscriptions** take {} bytes each. From the first that hears of a change to the last it takes {}; \
-             writing as much to as many sockets, and hearing it there, takes {}.\n",
-            crowd.streams,
-            crowd.bytes_each,
-            shown(crowd.telling),
-            shown(crowd.writing),
+            "**{} open subscriptions** take {} bytes each. A change reaches the last one {} after the first; writing the \
+             same amount to as many plain sockets takes {}.\n",
+            subscriptions.streams,
+            subscriptions.bytes_each,
+            shown(subscriptions.notifying),
+            shown(subscriptions.writing),
         )?;
     }
     if let Some(start) = &growth.start {
         writeln!(
             page,
-            "**Start.** `serve --stdio` on the example library gives its first answer after {}, {:.1} times as long as \
+            "**Start.** `serve --stdio` on the example library sends its first response after {}, {:.1} times the time of \
              `/bin/true` and reading the files ({}). The binary has {:.1} MB.\n",
             shown(start.answer),
             start.answer.as_secs_f64() / start.least.as_secs_f64(),
@@ -151,8 +149,8 @@ fn attacked(attack: &Attack, page: &mut String) -> Result<()> {
     writeln!(
         page,
         "## Under attack\n\n\
-         16 callers with tokens ask `prompts/get` 20 times a second each, with the default limits and the audit on; in \
-         turns alone, and while the hostile callers below do what they can. Latencies count from when a request was due.\n"
+         16 callers with tokens send 20 `prompts/get` a second each, with default limits and the audit enabled; in turns \
+         alone and together with the hostile callers below. Latencies count from the time at which a request was due.\n"
     )?;
     writeln!(page, "| valid callers | answered | median | p99 | worst |\n|---|---|---|---|---|")?;
     for (name, served) in [("alone", &attack.alone), ("under attack", &attack.attacked)] {
@@ -161,13 +159,13 @@ fn attacked(attack: &Attack, page: &mut String) -> Result<()> {
         writeln!(page, "| {name} | {answered} of {} | {median} | {p99} | {worst} |", served.asked)?;
     }
     let seconds = attack.time.as_secs_f64();
-    writeln!(page, "\n| hostile callers | connections | answered | refused or closed, a second | kB a second |")?;
+    writeln!(page, "\n| hostile callers | connections | answered | refused or closed per second | kB per second |")?;
     writeln!(page, "|---|---|---|---|---|")?;
     for done in &attack.done {
         let (refused, bytes) = (done.refused as f64 / seconds, done.bytes as f64 / seconds / 1e3);
         writeln!(page, "| {} | {} | {} | {refused:.0} | {bytes:.0} |", done.kind, done.connections, done.answered)?;
     }
-    writeln!(page, "\nThe server held at most {:.0} MB.\n", attack.memory as f64 / 1e6)?;
+    writeln!(page, "\nPeak memory of the server: {:.0} MB.\n", attack.memory as f64 / 1e6)?;
     Ok(())
 }
 
@@ -187,24 +185,24 @@ fn charts(growth: &Growth) -> Vec<(&'static str, String)> {
         (
             "loading",
             chart::bars(
-                "first answer in times of reading, by prompts",
+                "first response as a multiple of reading, by prompts",
                 &bars(|s| s.loading.as_secs_f64() / s.reading.as_secs_f64()),
             ),
         ),
         ("memory", chart::bars("memory in MB, by prompts", &bars(|s| s.memory as f64 / 1e6))),
         ("edit", chart::bars("edit to list_changed in ms, by prompts", &bars(|s| s.edit.as_secs_f64() * 1e3))),
     ];
-    if let Some(crowd) = &growth.crowd {
+    if let Some(subscriptions) = &growth.subscriptions {
         let both = [
-            ("told".to_owned(), milliseconds(crowd.telling)),
-            ("plain writing".to_owned(), milliseconds(crowd.writing)),
+            ("notifying".to_owned(), milliseconds(subscriptions.notifying)),
+            ("plain writing".to_owned(), milliseconds(subscriptions.writing)),
         ];
-        charts.push(("subscriptions", chart::bars("telling all subscriptions, in ms", &both)));
+        charts.push(("subscriptions", chart::bars("notifying all subscriptions, in ms", &both)));
     }
     charts
 }
 
-/// A time with three digits.
+/// Formats a duration with three digits.
 fn shown(time: Duration) -> String {
     let micros = time.as_secs_f64() * 1e6;
     match micros {

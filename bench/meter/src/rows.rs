@@ -1,8 +1,7 @@
-//! The comparison: every server, one row after the other, in one run.
+//! Comparison of all servers, row by row.
 //!
-//! The servers of a row run at the same time and are asked in turns, so that
-//! what the machine does besides hits all of them. A ratio is made within a
-//! turn; the table has the median of the turns.
+//! The servers of a row run at the same time and are measured in turns, so that other load on the machine affects all
+//! of them. Ratios are computed within a turn; the table has the median of the turns.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -20,9 +19,9 @@ use crate::{
     server::{self, Kind, Server},
 };
 
-/// One server's figures in a row.
+/// Measurements of one server in one row.
 #[derive(Clone, Debug)]
-pub(crate) struct Figure {
+pub(crate) struct Measurement {
     pub(crate) row: String,
     /// `http` or `stdio`.
     pub(crate) wire: &'static str,
@@ -31,12 +30,10 @@ pub(crate) struct Figure {
     pub(crate) kind: Kind,
     pub(crate) median: Duration,
     pub(crate) p99: Duration,
-    /// Processor time of the server for 10,000 requests.
+    /// CPU time of the server for 10,000 requests.
     pub(crate) cpu: Duration,
-    /// The same as a ratio to the bare handler in the same turn.
+    /// Ratio of that time to the bare handler's in the same turn.
     pub(crate) ratio: f64,
-    /// The 99th percentile as such a ratio.
-    pub(crate) p99_ratio: f64,
     pub(crate) memory: u64,
 }
 
@@ -52,9 +49,9 @@ impl Turn {
     }
 }
 
-/// Measures every row that is asked for.
-pub(crate) async fn measure(plan: &Plan) -> Result<Vec<Figure>> {
-    let mut figures = Vec::new();
+/// Measures all selected rows.
+pub(crate) async fn measure(plan: &Plan) -> Result<Vec<Measurement>> {
+    let mut measurements = Vec::new();
     let mut libraries: BTreeMap<(usize, usize), PathBuf> = BTreeMap::new();
     for row in ROWS.iter().filter(|row| plan.wants(row.name)) {
         if let Entry::Vacant(library) = libraries.entry(row.listed) {
@@ -71,28 +68,28 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Vec<Figure>> {
             let log = plan.scratch.join(format!("{}.log", kind.name()));
             match Server::start(command, port, plan.cores.map(|cores| cores.0), &log) {
                 Ok(server) => servers.push((kind, server)),
-                Err(error) => println!("{}: {} is left out: {error:#}", row.name, kind.name()),
+                Err(error) => println!("{}: {} is omitted: {error:#}", row.name, kind.name()),
             }
         }
         for era in Era::BOTH {
-            over_http(plan, row, era, &servers, &mut figures).await?;
+            over_http(plan, row, era, &servers, &mut measurements).await?;
         }
         drop(servers);
         if row.over_stdio {
             for era in Era::BOTH {
-                over_stdio(plan, row, era, folder, &mut figures)?;
+                over_stdio(plan, row, era, folder, &mut measurements)?;
             }
         }
     }
-    Ok(figures)
+    Ok(measurements)
 }
 
-async fn over_http(plan: &Plan, row: &Row, era: Era, servers: &[(Kind, Server)], out: &mut Vec<Figure>) -> Result<()> {
+async fn over_http(plan: &Plan, row: &Row, era: Era, servers: &[(Kind, Server)], out: &mut Vec<Measurement>) -> Result<()> {
     let mut requests = Vec::new();
     for (kind, server) in servers {
         match checked(row, era, server.port).await {
             Ok(message) => requests.push((*kind, server, message.http(server.port))),
-            Err(error) => println!("{} {era:?}: {} is left out: {error:#}", row.name, kind.name()),
+            Err(error) => println!("{} {era:?}: {} is omitted: {error:#}", row.name, kind.name()),
         }
     }
     for at_once in plan.concurrency() {
@@ -116,23 +113,15 @@ async fn over_http(plan: &Plan, row: &Row, era: Era, servers: &[(Kind, Server)],
     Ok(())
 }
 
-/// Asks a server once, through all the pages that come before, and gives back
-/// the message that was answered rightly.
+/// Sends one request, and returns the message if the result is valid.
 async fn checked(row: &Row, era: Era, port: u16) -> Result<Message> {
-    let mut connection = Connection::open(port).await?;
-    let mut cursor: Option<String> = None;
-    for _ in 0..row.pages_before() {
-        let page = connection.ask(&row.message(era, cursor.as_deref()).http(port)).await?;
-        cursor = Some(page["result"]["nextCursor"].as_str().context("the list ends too early")?.to_owned());
-    }
-    let message = row.message(era, cursor.as_deref());
-    let answer = connection.ask(&message.http(port)).await?;
-    row.check(&answer)?;
+    let message = row.message(era);
+    row.check(&Connection::open(port).await?.ask(&message.http(port)).await?)?;
     Ok(message)
 }
 
-fn over_stdio(plan: &Plan, row: &Row, era: Era, folder: &std::path::Path, out: &mut Vec<Figure>) -> Result<()> {
-    let message = row.message(era, None).body;
+fn over_stdio(plan: &Plan, row: &Row, era: Era, folder: &std::path::Path, out: &mut Vec<Measurement>) -> Result<()> {
+    let message = row.message(era).body;
     let mut pipes = Vec::new();
     for kind in plan.kinds() {
         let start = || {
@@ -146,7 +135,7 @@ fn over_stdio(plan: &Plan, row: &Row, era: Era, folder: &std::path::Path, out: &
         };
         match start() {
             Ok(pipe) => pipes.push((kind, pipe)),
-            Err(error) => println!("{} {era:?}: {} is left out: {error:#}", row.name, kind.name()),
+            Err(error) => println!("{} {era:?}: {} is omitted: {error:#}", row.name, kind.name()),
         }
     }
     for at_once in plan.concurrency().filter(|at_once| *at_once < 64) {
@@ -158,7 +147,7 @@ fn over_stdio(plan: &Plan, row: &Row, era: Era, folder: &std::path::Path, out: &
                 let seen = match pipe.run(&message, at_once, plan.time()) {
                     Ok(seen) => seen,
                     Err(error) => {
-                        println!("{} {era:?} c={at_once}: {} is left out: {error:#}", row.name, kind.name());
+                        println!("{} {era:?} c={at_once}: {} is omitted: {error:#}", row.name, kind.name());
                         continue;
                     }
                 };
@@ -179,16 +168,14 @@ fn summarise(
     at_once: usize,
     turns: &BTreeMap<usize, Vec<Turn>>,
     with: impl Fn(usize) -> (Kind, u64),
-    out: &mut Vec<Figure>,
+    out: &mut Vec<Measurement>,
 ) {
     let bare = turns.iter().find(|(at, _)| with(**at).0 == Kind::Bare).map(|(_, turns)| turns);
     for (at, own) in turns {
         let (kind, memory) = with(*at);
-        let ratio = |of: fn(&Turn) -> f64| {
-            let ratios = own.iter().zip(bare.into_iter().flatten()).map(|(own, bare)| of(own) / of(bare));
-            median(ratios.collect())
-        };
-        let figure = Figure {
+        let ratios = own.iter().zip(bare.into_iter().flatten());
+        let ratio = median(ratios.map(|(own, bare)| own.cpu_of_10_000() / bare.cpu_of_10_000()).collect());
+        let measurement = Measurement {
             row: row.about(),
             wire,
             era,
@@ -201,25 +188,24 @@ fn summarise(
                 own.iter().map(|turn| turn.seen.percentile(99).as_secs_f64()).collect(),
             )),
             cpu: Duration::from_secs_f64(median(own.iter().map(Turn::cpu_of_10_000).collect())),
-            ratio: ratio(Turn::cpu_of_10_000),
-            p99_ratio: ratio(|turn| turn.seen.percentile(99).as_secs_f64()),
+            ratio,
             memory,
         };
         println!(
             "{:<40} {wire:<5} {era:<6?} c={at_once:<3} {:<12} cpu {:>7.2} ms/10k  x{:<7.2} median {:>9.1?} p99 {:>9.1?} {:>5} MB",
-            figure.row,
+            measurement.row,
             kind.name(),
-            figure.cpu.as_secs_f64() * 1_000.0,
-            figure.ratio,
-            figure.median,
-            figure.p99,
+            measurement.cpu.as_secs_f64() * 1_000.0,
+            measurement.ratio,
+            measurement.median,
+            measurement.p99,
             memory >> 20,
         );
-        out.push(figure);
+        out.push(measurement);
     }
 }
 
-/// The middle one; without any, no number.
+/// Returns the median; NaN for an empty list.
 pub(crate) fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)

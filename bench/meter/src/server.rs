@@ -1,4 +1,4 @@
-//! Servers under measurement: how each is started, and what the system says it has used.
+//! Servers under measurement: starting them, and reading their resource usage.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// A server that can be measured.
+/// A measured server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Promptshelf,
@@ -25,7 +25,7 @@ impl Kind {
     pub(crate) const ALL: [Kind; 6] =
         [Kind::Bare, Kind::Promptshelf, Kind::Rmcp, Kind::Python, Kind::FastMcp, Kind::TypeScript];
 
-    /// What tables and `--peers` call it.
+    /// Name in tables and for `--peers`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Promptshelf => "promptshelf",
@@ -38,19 +38,19 @@ impl Kind {
     }
 }
 
-/// Where programs are.
+/// Paths of programs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Programs {
     /// The repository.
     pub(crate) root: PathBuf,
-    /// What the bench built and installed.
+    /// Build and install folder of the benchmark.
     pub(crate) target: PathBuf,
     /// The release binary.
     pub(crate) promptshelf: PathBuf,
 }
 
 impl Programs {
-    /// The command that serves a library over HTTP, or on stdio with port 0.
+    /// The command that serves a library over HTTP, or on stdio for port 0.
     pub(crate) fn command(&self, kind: Kind, port: u16, listed: (usize, usize), library: &Path) -> Command {
         let peers = self.root.join("bench/peers");
         let python = |venv: &str, script: &str| {
@@ -83,7 +83,7 @@ impl Programs {
     }
 }
 
-/// A running server. It ends with this value.
+/// A running server, killed on drop.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) child: Child,
@@ -91,7 +91,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server over HTTP on a core of its own, and waits until it listens.
+    /// Starts a server over HTTP on one core, and waits until it listens.
     pub(crate) fn start(mut command: Command, port: u16, core: Option<usize>, log: &Path) -> Result<Server> {
         let log = fs::File::create(log)?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
@@ -113,26 +113,25 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The server may have ended on its own.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// A port that was free a moment ago.
+/// Returns a port that was free just now.
 pub(crate) fn free_port() -> Result<u16> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-/// The cores for the server and for the load, where there are two.
+/// Cores for the server and the load, if there are two.
 pub(crate) fn cores() -> Option<(usize, usize)> {
     let own = rustix::thread::sched_getaffinity(None).ok()?;
     let mut cores = (0..CpuSet::MAX_CPU).filter(|core| own.is_set(*core));
     Some((cores.next()?, cores.next()?))
 }
 
-/// Does something on one core, and goes back to where this thread was before.
-/// Processes that are started in between stay there.
+/// Runs `what` on one core and restores the thread's affinity. Child processes started inside stay on that core.
 pub(crate) fn on_core<T>(core: Option<usize>, what: impl FnOnce() -> T) -> T {
     let before = rustix::thread::sched_getaffinity(None).ok();
     if let Some(core) = core {
@@ -145,15 +144,15 @@ pub(crate) fn on_core<T>(core: Option<usize>, what: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Keeps this thread on a core.
+/// Pins this thread to a core.
 pub(crate) fn pin(core: usize) {
     let mut set = CpuSet::new();
     set.set(core);
-    // Without the right to, the numbers are noisier, and still in one run.
+    // Without permission the results are noisier, but still from one run.
     sched_setaffinity(None, &set).ok();
 }
 
-/// The processor time that a process has used, for itself and in the kernel.
+/// CPU time of a process in user and kernel mode.
 pub(crate) fn cpu(process: u32) -> Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
     let behind_name = stat.rsplit_once(')').context("no name in /proc/PID/stat")?.1;
@@ -162,7 +161,7 @@ pub(crate) fn cpu(process: u32) -> Result<Duration> {
     Ok(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
 }
 
-/// The memory that a process holds, in bytes: now, and at most so far.
+/// Current and peak resident memory of a process in bytes.
 pub(crate) fn memory(process: u32) -> Result<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let read = |key: &str| {

@@ -1,5 +1,4 @@
-//! Hostile callers, a kind a function: floods, bodies and heads that never end
-//! or never come, and values that nobody can use.
+//! Hostile callers, one function for each kind: floods, slow and endless bodies and headers, oversized values.
 
 use std::{
     fmt,
@@ -25,7 +24,7 @@ use crate::{
     server,
 };
 
-/// The kinds, how many connections each holds, and what it does.
+/// Kinds of attack, with the number of connections of each.
 const ALL: [(&str, usize); 6] = [
     ("a flood with a token", 16),
     ("a flood without a token", 16),
@@ -37,13 +36,13 @@ const ALL: [(&str, usize); 6] = [
 
 pub(crate) const KINDS: u8 = ALL.len() as u8;
 
-/// A byte of what is slow.
+/// Interval between the bytes of slow senders.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// How long it may take until all of them are at work.
+/// Time-out for all kinds to have started.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What one kind did.
+/// Totals of one kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Done {
     pub(crate) kind: &'static str,
@@ -65,7 +64,7 @@ impl fmt::Display for Done {
     }
 }
 
-/// Adds what was done in one more turn.
+/// Adds the totals of another turn.
 pub(super) fn add(all: &mut Vec<Done>, turn: Vec<Done>) {
     if all.is_empty() {
         *all = turn;
@@ -91,7 +90,7 @@ impl Count {
     }
 }
 
-/// Hostile callers at work, until they are stopped.
+/// Running hostile callers.
 pub(super) struct Attackers {
     stop: oneshot::Sender<()>,
     thread: JoinHandle<Result<()>>,
@@ -107,7 +106,7 @@ impl Attackers {
             if let Some(core) = core {
                 server::pin(core);
             }
-            // Without the right to give way the figures are worse, not better.
+            // Without permission to lower the priority the results are worse, not better.
             rustix::process::nice(5).ok();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async move {
@@ -116,28 +115,28 @@ impl Attackers {
                         tokio::spawn(attack(kind, port, caller.clone(), Arc::clone(&count)));
                     }
                 }
-                // Nobody who could stop it means the same.
+                // A dropped sender also stops the attack.
                 stopped.await.ok();
             });
             Ok(())
         };
-        let thread = thread::Builder::new().name("hostile".to_owned()).spawn(work).context("no thread")?;
+        let thread = thread::Builder::new().name("hostile".to_owned()).spawn(work).context("a thread cannot be started")?;
         Ok(Attackers { stop, thread, counts })
     }
 
-    /// Waits until every kind is at work.
+    /// Waits until every kind has sent something.
     pub(super) async fn at_work(&self) -> Result<()> {
         let patience = Instant::now() + PATIENCE;
         let waiting = || ALL.iter().zip(&self.counts).find(|(_, count)| count.bytes.load(Ordering::Relaxed) == 0);
         while let Some(((kind, _), _)) = waiting() {
-            ensure!(Instant::now() < patience, "{kind}: nothing of it has happened, so there is no attack");
+            ensure!(Instant::now() < patience, "{kind}: no request was sent within the time-out");
             sleep(SLOW).await;
         }
         Ok(())
     }
 
     pub(super) fn stop(self) -> Result<Vec<Done>> {
-        // It may have ended by itself, and then says why.
+        // The thread may have ended with an error, which `join` returns.
         self.stop.send(()).ok();
         self.thread.join().map_err(|_| anyhow!("the hostile callers panicked"))??;
         let done = |((kind, connections), count): (&(&'static str, usize), &Arc<Count>)| {
@@ -149,10 +148,10 @@ impl Attackers {
     }
 }
 
-/// One connection after the other; whatever goes wrong is counted, and tried again.
+/// Repeats an attack on new connections; failures are counted.
 async fn attack(kind: usize, port: u16, caller: Caller, count: Arc<Count>) {
-    let plain = ROWS[0].message(Era::Modern, None).http(port);
-    let huge = Message { body: huge(), ..ROWS[0].message(Era::Modern, None) };
+    let plain = ROWS[0].message(Era::Modern).http(port);
+    let huge = Message { body: huge(), ..ROWS[0].message(Era::Modern) };
     loop {
         let Ok(connection) = Connection::from(caller.address, port).await else {
             Count::add(&count.refused, 1);
@@ -173,7 +172,7 @@ async fn attack(kind: usize, port: u16, caller: Caller, count: Arc<Count>) {
     }
 }
 
-/// A message with a value that is larger than any may be.
+/// A message whose value exceeds the limit.
 fn huge() -> String {
     let value = "x".repeat(2 << 20);
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
@@ -182,14 +181,14 @@ fn huge() -> String {
     )
 }
 
-/// The head of a request whose body is said to be a mebibyte.
+/// Headers that announce a body of 1 MiB.
 fn promise(request: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(request);
     let head = text.split("content-length").next().unwrap_or_default();
     format!("{head}content-length: 1048576\r\n\r\n").into_bytes()
 }
 
-/// The same request, as fast as it is answered.
+/// Repeats a request as fast as responses arrive.
 async fn flood(mut connection: Connection, request: &[u8], count: &Count) -> Result<()> {
     loop {
         let (status, ..) = connection.exchange(request).await?;
@@ -198,7 +197,7 @@ async fn flood(mut connection: Connection, request: &[u8], count: &Count) -> Res
     }
 }
 
-/// A beginning, and then a byte now and then.
+/// Sends a prefix, then single bytes at long intervals.
 async fn drip(connection: Connection, beginning: &[u8], count: &Count) -> Result<()> {
     let mut stream = connection.into_stream();
     stream.write_all(beginning).await?;
@@ -216,7 +215,7 @@ async fn drip(connection: Connection, beginning: &[u8], count: &Count) -> Result
     }
 }
 
-/// Headers for as long as somebody reads them.
+/// Sends header lines without end.
 async fn pour(connection: Connection, count: &Count) -> Result<()> {
     let mut stream = connection.into_stream();
     stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\n").await?;

@@ -1,9 +1,8 @@
-//! The bare handler: what anybody would write in axum who needs exactly these
-//! answers and nothing else. It parses the envelope with serde, renders by
-//! putting strings together, copies list pages that were written before, and
-//! completes with the bare matcher. Over stdio it is a loop over lines.
+//! The bare handler: the least that an axum application needs for these answers. It parses the envelope with serde,
+//! concatenates strings, copies prepared list pages, and completes with the bare matcher. Over stdio it is a loop
+//! over lines.
 //!
-//! It checks nothing: no header, no revision, no bound, no argument.
+//! It validates nothing: no headers, revisions, bounds or arguments.
 
 use std::{borrow::Cow, collections::HashMap, io::Write as _, sync::Arc};
 
@@ -199,8 +198,8 @@ async fn main() -> Result<()> {
     let routes = Router::new().route("/mcp", post(handle)).with_state(Arc::new(shelf));
     let listener =
         axum::serve::ListenerExt::tap_io(tokio::net::TcpListener::bind(("127.0.0.1", port)).await?, |stream| {
-            // A small answer is not to wait for an acknowledgement. A socket that
-            // is closed already needs no option.
+            // Small answers must not wait for an acknowledgement. The call fails on a closed socket, which needs no
+            // option.
             stream.set_nodelay(true).ok();
         });
     Ok(axum::serve(listener, routes).await?)

@@ -1,5 +1,4 @@
-//! The official Rust SDK, in its fastest mode: without sessions, answers as
-//! JSON, and everything that can be made ready made ready.
+//! The official Rust SDK in its fastest configuration: without sessions, JSON responses, prepared results.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -128,7 +127,7 @@ async fn main() -> Result<()> {
     let routes = axum::Router::new().route_service("/mcp", service);
     let listener =
         axum::serve::ListenerExt::tap_io(tokio::net::TcpListener::bind(("127.0.0.1", port)).await?, |stream| {
-            // As the other servers have it; a socket that is closed already needs no option.
+            // As in the other servers; the call fails on a closed socket.
             stream.set_nodelay(true).ok();
         });
     Ok(axum::serve(listener, routes).await?)

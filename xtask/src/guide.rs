@@ -1,0 +1,77 @@
+//! The user guide in `docs/guide`, an mdBook.
+//!
+//! - `cargo xtask guide` writes the reference pages from the binary and builds the book into `target/guide`.
+//! - The step `guide` of the tests fails if a reference page is out of date, if an example does not pass
+//!   `promptshelf check`, or if a link in the documentation leads to a missing file or heading.
+
+mod examples;
+mod links;
+mod reference;
+
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{prepare, repository::Repository, terminal::Program};
+
+/// The folder of the book's pages, from the root.
+const PAGES: &str = "docs/guide/src";
+
+/// The version of mdBook that builds the book.
+const MDBOOK: &str = "0.5.4";
+
+/// Writes the reference pages and builds the book.
+///
+/// # Errors
+///
+/// If the binary or mdBook fails, or a page cannot be written.
+pub(crate) fn write(repository: &Repository) -> Result<()> {
+    prepare::build(repository)?;
+    for (name, text) in reference::pages(repository)? {
+        let path = repository.root.join(PAGES).join("reference").join(&name);
+        fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    build(repository)
+}
+
+/// Checks reference pages, examples and links, and builds the book.
+///
+/// # Errors
+///
+/// If one of them fails.
+pub(crate) fn check(repository: &Repository) -> Result<()> {
+    prepare::build(repository)?;
+    let mut stale = Vec::new();
+    for (name, text) in reference::pages(repository)? {
+        let path = repository.root.join(PAGES).join("reference").join(&name);
+        if fs::read_to_string(&path).is_ok_and(|current| current == text) {
+            continue;
+        }
+        stale.push(name);
+    }
+    if !stale.is_empty() {
+        bail!("out of date: {}; run `cargo xtask guide` and commit the result", stale.join(", "));
+    }
+    let broken = links::broken(&repository.texts()?);
+    if !broken.is_empty() {
+        bail!("broken links:\n  {}", broken.join("\n  "));
+    }
+    examples::check(repository)?;
+    build(repository)
+}
+
+fn build(repository: &Repository) -> Result<()> {
+    let tools = repository.target().join("tools");
+    let program = tools.join("bin").join(format!("mdbook{}", std::env::consts::EXE_SUFFIX));
+    let installed = std::process::Command::new(&program).arg("--version").output();
+    let current = installed.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(MDBOOK));
+    if !current {
+        Program::cargo(&repository.root)
+            .args(&["install", "--locked", "--quiet", "--no-default-features", "--features", "search"])
+            .args(&["--version", MDBOOK, "--root"])
+            .arg(&tools)
+            .arg("mdbook")
+            .run()?;
+    }
+    Program::new(program, &repository.root).args(&["build", "docs/guide"]).run()
+}
