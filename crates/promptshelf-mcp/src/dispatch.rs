@@ -111,7 +111,7 @@ impl Server {
             ("resources/templates/list", _) => self.list(context, ListKind::ResourceTemplates, params, out),
             ("resources/read", _) => self.read(context, params, out).await,
             ("server/discover", Era::Modern) => {
-                to_wire::discovery(&self.service().catalog(), &self.service().view(context.caller), out);
+                to_wire::discovery(&self.service().view(context.caller), out);
                 Ok(())
             }
             ("initialize", Era::Legacy) => self.initialize(context, params, out),
@@ -146,7 +146,7 @@ impl Server {
         let agreed = known.unwrap_or(Revision::NEWEST_LEGACY);
         context.conversation.agree(agreed);
         context.conversation.set_elicitation(params.capabilities().map(Elicitation::of).unwrap_or_default());
-        to_wire::initialization(&self.service().catalog(), agreed, out);
+        to_wire::initialization(&self.service().view(context.caller), agreed, out);
         Ok(())
     }
 
@@ -162,7 +162,7 @@ impl Server {
             .service()
             .list(context.caller, list, cursor)
             .map_err(|rejection| WireError::rejected(&rejection, context.revision))?;
-        self.pages().write(&page, list, context.revision, out);
+        self.pages().write(&page, context.revision, out);
         Ok(())
     }
 
@@ -171,7 +171,7 @@ impl Server {
         let given = params.arguments()?;
         let rejected = |rejection| WireError::rejected(&rejection, context.revision);
         let open = self.service().open(context.caller, name).map_err(rejected)?;
-        let answer = if open.prompt.is_guided() {
+        let answer = if open.prompt().is_guided() {
             let answers = match self.ask(context, &open, given, params).await? {
                 Outcome::Ready(answers) => answers,
                 Outcome::Asked(question) => {
@@ -179,14 +179,14 @@ impl Server {
                     return Ok(());
                 }
             };
-            let given = open.prompt.with_answers(given, &answers);
-            self.service().fill_in(context.caller, open, &given).await
+            let given = open.prompt().with_answers(given, &answers);
+            self.service().render(open, &given).await
         } else {
-            self.service().fill_in(context.caller, open, given).await
+            self.service().render(open, given).await
         };
         let mut answer = answer.map_err(rejected)?;
         if !context.revision.has_links() {
-            self.service().follow_links(context.caller, &mut answer, to_wire::MAX_EMBEDDED_BYTES).await;
+            answer.resolve_links(to_wire::MAX_EMBEDDED_BYTES).await;
         }
         to_wire::prompt(&answer, context.revision, out);
         Ok(())
@@ -237,7 +237,7 @@ impl Server {
                 Rejection::UnknownResource { .. } => WireError::invalid_params(rejection.to_string()),
                 other => WireError::rejected(&other, context.revision),
             })?;
-        to_wire::completions(&self.service().catalog(), &completions, context.revision, out);
+        to_wire::completions(&completions, context.revision, out);
         Ok(())
     }
 
@@ -248,16 +248,15 @@ impl Server {
             .read(context.caller, uri)
             .await
             .map_err(|rejection| WireError::rejected(&rejection, context.revision))?;
-        let view = self.service().view(context.caller);
-        to_wire::resource_contents(&self.service().catalog(), &contents, &view, context.revision, out);
+        to_wire::resource_contents(&contents, context.revision, out);
         Ok(())
     }
 
     async fn subscribe(&self, context: Context<'_>, params: &Params<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
         let uri = params.uri()?;
         let rejected = |rejection| WireError::rejected(&rejection, context.revision);
-        self.service().follow(context.caller, uri).map_err(rejected)?;
-        let Some(followed) = self.followed().follow(self.service(), context.caller, uri) else {
+        let view = self.service().follow(context.caller, uri).map_err(rejected)?;
+        let Some(followed) = self.followed().follow(&view, uri) else {
             return Err(WireError::invalid_params(
                 "This resource cannot be followed: its URI is too long, or too many are",
             ));

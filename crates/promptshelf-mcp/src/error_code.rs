@@ -169,7 +169,8 @@ impl WireError {
                 WireError::too_many(message, u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX))
             }
             Rejection::TooManyAtOnce { .. } => WireError::too_many(message, 1_000),
-            Rejection::Internal => WireError::new(INTERNAL_ERROR, 200, message),
+            // `Rejection::Internal`, and kinds that a later version of the service may add.
+            _ => WireError::new(INTERNAL_ERROR, 200, message),
         }
     }
 }

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use promptshelf_core::{Answers, BoxFuture, Catalog, Decline, Form, RawArgumentValue, RawArguments};
-use promptshelf_service::{Caller, OpenPrompt};
+use promptshelf_core::{Answers, BoxFuture, Decline, Form, RawArgumentValue, RawArguments};
+use promptshelf_service::{Caller, OpenPrompt, View};
 use serde::{Serialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 
@@ -86,17 +86,17 @@ impl<'a> Round<'a> {
     /// Takes what the client answered, and says what comes next.
     pub(crate) fn take(&self, prompt: &OpenPrompt, given: &RawArguments<'_>) -> Result<Outcome, WireError> {
         let arguments = canonical(given);
-        let bound = Bound { caller: self.caller.key(), prompt: prompt.prompt.name().as_str(), arguments: &arguments };
+        let bound = Bound { caller: self.caller.key(), prompt: prompt.prompt().name().as_str(), arguments: &arguments };
         let mut progress = self.progress(&bound)?;
         let responses = self.responses()?;
         let mut answers = Answers { values: progress.answers, passed: progress.passed };
         loop {
-            let Some(form) = prompt.prompt.next_form(given, &answers) else { return Ok(Outcome::Ready(answers)) };
+            let Some(form) = prompt.prompt().next_form(given, &answers) else { return Ok(Outcome::Ready(answers)) };
             let mut again = None;
             if let Some(raw) = responses.get(&form.key) {
                 let reply = form::reply(raw)
                     .ok_or_else(|| WireError::invalid_params(format!("The answer to `{}` is malformed", form.key)))?;
-                let value_bytes = prompt.catalog.policy().value_bytes;
+                let value_bytes = prompt.view().catalog().policy().value_bytes;
                 match settle(&form, reply, value_bytes, &mut answers)? {
                     None => continue,
                     Some(problem) => again = Some(problem),
@@ -116,7 +116,7 @@ impl<'a> Round<'a> {
             let progress =
                 Progress { answers: answers.values.clone(), passed: answers.passed.clone(), rounds: progress.rounds };
             return Ok(Outcome::Asked(self.question(
-                &prompt.catalog,
+                prompt.view(),
                 &form,
                 again.as_deref(),
                 self.key.seal(&bound, &progress),
@@ -137,7 +137,7 @@ impl<'a> Round<'a> {
         members(raw).ok_or_else(|| WireError::invalid_params("`inputResponses` has to be an object"))
     }
 
-    fn question(&self, catalog: &Catalog, form: &Form<'_>, again: Option<&str>, state: String) -> Vec<u8> {
+    fn question(&self, view: &View, form: &Form<'_>, again: Option<&str>, state: String) -> Vec<u8> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Result<'a> {
@@ -155,7 +155,7 @@ impl<'a> Round<'a> {
             result_type: "input_required",
             input_requests: Value::Object(requests),
             request_state: state,
-            meta: ResultMeta::of(catalog),
+            meta: ResultMeta::of(view),
         };
         jsonrpc::write(&mut out, &result);
         out
@@ -172,7 +172,7 @@ pub(crate) async fn converse(
 ) -> Result<Answers, WireError> {
     let (mut answers, mut again) = (Answers::default(), None);
     for _ in 0..MAX_ROUNDS {
-        let Some(form) = open.prompt.next_form(given, &answers) else { return Ok(answers) };
+        let Some(form) = open.prompt().next_form(given, &answers) else { return Ok(answers) };
         if !elicitation.can_ask(&form) {
             if form.url.is_some() && form.indispensable {
                 return Err(WireError::invalid_params("This prompt has to open a page, which the client cannot do"));
@@ -187,7 +187,7 @@ pub(crate) async fn converse(
                 .ok_or_else(|| WireError::invalid_params(format!("The answer to `{}` is malformed", form.key)))?,
             None => Reply::Cancel,
         };
-        again = settle(&form, reply, open.catalog.policy().value_bytes, &mut answers)?;
+        again = settle(&form, reply, open.view().catalog().policy().value_bytes, &mut answers)?;
     }
     Err(asked_too_often())
 }

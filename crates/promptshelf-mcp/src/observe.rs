@@ -52,7 +52,7 @@ impl Server {
             && !span.is_disabled()
             && let Some(trace) = trace()
         {
-            observer.continues(&span, &trace);
+            observer.set_parent(&span, &trace);
         }
         let mut watch =
             observer.map(|observer| Answering { observer, method, outcome: "cancelled", began: Instant::now() });

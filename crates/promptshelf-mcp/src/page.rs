@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use foldhash::HashMap;
 use promptshelf_core::cursor::ListKind;
-use promptshelf_service::{ListPage, View};
+use promptshelf_service::{Answer, ListPage, Visibility};
 
 use crate::{revision::Revision, to_wire};
 
@@ -25,7 +25,7 @@ struct Written {
     pages: HashMap<Key, Bytes>,
 }
 
-type Key = (ListKind, Revision, usize, View);
+type Key = (ListKind, Revision, usize, Visibility);
 
 /// The most pages that are kept; a client that walks a very long list does not
 /// make the server keep all of it several times over.
@@ -33,9 +33,10 @@ const MAX_PAGES: usize = 256;
 
 impl Pages {
     /// Writes a page, from what was written before where that still holds.
-    pub(crate) fn write(&self, page: &ListPage, list: ListKind, revision: Revision, out: &mut Vec<u8>) {
-        let generation = page.catalog.generation();
-        let key = (list, revision, page.page.range.start, page.view.clone());
+    pub(crate) fn write(&self, page: &Answer<ListPage>, revision: Revision, out: &mut Vec<u8>) {
+        let ListPage { list, page: place } = page.value();
+        let generation = page.view().catalog().generation();
+        let key = (*list, revision, place.range.start, page.view().visibility().clone());
         let written = self.current.load();
         if written.generation == generation
             && let Some(bytes) = written.pages.get(&key)
@@ -46,7 +47,7 @@ impl Pages {
             return;
         }
         let begin = out.len();
-        to_wire::list(page, list, revision, out);
+        to_wire::list(page, revision, out);
         self.keep(generation, key, Bytes::copy_from_slice(&out[begin..]));
     }
 

@@ -12,7 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use promptshelf_core::Change;
+use promptshelf_core::{Change, cursor::ListKind};
 use promptshelf_service::{Caller, Rejection, Slot};
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -161,9 +161,10 @@ impl Subscription {
         // From here on no change is missed: what changes while resources are
         // looked at is looked at again.
         let changes = server.service().changes();
+        let view = server.service().view(caller);
         let mut told = Vec::new();
         for uri in filter.resource_subscriptions {
-            if let Some(followed) = server.followed().follow(server.service(), caller, &uri) {
+            if let Some(followed) = server.followed().follow(&view, &uri) {
                 let changed = followed.changed(server.service()).await;
                 told.push((followed, changed));
             }
@@ -225,7 +226,7 @@ impl Subscription {
                 biased;
                 () = self.server.shutdown_token().cancelled() => return None,
                 () = until(self.expires) => return None,
-                () = self.caller.withdrawn() => return None,
+                () = self.caller.revoked() => return None,
                 change = self.changes.recv() => match change {
                     Ok(change) => change,
                     Err(RecvError::Lagged(_)) => everything(),
@@ -304,7 +305,8 @@ impl Subscription {
         }
         // Others may follow what this caller must not even know of, and what a
         // caller may follow can change.
-        updated.retain(|followed| service.permit(caller, followed.uri()).is_ok());
+        let view = service.view(caller);
+        updated.retain(|followed| view.permit(followed.uri()).is_ok());
         updated
     }
 
@@ -315,7 +317,8 @@ impl Subscription {
         if !(change.prompts || change.resources) || !conversation.wants_log(info) {
             return None;
         }
-        let (prompts, resources) = self.server.service().count(&self.caller);
+        let view = self.server.service().view(&self.caller);
+        let (prompts, resources) = (view.count(ListKind::Prompts), view.count(ListKind::Resources));
         let count = |number: usize, thing: &str| format!("{number} {thing}{}", if number == 1 { "" } else { "s" });
         let (prompts, resources) = (count(prompts, "prompt"), count(resources, "resource"));
         let text = format!("The library has changed: {prompts}, {resources}");

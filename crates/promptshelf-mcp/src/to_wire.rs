@@ -5,10 +5,10 @@
 //! DC1 to DC4 of `DESIGN.md`).
 
 use promptshelf_core::{
-    About, Argument, Catalog, Icon, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink, Theme,
+    About, Argument, Icon, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink, Theme,
     completion::Completions, cursor::ListKind,
 };
-use promptshelf_service::{ListPage, PromptAnswer, View};
+use promptshelf_service::{Answer, CacheScope, ListPage, RenderedPrompt, View};
 use serde::Serialize;
 use serde_json::json;
 
@@ -44,28 +44,30 @@ pub(crate) struct ResultMeta<'a> {
 }
 
 impl<'a> ResultMeta<'a> {
-    pub(crate) fn of(catalog: &'a Catalog) -> ResultMeta<'a> {
-        ResultMeta { server: Implementation::brief(catalog.about()) }
+    pub(crate) fn of(view: &'a View) -> ResultMeta<'a> {
+        ResultMeta { server: Implementation::brief(view.about()) }
     }
 }
 
 impl<'a> Modern<'a> {
     /// For a result that may not be reused.
-    fn complete(catalog: &'a Catalog, revision: Revision) -> Modern<'a> {
+    fn complete(view: &'a View, revision: Revision) -> Modern<'a> {
         if !revision.is_modern() {
             return Modern::default();
         }
-        Modern { result_type: Some("complete"), meta: Some(ResultMeta::of(catalog)), ..Modern::default() }
+        Modern { result_type: Some("complete"), meta: Some(ResultMeta::of(view)), ..Modern::default() }
     }
 
     /// For a result that may be reused: by everybody, or by the one who asked.
-    fn cacheable(catalog: &'a Catalog, revision: Revision, view: &View) -> Modern<'a> {
+    fn cacheable(view: &'a View, revision: Revision) -> Modern<'a> {
         if !revision.is_modern() {
             return Modern::default();
         }
-        let ttl_ms = Some(catalog.policy().ttl.as_millis());
-        let scope = if *view == View::Public { "public" } else { "private" };
-        Modern { ttl_ms, cache_scope: Some(scope), ..Modern::complete(catalog, revision) }
+        let scope = match view.cache_scope() {
+            CacheScope::Public => "public",
+            CacheScope::Private => "private",
+        };
+        Modern { ttl_ms: Some(view.ttl().as_millis()), cache_scope: Some(scope), ..Modern::complete(view, revision) }
     }
 }
 
@@ -249,7 +251,7 @@ impl<'a> WireResource<'a> {
 }
 
 /// Writes the result of `prompts/list`, `resources/list` or `resources/templates/list`.
-pub(crate) fn list(page: &ListPage, list: ListKind, revision: Revision, out: &mut Vec<u8>) {
+pub(crate) fn list(page: &Answer<ListPage>, revision: Revision, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Items<'a> {
@@ -264,25 +266,26 @@ pub(crate) fn list(page: &ListPage, list: ListKind, revision: Revision, out: &mu
         #[serde(flatten)]
         modern: Modern<'a>,
     }
-    let catalog = &page.catalog;
+    let ListPage { list, page: place } = page.value();
+    let catalog = page.view().catalog();
     let mut items = Items {
         prompts: None,
         resources: None,
         resource_templates: None,
-        next_cursor: page.page.next_cursor.as_deref(),
-        modern: Modern::cacheable(catalog, revision, &page.view),
+        next_cursor: place.next_cursor.as_deref(),
+        modern: Modern::cacheable(page.view(), revision),
     };
     match list {
         ListKind::Prompts => {
-            let prompts = page.shown(list).map(|index| WirePrompt::new(&catalog.prompts()[index], revision));
+            let prompts = page.shown().map(|index| WirePrompt::new(&catalog.prompts()[index], revision));
             items.prompts = Some(prompts.collect());
         }
         ListKind::Resources => {
-            let resources = page.shown(list).map(|index| WireResource::new(&catalog.resources()[index], revision));
+            let resources = page.shown().map(|index| WireResource::new(&catalog.resources()[index], revision));
             items.resources = Some(resources.collect());
         }
         ListKind::ResourceTemplates => {
-            let templates = page.shown(list).map(|index| WireResource::new(&catalog.templates()[index], revision));
+            let templates = page.shown().map(|index| WireResource::new(&catalog.templates()[index], revision));
             items.resource_templates = Some(templates.collect());
         }
     }
@@ -290,18 +293,19 @@ pub(crate) fn list(page: &ListPage, list: ListKind, revision: Revision, out: &mu
 }
 
 /// Writes the result of `prompts/get`.
-pub(crate) fn prompt(answer: &PromptAnswer, revision: Revision, out: &mut Vec<u8>) {
+pub(crate) fn prompt(answer: &Answer<RenderedPrompt>, revision: Revision, out: &mut Vec<u8>) {
     // With room for what JSON adds: growing would copy what is there.
-    let said: usize = answer.messages.iter().map(|message| message.content.size()).sum();
+    let RenderedPrompt { prompt, messages } = answer.value();
+    let said: usize = messages.iter().map(|message| message.content.size()).sum();
     out.reserve(said + said / 3 + 1_024);
     out.push(b'{');
-    if let Some(description) = answer.prompt.description() {
+    if let Some(description) = prompt.description() {
         out.extend_from_slice(br#""description":"#);
         text::write(out, description);
         out.push(b',');
     }
     out.extend_from_slice(br#""messages":["#);
-    for (at, message) in answer.messages.iter().enumerate() {
+    for (at, message) in messages.iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }
@@ -309,7 +313,7 @@ pub(crate) fn prompt(answer: &PromptAnswer, revision: Revision, out: &mut Vec<u8
     }
     out.push(b']');
     if revision.is_modern() {
-        let server = Implementation::brief(answer.catalog.about());
+        let server = Implementation::brief(answer.view().about());
         out.extend_from_slice(br#","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"#);
         text::write(out, server.name);
         out.extend_from_slice(br#","version":"#);
@@ -320,7 +324,7 @@ pub(crate) fn prompt(answer: &PromptAnswer, revision: Revision, out: &mut Vec<u8
 }
 
 /// Writes the result of `completion/complete`.
-pub(crate) fn completions(catalog: &Catalog, completions: &Completions, revision: Revision, out: &mut Vec<u8>) {
+pub(crate) fn completions(answer: &Answer<Completions>, revision: Revision, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Completion<'a> {
@@ -334,32 +338,28 @@ pub(crate) fn completions(catalog: &Catalog, completions: &Completions, revision
         #[serde(flatten)]
         modern: Modern<'a>,
     }
+    let completions = answer.value();
     let said: usize = completions.values.iter().map(|value| value.len() + 3).sum();
     out.reserve(said + 256);
     let completion =
         Completion { values: &completions.values, total: completions.total, has_more: completions.has_more() };
-    write(out, &Result { completion, modern: Modern::complete(catalog, revision) });
+    write(out, &Result { completion, modern: Modern::complete(answer.view(), revision) });
 }
 
 /// Writes the result of `resources/read`.
-pub(crate) fn resource_contents(
-    catalog: &Catalog,
-    contents: &ResourceContents,
-    view: &View,
-    revision: Revision,
-    out: &mut Vec<u8>,
-) {
+pub(crate) fn resource_contents(answer: &Answer<ResourceContents>, revision: Revision, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     struct Result<'a> {
         contents: [WireContents<'a>; 1],
         #[serde(flatten)]
         modern: Modern<'a>,
     }
-    write(out, &Result { contents: [WireContents::new(contents)], modern: Modern::cacheable(catalog, revision, view) });
+    let modern = Modern::cacheable(answer.view(), revision);
+    write(out, &Result { contents: [WireContents::new(answer.value())], modern });
 }
 
 /// Writes the result of `initialize`.
-pub(crate) fn initialization(catalog: &Catalog, revision: Revision, out: &mut Vec<u8>) {
+pub(crate) fn initialization(view: &View, revision: Revision, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Result<'a> {
@@ -378,7 +378,7 @@ pub(crate) fn initialization(catalog: &Catalog, revision: Revision, out: &mut Ve
         // 2025-03-26 brought audio and the capability for completion together.
         capabilities["completions"] = json!({});
     }
-    let about = catalog.about();
+    let about = view.about();
     let result = Result {
         protocol_version: revision.as_str(),
         capabilities,
@@ -389,7 +389,7 @@ pub(crate) fn initialization(catalog: &Catalog, revision: Revision, out: &mut Ve
 }
 
 /// Writes the result of `server/discover`.
-pub(crate) fn discovery(catalog: &Catalog, view: &View, out: &mut Vec<u8>) {
+pub(crate) fn discovery(view: &View, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Result<'a> {
@@ -400,9 +400,9 @@ pub(crate) fn discovery(catalog: &Catalog, view: &View, out: &mut Vec<u8>) {
         #[serde(flatten)]
         modern: Modern<'a>,
     }
-    let about = catalog.about();
+    let about = view.about();
     let revision = Revision::V2026_07_28;
-    let mut modern = Modern::cacheable(catalog, revision, view);
+    let mut modern = Modern::cacheable(view, revision);
     modern.meta = Some(ResultMeta { server: Implementation::full(about, revision) });
     let result = Result {
         supported_versions: Revision::ALL.iter().rev().map(|revision| revision.as_str()).collect(),

@@ -1,163 +1,127 @@
-//! Who may see and use what: the only place where that is decided.
+//! Access decisions: which prompts and resources a caller may see and use.
 //!
-//! Something that is hidden from a caller is answered exactly as if it did not
-//! exist. Something that a caller may see but lacks a scope for is listed, and
-//! asking for it says which scopes it takes, so that a client can acquire them.
+//! An item that is hidden from a caller is answered exactly as if it did not exist. An item that a caller may see but
+//! lacks a scope for is listed, and the rejection of its use names the required scopes, so that a client can acquire
+//! them.
+//!
+//! Elsewhere: the rules that a library declares (`promptshelf_core::Access`).
 
 use std::sync::Arc;
 
-use promptshelf_core::{Access, Catalog, Page, Prompt, Resource, cursor::ListKind};
+use promptshelf_core::{Access, Catalog, Prompt, Resource};
 
-use crate::{Caller, Rejection, rejection};
+use crate::{
+    caller::{Caller, Identity},
+    rejection::{Rejection, echo},
+};
 
-/// How a caller stands to something.
+/// The relation of a caller to an item.
 #[derive(Debug, PartialEq, Eq)]
 enum AccessDecision {
-    Welcome,
-    /// It exists for this caller, and takes these scopes, all of them.
-    Wanting(Vec<String>),
+    Granted,
+    /// Visible to this caller, who needs all of these scopes to use it.
+    MissingScopes(Vec<String>),
     Hidden,
 }
 
-/// Decides about demands that hold together.
-fn access_decision(caller: &Caller, demands: &[Arc<Access>]) -> AccessDecision {
-    if demands.is_empty() || caller.is_local() {
-        return AccessDecision::Welcome;
+/// Decides about requirements that have to be met together.
+fn decide(caller: &Caller, requirements: &[Arc<Access>]) -> AccessDecision {
+    if requirements.is_empty() || caller.is_local() {
+        return AccessDecision::Granted;
     }
     let identity = caller.identity();
-    let has = |held: fn(&crate::Identity) -> &Vec<String>, wanted: &String| {
-        identity.is_some_and(|identity| held(identity).contains(wanted))
+    let has = |list: fn(&Identity) -> &Vec<String>, required: &String| {
+        identity.is_some_and(|identity| list(identity).contains(required))
     };
-    let mut is_wanting = false;
-    for demand in demands {
-        let is_named = identity.is_some_and(|identity| demand.users.contains(&identity.name));
-        let is_personal = !demand.users.is_empty() || !demand.roles.is_empty();
-        if is_personal && !is_named && !demand.roles.iter().any(|role| has(|identity| &identity.roles, role)) {
+    let mut lacks_scope = false;
+    for required in requirements {
+        let is_named = identity.is_some_and(|identity| required.users.contains(&identity.name));
+        let is_personal = !required.users.is_empty() || !required.roles.is_empty();
+        if is_personal && !is_named && !required.roles.iter().any(|role| has(|identity| &identity.roles, role)) {
             return AccessDecision::Hidden;
         }
-        if !demand.scopes.iter().all(|scope| has(|identity| &identity.scopes, scope)) {
-            if !demand.visible {
+        if !required.scopes.iter().all(|scope| has(|identity| &identity.scopes, scope)) {
+            if !required.visible {
                 return AccessDecision::Hidden;
             }
-            is_wanting = true;
+            lacks_scope = true;
         }
     }
-    if !is_wanting {
-        return AccessDecision::Welcome;
+    if !lacks_scope {
+        return AccessDecision::Granted;
     }
-    // All that it takes, and not only what is missing: a client that asks for
-    // a new token asks for exactly these.
-    let mut scopes: Vec<String> = demands.iter().flat_map(|demand| demand.scopes.iter().cloned()).collect();
+    // All required scopes, including those that the caller has: a client requests its next token with exactly these.
+    let mut scopes: Vec<String> = requirements.iter().flat_map(|required| required.scopes.iter().cloned()).collect();
     scopes.sort_unstable();
     scopes.dedup();
-    AccessDecision::Wanting(scopes)
+    AccessDecision::MissingScopes(scopes)
 }
 
-/// What a caller sees of a catalog's lists: the same for everybody who sees the
-/// same, so that it can stand in the key of a cache.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum View {
-    /// Everything, and so does everybody else who reaches this server.
-    Public,
-    /// Everything that this caller's kind sees: by combination of demands,
-    /// whether it is shown. Nothing for "all of it".
-    Private(Option<Arc<[bool]>>),
-}
-
-impl View {
-    pub(crate) fn of(caller: &Caller, catalog: &Catalog) -> View {
-        if !catalog.is_restricted() {
-            // Who had to sign in gets what others do not: a shared cache must
-            // not hand it to those who did not.
-            return if caller.identity().is_some() { View::Private(None) } else { View::Public };
-        }
-        if caller.is_local() {
-            return View::Private(None);
-        }
-        let sets = catalog.access_sets().iter();
-        View::Private(Some(sets.map(|demands| access_decision(caller, demands) != AccessDecision::Hidden).collect()))
-    }
-
-    /// Whether an item of a list is shown.
-    #[must_use]
-    pub fn shows(&self, catalog: &Catalog, list: ListKind, index: usize) -> bool {
-        match self {
-            View::Public | View::Private(None) => true,
-            View::Private(Some(sets)) => {
-                catalog.access_place(list, index).is_none_or(|place| sets.get(place).copied().unwrap_or_default())
-            }
-        }
-    }
-
-    pub(crate) fn page(&self, catalog: &Catalog, list: ListKind, cursor: Option<&str>) -> Option<Page> {
-        match self {
-            View::Public | View::Private(None) => catalog.page(list, cursor),
-            View::Private(Some(_)) => catalog.page_of(list, cursor, |index| self.shows(catalog, list, index)),
-        }
-    }
+/// Returns whether items with these requirements are listed for a caller.
+pub(crate) fn is_listed(caller: &Caller, requirements: &[Arc<Access>]) -> bool {
+    decide(caller, requirements) != AccessDecision::Hidden
 }
 
 /// Finds a prompt that a caller may use.
 ///
-/// Unknown and hidden give the same rejection, word for word. Otherwise guessing
-/// names becomes a way to list what is hidden.
+/// The rejections of an unknown and of a hidden prompt are equal. Otherwise hidden prompts could be listed by guessing
+/// names.
 pub(crate) fn find(catalog: &Catalog, caller: &Caller, name: &str) -> Result<Arc<Prompt>, Rejection> {
-    let unknown = || Rejection::UnknownPrompt { name: rejection::echo(name) };
+    let unknown = || Rejection::UnknownPrompt { name: echo(name) };
     let index = catalog.position(name).ok_or_else(unknown)?;
-    match access_decision(caller, catalog.prompt_access(index)) {
-        AccessDecision::Welcome => catalog.prompts().get(index).cloned().ok_or_else(unknown),
-        AccessDecision::Wanting(scopes) => Err(Rejection::InsufficientScope { scopes }),
+    match decide(caller, catalog.prompt_access(index)) {
+        AccessDecision::Granted => catalog.prompts().get(index).cloned().ok_or_else(unknown),
+        AccessDecision::MissingScopes(scopes) => Err(Rejection::InsufficientScope { scopes }),
         AccessDecision::Hidden => Err(unknown()),
     }
 }
 
-/// Whether a caller may use what stands behind a URI, if anything does.
+/// Checks that a caller may read a URI, whether or not a resource has it.
 pub(crate) fn permit(catalog: &Catalog, caller: &Caller, uri: &str) -> Result<(), Rejection> {
     if caller.is_local() || !catalog.has_resource_rules() {
         return Ok(());
     }
-    admit(access_decision(caller, &catalog.uri_access(uri)), uri)
+    granted(decide(caller, &catalog.uri_access(uri)), uri)
 }
 
-/// Finds a resource or template by its declaration, for a caller who may use it.
+/// Finds a declared resource or resource template that a caller may use.
 pub(crate) fn find_declared<'c>(
     catalog: &'c Catalog,
     caller: &Caller,
     uri: &str,
 ) -> Result<&'c Arc<Resource>, Rejection> {
-    let unknown = || Rejection::UnknownResource { uri: rejection::echo(uri) };
+    let unknown = || Rejection::UnknownResource { uri: echo(uri) };
     let resource = catalog.find_declared(uri).ok_or_else(unknown)?;
-    admit(access_decision(caller, &catalog.declared_access(resource)), uri)?;
+    granted(decide(caller, &catalog.declared_access(resource)), uri)?;
     Ok(resource)
 }
 
-/// Whether a caller may use the prompt at a place of the list.
+/// Returns whether a caller may use the prompt at an index of the list.
 pub(crate) fn may_use(catalog: &Catalog, caller: &Caller, index: usize) -> bool {
-    access_decision(caller, catalog.prompt_access(index)) == AccessDecision::Welcome
+    decide(caller, catalog.prompt_access(index)) == AccessDecision::Granted
 }
 
-/// Whether a caller sees what is wrong with the library.
+/// Returns whether a caller may see the library's diagnostics.
 ///
-/// A diagnostic names and shows anything: hidden prompts as a suggestion or in
-/// a circle, files that no rule fits yet because they cannot be read. So it is
-/// all or nothing. Where no rule says who, it is everybody as long as callers
-/// are not told apart, and nobody as soon as they are.
+/// A diagnostic can quote anything: a hidden prompt as a suggestion or as part of a cycle, or an unreadable file that
+/// no access rule applies to yet. The decision is therefore all or none. Without a rule for diagnostics every caller
+/// may see them as long as callers are not distinguished, and only the local user otherwise.
 pub(crate) fn may_see_diagnostics(catalog: &Catalog, caller: &Caller) -> Result<bool, Rejection> {
-    let demands = catalog.diagnostics_access();
-    if demands.is_empty() {
+    let requirements = catalog.diagnostics_access();
+    if requirements.is_empty() {
         return Ok(caller.is_local() || (caller.identity().is_none() && !catalog.is_restricted()));
     }
-    match access_decision(caller, &demands) {
-        AccessDecision::Welcome => Ok(true),
-        AccessDecision::Wanting(scopes) => Err(Rejection::InsufficientScope { scopes }),
+    match decide(caller, &requirements) {
+        AccessDecision::Granted => Ok(true),
+        AccessDecision::MissingScopes(scopes) => Err(Rejection::InsufficientScope { scopes }),
         AccessDecision::Hidden => Ok(false),
     }
 }
 
-fn admit(standing: AccessDecision, uri: &str) -> Result<(), Rejection> {
-    match standing {
-        AccessDecision::Welcome => Ok(()),
-        AccessDecision::Wanting(scopes) => Err(Rejection::InsufficientScope { scopes }),
-        AccessDecision::Hidden => Err(Rejection::UnknownResource { uri: rejection::echo(uri) }),
+fn granted(decision: AccessDecision, uri: &str) -> Result<(), Rejection> {
+    match decision {
+        AccessDecision::Granted => Ok(()),
+        AccessDecision::MissingScopes(scopes) => Err(Rejection::InsufficientScope { scopes }),
+        AccessDecision::Hidden => Err(Rejection::UnknownResource { uri: echo(uri) }),
     }
 }

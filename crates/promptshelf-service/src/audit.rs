@@ -1,7 +1,9 @@
-//! What happened: one record a question, whatever became of it.
+//! Audit records: one for each operation, whatever its outcome.
 //!
-//! A record never holds contents, tokens, or values of arguments, except of
-//! those whose author has opted in; and never those of a sensitive one.
+//! A record never holds contents or tokens. It holds the value of an argument only if the prompt's author has opted
+//! in, and never that of a sensitive argument.
+//!
+//! Elsewhere: writing records to disk (`file`), and removing secrets from messages (`secrets`).
 
 mod file;
 mod secrets;
@@ -14,43 +16,45 @@ use std::{
 };
 
 use jiff::Timestamp;
-use promptshelf_core::{Prompt, RawArgumentValue, RawArguments, SourceText};
+use promptshelf_core::{Catalog, Prompt, RawArgumentValue, RawArguments, SourceText};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Caller, Rejection, limit::Slot};
+use crate::{caller::Caller, limit::Slot, rejection::Rejection};
 
 pub use file::{AuditFile, AuditFileOptions};
 pub(crate) use secrets::Secrets;
 
-/// The most bytes of a value, a name or a URI that a record holds.
+/// Maximum length of a value, name or URI in a record, in bytes; the rest is cut off.
 const MAX_TEXT: usize = 1_024;
 
-/// Takes records. It has to be quick, and must not wait.
+/// A destination of audit records.
+///
+/// Called while a request is answered: an implementation must neither block nor wait.
 pub trait Recorder: fmt::Debug + Send + Sync {
-    /// Takes one record, as one line of JSON without its end.
+    /// Takes one record: a JSON object on one line, without a line end.
     fn record(&self, line: String);
 }
 
-/// Where records go, and what makes them cheap.
-pub(crate) struct Journal {
+/// The destination of records, and a cache of prompt digests.
+pub(crate) struct AuditLog {
     recorder: Arc<dyn Recorder>,
-    /// By prompt, the text that a digest was last computed of.
+    /// For each prompt, its latest text and the digest of it.
     digests: Mutex<HashMap<String, (Arc<SourceText>, String)>>,
 }
 
-impl fmt::Debug for Journal {
+impl fmt::Debug for AuditLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Journal").field("recorder", &self.recorder).finish_non_exhaustive()
+        f.debug_struct("AuditLog").field("recorder", &self.recorder).finish_non_exhaustive()
     }
 }
 
-impl Journal {
-    pub(crate) fn new(recorder: Arc<dyn Recorder>) -> Journal {
-        Journal { recorder, digests: Mutex::default() }
+impl AuditLog {
+    pub(crate) fn new(recorder: Arc<dyn Recorder>) -> AuditLog {
+        AuditLog { recorder, digests: Mutex::default() }
     }
 
-    /// The SHA-256 of a prompt's file, computed once for each version of it.
+    /// Returns the SHA-256 of a prompt's file, computed once for each version of the file.
     fn digest(&self, prompt: &Prompt) -> Option<String> {
         let source = prompt.source();
         if source.text.is_empty() {
@@ -69,27 +73,25 @@ impl Journal {
     }
 }
 
-/// A question that is being answered. What is known of it is recorded when it
-/// is dropped, so that a question that nobody waits for leaves a record too.
+/// An operation in progress. Its record is written on drop, so that a cancelled operation leaves one too.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// Nothing is gathered where nothing is recorded.
-    entry: Option<Box<Entry>>,
+    /// `None` without a recorder, so that nothing is collected.
+    record: Option<Box<Record>>,
     _slot: Option<Slot>,
 }
 
 #[derive(Debug)]
-struct Entry {
-    journal: Arc<Journal>,
+struct Record {
+    log: Arc<AuditLog>,
     started: Instant,
-    /// What became of it, unless somebody says otherwise.
     outcome: &'static str,
     members: Map<String, Value>,
 }
 
 impl Call {
-    pub(crate) fn begin(journal: Option<&Arc<Journal>>, caller: &Caller, method: &'static str) -> Call {
-        let entry = journal.map(|journal| {
+    pub(crate) fn begin(log: Option<&Arc<AuditLog>>, caller: &Caller, method: &'static str) -> Call {
+        let record = log.map(|log| {
             let mut members = Map::new();
             members.insert("time".into(), format!("{:.3}", Timestamp::now()).into());
             if let Some(request) = caller.request_id() {
@@ -100,47 +102,53 @@ impl Call {
                 members.insert("address".into(), address.to_string().into());
             }
             members.insert("method".into(), method.into());
-            let journal = Arc::clone(journal);
-            Box::new(Entry { journal, started: Instant::now(), outcome: "cancelled", members })
+            let log = Arc::clone(log);
+            Box::new(Record { log, started: Instant::now(), outcome: "cancelled", members })
         });
-        Call { entry, _slot: None }
+        Call { record, _slot: None }
     }
 
+    /// Keeps a slot until the operation ends.
     pub(crate) fn hold(&mut self, slot: Option<Slot>) {
         self._slot = slot;
     }
 
-    /// Adds something that the question or the answer says of itself.
+    /// Adds a member.
     pub(crate) fn note(&mut self, key: &'static str, value: impl FnOnce() -> Value) {
-        if let Some(entry) = &mut self.entry {
-            entry.members.insert(key.into(), value());
+        if let Some(record) = &mut self.record {
+            record.members.insert(key.into(), value());
         }
     }
 
-    /// Adds a name or a URI that a caller sent.
-    pub(crate) fn name(&mut self, key: &'static str, text: &str) {
+    pub(crate) fn note_generation(&mut self, catalog: &Catalog) {
+        self.note("generation", || catalog.generation().into());
+    }
+
+    /// Adds a name or a URI that the caller sent, cut to [`MAX_TEXT`].
+    pub(crate) fn note_text(&mut self, key: &'static str, text: &str) {
         self.note(key, || text[..text.floor_char_boundary(MAX_TEXT)].into());
     }
 
-    pub(crate) fn prompt(&mut self, prompt: &Prompt) {
-        let Some(entry) = &mut self.entry else { return };
+    /// Adds the version and the digest of the prompt.
+    pub(crate) fn note_prompt(&mut self, prompt: &Prompt) {
+        let Some(record) = &mut self.record else { return };
         if let Some(version) = prompt.version() {
-            entry.members.insert("version".into(), version.into());
+            record.members.insert("version".into(), version.into());
         }
-        if let Some(digest) = entry.journal.digest(prompt) {
-            entry.members.insert("digest".into(), digest.into());
+        if let Some(digest) = record.log.digest(prompt) {
+            record.members.insert("digest".into(), digest.into());
         }
     }
 
-    /// Adds how large the values are, and those that may be recorded.
-    pub(crate) fn given(&mut self, prompt: &Prompt, given: &RawArguments<'_>) {
-        let Some(entry) = &mut self.entry else { return };
-        let text = |name: &str| match given.get(name) {
+    /// Adds the total size of all values, and the values of arguments that are audited.
+    pub(crate) fn note_arguments(&mut self, prompt: &Prompt, arguments: &RawArguments<'_>) {
+        let Some(record) = &mut self.record else { return };
+        let text = |name: &str| match arguments.get(name) {
             Some(RawArgumentValue::Text(text)) => Some(text.clone()),
             _ => None,
         };
-        let bytes: usize = given.names().filter_map(text).map(|text| text.len()).sum();
-        entry.members.insert("bytesIn".into(), bytes.into());
+        let bytes: usize = arguments.names().filter_map(text).map(|text| text.len()).sum();
+        record.members.insert("bytesIn".into(), bytes.into());
         let mut values = Map::new();
         for argument in prompt.arguments().iter().filter(|argument| argument.is_audited()) {
             if let Some(text) = text(argument.name()) {
@@ -148,18 +156,18 @@ impl Call {
             }
         }
         if !values.is_empty() {
-            entry.members.insert("arguments".into(), values.into());
+            record.members.insert("arguments".into(), values.into());
         }
     }
 
-    /// Says what it is called when nothing more happens.
-    pub(crate) fn otherwise(&mut self, outcome: &'static str) {
-        if let Some(entry) = &mut self.entry {
-            entry.outcome = outcome;
+    /// Sets the outcome that is recorded unless a later one replaces it.
+    pub(crate) fn set_outcome(&mut self, outcome: &'static str) {
+        if let Some(record) = &mut self.record {
+            record.outcome = outcome;
         }
     }
 
-    /// The same, with how large the answer is.
+    /// Ends the operation like [`end`](Call::end), and records the size of the result.
     pub(crate) fn end_with<T>(
         mut self,
         answer: Result<T, Rejection>,
@@ -171,19 +179,19 @@ impl Call {
         self.end(answer)
     }
 
-    /// Says what became of it, and passes it on.
+    /// Ends the operation: records the outcome and returns the result.
     pub(crate) fn end<T>(mut self, answer: Result<T, Rejection>) -> Result<T, Rejection> {
-        self.otherwise(answer.as_ref().err().map_or("ok", Rejection::code));
+        self.set_outcome(answer.as_ref().err().map_or("ok", Rejection::code));
         answer
     }
 }
 
-impl Drop for Entry {
+impl Drop for Record {
     fn drop(&mut self) {
         let mut members = std::mem::take(&mut self.members);
         members.insert("outcome".into(), self.outcome.into());
         let milliseconds = self.started.elapsed().as_micros() as f64 / 1_000.0;
         members.insert("milliseconds".into(), json!(milliseconds));
-        self.journal.recorder.record(Value::Object(members).to_string());
+        self.log.recorder.record(Value::Object(members).to_string());
     }
 }

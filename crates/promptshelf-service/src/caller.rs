@@ -1,4 +1,6 @@
-//! Who asks.
+//! Callers: their identity, address and request, and the revocation of tokens.
+//!
+//! Elsewhere: authentication (`promptshelf-server`), and access decisions (`access`).
 
 use std::{
     hash::{Hash, Hasher},
@@ -9,43 +11,52 @@ use std::{
 
 use tokio::sync::watch;
 
-/// Who asks. Every question to the service names one, so that no face can
-/// forget to. Cheap to clone.
+/// The origin of a request. Each operation of the service takes one, so that no front end can omit it. Cheap to clone.
+///
+/// ```
+/// use std::sync::Arc;
+/// use promptshelf_service::{Caller, Identity};
+///
+/// let ada = Identity { key: "issuer ada".to_owned(), name: "ada".to_owned(), ..Identity::default() };
+/// let caller = Caller::authenticated(Arc::new(ada)).with_address([192, 0, 2, 1].into());
+/// assert_eq!(caller.name(), "ada");
+/// assert!(!caller.is_local());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Caller {
     kind: Kind,
     address: Option<IpAddr>,
     request: Option<u64>,
-    standing: Option<Revocation>,
+    revocation: Option<Revocation>,
 }
 
-/// Whether what callers have proved still counts: a token can be withdrawn while
-/// a stream that was opened with it is open. Clones are withdrawn together.
+/// The revocation state of a token: it can be revoked while a stream that was opened with it is open. Clones share the
+/// state.
 #[derive(Clone, Debug)]
 pub struct Revocation(watch::Sender<bool>);
 
 impl Revocation {
-    /// One that counts.
+    /// Creates a state that is not revoked.
     #[must_use]
     pub fn new() -> Revocation {
         Revocation(watch::Sender::new(true))
     }
 
-    /// From now on it counts no more.
-    pub fn withdraw(&self) {
+    /// Revokes the token.
+    pub fn revoke(&self) {
         self.0.send_replace(false);
     }
 
-    /// Whether it is withdrawn together with another one.
+    /// Returns whether the two share one state.
     #[must_use]
-    pub fn is(&self, other: &Revocation) -> bool {
+    pub fn same_as(&self, other: &Revocation) -> bool {
         self.0.same_channel(&other.0)
     }
 
-    /// Waits until it counts no more.
-    pub async fn withdrawn(&self) {
-        // The sender is here, so that this cannot fail.
-        self.0.subscribe().wait_for(|counts| !counts).await.ok();
+    /// Waits until the token is revoked.
+    pub async fn revoked(&self) {
+        // Fails only when the sender is dropped, and `self` is a sender.
+        self.0.subscribe().wait_for(|is_valid| !is_valid).await.ok();
     }
 }
 
@@ -55,7 +66,7 @@ impl Default for Revocation {
     }
 }
 
-/// It says nothing about who somebody is.
+/// All are equal: a revocation is not part of a caller's identity.
 impl PartialEq for Revocation {
     fn eq(&self, _: &Revocation) -> bool {
         true
@@ -72,130 +83,129 @@ impl Hash for Revocation {
 enum Kind {
     Local,
     Anonymous,
-    Known(Arc<Identity>),
+    Authenticated(Arc<Identity>),
 }
 
-/// Somebody who has said who it is, and has proved it.
+/// An authenticated caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// Different for everybody: what a token was issued by, and for whom.
+    /// Unique: the issuer of the token and its subject.
     pub key: String,
-    /// The name that rules and records call it by.
+    /// The name in access rules and audit records.
     pub name: String,
-    /// What its token permits, with everything that is implied.
+    /// The scopes of the token, including implied ones.
     pub scopes: Vec<String>,
-    /// What it is in the team.
+    /// The roles that access rules refer to.
     pub roles: Vec<String>,
-    /// When what it has proved ends.
+    /// The expiry of the token.
     pub expires: Option<SystemTime>,
 }
 
 impl Caller {
-    /// The person at this machine: stdio, and the command line. Whoever can
-    /// read the library's files is asked nothing.
+    /// Returns the local user (stdio and command line), who can read the library's files and passes all access rules.
     #[must_use]
     pub fn local() -> Caller {
         Caller::of(Kind::Local)
     }
 
-    /// Somebody who reaches the server over a network and has not said who.
+    /// Returns a caller over the network that is not authenticated.
     #[must_use]
     pub fn anonymous() -> Caller {
         Caller::of(Kind::Anonymous)
     }
 
-    /// Somebody who has proved who it is.
+    /// Returns an authenticated caller.
     #[must_use]
-    pub fn known(identity: Arc<Identity>) -> Caller {
-        Caller::of(Kind::Known(identity))
+    pub fn authenticated(identity: Arc<Identity>) -> Caller {
+        Caller::of(Kind::Authenticated(identity))
     }
 
     fn of(kind: Kind) -> Caller {
-        Caller { kind, address: None, request: None, standing: None }
+        Caller { kind, address: None, request: None, revocation: None }
     }
 
-    /// Says what tells when it is not believed any more.
+    /// Sets the revocation state of the caller's token.
     #[must_use]
-    pub fn while_in(self, standing: Revocation) -> Caller {
-        Caller { standing: Some(standing), ..self }
+    pub fn with_revocation(self, revocation: Revocation) -> Caller {
+        Caller { revocation: Some(revocation), ..self }
     }
 
-    /// Waits until what it has proved is withdrawn, which may be never.
-    pub async fn withdrawn(&self) {
-        match &self.standing {
-            Some(standing) => standing.withdrawn().await,
+    /// Waits until the caller's token is revoked; forever if it has none.
+    pub async fn revoked(&self) {
+        match &self.revocation {
+            Some(revocation) => revocation.revoked().await,
             None => std::future::pending().await,
         }
     }
 
-    /// Says from where it asks.
+    /// Sets the network address.
     #[must_use]
-    pub fn at(self, address: IpAddr) -> Caller {
+    pub fn with_address(self, address: IpAddr) -> Caller {
         Caller { address: Some(address), ..self }
     }
 
-    /// Says with which request it asks, by the number that logs know it by.
+    /// Sets the number of the request, which logs and records show.
     #[must_use]
     pub fn with_request(self, request: u64) -> Caller {
         Caller { request: Some(request), ..self }
     }
 
-    /// The caller, whatever it asks with and wherever from.
+    /// Returns the same caller without address, request and revocation state: equal for all its requests.
     #[must_use]
-    pub fn by_itself(&self) -> Caller {
+    pub fn principal(&self) -> Caller {
         Caller::of(self.kind.clone())
     }
 
-    /// Whether it is the person at this machine.
+    /// Returns whether this is the local user.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.kind == Kind::Local
     }
 
-    /// Who it is, if it has proved it.
+    /// Returns the identity, if authenticated.
     #[must_use]
     pub fn identity(&self) -> Option<&Identity> {
         match &self.kind {
-            Kind::Known(identity) => Some(identity),
+            Kind::Authenticated(identity) => Some(identity),
             Kind::Local | Kind::Anonymous => None,
         }
     }
 
-    /// From where it asks, where that is known.
+    /// Returns the network address, if known.
     #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
         self.address
     }
 
-    /// The number of its request, where it has one.
+    /// Returns the number of the request, if set.
     #[must_use]
     pub fn request(&self) -> Option<u64> {
         self.request
     }
 
-    /// The same number as logs, records, traces and answers show it.
+    /// Returns the number of the request as logs, records, traces and responses show it.
     #[must_use]
     pub fn request_id(&self) -> Option<String> {
         self.request.map(|request| format!("{request:016x}"))
     }
 
-    /// When it stops being who it is.
+    /// Returns the expiry of the caller's token.
     #[must_use]
     pub fn expires(&self) -> Option<SystemTime> {
         self.identity().and_then(|identity| identity.expires)
     }
 
-    /// Who it is, as a key: equal for the same caller, different for others.
+    /// Returns a key that is equal for all requests of one caller and different for other callers.
     #[must_use]
     pub fn key(&self) -> &str {
         match &self.kind {
             Kind::Local => "local",
             Kind::Anonymous => "anonymous",
-            Kind::Known(identity) => &identity.key,
+            Kind::Authenticated(identity) => &identity.key,
         }
     }
 
-    /// Who it is, for records.
+    /// Returns the name for audit records.
     #[must_use]
     pub fn name(&self) -> &str {
         self.identity().map_or(self.key(), |identity| &identity.name)

@@ -1,9 +1,8 @@
-//! How much a caller may ask: a bucket of tokens a minute for each caller, one
-//! of its own for completion, one for each address; and how much at once.
+//! Rate and concurrency limits: token buckets for each caller (with a separate one for completion) and for each
+//! address, and the number of concurrent requests and open subscriptions.
 //!
-//! The person at this machine is not limited, and a service without limits
-//! does nothing here at all. Idle callers are forgotten. Limits can be changed
-//! while they are in force: what is open at that moment goes on counting.
+//! The local user is not limited. Idle callers are removed. Limits can be replaced while the service runs; requests
+//! and subscriptions that are open at that moment still count.
 
 use std::{
     collections::HashMap,
@@ -20,23 +19,31 @@ use std::{
 use arc_swap::ArcSwapOption;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter, clock::Clock as _};
 
-use crate::{Caller, Rejection};
+use crate::{caller::Caller, rejection::Rejection};
 
-/// After so many questions idle callers are forgotten.
+/// Number of requests after which idle callers are removed.
 const SWEEP: u32 = 4_096;
 
-/// How much each caller may ask.
+/// Limits for each caller and each address.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use promptshelf_service::Limits;
+///
+/// let limits = Limits { concurrent_requests: NonZeroU32::MIN, ..Limits::default() };
+/// assert_eq!(limits.requests_per_minute.get(), 600);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Questions a minute, completion aside. All of them may come at once.
+    /// Requests a minute, except completions. They may arrive in one burst. 600 by default.
     pub requests_per_minute: NonZeroU32,
-    /// Completions a minute: one a key that a person strikes.
+    /// Completions a minute; clients send one for each keystroke. 1,200 by default.
     pub completions_per_minute: NonZeroU32,
-    /// Requests a minute from one address, whoever is behind it.
+    /// Requests a minute from one address, of all its callers together. 6,000 by default.
     pub requests_per_minute_per_address: NonZeroU32,
-    /// Questions that are being answered at the same time.
+    /// Concurrent requests. 64 by default.
     pub concurrent_requests: NonZeroU32,
-    /// Subscriptions that are open at the same time.
+    /// Open subscriptions. 64 by default.
     pub subscriptions: NonZeroU32,
 }
 
@@ -53,14 +60,14 @@ impl Default for Limits {
     }
 }
 
-/// What kind of question it is.
+/// The bucket that a request takes its token from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum RequestClass {
     Complete,
     Other,
 }
 
-/// What has been asked of late, and what is being asked.
+/// The state of all limits: recent and open requests.
 pub(crate) struct Meter {
     requests: Buckets,
     completions: Buckets,
@@ -88,7 +95,7 @@ impl Meter {
         meter
     }
 
-    /// Takes other limits. Buckets whose limit stays keep what is in them.
+    /// Replaces the limits. Buckets whose limit stays the same keep their tokens.
     pub(crate) fn set(&self, limits: Option<&Limits>) {
         self.requests.set(limits.map(|limits| limits.requests_per_minute));
         self.completions.set(limits.map(|limits| limits.completions_per_minute));
@@ -97,20 +104,20 @@ impl Meter {
         self.subscriptions.set(limits.map(|limits| limits.subscriptions));
     }
 
-    /// Whether anybody is limited.
+    /// Returns whether limits are set.
     pub(crate) fn is_on(&self) -> bool {
         self.requests.limiter.load().is_some()
     }
 
-    /// Lets a question in, for as long as the slot is held.
-    pub(crate) fn admit(&self, caller: &Caller, class: Class) -> Result<Option<Slot>, Rejection> {
+    /// Admits a request, which counts as open until the slot is dropped.
+    pub(crate) fn admit(&self, caller: &Caller, class: RequestClass) -> Result<Option<Slot>, Rejection> {
         if caller.is_local() || !self.is_on() {
             return Ok(None);
         }
         let key = key(caller);
         match class {
-            Class::Complete => self.completions.take(&key)?,
-            Class::Other => self.requests.take(&key)?,
+            RequestClass::Complete => self.completions.take(&key)?,
+            RequestClass::Other => self.requests.take(&key)?,
         }
         self.concurrent.take(key).map(Some).ok_or(Rejection::TooManyAtOnce { what: "requests" })
     }
@@ -119,7 +126,7 @@ impl Meter {
         if caller.is_local() {
             return Ok(None);
         }
-        // Counted without a limit too: one may come while it is open.
+        // Counted even without a limit, because one may be set while the subscription is open.
         self.subscriptions.take(key(caller)).map(Some).ok_or(Rejection::TooManyAtOnce { what: "subscriptions" })
     }
 
@@ -130,7 +137,7 @@ impl Meter {
         self.addresses.take(&address_key(address))
     }
 
-    /// How often each limit was reached.
+    /// Returns how many requests each limit has refused.
     pub(crate) fn refused(&self) -> Vec<(&'static str, u64)> {
         let limits = [
             ("requests-per-minute", &self.requests.refused),
@@ -143,7 +150,7 @@ impl Meter {
     }
 }
 
-/// Who counts as one: somebody known, wherever it asks from, or an address.
+/// Returns the key that limits count by: the identity if authenticated, else the address.
 fn key(caller: &Caller) -> String {
     match (caller.identity(), caller.address()) {
         (Some(identity), _) => identity.key.clone(),
@@ -152,8 +159,8 @@ fn key(caller: &Caller) -> String {
     }
 }
 
-/// Who counts as one by its address: a network has 2⁶⁴ addresses of the sixth
-/// version.
+/// Returns the key that limits count an address by: a /64 network counts as one, because one host usually has all its
+/// IPv6 addresses.
 #[must_use]
 pub fn address_key(address: IpAddr) -> String {
     match address.to_canonical() {
@@ -162,11 +169,11 @@ pub fn address_key(address: IpAddr) -> String {
     }
 }
 
-/// A bucket for each key, while there is a limit.
+/// A token bucket for each key, if a limit is set.
 #[derive(Default)]
 struct Buckets {
     limiter: ArcSwapOption<Limiter>,
-    asked: AtomicU32,
+    requests: AtomicU32,
     refused: AtomicU64,
 }
 
@@ -187,8 +194,8 @@ impl Buckets {
     fn take(&self, key: &String) -> Result<(), Rejection> {
         let limiter = self.limiter.load();
         let Some(Limiter { buckets, .. }) = limiter.as_deref() else { return Ok(()) };
-        if self.asked.fetch_add(1, Ordering::Relaxed) % SWEEP == SWEEP - 1 {
-            // A full bucket is what somebody unknown has as well.
+        if self.requests.fetch_add(1, Ordering::Relaxed) % SWEEP == SWEEP - 1 {
+            // A full bucket equals a missing one.
             buckets.retain_recent();
             buckets.shrink_to_fit();
         }
@@ -200,10 +207,21 @@ impl Buckets {
     }
 }
 
-/// How many things of a kind each key has at the moment. Clones count together.
+/// Counts open items (requests, connections) for each key, up to a maximum. Clones share the counts.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use promptshelf_service::Slots;
+///
+/// let slots = Slots::new(Some(NonZeroU32::MIN));
+/// let first = slots.take("ada".to_owned());
+/// assert!(first.is_some() && slots.take("ada".to_owned()).is_none());
+/// drop(first);
+/// assert!(slots.take("ada".to_owned()).is_some());
+/// ```
 #[derive(Clone)]
 pub struct Slots {
-    most: Arc<AtomicU32>,
+    max: Arc<AtomicU32>,
     taken: Arc<Mutex<HashMap<String, u32>>>,
     refused: Arc<AtomicU64>,
 }
@@ -214,7 +232,7 @@ impl fmt::Debug for Slots {
     }
 }
 
-/// Something of which a caller may not have too many. Dropping it gives it back.
+/// One counted item; dropping it frees its place.
 pub struct Slot {
     slots: Slots,
     key: String,
@@ -227,24 +245,24 @@ impl fmt::Debug for Slot {
 }
 
 impl Slots {
-    /// So many for each key, or any number.
+    /// Creates counters with a maximum for each key; `None` means unlimited.
     #[must_use]
-    pub fn new(most: Option<NonZeroU32>) -> Slots {
-        let slots = Slots { most: Arc::default(), taken: Arc::default(), refused: Arc::default() };
-        slots.set(most);
+    pub fn new(max: Option<NonZeroU32>) -> Slots {
+        let slots = Slots { max: Arc::default(), taken: Arc::default(), refused: Arc::default() };
+        slots.set(max);
         slots
     }
 
-    fn set(&self, most: Option<NonZeroU32>) {
-        self.most.store(most.map_or(u32::MAX, NonZeroU32::get), Ordering::Relaxed);
+    fn set(&self, max: Option<NonZeroU32>) {
+        self.max.store(max.map_or(u32::MAX, NonZeroU32::get), Ordering::Relaxed);
     }
 
-    /// Takes one for a key, unless it has as many as it can.
+    /// Counts one more item for a key; `None` if the key is at its maximum.
     #[must_use]
     pub fn take(&self, key: String) -> Option<Slot> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let count = taken.get(&key).copied().unwrap_or_default();
-        if count >= self.most.load(Ordering::Relaxed) {
+        if count >= self.max.load(Ordering::Relaxed) {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return None;
         }
@@ -299,7 +317,7 @@ mod tests {
             Limits { requests_per_minute: number(requests), subscriptions: number(subscriptions), ..Limits::default() }
         };
         let (meter, caller) = (Meter::new(None), Caller::anonymous());
-        let ask = || meter.admit(&caller, Class::Other).map(drop);
+        let ask = || meter.admit(&caller, RequestClass::Other).map(drop);
         let open = meter.subscribe(&caller).expect("nobody is limited");
         assert!(!meter.is_on() && (0..10).all(|_| ask().is_ok()));
 

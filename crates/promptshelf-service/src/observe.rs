@@ -1,33 +1,31 @@
-//! Whoever runs the server wants figures and traces: what is told of a request
-//! while it is answered.
+//! The interface to metrics and traces.
 //!
-//! It is told in words of a closed set and in durations, and never in what a
-//! caller sent: names that callers make up would become figures without end.
+//! An observer receives words of a closed set and durations, never names that a caller sent: those would create an
+//! unbounded number of time series.
 
 use std::{borrow::Cow, fmt, time::Duration};
 
 use tracing::Span;
 
-/// Hears of every request. It has to be quick, and must not wait.
+/// A receiver of request metrics and traces.
+///
+/// Called while a request is answered: an implementation must neither block nor wait.
 pub trait Observer: fmt::Debug + Send + Sync {
-    /// A request has been answered, or nobody waits for its answer any more.
-    /// There are few methods and outcomes, whatever callers send.
+    /// Reports that a request has been answered or cancelled. Methods and outcomes are closed sets.
     fn answered(&self, method: &'static str, outcome: &'static str, took: Duration);
 
-    /// A prompt has been filled in, or could not be.
+    /// Reports that a prompt has been rendered, or that rendering failed.
     fn rendered(&self, outcome: &'static str, took: Duration);
 
-    /// A request belongs to a trace that its caller has begun, and this is its
-    /// span, which has not begun yet.
-    fn continues(&self, span: &Span, trace: &TraceContext<'_>);
+    /// Connects the span of a request, which has not started yet, to the trace that its caller has begun.
+    fn set_parent(&self, span: &Span, trace: &TraceContext<'_>);
 }
 
-/// Where in which trace a caller is, in the words of W3C Trace Context and as
-/// the caller wrote it: nothing of it has been checked.
+/// The caller's position in a trace (W3C Trace Context), as received and not validated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceContext<'a> {
-    /// `traceparent`.
+    /// The `traceparent` field.
     pub parent: Cow<'a, str>,
-    /// `tracestate`.
+    /// The `tracestate` field.
     pub state: Option<Cow<'a, str>>,
 }

@@ -1,80 +1,88 @@
-//! Why a caller gets no answer: the only errors that callers ever see.
+//! The errors that callers see.
 //!
-//! Each variant's text is a sentence that a person can act on and that gives
-//! nothing away: no path, no internal text, and no hint whether something that
-//! may not be seen exists.
+//! Each message is a sentence that a person can act on. It reveals no path and no internal text, and it does not show
+//! whether a hidden item exists.
 
 use std::{fmt, time::Duration};
 
 use promptshelf_core::{Problem, invisible::named};
 
-/// How many bytes of a caller's own words a rejection repeats.
+/// Maximum length of a caller's text in a rejection, in bytes.
 const ECHO_BYTES: usize = 128;
 
-/// Why a caller gets no answer.
+/// The reason why a request was refused or failed.
+///
+/// ```
+/// use promptshelf_service::Rejection;
+///
+/// let rejection = Rejection::UnknownPrompt { name: "greet".to_owned() };
+/// assert_eq!(rejection.code(), "unknown-prompt");
+/// assert_eq!(rejection.to_string(), "Unknown prompt: greet");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Rejection {
-    /// No such prompt, or none that this caller may see: the two are the same.
+    /// The prompt does not exist or is hidden from this caller; the two cases are indistinguishable.
     UnknownPrompt {
-        /// The name that was asked for, shortened.
+        /// The requested name, shortened.
         name: String,
     },
-    /// The arguments cannot be used; every problem is named.
+    /// The arguments are invalid.
     InvalidArguments {
         /// The prompt.
         prompt: String,
-        /// Every problem.
+        /// All problems.
         problems: Vec<Problem>,
     },
-    /// The arguments are right one by one, but the prompt cannot be made with them.
+    /// Each argument is valid, but the prompt cannot be rendered with them.
     UnusableArguments {
         /// The prompt.
         prompt: String,
-        /// A sentence about why.
+        /// The reason, as a sentence.
         reason: String,
     },
-    /// No such resource, or none that this caller may see: the two are the same.
+    /// The resource does not exist or is hidden from this caller; the two cases are indistinguishable.
     UnknownResource {
-        /// The URI that was asked for, shortened.
+        /// The requested URI, shortened.
         uri: String,
     },
-    /// The resource is larger than the server sends.
+    /// The resource is larger than the maximum that the server sends.
     ResourceTooLarge {
         /// The URI.
         uri: String,
-        /// The most bytes.
+        /// The maximum size, in bytes.
         limit: u64,
     },
-    /// The caller may know of it, but has to have these scopes, all of them.
+    /// The item is visible to the caller, who lacks a scope to use it.
     InsufficientScope {
-        /// The scopes, in order.
+        /// All required scopes, sorted.
         scopes: Vec<String>,
     },
-    /// The caller has asked too much of late.
+    /// The caller has sent too many requests.
     TooManyRequests {
-        /// When to ask again.
+        /// The time until the next request is admitted.
         retry_after: Duration,
     },
-    /// The caller has too much open at the same time.
+    /// The caller has too many requests or subscriptions open.
     TooManyAtOnce {
-        /// Of what, as a word.
+        /// The kind of item: `requests` or `subscriptions`.
         what: &'static str,
     },
-    /// A cursor that this server did not give for this list.
+    /// The cursor was not issued for this list.
     InvalidCursor,
-    /// Completion was asked for something that the prompt or resource does not ask for.
+    /// Completion was requested for an argument that the prompt or resource template does not have.
     UnknownArgument {
-        /// The name that was asked for, shortened.
+        /// The requested name, shortened.
         name: String,
-        /// The names there are.
+        /// The names of all arguments.
         known: Vec<String>,
     },
-    /// Something failed that is no caller's business. The log says what.
+    /// An internal error; the server's log has the details.
     Internal,
 }
 
 impl Rejection {
-    /// A word for it that never changes, for records.
+    /// Returns a stable code, used in audit records and metrics.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -93,8 +101,7 @@ impl Rejection {
     }
 }
 
-/// A caller's own words, short enough to repeat, and with invisible characters
-/// named by their code points.
+/// Shortens a caller's text for a message, and replaces invisible characters by their code points.
 pub(crate) fn echo(text: &str) -> String {
     let shown = &text[..text.floor_char_boundary(ECHO_BYTES)];
     format!("{}{}", named(shown), if shown.len() < text.len() { "…" } else { "" })
@@ -116,26 +123,26 @@ impl fmt::Display for Rejection {
             }
             Rejection::UnknownResource { uri } => write!(f, "Resource not found: {uri}"),
             Rejection::ResourceTooLarge { uri, limit } => {
-                write!(f, "The resource {uri} is larger than the {limit} bytes that this server sends")
+                write!(f, "Resource {uri} is larger than the limit of {limit} bytes")
             }
             Rejection::InsufficientScope { scopes } => {
                 let plural = if scopes.len() == 1 { "" } else { "s" };
-                write!(f, "This needs a token with the scope{plural} {}", scopes.join(", "))
+                write!(f, "Insufficient scope: a token with the scope{plural} {} is required", scopes.join(", "))
             }
             Rejection::TooManyRequests { retry_after } => {
                 write!(f, "Too many requests; try again in {:.1} seconds", retry_after.as_secs_f64().max(0.1))
             }
-            Rejection::TooManyAtOnce { what } => write!(f, "Too many {what} at the same time; try again later"),
+            Rejection::TooManyAtOnce { what } => write!(f, "Too many open {what}; try again later"),
             Rejection::InvalidCursor => {
-                f.write_str("This cursor is not one that this list gave out; begin again without a cursor")
+                f.write_str("Invalid cursor: it was not issued for this list; start again without a cursor")
             }
             Rejection::UnknownArgument { name, known } if known.is_empty() => {
-                write!(f, "There is no argument {name}; nothing is asked for here")
+                write!(f, "Unknown argument: {name}; expected no arguments")
             }
             Rejection::UnknownArgument { name, known } => {
-                write!(f, "There is no argument {name}; there is {}", known.join(", "))
+                write!(f, "Unknown argument: {name}; expected one of {}", known.join(", "))
             }
-            Rejection::Internal => f.write_str("Something went wrong in the server; its log says more"),
+            Rejection::Internal => f.write_str("Internal error; see the server's log"),
         }
     }
 }

@@ -71,4 +71,4 @@ pub use promptshelf_core::{
 };
 pub use promptshelf_mcp::StateKey;
 pub use promptshelf_server::{Builder, Library, McpService, OpenError, http};
-pub use promptshelf_service::{Caller, Limits, PromptAnswer, Reference, Rejection, Service};
+pub use promptshelf_service::{Answer, Caller, Limits, Reference, Rejection, RenderedPrompt, Service};

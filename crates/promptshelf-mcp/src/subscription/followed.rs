@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use promptshelf_service::{Caller, Service};
+use promptshelf_service::{Caller, Service, View};
 
 /// The longest URI that is followed, in bytes.
 pub(crate) const MAX_URI_BYTES: usize = 2_048;
@@ -47,7 +47,7 @@ impl Followed {
         let tick = service.tick();
         let mut seen = self.seen.lock().await;
         if seen.looked.is_none_or(|looked| looked < tick) {
-            let version = service.version(&self.caller, &self.uri).await;
+            let version = service.view(&self.caller).version(&self.uri).await;
             if seen.looked.is_some() && version != seen.version {
                 seen.changed = tick;
             }
@@ -88,12 +88,12 @@ struct Known {
 impl Register {
     /// A resource to follow; the same for all who follow it. `None` when too
     /// many are followed, or it is not for this server to follow.
-    pub(crate) fn follow(&self, service: &Service, caller: &Caller, uri: &str) -> Option<Arc<Followed>> {
-        if uri.len() > MAX_URI_BYTES || !service.serves(caller, uri) {
+    pub(crate) fn follow(&self, view: &View, uri: &str) -> Option<Arc<Followed>> {
+        if uri.len() > MAX_URI_BYTES || !view.serves(uri) {
             return None;
         }
         // All requests of a caller are one follower.
-        let caller = &caller.by_itself();
+        let caller = &view.caller().principal();
         let mut known = lock(&self.known);
         let there = known.followed.get(caller).and_then(|of_caller| of_caller.get(uri)?.upgrade());
         if there.is_some() {
@@ -133,7 +133,7 @@ mod tests {
         let definitions = Definitions { resources: vec![resource], ..Definitions::default() };
         let service = Service::new(CatalogHandle::new(check(definitions, None).catalog));
         let register = Register::default();
-        let follow = |uri: &str| register.follow(&service, &Caller::anonymous(), uri);
+        let follow = |uri: &str| register.follow(&service.view(&Caller::anonymous()), uri);
         let first = follow("docs:///a").expect("it is served");
         assert!(Arc::ptr_eq(&first, &follow("docs:///a").expect("it is served")));
         assert!(follow("other:///a").is_none());

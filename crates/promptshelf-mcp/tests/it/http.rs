@@ -12,4 +12,5 @@ mod listener;
 mod messages;
 mod modern;
 mod observed;
+mod one_catalog;
 mod streams;

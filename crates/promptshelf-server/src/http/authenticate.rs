@@ -41,7 +41,7 @@ pub(super) fn around(routes: Router, service: &Service, options: &Options) -> Ro
 async fn authenticate(State(state): State<Arc<AuthState>>, mut request: Request, next: Next) -> Response {
     let address = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
     match state.caller(request.headers(), address).await {
-        Ok(caller) => drop(request.extensions_mut().insert(address.into_iter().fold(caller, Caller::at))),
+        Ok(caller) => drop(request.extensions_mut().insert(address.into_iter().fold(caller, Caller::with_address))),
         Err(denial) => drop(request.extensions_mut().insert(denial)),
     }
     let mut response = next.run(request).await;

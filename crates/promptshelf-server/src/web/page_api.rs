@@ -32,19 +32,19 @@ const MANIFEST: &str = "promptshelf.toml";
 
 /// Returns each visible prompt's path, tags and text arguments.
 pub(super) async fn prompts(State(library): State<Library>, authenticated: AuthenticatedCaller) -> Response {
-    let listing = match library.service().shelf(&caller(authenticated)) {
-        Ok(listing) => listing,
+    let overview = match library.service().overview(&caller(authenticated)) {
+        Ok(overview) => overview,
         Err(rejection) => return rejected(&rejection),
     };
-    let prompts: Vec<Value> = listing
-        .shown()
+    let prompts: Vec<Value> = overview
+        .listed()
         .map(|prompt| {
             let texts = prompt.arguments().iter().filter(|argument| argument.kind() == ArgumentType::Text);
             let texts: Vec<&str> = texts.map(Argument::name).collect();
             json!({ "name": prompt.name().as_str(), "path": path(prompt), "tags": prompt.tags(), "texts": texts })
         })
         .collect();
-    json_response(&json!({ "generation": listing.catalog.generation(), "prompts": prompts }))
+    json_response(&json!({ "generation": overview.view().catalog().generation(), "prompts": prompts }))
 }
 
 /// Returns the argument types of one prompt, from the definition that requests are checked with.
@@ -53,14 +53,15 @@ pub(super) async fn prompt(
     authenticated: AuthenticatedCaller,
     Path(name): Path<String>,
 ) -> Response {
-    let (catalog, prompt) = match library.service().describe(&caller(authenticated), &name) {
+    let described = match library.service().describe(&caller(authenticated), &name) {
         Ok(found) => found,
         Err(rejection) => return rejected(&rejection),
     };
+    let prompt = described.value();
     let arguments: Vec<Value> = prompt.arguments().iter().map(argument).collect();
     json_response(&json!({
-        "generation": catalog.generation(),
-        "path": path(&prompt),
+        "generation": described.view().catalog().generation(),
+        "path": path(prompt),
         "version": prompt.version(),
         "tags": prompt.tags(),
         "arguments": arguments,
@@ -168,10 +169,11 @@ pub(super) async fn changes(
 /// Returns the limits of the library, the program's version and the caller's name.
 pub(super) async fn facts(State(library): State<Library>, authenticated: AuthenticatedCaller) -> Response {
     let caller = caller(authenticated);
-    let catalog = match library.service().shelf(&caller) {
-        Ok(shelf) => shelf.catalog,
+    let overview = match library.service().overview(&caller) {
+        Ok(overview) => overview,
         Err(rejection) => return rejected(&rejection),
     };
+    let catalog = overview.view().catalog();
     let policy = catalog.policy();
     json_response(&json!({
         "generation": catalog.generation(),

@@ -1,9 +1,7 @@
-//! Records in a file: one JSON object a line, on the disk before it is called
-//! written, and in several files once one is large.
+//! An audit file: one JSON object a line, synchronised to disk, and rotated by size.
 //!
-//! Whoever answers questions never waits for the disk. A record that finds the
-//! queue full, or that the disk does not take, is lost; how many were is the
-//! next thing that the file says.
+//! Requests never wait for the disk. A record is lost if the queue is full or the disk refuses it; the next line that
+//! can be written holds the number of lost records.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -22,110 +20,124 @@ use serde_json::json;
 
 use super::Recorder;
 
-/// Records that may wait for the disk.
+/// Maximum number of records that wait for the disk.
 const QUEUE: usize = 8_192;
 
-/// Where records are written.
+/// Path, size and number of audit files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditFileOptions {
-    /// The newest file. Older ones have `.1`, `.2` and so on after their names.
+    /// The newest file. The names of older files end with `.1`, `.2` and so on.
     pub path: PathBuf,
-    /// How large a file may become, in bytes.
+    /// Maximum size of a file, in bytes.
     pub max_bytes: u64,
-    /// How many older files are kept.
+    /// Number of older files.
     pub keep: u32,
 }
 
 impl AuditFileOptions {
-    /// Eight files of 64 MiB beside the newest.
+    /// Returns the default options: files of 64 MiB, and eight older files.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> AuditFileOptions {
         AuditFileOptions { path: path.into(), max_bytes: 64 << 20, keep: 8 }
     }
 }
 
-/// Writes records to a file, in a thread of its own.
+/// A recorder that writes to a file, in a thread of its own.
+///
+/// ```
+/// use promptshelf_service::{AuditFile, AuditFileOptions, Recorder as _};
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let folder = tempfile::tempdir()?;
+/// let audit = AuditFile::open(AuditFileOptions::new(folder.path().join("audit.jsonl")))?;
+/// audit.record(r#"{"method":"get"}"#.to_owned());
+/// audit.flush();
+/// assert_eq!(audit.lost(), 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct AuditFile {
-    queue: SyncSender<Entry>,
+    queue: SyncSender<Command>,
     lost: Arc<Lost>,
 }
 
-/// How many records have been lost.
+/// Numbers of lost records.
 #[derive(Debug, Default)]
 struct Lost {
-    /// Those that the file does not know of yet.
-    untold: AtomicU64,
-    ever: AtomicU64,
+    /// Not yet written to the file.
+    unreported: AtomicU64,
+    total: AtomicU64,
 }
 
 impl Lost {
     fn add(&self, count: u64) {
-        self.untold.fetch_add(count, Ordering::Relaxed);
-        self.ever.fetch_add(count, Ordering::Relaxed);
+        self.unreported.fetch_add(count, Ordering::Relaxed);
+        self.total.fetch_add(count, Ordering::Relaxed);
     }
 }
 
-enum Entry {
+/// A command for the writing thread.
+enum Command {
     Line(String),
-    /// Somebody waits until everything before it is written.
+    /// Confirms as soon as everything before it is on disk.
     Flush(mpsc::Sender<()>),
-    /// Everything after it goes elsewhere, if that can be opened.
+    /// Continues with another file, if it can be opened.
     Reopen(AuditFileOptions, mpsc::Sender<io::Result<()>>),
 }
 
 impl AuditFile {
-    /// Opens the file, or makes it, for its owner alone.
+    /// Opens or creates the file; a new file is readable by its owner only.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// I/O errors of opening the file and of starting the thread.
     pub fn open(options: AuditFileOptions) -> io::Result<AuditFile> {
         let mut writer = Writer::open(options)?;
-        let (queue, entries) = mpsc::sync_channel(QUEUE);
+        let (queue, commands) = mpsc::sync_channel(QUEUE);
         let lost = Arc::<Lost>::default();
         let counter = Arc::clone(&lost);
-        thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(&entries, &counter))?;
+        thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(&commands, &counter))?;
         Ok(AuditFile { queue, lost })
     }
 
-    /// Waits until everything that has been recorded is on the disk.
+    /// Blocks until all records so far are on disk.
     pub fn flush(&self) {
         let (done, waiting) = mpsc::channel();
-        if self.queue.send(Entry::Flush(done)).is_ok() {
+        if self.queue.send(Command::Flush(done)).is_ok() {
             waiting.recv().ok();
         }
     }
 
-    /// Opens the file anew, or another one, for everything from now on: whoever
-    /// has moved it away gets a new one in its place. Blocks until that is done.
+    /// Opens the file again, or another one, for all records from now on; used after the file has been moved away.
+    /// Blocks until that is done.
     ///
     /// # Errors
     ///
-    /// When it cannot be written; the file that was open stays.
+    /// I/O errors of opening the file. The open file stays in use.
     pub fn reopen(&self, options: AuditFileOptions) -> io::Result<()> {
         let (done, waiting) = mpsc::channel();
-        let gone = || io::Error::other("nobody writes records any more");
-        self.queue.send(Entry::Reopen(options, done)).map_err(|_| gone())?;
+        let gone = || io::Error::other("the audit thread has ended");
+        self.queue.send(Command::Reopen(options, done)).map_err(|_| gone())?;
         waiting.recv().map_err(|_| gone())?
     }
 
-    /// How many records have been lost and not yet been accounted for in the file.
+    /// Returns the number of lost records that the file does not mention yet.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.lost.untold.load(Ordering::Relaxed)
+        self.lost.unreported.load(Ordering::Relaxed)
     }
 
-    /// How many records have been lost since it was opened.
+    /// Returns the number of records lost since the file was opened.
     #[must_use]
-    pub fn lost_ever(&self) -> u64 {
-        self.lost.ever.load(Ordering::Relaxed)
+    pub fn lost_total(&self) -> u64 {
+        self.lost.total.load(Ordering::Relaxed)
     }
 }
 
 impl Recorder for AuditFile {
     fn record(&self, line: String) {
-        if self.queue.try_send(Entry::Line(line)).is_err() {
+        if self.queue.try_send(Command::Line(line)).is_err() {
             self.lost.add(1);
         }
     }
@@ -135,7 +147,7 @@ struct Writer {
     options: AuditFileOptions,
     file: File,
     length: u64,
-    /// Whether the last attempt failed: each failure is logged once.
+    /// Whether the last write failed: consecutive failures are logged once.
     is_failing: bool,
 }
 
@@ -143,7 +155,7 @@ impl Writer {
     fn open(options: AuditFileOptions) -> io::Result<Writer> {
         let (mut file, length) = open(&options.path)?;
         let length = if length > 0 && !ends_with_a_line(&options.path)? {
-            // The machine may have stopped in the middle of a line.
+            // The machine may have failed in the middle of a line.
             file.write_all(b"\n")?;
             length + 1
         } else {
@@ -152,22 +164,22 @@ impl Writer {
         Ok(Writer { options, file, length, is_failing: false })
     }
 
-    fn run(&mut self, entries: &Receiver<Entry>, lost: &Lost) {
-        while let Ok(first) = entries.recv() {
+    fn run(&mut self, commands: &Receiver<Command>, lost: &Lost) {
+        while let Ok(first) = commands.recv() {
             let (mut batch, mut count, mut waiting) = (String::new(), 0, Vec::new());
-            // What is there already is written together, and synced once.
-            for entry in std::iter::once(first).chain(entries.try_iter().take(QUEUE)) {
-                match entry {
-                    Entry::Reopen(options, done) => {
+            // Everything in the queue is written together and synchronised once.
+            for command in std::iter::once(first).chain(commands.try_iter().take(QUEUE)) {
+                match command {
+                    Command::Reopen(options, done) => {
                         self.write_batch(std::mem::take(&mut batch), std::mem::take(&mut count), lost);
                         done.send(Writer::open(options).map(|writer| *self = writer)).ok();
                     }
-                    Entry::Line(line) => {
+                    Command::Line(line) => {
                         batch.push_str(&line);
                         batch.push('\n');
                         count += 1;
                     }
-                    Entry::Flush(done) => waiting.push(done),
+                    Command::Flush(done) => waiting.push(done),
                 }
             }
             self.write_batch(batch, count, lost);
@@ -178,9 +190,9 @@ impl Writer {
     }
 
     fn write_batch(&mut self, mut batch: String, count: u64, lost: &Lost) {
-        let missing = lost.untold.swap(0, Ordering::Relaxed);
+        let missing = lost.unreported.swap(0, Ordering::Relaxed);
         if missing > 0 {
-            tracing::error!(missing, "records of the audit were lost");
+            tracing::error!(missing, "audit records were lost");
             batch.insert_str(
                 0,
                 &format!("{}\n", json!({ "time": format!("{:.3}", Timestamp::now()), "lost": missing })),
@@ -192,10 +204,10 @@ impl Writer {
         match self.write(&batch) {
             Ok(()) => self.is_failing = false,
             Err(error) => {
-                lost.untold.fetch_add(missing, Ordering::Relaxed);
+                lost.unreported.fetch_add(missing, Ordering::Relaxed);
                 lost.add(count);
                 if !std::mem::replace(&mut self.is_failing, true) {
-                    tracing::error!(%error, "the audit cannot be written");
+                    tracing::error!(%error, path = %self.options.path.display(), "audit file cannot be written");
                 }
             }
         }
@@ -207,7 +219,7 @@ impl Writer {
             self.rotate()?;
         }
         if let Err(error) = self.file.write_all(batch.as_bytes()) {
-            // Half of a line would make the next one unreadable.
+            // Half a line would make the next one unreadable.
             self.file.set_len(self.length).ok();
             return Err(error);
         }
@@ -215,7 +227,7 @@ impl Writer {
         self.file.sync_data()
     }
 
-    /// Gives every file the next number; the last one makes room.
+    /// Gives each file the next number, overwrites the oldest, and starts a new file.
     fn rotate(&mut self) -> io::Result<()> {
         let path = &self.options.path;
         for number in (1..self.options.keep).rev() {
@@ -231,14 +243,14 @@ impl Writer {
     }
 }
 
-/// The name of an older file.
+/// Returns the name of an older file.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{number}"));
     name.into()
 }
 
-/// Renames what is there.
+/// Renames a file, if it exists.
 fn rename(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -280,13 +292,13 @@ mod tests {
         for number in 0..5 {
             audit.record(format!("{{\"number\":{number}}}"));
         }
-        assert_eq!((audit.lost(), audit.lost_ever()), (4, 4), "one fits into the queue");
+        assert_eq!((audit.lost(), audit.lost_total()), (4, 4), "one fits into the queue");
         let lost = Arc::clone(&audit.lost);
         drop(audit);
         let mut writer = Writer::open(AuditFileOptions::new(&path)).expect("it can be written");
         writer.run(&entries, &lost);
         let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        assert_eq!((now(&lost.untold), now(&lost.ever)), (0, 4));
+        assert_eq!((now(&lost.unreported), now(&lost.total)), (0, 4));
         let text = fs::read_to_string(&path).expect("the file");
         let lines: Vec<serde_json::Value> =
             text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

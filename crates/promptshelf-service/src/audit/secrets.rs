@@ -1,40 +1,40 @@
-//! Values that must not appear in anything that is written or said.
+//! Removal of sensitive values from log messages and rejections.
 
 use std::borrow::Cow;
 
 use promptshelf_core::{Problem, Prompt, RawArgumentValue, RawArguments, invisible::stripped};
 
-use crate::Rejection;
+use crate::rejection::Rejection;
 
-/// What stands in the place of a secret.
+/// Replaces a secret.
 const HIDDEN: &str = "…";
 
-/// The sensitive values of one question.
+/// The sensitive values of one request.
 #[derive(Debug)]
 pub(crate) struct Secrets(Vec<String>);
 
 impl Secrets {
-    pub(crate) fn of(prompt: &Prompt, given: &RawArguments<'_>) -> Secrets {
+    pub(crate) fn of(prompt: &Prompt, arguments: &RawArguments<'_>) -> Secrets {
         let sensitive = prompt.arguments().iter().filter(|argument| argument.is_sensitive());
-        let given = sensitive.filter_map(|argument| match given.get(argument.name()) {
+        let texts = sensitive.filter_map(|argument| match arguments.get(argument.name()) {
             Some(RawArgumentValue::Text(text)) if !text.trim().is_empty() => Some(text.trim()),
             _ => None,
         });
-        // The prompt may have got it without its invisible characters.
+        // Prompts may receive values without their invisible characters.
         let mut values: Vec<String> =
-            given.flat_map(|text| [text.into(), stripped(text)]).map(Cow::into_owned).collect();
+            texts.flat_map(|text| [text.into(), stripped(text)]).map(Cow::into_owned).collect();
         values.retain(|value| !value.trim().is_empty());
-        // A value may hold another one: the longer one goes first.
+        // One value may contain another one, so longer values are replaced first.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         Secrets(values)
     }
 
-    /// A text without them.
+    /// Returns a text without the secrets.
     pub(crate) fn hide(&self, text: String) -> String {
         self.0.iter().fold(text, |text, secret| if text.contains(secret) { text.replace(secret, HIDDEN) } else { text })
     }
 
-    /// A rejection without them.
+    /// Returns a rejection without the secrets.
     pub(crate) fn hide_in(&self, rejection: Rejection) -> Rejection {
         if self.0.is_empty() {
             return rejection;

@@ -1,7 +1,7 @@
 //! Who may see and use what: every caller, every prompt and every method.
 
 use promptshelf_core::{RawArguments, Variables, cursor::ListKind};
-use promptshelf_service::{Caller, Reference, Rejection, Service, View};
+use promptshelf_service::{Caller, Reference, Rejection, Service, Visibility};
 
 use crate::shelf::{definitions, known, service};
 
@@ -47,11 +47,11 @@ fn expected(caller: &str, prompt: &str) -> Expected {
 fn listed(service: &Service, caller: &Caller, list: ListKind) -> Vec<String> {
     let page = service.list(caller, list, None).expect("a page");
     let name = |index: usize| match list {
-        ListKind::Prompts => page.catalog.prompts()[index].name().to_string(),
-        ListKind::Resources => page.catalog.resources()[index].uri().to_owned(),
-        ListKind::ResourceTemplates => page.catalog.templates()[index].uri().to_owned(),
+        ListKind::Prompts => page.view().catalog().prompts()[index].name().to_string(),
+        ListKind::Resources => page.view().catalog().resources()[index].uri().to_owned(),
+        ListKind::ResourceTemplates => page.view().catalog().templates()[index].uri().to_owned(),
     };
-    page.shown(list).map(name).collect()
+    page.shown().map(name).collect()
 }
 
 // req: P17, S-14
@@ -130,8 +130,8 @@ async fn no_other_spelling_of_a_uri_opens_what_is_closed() {
                     false => who == "editor",
                 };
             assert_eq!(service.read(&caller, uri).await.is_ok(), may, "read: {who} {uri}");
-            assert_eq!(service.version(&caller, uri).await.is_some(), may, "version: {who} {uri}");
-            assert_eq!(service.serves(&caller, uri), may, "serves: {who} {uri}");
+            assert_eq!(service.view(&caller).version(uri).await.is_some(), may, "version: {who} {uri}");
+            assert_eq!(service.view(&caller).serves(uri), may, "serves: {who} {uri}");
         }
         for uri in ["docs://open", "library:///open.txt", "notes://public"] {
             assert!(service.read(&caller, uri).await.is_ok(), "read: {who} {uri}");
@@ -149,7 +149,7 @@ async fn completion_and_attachments_give_nothing_closed_away() {
     for (who, caller) in callers() {
         let values = |argument: &str| {
             let found = service.complete(&caller, Reference::Prompt("picker"), argument, "", &Variables::new());
-            found.expect("suggestions").values
+            found.expect("suggestions").into_value().values
         };
         assert_eq!(values("uri").len(), if matches!(who, "local" | "editor") { 3 } else { 1 }, "{who}");
         assert_eq!(values("path").len(), if matches!(who, "local" | "ada") { 2 } else { 1 }, "{who}");
@@ -177,8 +177,8 @@ async fn links_are_followed_to_nothing_closed() {
             ("to-alias", who == "local" || who == "editor"),
         ] {
             let mut answer = service.get(&caller, prompt, &RawArguments::new()).await.expect("a link");
-            service.follow_links(&caller, &mut answer, 1_000).await;
-            let [message] = &*answer.messages else { panic!("{:?}", answer.messages) };
+            answer.resolve_links(1_000).await;
+            let [message] = &*answer.value().messages else { panic!("{:?}", answer.value().messages) };
             let promptshelf_core::ContentBlock::Link(link) = &message.content else { panic!("{message:?}") };
             assert_eq!(link.target.is_some(), may, "{who}: {prompt}");
         }
@@ -196,10 +196,10 @@ fn pages_hold_what_a_caller_sees_and_cursors_name_nothing_else() {
         let (mut seen, mut cursor) = (Vec::new(), None);
         loop {
             let page = service.list(&caller, ListKind::Prompts, cursor.as_deref()).expect("a page");
-            let shown: Vec<usize> = page.shown(ListKind::Prompts).collect();
+            let shown: Vec<usize> = page.shown().collect();
             assert_eq!(shown.len(), 1, "{who}");
-            seen.push(page.catalog.prompts()[shown[0]].name().to_string());
-            let Some(next) = page.page.next_cursor else { break };
+            seen.push(page.view().catalog().prompts()[shown[0]].name().to_string());
+            let Some(next) = page.into_value().page.next_cursor else { break };
             let last = promptshelf_core::cursor::decode(ListKind::Prompts, &next).expect("ours");
             assert_eq!(Some(&last), seen.last(), "{who}");
             cursor = Some(next);
@@ -213,18 +213,19 @@ fn pages_hold_what_a_caller_sees_and_cursors_name_nothing_else() {
 // req: G4, R-6, X29
 #[test]
 fn what_varies_is_private_and_what_does_not_is_public() {
+    let visibility = |service: &Service, caller: &Caller| service.view(caller).visibility().clone();
     let restricted = service();
-    assert_ne!(restricted.view(&Caller::anonymous()), View::Public);
-    assert_ne!(restricted.view(&known("ada", &[], &[])), restricted.view(&known("eve", &[], &[])));
-    assert_eq!(restricted.view(&known("eve", &[], &[])), restricted.view(&known("mallory", &[], &[])));
+    assert_ne!(visibility(&restricted, &Caller::anonymous()), Visibility::Public);
+    assert_ne!(visibility(&restricted, &known("ada", &[], &[])), visibility(&restricted, &known("eve", &[], &[])));
+    assert_eq!(visibility(&restricted, &known("eve", &[], &[])), visibility(&restricted, &known("mallory", &[], &[])));
 
     let mut open = definitions();
     open.access.clear();
     open.prompts.retain(|prompt| prompt.access.is_none());
     let open = Service::new(promptshelf_core::CatalogHandle::new(promptshelf_core::check(open, None).catalog));
-    assert_eq!(open.view(&Caller::anonymous()), View::Public);
-    assert_eq!(open.view(&Caller::local()), View::Public);
-    assert_ne!(open.view(&known("ada", &[], &[])), View::Public, "who signed in gets what others do not");
+    assert_eq!(visibility(&open, &Caller::anonymous()), Visibility::Public);
+    assert_eq!(visibility(&open, &Caller::local()), Visibility::Public);
+    assert_ne!(visibility(&open, &known("ada", &[], &[])), Visibility::Public, "who signed in gets what others do not");
 }
 
 // req: S-22

@@ -62,7 +62,7 @@ fn sensitive() -> Definitions {
 #[tokio::test]
 async fn every_question_leaves_one_record_whatever_becomes_of_it() {
     let (service, memory) = audited(definitions());
-    let caller = known("ada", &[], &[]).at("10.0.0.7".parse().expect("an address")).with_request(0xab);
+    let caller = known("ada", &[], &[]).with_address("10.0.0.7".parse().expect("an address")).with_request(0xab);
     let one = |memory: &Memory| {
         let records = memory.records();
         assert_eq!(records.len(), 1, "{records:?}");

@@ -72,7 +72,8 @@ async fn a_question_sees_one_catalog_from_its_beginning_to_its_end() {
                 for _ in 0..300 {
                     let answer =
                         service.get(&Caller::local(), "number", &RawArguments::new()).await.expect("it is there");
-                    let texts: Vec<String> = answer.messages.iter().map(|message| text(&message.content)).collect();
+                    let texts: Vec<String> =
+                        answer.value().messages.iter().map(|message| text(&message.content)).collect();
                     assert_eq!(texts[0], texts[1]);
                     tokio::task::yield_now().await;
                 }
@@ -119,6 +120,6 @@ async fn a_prompt_that_waits_ends_with_the_catalog_it_began_with() {
         handle.replace(catalog(prompts([])));
         gate.add_permits(1);
     });
-    assert_eq!(answer.expect("it began before").messages, [promptshelf_core::Message::user("before")]);
+    assert_eq!(answer.expect("it began before").into_value().messages, [promptshelf_core::Message::user("before")]);
     assert!(service.get(&Caller::local(), "slow", &RawArguments::new()).await.is_err());
 }

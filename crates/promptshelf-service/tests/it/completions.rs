@@ -27,7 +27,7 @@ fn complete(
     known: &[(&str, &str)],
 ) -> Result<Vec<String>, Rejection> {
     let known: Variables = known.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    asked().complete(&Caller::local(), reference, argument, typed, &known).map(|found| found.values)
+    asked().complete(&Caller::local(), reference, argument, typed, &known).map(|found| found.into_value().values)
 }
 
 // req: E5
@@ -51,7 +51,7 @@ fn what_is_not_there_cannot_be_completed() {
     assert_eq!(sentence(complete(Reference::Prompt("reviw"), "language", "", &[])), "Unknown prompt: reviw");
     assert_eq!(
         sentence(complete(Reference::Prompt("review"), "lang", "", &[])),
-        "There is no argument lang; there is language, framework"
+        "Unknown argument: lang; expected one of language, framework"
     );
     assert_eq!(
         sentence(complete(Reference::Resource("logs://monday"), "day", "", &[])),
@@ -59,6 +59,6 @@ fn what_is_not_there_cannot_be_completed() {
     );
     assert_eq!(
         sentence(complete(Reference::Resource("logs://{day}"), "month", "", &[])),
-        "There is no argument month; there is day"
+        "Unknown argument: month; expected one of day"
     );
 }

@@ -52,7 +52,7 @@ fn completion_has_a_limit_of_its_own() {
 #[test]
 fn strangers_are_told_apart_by_their_addresses() {
     let service = limited(Limits { requests_per_minute: number(1), ..Limits::default() });
-    let at = |address: &str| Caller::anonymous().at(address.parse().expect("an address"));
+    let at = |address: &str| Caller::anonymous().with_address(address.parse().expect("an address"));
     assert!(service.list(&at("10.0.0.1"), ListKind::Prompts, None).is_ok());
     assert!(service.list(&at("10.0.0.1"), ListKind::Prompts, None).is_err());
     assert!(service.list(&at("10.0.0.2"), ListKind::Prompts, None).is_ok());

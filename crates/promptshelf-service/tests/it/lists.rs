@@ -3,7 +3,7 @@
 use promptshelf_core::{
     CatalogHandle, Definitions, Policy, PromptDefinition, ResourceBody, ResourceContent, cursor::ListKind,
 };
-use promptshelf_service::{Caller, Rejection, Service};
+use promptshelf_service::{Caller, ListPage, Rejection, Service};
 
 use crate::{catalog, prompts, resource};
 
@@ -15,8 +15,9 @@ fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Definitions {
 /// One page's names, and the cursor of the next one.
 fn page(service: &Service, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
     let list = service.list(&Caller::local(), ListKind::Prompts, cursor).expect("a cursor of this list");
-    let names = list.catalog.prompts().range(list.page.range).map(|prompt| prompt.name().to_string());
-    (names.collect(), list.page.next_cursor)
+    let ListPage { page, .. } = list.value().clone();
+    let names = list.view().catalog().prompts().range(page.range).map(|prompt| prompt.name().to_string());
+    (names.collect(), page.next_cursor)
 }
 
 // req: B11, F6
@@ -50,7 +51,7 @@ fn a_page_is_of_one_catalog() {
     let service = Service::new(handle.clone());
     let list = service.list(&Caller::local(), ListKind::Prompts, None).expect("the first page");
     handle.replace(catalog(named([])));
-    assert_eq!(list.catalog.prompts().range(list.page.range).count(), 2);
+    assert_eq!(list.view().catalog().prompts().range(list.value().page.range.clone()).count(), 2);
 }
 
 // req: F8
@@ -60,7 +61,9 @@ fn a_cursor_of_another_list_or_of_nobody_is_refused() {
     let mut definitions = named(["a", "b", "c"]);
     definitions.resources = ["x:1", "x:2", "x:3"].map(|uri| resource(uri, text(uri))).to_vec();
     let service = Service::new(CatalogHandle::new(catalog(definitions)));
-    let list = |kind, cursor: &str| service.list(&Caller::local(), kind, Some(cursor)).map(|list| list.page.range);
+    let list = |kind, cursor: &str| {
+        service.list(&Caller::local(), kind, Some(cursor)).map(|list| list.into_value().page.range)
+    };
     let (_, cursor) = page(&service, None);
     let cursor = cursor.expect("there is a second page");
     assert_eq!(list(ListKind::Prompts, &cursor), Ok(2..3));
@@ -69,7 +72,10 @@ fn a_cursor_of_another_list_or_of_nobody_is_refused() {
         assert_eq!(list(ListKind::Prompts, cursor), Err(Rejection::InvalidCursor), "{cursor:.20}");
     }
     let first = service.list(&Caller::local(), ListKind::Resources, None).expect("the first page");
-    assert_eq!(list(ListKind::Resources, &first.page.next_cursor.expect("there is a second page")), Ok(2..3));
+    assert_eq!(
+        list(ListKind::Resources, &first.into_value().page.next_cursor.expect("there is a second page")),
+        Ok(2..3)
+    );
 }
 
 // req: A16
@@ -77,7 +83,7 @@ fn a_cursor_of_another_list_or_of_nobody_is_refused() {
 fn an_empty_list_is_one_empty_page() {
     let service = Service::new(CatalogHandle::new(catalog(Definitions::default())));
     for kind in [ListKind::Prompts, ListKind::Resources, ListKind::ResourceTemplates] {
-        let list = service.list(&Caller::anonymous(), kind, None).expect("the first page");
+        let list = service.list(&Caller::anonymous(), kind, None).expect("the first page").into_value();
         assert_eq!((list.page.range, list.page.next_cursor), (0..0, None));
     }
 }

@@ -12,7 +12,8 @@ use promptshelf_service::{Caller, Rejection, Service};
 use crate::{prompts, resource, service};
 
 async fn get(service: &Service, name: &str, given: &[(&str, &str)]) -> Result<Vec<Message>, Rejection> {
-    let answer = service.get(&Caller::local(), name, &given.iter().copied().collect::<RawArguments<'_>>()).await?;
+    let answer =
+        service.get(&Caller::local(), name, &given.iter().copied().collect::<RawArguments<'_>>()).await?.into_value();
     assert_eq!(answer.prompt.name().as_str(), name);
     Ok(answer.messages)
 }
@@ -87,7 +88,7 @@ async fn each_kind_of_failure_is_told_to_whom_it_concerns() {
         "The prompt over cannot be used with these arguments: it would take more than the library allows: 5 messages"
     );
     assert_eq!(get(&service, "failed", &[]).await, Err(Rejection::Internal));
-    assert_eq!(sentence(get(&service, "failed", &[]).await), "Something went wrong in the server; its log says more");
+    assert_eq!(sentence(get(&service, "failed", &[]).await), "Internal error; see the server's log");
 }
 
 // req: C7, N8
@@ -101,7 +102,7 @@ async fn a_template_that_fails_with_a_callers_values_refuses_them_and_says_nothi
     for value in ["0", "[1]", "{}"] {
         assert_eq!(
             sentence(get(&service, "divides", &[("n", value)]).await),
-            "The prompt divides cannot be used with these arguments: its template cannot work with them; the server's log says more"
+            "The prompt divides cannot be used with these arguments: its template fails with these values; see the server's log"
         );
     }
     // Nobody sent anything that could be at fault.
@@ -214,8 +215,8 @@ async fn who_cannot_follow_links_gets_what_is_small_and_can_be_read() {
     let service = attaching(template, 100);
     let targets = async |most_bytes| {
         let mut answer = service.get(&Caller::local(), "attach", &RawArguments::new()).await.expect("it is good");
-        service.follow_links(&Caller::local(), &mut answer, most_bytes).await;
-        let links = answer.messages.into_iter().map(|message| match message.content {
+        answer.resolve_links(most_bytes).await;
+        let links = answer.into_value().messages.into_iter().map(|message| match message.content {
             ContentBlock::Link(link) => link.target.map(|target| target.body.len()),
             other => panic!("{other:?}"),
         });
@@ -259,10 +260,10 @@ fn unusable() -> Vec<(&'static str, ContentBlock)> {
     };
     let urgent = Annotations { priority: Some(1.5), ..Annotations::default() };
     vec![
-        ("went wrong", ContentBlock::Image(media())),
-        ("went wrong", ContentBlock::Audio(media())),
-        ("went wrong", ContentBlock::Text(Text { text: "x".into(), annotations: urgent })),
-        ("went wrong", link("docs://a", Some("data:image/png;base64,%%%"))),
+        ("Internal error", ContentBlock::Image(media())),
+        ("Internal error", ContentBlock::Audio(media())),
+        ("Internal error", ContentBlock::Text(Text { text: "x".into(), annotations: urgent })),
+        ("Internal error", link("docs://a", Some("data:image/png;base64,%%%"))),
         ("a URI is needed here", embedded("no uri")),
         ("`javascript` cannot be used", embedded("javascript:alert(1)")),
         ("a URI is needed here", link("/relative", None)),

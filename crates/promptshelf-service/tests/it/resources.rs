@@ -58,7 +58,7 @@ fn library() -> Definitions {
 }
 
 async fn read(service: &Service, uri: &str) -> Result<String, Rejection> {
-    let contents = service.read(&Caller::local(), uri).await?;
+    let contents = service.read(&Caller::local(), uri).await?.into_value();
     assert_eq!(&*contents.uri, uri);
     match contents.body {
         ResourceBody::Text(text) => Ok(format!("{} {text}", contents.mime_type.as_str())),
@@ -86,7 +86,7 @@ async fn gone_hidden_refused_and_unknown_are_the_same() {
     for uri in ["logs://gone", "logs://TODAY", "library:///_b.txt", "library:///none", "https://example.org/", ""] {
         let rejection = read(&service, uri).await.expect_err(uri);
         assert_eq!(rejection.to_string(), format!("Resource not found: {uri}"));
-        assert_eq!(service.version(&Caller::local(), uri).await, None, "{uri}");
+        assert_eq!(service.view(&Caller::local()).version(uri).await, None, "{uri}");
     }
 }
 
@@ -96,9 +96,9 @@ async fn what_fails_inside_is_not_told() {
     let service = service(library());
     assert_eq!(read(&service, "logs://broken").await, Err(Rejection::Internal));
     let large = read(&service, "logs://large").await.expect_err("it is too large").to_string();
-    assert_eq!(large, "The resource logs://large is larger than the 9 bytes that this server sends");
+    assert_eq!(large, "Resource logs://large is larger than the limit of 9 bytes");
     let made = read(&service, "docs://5000").await.expect_err("it is too large").to_string();
-    assert_eq!(made, "The resource docs://5000 is larger than the 100 bytes that this server sends");
+    assert_eq!(made, "Resource docs://5000 is larger than the limit of 100 bytes");
 }
 
 #[tokio::test]
@@ -108,14 +108,14 @@ async fn a_version_differs_when_what_is_read_does() {
     let uris = ["docs://fixed", "docs://3", "logs://today", "library:///a.txt"];
     let mut before = Vec::new();
     for uri in uris {
-        before.push(service.version(&Caller::local(), uri).await);
+        before.push(service.view(&Caller::local()).version(uri).await);
     }
     assert!(before.iter().all(Option::is_some), "{before:?}");
     let mut other = library();
     other.resources[1].content = ResourceContent::Fixed(ResourceBody::Text("Other.".into()));
     handle.replace(crate::catalog(other));
     for (uri, before) in uris.into_iter().zip(before) {
-        assert_eq!(service.version(&Caller::local(), uri).await == before, uri != "docs://fixed", "{uri}");
+        assert_eq!(service.view(&Caller::local()).version(uri).await == before, uri != "docs://fixed", "{uri}");
     }
 }
 
@@ -129,6 +129,6 @@ async fn a_uri_is_served_whether_or_not_something_is_there() {
         ("library:///_b.txt", false),
         ("x:y", false),
     ] {
-        assert_eq!(service.serves(&Caller::local(), uri), expected, "{uri}");
+        assert_eq!(service.view(&Caller::local()).serves(uri), expected, "{uri}");
     }
 }

@@ -92,7 +92,7 @@ pub(crate) fn service() -> Service {
 
 pub(crate) fn known(name: &str, scopes: &[&str], roles: &[&str]) -> Caller {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    Caller::known(Arc::new(Identity {
+    Caller::authenticated(Arc::new(Identity {
         key: format!("test {name}"),
         name: name.to_owned(),
         scopes: owned(scopes),

@@ -40,7 +40,7 @@ impl Observer for Watch {
         }
     }
 
-    fn continues(&self, span: &Span, trace: &TraceContext<'_>) {
+    fn set_parent(&self, span: &Span, trace: &TraceContext<'_>) {
         #[cfg(feature = "traces")]
         traces::join(span, trace);
         #[cfg(not(feature = "traces"))]

@@ -41,7 +41,7 @@ async fn a_folder_and_code_are_one_library() {
     let names: Vec<String> = library.catalog().prompts().iter().map(|prompt| prompt.name().to_string()).collect();
     assert_eq!(names, ["bye", "hello"]);
     let answer = library.service().get(&Caller::local(), "bye", &RawArguments::new()).await.expect("it is there");
-    assert_eq!(answer.messages, [Message::user("Say bye.")]);
+    assert_eq!(answer.value().messages, [Message::user("Say bye.")]);
 }
 
 #[test]

@@ -38,7 +38,12 @@ fn endpoint() -> Endpoint {
 
 fn caller(roles: &[&str]) -> Caller {
     let roles: Vec<String> = roles.iter().map(|role| (*role).to_owned()).collect();
-    Caller::known(Arc::new(Identity { key: format!("{roles:?}"), name: "ada".into(), roles, ..Identity::default() }))
+    Caller::authenticated(Arc::new(Identity {
+        key: format!("{roles:?}"),
+        name: "ada".into(),
+        roles,
+        ..Identity::default()
+    }))
 }
 
 fn by(ask: Ask, caller: &Caller) -> http::Request<http_body_util::Full<bytes::Bytes>> {

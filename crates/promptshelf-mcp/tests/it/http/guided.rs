@@ -44,8 +44,9 @@ async fn states_that_are_not_ours_are_refused_over_http_too() {
     let other_arguments = json!({ "name": "setup", "arguments": { "project": "x" }, "requestState": state });
     refusals.push(endpoint.ask(ask(&other_arguments)).await);
     // The same state from somebody else, and from somebody who was asked something himself.
-    let known =
-        |key: &str| Caller::known(Arc::new(Identity { key: key.into(), name: "ada".into(), ..Identity::default() }));
+    let known = |key: &str| {
+        Caller::authenticated(Arc::new(Identity { key: key.into(), name: "ada".into(), ..Identity::default() }))
+    };
     let (ada, other_ada) = (known("1"), known("2"));
     let by = |caller: &Caller, params: &Value| {
         let mut request = ask(params).request();

@@ -36,7 +36,7 @@ impl Observer for Memory {
         self.hear(format!("rendered {outcome}"));
     }
 
-    fn continues(&self, _: &tracing::Span, trace: &TraceContext<'_>) {
+    fn set_parent(&self, _: &tracing::Span, trace: &TraceContext<'_>) {
         self.hear(format!("continues {}", trace.parent));
     }
 }

@@ -74,7 +74,7 @@ impl SignIn {
         if let Some(replaced) = &previous.verifier
             && !verifier.as_ref().is_some_and(|verifier| Arc::ptr_eq(verifier, replaced))
         {
-            replaced.revocation.withdraw();
+            replaced.revocation.revoke();
         }
         SignIn(Arc::new(Inner { options, tokens, verifier }))
     }
@@ -121,7 +121,7 @@ impl SignIn {
             let message = "The token lacks a scope that this server requires";
             return Err(Denial { challenge, ..Denial::new(StatusCode::FORBIDDEN, message) });
         }
-        Ok(Caller::known(Arc::new(identity)).while_in(revocation))
+        Ok(Caller::authenticated(Arc::new(identity)).with_revocation(revocation))
     }
 
     /// Returns the challenge for a request that needs more scopes than its token has. It includes the

@@ -84,7 +84,7 @@ async fn only_what_has_changed_loses_its_standing() {
     };
     let (ada, bob) = (caller(&first, "ada").await, caller(&first, "bob").await);
     let issued = |sign_in: &SignIn| sign_in.0.verifier.clone().expect("an issuer");
-    let is_withdrawn = |caller: &Caller| caller.withdrawn().now_or_never().is_some();
+    let is_withdrawn = |caller: &Caller| caller.revoked().now_or_never().is_some();
 
     let second = first.replaced_by(with(vec![token("eve", &[]), token("bob", &[]), token("ada", &[])]));
     assert!(is_withdrawn(&ada) && !is_withdrawn(&bob), "her roles have changed");
@@ -94,5 +94,5 @@ async fn only_what_has_changed_loses_its_standing() {
     let terms = SignInOptions { required_scopes: vec!["read".to_owned()], ..with(vec![token("bob", &[])]) };
     let third = second.replaced_by(terms);
     assert!(is_withdrawn(&bob), "more is asked of everybody");
-    assert!(before.revocation.withdrawn().now_or_never().is_some() && !Arc::ptr_eq(&before, &issued(&third)));
+    assert!(before.revocation.revoked().now_or_never().is_some() && !Arc::ptr_eq(&before, &issued(&third)));
 }

@@ -58,8 +58,8 @@ impl Tokens {
     /// Revokes every token that has not been taken over into `next`.
     pub(super) fn revoke_except(&self, next: &Tokens) {
         for (token, revocation) in &self.0 {
-            if !next.0.iter().any(|(other, its)| other == token && its.is(revocation)) {
-                revocation.withdraw();
+            if !next.0.iter().any(|(other, its)| other == token && its.same_as(revocation)) {
+                revocation.revoke();
             }
         }
     }

@@ -14,18 +14,18 @@ const MAX_NAMES: usize = 50;
 
 /// Returns the incompatibilities of the prompts that the caller may use.
 pub(in crate::web) async fn clients(State(library): State<Library>, authenticated: AuthenticatedCaller) -> Response {
-    let view = match library.service().shelf(&caller(authenticated)) {
-        Ok(view) => view,
+    let overview = match library.service().overview(&caller(authenticated)) {
+        Ok(overview) => overview,
         Err(rejection) => return rejected(&rejection),
     };
     // Templates are searched, which blocks noticeably with thousands of prompts.
     let report = tokio::task::spawn_blocking(move || {
-        let prompts: Vec<&Prompt> = view.usable().map(|prompt| &**prompt).collect();
-        let found: Vec<Value> = incompatibilities(&prompts, view.catalog.policy().page_size)
+        let prompts: Vec<&Prompt> = overview.usable().map(|prompt| &**prompt).collect();
+        let found: Vec<Value> = incompatibilities(&prompts, overview.view().catalog().policy().page_size)
             .iter()
             .map(incompatibility)
             .collect();
-        json!({ "generation": view.catalog.generation(), "incompatibilities": found })
+        json!({ "generation": overview.view().catalog().generation(), "incompatibilities": found })
     });
     match report.await {
         Ok(report) => json_response(&report),

@@ -31,6 +31,7 @@ pub(crate) async fn run(arguments: &CompleteArguments) -> Result<(), Failure> {
         .complete(&Caller::local(), reference, argument, value, &known)
         .map_err(|rejection| failure(rejection, &library, arguments.library.folder(), name))?;
 
+    let completions = completions.into_value();
     let (total, has_more) = (Some(completions.total), completions.has_more());
     print(arguments.json, &completions.values, total, has_more)
 }

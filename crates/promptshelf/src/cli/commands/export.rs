@@ -110,7 +110,7 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
                 continue;
             }
             _ if values.is_empty() => None,
-            _ => Some(library.service().get(&Caller::local(), name, &given).await?.messages),
+            _ => Some(library.service().get(&Caller::local(), name, &given).await?.into_value().messages),
         };
         let mut losses = Vec::new();
         let said = said.map(|messages| pieces(prompt, &messages, &mut losses));

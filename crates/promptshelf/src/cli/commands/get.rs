@@ -51,13 +51,13 @@ pub(crate) async fn run(arguments: &GetArguments) -> Result<(), Failure> {
         .await
         .map_err(|rejection| failure(rejection, &library, arguments.library.folder(), &arguments.name))?;
 
-    let saved = Saved::to(arguments.out.as_deref(), &answer.messages)?;
+    let saved = Saved::to(arguments.out.as_deref(), &answer.value().messages)?;
     if format == GetFormat::Json {
         let parameters = json!({ "name": arguments.name, "arguments": values });
         let answer = ask(library.server(), "prompts/get", parameters).await?;
         return print_json(&answer.unwrap_or_default());
     }
-    print(format, &answer.messages, &saved)
+    print(format, &answer.value().messages, &saved)
 }
 
 pub(super) fn print_json(answer: &serde_json::Value) -> Result<(), Failure> {

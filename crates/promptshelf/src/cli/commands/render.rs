@@ -129,7 +129,7 @@ async fn once(library: &Library, place: &Place, values: &Variables) -> Result<()
     let name = prompt.name().as_str();
     let answer = library.service().get(&Caller::local(), name, &RawArguments::from(&values)).await;
     let answer = answer.map_err(|rejection| failure(rejection, library, &place.folder, name))?;
-    messages(&mut paper, &answer.messages)?;
+    messages(&mut paper, &answer.value().messages)?;
     if !filled.is_empty() {
         let shown: Vec<String> = filled.iter().map(|name| format!("`{name}`")).collect();
         let note = format!("{} filled in with a sample; --arg NAME=VALUE says otherwise", shown.join(", "));

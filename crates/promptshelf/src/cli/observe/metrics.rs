@@ -151,7 +151,7 @@ impl Collector for Known {
             &[(env!("CARGO_PKG_VERSION"), 1)],
         )?;
         if let Some(audit) = self.audit.get() {
-            counter(&mut encoder, "audit_records_lost", "Records of the audit that were lost", audit.lost_ever())?;
+            counter(&mut encoder, "audit_records_lost", "Records of the audit that were lost", audit.lost_total())?;
         }
         let Some(library) = self.library.get() else { return Ok(()) };
         let report = library.loader().reports().borrow().clone();

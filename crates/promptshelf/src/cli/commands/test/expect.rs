@@ -42,10 +42,10 @@ pub(super) async fn ask(
     let given = RawArguments::from(&test.arguments);
     let answer = library.service().get(&Caller::local(), prompt.name().as_str(), &given).await;
     match (answer, &test.error) {
-        (Ok(answer), None) => Ok(answer.messages),
+        (Ok(answer), None) => Ok(answer.into_value().messages),
         (Ok(answer), Some(expected)) => Err(Some(Fault::new(
             format!("an error that says \"{expected}\" was expected, and the prompt says:"),
-            said(&answer.messages),
+            said(&answer.value().messages),
         ))),
         (Err(rejection), expected) => {
             let sentence = Failure::from(rejection).sentence;
@@ -110,7 +110,7 @@ pub(super) fn completion(library: &Library, prompt: &Prompt, test: &CompletionTe
     let reference = Reference::Prompt(prompt.name().as_str());
     let answer = library.service().complete(&Caller::local(), reference, &test.argument, &test.value, &test.context);
     let suggested = match answer {
-        Ok(completions) => completions.values,
+        Ok(completions) => completions.into_value().values,
         Err(rejection) => return vec![Fault::new("nothing can be suggested:", rejection.to_string())],
     };
     let argument = &test.argument;

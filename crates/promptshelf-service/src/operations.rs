@@ -1,0 +1,152 @@
+//! How results are made, after the caller has been admitted: rendering, completion, reading.
+//!
+//! Elsewhere: limits and records (`service`), and access rules (`access`).
+
+use std::sync::Arc;
+
+use promptshelf_core::{
+    Argument, ContentBlock, EmbeddedResource, Message, Part, Prompt, RawArguments, ReadError, RenderError,
+    ResourceContents, Variables,
+    completion::{self, Completions},
+};
+
+use crate::{
+    access,
+    answer::{Answer, Reference, RenderedPrompt},
+    audit::Secrets,
+    rejection::{Rejection, echo},
+    view::View,
+};
+
+/// Renders the messages of a prompt.
+pub(crate) async fn render(
+    view: &View,
+    prompt: &Prompt,
+    arguments: &RawArguments<'_>,
+    secrets: &Secrets,
+) -> Result<Vec<Message>, Rejection> {
+    let catalog = view.catalog();
+    let bindings = prompt
+        .bind(arguments, catalog.policy().value_bytes)
+        .map_err(|problems| Rejection::InvalidArguments { prompt: prompt.name().to_string(), problems })?;
+    let parts = prompt
+        .render(catalog, bindings)
+        .await
+        .map_err(|error| render_failed(view, prompt, arguments, error, secrets))?;
+    embed(view, prompt, parts).await
+}
+
+/// Replaces attachments by the contents of their resources.
+async fn embed(view: &View, prompt: &Prompt, parts: Vec<Part>) -> Result<Vec<Message>, Rejection> {
+    let unusable = |reason| Rejection::UnusableArguments { prompt: prompt.name().to_string(), reason };
+    let limit = view.catalog().policy().budget.attachment_bytes;
+    let mut attached = 0_usize;
+    let mut messages = Vec::with_capacity(parts.len());
+    for part in parts {
+        let message = match part {
+            Part::Message(message) => message,
+            Part::Resource { role, uri, shown_as, mime_type, annotations } => {
+                let mut contents = read(view, &uri).await.map_err(|rejection| match rejection {
+                    same @ (Rejection::Internal | Rejection::InsufficientScope { .. }) => same,
+                    other => unusable(other.to_string()),
+                })?;
+                attached = attached.saturating_add(contents.body.len());
+                if attached > limit {
+                    return Err(unusable(format!("its attachments would be larger than {limit} bytes")));
+                }
+                contents.uri = shown_as.unwrap_or(contents.uri);
+                contents.mime_type = mime_type.unwrap_or(contents.mime_type);
+                Message { role, content: ContentBlock::Resource(EmbeddedResource { contents, annotations }) }
+            }
+        };
+        messages.push(message);
+    }
+    Ok(messages)
+}
+
+impl Answer<RenderedPrompt> {
+    /// Reads the targets of resource links, for a client that cannot follow links: resources of this server with at
+    /// most `max_bytes` bytes. A resource that cannot be read stays a link.
+    pub async fn resolve_links(&mut self, max_bytes: usize) {
+        let (view, prompt) = self.parts_mut();
+        for message in &mut prompt.messages {
+            let ContentBlock::Link(link) = &mut message.content else { continue };
+            if link.target.is_some() || link.size.is_some_and(|size| size > max_bytes as u64) {
+                continue;
+            }
+            if let Ok(contents) = read(view, &link.uri).await
+                && contents.body.len() <= max_bytes
+            {
+                link.target = Some(Arc::new(contents));
+            }
+        }
+    }
+}
+
+/// Completes an argument of a prompt, or a variable of a resource template.
+pub(crate) fn complete(
+    view: &View,
+    reference: Reference<'_>,
+    argument: &str,
+    typed: &str,
+    known: &Variables,
+) -> Result<Completions, Rejection> {
+    let (catalog, caller) = (view.catalog(), view.caller());
+    let find_argument = |arguments: &[Argument]| {
+        arguments.iter().find(|known| known.name() == argument).cloned().ok_or_else(|| Rejection::UnknownArgument {
+            name: echo(argument),
+            known: arguments.iter().map(|argument| argument.name().to_owned()).collect(),
+        })
+    };
+    let argument = match reference {
+        Reference::Prompt(name) => find_argument(access::find(catalog, caller, name)?.arguments())?,
+        Reference::Resource(uri) => find_argument(access::find_declared(catalog, caller, uri)?.variables())?,
+    };
+    let may_see = |uri: &str| view.permit(uri).is_ok();
+    let may_see: Option<&dyn Fn(&str) -> bool> =
+        if !caller.is_local() && catalog.has_resource_rules() { Some(&may_see) } else { None };
+    Ok(completion::complete_from(&argument, catalog, typed, known, may_see))
+}
+
+/// Reads a resource or a file of the library.
+pub(crate) async fn read(view: &View, uri: &str) -> Result<ResourceContents, Rejection> {
+    view.permit(uri)?;
+    let unknown = || Rejection::UnknownResource { uri: echo(uri) };
+    let Some((resource, variables)) = view.catalog().find_resource(uri) else {
+        return view.catalog().find_library_file(uri).ok_or_else(unknown);
+    };
+    match resource.read(uri, &variables).await {
+        Ok(contents) => Ok(contents),
+        Err(ReadError::NotFound) => Err(unknown()),
+        Err(ReadError::TooLarge { limit }) => Err(Rejection::ResourceTooLarge { uri: echo(uri), limit }),
+        Err(error) => {
+            let request = view.caller().request_id();
+            tracing::error!(request, resource = resource.uri(), %error, "resource cannot be read");
+            Err(Rejection::Internal)
+        }
+    }
+}
+
+fn render_failed(
+    view: &View,
+    prompt: &Prompt,
+    arguments: &RawArguments<'_>,
+    error: RenderError,
+    secrets: &Secrets,
+) -> Rejection {
+    let unusable = |reason| Rejection::UnusableArguments { prompt: prompt.name().to_string(), reason };
+    let rejection = match error {
+        RenderError::Rejected(reason) => return unusable(reason),
+        RenderError::OverBudget(limit) => {
+            return unusable(format!("it would take more than the library allows: {limit}"));
+        }
+        // A template that fails with these arguments may work with others: the caller can act on it.
+        RenderError::Stumbled(_) if !arguments.is_empty() => {
+            unusable("its template fails with these values; see the server's log".to_owned())
+        }
+        _ => Rejection::Internal,
+    };
+    let error = secrets.hide(error.to_string());
+    tracing::error!(request = view.caller().request_id(), prompt = %prompt.name(), error, "prompt cannot be rendered");
+    rejection
+}

@@ -1,0 +1,328 @@
+//! The service: one method for each operation. Each one admits the caller, does its work on one [`View`], and records
+//! the outcome.
+//!
+//! Elsewhere: how results are made (`operations`), and what the web page needs beyond MCP (`overview`).
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use promptshelf_core::{
+    Catalog, CatalogHandle, Change, Prompt, RawArguments, ResourceContents, Variables, completion::Completions,
+    cursor::ListKind,
+};
+use tokio::sync::broadcast;
+use tracing::Instrument as _;
+
+use crate::{
+    access,
+    answer::{Answer, ListPage, Reference, RenderedPrompt},
+    audit::{AuditLog, Call, Recorder, Secrets},
+    caller::Caller,
+    limit::{Limits, Meter, RequestClass, Slot},
+    observe::Observer,
+    operations,
+    rejection::Rejection,
+    view::View,
+};
+
+/// Changes that a slow listener may lag behind before they are reported as one.
+const CHANGES_BUFFERED: usize = 16;
+
+/// A prompt library for callers. Cheap to clone; clones share catalog, limits and records.
+#[derive(Clone, Debug)]
+pub struct Service {
+    handle: CatalogHandle,
+    changes: broadcast::Sender<Change>,
+    ticks: Arc<AtomicU64>,
+    pub(crate) meter: Arc<Meter>,
+    audit: Option<Arc<AuditLog>>,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+/// A prompt between the request and its rendering: a guided prompt may ask the user first.
+#[derive(Debug)]
+pub struct OpenPrompt {
+    view: View,
+    prompt: Arc<Prompt>,
+    /// Counts as a request in progress, and records the outcome.
+    call: Call,
+}
+
+impl OpenPrompt {
+    /// Returns the catalog and the caller.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Returns the prompt.
+    #[must_use]
+    pub fn prompt(&self) -> &Arc<Prompt> {
+        &self.prompt
+    }
+}
+
+impl Service {
+    /// Creates a service on the catalogs that `handle` holds, one after the other.
+    #[must_use]
+    pub fn new(handle: CatalogHandle) -> Service {
+        let (changes, _) = broadcast::channel(CHANGES_BUFFERED);
+        let ticks = Arc::new(AtomicU64::new(0));
+        let (sender, counter) = (changes.clone(), Arc::clone(&ticks));
+        handle.observe(move |change| {
+            counter.fetch_add(1, Ordering::Release);
+            // Sending fails only when nothing listens.
+            drop(sender.send(change.clone()));
+        });
+        Service { handle, changes, ticks, meter: Arc::new(Meter::new(None)), audit: None, observer: None }
+    }
+
+    /// Sets limits for all callers except the local user.
+    #[must_use]
+    pub fn with_limits(self, limits: &Limits) -> Service {
+        Service { meter: Arc::new(Meter::new(Some(limits))), ..self }
+    }
+
+    /// Replaces the limits of every clone; `None` removes them.
+    pub fn set_limits(&self, limits: Option<&Limits>) {
+        self.meter.set(limits);
+    }
+
+    /// Sends a record of every operation to `recorder`.
+    #[must_use]
+    pub fn with_audit(self, recorder: Arc<dyn Recorder>) -> Service {
+        Service { audit: Some(Arc::new(AuditLog::new(recorder))), ..self }
+    }
+
+    /// Reports every request to `observer`.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Service {
+        Service { observer: Some(observer), ..self }
+    }
+
+    /// Returns the observer of requests.
+    #[must_use]
+    pub fn observer(&self) -> Option<&dyn Observer> {
+        self.observer.as_deref()
+    }
+
+    /// Returns, for each limit, how many requests it has refused so far.
+    #[must_use]
+    pub fn refused_by_limits(&self) -> Vec<(&'static str, u64)> {
+        self.meter.refused()
+    }
+
+    /// Returns whether operations are recorded.
+    #[must_use]
+    pub fn has_audit(&self) -> bool {
+        self.audit.is_some()
+    }
+
+    /// Admits a request by its address alone, before its caller and content are known.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::TooManyRequests`].
+    pub fn admit_address(&self, address: IpAddr) -> Result<(), Rejection> {
+        self.meter.admit_address(address)
+    }
+
+    /// Returns whether limits are set.
+    #[must_use]
+    pub fn has_limits(&self) -> bool {
+        self.meter.is_on()
+    }
+
+    /// Counts a subscription of a caller as open until the slot is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::TooManyAtOnce`].
+    pub fn subscribe(&self, caller: &Caller) -> Result<Option<Slot>, Rejection> {
+        let call = Call::begin(self.audit.as_ref(), caller, "subscribe");
+        call.end(self.meter.subscribe(caller))
+    }
+
+    /// Begins an operation: admits the caller, and records the outcome at the end.
+    pub(crate) fn begin(&self, caller: &Caller, class: RequestClass, method: &'static str) -> Result<Call, Rejection> {
+        let mut call = Call::begin(self.audit.as_ref(), caller, method);
+        match self.meter.admit(caller, class) {
+            Ok(slot) => {
+                call.hold(slot);
+                Ok(call)
+            }
+            Err(rejection) => call.end(Err(rejection)),
+        }
+    }
+
+    /// Returns the current catalog. Each call may return another one: use [`view`](Service::view) for whatever has
+    /// to be consistent.
+    #[must_use]
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.handle.current()
+    }
+
+    /// Returns the current catalog as `caller` sees it.
+    #[must_use]
+    pub fn view(&self, caller: &Caller) -> View {
+        View::new(self.catalog(), caller)
+    }
+
+    /// Subscribes to all changes from now on. A receiver that lags behind has to assume that everything has changed.
+    #[must_use]
+    pub fn changes(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    /// Returns the number of changes so far. A change is counted before it is sent to receivers.
+    #[must_use]
+    pub fn tick(&self) -> u64 {
+        self.ticks.load(Ordering::Acquire)
+    }
+
+    /// Returns one page of a list; without a cursor the first one.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::InvalidCursor`], and those of limits.
+    pub fn list(&self, caller: &Caller, list: ListKind, cursor: Option<&str>) -> Result<Answer<ListPage>, Rejection> {
+        let mut call = self.begin(caller, RequestClass::Other, "list")?;
+        let view = self.view(caller);
+        call.note("list", || list_name(list).into());
+        call.note_generation(view.catalog());
+        let page = view.page(list, cursor);
+        call.end(page.map(|page| Answer::new(view, ListPage { list, page })))
+    }
+
+    /// Finds a prompt and fixes its catalog, so that questions to the user and the rendering are about the same
+    /// version.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::UnknownPrompt`], [`Rejection::InsufficientScope`], and those of limits.
+    pub fn open(&self, caller: &Caller, name: &str) -> Result<OpenPrompt, Rejection> {
+        let mut call = self.begin(caller, RequestClass::Other, "get")?;
+        let view = self.view(caller);
+        call.note_text("prompt", name);
+        call.note_generation(view.catalog());
+        match access::find(view.catalog(), caller, name) {
+            Ok(prompt) => {
+                call.note_prompt(&prompt);
+                // The outcome, unless the prompt is rendered: the user was asked first.
+                call.set_outcome("asked");
+                Ok(OpenPrompt { view, prompt, call })
+            }
+            Err(rejection) => call.end(Err(rejection)),
+        }
+    }
+
+    /// Renders a prompt with a caller's arguments.
+    ///
+    /// # Errors
+    ///
+    /// A [`Rejection`] that the caller can act on.
+    pub async fn get(
+        &self,
+        caller: &Caller,
+        name: &str,
+        arguments: &RawArguments<'_>,
+    ) -> Result<Answer<RenderedPrompt>, Rejection> {
+        self.render(self.open(caller, name)?, arguments).await
+    }
+
+    /// Renders an opened prompt with the caller's arguments and the user's answers.
+    ///
+    /// # Errors
+    ///
+    /// A [`Rejection`] that the caller can act on.
+    pub async fn render(
+        &self,
+        open: OpenPrompt,
+        arguments: &RawArguments<'_>,
+    ) -> Result<Answer<RenderedPrompt>, Rejection> {
+        let OpenPrompt { view, prompt, mut call } = open;
+        call.set_outcome("cancelled");
+        call.note_arguments(&prompt, arguments);
+        let secrets = Secrets::of(&prompt, arguments);
+        let started = self.observer().map(|_| Instant::now());
+        let span = tracing::debug_span!("render", gen_ai.prompt.name = %prompt.name());
+        let messages = operations::render(&view, &prompt, arguments, &secrets).instrument(span).await;
+        if let (Some(observer), Some(started)) = (self.observer(), started) {
+            observer.rendered(messages.as_ref().err().map_or("ok", Rejection::code), started.elapsed());
+        }
+        let messages = call.end_with(messages.map_err(|rejection| secrets.hide_in(rejection)), |messages| {
+            messages.iter().map(|message| message.content.size()).sum()
+        })?;
+        Ok(Answer::new(view, RenderedPrompt { prompt, messages }))
+    }
+
+    /// Completes an argument: `typed` is its value so far, and `known` holds the arguments that are already filled in.
+    ///
+    /// # Errors
+    ///
+    /// Those for an unknown prompt, resource template or argument, and those of limits.
+    pub fn complete(
+        &self,
+        caller: &Caller,
+        reference: Reference<'_>,
+        argument: &str,
+        typed: &str,
+        known: &Variables,
+    ) -> Result<Answer<Completions>, Rejection> {
+        let mut call = self.begin(caller, RequestClass::Complete, "complete")?;
+        let view = self.view(caller);
+        match reference {
+            Reference::Prompt(name) => call.note_text("prompt", name),
+            Reference::Resource(uri) => call.note_text("resource", uri),
+        }
+        call.note_text("argument", argument);
+        call.note_generation(view.catalog());
+        let completions = operations::complete(&view, reference, argument, typed, known);
+        let completions = call.end_with(completions, |found| found.values.iter().map(String::len).sum())?;
+        Ok(Answer::new(view, completions))
+    }
+
+    /// Reads a resource.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::UnknownResource`] for a resource that does not exist or is hidden from the caller,
+    /// [`Rejection::InsufficientScope`], [`Rejection::ResourceTooLarge`], and those of limits.
+    pub async fn read(&self, caller: &Caller, uri: &str) -> Result<Answer<ResourceContents>, Rejection> {
+        let mut call = self.begin(caller, RequestClass::Other, "read")?;
+        let view = self.view(caller);
+        call.note_text("resource", uri);
+        call.note_generation(view.catalog());
+        let contents = operations::read(&view, uri).await;
+        let contents = call.end_with(contents, |contents| contents.body.len())?;
+        Ok(Answer::new(view, contents))
+    }
+
+    /// Permits a caller to follow the changes of a resource, and returns the view that permits it.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::UnknownResource`] for a resource that this server does not serve or that is hidden from the
+    /// caller, and [`Rejection::InsufficientScope`].
+    pub fn follow(&self, caller: &Caller, uri: &str) -> Result<View, Rejection> {
+        let mut call = self.begin(caller, RequestClass::Other, "follow")?;
+        call.note_text("resource", uri);
+        let view = self.view(caller);
+        call.end(view.follow(uri))?;
+        Ok(view)
+    }
+}
+
+fn list_name(list: ListKind) -> &'static str {
+    match list {
+        ListKind::Prompts => "prompts",
+        ListKind::Resources => "resources",
+        ListKind::ResourceTemplates => "resource-templates",
+    }
+}

@@ -1,0 +1,169 @@
+//! One catalog as one caller sees it: visibility, cache scope, time to live, server information.
+//!
+//! Elsewhere: the access rules themselves (`access`), and results that carry their view (`answer`).
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use promptshelf_core::{About, Catalog, Page, cursor::ListKind};
+
+use crate::{access, caller::Caller, rejection::Rejection, rejection::echo};
+
+/// The list items that a caller sees. Equal for callers that see the same, so it can be part of a cache key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Visibility {
+    /// All items, for every caller that reaches this server.
+    Public,
+    /// All items, for an authenticated caller or the local user. A shared cache must not pass them on to others.
+    All,
+    /// For each combination of access requirements ([`Catalog::access_sets`]), whether its items are listed.
+    Some(Arc<[bool]>),
+}
+
+/// The callers that may share a cached answer (`cacheScope` of MCP revision 2026-07-28).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheScope {
+    /// Every caller.
+    Public,
+    /// The caller that sent the request.
+    Private,
+}
+
+/// A catalog as one caller sees it: the single source of everything that an answer holds.
+///
+/// ```
+/// use promptshelf_core::{CatalogHandle, Definitions, check};
+/// use promptshelf_service::{CacheScope, Caller, Service};
+///
+/// let handle = CatalogHandle::new(check(Definitions::default(), None).catalog);
+/// let service = Service::new(handle.clone());
+/// let view = service.view(&Caller::anonymous());
+/// handle.replace(check(Definitions::default(), None).catalog);
+/// assert_eq!((view.catalog().generation(), service.catalog().generation()), (0, 1));
+/// assert_eq!(view.cache_scope(), CacheScope::Public);
+/// ```
+#[derive(Clone, Debug)]
+pub struct View {
+    catalog: Arc<Catalog>,
+    caller: Caller,
+    /// Computed on first use: most requests for a single prompt do not need it.
+    visibility: OnceLock<Visibility>,
+}
+
+impl View {
+    pub(crate) fn new(catalog: Arc<Catalog>, caller: &Caller) -> View {
+        View { catalog, caller: caller.clone(), visibility: OnceLock::new() }
+    }
+
+    /// Returns the catalog.
+    #[must_use]
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// Returns the caller.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Returns the name and description of the server, as the library declares them.
+    #[must_use]
+    pub fn about(&self) -> &About {
+        self.catalog.about()
+    }
+
+    /// Returns how long a client may reuse an answer.
+    #[must_use]
+    pub fn ttl(&self) -> Duration {
+        self.catalog.policy().ttl
+    }
+
+    /// Returns the callers that may share an answer.
+    #[must_use]
+    pub fn cache_scope(&self) -> CacheScope {
+        match self.visibility() {
+            Visibility::Public => CacheScope::Public,
+            Visibility::All | Visibility::Some(_) => CacheScope::Private,
+        }
+    }
+
+    /// Returns the list items that the caller sees.
+    pub fn visibility(&self) -> &Visibility {
+        self.visibility.get_or_init(|| {
+            if !self.catalog.is_restricted() {
+                // An authenticated caller may get answers that others do not get: a shared cache must not pass them
+                // on to callers that are not authenticated.
+                return if self.caller.identity().is_some() { Visibility::All } else { Visibility::Public };
+            }
+            if self.caller.is_local() {
+                return Visibility::All;
+            }
+            let sets = self.catalog.access_sets().iter();
+            Visibility::Some(sets.map(|set| access::is_listed(&self.caller, set)).collect())
+        })
+    }
+
+    /// Returns whether the item at an index of a list is shown to the caller.
+    #[must_use]
+    pub fn shows(&self, list: ListKind, index: usize) -> bool {
+        match self.visibility() {
+            Visibility::Public | Visibility::All => true,
+            Visibility::Some(sets) => {
+                self.catalog.access_place(list, index).is_none_or(|place| sets.get(place).copied().unwrap_or_default())
+            }
+        }
+    }
+
+    /// Returns the number of items of a list that the caller sees.
+    #[must_use]
+    pub fn count(&self, list: ListKind) -> usize {
+        let length = match list {
+            ListKind::Prompts => self.catalog.prompts().len(),
+            ListKind::Resources => self.catalog.resources().len(),
+            ListKind::ResourceTemplates => self.catalog.templates().len(),
+        };
+        (0..length).filter(|index| self.shows(list, *index)).count()
+    }
+
+    /// Checks that the caller may read a URI, whether or not a resource has it.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::UnknownResource`] and [`Rejection::InsufficientScope`].
+    pub fn permit(&self, uri: &str) -> Result<(), Rejection> {
+        access::permit(&self.catalog, &self.caller, uri)
+    }
+
+    /// Returns whether a URI belongs to this server and the caller may read it. Its content may be missing at present.
+    #[must_use]
+    pub fn serves(&self, uri: &str) -> bool {
+        self.permit(uri).is_ok()
+            && (self.catalog.find_resource(uri).is_some() || self.catalog.find_library_file(uri).is_some())
+    }
+
+    /// Returns a number that changes with the content of a resource. `None` if the resource does not exist or the
+    /// caller may not read it.
+    pub async fn version(&self, uri: &str) -> Option<u64> {
+        self.permit(uri).ok()?;
+        match self.catalog.find_resource(uri) {
+            Some((resource, variables)) => resource.version(&variables).await,
+            None => self.catalog.find_library_file(uri).map(|contents| contents.body.digest()),
+        }
+    }
+
+    pub(crate) fn page(&self, list: ListKind, cursor: Option<&str>) -> Result<Page, Rejection> {
+        let page = match self.visibility() {
+            Visibility::Public | Visibility::All => self.catalog.page(list, cursor),
+            Visibility::Some(_) => self.catalog.page_of(list, cursor, |index| self.shows(list, index)),
+        };
+        page.ok_or(Rejection::InvalidCursor)
+    }
+
+    pub(crate) fn follow(&self, uri: &str) -> Result<(), Rejection> {
+        self.permit(uri)?;
+        if self.serves(uri) { Ok(()) } else { Err(Rejection::UnknownResource { uri: echo(uri) }) }
+    }
+}
