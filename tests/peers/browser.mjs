@@ -1,4 +1,4 @@
-// A browser for tests: goes where it is sent, keeps cookies, and clicks nothing.
+// A browser for tests: follows redirects and keeps cookies.
 //
 //   BROWSER='node browser.mjs' promptshelf sign-in …
 

@@ -1,5 +1,5 @@
-// What every official client must see of the example library, whatever its
-// version, revision and transport. The clients' own files only connect.
+// Checks of the example library for every official client, revision and transport. The clients' own files only
+// connect.
 
 import assert from 'node:assert/strict';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -45,7 +45,7 @@ export function checkPeer(setup, library) {
     });
 
     // req: A18
-    test('the server says who it is and what it can do', () => {
+    test('the server reports its name and capabilities', () => {
       assert.equal(peer.client.getServerVersion().name, 'promptshelf-examples');
       assert.match(peer.client.getInstructions(), /A person chooses one/);
       const capabilities = peer.client.getServerCapabilities();
@@ -189,19 +189,19 @@ export function checkPeer(setup, library) {
     });
 
     // req: X27
-    test('an edit is served at once, and announced when it changes the list', async () => {
+    test('an edit is served at once, and notified if it changes the list', async () => {
       const { bell, client } = peer;
       const text = async (name, values) =>
         (await client.getPrompt({ name, arguments: values })).messages[0].content.text;
       const analyze = join(copy.folder, 'analyze-code.md');
       const written = await readFile(analyze, 'utf8');
 
-      // Only the text changes: served, not announced.
+      // A change of the text only: served, and not notified.
       await put(analyze, written.replace('Please analyze', 'Kindly analyze'));
       await until(async () => (await text('analyze-code', { language: 'go' })).startsWith('Kindly analyze'));
       assert.equal(bell.count, 0);
 
-      // A new prompt: announced once. A client that keeps lists must fetch it anew.
+      // A new prompt: notified once. A client that caches lists has to fetch again.
       const fresh = join(copy.folder, 'fresh.md');
       await put(fresh, '---\ndescription: Just written\n---\nHello.\n');
       await bell.next();
@@ -210,7 +210,7 @@ export function checkPeer(setup, library) {
       assert.ok(prompts.some((prompt) => prompt.name === 'fresh'), 'the client forgets its kept list');
       assert.equal(await text('fresh'), 'Hello.');
 
-      // A broken edit keeps the last good version, and takes no other prompt down.
+      // A broken edit keeps the last good version and affects no other prompt.
       await put(analyze, '---\ntitle: [unclosed\n---\nBroken.\n');
       await rm(fresh);
       await bell.next();

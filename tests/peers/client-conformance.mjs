@@ -1,6 +1,5 @@
-// The official conformance suite against our own client: the suite serves, and
-// judges what comes. What is driven is the binary. Where a scenario is told with
-// tools, which our client does not call, `prompts_as_tools.mjs` stands between.
+// The official conformance suite against our own client: the suite serves and judges, the binary is the client.
+// Scenarios with tools, which our client does not call, go through `prompts_as_tools.mjs`.
 //
 //   node client-conformance.mjs [--server target/debug/promptshelf] [--python python/.venv/bin/python]
 
@@ -61,7 +60,7 @@ for (const revision of [MODERN, LEGACY]) {
   const [, section] = /^client:\n((?: {2}- .*\n| *#.*\n|\n)+)/m.exec(text) ?? [];
   const names = [...(section ?? '').matchAll(/^ {2}- (auth\/\S+)/gm)].map((line) => line[1]);
   assert.ok(names.length > 10, `the suite's list of requirements for ${revision} reads differently now`);
-  // What a revision requires of clients that sign in, all of it.
+  // All scenarios that a revision requires of clients with sign-in.
   for (const name of names) {
     if (!LISTED.some(([listed, of]) => listed === name && of === revision)) {
       scenarios.push([name, revision, [promptshelf, 'sign-in']]);

@@ -1,4 +1,4 @@
-// The official client of generation 1, which knows revision 2025-11-25, over
+// The official client of generation 1, for revision 2025-11-25, over
 // both transports.
 //
 //   node client-v1.mjs [--server target/debug/promptshelf] [--library examples/library]

@@ -14,8 +14,7 @@ import { PATIENCE, commandLine, serveHttp } from './server.mjs';
 
 const MODERN = '2026-07-28';
 const LEGACY = '2025-11-25';
-// What the modern revision says. This client gives its caller the same for the
-// -32002 of older revisions.
+// The error code of the modern revision. This client returns the same for -32002 of older revisions.
 const NOT_FOUND = -32602;
 const { server, library } = commandLine();
 

@@ -1,7 +1,7 @@
 // The official conformance suites against the library of
-// tests/fixtures/conformance. What is expected to fail stands with its reason
-// in conformance-baseline.json; everything else must pass, and what stands
-// there must still fail, so that the list cannot grow stale.
+// tests/fixtures/conformance. conformance-baseline.json lists expected failures with
+// reasons; everything else must pass, and listed checks must still fail, so that the
+// list stays current.
 //
 //   node conformance.mjs [--server target/debug/promptshelf] [--library tests/fixtures/conformance]
 //                        [--url http://…/mcp] [--results FILE] [--verbose]

@@ -1,5 +1,4 @@
-// What every official client must get from a folder that holds one file of each
-// format that is served as it is.
+// Checks for every official client on a folder with one file of each format that is served unchanged.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';

@@ -1,5 +1,5 @@
-// Guided prompts with the official client of generation 2: asked step by step
-// in both eras, and carried from a server that dies to one that shares its key.
+// Guided prompts with the official client of generation 2: step by step
+// in both eras, and continued on a second server that shares the key of the first.
 //
 //   node guided.mjs [--server target/debug/promptshelf] [--library examples/library]
 
@@ -95,7 +95,7 @@ describe('guided prompts', { timeout: PATIENCE }, () => {
   });
 
   // req: I14
-  test('declining what is needed gives no prompt', async () => {
+  test('declining a required step returns no prompt', async () => {
     const client = person(MODERN, () => ({ action: 'decline' }));
     await client.connect(stdio());
     await assert.rejects(client.getPrompt(PROMPT), { code: -32602, message: /declined/ });
@@ -103,7 +103,7 @@ describe('guided prompts', { timeout: PATIENCE }, () => {
   });
 
   // req: I13
-  test('a second server goes on where the first one was killed', async () => {
+  test('a second server continues after the first was killed', async () => {
     const byHand = { inputRequired: { autoFulfill: false } };
     const round = async (url, params) => {
       const client = person(MODERN, () => assert.fail('answers are given by hand'), byHand);

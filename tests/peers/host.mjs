@@ -1,4 +1,4 @@
-// Our own client, as the binary has it, against servers made with the official
+// The binary as a client of servers made with the official
 // SDKs: TypeScript (generation 1, both transports), Python (generation 2) and Rust
 // (both transports, both eras).
 //
@@ -109,7 +109,7 @@ const atTerminal = (...args) => run(values.python, [join(here, 'python/at_a_term
 /** What the servers in `python/` and `rust/` have alike. */
 function peer(title, target) {
   test(`${title}: prompts, roles and completions that know the other arguments`, async () => {
-    // The Rust SDK puts arguments in the order of the alphabet.
+    // The Rust SDK sorts arguments alphabetically.
     const listed = /^greet\t\t(<name> \[language\]|\[language\] <name>)\tGreets somebody in a language$/m;
     assert.match(await printed('list', ...target()), listed);
     const greeted = await printed('get', 'greet', '-a', 'name=Ada', ...target());

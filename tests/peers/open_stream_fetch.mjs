@@ -1,5 +1,5 @@
-// A legacy client opens the stream of notifications with a GET of its own that
-// nobody can wait for. This fetch can tell when the server has answered it.
+// A fetch that reports when the server has answered the GET of a legacy client's notification stream: the client
+// itself offers no way to wait for it.
 
 import { within } from './server.mjs';
 

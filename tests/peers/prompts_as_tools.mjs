@@ -1,7 +1,5 @@
-// A proxy for scenarios of the conformance suite that are about HTTP or signing
-// in, and happen to be told with tools, which our client does not call: on its
-// way a prompt becomes a tool of the same name, and its result a prompt's
-// messages. All else, headers, streams and times, passes as it is.
+// A proxy for conformance scenarios about HTTP or sign-in that are expressed with tools, which our client does not
+// call: it presents a prompt as a tool of the same name. Headers, streams and timing pass unchanged.
 
 import { createServer, request } from 'node:http';
 import { Transform } from 'node:stream';

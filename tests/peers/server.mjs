@@ -1,6 +1,5 @@
-// Starts the binary under test: over a pipe pair the clients do it themselves,
-// over HTTP it is done here. Every run works on its own copy of the library, so
-// that an edit disturbs nobody.
+// Starts the binary under test over HTTP; over stdio the clients start it. Every run uses its own copy of the
+// library.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,6 +1,6 @@
 // A real authorization server (oidc-provider), the official client of
-// generation 1, which finds it through our metadata, our own client, at which
-// somebody signs in with a browser, and the binary.
+// generation 1, which discovers it through our metadata, and the binary as server
+// and as client with a browser.
 //
 //   node sign-in.mjs [--server target/debug/promptshelf]
 
@@ -58,7 +58,7 @@ after(async () => {
 });
 
 // req: P1, P3, P5
-test('the official client finds the authorization server, signs in and asks', async () => {
+test('the official client discovers the authorization server and signs in', async () => {
   const authProvider = new ClientCredentialsProvider({
     clientId: CLIENT.id,
     clientSecret: CLIENT.secret,
@@ -74,7 +74,7 @@ test('the official client finds the authorization server, signs in and asks', as
 });
 
 // req: P7, P11
-test('scopes decide, and the challenge names all that it takes', async () => {
+test('scopes are enforced, and the challenge names all required ones', async () => {
   const reading = await token('prompts:read');
   assert.equal((await get('open', reading)).status, 200);
   const refused = await get('written', reading);
@@ -119,7 +119,7 @@ test('our own client: somebody signs in with a browser, for more when it takes m
   assert.equal(more.code, 0, more.stderr);
   assert.equal((await get('written')).stdout, 'Written.\n');
 
-  // The last minute of a token is not waited for: what is kept says that it has come.
+  // Sets the stored expiry into the past instead of waiting for it.
   const kept = join(env.XDG_STATE_HOME, 'promptshelf/sign-in');
   const [file] = (await readdir(kept)).filter((name) => name.endsWith('.json'));
   const record = JSON.parse(await readFile(join(kept, file), 'utf8'));
@@ -169,7 +169,7 @@ function authorizationServer(url) {
     ],
     scopes: ['openid', 'offline_access', 'prompts:read', 'prompts:write'],
     interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
-    // What a sign-in comes to is ours to renew, asked for or not.
+    // Refresh tokens are issued without a request for them.
     issueRefreshToken: () => true,
     features: {
       devInteractions: { enabled: false },

@@ -1,4 +1,4 @@
-// Compares what a conformance run found with what it is expected to find.
+// Compares the results of a conformance run with the baseline.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

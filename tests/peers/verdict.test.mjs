@@ -1,4 +1,4 @@
-// The judge of the conformance runs, judged.
+// Tests of the comparison with the baseline.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
