@@ -1,7 +1,6 @@
-//! `cargo xtask bench`: builds and installs everything that is measured, and
-//! starts the meter.
+//! `cargo xtask bench`: builds and installs the measured programs, and starts the measurement.
 //!
-//! What is measured and how is in `bench/`, a workspace of its own.
+//! The measurements themselves are in `bench/`, a workspace of its own.
 
 use std::{
     fs,
@@ -12,29 +11,29 @@ use anyhow::{Context, Result};
 
 use crate::{repository::Repository, terminal::Program};
 
-/// Where `bench/` is built and where its peers are installed.
+/// Returns the folder where `bench/` is built and its peers are installed.
 pub(crate) fn target(repository: &Repository) -> PathBuf {
     repository.target().join("bench")
 }
 
-/// Builds a crate of `bench/` as it is measured.
+/// Builds a crate of `bench/` with the profile of the measurements.
 ///
 /// # Errors
 ///
-/// When it cannot be built.
+/// When it does not compile.
 pub(crate) fn build(repository: &Repository, packages: &[&str]) -> Result<()> {
     let folder = repository.root.join("bench");
-    // Not `--locked`: the product is part of what is built here, and may have come to use something more.
+    // Not `--locked`: the measured product belongs to this build, and may have a new dependency.
     let mut cargo = Program::cargo(&folder).args(&["build", "--release", "--target-dir"]);
     cargo = cargo.arg(target(repository));
     packages.iter().fold(cargo, |cargo, package| cargo.arg("--package").arg(package)).run()
 }
 
-/// Measures.
+/// Builds, installs and measures.
 ///
 /// # Errors
 ///
-/// When something cannot be built, installed or measured.
+/// When a program cannot be built, installed or measured.
 pub(crate) fn run(repository: &Repository, quick: bool, only: &[String], peers: Option<&[String]>) -> Result<()> {
     let peers = peers.map(|peers| peers.iter().filter(|peer| !peer.is_empty()).collect::<Vec<_>>());
     let wanted = |name: &str| peers.as_ref().is_none_or(|peers| peers.iter().any(|peer| *peer == name));
@@ -69,15 +68,14 @@ pub(crate) fn run(repository: &Repository, quick: bool, only: &[String], peers: 
     }
     if let Some(peers) = peers {
         let names: Vec<&str> = peers.iter().map(|peer| peer.as_str()).collect();
-        // Nobody but the two that are always there.
+        // No peers: only promptshelf and the bare handler, which always run.
         let names = if names.is_empty() { "bare".to_owned() } else { names.join(",") };
         meter = meter.arg("--peers").arg(names);
     }
     meter.run()
 }
 
-/// Whether the folder already holds what the list asks for; the list is written
-/// there by [`installed`].
+/// Whether the folder already contains the packages of the list; [`installed`] writes the list there.
 fn is_installed(folder: &Path, list: &[u8]) -> bool {
     fs::read(folder.join(".installed")).is_ok_and(|installed| installed == list)
 }
@@ -86,8 +84,7 @@ fn installed(folder: &Path, list: &[u8]) -> Result<()> {
     fs::write(folder.join(".installed"), list).with_context(|| format!("{} cannot be written", folder.display()))
 }
 
-/// The official TypeScript SDK. Node finds packages beside the script only, so
-/// that the script goes where they are.
+/// Installs the official TypeScript SDK. Node.js finds packages only next to a script, so the scripts are copied.
 fn install_node(sources: &Path, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     for file in ["package.json", "package-lock.json", "server.mjs", "words.json"] {
@@ -104,7 +101,7 @@ fn install_node(sources: &Path, folder: &Path) -> Result<()> {
     installed(folder, &list)
 }
 
-/// A virtual environment with exactly the packages of a list.
+/// Creates a virtual environment with exactly the packages of a list.
 fn install_python(sources: &Path, folder: &Path, list: &str) -> Result<()> {
     let list = sources.join(list);
     let wanted = fs::read(&list).with_context(|| format!("{} cannot be read", list.display()))?;

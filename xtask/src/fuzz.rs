@@ -1,7 +1,6 @@
-//! `cargo xtask fuzz`: each target for a bounded time.
+//! `cargo xtask fuzz`: runs each fuzz target for a bounded time.
 //!
-//! The targets are a package of their own in `fuzz/`, because they need a
-//! nightly toolchain and nothing else here does.
+//! The targets are a package of their own in `fuzz/`, because only they need a nightly toolchain.
 
 use std::{fs, process::Command};
 
@@ -9,14 +8,14 @@ use anyhow::{Context, Result, bail};
 
 use crate::{repository::Repository, terminal::Program};
 
-/// Bytes of one input: long enough for any message that means something.
+/// Bytes of one input: enough for any meaningful message.
 const MAX_LEN: u32 = 4_096;
 
-/// Runs one target, or all of them one after the other.
+/// Runs one target, or all of them in turn.
 ///
 /// # Errors
 ///
-/// When cargo-fuzz is missing, there is no such target, or one finds something.
+/// When cargo-fuzz is missing, the target is unknown, or a target finds a failure.
 pub(crate) fn run(repository: &Repository, seconds: u32, target: Option<&str>) -> Result<()> {
     let installed = Command::new("cargo-fuzz").arg("--version").output();
     if !installed.is_ok_and(|output| output.status.success()) {
@@ -26,11 +25,11 @@ pub(crate) fn run(repository: &Repository, seconds: u32, target: Option<&str>) -
     let listed = cargo_fuzz(repository).args(&["list", "--fuzz-dir"]).arg(&fuzz).read()?;
     let targets: Vec<&str> = listed.lines().filter(|name| target.is_none_or(|target| target == *name)).collect();
     if targets.is_empty() {
-        bail!("there is no such target, only: {}", listed.lines().collect::<Vec<_>>().join(", "));
+        bail!("unknown target: expected one of {}", listed.lines().collect::<Vec<_>>().join(", "));
     }
     for target in &targets {
         println!("=== {target} for {seconds} s");
-        // What is found goes to the first folder, and stays on this machine.
+        // New inputs go to the first folder, which is not committed.
         let corpus = fuzz.join("corpus").join(target);
         fs::create_dir_all(&corpus).context("fuzz/corpus cannot be written")?;
         cargo_fuzz(repository)
@@ -43,12 +42,11 @@ pub(crate) fn run(repository: &Repository, seconds: u32, target: Option<&str>) -
             .args(&["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"])
             .run()?;
     }
-    println!("{} targets, nothing found", targets.len());
+    println!("{} targets, no failure", targets.len());
     Ok(())
 }
 
-/// The program itself, with a toolchain that it can use: through cargo it would
-/// be given the one that this was built with.
+/// Returns cargo-fuzz with the nightly toolchain: started through cargo, it would use the toolchain of this program.
 fn cargo_fuzz(repository: &Repository) -> Program {
     Program::new("cargo-fuzz", &repository.root).arg("fuzz").env("RUSTUP_TOOLCHAIN", "nightly")
 }

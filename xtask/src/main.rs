@@ -1,10 +1,10 @@
-//! What people and CI do with this repository: `cargo xtask test`, `tidy`,
-//! `conformance`, `fuzz`, `bench` and `guard`.
+//! Tasks of this repository for people and CI: `cargo xtask test`, `tidy`, `conformance`, `fuzz`, `bench` and
+//! `guard`.
 //!
-//! Nothing of the product is here. Everything starts programs that a person
-//! could start by hand, and says which.
+//! No part of the product is here. Each task starts programs that a person could start by hand, and prints their
+//! command lines.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "people read what this prints")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the output is for people")]
 
 mod bench;
 mod conformance;
@@ -26,7 +26,7 @@ use clap::{Parser, Subcommand};
 use crate::repository::Repository;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "What people and CI do with this repository")]
+#[command(name = "cargo xtask", about = "Tasks of this repository for people and CI")]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -39,7 +39,7 @@ enum Verb {
         /// Run this step only; can be given more than once
         #[arg(long, value_name = "STEP")]
         only: Vec<String>,
-        /// Say which steps there are
+        /// List the steps
         #[arg(long)]
         list: bool,
     },
@@ -58,17 +58,17 @@ enum Verb {
         #[arg(long)]
         without_running: bool,
     },
-    /// Send random bytes where bytes of strangers are read (needs cargo-fuzz and a nightly toolchain)
+    /// Send random bytes to the parsers of untrusted input (needs cargo-fuzz and a nightly toolchain)
     Fuzz {
-        /// For how long, each target
+        /// Seconds for each target
         #[arg(long, value_name = "N", default_value_t = 60)]
         seconds: u32,
-        /// Only this target; all of them one after the other without it
+        /// Only this target instead of all of them
         target: Option<String>,
     },
     /// Measure the release binary and other servers side by side, and write docs/performance.md
     Bench {
-        /// Short turns, and only one
+        /// Short runs, and only one of each
         #[arg(long)]
         quick: bool,
         /// This row only; can be given more than once
@@ -80,9 +80,9 @@ enum Verb {
     },
     /// Write the guide's reference pages from the binary, and build the guide into target/guide
     Guide,
-    /// Count the instructions of the hot paths, and refuse a rise against bench/guard/counts.json
+    /// Count the instructions of the hot paths, and compare them with bench/guard/counts.json
     Guard {
-        /// Write down what is counted, and why it may be so
+        /// Record the counts, with the reason for the change
         #[arg(long, value_name = "REASON")]
         update: Option<String>,
     },
@@ -91,7 +91,7 @@ enum Verb {
 fn main() -> ExitCode {
     match run(Cli::parse().verb) {
         Ok(()) => ExitCode::SUCCESS,
-        // Without the backtrace that anyhow would add: the causes say it all.
+        // Without the backtrace that anyhow would add: the causes are sufficient.
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE

@@ -3,9 +3,10 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::{Command, Stdio},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::{repository::Repository, terminal::Program};
 
@@ -94,4 +95,72 @@ pub(crate) fn install_python_peer(repository: &Repository) -> Result<PathBuf> {
         .run()?;
     fs::write(stamp, wanted).context("tests/peers/python/.venv cannot be written")?;
     Ok(python)
+}
+
+/// Installs a Debian package, unless its program runs already.
+///
+/// # Errors
+///
+/// When the program is missing and apt-get cannot install it; the error names the command.
+pub(crate) fn install_debian(repository: &Repository, program: &str, package: &str) -> Result<()> {
+    if runs(program) {
+        return Ok(());
+    }
+    let install = format!("apt-get install --yes {package}");
+    let is_root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n");
+    if !is_root {
+        bail!("{program} is not installed. On Debian: sudo {install}");
+    }
+    let apt = |words: &[&str]| Program::new("apt-get", &repository.root).args(words).run();
+    // A fresh container has no list of packages yet.
+    apt(&["update"])
+        .and_then(|()| apt(&["install", "--yes", package]))
+        .with_context(|| format!("{program} is not installed. On Debian: {install}"))
+}
+
+/// Installs the standard library of another platform, unless it is there already.
+///
+/// # Errors
+///
+/// When rustup is missing or fails; the error names the command.
+pub(crate) fn install_target(repository: &Repository, target: &str) -> Result<()> {
+    let sysroot = Program::new("rustc", &repository.root).args(&["--print", "sysroot"]).read()?;
+    if Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir() {
+        return Ok(());
+    }
+    Program::new("rustup", &repository.root)
+        .when_missing("Install the standard library of the target with the packages of this toolchain.")
+        .args(&["target", "add", target])
+        .run()
+}
+
+/// Returns a cargo tool of this version: an installed one, or the one in the target folder, built there once.
+///
+/// # Errors
+///
+/// When it cannot be built.
+pub(crate) fn cargo_tool(repository: &Repository, name: &str, version: &str) -> Result<PathBuf> {
+    let is_current = |program: &Path| {
+        let printed = Command::new(program).arg("--version").stderr(Stdio::null()).output();
+        printed.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim().ends_with(version))
+    };
+    if is_current(Path::new(name)) {
+        return Ok(PathBuf::from(name));
+    }
+    let root = repository.target().join("tools");
+    let program = root.join("bin").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    if !is_current(&program) {
+        // Without optimization it takes a third of the time to build, and runs fast enough.
+        Program::cargo(&repository.root)
+            .args(&["install", "--locked", "--quiet", "--debug", "--no-default-features", "--root"])
+            .arg(&root)
+            .arg(format!("{name}@{version}"))
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .run()?;
+    }
+    Ok(program)
+}
+
+fn runs(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }

@@ -1,4 +1,4 @@
-//! Where things are in this repository.
+//! Paths and files of this repository.
 
 use std::{
     collections::BTreeMap,
@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use crate::terminal::Program;
 
-/// The work tree, and what cargo knows of it.
+/// The work tree, and its description by cargo.
 pub(crate) struct Repository {
     /// The folder of the workspace.
     pub(crate) root: PathBuf,
-    /// What `cargo metadata` says of the workspace's own crates.
+    /// Output of `cargo metadata` for the crates of the workspace.
     pub(crate) metadata: Value,
 }
 
@@ -33,23 +33,23 @@ impl Repository {
         Ok(Repository { root, metadata })
     }
 
-    /// The binary as `cargo test` builds it: the same profile and the same
-    /// features, so that nothing is built twice.
+    /// Returns the binary as `cargo test` builds it: with the same profile and features, so that nothing is built
+    /// twice.
     pub(crate) fn binary(&self) -> PathBuf {
         self.target().join("debug").join(format!("promptshelf{}", std::env::consts::EXE_SUFFIX))
     }
 
-    /// The folder of what is built.
+    /// Returns cargo's target folder.
     pub(crate) fn target(&self) -> PathBuf {
         PathBuf::from(self.metadata["target_directory"].as_str().unwrap_or("target"))
     }
 
-    /// The folder of the official clients and suites.
+    /// Returns the folder of the official clients and suites.
     pub(crate) fn peers(&self) -> PathBuf {
         self.root.join("tests/peers")
     }
 
-    /// The folder of the page's tests.
+    /// Returns the folder of the page's tests.
     pub(crate) fn web(&self) -> PathBuf {
         self.root.join("tests/web")
     }

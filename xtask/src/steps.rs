@@ -1,5 +1,5 @@
-//! The steps of `cargo xtask test`, in the order in which they run: what fails
-//! fast comes first, what needs the binary comes last. All of them run, whatever fails.
+//! Steps of `cargo xtask test`, in the order in which they run: the fast ones first, those that need the binary last.
+//! A failing step does not stop the others.
 
 use std::time::{Duration, Instant};
 
@@ -7,26 +7,28 @@ use anyhow::{Result, bail};
 
 use crate::{
     conformance, guard, guide,
-    prepare::{build, build_rust_peer, install_peers, install_python_peer, node},
+    prepare::{
+        build, build_rust_peer, cargo_tool, install_debian, install_peers, install_python_peer, install_target, node,
+    },
     repository::Repository,
     terminal::Program,
     tidy, web,
 };
 
-/// One thing that CI checks.
+/// A check of CI.
 pub(crate) struct Step {
-    /// What `--only` calls it.
+    /// The name for `--only`.
     pub(crate) name: &'static str,
-    /// What it proves.
+    /// The property that it proves.
     pub(crate) about: &'static str,
     run: fn(&Repository) -> Result<()>,
 }
 
-/// Every step. Each makes for itself what it needs, so that it can run alone.
+/// Every step. Each prepares everything it needs, so that it can run alone.
 pub(crate) const STEPS: &[Step] = &[
     Step { name: "fmt", about: "the code is formatted", run: fmt },
-    Step { name: "tidy", about: "the house rules hold", run: tidy::run },
-    Step { name: "clippy", about: "the lints are quiet", run: clippy },
+    Step { name: "tidy", about: "the rules of the project hold", run: tidy::run },
+    Step { name: "clippy", about: "there are no lints", run: clippy },
     Step { name: "embed", about: "the library compiles without the command line, with each feature", run: embed },
     Step { name: "test", about: "unit, integration and doc tests pass", run: test },
     Step {
@@ -37,8 +39,16 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "doc", about: "the documentation builds without warnings", run: doc },
     Step { name: "build", about: "the binary builds", run: build },
     Step { name: "examples", about: "the example libraries pass their own check", run: examples },
-    Step { name: "guide", about: "the guide is current, its examples pass the check, its links resolve", run: guide::check },
-    Step { name: "deny", about: "licences and sources of dependencies, where cargo-deny is installed", run: deny },
+    Step {
+        name: "guide",
+        about: "the guide is current, its examples pass the check, its links resolve",
+        run: guide::check,
+    },
+    Step { name: "msrv", about: "rust-version is the toolchain that runs these steps", run: msrv },
+    Step { name: "semver", about: "the public API is compatible with the last release", run: semver },
+    Step { name: "deny", about: "licences, sources and bans of dependencies", run: deny },
+    Step { name: "windows", about: "the program compiles for Windows", run: windows },
+    Step { name: "macos", about: "everything without C compiles for macOS", run: macos },
     Step { name: "client-v2", about: "the official client, generation 2, in both eras", run: client_v2 },
     Step { name: "client-v1", about: "the official client, generation 1", run: client_v1 },
     Step { name: "guided", about: "guided prompts with the official client, over two servers", run: guided },
@@ -46,18 +56,18 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "web", about: "the page: types, lint, and the whole of it in a browser", run: web::run },
     Step { name: "conformance", about: "the official conformance suites", run: conformance_suites },
     Step { name: "host", about: "our client, against servers of the official SDKs", run: host },
-    Step { name: "guard", about: "the hot paths take no more instructions than before", run: guard },
+    Step { name: "guard", about: "the hot paths take at most 25 % more instructions than recorded", run: guard },
 ];
 
-/// Runs all steps, or the named ones. One that fails does not keep the others from saying what they find.
+/// Runs all steps, or the named ones.
 ///
 /// # Errors
 ///
-/// When a step fails, or a name is no step's.
+/// When a step fails, or a name is unknown.
 pub(crate) fn run(repository: &Repository, only: &[String]) -> Result<()> {
     if let Some(unknown) = only.iter().find(|name| !STEPS.iter().any(|step| step.name == *name)) {
         let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
-        bail!("there is no step `{unknown}`, only: {}", names.join(", "));
+        bail!("unknown step `{unknown}`: expected one of {}", names.join(", "));
     }
     let chosen: Vec<&Step> =
         STEPS.iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name)).collect();
@@ -101,7 +111,7 @@ fn clippy(repository: &Repository) -> Result<()> {
 }
 
 fn embed(repository: &Repository) -> Result<()> {
-    // Each feature alone, and those that know of each other.
+    // Each feature alone, and the combination that has code of its own.
     for features in ["", "web", "sign-in", "client", "web,sign-in"] {
         Program::cargo(&repository.root)
             .args(&["check", "--package", "promptshelf", "--lib", "--no-default-features", "--features", features])
@@ -130,14 +140,54 @@ fn guard(repository: &Repository) -> Result<()> {
     guard::run(repository, None)
 }
 
-// It takes longer to build than everything else together, so CI does without.
-fn deny(repository: &Repository) -> Result<()> {
-    let version = std::process::Command::new("cargo-deny").arg("--version").output();
-    if !version.is_ok_and(|output| output.status.success()) {
-        println!("cargo-deny is not installed: nothing is checked (cargo install --locked cargo-deny)");
-        return Ok(());
+/// Compares the `rust-version` of each crate with the compiler that runs the steps.
+fn msrv(repository: &Repository) -> Result<()> {
+    let printed = Program::new("rustc", &repository.root).args(&["--version"]).read()?;
+    let version = printed.split(' ').nth(1).unwrap_or_default();
+    for package in repository.metadata["packages"].as_array().into_iter().flatten() {
+        let (name, declared) = (&package["name"], package["rust_version"].as_str().unwrap_or("none"));
+        if !(version == declared || version.starts_with(&format!("{declared}."))) {
+            bail!("{name}: rust-version is {declared}, and these steps run with rustc {version}: test with the oldest");
+        }
     }
-    Program::cargo(&repository.root).args(&["deny", "--offline", "check", "bans", "licenses", "sources"]).run()
+    println!("rustc {version} is the rust-version of every crate");
+    Ok(())
+}
+
+/// Compares the public API with the last release tag. Before the first release there is nothing to compare with.
+fn semver(repository: &Repository) -> Result<()> {
+    let tags =
+        Program::new("git", &repository.root).args(&["tag", "--list", "v*", "--sort=-version:refname"]).read()?;
+    let Some(tag) = tags.lines().next() else {
+        println!("no release tag (v*) yet: there is no API to be compatible with");
+        return Ok(());
+    };
+    let checks = cargo_tool(repository, "cargo-semver-checks", "0.51.0")?;
+    Program::new(checks, &repository.root).args(&["semver-checks", "--workspace", "--baseline-rev", tag]).run()
+}
+
+/// Checks licences, bans and sources. The advisories need a database from the network, which CI updates elsewhere.
+fn deny(repository: &Repository) -> Result<()> {
+    let deny = cargo_tool(repository, "cargo-deny", "0.20.2")?;
+    Program::new(deny, &repository.root).args(&["--offline", "check", "bans", "licenses", "sources"]).run()
+}
+
+fn windows(repository: &Repository) -> Result<()> {
+    const TARGET: &str = "x86_64-pc-windows-gnu";
+    install_target(repository, TARGET)?;
+    // The build scripts of aws-lc and mimalloc compile C.
+    install_debian(repository, "x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64")?;
+    Program::cargo(&repository.root).args(&["check", "--target", TARGET, "--package", "promptshelf"]).run()
+}
+
+/// The command line, sign-in and TLS contain C, which only compiles with the SDK of macOS.
+fn macos(repository: &Repository) -> Result<()> {
+    const TARGET: &str = "aarch64-apple-darwin";
+    install_target(repository, TARGET)?;
+    Program::cargo(&repository.root)
+        .args(&["check", "--target", TARGET, "--package", "promptshelf", "--lib", "--no-default-features"])
+        .args(&["--features", "web"])
+        .run()
 }
 
 fn client_v2(repository: &Repository) -> Result<()> {
@@ -161,11 +211,11 @@ fn conformance_suites(repository: &Repository) -> Result<()> {
     conformance::check_suites(repository)
 }
 
-/// Runs the official suites, and leaves what they find where the table is made.
+/// Runs the official suites, and leaves their results for the table.
 ///
 /// # Errors
 ///
-/// When a scenario ends otherwise than the baseline says.
+/// When a result differs from the baseline.
 pub(crate) fn suites(repository: &Repository) -> Result<()> {
     build(repository)?;
     install_peers(repository)?;
@@ -181,8 +231,8 @@ fn peer(repository: &Repository, script: &str) -> Result<()> {
     node(repository).arg(script).arg("--server").arg(repository.binary()).run()
 }
 
-/// Runs our own client against servers made with the official SDKs, and
-/// through the conformance suite's scenarios for clients.
+/// Runs our own client against servers of the official SDKs, and through the client scenarios of the conformance
+/// suite.
 fn host(repository: &Repository) -> Result<()> {
     build(repository)?;
     install_peers(repository)?;

@@ -1,4 +1,4 @@
-//! Starting programs and saying so.
+//! External programs: each is started with its command line printed first.
 
 use std::{
     ffi::OsStr,
@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// A program that is about to run. It gets no input, and its output is ours.
+/// A program to run, without input. Its output goes to this terminal.
 pub(crate) struct Program {
     command: Command,
     words: Vec<String>,
@@ -23,14 +23,14 @@ impl Program {
         Program { command, words: vec![shown(name.as_ref())], when_missing: "" }
     }
 
-    /// The cargo that runs us, so that toolchains are not mixed.
+    /// Returns the cargo that runs this program, so that toolchains are not mixed.
     pub(crate) fn cargo(folder: &Path) -> Program {
         let mut cargo = Program::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), folder);
         cargo.words = vec!["cargo".to_owned()];
         cargo
     }
 
-    /// What a person does when the program is not installed.
+    /// Sets the advice to print when the program is not installed.
     pub(crate) fn when_missing(mut self, advice: &'static str) -> Program {
         self.when_missing = advice;
         self
@@ -51,11 +51,11 @@ impl Program {
         self
     }
 
-    /// Runs it to its end.
+    /// Runs the program to its end.
     ///
     /// # Errors
     ///
-    /// When it cannot be started or does not end well.
+    /// When it cannot be started or fails.
     pub(crate) fn run(mut self) -> Result<()> {
         println!("$ {}", self.words.join(" "));
         let status = self.command.status();
@@ -66,11 +66,11 @@ impl Program {
         Ok(())
     }
 
-    /// Runs it to its end and gives back what it printed.
+    /// Runs the program to its end and returns its output.
     ///
     /// # Errors
     ///
-    /// As [`run`](Program::run), and when it printed no UTF-8.
+    /// As [`run`](Program::run), and when the output is not UTF-8.
     pub(crate) fn read(mut self) -> Result<String> {
         self.command.stderr(Stdio::inherit());
         let output = self.command.output();
@@ -78,7 +78,7 @@ impl Program {
         if !output.status.success() {
             bail!("`{}` failed: {}", self.words.join(" "), output.status);
         }
-        String::from_utf8(output.stdout).with_context(|| format!("`{}` printed no UTF-8", self.words[0]))
+        String::from_utf8(output.stdout).with_context(|| format!("`{}` printed text that is not UTF-8", self.words[0]))
     }
 
     fn explained<T>(&self, started: std::io::Result<T>) -> Result<T> {

@@ -1,4 +1,4 @@
-//! The step that checks the page: types, lint, and every part of it in a browser.
+//! The step that checks the page: types, lint, and all of its functions in a browser.
 
 use std::{
     env, fs,
@@ -16,10 +16,10 @@ use crate::{
 
 const ASSETS: &str = "crates/promptshelf-server/src/web/assets";
 
-/// Where a browser is, as far as distributions agree.
+/// Where distributions install a browser.
 const BROWSERS: [&str; 3] = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/// With fonts for every language that the page speaks.
+/// Includes fonts for every language of the page.
 const PACKAGES: [&str; 3] = ["chromium", "fonts-inter", "fonts-noto-cjk"];
 
 /// Checks the page.
@@ -61,7 +61,7 @@ fn tests(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The browser that is there, else the one of the system's packages.
+/// Returns the installed browser, or installs one from the system's packages.
 fn browser(root: &Path) -> Result<PathBuf> {
     let known = || {
         let named = env::var_os("CHROMIUM").map(PathBuf::from);
@@ -73,10 +73,10 @@ fn browser(root: &Path) -> Result<PathBuf> {
     let command = format!("apt-get install --yes --no-install-recommends {}", PACKAGES.join(" "));
     let whoami = Command::new("id").arg("-u").output();
     if !whoami.is_ok_and(|output| output.stdout.trim_ascii() == b"0") {
-        bail!("there is no Chromium. Install it (on Debian: sudo {command}) or name one with CHROMIUM=path.");
+        bail!("Chromium is not installed. Install it (on Debian: sudo {command}) or name one with CHROMIUM=path.");
     }
     Program::new("apt-get", root).args(&["update", "--quiet"]).run()?;
     let install = Program::new("apt-get", root).env("DEBIAN_FRONTEND", "noninteractive");
     install.args(&["install", "--yes", "--quiet", "--no-install-recommends"]).args(&PACKAGES).run()?;
-    known().context("the package chromium brought no browser")
+    known().context("the package chromium contains no browser")
 }

@@ -1,4 +1,4 @@
-//! What the official suites have found, as `conformance.mjs` writes it down.
+//! Results of the official suites, as `conformance.mjs` writes them.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -19,32 +19,32 @@ pub(super) struct Suite {
 pub(super) struct Scenario {
     pub(super) name: String,
     pub(super) outcome: Outcome,
-    /// How many things it looked at.
+    /// Number of its checks.
     pub(super) checks: usize,
-    /// Why some of them, or all, cannot pass.
+    /// The reasons why some checks, or all, cannot pass.
     pub(super) reasons: Vec<String>,
 }
 
-/// How a scenario ended.
+/// The result of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Outcome {
     Passes,
-    /// Some checks of it are excused, all others pass.
+    /// Some checks are excused, all others pass.
     Partly,
-    /// All of it is excused.
+    /// All checks are excused.
     Excused,
-    /// It did not end as expected.
+    /// The result differs from the expected one.
     Wrong,
 }
 
-/// Reads what the last run has left.
+/// Reads the results of the last run.
 pub(super) fn read(file: &Path) -> Result<Vec<Suite>> {
     let text = fs::read_to_string(file).context("the suites have not run here yet")?;
     serde_json::from_str(&text).context("the results of the suites are not as they have to be")
 }
 
-/// The scenarios that show something, in any of the runs.
+/// Returns the scenarios that count as evidence, of all runs.
 pub(super) fn passing(suites: &[Suite]) -> BTreeSet<String> {
     let scenarios = suites.iter().flat_map(|suite| &suite.scenarios);
     let shows = |scenario: &&Scenario| matches!(scenario.outcome, Outcome::Passes | Outcome::Partly);
