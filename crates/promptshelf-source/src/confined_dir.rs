@@ -1,7 +1,7 @@
-//! A folder that nothing leads out of, and what a file's state looked like.
+//! Reading of files that is confined to one folder.
 //!
-//! Every path is resolved by the operating system below an open folder, so a
-//! symbolic link, or a folder that is exchanged while we look, cannot lead out.
+//! The operating system resolves every path below an open folder, so neither a symbolic link nor a folder that is
+//! replaced during the read leads out of it.
 
 use std::{
     fs::File,
@@ -17,31 +17,31 @@ use cap_std::{
 
 use crate::file_state::FileState;
 
-/// A folder that nothing leads out of.
+/// An open folder. Paths that lead out of it are refused.
 #[derive(Debug)]
 pub(crate) struct ConfinedDir(Dir);
 
-/// A file's bytes and its state when they were read.
+/// The bytes of a file, and its state when they were read.
 #[derive(Debug)]
 pub(crate) struct FileBytes {
     pub(crate) bytes: Vec<u8>,
     pub(crate) state: FileState,
 }
 
-/// Why a file is not read.
+/// The reason why a file was not read.
 #[derive(Debug)]
 pub(crate) enum FileError {
-    /// Nothing is there, or no longer.
+    /// Nothing exists at the path, or it was deleted meanwhile.
     NotFound,
     /// The path leads out of the folder.
     OutsideRoot,
     /// A symbolic link leads back to itself.
     LinkCycle,
-    /// There is something that is no regular file.
+    /// Something other than a regular file exists at the path.
     NotAFile,
-    /// It is larger than allowed.
+    /// The file has this many bytes, more than the limit.
     TooLarge(u64),
-    /// The system says no.
+    /// The system call failed.
     Io(io::Error),
 }
 
@@ -49,18 +49,18 @@ impl FileError {
     fn of(error: io::Error) -> FileError {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::NotFound,
-            // Without a number of the system's it is the confinement that refuses.
+            // An error without a system error number comes from the confinement of `cap-std`.
             io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => FileError::OutsideRoot,
             _ if is_one_of(&error, ELOOP) => FileError::LinkCycle,
-            // A socket, or a FIFO or device with nobody behind it, cannot be opened.
+            // A socket, and a FIFO or a device without a peer, cannot be opened.
             _ if is_one_of(&error, ENXIO) => FileError::NotAFile,
             _ => FileError::Io(error),
         }
     }
 }
 
-/// Errors that the standard library has no stable name for. Linux and the BSDs,
-/// macOS among them, number them differently.
+/// Error numbers without a stable name in the standard library. They differ between Linux and the BSDs, which include
+/// macOS.
 const ELOOP: &[i32] = if cfg!(any(target_os = "linux", target_os = "android")) { &[40] } else { &[62] };
 const ENXIO: &[i32] = &[6];
 
@@ -69,7 +69,7 @@ fn is_one_of(error: &io::Error, numbers: &[i32]) -> bool {
 }
 
 impl ConfinedDir {
-    /// Opens a folder by a path that the operator or the author has named.
+    /// Opens the folder at a path that the operator or the author configured.
     pub(crate) fn open(path: &Path) -> io::Result<ConfinedDir> {
         Dir::open_ambient_dir(path, ambient_authority()).map(ConfinedDir)
     }
@@ -78,12 +78,12 @@ impl ConfinedDir {
         &self.0
     }
 
-    /// What stands at a path, links followed.
+    /// Returns the metadata at a path. Follows links.
     pub(crate) fn metadata(&self, path: &str) -> Result<Metadata, FileError> {
         self.0.metadata(path).map_err(FileError::of)
     }
 
-    /// The state of a regular file.
+    /// Returns the state of a regular file.
     pub(crate) fn state(&self, path: &str) -> Result<FileState, FileError> {
         let metadata = self.metadata(path)?;
         if metadata.is_file() { Ok(FileState::of(&metadata)) } else { Err(FileError::NotAFile) }
@@ -92,7 +92,7 @@ impl ConfinedDir {
     /// Reads a regular file of at most `limit` bytes.
     pub(crate) fn read(&self, path: &str, limit: u64) -> Result<FileBytes, FileError> {
         let mut options = OpenOptions::new();
-        // Opening a FIFO would otherwise wait for a writer, for ever.
+        // Without this, opening a FIFO blocks until a writer opens it.
         options.read(true).nonblock(true);
         let file = self.0.open_with(path, &options).map_err(FileError::of)?;
         let metadata = file.metadata().map_err(FileError::of)?;
@@ -104,7 +104,7 @@ impl ConfinedDir {
         }
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
         let mut file: File = file.into_std();
-        // A file can grow while it is read.
+        // The file can grow while it is read.
         (&mut file).take(limit + 1).read_to_end(&mut bytes).map_err(FileError::of)?;
         if bytes.len() as u64 > limit {
             return Err(FileError::TooLarge(bytes.len() as u64));

@@ -1,9 +1,8 @@
-//! A folder becomes definitions, confined to the folder.
+//! The source for a folder of prompt files. All reads are confined to the folder.
 //!
-//! Snapshot goes in steps: the manifest, the names of all files, their contents
-//! (side by side, and only of those that have changed), and then what refers
-//! from one file to others. What is read stands in memory until the next
-//! reading, so that one edit in a large library costs one file.
+//! A read has four steps: the manifest, the names of all files, the contents of the changed files (in parallel), and
+//! the references between files. The result stays in memory until the next read, so that one edit in a large library
+//! costs one file.
 
 mod assemble;
 mod cache;
@@ -22,7 +21,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use promptshelf_core::{Code, Definitions, Diagnostic};
+use promptshelf_core::{Code, Definitions, Diagnostic, Severity, SourceText};
 
 pub(crate) use self::walk::{WalkOptions, walk};
 use self::{
@@ -41,12 +40,25 @@ use crate::{
     watch::{self, ChangeScope, WatchOptions, WatchedTrees},
 };
 
-/// The most bytes of a manifest.
+/// The largest manifest, in bytes.
 const MANIFEST_BYTES: u64 = 4 << 20;
 
-/// A folder of prompt files.
+/// A folder of prompt files as a [`Source`].
 ///
-/// Clones are the same source. Nothing is read before it is asked to.
+/// Clones are the same source. Creating one does not read anything.
+///
+/// ```
+/// use promptshelf_source::{Directory, Source};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let folder = tempfile::tempdir()?;
+/// std::fs::write(folder.path().join("hello.md"), "---\ndescription: Greets\n---\nSay hello.\n")?;
+/// let source = Directory::new(folder.path());
+/// let snapshot = source.read(None)?.expect("the first read returns a snapshot");
+/// assert_eq!(snapshot.into_definitions()?.prompts[0].name, "hello");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Directory(Arc<Inner>);
 
@@ -54,51 +66,50 @@ pub struct Directory(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     options: WatchOptions,
-    /// Whether a manifest with mistakes counts as far as it can be understood.
+    /// Whether the valid parts of a manifest with mistakes are used.
     is_lenient: bool,
     last: Mutex<ReadCache>,
-    /// Texts that stand in the place of files, by path.
+    /// Texts that replace files, by path.
     unsaved: Mutex<BTreeMap<String, Arc<str>>>,
-    /// The folders that a reading depended on.
+    /// The folders that the last read depended on.
     trees: WatchedTrees,
 }
 
 impl Directory {
-    /// The folder at a path, which is relative to the working directory.
+    /// Creates a source for the folder at a path, which is relative to the working directory.
     pub fn new(path: impl Into<PathBuf>) -> Directory {
         Directory::with(path.into(), WatchOptions::default(), false)
     }
 
-    /// The folder for its author, who wants to hear of every mistake at once: a
-    /// manifest with mistakes counts as far as it can be understood, and keeps
-    /// nothing else from being read. Not for serving, where a bound or a rule
-    /// that is spelled wrongly must not be passed over.
+    /// Creates a source for authors' tools, which report every mistake at once: the valid parts of a manifest with
+    /// mistakes are used, and the rest of the folder is read. Not for serving, where a misspelled limit or access
+    /// rule must not be ignored.
     pub fn lenient(path: impl Into<PathBuf>) -> Directory {
         Directory::with(path.into(), WatchOptions::default(), true)
     }
 
-    /// Looks for changes this often besides listening for them, or not at all.
+    /// Sets how often the state of all files is compared, in addition to file system events; `None` turns polling
+    /// off.
     ///
-    /// Network and container file systems do not always tell of changes. A look
-    /// asks for the state of every file and is made more rarely where that
-    /// takes long. The default is every two seconds.
+    /// Network and container file systems do not send events reliably. One comparison takes at most 1 % of the time
+    /// between two: the interval grows for large folders. The default is two seconds.
     #[must_use]
     pub fn poll_interval(self, interval: Option<Duration>) -> Directory {
         let options = WatchOptions { poll_interval: interval, ..self.0.options };
         Directory::with(self.0.path.clone(), options, self.0.is_lenient)
     }
 
-    /// Whether to listen for what the operating system tells of changes. The
-    /// default is to listen.
+    /// Sets whether the file system events of the operating system are used. They are by default.
     #[must_use]
     pub fn native_events(self, enabled: bool) -> Directory {
         let options = WatchOptions { native_events: enabled, ..self.0.options };
         Directory::with(self.0.path.clone(), options, self.0.is_lenient)
     }
 
-    /// Reads a text in the place of a file from now on, or the file again
-    /// without one: what an editor holds and has not saved. The path is inside
-    /// the folder, with `/` between its parts; the file need not be there.
+    /// Replaces the text of a file with one that an editor has not saved, or restores the file's own text with
+    /// `None`.
+    ///
+    /// The path is relative to the folder, with `/` between its parts. The file does not have to exist.
     pub fn set_unsaved(&self, path: &str, text: Option<&str>) {
         let mut unsaved = self.0.unsaved.lock().unwrap_or_else(PoisonError::into_inner);
         match text {
@@ -107,7 +118,7 @@ impl Directory {
         };
     }
 
-    /// ChangeScope the folder is.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
@@ -124,7 +135,7 @@ impl Source for Directory {
     fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
         let reading = self.read_at(&self.0.trees.take_scope(), known);
         if reading.is_err() {
-            // What was to be read still is, and more may have changed meanwhile.
+            // The changes still have to be read, and others may have happened meanwhile.
             self.0.trees.add_scope(ChangeScope::Anywhere);
         }
         reading
@@ -152,18 +163,18 @@ impl Directory {
         let now = SystemTime::now();
         let reading = ReadContext { root: &root, limit: limits.file_bytes, now, unsaved: &unsaved };
         let is_known = known == Some(last.fingerprint());
-        let again = match place {
+        let reread = match place {
             ChangeScope::Paths(paths) if is_same_manifest && unsaved.is_empty() => {
                 last.reread(paths, &reading, limits.library_bytes)
             }
             _ => None,
         };
-        let is_as_loud = diagnostics == last.manifest_diagnostics;
+        let has_same_diagnostics = diagnostics == last.manifest_diagnostics;
         last.manifest_diagnostics = diagnostics;
-        let globs = match again {
-            Some(PartialRead::Edited(edited)) if is_known && is_as_loud => {
-                let whole = self.clone();
-                let reading = || Snapshot::edited(last.fingerprint(), edited, move || whole.known());
+        let globs = match reread {
+            Some(PartialRead::Edited(edited)) if is_known && has_same_diagnostics => {
+                let source = self.clone();
+                let reading = || Snapshot::edited(last.fingerprint(), edited, move || source.last_definitions());
                 return Ok((known != Some(last.fingerprint())).then(reading));
             }
             Some(_) => self.globs(&last, &manifest),
@@ -173,8 +184,8 @@ impl Directory {
         Ok(library.definitions(known, &mut last))
     }
 
-    /// Everything as it was read the last time.
-    fn known(&self) -> Result<Definitions, SourceError> {
+    /// Returns all definitions of the last read.
+    fn last_definitions(&self) -> Result<Definitions, SourceError> {
         let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (root, manifest) = (self.root()?, last.manifest.clone().unwrap_or_else(|| Arc::new(Manifest::none())));
         let globs = self.globs(&last, &manifest);
@@ -183,20 +194,20 @@ impl Directory {
     }
 
     fn root(&self) -> Result<ConfinedDir, SourceError> {
-        // A folder can be opened that cannot be listed, and then nothing is known of it.
+        // A folder can be opened without permission to list it, and then its contents are unknown.
         let root = ConfinedDir::open(&self.0.path).and_then(|root| root.dir().entries().map(|_| root));
-        root.map_err(|error| SourceError::folder(&self.0.path, &error))
+        root.map_err(|error| SourceError::folder(&self.0.path, error))
     }
 
-    /// What patterns match among the files that are known.
+    /// Returns an index over the files of the last read, for path patterns.
     fn globs(&self, last: &ReadCache, manifest: &Manifest) -> GlobIndex {
         let globs = GlobIndex::new(&self.0.path, manifest, last.entries.iter().map(|(path, _)| path));
-        // They are part of what the definitions are known by.
+        // Their matches are part of the fingerprint of the definitions.
         resources::declared(manifest, &globs);
         globs
     }
 
-    /// Looks at everything in the folder, and reads what has changed.
+    /// Lists the whole folder, and reads the files that have changed.
     fn walk(&self, last: &mut ReadCache, manifest: &Manifest, reading: &ReadContext<'_>) -> GlobIndex {
         let bounds =
             WalkOptions { files: manifest.limits.files, states: !last.entries.is_empty(), foreign_folders: true };
@@ -211,31 +222,31 @@ impl Directory {
             parallel::read_all(found.files, reading, &before, &is_declared, manifest.limits.library_bytes);
         if left_out > 0 {
             let message = format!(
-                "the library has more than {} bytes, and {left_out} of its files are left out",
+                "the library has more than {} bytes; {left_out} files are left out",
                 manifest.limits.library_bytes
             );
             let help = "raise `library-bytes` under [limits] in promptshelf.toml";
             last.diagnostics.push(at(".", Code::TooMany, true, message).help(help));
         }
         let unread = |path: &str| found.unread.iter().any(|folder| path.starts_with(&**folder));
-        let lost = before.iter().filter(|(path, _)| unread(path));
-        entries.extend(lost.filter_map(|(path, entry)| Some((path.clone(), entry.lost()?))));
+        let unreadable = before.iter().filter(|(path, _)| unread(path));
+        entries.extend(unreadable.filter_map(|(path, entry)| Some((path.clone(), entry.unreadable()?))));
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-        // A folder that is read in part gives some of its files twice.
-        entries.dedup_by(|(lost, _), (read, _)| lost == read);
-        last.take(entries);
+        // If only a part of a folder can be read, the files of that part occur twice.
+        entries.dedup_by(|(next, _), (first, _)| next == first);
+        last.replace_all(entries);
         last.is_plain = left_out == 0 && found.unread.is_empty() && !found.has_links;
         globs
     }
 
-    /// The manifest, or the last good one with what is wrong with the present one.
+    /// Returns the manifest; if it is invalid, the last valid one with the mistakes in the present one.
     fn manifest(
         &self,
         root: &ConfinedDir,
         last: Option<&Arc<Manifest>>,
         unsaved: Option<&Arc<str>>,
     ) -> Result<(Arc<Manifest>, Vec<Diagnostic>), SourceError> {
-        let fault = |code, message: String| vec![at(MANIFEST, code, true, message)];
+        let rejected = |code, message: String| vec![at(MANIFEST, code, true, message)];
         let read = match unsaved {
             Some(text) => Ok(text.as_bytes().to_vec()),
             None => root.read(MANIFEST, MANIFEST_BYTES).map(|file| file.bytes),
@@ -244,26 +255,24 @@ impl Directory {
             Ok(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => match last {
                     Some(last) if last.source.text == text => return Ok((Arc::clone(last), last.diagnostics.clone())),
-                    // An editor that truncates and then writes is between the two.
+                    // The file is empty while an editor that truncates it first is saving.
                     Some(last) if text.trim().is_empty() && !last.source.text.trim().is_empty() => Err(vec![at(
                         MANIFEST,
                         Code::Syntax,
                         false,
-                        "the file is empty, and what it said before still holds",
+                        "the file is empty; its previous content stays in effect",
                     )]),
-                    _ if self.0.is_lenient => {
-                        Ok(Manifest::understood(promptshelf_core::SourceText::new(MANIFEST, text)))
-                    }
-                    _ => Manifest::parse(promptshelf_core::SourceText::new(MANIFEST, text)),
+                    _ if self.0.is_lenient => Ok(Manifest::understood(SourceText::new(MANIFEST, text))),
+                    _ => Manifest::parse(SourceText::new(MANIFEST, text)),
                 },
-                Err(_) => Err(fault(Code::NotUtf8, "this file is not UTF-8".to_owned())),
+                Err(_) => Err(rejected(Code::NotUtf8, "this file is not UTF-8".to_owned())),
             },
             Err(FileError::NotFound) => match last {
                 Some(last) if last.source.text.is_empty() => return Ok((Arc::clone(last), Vec::new())),
                 _ => Ok(Manifest::none()),
             },
-            Err(refusal) => Err(walk::refused(MANIFEST, &refusal, MANIFEST_BYTES)
-                .map(|found| Diagnostic { severity: promptshelf_core::Severity::Error, ..found })
+            Err(error) => Err(walk::unread_file(MANIFEST, &error, MANIFEST_BYTES)
+                .map(|found| Diagnostic { severity: Severity::Error, ..found })
                 .into_iter()
                 .collect()),
         };

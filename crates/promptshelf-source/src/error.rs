@@ -1,20 +1,30 @@
-//! What keeps a whole source from being read: the operator's errors.
+//! Errors that prevent a whole source from being read, for operators.
 //!
-//! An author's mistake in one file is a diagnostic and not here.
+//! A mistake of an author in a single file is a diagnostic among the definitions instead.
 
-use std::{fmt, io, path::Path, sync::Arc};
+use std::{error::Error, fmt, io, path::Path, sync::Arc};
 
 use promptshelf_core::Diagnostic;
 
-/// Why a source could not be read at all. Displays as one sentence that an
-/// operator can act on.
+/// The reason why a source could not be read at all. Displays as one sentence that says what to do.
+///
+/// Cheap to clone.
+///
+/// ```
+/// use promptshelf_source::{Directory, Source};
+///
+/// let error = Directory::new("/does/not/exist").read(None).unwrap_err();
+/// assert!(error.is_not_found());
+/// assert!(error.to_string().contains("does not exist"));
+/// ```
 #[derive(Clone)]
 pub struct SourceError(Arc<Inner>);
 
 struct Inner {
     kind: Kind,
-    sentence: String,
+    message: String,
     diagnostics: Vec<Diagnostic>,
+    source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,81 +36,101 @@ enum Kind {
 }
 
 impl SourceError {
-    /// Something that has no predicate of its own. For sources outside this
-    /// crate; `sentence` says what is wrong and what to do about it.
-    pub fn new(sentence: impl Into<String>) -> SourceError {
-        SourceError::of(Kind::Other, sentence, Vec::new())
+    /// Creates an error of no specific kind, for sources outside this crate. `message` says what is wrong and what to
+    /// do about it.
+    pub fn new(message: impl Into<String>) -> SourceError {
+        SourceError::of(Kind::Other, message, Vec::new())
     }
 
-    /// The place that should hold the prompts is not there.
-    pub fn not_found(sentence: impl Into<String>) -> SourceError {
-        SourceError::of(Kind::NotFound, sentence, Vec::new())
+    /// Creates an error for a place that does not exist.
+    pub fn not_found(message: impl Into<String>) -> SourceError {
+        SourceError::of(Kind::NotFound, message, Vec::new())
     }
 
-    /// The place that should hold the prompts may not be read.
-    pub fn permission_denied(sentence: impl Into<String>) -> SourceError {
-        SourceError::of(Kind::PermissionDenied, sentence, Vec::new())
+    /// Creates an error for a place without permission to read it.
+    pub fn permission_denied(message: impl Into<String>) -> SourceError {
+        SourceError::of(Kind::PermissionDenied, message, Vec::new())
     }
 
-    /// A folder that cannot be opened.
-    pub(crate) fn folder(path: &Path, error: &io::Error) -> SourceError {
+    /// Adds the underlying error, which [`source`](Error::source) returns. The message should describe it too: only the
+    /// message is shown to operators.
+    ///
+    /// ```
+    /// use std::error::Error;
+    ///
+    /// use promptshelf_source::SourceError;
+    ///
+    /// let cause = std::io::Error::from(std::io::ErrorKind::TimedOut);
+    /// let error = SourceError::new(format!("cannot read prompts.example: {cause}; try again later")).with_source(cause);
+    /// assert!(error.source().is_some());
+    /// ```
+    #[must_use]
+    pub fn with_source(self, source: impl Into<Box<dyn Error + Send + Sync>>) -> SourceError {
+        let Inner { kind, ref message, ref diagnostics, .. } = *self.0;
+        let (message, diagnostics, source) = (message.clone(), diagnostics.clone(), Some(source.into()));
+        SourceError(Arc::new(Inner { kind, message, diagnostics, source }))
+    }
+
+    /// Creates the error for a folder that cannot be opened.
+    pub(crate) fn folder(path: &Path, error: io::Error) -> SourceError {
         let shown = path.display();
-        match error.kind() {
+        let described = match error.kind() {
             io::ErrorKind::NotFound => {
-                SourceError::not_found(format!("the folder {shown} does not exist: create it, or name another one"))
+                SourceError::not_found(format!("the folder {shown} does not exist: create it, or use another one"))
             }
-            io::ErrorKind::PermissionDenied => {
-                SourceError::permission_denied(format!("the folder {shown} may not be read by this user"))
-            }
+            io::ErrorKind::PermissionDenied => SourceError::permission_denied(format!(
+                "cannot read the folder {shown}: permission denied for this user"
+            )),
             io::ErrorKind::NotADirectory => {
-                SourceError::new(format!("{shown} is not a folder: name the folder around it"))
+                SourceError::new(format!("{shown} is not a folder: use the folder that contains it"))
             }
-            _ => SourceError::new(format!("the folder {shown} cannot be read: {error}")),
-        }
+            _ => SourceError::new(format!("cannot read the folder {shown}: {error}")),
+        };
+        described.with_source(error)
     }
 
-    /// A manifest that cannot be understood. `diagnostics` holds at least one error.
+    /// Creates the error for an invalid manifest. `diagnostics` contains at least one error.
     pub(crate) fn manifest(library: &Path, diagnostics: Vec<Diagnostic>) -> SourceError {
         let mut errors = diagnostics.iter().filter(|found| found.is_error());
-        let sentence = errors.next().map_or_else(
-            || format!("{} cannot be understood", library.display()),
+        let message = errors.next().map_or_else(
+            || format!("{} is invalid", library.display()),
             |first| {
                 let place = library.join(first.location.to_string());
                 let help = first.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
                 let more = match errors.count() {
                     0 => String::new(),
-                    1 => "; and one more mistake".to_owned(),
-                    more => format!("; and {more} more mistakes"),
+                    1 => "; one further mistake".to_owned(),
+                    more => format!("; {more} further mistakes"),
                 };
                 format!("{}: {}{help}{more}", place.display(), first.message)
             },
         );
-        SourceError::of(Kind::InvalidManifest, sentence, diagnostics)
+        SourceError::of(Kind::InvalidManifest, message, diagnostics)
     }
 
-    fn of(kind: Kind, sentence: impl Into<String>, diagnostics: Vec<Diagnostic>) -> SourceError {
-        SourceError(Arc::new(Inner { kind, sentence: sentence.into(), diagnostics }))
+    fn of(kind: Kind, message: impl Into<String>, diagnostics: Vec<Diagnostic>) -> SourceError {
+        SourceError(Arc::new(Inner { kind, message: message.into(), diagnostics, source: None }))
     }
 
-    /// Whether the place that should hold the prompts is not there.
+    /// Whether the place that should contain the prompts does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.0.kind == Kind::NotFound
     }
 
-    /// Whether the place that should hold the prompts may not be read.
+    /// Whether the permission to read the place that should contain the prompts is missing.
     #[must_use]
     pub fn is_permission_denied(&self) -> bool {
         self.0.kind == Kind::PermissionDenied
     }
 
-    /// Whether `promptshelf.toml` cannot be understood.
+    /// Whether `promptshelf.toml` is invalid.
     #[must_use]
     pub fn is_invalid_manifest(&self) -> bool {
         self.0.kind == Kind::InvalidManifest
     }
 
-    /// What exactly is wrong with the manifest; empty for other errors.
+    /// Returns the mistakes in `promptshelf.toml`; empty for errors of other kinds.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.0.diagnostics
@@ -109,14 +139,18 @@ impl SourceError {
 
 impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.sentence)
+        f.write_str(&self.0.message)
     }
 }
 
 impl fmt::Debug for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SourceError({:?}: {})", self.0.kind, self.0.sentence)
+        write!(f, "SourceError({:?}: {})", self.0.kind, self.0.message)
     }
 }
 
-impl std::error::Error for SourceError {}
+impl Error for SourceError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}

@@ -1,21 +1,21 @@
-//! What a file of the library is, told by its path alone.
+//! The role of a library file, decided by its path alone.
 
 use crate::format::{Format, GOLDEN, SKILL, foreign_folders};
 
-/// The file that says how a library is served.
+/// The name of the library's settings file.
 pub(crate) const MANIFEST: &str = "promptshelf.toml";
 
-/// What becomes of a file.
+/// The role of a file in the library.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FileRole {
-    /// It defines a prompt, in this format.
+    /// Defines a prompt, written in this format.
     Prompt(&'static Format),
-    /// It is attached, linked, included or completed from.
+    /// Is attached, linked, included or used for completion.
     Asset,
 }
 
 impl FileRole {
-    /// What a file is for. Nothing below a part with a leading `_` is a prompt.
+    /// Returns the role of the file at a path. No file is a prompt if any part of its path begins with `_`.
     pub(crate) fn of(path: &str) -> FileRole {
         let name = path.rsplit('/').next().unwrap_or(path);
         if name.eq_ignore_ascii_case("readme.md") || path.split('/').any(|part| part.starts_with('_')) {
@@ -29,8 +29,7 @@ impl FileRole {
     }
 }
 
-/// Markdown files that belong to a skill: they are what its text refers to, and
-/// no prompts of their own.
+/// Returns the Markdown files inside the folders of skills: a skill's text refers to them, and they are not prompts.
 pub(crate) fn beside_skills<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> impl Iterator<Item = String> {
     let folder = |path: &'p str| path.strip_suffix(SKILL)?.strip_suffix('/');
     let folders: Vec<&str> = paths.clone().filter_map(folder).collect();
@@ -41,24 +40,23 @@ pub(crate) fn beside_skills<'p>(paths: impl Iterator<Item = &'p str> + Clone) ->
     })
 }
 
-/// Whether a file defines a prompt.
+/// Whether the file at a path defines a prompt.
 pub(crate) fn is_prompt(path: &str) -> bool {
     FileRole::of(path).is_prompt()
 }
 
-/// Whether an entry of a folder is passed over without a word: what is hidden,
-/// what other programs keep there, and what editors leave for a moment.
+/// Whether a folder entry with this name is ignored without a diagnostic: hidden entries, folders of other tools, and
+/// temporary files of editors.
 pub(crate) fn is_skipped(name: &str, is_folder: bool) -> bool {
     name.starts_with('.')
-        // What tests compare with says what a prompt said once, values and all.
+        // Golden files hold the output of a test, including its argument values.
         || (!is_folder && name.ends_with(GOLDEN))
         || (is_folder && matches!(name, "node_modules" | "target"))
         || (!is_folder && is_temporary(name))
 }
 
-/// The same for a path below the library's folder, where the hidden folders in
-/// which other programs keep prompts are not passed over: only prompts in them
-/// are ours.
+/// Whether the entry at a path relative to the library is ignored. Unlike [`is_skipped`], keeps the hidden folders in
+/// which other programs store prompts, with nothing but the prompts in them.
 pub(crate) fn is_ignored(path: &str, is_folder: bool) -> bool {
     let (around, name) = path.rsplit_once('/').unwrap_or(("", path));
     if !path.starts_with('.') {
@@ -84,7 +82,7 @@ fn is_temporary(name: &str) -> bool {
     name.ends_with('~')
         || [".swp", ".swx", ".tmp"].iter().any(|ending| name.ends_with(ending))
         || (name.len() > 1 && name.starts_with('#') && name.ends_with('#'))
-        // Vim asks by this name whether it may create files.
+        // Vim creates a file of this name to test whether it may create files.
         || name == "4913"
 }
 

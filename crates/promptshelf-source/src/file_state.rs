@@ -1,4 +1,4 @@
-//! The state of a file as its metadata shows it, to notice changes without reading.
+//! The state of a file according to its metadata: shows changes without reading the file.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -7,23 +7,22 @@ use std::{
 
 use cap_std::fs::Metadata;
 
-/// A file's state: while it is the same, so are the bytes, unless the file was
-/// written to so lately that its clock had not moved on.
+/// A file's metadata. Equal states mean equal bytes, unless the file was written so recently that the clock of the
+/// file system has not advanced since; see [`is_stable`](FileState::is_stable).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileState {
     len: u64,
     modified: Option<SystemTime>,
-    /// When anything about the file last changed, and which file it is. A
-    /// program can set back the time of modification, but not these.
+    /// Time of the last status change (seconds, nanoseconds), and device and inode. Programs can set the modification
+    /// time back, but not these.
     changed: (i64, i64),
     file: (u64, u64),
 }
 
-/// The coarsest clock of a file system that is in use: FAT counts two seconds.
+/// The coarsest clock among the file systems in use: FAT has a resolution of two seconds.
 const CLOCK: Duration = Duration::from_secs(2);
 
-/// A number for a state, to be kept for every file: no more is ever asked of an
-/// old state than whether it is another one.
+/// A hash of a [`FileState`], stored for every file in place of the state: only equality matters later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileStateHash(u64);
 
@@ -46,14 +45,14 @@ impl FileState {
         FileState { len: metadata.len(), modified, changed, file }
     }
 
-    /// Of a text that is in no file yet.
+    /// Returns the state of a text that is not saved to a file.
     pub(crate) fn unsaved(len: u64) -> FileState {
         FileState { len, modified: None, changed: (0, 0), file: (0, 0) }
     }
 
-    /// Whether bytes read at `read` are still those of the file as long as it
-    /// has this state.
-    pub(crate) fn is_settled(&self, read: SystemTime) -> bool {
+    /// Whether bytes that were read at the time `read` are certain to be those of the file as long as it has this
+    /// state.
+    pub(crate) fn is_stable(&self, read: SystemTime) -> bool {
         let (seconds, nanoseconds) = self.changed;
         let since_epoch = u64::try_from(seconds).ok().zip(u32::try_from(nanoseconds).ok());
         let changed =

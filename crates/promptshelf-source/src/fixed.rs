@@ -1,4 +1,4 @@
-//! Definitions made in code, as a source among others.
+//! A source of definitions made in code.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,9 @@ use crate::{
     source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard},
 };
 
-/// Definitions made in code. They can be replaced, and whoever follows hears of it.
+/// Definitions made in code. They can be replaced, which requests a reload from every watcher.
+///
+/// Clones share one state. Icons that no client could load are left out with a warning.
 ///
 /// ```
 /// use promptshelf_core::{Definitions, PromptDefinition};
@@ -28,18 +30,33 @@ struct State {
     definitions: Definitions,
     revision: u64,
     watchers: Vec<(u64, ReloadSignal)>,
-    /// The next follower's number.
+    /// The number of the next watcher.
     next: u64,
 }
 
 impl Fixed {
-    /// A source that holds these definitions.
+    /// Creates a source with these definitions.
     #[must_use]
     pub fn new(definitions: Definitions) -> Fixed {
         Fixed(Arc::new(Mutex::new(State { definitions: without_bad_icons(definitions), ..State::default() })))
     }
 
-    /// Puts other definitions in place of those that were there.
+    /// Replaces all definitions, and requests a reload.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use promptshelf_core::{Definitions, PromptDefinition};
+    /// use promptshelf_source::{Fixed, Loader};
+    ///
+    /// let source = Fixed::default();
+    /// let loader = Loader::open(vec![Box::new(source.clone())]).unwrap();
+    /// let prompts = vec![PromptDefinition::template("hello", "Say hello.")];
+    /// source.replace(Definitions { prompts, ..Definitions::default() });
+    /// loader.reload().await.unwrap();
+    /// assert!(loader.handle().current().find("hello").is_some());
+    /// # }
+    /// ```
     pub fn replace(&self, definitions: Definitions) {
         self.with(|state| {
             state.definitions = without_bad_icons(definitions);
@@ -55,7 +72,7 @@ impl Fixed {
     }
 }
 
-/// Leaves icons out that no client could load: a prompt is of use without them.
+/// Removes icons that no client could load, with a warning: the prompt works without them.
 fn without_bad_icons(mut definitions: Definitions) -> Definitions {
     let Definitions { about, prompts, resources, diagnostics, .. } = &mut definitions;
     let mut check = |icons: &mut Vec<Icon>, whose: &str, location: &Location| {
@@ -68,7 +85,7 @@ fn without_bad_icons(mut definitions: Definitions) -> Definitions {
     };
     check(&mut about.icons, "the server", &Location::file(&SourceText::new("", "")));
     for prompt in prompts {
-        // To change one means to copy it, where it is shared.
+        // Mutable access copies the definition if it is shared.
         if prompt.icons.iter().any(|icon| icon.fault().is_some()) {
             let (name, location) = (prompt.name.clone(), prompt.origin.locate("icons"));
             check(&mut prompt.icons, &name, &location);
@@ -98,7 +115,7 @@ impl Source for Fixed {
     }
 }
 
-/// Ends one follower's nudges when it is dropped.
+/// Removes a watcher's signal when it is dropped.
 struct Unwatch {
     source: Fixed,
     number: u64,

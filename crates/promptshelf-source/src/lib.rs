@@ -1,5 +1,4 @@
-//! Where prompts come from: a folder of files that becomes definitions, is
-//! watched, and is loaded into a catalog that others read.
+//! Sources of prompts: folders of prompt files, read, watched, and loaded into a catalog.
 //!
 //! ```no_run
 //! use promptshelf_source::{Directory, Loader};
@@ -7,19 +6,19 @@
 //! # async fn example() -> Result<(), promptshelf_source::SourceError> {
 //! let loader = Loader::open(vec![Box::new(Directory::new("prompts"))])?;
 //! let catalog = loader.handle().current();
-//! let following = loader.spawn(); // reloads until it is dropped
-//! # drop(following);
+//! let task = loader.spawn(); // reloads changes until it is dropped
+//! # drop(task);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! [`Directory`] reads a folder, [`Fixed`] holds definitions made in code, and
-//! a [`Loader`] merges any number of sources. For prompts in a new place,
-//! implement [`Source`]; everything behind it stays the same.
+//! - [`Directory`] reads a folder of prompt files, in the native format and in those of other programs.
+//! - [`Fixed`] contains definitions made in code.
+//! - [`Source`] is the interface to implement for prompts in another place.
+//! - [`Loader`] merges any number of sources, checks them, and replaces the catalog behind a
+//!   [`CatalogHandle`](promptshelf_core::CatalogHandle).
 //!
-//! Who asks for a prompt, and how it goes over a wire, is deliberately not
-//! here: this crate fills a [`CatalogHandle`](promptshelf_core::CatalogHandle)
-//! and knows nobody who reads from it.
+//! Callers of prompts and network protocols are deliberately not part of this crate.
 
 mod confined_dir;
 mod directory;

@@ -1,24 +1,24 @@
 //! Lists the prompt files of a folder without reading them.
 
 use crate::{
-    SourceError,
     confined_dir::ConfinedDir,
     directory::{WalkOptions, walk},
+    error::SourceError,
     file_role::is_prompt,
     format::Format,
 };
 
-/// The most files that are looked for in one folder.
-const MOST_FILES: usize = 200_000;
+/// The largest number of files that are listed.
+const MAX_FILES: usize = 200_000;
 
-/// Returns the paths of a library's prompt files that are written in our own format, relative to the library.
+/// Returns the paths of a library's prompt files that are written in the native format, relative to the library.
 ///
 /// # Errors
 ///
-/// When the folder cannot be read.
+/// [`SourceError`] if the folder cannot be read.
 pub fn prompt_files(library: &std::path::Path) -> Result<Vec<String>, SourceError> {
-    let root = ConfinedDir::open(library).map_err(|error| SourceError::folder(library, &error))?;
-    let found = walk(&root, WalkOptions { files: MOST_FILES, states: false, foreign_folders: false });
+    let root = ConfinedDir::open(library).map_err(|error| SourceError::folder(library, error))?;
+    let found = walk(&root, WalkOptions { files: MAX_FILES, states: false, foreign_folders: false });
     Ok(found
         .files
         .into_iter()

@@ -1,5 +1,6 @@
-//! ReloadSignal, read, check, replace: at most one load runs and one waits, and when
-//! nothing can be read the last good catalog stays.
+//! Loading: reads the sources on request, checks the definitions, and replaces the catalog.
+//!
+//! At most one load runs and one waits. If a source cannot be read, the last good catalog stays in use.
 
 use std::{
     collections::HashSet,
@@ -23,25 +24,45 @@ use crate::{
     source::{Fingerprint, ReloadSignal, Snapshot, Source},
 };
 
-/// Loads sources into a catalog and keeps it up to date. Clones are the same loader.
+/// Loads sources into a catalog and keeps it up to date.
+///
+/// Clones are the same loader.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use promptshelf_source::{Directory, Loader};
+///
+/// let folder = tempfile::tempdir()?;
+/// std::fs::write(folder.path().join("hello.md"), "Say hello.\n")?;
+/// let loader = Loader::open(vec![Box::new(Directory::new(folder.path()))])?;
+/// let handle = loader.handle();
+/// assert!(handle.current().find("hello").is_some());
+///
+/// std::fs::write(folder.path().join("bye.md"), "Say goodbye.\n")?;
+/// loader.reload().await?;
+/// assert!(handle.current().find("bye").is_some());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Loader(Arc<Inner>);
 
 struct Inner {
     sources: Vec<Box<dyn Source>>,
     handle: CatalogHandle,
-    /// Held while a load runs.
+    /// Locked while a load runs.
     state: Mutex<State>,
     report: watch::Sender<LoadReport>,
-    /// How many loads have been requested for.
+    /// The number of loads that were requested.
     requested: AtomicU64,
-    /// The newest finished load. Whoever waits for it waits for the next load.
+    /// The last finished load. Waiting for this lock means waiting for the next load.
     finished: tokio::sync::Mutex<Finished>,
 }
 
 #[derive(Default)]
 struct State {
-    /// What of each source stands in the catalog.
+    /// The fingerprint of each source's part of the catalog.
     fingerprints: Vec<Option<Fingerprint>>,
     loads: u64,
     failures: u64,
@@ -49,41 +70,42 @@ struct State {
 
 #[derive(Default)]
 struct Finished {
-    /// Everybody who requested before it began, by the count of `requested`.
+    /// The load covers all requests up to this count of `requested`.
     covers: u64,
     outcome: Option<Result<Change, SourceError>>,
 }
 
-/// What the newest load found.
+/// The outcome of the last load.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LoadReport {
-    /// How many loads there have been.
+    /// The number of loads so far.
     pub loads: u64,
-    /// How many of them could read nothing.
+    /// The number of loads in which a source could not be read.
     pub failures: u64,
-    /// The generation of the catalog that it left in place.
+    /// The generation of the catalog after the load.
     pub generation: u64,
-    /// Everything that is wrong with the library.
+    /// All diagnostics of the library.
     pub diagnostics: Arc<[Diagnostic]>,
-    /// Why nothing could be read; the catalog and the diagnostics are then
-    /// those of the last load that could read.
+    /// The error if a source could not be read; the catalog and the diagnostics are then those of the last successful
+    /// load.
     pub failure: Option<SourceError>,
 }
 
 impl Loader {
     /// Reads and checks all sources for the first time. Blocks while they are read.
     ///
-    /// The first source speaks for the server (`about`, `policy`); the others
-    /// add to it.
+    /// The server's description and policy (`about`, `policy`) come from the first source; the others add prompts and
+    /// resources.
     ///
     /// # Errors
     ///
-    /// [`SourceError`] when one of them cannot be read. Mistakes of authors are
-    /// no errors: see [`diagnostics`](Loader::diagnostics).
+    /// [`SourceError`] if a source cannot be read. Mistakes of authors are [`diagnostics`](Loader::diagnostics) and
+    /// not errors.
     pub fn open(sources: Vec<Box<dyn Source>>) -> Result<Loader, SourceError> {
         let mut state = State { fingerprints: vec![None; sources.len()], loads: 1, failures: 0 };
-        let definitions = match look(&sources, &state.fingerprints)? {
-            Some(readings) => whole(&sources, readings, &mut state.fingerprints)?,
+        let definitions = match read_changes(&sources, &state.fingerprints)? {
+            Some(snapshots) => read_all(&sources, snapshots, &mut state.fingerprints)?,
             None => Definitions::default(),
         };
         let checked = check(definitions, None);
@@ -107,31 +129,30 @@ impl Loader {
         })))
     }
 
-    /// Where the catalog stands.
+    /// Returns the handle of the catalog that this loader replaces.
     #[must_use]
     pub fn handle(&self) -> CatalogHandle {
         self.0.handle.clone()
     }
 
-    /// Everything that is wrong with the library, by file and place.
+    /// Returns all diagnostics of the library, by file and position.
     #[must_use]
     pub fn diagnostics(&self) -> Arc<[Diagnostic]> {
         Arc::clone(&self.0.report.borrow().diagnostics)
     }
 
-    /// What the newest load found, now and after each further one. Observers of
-    /// the catalog hear of a change before it is reported here.
+    /// Subscribes to the reports of all loads; the last one is available at once. Observers of the catalog are
+    /// notified of a change before it is reported here.
     #[must_use]
     pub fn reports(&self) -> watch::Receiver<LoadReport> {
         self.0.report.subscribe()
     }
 
-    /// Loads what has changed. Calls while a load runs are answered together by
-    /// the next one.
+    /// Loads the changes of all sources. Calls during a load share the next one.
     ///
     /// # Errors
     ///
-    /// [`SourceError`] when a source cannot be read. The last good catalog stays.
+    /// [`SourceError`] if a source cannot be read. The last good catalog stays in use.
     pub async fn reload(&self) -> Result<Change, SourceError> {
         let ticket = self.0.requested.fetch_add(1, Ordering::SeqCst) + 1;
         let mut finished = self.0.finished.lock().await;
@@ -140,31 +161,34 @@ impl Loader {
         {
             return outcome.clone();
         }
-        // Whoever asks from here on may know of something that this load misses.
+        // Later requests may be for changes that this load misses.
         let covers = self.0.requested.load(Ordering::SeqCst);
         let inner = Arc::clone(&self.0);
         let outcome = match spawn_blocking(move || inner.load()).await {
             Ok(outcome) => outcome,
-            Err(error) => Err(SourceError::new(format!("loading the library failed: {error}"))),
+            Err(error) => Err(SourceError::new(format!("cannot load the library: {error}"))),
         };
         *finished = Finished { covers, outcome: Some(outcome.clone()) };
         outcome
     }
 
-    /// Follows the sources, and loads after every nudge of theirs. Never
-    /// returns; to end it, drop the future.
+    /// Watches the sources, and reloads on each of their requests. Never returns; drop the future to end it.
     pub async fn run(&self) {
         self.follow(None).await;
     }
 
-    /// Runs in the background until the result is dropped. Needs a Tokio runtime.
+    /// Watches and reloads in the background until the result is dropped.
+    ///
+    /// # Panics
+    ///
+    /// Outside a Tokio runtime.
     #[must_use = "dropping it ends the following"]
     pub fn spawn(&self) -> ReloadTask {
         self.spawn_after(std::future::ready(()))
     }
 
-    /// Like [`spawn`](Loader::spawn), once something has happened. What changes
-    /// before is noticed then.
+    /// Like [`spawn`](Loader::spawn), but starts when `wait` completes. Changes from before that moment are loaded
+    /// then.
     #[must_use = "dropping it ends the following"]
     pub fn spawn_after(&self, wait: impl Future<Output = ()> + Send + 'static) -> ReloadTask {
         let (ready, is_ready) = oneshot::channel();
@@ -182,13 +206,12 @@ impl Loader {
         let arm = move || inner.sources.iter().map(|source| source.watch(requests.clone())).collect::<Vec<_>>();
         let following = spawn_blocking(arm).await;
         if let Err(error) = &following {
-            tracing::error!("changes of the library will not be noticed: {error}");
+            tracing::error!("cannot watch the library, so changes are not reloaded: {error}");
         }
-        // Something may have changed between the first load and now. What a
-        // load has to say stands in the report and the log.
+        // Sources may have changed between the first load and now. Errors are in the report and the log.
         self.reload().await.ok();
         if let Some(ready) = ready {
-            // Nobody has to wait for it.
+            // The receiver is optional.
             ready.send(()).ok();
         }
         loop {
@@ -204,7 +227,7 @@ impl fmt::Debug for Loader {
     }
 }
 
-/// A loader that follows its sources in the background until this is dropped.
+/// A background task that watches the sources and reloads them until it is dropped.
 #[derive(Debug)]
 pub struct ReloadTask {
     task: JoinHandle<()>,
@@ -215,7 +238,7 @@ impl ReloadTask {
     /// Waits until every later change will be noticed.
     pub async fn ready(&mut self) {
         if let Some(is_ready) = self.is_ready.take() {
-            // An error says that the task has ended, and nothing is to be waited for.
+            // An error means that the task has ended, so there is nothing to wait for.
             is_ready.await.ok();
         }
     }
@@ -251,7 +274,7 @@ impl Inner {
                 state.failures += 1;
                 let is_known = before.failure.as_ref().is_some_and(|known| known.to_string() == error.to_string());
                 if !is_known {
-                    tracing::error!("the last good version of the library stays: {error}");
+                    tracing::error!("cannot reload the library, so the last good version stays in use: {error}");
                 }
                 self.report.send_replace(LoadReport {
                     loads,
@@ -264,23 +287,23 @@ impl Inner {
         }
     }
 
-    /// Checks what has changed; nothing where nothing has.
+    /// Checks the changes; `None` if nothing has changed.
     fn check(
         &self,
         fingerprints: &mut Vec<Option<Fingerprint>>,
         known: &[Diagnostic],
     ) -> Result<Option<Checked>, SourceError> {
-        let Some(mut readings) = look(&self.sources, fingerprints)? else { return Ok(None) };
+        let Some(mut snapshots) = read_changes(&self.sources, fingerprints)? else { return Ok(None) };
         let current = self.handle.current();
-        if let Some(edited) = edited(&mut readings)
+        if let Some(edited) = edited(&mut snapshots)
             && let Some(checked) = check_edited(&edited, &current, known)
         {
-            for (fingerprint, reading) in fingerprints.iter_mut().zip(readings) {
-                *fingerprint = reading.map(|reading| reading.fingerprint()).or(*fingerprint);
+            for (fingerprint, snapshot) in fingerprints.iter_mut().zip(snapshots) {
+                *fingerprint = snapshot.map(|snapshot| snapshot.fingerprint()).or(*fingerprint);
             }
             return Ok(Some(checked));
         }
-        Ok(Some(check(whole(&self.sources, readings, fingerprints)?, Some(&current))))
+        Ok(Some(check(read_all(&self.sources, snapshots, fingerprints)?, Some(&current))))
     }
 
     fn replace(&self, catalog: Catalog) -> Change {
@@ -291,45 +314,45 @@ impl Inner {
     }
 }
 
-/// Asks all sources what has changed; nothing where nothing has.
-fn look(
+/// Reads the changes of all sources; `None` if nothing has changed.
+fn read_changes(
     sources: &[Box<dyn Source>],
     fingerprints: &[Option<Fingerprint>],
 ) -> Result<Option<Vec<Option<Snapshot>>>, SourceError> {
-    let readings: Result<Vec<_>, _> =
+    let snapshots: Result<Vec<_>, _> =
         sources.iter().zip(fingerprints).map(|(source, known)| source.read(*known)).collect();
-    readings.map(|readings| (sources.is_empty() || readings.iter().any(Option::is_some)).then_some(readings))
+    snapshots.map(|snapshots| (sources.is_empty() || snapshots.iter().any(Option::is_some)).then_some(snapshots))
 }
 
-/// Prompts that were edited, where nothing else has changed in any source.
-fn edited(readings: &mut [Option<Snapshot>]) -> Option<Vec<PromptDefinition>> {
+/// Returns the edited prompts of all sources; `None` if anything else has changed.
+fn edited(snapshots: &mut [Option<Snapshot>]) -> Option<Vec<PromptDefinition>> {
     let mut all = Vec::new();
-    for (number, reading) in readings.iter_mut().enumerate() {
-        let Some(reading) = reading else { continue };
-        let prompts = reading.take_edited_prompts()?;
+    for (number, snapshot) in snapshots.iter_mut().enumerate() {
+        let Some(snapshot) = snapshot else { continue };
+        let prompts = snapshot.take_edited_prompts()?;
         all.extend(Definitions { prompts, ..Definitions::default() }.of_source(number).prompts);
     }
     Some(all)
 }
 
-/// Everything that all sources define.
-fn whole(
+/// Returns the definitions of all sources, merged.
+fn read_all(
     sources: &[Box<dyn Source>],
-    readings: Vec<Option<Snapshot>>,
+    snapshots: Vec<Option<Snapshot>>,
     fingerprints: &mut Vec<Option<Fingerprint>>,
 ) -> Result<Definitions, SourceError> {
     let mut merged: Option<Definitions> = None;
     let mut new = Vec::with_capacity(sources.len());
-    for (number, (source, reading)) in sources.iter().zip(readings).enumerate() {
-        let whole = match reading {
-            Some(reading) => Some(reading),
+    for (number, (source, snapshot)) in sources.iter().zip(snapshots).enumerate() {
+        let full = match snapshot {
+            Some(snapshot) => Some(snapshot),
             None => source.read(None)?,
         };
-        let Some(reading) = whole else {
-            return Err(SourceError::new("a source gave nothing when it was requested for everything"));
+        let Some(snapshot) = full else {
+            return Err(SourceError::new("a source returned no snapshot for a read without a known fingerprint"));
         };
-        new.push(Some(reading.fingerprint()));
-        let definitions = reading.into_definitions()?.of_source(number);
+        new.push(Some(snapshot.fingerprint()));
+        let definitions = snapshot.into_definitions()?.of_source(number);
         match &mut merged {
             Some(merged) => merged.merge(definitions),
             None => merged = Some(definitions),
@@ -339,7 +362,7 @@ fn whole(
     Ok(merged.unwrap_or_default())
 }
 
-/// Logs what was not wrong before.
+/// Logs the diagnostics that are new.
 fn log_new(before: &[Diagnostic], now: &[Diagnostic]) {
     fn key(found: &Diagnostic) -> (&str, usize, &str) {
         (&found.location.source.path, found.location.span().start, &found.message)

@@ -1,10 +1,8 @@
-//! What kind of thing a file holds: its name says it, its first bytes may
-//! contradict.
+//! Media types of files: from the name, unless the first bytes contradict it.
 
 use promptshelf_core::{Blob, MimeType, ResourceBody};
 
-/// Endings that the general table lacks, or files under something that no
-/// model reads as text.
+/// Extensions that the general table lacks, or maps to a type that models do not accept as text.
 const TEXTS: &[(&str, &str)] = &[
     ("md", "text/markdown"),
     ("markdown", "text/markdown"),
@@ -57,7 +55,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("opus", "audio/ogg"),
 ];
 
-/// The MIME type that a file's name gives.
+/// Returns the MIME type for the extension of a file's name.
 pub(crate) fn from_name(path: &str) -> Option<MimeType> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (_, ending) = name.rsplit_once('.')?;
@@ -68,7 +66,7 @@ pub(crate) fn from_name(path: &str) -> Option<MimeType> {
     }
 }
 
-/// The MIME type of a file. A name that says nothing leaves it to the bytes.
+/// Returns the MIME type of a file: from its name, otherwise from its bytes.
 pub(crate) fn of(path: &str, bytes: &[u8]) -> MimeType {
     from_name(path).or_else(|| sniffed(bytes)).unwrap_or_else(|| match std::str::from_utf8(bytes) {
         Ok(_) => MimeType::plain_text(),
@@ -76,7 +74,7 @@ pub(crate) fn of(path: &str, bytes: &[u8]) -> MimeType {
     })
 }
 
-/// Whether UTF-8 bytes of this type are handed over as text.
+/// Whether content of this type is delivered as text if it is UTF-8.
 pub(crate) fn is_text(mime_type: &MimeType) -> bool {
     let essence = mime_type.as_str().split(';').next().unwrap_or_default().trim_end();
     let Some((kind, subtype)) = essence.split_once('/') else { return false };
@@ -102,7 +100,7 @@ pub(crate) fn is_text(mime_type: &MimeType) -> bool {
             .contains(&subtype))
 }
 
-/// Text where the type says so and the bytes are UTF-8; bytes otherwise.
+/// Returns text if the type is textual and the bytes are UTF-8; otherwise the bytes.
 pub(crate) fn body(mime_type: &MimeType, bytes: Vec<u8>) -> ResourceBody {
     if !is_text(mime_type) {
         return ResourceBody::Blob(Blob::new(bytes));
@@ -113,15 +111,14 @@ pub(crate) fn body(mime_type: &MimeType, bytes: Vec<u8>) -> ResourceBody {
     }
 }
 
-/// What a file's bytes are, when they cannot be what its name says: a JPEG
-/// under a name that ends with `.png`, say.
+/// Returns the type of the bytes if they cannot be of the declared type, such as a JPEG in a file named `.png`.
 pub(crate) fn contradiction(declared: &MimeType, bytes: &[u8]) -> Option<MimeType> {
     let media = |mime_type: &MimeType| {
         let text = mime_type.as_str();
         ["image/", "audio/", "video/", "font/"].iter().any(|kind| text.starts_with(kind)) || text == "application/pdf"
     };
-    // Only kinds that begin with marks of their own can be told for sure: an
-    // office document is a ZIP archive, and an SVG is text.
+    // Only formats with a signature of their own can be recognised reliably: an office document is a ZIP archive, and
+    // an SVG is text.
     if !media(declared) || is_text(declared) {
         return None;
     }
@@ -129,7 +126,7 @@ pub(crate) fn contradiction(declared: &MimeType, bytes: &[u8]) -> Option<MimeTyp
     match found {
         Some(found) if family(found.as_str()) == family(declared.as_str()) => None,
         Some(found) => Some(found),
-        // A picture that is plain text is most often an error page or a pointer of Git LFS.
+        // An image that is plain text is most often an error page or a Git LFS pointer.
         None => (!bytes.is_empty() && std::str::from_utf8(bytes).is_ok()).then(MimeType::plain_text),
     }
 }
@@ -144,7 +141,7 @@ fn sniffed(bytes: &[u8]) -> Option<MimeType> {
     })
 }
 
-/// Types that are told apart by name only.
+/// Returns one name for the types that denote the same container format.
 fn family(mime_type: &str) -> &str {
     match mime_type {
         "audio/x-wav" | "audio/wav" | "audio/wave" | "audio/vnd.wave" => "wav",

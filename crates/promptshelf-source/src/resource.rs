@@ -1,8 +1,7 @@
-//! Files that are read when somebody asks for them.
+//! Resources that are read from a file on each request.
 //!
-//! What a caller puts into a URI becomes part of a path here, so everything
-//! that is not plainly a file below the folder is answered with "not found",
-//! in the same words whatever the reason was.
+//! Values from the caller's URI become parts of a path here. Anything other than a regular file below the folder is
+//! therefore answered with "not found", and the answer deliberately does not include the reason.
 
 mod path_template;
 
@@ -22,15 +21,14 @@ use crate::{
 /// Reads files below one folder.
 #[derive(Clone, Debug)]
 pub(crate) struct FileReader {
-    /// The folder. It is opened anew for each reading, because it may have been
-    /// put in the place of another one since.
+    /// The folder. Opened again for each read, because it may have been replaced since.
     pub(crate) root: PathBuf,
     pub(crate) path: PathTemplate,
     /// Whether the folder is the library itself.
     pub(crate) is_library: bool,
-    /// The most bytes of a file.
+    /// The largest accepted file, in bytes.
     pub(crate) limit: u64,
-    /// What the author says that the file is.
+    /// The declared type; `None` to derive it from the file.
     pub(crate) mime_type: Option<MimeType>,
 }
 
@@ -68,7 +66,7 @@ impl ReadResource for FileReader {
         let (reader, variables) = (self.clone(), variables.clone());
         Box::pin(async move {
             let reading = tokio::task::spawn_blocking(move || reader.read_now(&variables));
-            reading.await.unwrap_or_else(|error| Err(ReadError::Failed(format!("reading a file failed: {error}"))))
+            reading.await.unwrap_or_else(|error| Err(ReadError::Failed(format!("cannot read a file: {error}"))))
         })
     }
 

@@ -1,5 +1,5 @@
-//! Everything that was read becomes definitions: what one file says of others
-//! is followed here.
+//! Assembly of a snapshot: combines the files that were read into definitions, and resolves the references between
+//! them.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +26,7 @@ use crate::{
 };
 
 impl LibraryContext<'_> {
-    /// The definitions, unless they are those that `known` stands for.
+    /// Returns a snapshot, unless the definitions are still those of the fingerprint `known`.
     pub(super) fn definitions(&self, known: Option<Fingerprint>, last: &mut ReadCache) -> Option<Snapshot> {
         let mut diagnostics = [&*last.manifest_diagnostics, &*last.diagnostics].concat();
         let files = files(&last.entries);
@@ -46,7 +46,7 @@ impl LibraryContext<'_> {
         for (path, entry) in &last.entries {
             diagnostics.extend(entry.content.diagnostics.iter().cloned());
             let kind = &entry.content.kind;
-            let lost = || kind.requirements().map(|requirements| BrokenFile::new(&**path, requirements));
+            let broken_file = || kind.requirements().map(|requirements| BrokenFile::new(&**path, requirements));
             match kind {
                 ContentKind::Prompt { draft: Some(draft), .. } => {
                     let (definition, is_good) = self.prompt(draft, &icons, &mut diagnostics);
@@ -54,16 +54,16 @@ impl LibraryContext<'_> {
                         prompts.push(definition);
                     } else {
                         let draft = Some(Box::new(definition));
-                        broken.extend(lost().map(|file| BrokenFile { draft, has_all_arguments: true, ..file }));
+                        broken.extend(broken_file().map(|file| BrokenFile { draft, has_all_arguments: true, ..file }));
                     }
                 }
                 ContentKind::Prompt { broken: Some(found), .. } => {
                     let (definition, _) = self.prompt(&found.draft, &icons, &mut diagnostics);
                     let has_all_arguments = found.has_all_arguments;
                     let draft = Some(Box::new(definition));
-                    broken.extend(lost().map(|file| BrokenFile { draft, has_all_arguments, ..file }));
+                    broken.extend(broken_file().map(|file| BrokenFile { draft, has_all_arguments, ..file }));
                 }
-                ContentKind::Prompt { .. } | ContentKind::UnreadablePrompt(_) => broken.extend(lost()),
+                ContentKind::Prompt { .. } | ContentKind::UnreadablePrompt(_) => broken.extend(broken_file()),
                 ContentKind::Asset { partial, .. } => {
                     if let Some(partial) = partial {
                         partials.insert(path.to_string(), Arc::clone(partial));
@@ -73,8 +73,8 @@ impl LibraryContext<'_> {
             }
         }
         if prompts.is_empty() && broken.is_empty() {
-            diagnostics.push(at(".", Code::EmptyLibrary, false, "there is no prompt in this folder").help(
-                "write one in a file such as `hello.md`; files of [[resources]] and names with a leading `_` are no prompts",
+            diagnostics.push(at(".", Code::EmptyLibrary, false, "this folder contains no prompts").help(
+                "write one in a file such as `hello.md`; files of [[resources]] and files whose names start with `_` are not prompts",
             ));
         }
         drop(icons);
@@ -96,7 +96,7 @@ impl LibraryContext<'_> {
         Some(Snapshot::new(fingerprint, definitions))
     }
 
-    /// A number for all that the definitions are made of, besides the entries.
+    /// Returns a hash of everything but the files that the definitions depend on.
     fn rest(
         &self,
         entries: &[(SmolStr, CachedFile)],
@@ -108,7 +108,7 @@ impl LibraryContext<'_> {
         for (_, entry) in entries {
             if let ContentKind::Prompt { draft: Some(draft), .. } = &entry.content.kind {
                 for glob in draft.globs.iter() {
-                    // Asked here, and answered from memory later.
+                    // Fills the cache of the index, so that the fingerprint includes the matches.
                     self.globs.matches(glob.root.as_deref(), &glob.glob).ok();
                 }
             }
@@ -123,7 +123,7 @@ impl LibraryContext<'_> {
         hasher.finish()
     }
 
-    /// The definition, and whether it can be used.
+    /// Returns the definition, and whether it can be served.
     fn prompt(
         &self,
         draft: &Draft,
@@ -135,7 +135,7 @@ impl LibraryContext<'_> {
         if !definition.icons.is_empty() {
             icons.resolve(&mut definition.icons, |part| origin.locate(part), diagnostics);
         }
-        // What is not changed here stays shared with the draft.
+        // Fields that are not changed here stay shared with the draft.
         let is_good =
             draft.globs.is_empty() || self.complete(&mut definition.arguments, &draft.globs, origin, diagnostics);
         (definition, is_good)

@@ -1,4 +1,4 @@
-//! What the last reading of a folder gave, and what an edit changes of it.
+//! The result of the last read of a folder, kept in memory to read single files again.
 
 use std::{
     collections::BTreeSet,
@@ -12,32 +12,32 @@ use smol_str::SmolStr;
 use super::cached_file::{CachedFile, ReadContext};
 use crate::{manifest::Manifest, source::Fingerprint};
 
-/// What the last reading gave.
+/// The result of the last read.
 #[derive(Debug, Default)]
 pub(super) struct ReadCache {
     pub(super) manifest: Option<Arc<Manifest>>,
-    /// By path.
+    /// Sorted by path.
     pub(super) entries: Vec<(SmolStr, CachedFile)>,
-    /// What was wrong with the manifest.
+    /// Diagnostics about the manifest.
     pub(super) manifest_diagnostics: Vec<Diagnostic>,
-    /// What was wrong with the folder itself.
+    /// Diagnostics about the folder itself.
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// Whether the entries are all that the folder holds, each under its own
-    /// path only, so that one of them can be read anew by itself.
+    /// Whether the entries are all files of the folder, each with a single path, so that one of them can be read
+    /// again alone.
     pub(super) is_plain: bool,
-    /// SpanFinder of entries that have to be read anew before anybody says so.
-    unsettled: Vec<usize>,
-    /// The bytes of all files.
+    /// Indices of the entries that have to be read again even without a change event.
+    unstable: Vec<usize>,
+    /// The total size of all files.
     bytes: u64,
     number: CacheFingerprint,
 }
 
-/// A number for all that definitions are made of, in two parts.
+/// A hash of everything that the definitions depend on, in two parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CacheFingerprint {
-    /// A sum over the entries, so that one of them can be exchanged.
+    /// A sum over the entries, so that a single one can be replaced.
     entries: u64,
-    /// Of everything else.
+    /// The hash of everything else.
     pub(super) rest: u64,
 }
 
@@ -55,66 +55,65 @@ fn number(path: &str, entry: &CachedFile) -> u64 {
     hasher.finish()
 }
 
-/// What was found when files were read anew.
+/// The effect of reading some files again.
 pub(super) enum PartialRead {
-    /// These prompts were edited, and nobody else is concerned by how they are
-    /// read. None, where the files say what they said before.
+    /// These prompts were edited, and no other definition depends on them. Empty if the files have the same content
+    /// as before.
     Edited(Vec<PromptDefinition>),
-    /// Others may be concerned.
+    /// Other definitions may have changed too.
     Structural,
 }
 
 impl ReadCache {
-    /// Takes all files of the folder.
-    pub(super) fn take(&mut self, mut entries: Vec<(SmolStr, CachedFile)>) {
+    /// Reindices all entries.
+    pub(super) fn replace_all(&mut self, mut entries: Vec<(SmolStr, CachedFile)>) {
         entries.shrink_to_fit();
-        let places = entries.iter().enumerate();
-        self.unsettled = places.filter(|(_, (_, entry))| !entry.is_settled()).map(|(place, _)| place).collect();
+        let indices = entries.iter().enumerate();
+        self.unstable = indices.filter(|(_, (_, entry))| !entry.is_stable()).map(|(index, _)| index).collect();
         self.bytes = entries.iter().map(|(_, entry)| entry.content.len).sum();
         self.number.entries = entries.iter().map(|(path, entry)| number(path, entry)).fold(0, u64::wrapping_add);
         self.entries = entries;
     }
 
-    /// The number of what was read, `rest` being that of everything else.
+    /// Sets the hash of everything but the entries, and returns the combined one.
     pub(super) fn set_rest(&mut self, rest: u64) -> CacheFingerprint {
         self.number.rest = rest;
         self.number
     }
 
-    /// What stands for the definitions that were given last.
+    /// Returns the fingerprint of the last returned definitions.
     pub(super) fn fingerprint(&self) -> Fingerprint {
         self.number.fingerprint()
     }
 
-    /// Reads those files anew of which it was heard that they have changed, and
-    /// nothing else; nothing where that would not do.
+    /// Reads the files with change events again, and no others; `None` if the whole folder has to be read.
     pub(super) fn reread(
         &mut self,
         paths: &BTreeSet<String>,
-        reading: &ReadContext<'_>,
-        most_bytes: u64,
+        context: &ReadContext<'_>,
+        max_bytes: u64,
     ) -> Option<PartialRead> {
-        let mut places = self.unsettled.clone();
+        let mut indices = self.unstable.clone();
         for path in paths {
-            places.push(self.entries.binary_search_by(|(known, _)| known.as_str().cmp(path)).ok()?);
+            indices.push(self.entries.binary_search_by(|(known, _)| known.as_str().cmp(path)).ok()?);
         }
-        places.sort_unstable();
-        places.dedup();
-        let is_file = |path: &str| reading.root.dir().symlink_metadata(path).is_ok_and(|found| found.is_file());
-        let is_as_before = |place: &usize| {
-            let (path, entry) = &self.entries[*place];
+        indices.sort_unstable();
+        indices.dedup();
+        let is_file = |path: &str| context.root.dir().symlink_metadata(path).is_ok_and(|found| found.is_file());
+        let is_as_before = |index: &usize| {
+            let (path, entry) = &self.entries[*index];
             entry.is_read() && is_file(path)
         };
-        if !self.is_plain || !places.iter().all(is_as_before) {
+        if !self.is_plain || !indices.iter().all(is_as_before) {
             return None;
         }
         let mut edited = Some(Vec::new());
-        self.unsettled.clear();
-        for place in places {
-            let (path, entry) = &mut self.entries[place];
-            let before = std::mem::replace(entry, reading.again(path, entry));
-            if !entry.is_settled() {
-                self.unsettled.push(place);
+        self.unstable.clear();
+        for index in indices {
+            let (path, entry) = &mut self.entries[index];
+            let before = std::mem::replace(entry, context.reread(path, entry));
+            if !entry.is_stable() {
+                self.unstable.push(index);
             }
             if Arc::ptr_eq(&before.content, &entry.content) {
                 continue;
@@ -122,12 +121,12 @@ impl ReadCache {
             self.bytes = self.bytes - before.content.len + entry.content.len;
             let sum = self.number.entries.wrapping_sub(number(path, &before));
             self.number.entries = sum.wrapping_add(number(path, entry));
-            match (&mut edited, before.content.by_itself(), entry.content.by_itself()) {
+            match (&mut edited, before.content.independent_definition(), entry.content.independent_definition()) {
                 (Some(edited), Some(before), Some(now)) if before.name == now.name => edited.push(now.clone()),
                 _ => edited = None,
             }
         }
-        let is_enough = self.bytes <= most_bytes;
+        let is_enough = self.bytes <= max_bytes;
         is_enough.then(|| edited.map_or(PartialRead::Structural, PartialRead::Edited))
     }
 }

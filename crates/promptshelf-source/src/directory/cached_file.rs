@@ -1,5 +1,4 @@
-//! One file of the library, read and understood, and taken over from the last
-//! reading when it has not changed.
+//! One file of the library: read, parsed, and reused by the next read while it is unchanged.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +17,7 @@ use smol_str::SmolStr;
 
 use super::{
     icons,
-    walk::{FoundFile, at, refused},
+    walk::{FoundFile, at, unread_file},
 };
 use crate::{
     confined_dir::{ConfinedDir, FileBytes, FileError},
@@ -28,27 +27,27 @@ use crate::{
     media_type,
 };
 
-/// What a file was at one reading.
+/// A file at the time of one read.
 #[derive(Clone, Debug)]
 pub(super) struct CachedFile {
-    /// `None` where the file could not be read, so that it is tried again.
+    /// `None` if the file could not be read, so that the next read tries again.
     state: Option<FileStateHash>,
-    /// Whether the state alone tells that nothing has changed.
-    settled: bool,
+    /// Whether an equal state proves that the file is unchanged.
+    is_stable: bool,
     pub(super) content: Arc<FileContent>,
 }
 
-/// What a file's bytes came to mean. The same as long as the bytes are.
+/// The parsed content of a file. Shared between reads while the bytes are the same.
 #[derive(Debug)]
 pub(super) struct FileContent {
     pub(super) kind: ContentKind,
     pub(super) diagnostics: Seldom<Vec<Diagnostic>>,
     pub(super) len: u64,
-    /// Differs between any two contents of one file.
+    /// Unique among all contents of one file.
     pub(super) number: u64,
 }
 
-/// A number that nothing had before.
+/// Returns a number that was not returned before.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -56,41 +55,41 @@ fn next_number() -> u64 {
 
 #[derive(Debug)]
 pub(super) enum ContentKind {
-    /// A prompt; without a draft, one that is broken.
+    /// A prompt; a broken one has no draft.
     Prompt { source: Arc<SourceText>, draft: Option<Draft>, broken: Option<Box<BrokenDraft>> },
-    /// A file, and its text when others may include it.
+    /// A file, with its text if prompts can include it.
     Asset { file: Arc<LibraryFile>, partial: Option<Arc<SourceText>> },
-    /// Something that should be a prompt and cannot be read, and what it asks of callers.
+    /// A file that should be a prompt and cannot be read, with the access requirements of the prompt.
     UnreadablePrompt(Box<Requirements>),
-    /// Nothing that anybody will miss yet.
+    /// Nothing was ever read at the path.
     Absent,
 }
 
-/// How files are read.
+/// The parameters of one read.
 #[derive(Clone, Copy)]
 pub(super) struct ReadContext<'a> {
     pub(super) root: &'a ConfinedDir,
     pub(super) limit: u64,
-    /// When the reading began.
+    /// The time at which the read began.
     pub(super) now: SystemTime,
-    /// Texts that stand in the place of files.
+    /// Texts that replace files.
     pub(super) unsaved: &'a BTreeMap<String, Arc<str>>,
 }
 
 impl ReadContext<'_> {
-    /// Reads one file, or takes over what it was before.
-    pub(super) fn entry(&self, found: &FoundFile, role: FileRole, before: Option<&CachedFile>) -> CachedFile {
+    /// Reads one file, or reuses its result from the last read.
+    pub(super) fn read(&self, found: &FoundFile, role: FileRole, before: Option<&CachedFile>) -> CachedFile {
         let path = &found.path;
         let before = before.filter(|before| before.content.kind.is(role));
         if let Some(text) = self.unsaved.get(path.as_str()) {
             let state = FileState::unsaved(text.len() as u64);
-            let content = match before.filter(|before| before.content.is_still(text.as_bytes(), &state)) {
+            let content = match before.filter(|before| before.content.is_unchanged(text.as_bytes(), &state)) {
                 Some(before) => Arc::clone(&before.content),
                 None => Arc::new(FileContent::of(path, role, text.as_bytes().to_vec(), &state)),
             };
-            return CachedFile { state: None, settled: false, content };
+            return CachedFile { state: None, is_stable: false, content };
         }
-        if let Some(before) = before.filter(|before| before.settled && before.state.is_some()) {
+        if let Some(before) = before.filter(|before| before.is_stable && before.state.is_some()) {
             let state = found.state.or_else(|| self.root.state(path).ok());
             if state.map(|state| state.hash64()) == before.state {
                 return before.clone();
@@ -98,65 +97,70 @@ impl ReadContext<'_> {
         }
         match self.root.read(path, self.limit) {
             Ok(FileBytes { bytes, state }) => {
-                let content = match before.filter(|before| before.content.is_still(&bytes, &state)) {
+                let content = match before.filter(|before| before.content.is_unchanged(&bytes, &state)) {
                     Some(before) => Arc::clone(&before.content),
                     None => Arc::new(FileContent::of(path, role, bytes, &state)),
                 };
-                CachedFile { state: Some(state.hash64()), settled: state.is_settled(self.now), content }
+                CachedFile { state: Some(state.hash64()), is_stable: state.is_stable(self.now), content }
             }
-            Err(refusal) => {
-                let diagnostics: Vec<Diagnostic> = refused(path, &refusal, self.limit).into_iter().collect();
-                // A prompt that vanished or turned into something else is meant
-                // to be gone; one that cannot be read just now is not.
-                let stays = matches!(refusal, FileError::Io(_) | FileError::TooLarge(_));
-                let requirements = || match refusal {
-                    // It has grown, and what it says by now is not read.
+            Err(error) => {
+                let diagnostics: Vec<Diagnostic> = unread_file(path, &error, self.limit).into_iter().collect();
+                // A prompt that was deleted or replaced by something else is meant to be gone; one that cannot be
+                // read at the moment is not.
+                let still_exists = matches!(error, FileError::Io(_) | FileError::TooLarge(_));
+                let requirements = || match error {
+                    // The requirements may have changed together with the size.
                     FileError::TooLarge(_) => Requirements::Unknown,
                     _ => Requirements::Known(None),
                 };
-                let kind = if stays && role.is_prompt() {
+                let kind = if still_exists && role.is_prompt() {
                     ContentKind::UnreadablePrompt(Box::new(requirements()))
                 } else {
                     ContentKind::Absent
                 };
-                CachedFile { state: None, settled: false, content: Arc::new(FileContent::refused(kind, diagnostics)) }
+                CachedFile {
+                    state: None,
+                    is_stable: false,
+                    content: Arc::new(FileContent::unreadable(kind, diagnostics)),
+                }
             }
         }
     }
 }
 
 impl ReadContext<'_> {
-    /// Reads a file anew that is as it was but for what it holds.
-    pub(super) fn again(&self, path: &SmolStr, before: &CachedFile) -> CachedFile {
+    /// Reads a file again whose role is known from the last read.
+    pub(super) fn reread(&self, path: &SmolStr, before: &CachedFile) -> CachedFile {
         let role = match &before.content.kind {
             ContentKind::Asset { .. } => FileRole::Asset,
             _ => FileRole::of(path),
         };
-        self.entry(&FoundFile { path: path.clone(), state: None }, role, Some(before))
+        self.read(&FoundFile { path: path.clone(), state: None }, role, Some(before))
     }
 }
 
 impl CachedFile {
-    /// Whether it need not be read anew before somebody says so.
-    pub(super) fn is_settled(&self) -> bool {
-        self.settled
+    /// Whether the file needs no read without a change event.
+    pub(super) fn is_stable(&self) -> bool {
+        self.is_stable
     }
 
-    /// Whether the file was read and came to mean something.
+    /// Whether the file was read and its role is known.
     pub(super) fn is_read(&self) -> bool {
         matches!(self.content.kind, ContentKind::Prompt { .. } | ContentKind::Asset { .. })
     }
 
-    /// What stands for a prompt whose folder cannot be read just now.
-    pub(super) fn lost(&self) -> Option<CachedFile> {
+    /// Returns the entry for a prompt whose folder cannot be read at the moment.
+    pub(super) fn unreadable(&self) -> Option<CachedFile> {
         let requirements = self.content.kind.requirements()?;
-        let content = Arc::new(FileContent::refused(ContentKind::UnreadablePrompt(Box::new(requirements)), Vec::new()));
-        Some(CachedFile { state: None, settled: false, content })
+        let content =
+            Arc::new(FileContent::unreadable(ContentKind::UnreadablePrompt(Box::new(requirements)), Vec::new()));
+        Some(CachedFile { state: None, is_stable: false, content })
     }
 }
 
 impl ContentKind {
-    /// What a prompt's file asks of callers; nothing where it is none's.
+    /// Returns the access requirements of a prompt's file; `None` for other files.
     pub(super) fn requirements(&self) -> Option<Requirements> {
         match self {
             ContentKind::Prompt { draft: Some(draft), .. } => {
@@ -178,17 +182,17 @@ impl ContentKind {
 }
 
 impl FileContent {
-    /// A prompt that says everything itself: nothing of it stands in other
-    /// files, and nothing is wrong with how it is written.
-    pub(super) fn by_itself(&self) -> Option<&PromptDefinition> {
+    /// Returns the definition of a prompt that refers to no other files and has no diagnostics.
+    pub(super) fn independent_definition(&self) -> Option<&PromptDefinition> {
         let ContentKind::Prompt { draft: Some(draft), broken: None, .. } = &self.kind else { return None };
         let is_whole = |icon: &Icon| icons::is_uri(&icon.src);
         let is_alone = draft.globs.is_empty() && draft.definition.icons.iter().all(is_whole);
         (is_alone && self.diagnostics.is_empty()).then_some(&draft.definition)
     }
 
-    /// A file that is not read, again and again with the same words, is no change.
-    fn refused(kind: ContentKind, diagnostics: Vec<Diagnostic>) -> FileContent {
+    /// Creates the content of an unreadable file. Its number depends on the diagnostics only, so a repeated failure
+    /// does not count as a change.
+    fn unreadable(kind: ContentKind, diagnostics: Vec<Diagnostic>) -> FileContent {
         let mut hasher = DefaultHasher::new();
         for diagnostic in &diagnostics {
             diagnostic.message.hash(&mut hasher);
@@ -216,12 +220,10 @@ impl FileContent {
                     }
                 }
                 Err(error) => {
-                    let message = format!(
-                        "this file is not UTF-8: byte {} belongs to no character",
-                        error.utf8_error().valid_up_to()
-                    );
+                    let message =
+                        format!("this file is not UTF-8: invalid byte at offset {}", error.utf8_error().valid_up_to());
                     let diagnostic = at(path, Code::NotUtf8, true, message).help("save it as UTF-8");
-                    // What is no text is beside its keys, more often than not.
+                    // The invalid bytes are most often outside the front matter.
                     let readable = String::from_utf8_lossy(error.as_bytes()).into_owned();
                     let kind =
                         ContentKind::UnreadablePrompt(Box::new(requirements(&SourceText::new(path.clone(), readable))));
@@ -237,7 +239,8 @@ impl FileContent {
         let mut mime_type = media_type::of(path, &bytes);
         let mut diagnostics = Vec::new();
         if let Some(found) = media_type::contradiction(&mime_type, &bytes) {
-            let message = format!("the name says {}, and the bytes are {}", mime_type.as_str(), found.as_str());
+            let message =
+                format!("the file name implies {}, but the content is {}", mime_type.as_str(), found.as_str());
             diagnostics.push(
                 at(path, Code::ContentMismatch, false, message).help("rename the file, or save it in the other format"),
             );
@@ -257,8 +260,8 @@ impl FileContent {
         }
     }
 
-    /// Whether bytes that were read anew say what is known already.
-    fn is_still(&self, bytes: &[u8], state: &FileState) -> bool {
+    /// Whether bytes that were read again equal this content.
+    fn is_unchanged(&self, bytes: &[u8], state: &FileState) -> bool {
         match &self.kind {
             ContentKind::Prompt { source, draft, .. } => {
                 let modified = draft.as_ref().and_then(|draft| draft.definition.origin.modified);

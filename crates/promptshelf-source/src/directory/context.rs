@@ -1,4 +1,4 @@
-//! The parts of a library that references between its files are resolved against.
+//! The parts of a library that are needed to resolve references between its files.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(super) struct LibraryContext<'a> {
 }
 
 impl LibraryContext<'_> {
-    /// Puts paths in the place of patterns; `false` when one cannot work.
+    /// Replaces patterns of completions by the matching paths; returns `false` if a pattern is invalid.
     pub(super) fn complete(
         &self,
         arguments: &mut [ArgumentDefinition],
@@ -29,7 +29,7 @@ impl LibraryContext<'_> {
             let location = Location::new(&origin.source, completion.span.clone());
             match self.globs.matches(completion.root.as_deref(), &completion.glob) {
                 Ok(Matches { paths, is_cut }) => {
-                    if let Some(message) = doubt(&paths, is_cut, &completion.glob) {
+                    if let Some(message) = warning(&paths, is_cut, &completion.glob) {
                         diagnostics.push(Diagnostic::warning(Code::InvalidCompletion, location, message));
                     }
                     if let Some(argument) = arguments.get_mut(completion.argument) {
@@ -39,13 +39,13 @@ impl LibraryContext<'_> {
                 Err(error) => {
                     let message = match error {
                         GlobError::UnknownRoot => {
-                            format!("there is no root `{}`", completion.root.as_deref().unwrap_or_default())
+                            format!("unknown root `{}`", completion.root.as_deref().unwrap_or_default())
                         }
                         GlobError::Invalid(reason) => {
-                            format!("`{}` is no pattern for paths: {reason}", completion.glob)
+                            format!("invalid path pattern `{}`: {reason}", completion.glob)
                         }
                     };
-                    let help = "roots are declared under [roots] in promptshelf.toml";
+                    let help = "declare roots under [roots] in promptshelf.toml";
                     diagnostics.push(Diagnostic::error(Code::InvalidCompletion, location, message).help(help));
                     is_good = false;
                 }
@@ -55,10 +55,10 @@ impl LibraryContext<'_> {
     }
 }
 
-fn doubt(paths: &[String], is_cut: bool, glob: &str) -> Option<String> {
+fn warning(paths: &[String], is_cut: bool, glob: &str) -> Option<String> {
     match paths.len() {
         0 => Some(format!("no file matches `{glob}`")),
-        most if is_cut => Some(format!("more than {most} files match `{glob}`, and the others are left out")),
+        most if is_cut => Some(format!("more than {most} files match `{glob}`; the others are left out")),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Patterns for paths, and what they match in the library or in a declared root.
+//! Path patterns, matched against the files of the library or of a declared root.
 
 use std::{
     cell::RefCell,
@@ -14,43 +14,43 @@ use smol_str::SmolStr;
 use super::walk::{WalkOptions, walk};
 use crate::{confined_dir::ConfinedDir, manifest::Manifest};
 
-/// The most paths that one pattern gives.
+/// The largest number of paths that one pattern returns.
 const MAX_PATHS: usize = 100_000;
 
-/// The most files that are looked at in one root.
+/// The largest number of files that are listed in one root.
 const MAX_VISITED: usize = 1_000_000;
 
-/// The files of the library and of its roots, as patterns see them.
+/// The files of the library and of its roots, without hidden ones.
 pub(super) struct GlobIndex {
     library: Arc<[SmolStr]>,
     roots: HashMap<String, Root>,
-    /// What has been asked for: a pattern is often used by many prompts.
+    /// Results so far: many prompts often use the same pattern.
     cache: RefCell<HashMap<GlobKey, Result<Matches, GlobError>>>,
 }
 
-/// A root, and a pattern for paths in it.
+/// The name of a root, and a pattern for paths in it.
 type GlobKey = (Option<String>, String);
 
 struct Root {
     path: PathBuf,
-    /// Read when a pattern first asks for it.
+    /// Listed on first use.
     files: RefCell<Option<Arc<[SmolStr]>>>,
 }
 
-/// What a pattern matches.
+/// The result of a pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Matches {
-    /// In order.
+    /// Sorted.
     pub(super) paths: Arc<[String]>,
-    /// Whether there were more.
+    /// Whether paths beyond [`MAX_PATHS`] were left out.
     pub(super) is_cut: bool,
 }
 
-/// Why a pattern matches nothing at all.
+/// The reason why a pattern cannot be used.
 #[derive(Clone, Debug)]
 pub(super) enum GlobError {
     UnknownRoot,
-    /// It is no pattern; says why.
+    /// The pattern is invalid, with the reason.
     Invalid(String),
 }
 
@@ -66,7 +66,7 @@ impl GlobIndex {
         }
     }
 
-    /// The paths that match, relative to the root.
+    /// Returns the matching paths, relative to the root.
     pub(super) fn matches(&self, root: Option<&str>, glob: &str) -> Result<Matches, GlobError> {
         let key = (root.map(str::to_owned), glob.to_owned());
         if let Some(result) = self.cache.borrow().get(&key) {
@@ -77,7 +77,7 @@ impl GlobIndex {
         result
     }
 
-    /// A number for all that has been matched so far.
+    /// Returns a hash of all results so far.
     pub(super) fn fingerprint(&self) -> u64 {
         let cache = self.cache.borrow();
         let numbers = cache.iter().map(|(key, result)| {
@@ -85,7 +85,7 @@ impl GlobIndex {
             (key, result.as_ref().ok().map(|matches| &matches.paths)).hash(&mut hasher);
             hasher.finish()
         });
-        // A sum, because a hash map has no order.
+        // A sum, because the order of a hash map is not defined.
         numbers.fold(0, u64::wrapping_add)
     }
 

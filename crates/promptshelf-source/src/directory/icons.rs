@@ -1,4 +1,4 @@
-//! IconResolver that are files of the library become `data:` URIs.
+//! Icons from files of the library, embedded as `data:` URIs.
 
 use std::{
     cell::RefCell,
@@ -8,13 +8,13 @@ use std::{
 
 use promptshelf_core::{Code, Diagnostic, Icon, LibraryFile, Location, MimeType, nearest};
 
-/// The most bytes of a picture that goes out with every list.
+/// The largest icon, in bytes: every list contains all icons.
 const MAX_ICON: usize = 64 << 10;
 
-/// Follows the paths of icons.
+/// Replaces the paths of icons by their content.
 pub(super) struct IconResolver<'a> {
     files: &'a BTreeMap<String, Arc<LibraryFile>>,
-    /// What has been asked for: pictures are shared by many prompts.
+    /// Results so far: many prompts often share an icon.
     cache: RefCell<HashMap<Arc<str>, Result<EmbeddedIcon, IconError>>>,
 }
 
@@ -24,7 +24,7 @@ struct EmbeddedIcon {
     mime_type: MimeType,
 }
 
-/// Why a file cannot be an icon.
+/// The reason why a file cannot be an icon.
 #[derive(Clone)]
 struct IconError {
     code: Code,
@@ -37,8 +37,8 @@ impl<'a> IconResolver<'a> {
         IconResolver { files, cache: RefCell::default() }
     }
 
-    /// Puts pictures in the place of paths. A picture that cannot be used is
-    /// left out with a warning: the prompt is of use without it.
+    /// Replaces paths by `data:` URIs. An icon that cannot be used is removed with a warning: the prompt works
+    /// without it.
     pub(super) fn resolve(
         &self,
         icons: &mut Vec<Icon>,
@@ -78,24 +78,28 @@ impl<'a> IconResolver<'a> {
         let error = |code, message, help| Err(IconError { code, message, help });
         let Some(file) = self.files.get(path) else {
             let near = nearest(path, self.files.keys().map(String::as_str));
-            let message = format!("there is no file `{path}` in the library for this icon");
+            let message = format!("the library has no file `{path}` for this icon");
             return error(Code::MissingFile, message, near.map(|near| format!("did you mean `{near}`?")));
         };
         let mime_type = &file.mime_type;
         if !mime_type.as_str().starts_with("image/") {
-            let message = format!("`{path}` is {}, and an icon has to be an image", mime_type.as_str());
+            let message = format!("expected an image for an icon, but `{path}` is {}", mime_type.as_str());
             return error(Code::InvalidValue, message, None);
         }
         if file.body.len() > MAX_ICON {
-            let message = format!("the icon `{path}` has {} bytes, and {MAX_ICON} are allowed", file.body.len());
-            return error(Code::TooLarge, message, Some("it goes out with every list; make it smaller".to_owned()));
+            let message = format!("the icon `{path}` has {} bytes; the limit is {MAX_ICON}", file.body.len());
+            return error(
+                Code::TooLarge,
+                message,
+                Some("use a smaller image: every list contains the icon".to_owned()),
+            );
         }
         let uri = format!("data:{};base64,{}", mime_type.as_str(), file.blob().base64());
         Ok(EmbeddedIcon { uri: uri.into(), mime_type: mime_type.clone() })
     }
 }
 
-/// Whether an icon is no file of the library.
+/// Whether an icon's source is a URI instead of a path in the library.
 pub(super) fn is_uri(src: &str) -> bool {
     let scheme = |scheme: &str| src.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
     scheme("https:") || scheme("data:")

@@ -1,4 +1,4 @@
-//! ReadContext many files side by side.
+//! Parallel reading of many files.
 
 use std::{
     collections::HashSet,
@@ -14,29 +14,29 @@ use super::{
 };
 use crate::file_role::FileRole;
 
-/// Files that one thread takes at a time. Enough that threads seldom meet.
+/// The number of files that a thread takes at a time, large enough to make contention rare.
 const CHUNK: usize = 64;
 
-/// The most threads: more of them wait for the same disk.
+/// The largest number of threads: more would wait for the same disk.
 const MAX_THREADS: usize = 8;
 
-/// Reads all files, those that have not changed from `before`. Gives them by
-/// path, and how many were left out for want of room.
+/// Reads all files, and reuses the unchanged ones from `before`. Returns the files by path, and the number of files
+/// that were left out because of the size limit.
 pub(super) fn read_all(
     found: Vec<FoundFile>,
-    reading: &ReadContext<'_>,
+    context: &ReadContext<'_>,
     before: &[(SmolStr, CachedFile)],
     declared: &HashSet<String>,
     library_bytes: u64,
 ) -> (Vec<(SmolStr, CachedFile)>, usize) {
     let threads = match found.len().div_ceil(CHUNK) {
-        // How many processors there are takes reading several files on Linux.
+        // On Linux, finding the number of processors reads several files.
         0 | 1 => 1,
         chunks => thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(chunks),
     };
     let job = Job {
         found: &found,
-        reading,
+        context,
         before,
         declared,
         next: AtomicUsize::new(0),
@@ -67,7 +67,7 @@ pub(super) fn read_all(
 
 struct Job<'a> {
     found: &'a [FoundFile],
-    reading: &'a ReadContext<'a>,
+    context: &'a ReadContext<'a>,
     before: &'a [(SmolStr, CachedFile)],
     declared: &'a HashSet<String>,
     next: AtomicUsize,
@@ -75,7 +75,7 @@ struct Job<'a> {
     library_bytes: u64,
 }
 
-/// Where a chunk begins, and its files; `None` for those that had no room.
+/// The index of the first file of a chunk, and its files; `None` for a file beyond the size limit.
 type Chunk = (usize, Vec<Option<CachedFile>>);
 
 impl Job<'_> {
@@ -90,8 +90,7 @@ impl Job<'_> {
     }
 
     fn file(&self, found: &FoundFile) -> Option<CachedFile> {
-        // What has been read is in memory already, so the bound has to hold
-        // while reading and not only afterwards.
+        // The contents are in memory by then, so the limit has to apply during the read and not only afterwards.
         if self.bytes.load(Ordering::Relaxed) > self.library_bytes {
             return None;
         }
@@ -101,7 +100,7 @@ impl Job<'_> {
         };
         let before = self.before.binary_search_by(|(path, _)| path.as_str().cmp(&found.path));
         let before = before.ok().map(|index| &self.before[index].1);
-        let entry = self.reading.entry(found, role, before);
+        let entry = self.context.read(found, role, before);
         let bytes = self.bytes.fetch_add(entry.content.len, Ordering::Relaxed) + entry.content.len;
         (bytes <= self.library_bytes).then_some(entry)
     }

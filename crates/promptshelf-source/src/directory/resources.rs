@@ -1,4 +1,4 @@
-//! Declarations become resources: patterns are expanded, and files found.
+//! Resource declarations of the manifest, resolved to resource definitions.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -21,8 +21,8 @@ use crate::{
     resource::{FileReader, PathTemplate},
 };
 
-/// Files of the library that the manifest declares to be resources. Whoever
-/// serves a Markdown file as a resource does not mean it as a prompt too.
+/// Returns the library files that the manifest declares as resources. A Markdown file that is declared as a resource
+/// is not a prompt.
 pub(super) fn declared<'m>(manifest: &'m Manifest, globs: &'m GlobIndex) -> HashSet<String> {
     let mut paths = HashSet::new();
     for draft in &manifest.resources {
@@ -39,7 +39,7 @@ pub(super) fn declared<'m>(manifest: &'m Manifest, globs: &'m GlobIndex) -> Hash
     paths
 }
 
-/// Every declared resource, and the rules for who may use what.
+/// Returns all declared resources, and the access rules.
 pub(super) fn definitions(
     library: &LibraryContext<'_>,
     files: &BTreeMap<String, Arc<LibraryFile>>,
@@ -51,7 +51,7 @@ pub(super) fn definitions(
         let path = library.path.join(&root.path);
         if let Err(error) = ConfinedDir::open(&path) {
             let location = Location::new(&manifest.source, root.span.clone());
-            let message = format!("the root `{name}` cannot be read: {error}");
+            let message = format!("cannot read the root `{name}`: {error}");
             diagnostics.push(Diagnostic::error(Code::Unreadable, location, message));
         }
     }
@@ -125,7 +125,7 @@ fn expand(
     }
 }
 
-/// Every resource has a name; its address is one where its author gives none.
+/// Sets the name of a resource if its author did not.
 fn name(shape: &mut ResourceDefinition, otherwise: &str) {
     if shape.name.is_empty() {
         shape.name = otherwise.to_owned();
@@ -136,8 +136,8 @@ fn last_part(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A file that is known by its path: from memory when the library holds it,
-/// and otherwise read when it is asked for.
+/// Sets the content to a file with a fixed path: from memory if the library contains it, otherwise read on each
+/// request.
 fn one_file(
     library: &LibraryContext<'_>,
     path: &str,
@@ -161,14 +161,14 @@ fn one_file(
     };
     match state {
         Some(state) => describe(shape, &state, path),
-        // Without a root nothing can be meant but a file of the library, and the check says so.
+        // Without a root the path can only mean a library file; the check reports the missing file.
         None if root.is_none() => {
             shape.content = ResourceContent::LibraryFile(path.to_owned());
             return;
         }
         None => {
             let location = shape.origin.locate("file");
-            let message = format!("there is no file `{path}` in the root `{}` yet", root.unwrap_or_default());
+            let message = format!("the root `{}` has no file `{path}` yet", root.unwrap_or_default());
             diagnostics.push(Diagnostic::warning(Code::MissingFile, location, message));
         }
     }

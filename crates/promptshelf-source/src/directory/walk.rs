@@ -1,4 +1,4 @@
-//! Which files a folder holds, links followed as long as they stay inside.
+//! Listing of the files in a folder. Links are followed while they stay inside.
 
 use cap_std::fs::{Dir, DirEntry};
 use promptshelf_core::{Code, Diagnostic, Location, SourceText};
@@ -11,30 +11,29 @@ use crate::{
     format::foreign_folders,
 };
 
-/// How deep folders may stand in each other.
+/// The largest depth of nested folders.
 const MAX_DEPTH: usize = 32;
 
-/// What is looked for, and where that ends.
+/// The extent of a walk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WalkOptions {
-    /// The most files.
+    /// The largest number of files.
     pub(crate) files: usize,
-    /// Whether every file's state is asked for on the way.
+    /// Whether to read the state of every file too.
     pub(crate) states: bool,
-    /// Whether to look into the hidden folders in which other programs keep prompts.
+    /// Whether to list the hidden folders in which other programs store prompts.
     pub(crate) foreign_folders: bool,
 }
 
-/// What a folder holds.
+/// The result of a walk.
 #[derive(Debug, Default)]
 pub(crate) struct WalkResult {
-    /// By path.
+    /// Sorted by path.
     pub(crate) files: Vec<FoundFile>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// Folders that could not be read, each with a `/` at its end. What was in
-    /// them may still be there.
+    /// Folders that could not be read, each with a trailing `/`. Their files may still exist.
     pub(crate) unread: Vec<String>,
-    /// Whether there are links: what is behind one changes without a word about it.
+    /// Whether there are links: changes of their targets cause no events.
     pub(crate) has_links: bool,
 }
 
@@ -43,20 +42,20 @@ pub(crate) struct WalkResult {
 pub(crate) struct FoundFile {
     /// With `/` between its parts.
     pub(crate) path: SmolStr,
-    /// Its state, where it was asked for and the file is no link.
+    /// The file's state, if it was requested and the file is not a link.
     pub(crate) state: Option<FileState>,
 }
 
-/// Walks through a folder.
-pub(crate) fn walk(root: &ConfinedDir, bounds: WalkOptions) -> WalkResult {
-    let mut walker = Walker { root, bounds, found: WalkResult::default(), around: Vec::new(), full: false };
+/// Lists the files below a folder.
+pub(crate) fn walk(root: &ConfinedDir, options: WalkOptions) -> WalkResult {
+    let mut walker = Walker { root, options, found: WalkResult::default(), enclosing: Vec::new(), full: false };
     walker.folder(root.dir(), "");
     let Walker { mut found, full, .. } = walker;
     found.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    // A system gives entries in any order, and two readings of one folder have to be equal.
+    // The system's order is not defined, and two reads of an unchanged folder have to be equal.
     found.diagnostics.sort_by(|a, b| a.location.source.path.cmp(&b.location.source.path));
     if full {
-        let message = format!("there are more than {} files, and some are left out", bounds.files);
+        let message = format!("the library has more than {} files; some are left out", options.files);
         found
             .diagnostics
             .push(at(".", Code::TooMany, true, message).help("raise `files` under [limits] in promptshelf.toml"));
@@ -64,7 +63,7 @@ pub(crate) fn walk(root: &ConfinedDir, bounds: WalkOptions) -> WalkResult {
     found
 }
 
-/// Files that are in an editor only are found as if they were there.
+/// Adds the files that exist only as unsaved text in an editor.
 pub(super) fn add_unsaved<'p>(files: &mut Vec<FoundFile>, unsaved: impl Iterator<Item = &'p String>) {
     for path in unsaved.filter(|path| *path != MANIFEST) {
         let folders = path.match_indices('/').map(|(end, _)| &path[..end]);
@@ -77,7 +76,7 @@ pub(super) fn add_unsaved<'p>(files: &mut Vec<FoundFile>, unsaved: impl Iterator
     }
 }
 
-/// A diagnostic about a whole file or folder.
+/// Creates a diagnostic about a whole file or folder.
 pub(super) fn at(path: &str, code: Code, is_error: bool, message: impl Into<String>) -> Diagnostic {
     let location = Location::file(&SourceText::new(path, ""));
     match is_error {
@@ -86,41 +85,40 @@ pub(super) fn at(path: &str, code: Code, is_error: bool, message: impl Into<Stri
     }
 }
 
-/// What an author hears about a file that is not read. A file that would not
-/// be a prompt is missed by nobody yet, so that is a warning.
-pub(super) fn refused(path: &str, refusal: &FileError, limit: u64) -> Option<Diagnostic> {
+/// Returns the diagnostic for a file that was not read: an error for a prompt, and a warning for other files, which
+/// nothing may refer to.
+pub(super) fn unread_file(path: &str, error: &FileError, limit: u64) -> Option<Diagnostic> {
     let is_error = FileRole::of(path).is_prompt();
-    let diagnostic = match refusal {
+    let diagnostic = match error {
         FileError::NotFound => return None,
-        FileError::OutsideRoot => at(path, Code::Outside, is_error, "this leads out of the library")
+        FileError::OutsideRoot => at(path, Code::Outside, is_error, "this path leads out of the library")
             .help("copy the file into the library, or link to it by a relative path that stays inside"),
         FileError::LinkCycle => {
-            at(path, Code::Outside, is_error, "this symbolic link leads in a circle").help("remove it")
+            at(path, Code::Outside, is_error, "this symbolic link is part of a cycle").help("remove it")
         }
         FileError::NotAFile => {
-            at(path, Code::Outside, is_error, "this is no regular file").help("move it out of the library")
+            at(path, Code::Outside, is_error, "this is not a regular file").help("move it out of the library")
         }
         FileError::TooLarge(len) => {
-            let message = format!("this file has {len} bytes, and {limit} are allowed");
+            let message = format!("this file has {len} bytes; the limit is {limit}");
             at(path, Code::TooLarge, is_error, message)
                 .help("make it smaller, or raise `file-bytes` under [limits] in promptshelf.toml")
         }
-        FileError::Io(error) => at(path, Code::Unreadable, is_error, format!("this file cannot be read: {error}")),
+        FileError::Io(error) => at(path, Code::Unreadable, is_error, format!("cannot read this file: {error}")),
     };
     Some(diagnostic)
 }
 
 struct Walker<'a> {
     root: &'a ConfinedDir,
-    bounds: WalkOptions,
+    options: WalkOptions,
     found: WalkResult,
-    /// Device and number of every folder around the present one: a link to one
-    /// of them would never end.
-    around: Vec<(u64, u64)>,
+    /// Device and inode of every enclosing folder: a link to one of them would cause an endless walk.
+    enclosing: Vec<(u64, u64)>,
     full: bool,
 }
 
-/// What an entry is, links followed.
+/// The type of an entry, with links followed.
 enum EntryKind {
     Folder { linked: bool },
     File { linked: bool },
@@ -129,18 +127,18 @@ enum EntryKind {
 
 impl Walker<'_> {
     fn folder(&mut self, dir: &Dir, prefix: &str) {
-        if self.around.len() >= MAX_DEPTH {
-            let message = format!("folders are nested more than {MAX_DEPTH} deep, and this one is left out");
-            self.found.diagnostics.push(at(shown(prefix), Code::TooMany, true, message));
+        if self.enclosing.len() >= MAX_DEPTH {
+            let message = format!("this folder is nested more than {MAX_DEPTH} levels deep and is left out");
+            self.found.diagnostics.push(at(display_path(prefix), Code::TooMany, true, message));
             return;
         }
         let entries = match dir.dir_metadata().and_then(|metadata| Ok((identity(&metadata), dir.entries()?))) {
-            Ok((identity, _)) if self.around.contains(&identity) => {
-                self.found.diagnostics.extend(refused(shown(prefix), &FileError::LinkCycle, 0));
+            Ok((identity, _)) if self.enclosing.contains(&identity) => {
+                self.found.diagnostics.extend(unread_file(display_path(prefix), &FileError::LinkCycle, 0));
                 return;
             }
             Ok((identity, entries)) => {
-                self.around.push(identity);
+                self.enclosing.push(identity);
                 entries
             }
             Err(error) => return self.unread(prefix, &error),
@@ -157,19 +155,19 @@ impl Walker<'_> {
                 }
             }
         }
-        self.around.pop();
+        self.enclosing.pop();
     }
 
     fn entry(&mut self, entry: &DirEntry, prefix: &str) {
         let name = entry.file_name();
         let Some(name) = name.to_str() else {
             let path = format!("{prefix}{}", name.to_string_lossy());
-            let message = "the name of this file is not UTF-8, and it is left out";
+            let message = "this file is left out: its name is not UTF-8";
             self.found.diagnostics.push(at(&path, Code::NotUtf8, false, message).help("rename it"));
             return;
         };
         let path = format_smolstr!("{prefix}{name}");
-        let is_hidden = self.bounds.foreign_folders && path.starts_with('.');
+        let is_hidden = self.options.foreign_folders && path.starts_with('.');
         let is_passed =
             if is_hidden { !foreign_folders::leads_to_foreign_folder(&path) } else { is_skipped(name, false) };
         if is_passed || (prefix.is_empty() && name == MANIFEST) {
@@ -184,31 +182,31 @@ impl Walker<'_> {
                 let dir = if linked { self.root.dir().open_dir(&path) } else { entry.open_dir() };
                 match dir {
                     Ok(dir) => self.folder(&dir, &format!("{path}/")),
-                    // Gone since the folder around it was read.
+                    // Deleted since the enclosing folder was listed.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                     Err(error) => self.unread(&format!("{path}/"), &error),
                 }
             }
-            EntryKind::File { .. } if self.found.files.len() >= self.bounds.files => self.full = true,
+            EntryKind::File { .. } if self.found.files.len() >= self.options.files => self.full = true,
             EntryKind::File { linked } => {
                 self.found.has_links |= linked;
-                let state = match self.bounds.states && !linked {
+                let state = match self.options.states && !linked {
                     true => entry.metadata().ok().map(|metadata| FileState::of(&metadata)),
                     false => None,
                 };
                 self.found.files.push(FoundFile { path, state });
             }
             EntryKind::Rejected(FileError::NotFound) => {
-                let message = "this symbolic link leads nowhere";
+                let message = "the target of this symbolic link does not exist";
                 self.found.diagnostics.push(at(&path, Code::Outside, false, message).help("remove it"));
             }
-            EntryKind::Rejected(refusal) => self.found.diagnostics.extend(refused(&path, &refusal, 0)),
+            EntryKind::Rejected(error) => self.found.diagnostics.extend(unread_file(&path, &error, 0)),
         }
     }
 
     fn unread(&mut self, prefix: &str, error: &std::io::Error) {
-        let message = format!("this folder cannot be read: {error}");
-        self.found.diagnostics.push(at(shown(prefix), Code::Unreadable, true, message));
+        let message = format!("cannot read this folder: {error}");
+        self.found.diagnostics.push(at(display_path(prefix), Code::Unreadable, true, message));
         self.found.unread.push(prefix.to_owned());
     }
 
@@ -219,18 +217,17 @@ impl Walker<'_> {
             Ok(file_type) => file_type,
             Err(error) => return EntryKind::Rejected(FileError::Io(error)),
         };
-        // Some file systems do not say here what an entry is, so everything
-        // that is no plain file or folder is asked about.
+        // Some file systems do not return the type with the entry, so the metadata of everything else is read.
         match self.root.metadata(path) {
             Ok(metadata) if metadata.is_dir() => EntryKind::Folder { linked: file_type.is_symlink() },
             Ok(metadata) if metadata.is_file() => EntryKind::File { linked: true },
             Ok(_) => EntryKind::Rejected(FileError::NotAFile),
-            Err(refusal) => EntryKind::Rejected(refusal),
+            Err(error) => EntryKind::Rejected(error),
         }
     }
 }
 
-fn shown(prefix: &str) -> &str {
+fn display_path(prefix: &str) -> &str {
     match prefix.trim_end_matches('/') {
         "" => ".",
         path => path,
@@ -243,7 +240,7 @@ fn identity(metadata: &cap_std::fs::Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// Without numbers for folders, only the depth ends a circle.
+/// Without folder identities, only the depth limit ends a cycle of links.
 #[cfg(not(unix))]
 fn identity(_: &cap_std::fs::Metadata) -> (u64, u64) {
     use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,18 +1,16 @@
-//! Who may use something: `access:` in a prompt file and at a resource, and
-//! `[[access]]` in the manifest.
+//! Access rules: `access:` in a prompt file and in a resource, and `[[access]]` in the manifest.
 //!
-//! A rule that is spelled wrongly would leave open what it was meant to close,
-//! so every mistake in one is an error.
+//! Every mistake in a rule is an error: a misspelled rule would give access to content that it was meant to restrict.
 
 use promptshelf_core::{Access, AccessRule, Code, Origin, Severity};
 
 use super::{
     keys::{Holds, Keys, key, keys},
-    table::{Table, items},
+    table::Table,
     tree::{Node, Notes},
 };
 
-/// What is asked of a caller.
+/// The requirements that callers have to meet.
 pub(crate) const REQUIREMENTS: Keys = keys(&[
     key("scopes", Holds::Texts, "Scopes, all of which a caller's token has to have."),
     key("roles", Holds::Texts, "Roles, one of which a caller has to have."),
@@ -32,7 +30,7 @@ pub(crate) const RULE: Keys = keys(&[
     key("visible", Holds::Flag, "Whether those who lack only a scope see that it exists."),
 ]);
 
-/// The demands under the key `access`.
+/// Reads the requirements under the key `access`.
 pub(crate) fn access(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Access> {
     let node = table.node("access", notes)?;
     let prefix = format!("{}.", table.path("access"));
@@ -41,20 +39,20 @@ pub(crate) fn access(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Acc
     read(&demands, notes)
 }
 
-/// The rules under `[[access]]`.
+/// Reads the rules under `[[access]]`.
 pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
     let around = std::mem::take(&mut notes.spans);
     let mut rules = Vec::new();
-    for item in items(node) {
+    for item in node.items() {
         notes.spans.clear();
         let Some(table) = Table::of(item, "", "a rule of [[access]]", notes) else { continue };
         table.expect(&RULE, Severity::Error, "in [[access]]", notes);
         let patterns = ["prompts", "folders", "tags", "resources"].map(|key| table.texts(key, notes));
         let diagnostics = table.flag("diagnostics", notes).unwrap_or_default();
         if patterns.iter().all(Vec::is_empty) && !diagnostics {
-            let message = "this rule does not say what it is for";
+            let message = "this rule matches nothing";
             notes.error(Code::MissingKey, &start(&table), message).help = Some(
-                "name `prompts`, `folders`, `tags`, `resources` or `diagnostics`; `prompts = [\"*\"]` is all of them"
+                "add `prompts`, `folders`, `tags`, `resources` or `diagnostics`; `prompts = [\"*\"]` matches all prompts"
                     .to_owned(),
             );
         }
@@ -62,7 +60,7 @@ pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
             for (index, glob) in globs.iter().enumerate() {
                 if let Err(error) = globset::Glob::new(glob) {
                     let span = notes.spans.get(&format!("{key}.{index}")).cloned().unwrap_or_else(|| start(&table));
-                    notes.error(Code::InvalidValue, &span, format!("`{glob}` is no pattern: {}", error.kind()));
+                    notes.error(Code::InvalidValue, &span, format!("invalid pattern `{glob}`: {}", error.kind()));
                 }
             }
         }
@@ -76,7 +74,7 @@ pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
     rules
 }
 
-/// A rule for exactly one URI.
+/// Creates a rule for exactly one URI.
 pub(crate) fn rule_for(uri: &str, demands: Access, origin: Origin) -> AccessRule {
     AccessRule { resources: vec![globset::escape(uri)], ..AccessRule::new(demands, origin) }
 }
@@ -85,23 +83,29 @@ fn read(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Access> {
     let [scopes, roles, users] = ["scopes", "roles", "users"].map(|key| table.texts(key, notes));
     let visible = table.flag("visible", notes);
     if scopes.is_empty() && roles.is_empty() && users.is_empty() {
-        notes.error(Code::MissingKey, &start(table), "this asks nothing of anybody").help =
-            Some("name `scopes`, `roles` or `users`".to_owned());
+        notes.error(Code::MissingKey, &start(table), "this rule requires nothing of callers").help =
+            Some("add `scopes`, `roles` or `users`".to_owned());
         return None;
     }
     for (index, scope) in scopes.iter().enumerate() {
-        // What a scope can be made of (RFC 6749, appendix A.4).
+        // The characters of a scope (RFC 6749, appendix A.4).
         let is_scope = !scope.is_empty() && scope.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
         if !is_scope {
             let span =
                 notes.spans.get(&table.path(&format!("scopes.{index}"))).cloned().unwrap_or_else(|| start(table));
-            notes.error(Code::InvalidValue, &span, format!("`{scope}` is no scope: it has no spaces or quotes")).help =
-                Some("write several scopes as a list".to_owned());
+            notes
+                .error(
+                    Code::InvalidValue,
+                    &span,
+                    format!("invalid scope `{scope}`: spaces and quotation marks are not allowed"),
+                )
+                .help = Some("write several scopes as a list".to_owned());
         }
     }
     if visible == Some(true) && scopes.is_empty() {
         let span = notes.spans.get(&table.path("visible")).cloned().unwrap_or_else(|| start(table));
-        let message = "`visible` has no effect without `scopes`: nobody can acquire a role or become another user";
+        let message =
+            "`visible` has no effect without `scopes`: callers can request a scope, but not a role or another name";
         notes.warning(Code::NoEffect, &span, message);
     }
     Some(Access { scopes, roles, users, visible: visible.unwrap_or_default() })

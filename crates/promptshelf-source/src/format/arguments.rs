@@ -1,5 +1,4 @@
-//! What a prompt asks for: the keys of one argument, in prompt files and in
-//! the variables of a resource alike.
+//! The keys of one argument, in prompt files and in the variables of a resource.
 
 use std::ops::Range;
 
@@ -11,13 +10,13 @@ use promptshelf_core::{
 use super::{
     draft::GlobCompletion,
     keys::{Holds, Key, Keys, key, keys},
-    table::{Table, items, list, text},
+    table::{Table, list, text},
     tree::{Node, Notes, ScalarKind, Value},
 };
 
 const TYPES: &[&str] = &["string", "text", "integer", "number", "boolean", "date", "list", "json"];
 
-/// One argument, or one variable of a URI template.
+/// An argument of a prompt, or a variable of a URI template.
 pub(crate) const KEYS: Keys = Keys {
     keys: &[
         key("name", Holds::Text, "The key; also the template's variable."),
@@ -46,7 +45,7 @@ pub(crate) const KEYS: Keys = Keys {
     required: &["name"],
 };
 
-/// What becomes of invisible characters.
+/// The policy for invisible characters.
 pub(crate) const INVISIBLE: Key = key(
     "invisible",
     Holds::Word(&["keep", "strip", "reject"]),
@@ -59,8 +58,7 @@ const CHOICE: Keys = keys(&[
     key("title", Holds::Text, "The value's name for people."),
 ]);
 
-/// The ways to say where suggestions come from. In the last one, every other
-/// key is a value of the argument that `by` names.
+/// The sources of suggestions. In the last one, every other key is a value of the argument that `by` names.
 const COMPLETION: &[Keys] = &[
     Keys { keys: &[key("file", Holds::Text, "A file whose lines are suggested.")], required: &["file"] },
     Keys {
@@ -74,7 +72,7 @@ const COMPLETION: &[Keys] = &[
     Keys { keys: &[key("by", Holds::Text, "The argument whose value decides.")], required: &["by"] },
 ];
 
-/// The arguments under a key, and those of them that complete from paths.
+/// Reads the arguments under a key, and those of them that complete from paths.
 pub(crate) fn arguments(
     table: &Table<'_, '_>,
     key: &str,
@@ -83,8 +81,8 @@ pub(crate) fn arguments(
     let (mut arguments, mut globs) = (Vec::new(), Vec::new());
     let Some(node) = table.node(key, notes) else { return (arguments, globs) };
     let Value::List(items) = &node.value else {
-        let message = format!("`{key}` has to be a list, and {} stands here", node.kind());
-        notes.error(Code::WrongType, &node.span, message).help = Some("begin each one with `- name:`".to_owned());
+        let message = format!("`{key}`: expected a list, found {}", node.kind());
+        notes.error(Code::WrongType, &node.span, message).help = Some("start each argument with `- name:`".to_owned());
         return (arguments, globs);
     };
     let path = table.path(key);
@@ -140,17 +138,17 @@ fn argument(
     })
 }
 
-/// The policy under the key `invisible`.
+/// Reads the policy under the key `invisible`.
 pub(crate) fn invisible(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<InvisiblePolicy> {
     let written = table.text(INVISIBLE.name, notes)?;
     let policy = InvisiblePolicy::parse(&written);
     if policy.is_none() {
         let span = notes.spans.get(&table.path(INVISIBLE.name)).cloned().unwrap_or_default();
         let known = || InvisiblePolicy::ALL.iter().map(|policy| policy.as_str());
-        let message = format!("invisible characters cannot be treated by `{written}`");
+        let message = format!("`invisible`: unknown policy `{written}`");
         notes.error(Code::InvalidValue, &span, message).help = Some(match nearest(&written, known()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("write {}", list(known())),
+            None => format!("expected {}", list(known())),
         });
     }
     policy
@@ -170,15 +168,15 @@ fn kind(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> ArgumentType {
             "object" => Some("json"),
             _ => nearest(&written, known()),
         };
-        notes.error(Code::InvalidValue, &span, format!("there is no type `{written}`")).help = Some(match other {
+        notes.error(Code::InvalidValue, &span, format!("unknown type `{written}`")).help = Some(match other {
             Some(other) => format!("did you mean `{other}`?"),
-            None => format!("types are {}", list(known())),
+            None => format!("known types are {}", list(known())),
         });
         ArgumentType::default()
     })
 }
 
-/// A value as a caller would send it: lists and mappings as JSON.
+/// Returns a value in the form that a caller would send: lists and mappings as JSON.
 fn value(node: &Node, what: &str, notes: &mut Notes<'_>) -> Option<String> {
     match &node.value {
         Value::Scalar(_) => text(node, what, notes),
@@ -188,21 +186,20 @@ fn value(node: &Node, what: &str, notes: &mut Notes<'_>) -> Option<String> {
 
 fn examples(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Vec<String> {
     let Some(node) = table.node("examples", notes) else { return Vec::new() };
-    items(node).iter().filter_map(|item| value(item, "an example", notes)).collect()
+    node.items().iter().filter_map(|item| value(item, "an example", notes)).collect()
 }
 
-/// Values that are allowed: scalars, or mappings of `value` (or `const`, as JSON
-/// Schema says it) and `title`.
+/// Reads the allowed values: scalars, or mappings of `value` (in JSON Schema: `const`) and `title`.
 fn choices(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Vec<Choice> {
     let Some(node) = table.node("enum", notes) else { return Vec::new() };
     let Value::List(items) = &node.value else {
-        let message = format!("`enum` has to be a list of values, and {} stands here", node.kind());
+        let message = format!("`enum`: expected a list of values, found {}", node.kind());
         notes.error(Code::WrongType, &node.span, message);
         return Vec::new();
     };
     if items.is_empty() {
-        notes.error(Code::InvalidValue, &node.span, "an empty `enum` allows no value at all").help =
-            Some("list the values that are allowed, or remove it".to_owned());
+        notes.error(Code::InvalidValue, &node.span, "an empty `enum` allows no value").help =
+            Some("list the allowed values, or remove `enum`".to_owned());
     }
     let path = table.path("enum");
     let mut found: Vec<(Choice, Range<usize>)> = Vec::new();
@@ -220,9 +217,9 @@ fn choices(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Vec<Choice> {
         let Some(choice) = choice else { continue };
         if let Some((_, first)) = found.iter().find(|(known, _)| known.value == choice.value) {
             let first = notes.location(first);
-            let message = format!("`{}` stands twice in `enum`", choice.value);
+            let message = format!("duplicate value `{}` in `enum`", choice.value);
             let diagnostic = notes.warning(Code::NoEffect, &item.span, message);
-            diagnostic.related.push((first, "it first stands here".to_owned()));
+            diagnostic.related.push((first, "first defined here".to_owned()));
             continue;
         }
         found.push((choice, item.span.clone()));
@@ -230,7 +227,7 @@ fn choices(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Vec<Choice> {
     found.into_iter().map(|(choice, _)| choice).collect()
 }
 
-/// Where suggestions come from.
+/// Reads the source of suggestions.
 fn completion(
     table: &Table<'_, '_>,
     index: usize,
@@ -243,7 +240,7 @@ fn completion(
         Value::List(_) => return Some(CompletionSource::Values(texts(node, "a value of `complete`", notes))),
         Value::Mapping(_) => Table::of(node, &prefix, "`complete`", notes)?,
         Value::Scalar(scalar) => {
-            let message = format!("`complete` has to be a list or a mapping, and {} stands here", node.kind());
+            let message = format!("`complete`: expected a list or a mapping, found {}", node.kind());
             let help = (scalar.kind == ScalarKind::Text)
                 .then(|| format!("write `{{file: {}}}` for the lines of a file", scalar.text));
             notes.error(Code::WrongType, &node.span, message).help = help;
@@ -266,12 +263,12 @@ fn completion(
         let root = source.text("root", notes);
         let glob = source.text("files", notes)?;
         globs.push(GlobCompletion { argument: index, glob, root, span: node.span.clone() });
-        // Stands in for the paths until the folder has been read.
+        // A placeholder until the folder has been read.
         return Some(CompletionSource::Paths(std::sync::Arc::default()));
     }
     let known = ["by", "file", "files", "resources"];
     let near = source.entries().iter().find_map(|entry| nearest(&entry.key, known));
-    notes.error(Code::InvalidCompletion, &node.span, "`complete` does not say where suggestions come from").help =
+    notes.error(Code::InvalidCompletion, &node.span, "`complete` has no source of suggestions").help =
         Some(match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("use a list of values, or one of the keys {}", list(known)),
@@ -286,14 +283,14 @@ fn by(source: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<CompletionSource>
     }
     let argument = source.text("by", notes)?;
     if cases.is_empty() {
-        let message = format!("`by: {argument}` has no values to choose between");
+        let message = format!("`by: {argument}` has no values");
         notes.error(Code::InvalidCompletion, &source.node.span, message).help =
-            Some("add a key for each value of the other argument".to_owned());
+            Some("add a key with suggestions for each value of that argument".to_owned());
         return None;
     }
     Some(CompletionSource::By { argument, cases })
 }
 
 fn texts(node: &Node, what: &str, notes: &mut Notes<'_>) -> Vec<String> {
-    items(node).iter().filter_map(|item| text(item, what, notes)).collect()
+    node.items().iter().filter_map(|item| text(item, what, notes)).collect()
 }

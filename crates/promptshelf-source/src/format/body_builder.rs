@@ -1,4 +1,4 @@
-//! Bodies without a template language: texts, with spans for arguments.
+//! Prompt bodies without a template language: text with placeholders for arguments.
 
 use std::ops::Range;
 
@@ -6,11 +6,11 @@ use promptshelf_core::{ArgumentDefinition, BodyPiece, Code, Role};
 
 use super::tree::Notes;
 
-/// Puts a body together, and collects what it asks for.
+/// Builds a body, and collects the arguments that it uses.
 #[derive(Debug, Default)]
 pub struct Pieces {
     pieces: Vec<BodyPiece>,
-    /// In the order in which they are first used.
+    /// In the order of first use.
     arguments: Vec<ArgumentDefinition>,
 }
 
@@ -52,22 +52,22 @@ impl Pieces {
     }
 }
 
-/// Finds parts of a value where they stand in the file. A value is not always
-/// written there as it is: YAML takes indentation away, and TOML has escapes.
+/// Finds the positions of parts of a value in its file. The text of a value can differ from the file: YAML removes
+/// indentation, and TOML has escapes.
 pub(crate) struct SpanFinder<'s> {
     text: &'s str,
     span: Range<usize>,
-    /// What has been found so far.
+    /// The end of the last part that was found.
     cursor: usize,
 }
 
 impl<'s> SpanFinder<'s> {
-    /// Parts of these bytes of a file.
+    /// Creates a finder for the value in these bytes of a file.
     pub(crate) fn new(text: &'s str, span: Range<usize>) -> SpanFinder<'s> {
         SpanFinder { text, cursor: span.start, span }
     }
 
-    /// The next place of a part; the whole value where it cannot be found.
+    /// Returns the next position of a part; that of the whole value if the part is not found.
     pub(crate) fn next(&mut self, part: &str) -> Range<usize> {
         match self.text.get(self.cursor..self.span.end).and_then(|rest| rest.find(part)) {
             Some(offset) => {
@@ -80,11 +80,11 @@ impl<'s> SpanFinder<'s> {
     }
 }
 
-/// Says that a command in a prompt is not run.
+/// Adds the warning that a command in a prompt is not run.
 pub(super) fn not_run(written: &str, spans: &mut SpanFinder<'_>, notes: &mut Notes<'_>) {
     let span = spans.next(written);
-    notes.warning(Code::NotSupported, &span, "commands in prompts are never run; the text is left as it is").help =
-        Some("ask for the command's output as an argument".to_owned());
+    notes.warning(Code::NotSupported, &span, "commands in prompts are never run; this is plain text").help =
+        Some("take the command's output as an argument".to_owned());
 }
 
 /// A word as the name of an argument: letters, digits and `_`. `None` when
@@ -96,7 +96,7 @@ pub fn argument_name(word: &str) -> Option<String> {
     name.starts_with(|c: char| c.is_ascii_alphabetic()).then(|| name.to_owned())
 }
 
-/// The end of `{…}` whose inside begins at `start`, braces inside it balanced.
+/// Returns the end of `{…}` whose content begins at `start`, with balanced braces inside.
 pub(super) fn closing_brace(text: &str, start: usize) -> Option<usize> {
     let mut depth = 1_usize;
     for (at, c) in text.get(start..)?.char_indices() {

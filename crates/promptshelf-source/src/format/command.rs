@@ -1,5 +1,5 @@
-//! Commands in Markdown, as two coding agents write them: `$ARGUMENTS`, `$1` to
-//! `$9`, `@file`, and `` !`command` ``, below YAML front matter.
+//! Commands in Markdown, in the form that two coding agents share: `$ARGUMENTS`, `$1` to `$9`, `@file` and ``
+//! !`command` `` below YAML front matter.
 
 use std::{ops::Range, sync::Arc};
 
@@ -14,7 +14,7 @@ use super::{
     tree::Notes,
 };
 
-/// Keys that steer the program which runs the command. Here they do nothing.
+/// Keys that control the program which runs the command. Most of them have no effect here.
 const KEYS: &[&str] = &[
     "name",
     "title",
@@ -50,13 +50,13 @@ pub(super) const WORDS: ForeignWords = ForeignWords {
     ],
 };
 
-/// The most characters of a text that stands in for a missing description.
+/// The largest length of a substitute for a missing description, in characters.
 const MAX_DESCRIPTION: usize = 120;
 
-/// Understands a command. Arguments are named after `argument-hint`.
+/// Parses a command. Its arguments are named after `argument-hint`.
 pub(super) fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let mut notes = Notes::new(source);
-    // `[one] [two]` is what everybody writes there, and it is no YAML.
+    // Most authors write `[one] [two]` here, which is invalid YAML.
     let mut hint_line = None;
     let (keys, body) = markdown::parts(&mut notes, |keys| {
         hint_line = self::hint_line(&source.text, keys);
@@ -86,8 +86,7 @@ pub(super) fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     Parsed::of(draft, notes)
 }
 
-/// The line of the keys that says which arguments are expected, without its
-/// line break.
+/// Returns the line of the front matter with the hint about arguments, without its line break.
 pub(super) fn hint_line(text: &str, keys: Range<usize>) -> Option<Range<usize>> {
     let mut start = keys.start;
     for line in text[keys].split_inclusive('\n') {
@@ -99,22 +98,22 @@ pub(super) fn hint_line(text: &str, keys: Range<usize>) -> Option<Range<usize>> 
     None
 }
 
-/// Parts of a text that a command would not take as text.
+/// Returns the parts of a text that a command would not treat as text.
 pub(crate) fn special(text: &str) -> Vec<&str> {
     placeholders_in(text).into_iter().map(|(span, _)| &text[span]).collect()
 }
 
-/// The programs show the first line where there is no description.
+/// Returns the first line, which the agents show if there is no description.
 fn first_line(text: &str) -> Option<String> {
     let line = text.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty())?;
     Some(line.chars().take(MAX_DESCRIPTION).collect())
 }
 
-/// One thing in the body that is no text.
+/// A part of the body that is not text.
 #[derive(Debug, PartialEq)]
 enum Placeholder<'t> {
     All,
-    /// From one on.
+    /// Starts at one.
     Position(usize),
     Shell,
     File(&'t str),
@@ -153,7 +152,7 @@ fn scan(text: &str, body: Range<usize>, hint: Option<&str>, notes: &mut Notes<'_
                 pieces.text(written);
             }
             Placeholder::File(path) => {
-                // The name stays in its sentence, and the file comes after the text.
+                // The path stays in its sentence, and the file follows after the text.
                 pieces.text(written);
                 files.push((path, "", spans.next(written)));
             }
@@ -164,7 +163,7 @@ fn scan(text: &str, body: Range<usize>, hint: Option<&str>, notes: &mut Notes<'_
         pieces.attach(path, otherwise, span);
     }
     let (pieces, mut arguments) = pieces.into_parts();
-    // People are asked in the order in which the command counts.
+    // Forms ask for arguments in the order of their numbers.
     arguments.sort_by_key(|argument| names.iter().position(|named| named.name == argument.name));
     if arguments.is_empty() && hint.is_some() {
         return with_appendix(pieces, hint);
@@ -172,8 +171,7 @@ fn scan(text: &str, body: Range<usize>, hint: Option<&str>, notes: &mut Notes<'_
     Pieces::of(pieces, arguments)
 }
 
-/// A command that announces arguments and says nowhere where they go gets them
-/// at its end.
+/// Adds a placeholder at the end, for a command that announces arguments and does not use them.
 fn with_appendix(pieces: Vec<BodyPiece>, hint: Option<&str>) -> Pieces {
     let mut pieces = Pieces::of(pieces, Vec::new());
     pieces.text("\n\n");
@@ -188,8 +186,8 @@ fn described(argument: ArgumentDefinition, hint: Option<&str>) -> ArgumentDefini
     }
 }
 
-/// Arguments for `$1` and so on. The hint names them where it has a word for
-/// each; `<word>` has to be given, and `[word]` need not.
+/// Returns the arguments for `$1` and so on. They are named after the hint if it has a word for each; `<word>` is
+/// required, and `[word]` is optional.
 fn names(hint: Option<&str>, count: usize) -> Vec<ArgumentDefinition> {
     let words = words(hint.unwrap_or_default());
     let by_number = |number: usize| {
@@ -212,7 +210,7 @@ fn names(hint: Option<&str>, count: usize) -> Vec<ArgumentDefinition> {
     named
 }
 
-/// What stands in brackets, and whether these are pointed.
+/// Returns the words in brackets, and whether the brackets are angle brackets.
 fn words(hint: &str) -> Vec<(&str, bool)> {
     let mut words = Vec::new();
     let mut rest = hint;
@@ -254,7 +252,7 @@ fn one(text: &str, start: usize) -> Option<(usize, Placeholder<'_>)> {
     }
     if let Some(after) = rest.strip_prefix('$') {
         let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        // `$10` is a sum of money.
+        // `$10` is an amount of money.
         let position = after[..digits].parse().ok().filter(|position| digits == 1 && *position > 0)?;
         return Some((start + 2, Placeholder::Position(position)));
     }
@@ -269,7 +267,7 @@ fn one(text: &str, start: usize) -> Option<(usize, Placeholder<'_>)> {
     }
     let path = rest[1..].split(|c: char| c.is_whitespace() || "`'\"<>|".contains(c)).next().unwrap_or_default();
     let path = path.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
-    // `@somebody` is a person, and `@$1` is known only to whoever asks.
+    // `@name` mentions a person, and the file of `@$1` is only known at the time of the call.
     let is_path = path.contains(['/', '.']) && !path.contains('$') && !path.ends_with('/');
     is_path.then(|| (start + 1 + path.len(), Placeholder::File(path.strip_prefix("./").unwrap_or(path))))
 }

@@ -1,4 +1,4 @@
-//! The result of reading one prompt file, before references to other files are resolved.
+//! The result of parsing one prompt file, before references to other files are resolved.
 
 use std::{ops::Range, sync::Arc};
 
@@ -6,21 +6,20 @@ use promptshelf_core::{ArgumentDefinition, Body, BodyPiece, Code, Diagnostic, Or
 
 use super::tree::Notes;
 
-/// The most mistakes that are named of one file. Nobody reads more at once.
+/// The largest number of diagnostics that are listed for one file.
 const MAX_MISTAKES: usize = 100;
 
-/// What a file's text becomes.
+/// The result of parsing a file.
 #[derive(Debug)]
 pub(crate) struct Parsed {
-    /// `None` when the text cannot be understood.
+    /// `None` if the file has errors.
     pub(crate) draft: Option<Draft>,
-    /// What could be understood of it nevertheless, so that more mistakes can be found.
+    /// The valid parts of a file with errors, so that further mistakes can be found.
     pub(crate) broken: Option<BrokenDraft>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// A prompt whose references to other files have not been followed yet: icons
-/// still hold paths, and globs have not been expanded.
+/// A prompt with unresolved references: icons are paths, and path patterns are not expanded.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) definition: PromptDefinition,
@@ -30,15 +29,15 @@ pub(crate) struct Draft {
 /// An argument that completes from paths.
 #[derive(Clone, Debug)]
 pub(crate) struct GlobCompletion {
-    /// The argument's place in its list.
+    /// The index of the argument.
     pub(crate) argument: usize,
     pub(crate) glob: String,
-    /// The declared root; the library itself without one.
+    /// The declared root; `None` for the library itself.
     pub(crate) root: Option<String>,
     pub(crate) span: Range<usize>,
 }
 
-/// A prompt that cannot be served as it stands.
+/// A prompt that cannot be served because of errors.
 #[derive(Clone, Debug)]
 pub(crate) struct BrokenDraft {
     pub(crate) draft: Draft,
@@ -47,14 +46,14 @@ pub(crate) struct BrokenDraft {
 }
 
 impl Draft {
-    /// A prompt that is no template.
+    /// Creates a prompt without a template.
     pub(super) fn plain(name: &str, notes: &mut Notes<'_>) -> Draft {
         let definition =
             PromptDefinition::from_source(name, Body::Pieces(Vec::new()), Origin::new(Arc::clone(notes.source)));
         Draft { definition, globs: Seldom::default() }
     }
 
-    /// Says it, and files where its parts stand.
+    /// Sets the body, and stores the spans of all parts.
     pub(super) fn saying(mut self, pieces: Vec<BodyPiece>, notes: &mut Notes<'_>) -> Draft {
         self.definition.body = Body::Pieces(pieces);
         self.definition.origin.spans = std::mem::take(&mut notes.spans).into();
@@ -65,7 +64,7 @@ impl Draft {
 impl BrokenDraft {
     fn of(draft: Draft, notes: &Notes<'_>) -> Option<BrokenDraft> {
         let Body::Template { range } = &draft.definition.body else { return None };
-        // Without an end of the keys, nobody knows where the text begins.
+        // If the front matter is not closed, the beginning of the text is unknown.
         if range.end == 0 {
             return None;
         }
@@ -87,7 +86,7 @@ impl BrokenDraft {
 }
 
 impl Parsed {
-    /// What is left of a draft when everything has been noted.
+    /// Combines a draft with the diagnostics that were found.
     pub(super) fn of(draft: Draft, mut notes: Notes<'_>) -> Parsed {
         let (draft, broken) = match notes.has_errors() {
             true => (None, BrokenDraft::of(draft, &notes)),
@@ -98,7 +97,11 @@ impl Parsed {
             let more = notes.diagnostics.split_off(MAX_MISTAKES);
             if let Some(first) = more.first() {
                 let span = first.location.span();
-                notes.error(Code::TooMany, &span, format!("from here on, {} more mistakes are not named", more.len()));
+                notes.error(
+                    Code::TooMany,
+                    &span,
+                    format!("{} further mistakes from here on are not listed", more.len()),
+                );
             }
         }
         Parsed { draft, broken, diagnostics: notes.diagnostics }

@@ -1,4 +1,4 @@
-//! The description of one file format.
+//! The description of a file format.
 
 use std::sync::Arc;
 
@@ -6,24 +6,25 @@ use promptshelf_core::SourceText;
 
 use super::draft::Parsed;
 
-/// One format of prompt files.
+/// A format of prompt files.
 #[derive(Debug)]
 pub(crate) struct Format {
-    /// Whether the file at a path is written in it.
+    /// Whether the file at a path has this format.
     pub(super) holds: fn(&str) -> bool,
-    /// The name that a prompt has when its file gives none.
+    /// Returns the name of a prompt whose file does not set one.
     pub(super) name: fn(&str) -> String,
     pub(super) read: fn(&Arc<SourceText>, &str) -> Parsed,
-    /// What can be written in it; nothing is said of our own format, which has a schema.
+    /// The syntax, for editors; empty for the native format, which has a schema.
     pub(super) words: ForeignWords,
 }
 
-/// What can be written in a file of another program.
+/// The syntax of another program's prompt files, for completion in editors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ForeignWords {
-    /// Keys at its top.
+    /// The top-level keys.
     pub keys: &'static [&'static str],
-    /// What its text can hold in the place of values, and what that is.
+    /// The placeholders in the text, each with a description.
     pub places: &'static [(&'static str, &'static str)],
 }
 

@@ -1,9 +1,9 @@
-//! Hidden folders in which other programs keep prompts for a project. They are
-//! looked into below the library's own folder, and nowhere else.
+//! Hidden folders in which other programs store the prompts of a project. They are read directly below the library's
+//! folder only.
 
 use promptshelf_core::PromptName;
 
-/// The folders, by their paths from the library's folder.
+/// The paths of the folders, relative to the library.
 pub(crate) const FOREIGN_FOLDERS: &[&str] = &[
     ".claude/commands",
     ".claude/skills",
@@ -13,31 +13,29 @@ pub(crate) const FOREIGN_FOLDERS: &[&str] = &[
     ".opencode/commands",
 ];
 
-/// The part of a path that is below a folder.
+/// Returns the part of a path below a folder.
 pub(crate) fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
     path.strip_prefix(folder)?.strip_prefix('/')
 }
 
-/// Whether a folder is one of these, in one of them, or on the way to one.
+/// Whether a folder is one of these, inside one, or the parent of one.
 pub(crate) fn leads_to_foreign_folder(folder: &str) -> bool {
     FOREIGN_FOLDERS.iter().any(|home| folder == *home || below(folder, home).is_some())
         || is_ancestor_of_foreign_folder(folder)
 }
 
-/// Whether a folder only leads to one of these: nothing else in it is ours.
+/// Whether a folder only contains one of these: its other entries do not belong to the library.
 pub(crate) fn is_ancestor_of_foreign_folder(folder: &str) -> bool {
     FOREIGN_FOLDERS.iter().any(|home| below(home, folder).is_some())
 }
 
-/// A prompt's name from a path: without the home and the ending, folders
-/// joined with `-`.
+/// Derives a prompt's name from its path: without the foreign folder and the suffix, and with `-` between the parts.
 pub(super) fn name_from_path(path: &str, ending: &str) -> String {
     let inner = FOREIGN_FOLDERS.iter().find_map(|home| below(path, home)).unwrap_or(path);
     inner.strip_suffix(ending).unwrap_or(inner).replace('/', "-")
 }
 
-/// What a file calls its prompt: a name where it can be one, and otherwise the
-/// words for people.
+/// The `name` that a foreign file sets: used as the name if it is valid as one, and as the title otherwise.
 pub(super) enum NameOrTitle {
     Name(String),
     Title(String),

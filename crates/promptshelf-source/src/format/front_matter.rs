@@ -1,4 +1,4 @@
-//! The keys of a prompt file become a definition.
+//! The front matter of a native prompt file.
 
 use std::{ops::Range, sync::Arc};
 
@@ -16,7 +16,7 @@ use super::{
     tree::{Node, Notes, Value},
 };
 
-/// A prompt file.
+/// The keys of a prompt file.
 pub(crate) const KEYS: Keys = keys(&[
     key("name", Holds::Text, "The unique key; the file's path stands in for it."),
     key("title", Holds::Text, "The name for people."),
@@ -36,8 +36,7 @@ pub(crate) const KEYS: Keys = keys(&[
     key("tests", Holds::Tables(&super::prompt_tests::KEYS), "What `promptshelf test` expects of it."),
 ]);
 
-/// Makes a definition of what could be understood; with errors among the notes
-/// it is not to be used.
+/// Creates a definition of the valid parts; it must not be used if there are errors among the notes.
 pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: &mut Notes<'_>) -> Draft {
     let mut definition =
         PromptDefinition::from_source(name, Body::Template { range: body }, Origin::new(Arc::clone(notes.source)));
@@ -50,13 +49,14 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
         table
     });
     if let Some(table) = table {
-        // A key of a later release or of another program must not take the
-        // prompt down, so an unknown one is only warned of.
+        // An unknown key is only a warning: keys of a later release or of another program must not disable the
+        // prompt.
         table.expect(&KEYS, Severity::Warning, "in a prompt file", notes);
         for entry in table.entries().iter().filter(|entry| KEYS.find(&entry.key).is_none()) {
             if nearest(&entry.key, KEYS.names()) == Some("access") {
-                // What was meant to be closed must not stand open until somebody reads a warning.
-                let message = format!("`{}` closes nothing: a prompt's rules stand under `access`", entry.key);
+                // A misspelled `access` must not leave the prompt open to everyone.
+                let message =
+                    format!("`{}` restricts nothing: the access rules of a prompt belong under `access`", entry.key);
                 notes.error(Code::UnknownKey, &entry.key_span, message);
             }
         }
@@ -67,7 +67,7 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
         definition.description = table.text("description", notes).map(|text| text.trim_end().into());
         definition.version = table.text("version", notes);
         definition.tags = table.texts("tags", notes);
-        // Other prompt servers sort their prompts by one word.
+        // Other prompt servers group prompts by this single word.
         definition.tags.extend(table.text("category", notes));
         definition.access = access(&table, notes);
         definition.icons = icons(&table, notes);
@@ -85,7 +85,7 @@ fn meta(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Meta {
     match (&node.value, node.to_json()) {
         (Value::Mapping(_), serde_json::Value::Object(members)) => members,
         _ => {
-            let message = format!("`_meta` has to be a mapping of keys, and {} stands here", node.kind());
+            let message = format!("`_meta`: expected a mapping, found {}", node.kind());
             notes.error(Code::WrongType, &node.span, message);
             Meta::new()
         }

@@ -1,9 +1,8 @@
 //! Gemini CLI's custom commands: `.gemini/commands/**/*.toml`.
 //!
-//! Facts: Gemini CLI's documentation, *Custom commands*: `prompt` is required
-//! and `description` is not; `{{args}}` is what follows the command, `@{path}`
-//! a file, `!{command}` a command's output, with balanced braces. A file in a
-//! folder is `/folder:name` there and `folder-name` here.
+//! Facts: Gemini CLI's documentation, *Custom commands*: `prompt` is required and `description` is optional;
+//! `{{args}}` is the text after the command, `@{path}` a file, and `!{command}` a command's output, with balanced
+//! braces. A file in a folder is `/folder:name` there and `folder-name` here.
 
 use std::{ops::Range, sync::Arc};
 
@@ -92,9 +91,8 @@ fn file(written: &str, spans: &mut SpanFinder<'_>, pieces: &mut Pieces, notes: &
     let span = spans.next(written);
     let path = written[2..written.len() - 1].trim();
     if path.contains(ARGS) {
-        let message = "a file that the caller names is not attached; the text is left as it is";
-        notes.warning(Code::NotSupported, &span, message).help =
-            Some("ask for the file's text as an argument".to_owned());
+        let message = "a file chosen by the caller is not attached; this is plain text";
+        notes.warning(Code::NotSupported, &span, message).help = Some("take the file's text as an argument".to_owned());
         pieces.text(written);
         return;
     }

@@ -1,12 +1,11 @@
 //! Prompts of GitHub Models: `*.prompt.yml` and `*.prompt.yaml`.
 //!
-//! Facts: GitHub's documentation, *Storing prompts in GitHub repositories*:
-//! `messages` with `role` and `content`, placeholders `{{name}}`, `testData`
-//! with a value for each, and what the model should answer under `expected`.
-//! Each row of it is a test: the prompt takes the values, and says them.
-//! `model`, `modelParameters` and `evaluators` concern the program that asks a
-//! model. What the system says comes first and is said by the person here,
-//! because MCP has no such role.
+//! Facts: GitHub's documentation, *Storing prompts in GitHub repositories*: `messages` with `role` and `content`,
+//! placeholders `{{name}}`, `testData` with a value for each, and the expected answer of the model under `expected`.
+//!
+//! Each row of `testData` becomes a test: the prompt accepts the values, and its messages contain them. `model`,
+//! `modelParameters` and `evaluators` configure the program that calls the model. A system message becomes a user
+//! message here, because MCP has no system role.
 
 use std::{ops::Range, sync::Arc};
 
@@ -17,7 +16,7 @@ use super::{
     draft::{Draft, Parsed},
     file_format::{ForeignWords, Format},
     foreign_folders,
-    table::{Table, items},
+    table::Table,
     tree::{Node, Notes, Value},
     yaml,
 };
@@ -62,11 +61,11 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
         match table.node("messages", &mut notes) {
             Some(messages) => messages_of(messages, &mut pieces, &mut notes),
             None => {
-                notes.error(Code::MissingKey, &(0..0), "a prompt needs `messages`");
+                notes.error(Code::MissingKey, &(0..0), "missing key `messages`");
             }
         }
     } else if !notes.has_errors() {
-        notes.error(Code::MissingKey, &(0..0), "a prompt needs `messages`");
+        notes.error(Code::MissingKey, &(0..0), "missing key `messages`");
     }
     let (pieces, arguments) = pieces.into_parts();
     draft.definition.arguments = arguments;
@@ -78,7 +77,7 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
 }
 
 fn messages_of(messages: &Node, pieces: &mut Pieces, notes: &mut Notes<'_>) {
-    for (index, message) in items(messages).iter().enumerate() {
+    for (index, message) in messages.items().iter().enumerate() {
         let prefix = format!("messages.{index}.");
         let Some(table) = Table::of(message, &prefix, "a message", notes) else { continue };
         table.refuse_others(&["role", "content"], Severity::Warning, "in a message", notes);
@@ -90,8 +89,8 @@ fn messages_of(messages: &Node, pieces: &mut Pieces, notes: &mut Notes<'_>) {
             Some("user" | "system" | "developer") => pieces.role(Role::User),
             Some(other) => {
                 let at = span("role", notes);
-                notes.error(Code::InvalidValue, &at, format!("there is no role `{other}`")).help =
-                    Some("roles are `system`, `user` and `assistant`".to_owned());
+                notes.error(Code::InvalidValue, &at, format!("unknown role `{other}`")).help =
+                    Some("known roles are `system`, `user` and `assistant`".to_owned());
             }
             None => {}
         }
@@ -102,7 +101,7 @@ fn messages_of(messages: &Node, pieces: &mut Pieces, notes: &mut Notes<'_>) {
     }
 }
 
-/// Text with `{{name}}` in it, each of which has to be given.
+/// Adds a text with placeholders `{{name}}`. Each of them becomes a required argument.
 pub(crate) fn placeholders(text: &str, span: Range<usize>, pieces: &mut Pieces, notes: &mut Notes<'_>) {
     let source = Arc::clone(notes.source);
     let mut spans = SpanFinder::new(&source.text, span);
@@ -120,7 +119,7 @@ pub(crate) fn placeholders(text: &str, span: Range<usize>, pieces: &mut Pieces, 
             }
             None => {
                 let at = spans.next(written);
-                let message = format!("`{written}` is no placeholder; the text is left as it is");
+                let message = format!("invalid placeholder `{written}`; this is plain text");
                 notes.warning(Code::NotSupported, &at, message);
                 pieces.text(&rest[..start + 2]);
                 rest = &rest[start + 2..];
@@ -130,16 +129,16 @@ pub(crate) fn placeholders(text: &str, span: Range<usize>, pieces: &mut Pieces, 
     pieces.text(rest);
 }
 
-/// Every row of `testData` as a test.
+/// Turns every row of `testData` into a test.
 fn tests(table: &Table<'_, '_>, arguments: &[ArgumentDefinition], notes: &mut Notes<'_>) -> Vec<TestDefinition> {
     let Some(rows) = table.node("testData", notes) else { return Vec::new() };
-    // What judges an answer may use columns that no message does.
+    // Evaluators may use columns that no message contains.
     let judges = table.node("evaluators", notes).map(|node| node.to_json().to_string()).unwrap_or_default();
     let is_judged = |key: &str| key == "expected" || judges.contains(&format!("{{{{{key}}}}}"));
     let mut tests = Vec::new();
-    for row in items(rows) {
+    for row in rows.items() {
         let Value::Mapping(entries) = &row.value else {
-            let message = format!("a row of `testData` has to be a mapping of keys, and {} stands here", row.kind());
+            let message = format!("a row of `testData`: expected a mapping, found {}", row.kind());
             notes.warning(Code::WrongType, &row.span, message);
             continue;
         };

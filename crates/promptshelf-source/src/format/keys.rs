@@ -1,7 +1,6 @@
-//! The keys that stand in a file, kept as tables: what is read, what is
-//! completed in an editor and what a schema says come from the same lines.
+//! Tables of the keys in a file. The parser, completion in editors and the JSON Schemas all use the same tables.
 
-/// A mapping whose keys are known.
+/// The keys of a mapping.
 #[derive(Debug)]
 pub struct Keys {
     /// The keys, in the order in which files are written.
@@ -21,7 +20,7 @@ pub struct Key {
     pub holds: Holds,
 }
 
-/// What stands behind a key.
+/// The type of a key's value.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Holds {
@@ -31,44 +30,44 @@ pub enum Holds {
     Word(&'static [&'static str]),
     /// `true` or `false`.
     Flag,
-    /// A whole number of at least this.
+    /// A whole number of at least this value.
     Count(u64),
-    /// A number; with bounds where there are any.
+    /// A number, within bounds if they are set.
     Number(Option<(f64, f64)>),
     /// A text, or a list of texts.
     Texts,
-    /// The same, of these words only.
+    /// One of these words, or a list of them.
     Words(&'static [&'static str]),
-    /// A scalar, or what else JSON can be.
+    /// A scalar, or any other JSON value.
     Value,
-    /// One such value, or a list of them.
+    /// A [`Value`](Holds::Value), or a list of them.
     Values,
-    /// Keys of the author's own with any values.
+    /// A mapping of arbitrary keys to arbitrary values.
     Object,
-    /// Keys of the author's own with scalars.
+    /// A mapping of arbitrary keys to scalars.
     Pairs,
-    /// A list of scalars or of such mappings.
+    /// A list of scalars or of mappings.
     Choices(&'static Keys),
-    /// A text, such a mapping, or a list of these.
+    /// A text, a mapping, or a list of these.
     TextsOrTables(&'static Keys),
-    /// A list of texts or of such mappings.
+    /// A list of texts or of mappings.
     ListOfTextsOrTables(&'static Keys),
-    /// One such mapping.
+    /// A mapping.
     Table(&'static Keys),
-    /// A list of such mappings.
+    /// A list of mappings.
     Tables(&'static Keys),
-    /// Where suggestions come from: a list, or one of several mappings.
+    /// A source of suggestions: a list, or one of several mappings.
     Completion(&'static [Keys]),
-    /// Something that somebody else reads.
+    /// Defined and read outside this crate.
     Foreign,
 }
 
-/// A key of a table.
+/// Creates a key.
 pub(crate) const fn key(name: &'static str, holds: Holds, about: &'static str) -> Key {
     Key { name, about, holds }
 }
 
-/// A table of which every key can be left out.
+/// Creates a table without required keys.
 pub(crate) const fn keys(keys: &'static [Key]) -> Keys {
     Keys { keys, required: &[] }
 }

@@ -1,4 +1,4 @@
-//! Markdown with optional YAML front matter: `---`, keys, `---`, and the text.
+//! Native prompt files: Markdown with optional YAML front matter between two lines `---`.
 
 use std::{ops::Range, sync::Arc};
 
@@ -12,12 +12,11 @@ use super::{
     yaml,
 };
 
-/// The most bytes between the `---` lines. Keeps a large text whose first line
-/// happens to be `---` from being taken for one.
+/// The largest front matter, in bytes. Protects a large text that happens to start with a line `---`.
 const MAX_FRONT_MATTER: usize = 1 << 20;
 
 pub(super) const FORMAT: Format = Format {
-    // What is hidden belongs to other programs, which have formats of their own.
+    // Hidden files belong to other programs, which have formats of their own.
     holds: |path| path.ends_with(".md") && path.len() > 3 && !path.starts_with('.'),
     name: |path| path.strip_suffix(".md").unwrap_or(path).replace('/', "-"),
     read,
@@ -31,8 +30,8 @@ pub(super) fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     Parsed::of(draft, notes)
 }
 
-/// The keys and the text. `odd` finds a line of the keys that is to be left
-/// out, because it is no YAML.
+/// Returns the front matter and the range of the body. `odd` finds a line of the front matter that is ignored because
+/// it is invalid YAML.
 pub(super) fn parts(
     notes: &mut Notes<'_>,
     odd: impl FnOnce(Range<usize>) -> Option<Range<usize>>,
@@ -42,14 +41,14 @@ pub(super) fn parts(
         Split::Body(body) => {
             if let Some(late) = late(&source.text[body.clone()]) {
                 let span = body.start + late..body.start + late + 3;
-                let message = "these keys are read as text: front matter begins in the first line";
+                let message = "these keys are read as text: front matter starts in the first line";
                 notes.warning(Code::NoEffect, &span, message).help =
                     Some("remove the empty lines above this one".to_owned());
             }
             (None, body)
         }
         Split::Both { keys, .. } if keys.len() > MAX_FRONT_MATTER => {
-            notes.error(Code::TooLarge, &(keys.start..keys.start), "the front matter is larger than a mebibyte");
+            notes.error(Code::TooLarge, &(keys.start..keys.start), "the front matter is larger than 1 MiB");
             (None, 0..0)
         }
         Split::Both { keys, body } => {
@@ -58,13 +57,13 @@ pub(super) fn parts(
         }
         Split::Unterminated(first) => {
             notes.error(Code::Syntax, &first, "the front matter is not closed").help =
-                Some("put a line of `---` between the keys and the text".to_owned());
+                Some("add a line `---` between the keys and the text".to_owned());
             (None, 0..0)
         }
     }
 }
 
-/// The keys and the text of a Markdown file.
+/// Returns the front matter and the range of the body of a Markdown file.
 pub(crate) fn front_matter_and_body(notes: &mut Notes<'_>) -> (Option<Node>, Range<usize>) {
     parts(notes, |_| None)
 }
@@ -79,18 +78,17 @@ pub(crate) fn front_matter_range(text: &str) -> Option<(Range<usize>, Range<usiz
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Split {
-    /// There is no front matter.
+    /// No front matter.
     Body(Range<usize>),
     Both {
         keys: Range<usize>,
         body: Range<usize>,
     },
-    /// The first line, which nothing closes.
+    /// Front matter without an end; the range is its first line.
     Unterminated(Range<usize>),
 }
 
-/// Finds the front matter. A byte order mark before it and carriage returns at
-/// the ends of its lines are fine.
+/// Finds the front matter. Accepts a byte order mark before it, and carriage returns at line ends.
 pub(super) fn split(text: &str) -> Split {
     let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
     let is_fence = |line: &str| line.trim_end() == "---";
@@ -109,7 +107,7 @@ pub(super) fn split(text: &str) -> Split {
     Split::Unterminated(start..start + 3)
 }
 
-/// Where front matter begins that empty lines keep from being some.
+/// Returns the position of front matter that is not recognised because of empty lines above it.
 fn late(text: &str) -> Option<usize> {
     let start = text.len() - text.trim_start().len();
     let Split::Both { keys, .. } = split(&text[start..]) else { return None };

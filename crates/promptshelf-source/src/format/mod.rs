@@ -43,6 +43,6 @@ pub(crate) use self::{
     registry::keys,
     requirements::requirements,
     skill::FILE as SKILL,
-    table::{Table, items, list},
+    table::{Table, list},
     tree::{Node, Notes, Value},
 };

@@ -1,8 +1,7 @@
-//! OpenCode's commands: `.opencode/command/**/*.md` and, the newer name,
-//! `.opencode/commands/**/*.md`.
+//! OpenCode's commands: `.opencode/command/**/*.md` and, under the newer name, `.opencode/commands/**/*.md`.
 //!
-//! Facts: OpenCode's documentation, *Commands*: the same placeholders as Claude
-//! Code has, with `agent`, `model` and `subtask` among the keys.
+//! Facts: OpenCode's documentation, *Commands*: the placeholders of Claude Code, with `agent`, `model` and `subtask`
+//! among the keys.
 
 use super::{command, file_format::Format, foreign_folders};
 

@@ -1,4 +1,4 @@
-//! What an author expects of a prompt: the entries of `tests`.
+//! The tests of a prompt file: the entries under `tests`.
 
 use promptshelf_core::{ArgumentDefinition, Code, CompletionTest, Role, Severity, TestDefinition, Variables, nearest};
 
@@ -11,10 +11,10 @@ use super::{
 const ROLES: &[&str] = &["user", "assistant"];
 const KINDS: &[&str] = &["text", "image", "audio", "resource", "resource_link"];
 
-/// How the names of golden files end. They are no prompts and no files of the library.
+/// The suffix of golden files, which are neither prompts nor library files.
 pub(crate) const GOLDEN: &str = ".golden.md";
 
-/// One test.
+/// The keys of a test.
 pub(crate) const KEYS: Keys = keys(&[
     key("name", Holds::Text, "What the test is called."),
     key("arguments", Holds::Pairs, "The values to fill in."),
@@ -46,8 +46,8 @@ pub(super) fn tests(
 ) -> Vec<TestDefinition> {
     let Some(node) = table.node("tests", notes) else { return Vec::new() };
     let Value::List(items) = &node.value else {
-        let message = format!("`tests` has to be a list, and {} stands here", node.kind());
-        notes.error(Code::WrongType, &node.span, message).help = Some("begin each test with `- `".to_owned());
+        let message = format!("`tests`: expected a list, found {}", node.kind());
+        notes.error(Code::WrongType, &node.span, message).help = Some("start each test with `- `".to_owned());
         return Vec::new();
     };
     let path = table.path("tests");
@@ -81,10 +81,10 @@ fn test(node: &Node, prefix: &str, arguments: &[ArgumentDefinition], notes: &mut
     let asks = |key: &str| !["error", "complete"].contains(&key);
     if test.error.is_some() && expected.clone().any(asks) {
         let span = notes.spans.get(&table.path("error")).cloned().unwrap_or_default();
-        let message = "a test that expects an error cannot expect messages too";
-        notes.error(Code::InvalidValue, &span, message).help = Some("make two tests of it".to_owned());
+        let message = "a test that expects an error cannot also expect messages";
+        notes.error(Code::InvalidValue, &span, message).help = Some("split it into two tests".to_owned());
     } else if expected.next().is_none() {
-        let message = "this test expects nothing but that the prompt can be filled in";
+        let message = "this test only expects that the prompt renders";
         notes.warning(Code::NoEffect, &(node.span.start..node.span.start), message).help =
             Some("add one of `contains`, `equals`, `roles`, `kinds`, `golden`, `error` and `complete`".to_owned());
     }
@@ -109,7 +109,7 @@ fn complete(table: &Table<'_, '_>, arguments: &[ArgumentDefinition], notes: &mut
     })
 }
 
-/// Notes values for arguments that the prompt does not have.
+/// Reports values for arguments that the prompt does not have.
 fn known(
     table: &Table<'_, '_>,
     key: &str,
@@ -131,10 +131,10 @@ fn words(table: &Table<'_, '_>, key: &str, known: &[&str], notes: &mut Notes<'_>
         let path = table.path(key);
         let span = notes.spans.get(&format!("{path}.{index}")).or_else(|| notes.spans.get(&path));
         let span = span.cloned().unwrap_or_default();
-        notes.error(Code::InvalidValue, &span, format!("`{word}` cannot stand in `{key}`")).help =
+        notes.error(Code::InvalidValue, &span, format!("`{key}`: unknown value `{word}`")).help =
             Some(match nearest(word, known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("write {}", list(known.iter().copied())),
+                None => format!("expected {}", list(known.iter().copied())),
             });
     }
     words
@@ -146,7 +146,7 @@ fn golden(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<String> {
         return Some(file);
     }
     let span = notes.spans.get(&table.path("golden")).cloned().unwrap_or_default();
-    notes.error(Code::InvalidValue, &span, format!("`{file}` is no name of a golden file")).help =
-        Some(format!("name a file beside the prompt that ends with `{GOLDEN}`"));
+    notes.error(Code::InvalidValue, &span, format!("invalid name of a golden file `{file}`")).help =
+        Some(format!("use a file in the folder of the prompt whose name ends with `{GOLDEN}`"));
     None
 }

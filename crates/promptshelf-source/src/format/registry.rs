@@ -1,4 +1,4 @@
-//! All file formats, and the choice of one by a file's path.
+//! The list of file formats, and the selection of one by a file's path.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{
     vscode, yaml,
 };
 
-/// The first one that holds a path is taken.
+/// In order of precedence: the first format that matches a path is used.
 const FORMATS: &[Format] = &[
     skill::FORMAT,
     vscode::FORMAT,
@@ -25,24 +25,24 @@ const FORMATS: &[Format] = &[
 ];
 
 impl Format {
-    /// The format of the file at a path, if its name is one of a prompt file.
+    /// Returns the format of the file at a path; `None` if it is not a prompt file.
     pub(crate) fn of(path: &str) -> Option<&'static Format> {
         FORMATS.iter().find(|format| (format.holds)(path))
     }
 
-    /// Whether a file is written in our own format.
+    /// Whether the file at a path has the native format.
     pub(crate) fn is_ours(path: &str) -> bool {
         FORMATS.iter().position(|format| (format.holds)(path)) == Some(FORMATS.len() - 1)
     }
 
-    /// Understands a file's text.
+    /// Parses the text of a file.
     pub(crate) fn read(&self, source: &Arc<SourceText>) -> Parsed {
         (self.read)(source, &(self.name)(&source.path))
     }
 }
 
 impl ForeignWords {
-    /// Those of the file at a path; `None` where it is no prompt file of another program.
+    /// Returns the syntax for the file at a path; `None` if it is not a prompt file of another program.
     ///
     /// ```
     /// use promptshelf_source::ForeignWords;
@@ -56,7 +56,7 @@ impl ForeignWords {
     }
 }
 
-/// The keys of a file, whatever they mean; `None` where there are none.
+/// Parses the keys of a file without interpreting them; `None` if it has none.
 pub(crate) fn keys(source: &Arc<SourceText>) -> Option<Node> {
     let mut notes = Notes::new(source);
     match source.path.rsplit('.').next() {
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// Words that mean something somewhere, in any order.
+    /// Fragments with a meaning in some format, to be combined in any order.
     const WORDS: &[&str] = &[
         "---",
         "\n",
@@ -124,7 +124,7 @@ mod tests {
         ":\n  ",
     ];
 
-    /// A file of each format.
+    /// A path for each format.
     const PATHS: &[&str] = &[
         "a.md",
         ".claude/commands/a.md",

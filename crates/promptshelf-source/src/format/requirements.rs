@@ -1,5 +1,5 @@
-//! What a broken prompt file asks of its callers: told by the lines of its rule
-//! alone, because an edit that closes a prompt may break another line of it.
+//! The access requirements of a broken prompt file, read from the lines of its rule alone: an edit that restricts
+//! access may break another line of the file.
 
 use std::{ops::Range, sync::Arc};
 
@@ -15,14 +15,14 @@ use super::{
     yaml,
 };
 
-/// What a file asks. In doubt that is unknown.
+/// Returns the access requirements of a file; unknown in case of doubt.
 pub(crate) fn requirements(source: &Arc<SourceText>) -> Requirements {
     let text = &source.text;
-    // Only our own format has rules.
+    // Only the native format has access rules.
     if !Format::is_ours(&source.path) {
         return Requirements::Known(None);
     }
-    // UTF-16, for instance.
+    // Not UTF-8, for instance UTF-16.
     if text.contains('\0') {
         return Requirements::Unknown;
     }
@@ -42,7 +42,7 @@ pub(crate) fn requirements(source: &Arc<SourceText>) -> Requirements {
     }
 }
 
-/// The lines of each key that is, or may be meant to be, `access`.
+/// Returns the lines of each key that is `access` or may be a misspelling of it.
 fn rules(text: &str, keys: &Range<usize>) -> Vec<Range<usize>> {
     let mut rules: Vec<Range<usize>> = Vec::new();
     let (mut at, mut inside) = (keys.start, false);

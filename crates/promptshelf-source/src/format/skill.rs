@@ -1,9 +1,8 @@
-//! Agent Skills: `SKILL.md` in a folder of its own.
+//! Agent Skills: a file `SKILL.md` in a folder of its own.
 //!
-//! Facts: the Agent Skills specification (agentskills.io): `name` and
-//! `description` are required, the text below is instructions without
-//! arguments. Claude Code gives the text of its own skills (`.claude/skills`)
-//! the placeholders of its commands.
+//! Facts: the Agent Skills specification (agentskills.io): `name` and `description` are required, and the text below
+//! contains instructions without arguments. In its own skills (`.claude/skills`), Claude Code replaces the
+//! placeholders of its commands too.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a prompt file says about the steps of a guided prompt.
+//! The steps of a guided prompt.
 
 use promptshelf_core::{Code, Decline, Severity, StepDefinition, nearest};
 
@@ -8,7 +8,7 @@ use super::{
     tree::{Notes, Value},
 };
 
-/// One step.
+/// The keys of a step.
 pub(super) const KEYS: Keys = keys(&[
     key("step", Holds::Count(1), "Its number; without one, the one after the step before it."),
     key("key", Holds::Text, "The name under which clients are asked for it."),
@@ -17,13 +17,12 @@ pub(super) const KEYS: Keys = keys(&[
     key("decline", Holds::Word(&["stop", "continue"]), "What becomes of the prompt when people decline."),
 ]);
 
-/// The steps under `steps:`. A step without a number is the one after the step
-/// before it.
+/// Reads the steps under `steps`. A step without a number follows the one before it.
 pub(super) fn steps(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Vec<StepDefinition> {
     let Some(node) = table.node("steps", notes) else { return Vec::new() };
     let Value::List(items) = &node.value else {
-        let message = format!("`steps` has to be a list, and {} stands here", node.kind());
-        notes.error(Code::WrongType, &node.span, message).help = Some("begin each one with `- message:`".to_owned());
+        let message = format!("`steps`: expected a list, found {}", node.kind());
+        notes.error(Code::WrongType, &node.span, message).help = Some("start each step with `- message:`".to_owned());
         return Vec::new();
     };
     let mut steps: Vec<StepDefinition> = Vec::new();
@@ -54,9 +53,9 @@ fn decline(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Decline {
             let span = notes.spans.get(&table.path("decline")).cloned().unwrap_or_default();
             let help = match nearest(other, ["stop", "continue"]) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "use `stop`, or `continue` to go on without an answer".to_owned(),
+                None => "expected `stop`, or `continue` to go on without an answer".to_owned(),
             };
-            notes.error(Code::InvalidValue, &span, format!("`decline` cannot be `{other}`")).help = Some(help);
+            notes.error(Code::InvalidValue, &span, format!("`decline`: unknown value `{other}`")).help = Some(help);
             Decline::default()
         }
     }

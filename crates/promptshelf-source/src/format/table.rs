@@ -1,5 +1,5 @@
-//! Taking keys out of a mapping: what is missing, unknown or of another kind
-//! is noted, and the rest goes on.
+//! Typed access to the keys of a mapping. Missing and unknown keys and wrong types are reported, and reading goes on
+//! with the rest.
 
 use std::{collections::BTreeMap, fmt::Display};
 
@@ -10,17 +10,17 @@ use super::{
     tree::{Entry, Node, Notes, ScalarKind, Value},
 };
 
-/// A mapping whose keys are known.
+/// A mapping with known keys.
 #[derive(Clone, Copy)]
 pub(crate) struct Table<'n, 'p> {
     pub(crate) node: &'n Node,
     entries: &'n [Entry],
-    /// Where its parts are filed: `arguments.0.`, or nothing for the file itself.
+    /// The path prefix of its parts in the spans: `arguments.0.`, or empty at the top of the file.
     prefix: &'p str,
 }
 
 impl<'n, 'p> Table<'n, 'p> {
-    /// Takes a node as a mapping; anything else is noted and gives `None`.
+    /// Takes a node as a mapping; reports any other node and returns `None`.
     pub(crate) fn of(
         node: &'n Node,
         prefix: &'p str,
@@ -30,7 +30,7 @@ impl<'n, 'p> Table<'n, 'p> {
         match &node.value {
             Value::Mapping(entries) => Some(Table { node, entries, prefix }),
             _ => {
-                let message = format!("{what} has to be a mapping of keys, and {} stands here", node.kind());
+                let message = format!("{what}: expected a mapping, found {}", node.kind());
                 notes.error(Code::WrongType, &node.span, message);
                 None
             }
@@ -41,15 +41,15 @@ impl<'n, 'p> Table<'n, 'p> {
         self.entries
     }
 
-    /// Notes every key that is not in a table.
+    /// Reports every key that is not in a table of keys.
     pub(crate) fn expect(&self, known: &Keys, severity: Severity, place: &str, notes: &mut Notes<'_>) {
         self.refuse_others(&known.names(), severity, place, notes);
     }
 
-    /// Notes every key that is not among `known`.
+    /// Reports every key that is not in `known`.
     pub(crate) fn refuse_others(&self, known: &[&str], severity: Severity, place: &str, notes: &mut Notes<'_>) {
         for entry in self.entries.iter().filter(|entry| !known.contains(&&*entry.key)) {
-            let message = format!("the key `{}` means nothing {place}", entry.key);
+            let message = format!("unknown key `{}` {place}", entry.key);
             let diagnostic = notes.error(Code::UnknownKey, &entry.key_span, message);
             diagnostic.severity = severity;
             let known = known.iter().copied();
@@ -60,12 +60,12 @@ impl<'n, 'p> Table<'n, 'p> {
         }
     }
 
-    /// The path of a part.
+    /// Returns the path of a part.
     pub(crate) fn path(&self, key: &str) -> String {
         [self.prefix, key].concat()
     }
 
-    /// A key's node, filed under its path. A key without a value is a key that is not there.
+    /// Returns the node of a key, and stores its span. A key without a value counts as missing.
     pub(crate) fn node(&self, key: &str, notes: &mut Notes<'_>) -> Option<&'n Node> {
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
         if entry.node.is_null() {
@@ -79,18 +79,18 @@ impl<'n, 'p> Table<'n, 'p> {
         self.entries.iter().any(|entry| entry.key == key && !entry.node.is_null())
     }
 
-    /// A key's text. Numbers and booleans are taken as they are written.
+    /// Returns the text of a key. Numbers and booleans are taken literally.
     pub(crate) fn text(&self, key: &str, notes: &mut Notes<'_>) -> Option<String> {
         let node = self.node(key, notes)?;
         text(node, format_args!("`{key}`"), notes)
     }
 
-    /// A key's list of texts; one text stands for a list of one.
+    /// Returns a list of texts; a single text is a list of one.
     pub(crate) fn texts(&self, key: &str, notes: &mut Notes<'_>) -> Vec<String> {
         let Some(node) = self.node(key, notes) else { return Vec::new() };
         let path = self.path(key);
         let mut texts = Vec::new();
-        for (index, item) in items(node).iter().enumerate() {
+        for (index, item) in node.items().iter().enumerate() {
             if let Some(text) = text(item, format_args!("an entry of `{key}`"), notes) {
                 notes.spans.insert(format!("{path}.{index}"), item.span.clone());
                 texts.push(text);
@@ -99,7 +99,7 @@ impl<'n, 'p> Table<'n, 'p> {
         texts
     }
 
-    /// A key's mapping of names to scalars.
+    /// Returns a mapping of names to scalars.
     pub(crate) fn pairs(&self, key: &str, notes: &mut Notes<'_>) -> BTreeMap<String, String> {
         let mut pairs = BTreeMap::new();
         let Some(node) = self.node(key, notes) else { return pairs };
@@ -114,7 +114,7 @@ impl<'n, 'p> Table<'n, 'p> {
         pairs
     }
 
-    /// A key that is `true` or `false`.
+    /// Returns a boolean.
     pub(crate) fn flag(&self, key: &str, notes: &mut Notes<'_>) -> Option<bool> {
         let node = self.node(key, notes)?;
         match &node.value {
@@ -122,7 +122,7 @@ impl<'n, 'p> Table<'n, 'p> {
                 Some(scalar.text.eq_ignore_ascii_case("true"))
             }
             _ => {
-                let message = format!("`{key}` has to be `true` or `false`, and {} stands here", node.kind());
+                let message = format!("`{key}`: expected `true` or `false`, found {}", node.kind());
                 let yes_or_no = node.text().filter(|text| {
                     ["yes", "no", "on", "off", "y", "n", "true", "false"].contains(&&*text.to_ascii_lowercase())
                 });
@@ -137,7 +137,7 @@ impl<'n, 'p> Table<'n, 'p> {
         }
     }
 
-    /// A key that is a whole number of at least `least`.
+    /// Returns a whole number of at least `least`.
     pub(crate) fn count(&self, key: &str, least: u64, notes: &mut Notes<'_>) -> Option<u64> {
         let node = self.node(key, notes)?;
         let is_number = matches!(&node.value, Value::Scalar(scalar) if scalar.kind == ScalarKind::Integer);
@@ -145,18 +145,18 @@ impl<'n, 'p> Table<'n, 'p> {
         match parsed {
             Some(number) if number >= least => Some(number),
             _ if is_number => {
-                notes.error(Code::InvalidValue, &node.span, format!("`{key}` has to be at least {least}"));
+                notes.error(Code::InvalidValue, &node.span, format!("`{key}`: expected at least {least}"));
                 None
             }
             _ => {
-                let message = format!("`{key}` has to be a whole number, and {} stands here", node.kind());
+                let message = format!("`{key}`: expected a whole number, found {}", node.kind());
                 notes.error(Code::WrongType, &node.span, message);
                 None
             }
         }
     }
 
-    /// A key that is a number.
+    /// Returns a number.
     pub(crate) fn number(&self, key: &str, notes: &mut Notes<'_>) -> Option<f64> {
         let node = self.node(key, notes)?;
         let is_number = matches!(&node.value, Value::Scalar(scalar) if matches!(scalar.kind, ScalarKind::Integer | ScalarKind::Float));
@@ -164,43 +164,35 @@ impl<'n, 'p> Table<'n, 'p> {
         match parsed.filter(|number| number.is_finite()) {
             Some(number) => Some(number),
             None => {
-                let message = format!("`{key}` has to be a number, and {} stands here", node.kind());
+                let message = format!("`{key}`: expected a number, found {}", node.kind());
                 notes.error(Code::WrongType, &node.span, message);
                 None
             }
         }
     }
 
-    /// A key's text, which has to be there.
+    /// Returns the text of a required key.
     pub(crate) fn required_text(&self, key: &str, what: &str, notes: &mut Notes<'_>) -> Option<String> {
         if !self.has(key) {
             let entry = self.entries.iter().find(|entry| entry.key == key);
             let span = entry.map_or_else(|| start_of(self.node), |entry| entry.key_span.clone());
-            notes.error(Code::MissingKey, &span, format!("{what} needs a `{key}`"));
+            notes.error(Code::MissingKey, &span, format!("missing key `{key}` in {what}"));
             return None;
         }
         self.text(key, notes)
     }
 }
 
-/// The text of a scalar; anything else is noted.
+/// Returns the text of a scalar; reports any other node.
 pub(crate) fn text(node: &Node, what: impl Display, notes: &mut Notes<'_>) -> Option<String> {
     if let Some(text) = node.text() {
         return Some(text.to_owned());
     }
-    notes.error(Code::WrongType, &node.span, format!("{what} has to be text, and {} stands here", node.kind()));
+    notes.error(Code::WrongType, &node.span, format!("{what}: expected text, found {}", node.kind()));
     None
 }
 
-/// A list's items; anything else is a list of itself.
-pub(crate) fn items(node: &Node) -> &[Node] {
-    match &node.value {
-        Value::List(items) => items,
-        _ => std::slice::from_ref(node),
-    }
-}
-
-/// The first word of a node, where a whole mapping would be too much to underline.
+/// Returns the span of a node's first key: underlining a whole mapping would be too much.
 fn start_of(node: &Node) -> std::ops::Range<usize> {
     match &node.value {
         Value::Mapping(entries) => entries.first().map_or(node.span.clone(), |entry| entry.key_span.clone()),
@@ -208,7 +200,7 @@ fn start_of(node: &Node) -> std::ops::Range<usize> {
     }
 }
 
-/// Words as `a`, `b` and `c`.
+/// Formats words as `a`, `b` and `c`.
 pub(crate) fn list<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let words: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
     match words.split_last() {

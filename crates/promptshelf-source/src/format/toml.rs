@@ -1,4 +1,4 @@
-//! TOML as the same small tree that YAML becomes.
+//! TOML, parsed to the same tree as YAML.
 
 use std::ops::Range;
 
@@ -10,8 +10,7 @@ use toml::{
 
 use super::tree::{Entry, Node, Notes, Scalar, ScalarKind, Value};
 
-/// Reads the notes' file. Every syntax error is noted; what could be read in
-/// spite of them is given.
+/// Parses the file. Reports every syntax error, and returns the valid parts.
 pub(crate) fn parse(notes: &mut Notes<'_>) -> Node {
     let source = std::sync::Arc::clone(notes.source);
     let bom = if source.text.starts_with('\u{feff}') { 3 } else { 0 };
@@ -20,7 +19,7 @@ pub(crate) fn parse(notes: &mut Notes<'_>) -> Node {
     for error in errors {
         let span = error.span().unwrap_or(0..0);
         let mut lines = error.message().lines();
-        let message = lines.next().unwrap_or("this is not well-formed").to_owned();
+        let message = lines.next().unwrap_or("invalid TOML").to_owned();
         notes.error(Code::Syntax, &(bom + span.start..bom + span.end), message);
     }
     Tree { text, bom }.mapping(table.get_ref(), 0..source.text.len())
@@ -44,7 +43,7 @@ impl Tree<'_> {
             node: self.node(value),
         };
         let mut entries: Vec<Entry> = table.iter().map(entry).collect();
-        // The parser sorts keys; people want mistakes in the file's order.
+        // The parser sorts keys; diagnostics follow the order of the file.
         entries.sort_by_key(|entry| entry.key_span.start);
         Node { span, value: Value::Mapping(entries) }
     }

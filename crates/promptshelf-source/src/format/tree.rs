@@ -1,8 +1,6 @@
-//! What a file format's parser gives, before it means anything: scalars, lists
-//! and mappings, each with its place in the file.
+//! The syntax tree of a file: scalars, lists and mappings, each with its span.
 //!
-//! YAML and TOML become the same tree, so that an argument is understood by
-//! the same code wherever it is written.
+//! YAML and TOML are parsed to the same tree, so that an argument is read by the same code in every format.
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
@@ -39,8 +37,8 @@ pub struct Entry {
     pub node: Node,
 }
 
-/// A scalar as its author wrote it. Its text is kept beside its kind, because
-/// `version: 1.10` is meant as it stands and not as a number.
+/// A scalar in its author's spelling. The text is stored besides the kind, because `version: 1.10` is not the number
+/// 1.1.
 #[derive(Clone, Debug)]
 pub struct Scalar {
     /// The source text, without quotation marks and with escapes resolved.
@@ -98,7 +96,10 @@ impl Node {
     /// Returns the items of a list; any other value counts as a list of one.
     #[must_use]
     pub fn items(&self) -> &[Node] {
-        super::items(self)
+        match &self.value {
+            Value::List(items) => items,
+            _ => std::slice::from_ref(self),
+        }
     }
 
     /// Converts the value to JSON. Numbers that JSON cannot represent become text.
@@ -135,7 +136,7 @@ pub struct Notes<'s> {
     pub diagnostics: Vec<Diagnostic>,
     /// Spans by path, such as `arguments.0.default`.
     pub(crate) spans: BTreeMap<String, Range<usize>>,
-    /// Lines that could not be read, and so may have said anything.
+    /// Lines that could not be parsed, so that their content is unknown.
     pub(crate) left_out: Vec<Range<usize>>,
 }
 

@@ -1,9 +1,8 @@
 //! VS Code's prompt files: `*.prompt.md`, in `.github/prompts` and elsewhere.
 //!
-//! Facts: VS Code's documentation, *Use prompt files*: `${input:name}` and
-//! `${input:name:placeholder}` ask the person; `${selection}`, `${file}` and
-//! their like are filled in by the editor, and are arguments here because only
-//! the client knows them. A file with `arguments:` is one of ours.
+//! Facts: VS Code's documentation, *Use prompt files*: `${input:name}` and `${input:name:placeholder}` ask the user.
+//! The editor fills in `${selection}`, `${file}` and similar variables; they are arguments here, because only the
+//! client can provide them. A file with `arguments:` has the native format.
 
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ const SUFFIX: &str = ".prompt.md";
 
 const KEYS: &[&str] = &["name", "description", "argument-hint", "agent", "mode", "model", "tools", "title"];
 
-/// What the editor fills in, and what that is.
+/// Variables that the editor fills in, with a description.
 const VARIABLES: &[(&str, &str)] = &[
     ("selection", "The selected text"),
     ("selectedText", "The selected text"),

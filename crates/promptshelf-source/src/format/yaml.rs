@@ -1,9 +1,8 @@
-//! YAML 1.2 as a small, bounded tree with positions.
+//! YAML 1.2, parsed to a small, bounded tree with spans.
 //!
-//! A library is read by programs of strangers, so what YAML can do beyond
-//! plain data is refused: aliases, keys that are no text, types of one's own.
-//! The parser stops at the first thing that is no YAML; so that line is left
-//! out, and the rest is read again. What a key means is not here.
+//! The files may come from untrusted authors, so features beyond plain data are rejected: aliases, keys other than
+//! text, and custom types. The parser stops at the first syntax error; the affected line is then left out, and the
+//! rest is parsed again. The meaning of keys is not handled here.
 
 mod explain;
 mod offsets;
@@ -19,22 +18,21 @@ use self::{
 };
 use super::tree::{Entry, Node, Notes, Scalar, ScalarKind, Value};
 
-/// How deep lists and mappings may stand in each other.
+/// The largest depth of nested lists and mappings.
 const MAX_DEPTH: usize = 16;
 
-/// How many values one file may hold.
+/// The largest number of values in a file.
 const MAX_NODES: usize = 20_000;
 
-/// Reads `range` of the notes' file. `None` means that there is nothing to
-/// understand: the range is empty, or what is wrong with it has been noted.
+/// Parses `range` of the file. `None` if the range is empty, or if it has errors, which are reported.
 pub(crate) fn parse(range: Range<usize>, notes: &mut Notes<'_>) -> Option<Node> {
     parse_without(range, None, notes)
 }
 
-/// The most lines that are left out: each means to read the file again.
+/// The largest number of lines that are left out: each one costs another pass over the file.
 const MAX_LEFT_OUT: usize = 10;
 
-/// Reads `range` as if a line of it were blank.
+/// Parses `range` as if one line of it were blank.
 pub(crate) fn parse_without(range: Range<usize>, line: Option<Range<usize>>, notes: &mut Notes<'_>) -> Option<Node> {
     let source = std::sync::Arc::clone(notes.source);
     let mut text = source.text[range.clone()].to_owned();
@@ -59,7 +57,7 @@ pub(crate) fn parse_without(range: Range<usize>, line: Option<Range<usize>>, not
             Err(Stop::Syntax(error)) => error,
         };
         let at = builder.offsets.byte(error.marker().index()).min(range.end) - range.start;
-        // What has been noted on the way here will be noted again.
+        // The next pass reports the same diagnostics again.
         notes.diagnostics.truncate(noted);
         let mistake = explain(&text, error.info(), at);
         let left_out = lines_of(&text, mistake.span.start);
@@ -68,7 +66,7 @@ pub(crate) fn parse_without(range: Range<usize>, line: Option<Range<usize>>, not
             mistakes.push(mistake);
         }
         if !is_new || mistakes.len() == MAX_LEFT_OUT {
-            // Not even the keys that can be read are known.
+            // Even the set of keys is unknown.
             notes.left_out.push(range.clone());
             break None;
         }
@@ -81,7 +79,7 @@ pub(crate) fn parse_without(range: Range<usize>, line: Option<Range<usize>>, not
     node
 }
 
-/// A line, and those below it that belong to it.
+/// Returns a line, and the lines below that belong to it.
 fn lines_of(text: &str, at: usize) -> Range<usize> {
     let first = Line::at(text, at);
     let is_entry = |line: Line<'_>| line.text().trim_start().starts_with("- ");
@@ -95,14 +93,14 @@ fn lines_of(text: &str, at: usize) -> Range<usize> {
     first.start..end.start + end.text().len()
 }
 
-/// Puts spaces in the place of what stands there, so that the rest keeps its bytes.
+/// Replaces a span by spaces, so that the rest keeps its offsets.
 fn blank(text: &mut String, span: Range<usize>) {
     let blank: String =
         text[span.clone()].bytes().map(|b| if b == b'\n' || b == b'\r' { b as char } else { ' ' }).collect();
     text.replace_range(span, &blank);
 }
 
-/// Why a file is not read to its end.
+/// The reason why a pass ended early.
 enum Stop {
     Syntax(ScanError),
     Noted,
@@ -120,8 +118,7 @@ struct Builder<'t, 'n, 's> {
     text: &'t str,
     notes: &'n mut Notes<'s>,
     nodes: usize,
-    /// Where the last value ended. The parser ends a block at the next token,
-    /// which can be lines away.
+    /// The end of the last value. The parser ends a block at the next token, which can be lines away.
     end: usize,
 }
 
@@ -141,7 +138,7 @@ impl<'t> Builder<'t, '_, '_> {
             match event {
                 Event::StreamEnd => return Ok(root),
                 Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
-                _ if root.is_some() => return self.refuse(&span, "only one document can stand here", None),
+                _ if root.is_some() => return self.refuse(&span, "only one YAML document is allowed", None),
                 event => root = Some(self.node(event, span, 0)?),
             }
         }
@@ -153,12 +150,12 @@ impl<'t> Builder<'t, '_, '_> {
             return self.refuse(&span, "this is nested too deeply", None);
         }
         if self.nodes > MAX_NODES {
-            return self.refuse(&span, &format!("there are more than {MAX_NODES} values"), None);
+            return self.refuse(&span, &format!("the file has more than {MAX_NODES} values"), None);
         }
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 if anchor != 0 {
-                    // Nobody who writes `&` at the beginning of a text means an anchor.
+                    // An `&` at the start of a text is most often not meant as an anchor.
                     self.mistake(beginning(span.clone(), '&'));
                 }
                 let kind = self.scalar_kind(&text, style, tag.as_deref(), &span);
@@ -182,7 +179,7 @@ impl<'t> Builder<'t, '_, '_> {
                 self.mapping(&span, depth)
             }
             Event::Alias(_) => {
-                let help = "write the value out, or put quotes around a text that starts with `*`";
+                let help = "write the value out, or quote a text that starts with `*`";
                 self.refuse(&span, "aliases are not supported", Some(help))
             }
             _ => self.refuse(&span, "a value is missing here", None),
@@ -210,16 +207,16 @@ impl<'t> Builder<'t, '_, '_> {
                     match entries.iter().find(|entry| entry.key == *key) {
                         Some(first) => {
                             let first = self.notes.location(&first.key_span);
-                            let message = format!("the key `{key}` stands twice");
+                            let message = format!("duplicate key `{key}`");
                             let diagnostic = self.notes.error(Code::Syntax, &at, message);
-                            diagnostic.related.push((first, "it first stands here".to_owned()));
+                            diagnostic.related.push((first, "first defined here".to_owned()));
                         }
                         None => entries.push(Entry { key: key.into_owned(), key_span: at, node }),
                     }
                 }
                 event => {
-                    // `title: {{ name }}` is a mapping with a mapping for a key.
-                    // Nobody means that; they mean the template's braces.
+                    // `title: {{ name }}` is a mapping with a mapping as its key. Authors mean the braces of the
+                    // template language.
                     template = self.text[open.start..].starts_with("{{");
                     let key = self.node(event, at.clone(), depth + 1)?;
                     let (event, value_at) = self.next()?;
@@ -227,7 +224,7 @@ impl<'t> Builder<'t, '_, '_> {
                     if template {
                         self.mistake(explain::template(open.start..open.start + 2));
                     } else {
-                        let message = format!("a key has to be text, and {} stands here", key.kind());
+                        let message = format!("a key: expected text, found {}", key.kind());
                         self.notes.error(Code::Syntax, &at, message);
                     }
                 }
@@ -235,10 +232,10 @@ impl<'t> Builder<'t, '_, '_> {
         }
     }
 
-    /// Where a list or mapping ends: at its bracket, or after its last value.
+    /// Returns the span of a list or mapping, which ends at its bracket or after its last value.
     fn close(&mut self, open: &Range<usize>, close: &Range<usize>) -> Range<usize> {
         let is_flow = matches!(self.text.as_bytes().get(open.start), Some(b'[' | b'{'));
-        // The parser counts a comment behind the bracket to it.
+        // The parser's span includes a comment after the bracket.
         let bracket = close.start + 1;
         if is_flow && matches!(self.text.as_bytes().get(close.start), Some(b']' | b'}')) && bracket > self.end {
             self.end = bracket;
@@ -259,7 +256,7 @@ impl<'t> Builder<'t, '_, '_> {
 
     fn refuse_tag(&mut self, tag: Option<&Tag>, span: &Range<usize>) {
         if let Some(tag) = tag.filter(|tag| !tag.is_yaml_core_schema()) {
-            let help = "put quotes around a text that starts with `!`".to_owned();
+            let help = "quote a text that starts with `!`".to_owned();
             let message = format!("the type `{tag}` is not supported");
             self.notes.error(Code::Syntax, span, message).help = Some(help);
         }
@@ -275,8 +272,7 @@ impl<'t> Builder<'t, '_, '_> {
     }
 }
 
-/// What a scalar without quotes is in YAML 1.2's core schema: `no`, `on` and
-/// `yes` are text.
+/// Returns the type of an unquoted scalar in the core schema of YAML 1.2: `no`, `on` and `yes` are text.
 fn plain_kind(text: &str) -> ScalarKind {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return ScalarKind::Null,

@@ -1,20 +1,19 @@
-//! Paths with placeholders: `logs/{day}.log`, `{+path}`.
+//! Path templates: relative paths with placeholders, such as `logs/{day}.log` and `{+path}`.
 
 use promptshelf_core::Variables;
 
-/// A path below a folder, with room for the values of a URI template.
+/// A path relative to a folder, with placeholders for the variables of a URI template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PathTemplate {
     pieces: Vec<Piece>,
-    /// How many parts its author has written out before the first placeholder.
-    /// Only there a part may be hidden.
+    /// The number of path parts before the first placeholder. Only these may be hidden.
     fixed_parts: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Literal(String),
-    /// `{x}` is one part or a piece of one, `{+x}` may be several.
+    /// `{x}` is one part of the path or a piece of one; `{+x}` may contain several parts.
     Variable {
         name: String,
         is_path: bool,
@@ -22,15 +21,15 @@ enum Piece {
 }
 
 impl PathTemplate {
-    /// Takes a path.
+    /// Parses a template.
     ///
     /// # Errors
     ///
-    /// A sentence that says what is wrong with it.
+    /// A sentence that describes the first mistake.
     pub(crate) fn parse(text: &str) -> Result<PathTemplate, String> {
         let (mut pieces, mut rest) = (Vec::new(), text);
         while let Some(open) = rest.find('{') {
-            let close = rest[open..].find('}').ok_or("a `{` is not closed")? + open;
+            let close = rest[open..].find('}').ok_or("missing `}` after `{`")? + open;
             if open > 0 {
                 pieces.push(Piece::Literal(rest[..open].to_owned()));
             }
@@ -39,7 +38,7 @@ impl PathTemplate {
             let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '%');
             if name.is_empty() || !name.chars().all(is_name) {
                 return Err(format!(
-                    "`{{{inside}}}` is no placeholder: use `{{name}}`, or `{{+name}}` for several parts"
+                    "invalid placeholder `{{{inside}}}`: use `{{name}}`, or `{{+name}}` for several parts of a path"
                 ));
             }
             pieces.push(Piece::Variable { name: name.to_owned(), is_path: name.len() < inside.len() });
@@ -60,12 +59,12 @@ impl PathTemplate {
         Ok(PathTemplate { pieces, fixed_parts })
     }
 
-    /// A path without placeholders.
+    /// Creates a template without placeholders.
     pub(crate) fn fixed(path: &str) -> PathTemplate {
         PathTemplate { pieces: vec![Piece::Literal(path.to_owned())], fixed_parts: path.split('/').count() }
     }
 
-    /// The path, when it has no placeholders.
+    /// Returns the path of a template without placeholders.
     pub(crate) fn as_fixed(&self) -> Option<&str> {
         match &*self.pieces {
             [Piece::Literal(path)] => Some(path),
@@ -73,7 +72,7 @@ impl PathTemplate {
         }
     }
 
-    /// The placeholders' names.
+    /// Returns the names of the placeholders.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Variable { name, .. } => Some(&**name),
@@ -81,9 +80,8 @@ impl PathTemplate {
         })
     }
 
-    /// The path with values put in; `None` for what must not be looked for. The
-    /// folder is confined besides; this keeps hidden files from being read and
-    /// odd spellings from being different names of one file.
+    /// Inserts values for the placeholders; `None` if the path must not be read. The folder is confined as well; this
+    /// check keeps hidden files unreadable, and each file under a single name.
     pub(crate) fn expand(&self, variables: &Variables) -> Option<String> {
         let mut path = String::new();
         for piece in &self.pieces {
@@ -98,7 +96,7 @@ impl PathTemplate {
                 }
             }
         }
-        // A colon begins a stream or a drive on Windows, where a backslash is a slash as well.
+        // On Windows a colon separates a stream or a drive, and a backslash separates parts like a slash.
         let forbidden: &[char] = if cfg!(windows) { &['\0', '\\', ':'] } else { &['\0', '\\'] };
         let is_allowed = |(index, part): (usize, &str)| {
             !part.is_empty() && part != "." && part != ".." && (index < self.fixed_parts || !part.starts_with('.'))

@@ -6,7 +6,7 @@ use promptshelf_core::{Access, Diagnostic};
 fn broken(front_matter: &str) -> Vec<String> {
     let library = Library::of(&[("a.md", &format!("---\ndescription: x\n{front_matter}\n---\nhello"))]);
     let definitions = library.read();
-    assert!(definitions.prompts.is_empty(), "what cannot be understood is not served");
+    assert!(definitions.prompts.is_empty(), "what is invalid is not served");
     lines(&definitions.diagnostics.iter().filter(|found| found.is_error()).cloned().collect::<Vec<Diagnostic>>())
 }
 
@@ -37,7 +37,7 @@ fn rules_are_read_where_they_stand() {
 // req: S-22
 #[test]
 fn no_mistake_in_a_prompt_file_leaves_it_open() {
-    assert!(broken("access: {}")[0].starts_with("a.md:3:9: error[missing-key]: this asks nothing of anybody"));
+    assert!(broken("access: {}")[0].starts_with("a.md:3:9: error[missing-key]: this rule requires nothing of callers"));
     assert_eq!(broken("access: { scope: [a] }").len(), 2);
     assert_eq!(broken("access: editors").len(), 1);
     assert_eq!(broken("acess: { roles: [a] }").len(), 1);
@@ -48,7 +48,7 @@ fn no_mistake_in_a_prompt_file_leaves_it_open() {
 fn no_mistake_in_the_manifest_is_passed_over() {
     let mistakes = |manifest: &str| {
         let library = Library::of(&[("promptshelf.toml", manifest), ("a.md", "hello")]);
-        lines(library.try_read().expect_err("it cannot be understood").diagnostics())
+        lines(library.try_read().expect_err("it is invalid").diagnostics())
     };
     assert_eq!(mistakes("[[access]]\nroles = [\"a\"]").len(), 1);
     assert_eq!(mistakes("[[access]]\nprompts = [\"[\"]\nroles = [\"a\"]").len(), 1);

@@ -41,10 +41,11 @@ fn links_that_lead_out_are_named_and_the_rest_is_served() {
     assert_eq!(
         library.faults(),
         [
-            format!("absolute.md:1:1: error[outside-library]: this leads out of the library {help}"),
-            "dangling.md:1:1: warning[outside-library]: this symbolic link leads nowhere (remove it)".to_owned(),
-            format!("parent:1:1: warning[outside-library]: this leads out of the library {help}"),
-            format!("relative.md:1:1: error[outside-library]: this leads out of the library {help}"),
+            format!("absolute.md:1:1: error[outside-library]: this path leads out of the library {help}"),
+            "dangling.md:1:1: warning[outside-library]: the target of this symbolic link does not exist (remove it)"
+                .to_owned(),
+            format!("parent:1:1: warning[outside-library]: this path leads out of the library {help}"),
+            format!("relative.md:1:1: error[outside-library]: this path leads out of the library {help}"),
         ]
     );
     assert_eq!(names(&library.read()), ["good"]);
@@ -58,7 +59,7 @@ fn links_in_a_circle_end() {
     symlink("..", library.path("a/up")).expect("link");
     symlink("two.md", library.path("one.md")).expect("link");
     symlink("one.md", library.path("two.md")).expect("link");
-    let circle = "this symbolic link leads in a circle (remove it)";
+    let circle = "this symbolic link is part of a cycle (remove it)";
     assert_eq!(
         library.faults(),
         [
@@ -84,10 +85,10 @@ fn a_fifo_a_socket_and_a_device_are_never_opened() {
     assert_eq!(
         faults.iter().map(|fault| fault.split(" (").next().unwrap()).collect::<Vec<_>>(),
         [
-            "device.md:1:1: error[outside-library]: this leads out of the library",
-            "fifo.md:1:1: error[outside-library]: this is no regular file",
-            "linked.md:1:1: error[outside-library]: this is no regular file",
-            "socket.md:1:1: error[outside-library]: this is no regular file",
+            "device.md:1:1: error[outside-library]: this path leads out of the library",
+            "fifo.md:1:1: error[outside-library]: this is not a regular file",
+            "linked.md:1:1: error[outside-library]: this is not a regular file",
+            "socket.md:1:1: error[outside-library]: this is not a regular file",
         ]
     );
     assert_eq!(names(&library.read()), ["good"]);
@@ -102,8 +103,8 @@ fn what_is_not_utf_8_is_named() {
     assert_eq!(
         library.faults(),
         [
-            "caf\u{fffd}.md:1:1: warning[not-utf-8]: the name of this file is not UTF-8, and it is left out (rename it)",
-            "latin.md:1:1: error[not-utf-8]: this file is not UTF-8: byte 3 belongs to no character (save it as UTF-8)",
+            "caf\u{fffd}.md:1:1: warning[not-utf-8]: this file is left out: its name is not UTF-8 (rename it)",
+            "latin.md:1:1: error[not-utf-8]: this file is not UTF-8: invalid byte at offset 3 (save it as UTF-8)",
         ]
     );
     let definitions = library.read();
@@ -119,7 +120,7 @@ fn folders_nested_without_end_are_cut() {
     library.write(&format!("{deep}/deep.md"), "deep");
     let faults = library.faults();
     assert_eq!(faults.len(), 1);
-    assert!(faults[0].contains("error[too-many]: folders are nested more than 32 deep"), "{faults:?}");
+    assert!(faults[0].contains("error[too-many]: this folder is nested more than 32 levels deep"), "{faults:?}");
     assert_eq!(names(&library.read()), ["good"]);
 }
 
@@ -129,12 +130,12 @@ fn a_missing_folder_ends_the_start_with_a_clear_line() {
     fs::remove_dir_all(library.root()).expect("removed");
     let error = library.try_read().expect_err("nothing is there");
     assert!(error.is_not_found() && !error.is_permission_denied() && !error.is_invalid_manifest());
-    let expected = format!("the folder {} does not exist: create it, or name another one", library.root().display());
+    let expected = format!("the folder {} does not exist: create it, or use another one", library.root().display());
     assert_eq!(error.to_string(), expected);
 
     fs::write(library.root(), "a file").expect("file");
     let error = library.try_read().expect_err("it is a file");
-    let expected = format!("{} is not a folder: name the folder around it", library.root().display());
+    let expected = format!("{} is not a folder: use the folder that contains it", library.root().display());
     assert_eq!(error.to_string(), expected);
 }
 
@@ -143,7 +144,7 @@ fn an_empty_folder_is_a_library_without_prompts() {
     let library = Library::of(&[("README.md", "# Nothing yet"), ("_draft.md", "later"), ("a.txt", "text")]);
     let faults = library.faults();
     assert_eq!(faults.len(), 1);
-    assert!(faults[0].starts_with(".:1:1: warning[empty-library]: there is no prompt in this folder"), "{faults:?}");
+    assert!(faults[0].starts_with(".:1:1: warning[empty-library]: this folder contains no prompts"), "{faults:?}");
 }
 
 #[test]

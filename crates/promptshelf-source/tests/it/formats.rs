@@ -108,7 +108,7 @@ fn each_row_of_test_data_is_a_test() {
         lines(&definitions.diagnostics),
         [
             "a.prompt.yaml:7:16: warning[no-effect]: no message uses `{{xx}}`",
-            "a.prompt.yaml:8:3: warning[wrong-type]: a row of `testData` has to be a mapping of keys, and text stands here",
+            "a.prompt.yaml:8:3: warning[wrong-type]: a row of `testData`: expected a mapping, found text",
         ]
     );
 }
@@ -123,8 +123,8 @@ fn commands_are_never_run_and_that_is_said_at_their_lines() {
     assert_eq!(
         lines(&loader.diagnostics()),
         [
-            ".claude/commands/a.md:5:1: warning[not-supported]: commands in prompts are never run; the text is left as it is (ask for the command's output as an argument)",
-            ".gemini/commands/b.toml:4:1: warning[not-supported]: commands in prompts are never run; the text is left as it is (ask for the command's output as an argument)",
+            ".claude/commands/a.md:5:1: warning[not-supported]: commands in prompts are never run; this is plain text (take the command's output as an argument)",
+            ".gemini/commands/b.toml:4:1: warning[not-supported]: commands in prompts are never run; this is plain text (take the command's output as an argument)",
         ]
     );
     let catalog = loader.handle().current();
@@ -164,7 +164,7 @@ fn files_of_the_library_are_attached_and_others_only_named() {
         "{faults:#?}"
     );
     assert!(faults[1].contains("did you mean `docs/style.txt`?"), "{faults:#?}");
-    assert!(faults[3].contains("a file that the caller names is not attached"), "{faults:#?}");
+    assert!(faults[3].contains("a file chosen by the caller is not attached"), "{faults:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -191,11 +191,11 @@ fn mistakes_are_said_at_their_own_lines() {
     ]);
     let faults = library.faults();
     let starts = [
-        ".gemini/commands/a.toml:1:1: error[missing-key]: a command needs a `prompt`",
-        ".gemini/commands/a.toml:2:1: warning[unknown-key]: the key `prmpt` means nothing in a command (did you mean `prompt`?)",
-        "b.prompt.yml:2:11: error[invalid-value]: there is no role `boss`",
-        "b.prompt.yml:4:5: error[missing-key]: a message needs a `role`",
-        "c.prompt.md:3:1: warning[unknown-key]: the key `descripton` means nothing",
+        ".gemini/commands/a.toml:1:1: error[missing-key]: missing key `prompt` in a command",
+        ".gemini/commands/a.toml:2:1: warning[unknown-key]: unknown key `prmpt` in a command (did you mean `prompt`?)",
+        "b.prompt.yml:2:11: error[invalid-value]: unknown role `boss`",
+        "b.prompt.yml:4:5: error[missing-key]: missing key `role` in a message",
+        "c.prompt.md:3:1: warning[unknown-key]: unknown key `descripton` in a prompt file of VS Code",
     ];
     assert_eq!(faults.len(), starts.len(), "{faults:#?}");
     for (fault, start) in faults.iter().zip(starts) {

@@ -184,36 +184,36 @@ arguments:
 "
         ),
         [
-            "p.md:2:8: error[wrong-type]: `title` has to be text, and a list stands here",
-            "p.md:3:1: warning[unknown-key]: the key `desciption` means nothing in a prompt file (did you mean `description`?)",
-            "p.md:4:9: error[invalid-value]: an icon cannot come over `http:` (use `https:`, or a file of the library)",
-            "p.md:4:36: error[missing-key]: an icon needs a `src`",
-            "p.md:4:43: error[invalid-value]: `3` is no size of an icon (write `48x48`, or `any`)",
-            "p.md:4:53: error[invalid-value]: an icon's theme cannot be `dusk` (did you mean `dark`?)",
-            "p.md:4:60: error[invalid-value]: an icon cannot come over `ftp:` (use `https:`, `data:` or a file of the library)",
-            "p.md:4:69: error[wrong-type]: an icon has to be a path, a URL or a mapping, and a list stands here",
-            "p.md:5:7: error[wrong-type]: an entry of `tags` has to be text, and a mapping stands here",
-            "p.md:6:8: error[wrong-type]: `_meta` has to be a mapping of keys, and text stands here",
-            "p.md:8:5: warning[unknown-key]: the key `nme` means nothing in an argument (did you mean `name`?)",
-            "p.md:8:5: error[missing-key]: an argument needs a `name`",
-            "p.md:9:15: error[wrong-type]: `required` has to be `true` or `false`, and text stands here (write `true`, without quotes)",
-            "p.md:10:11: error[invalid-value]: there is no type `strng` (did you mean `string`?)",
-            "p.md:12:15: error[wrong-type]: `required` has to be `true` or `false`, and text stands here (write `true`, without quotes)",
-            "p.md:13:16: error[wrong-type]: `minLength` has to be a whole number, and text stands here",
-            "p.md:14:16: error[invalid-value]: `maxLength` has to be at least 0",
-            "p.md:15:14: error[wrong-type]: `minimum` has to be a number, and text stands here",
-            "p.md:16:11: error[invalid-value]: an empty `enum` allows no value at all (list the values that are allowed, or remove it)",
-            "p.md:17:14: error[syntax]: a value that starts with `{{` or `{%` has to stand in quotes (write it as `\"{{ … }}\"`)",
-            "p.md:18:5: error[wrong-type]: an argument has to be a mapping of keys, and a list stands here",
-            "p.md:20:11: error[invalid-value]: there is no type `int` (did you mean `integer`?)",
-            "p.md:21:11: error[wrong-type]: `enum` has to be a list of values, and a number stands here",
-            "p.md:22:15: error[wrong-type]: `complete` has to be a list or a mapping, and text stands here (write `{file: lines.txt}` for the lines of a file)",
-            "p.md:24:15: warning[no-effect]: `a` stands twice in `enum`",
-            "p.md:24:19: error[missing-key]: a value of `enum` needs a `value`",
-            "p.md:25:15: error[invalid-completion]: `complete` does not say where suggestions come from (did you mean `file`?)",
-            "p.md:27:15: error[invalid-completion]: `by: a` has no values to choose between (add a key for each value of the other argument)",
-            "p.md:29:25: error[unknown-key]: the key `root` means nothing beside `file` (known keys are `file`)",
-            "p.md:30:5: warning[unknown-key]: the key `zzz` means nothing in an argument (known keys are `name`, `title`, `description`, `type`, `enum`, `pattern`, `minLength`, `maxLength`, `minimum`, `maximum`, `min-length`, `max-length`, `required`, `default`, `examples`, `complete`, `ask`, `step`, `sensitive`, `audit`, `invisible` and `when`)",
+            "p.md:2:8: error[wrong-type]: `title`: expected text, found a list",
+            "p.md:3:1: warning[unknown-key]: unknown key `desciption` in a prompt file (did you mean `description`?)",
+            "p.md:4:9: error[invalid-value]: icons over `http:` are not allowed (use `https:`, or a file of the library)",
+            "p.md:4:36: error[missing-key]: missing key `src` in an icon",
+            "p.md:4:43: error[invalid-value]: invalid icon size `3` (expected a size such as `48x48`, or `any`)",
+            "p.md:4:53: error[invalid-value]: unknown icon theme `dusk` (did you mean `dark`?)",
+            "p.md:4:60: error[invalid-value]: icons over `ftp:` are not allowed (use `https:`, `data:` or a file of the library)",
+            "p.md:4:69: error[wrong-type]: an icon: expected a path, a URL or a mapping, found a list",
+            "p.md:5:7: error[wrong-type]: an entry of `tags`: expected text, found a mapping",
+            "p.md:6:8: error[wrong-type]: `_meta`: expected a mapping, found text",
+            "p.md:8:5: warning[unknown-key]: unknown key `nme` in an argument (did you mean `name`?)",
+            "p.md:8:5: error[missing-key]: missing key `name` in an argument",
+            "p.md:9:15: error[wrong-type]: `required`: expected `true` or `false`, found text (write `true`, without quotes)",
+            "p.md:10:11: error[invalid-value]: unknown type `strng` (did you mean `string`?)",
+            "p.md:12:15: error[wrong-type]: `required`: expected `true` or `false`, found text (write `true`, without quotes)",
+            "p.md:13:16: error[wrong-type]: `minLength`: expected a whole number, found text",
+            "p.md:14:16: error[invalid-value]: `maxLength`: expected at least 0",
+            "p.md:15:14: error[wrong-type]: `minimum`: expected a number, found text",
+            "p.md:16:11: error[invalid-value]: an empty `enum` allows no value (list the allowed values, or remove `enum`)",
+            "p.md:17:14: error[syntax]: a value that starts with `{{` or `{%` must be quoted (write it as `\"{{ … }}\"`)",
+            "p.md:18:5: error[wrong-type]: an argument: expected a mapping, found a list",
+            "p.md:20:11: error[invalid-value]: unknown type `int` (did you mean `integer`?)",
+            "p.md:21:11: error[wrong-type]: `enum`: expected a list of values, found a number",
+            "p.md:22:15: error[wrong-type]: `complete`: expected a list or a mapping, found text (write `{file: lines.txt}` for the lines of a file)",
+            "p.md:24:15: warning[no-effect]: duplicate value `a` in `enum`",
+            "p.md:24:19: error[missing-key]: missing key `value` in a value of `enum`",
+            "p.md:25:15: error[invalid-completion]: `complete` has no source of suggestions (did you mean `file`?)",
+            "p.md:27:15: error[invalid-completion]: `by: a` has no values (add a key with suggestions for each value of that argument)",
+            "p.md:29:25: error[unknown-key]: unknown key `root` beside `file` (known keys are `file`)",
+            "p.md:30:5: warning[unknown-key]: unknown key `zzz` in an argument (known keys are `name`, `title`, `description`, `type`, `enum`, `pattern`, `minLength`, `maxLength`, `minimum`, `maximum`, `min-length`, `max-length`, `required`, `default`, `examples`, `complete`, `ask`, `step`, `sensitive`, `audit`, `invisible` and `when`)",
         ]
     );
 }
@@ -224,33 +224,36 @@ fn each_line_that_is_no_yaml_is_named_and_the_others_are_read() {
     for (keys, expected) in [
         ("icons: [a, b\ndescription: x", &["2:8 this `[` is not closed"][..]),
         ("icons: {a: b\ndescription: x", &["2:8 this `{` is not closed"]),
-        ("icons: [a, b]]", &["2:14 this `]` closes nothing"]),
-        ("description: 'it's fine'", &["2:18 something stands behind the closing quotation mark"]),
-        ("description: \"a\" b", &["2:18 something stands behind the closing quotation mark"]),
-        ("description: *x", &["2:14 a text cannot start with `*` unless it stands in quotes"]),
-        ("  description: x\ntitle: y", &["3:1 this line is not indented like those that it belongs to"]),
-        ("description:x\ntitle: y", &["2:12 a space is missing behind this `:`"]),
-        ("title My prompt\nversion: 1", &["2:1 this line is no `key: value`"]),
-        ("title: a\nversion = 1\n", &["3:1 this line is no `key: value`"]),
-        ("arguments:\n- name: a\n - name: c", &["4:2 this line is not indented like those that it belongs to"]),
-        ("arguments:\n  - name: a\n  title: c", &["4:3 this line is not indented like those that it belongs to"]),
-        ("description: |\n  a\n b", &["4:2 this line is not indented like those that it belongs to"]),
-        (r#"description: "a\d""#, &["2:16 a backslash in double quotes begins something that YAML does not know"]),
+        ("icons: [a, b]]", &["2:14 unexpected `]` without an opening bracket"]),
+        ("description: 'it's fine'", &["2:18 unexpected text after the closing quotation mark"]),
+        ("description: \"a\" b", &["2:18 unexpected text after the closing quotation mark"]),
+        ("description: *x", &["2:14 an unquoted text cannot start with `*`"]),
+        ("  description: x\ntitle: y", &["3:1 the indentation of this line does not match the lines around it"]),
+        ("description:x\ntitle: y", &["2:12 missing space after this `:`"]),
+        ("title My prompt\nversion: 1", &["2:1 expected `key: value`"]),
+        ("title: a\nversion = 1\n", &["3:1 expected `key: value`"]),
+        ("arguments:\n- name: a\n - name: c", &["4:2 the indentation of this line does not match the lines around it"]),
+        (
+            "arguments:\n  - name: a\n  title: c",
+            &["4:3 the indentation of this line does not match the lines around it"],
+        ),
+        ("description: |\n  a\n b", &["4:2 the indentation of this line does not match the lines around it"]),
+        (r#"description: "a\d""#, &["2:16 unknown escape sequence in double quotes"]),
         (
             "description: &a x\ntags: [*a]",
-            &["2:14 a text cannot start with `&` unless it stands in quotes", "3:8 aliases are not supported"],
+            &["2:14 an unquoted text cannot start with `&`", "3:8 aliases are not supported"],
         ),
-        ("description: - a", &["2:14 a list cannot begin in the line of its key"]),
-        ("description: a\n\ttitle: b", &["3:1 a tab stands where spaces are needed"]),
+        ("description: - a", &["2:14 a list cannot start on the line of its key"]),
+        ("description: a\n\ttitle: b", &["3:1 tabs are not allowed in the indentation"]),
         (
             "arguments:\n  - name: a\n    description: this: that\n  - name: b\n    description: \"open\n  - name: c\n    enum: [x, y\ntitle: \"z\ntitel: x\nversion: []",
             &[
-                "4:22 a second `: ` in one line would begin another key",
+                "4:22 unexpected second `: ` in one line",
                 "6:18 this quotation mark is not closed",
                 "8:11 this `[` is not closed",
                 "9:8 this quotation mark is not closed",
-                "10:1 the key `titel` means nothing in a prompt file",
-                "11:10 `version` has to be text, and a list stands here",
+                "10:1 unknown key `titel` in a prompt file",
+                "11:10 `version`: expected text, found a list",
             ],
         ),
     ] {
@@ -266,24 +269,24 @@ fn each_line_that_is_no_yaml_is_named_and_the_others_are_read() {
 
 #[test]
 fn what_is_no_yaml_is_named_where_it_stands() {
-    let quoted = "a value that starts with `{{` or `{%` has to stand in quotes (write it as `\"{{ … }}\"`)";
+    let quoted = "a value that starts with `{{` or `{%` must be quoted (write it as `\"{{ … }}\"`)";
     let lines = "(write lines such as `description: What the prompt does`)";
-    let closed = "(write the same mark at the end of the text)";
+    let closed = "(add the same mark at the end of the text)";
     for (text, expected) in [
-        ("---\ntitle: x\nhello", "1:1: error[syntax]: the front matter is not closed (put a line of `---` between the keys and the text)".to_owned()),
+        ("---\ntitle: x\nhello", "1:1: error[syntax]: the front matter is not closed (add a line `---` between the keys and the text)".to_owned()),
         ("---\ntitle: {{ x }} y\n---\n", format!("2:8: error[syntax]: {quoted}")),
         ("---\ntitle: {% if x %}\n---\n", format!("2:8: error[syntax]: {quoted}")),
-        ("---\ntitle: Review: ü\n---\n", "2:14: error[syntax]: a second `: ` in one line would begin another key (put quotes around the value: `\"Review: ü\"`)".to_owned()),
-        ("---\nversion: ü\ntitle: a\n description: b\n---\n", "4:2: error[syntax]: this line is indented more deeply than the key above it, which has a value already (give keys of one level the same indentation)".to_owned()),
-        ("---\narguments:\n\t- name: x\n---\n", "3:1: error[syntax]: a tab stands where spaces are needed (indent with spaces)".to_owned()),
-        ("---\ntitle: @x\n---\n", "2:8: error[syntax]: a text cannot start with `@` unless it stands in quotes (put quotes around it)".to_owned()),
+        ("---\ntitle: Review: ü\n---\n", "2:14: error[syntax]: unexpected second `: ` in one line (quote the value: `\"Review: ü\"`)".to_owned()),
+        ("---\nversion: ü\ntitle: a\n description: b\n---\n", "4:2: error[syntax]: this line is indented more deeply than the key above it, which already has a value (use the same indentation for all keys of one level)".to_owned()),
+        ("---\narguments:\n\t- name: x\n---\n", "3:1: error[syntax]: tabs are not allowed in the indentation (indent with spaces)".to_owned()),
+        ("---\ntitle: @x\n---\n", "2:8: error[syntax]: an unquoted text cannot start with `@` (quote it)".to_owned()),
         ("---\ntitle: 'x\n---\n", format!("2:8: error[syntax]: this quotation mark is not closed {closed}")),
-        ("---\ntitle: a\ntitle: b\n---\n", "3:1: error[syntax]: the key `title` stands twice".to_owned()),
-        ("---\ntitle: &a x\n---\n", "2:8: error[syntax]: a text cannot start with `&` unless it stands in quotes (put quotes around it)".to_owned()),
-        ("---\ntitle: !x y\n---\n", "2:8: error[syntax]: the type `!x` is not supported (put quotes around a text that starts with `!`)".to_owned()),
-        ("---\n? [a]\n: b\n---\n", "2:3: error[syntax]: a key has to be text, and a list stands here".to_owned()),
-        ("---\njust text\n---\n", format!("2:1: error[wrong-type]: the front matter has to be a mapping of keys, and text stands here {lines}")),
-        ("---\n- a\n---\n", format!("2:1: error[wrong-type]: the front matter has to be a mapping of keys, and a list stands here {lines}")),
+        ("---\ntitle: a\ntitle: b\n---\n", "3:1: error[syntax]: duplicate key `title`".to_owned()),
+        ("---\ntitle: &a x\n---\n", "2:8: error[syntax]: an unquoted text cannot start with `&` (quote it)".to_owned()),
+        ("---\ntitle: !x y\n---\n", "2:8: error[syntax]: the type `!x` is not supported (quote a text that starts with `!`)".to_owned()),
+        ("---\n? [a]\n: b\n---\n", "2:3: error[syntax]: a key: expected text, found a list".to_owned()),
+        ("---\njust text\n---\n", format!("2:1: error[wrong-type]: the front matter: expected a mapping, found text {lines}")),
+        ("---\n- a\n---\n", format!("2:1: error[wrong-type]: the front matter: expected a mapping, found a list {lines}")),
     ] {
         assert_eq!(faults(text), [format!("p.md:{expected}")], "{text:?}");
         assert_eq!(broken(&Library::of(&[("p.md", text)]).read()), ["p.md"], "{text:?}");
@@ -308,7 +311,7 @@ fn mistakes_without_end_are_counted() {
     let keys: String = (0..150).map(|index| format!("k{index}: x\n")).collect();
     let faults = faults(&format!("---\n{keys}---\nhello"));
     assert_eq!(faults.len(), 101);
-    assert_eq!(faults[100], "p.md:102:1: error[too-many]: from here on, 50 more mistakes are not named");
+    assert_eq!(faults[100], "p.md:102:1: error[too-many]: 50 further mistakes from here on are not listed");
 }
 
 #[test]
@@ -323,12 +326,12 @@ arguments:
 {{ a }} {{ b }}",
     );
     let expected = [
-        "p.md:2:9: error[invalid-value]: an icon's data is no base64 (encode it anew, or use a file of the library)",
-        "p.md:2:36: error[invalid-value]: an icon's data has to be an image (encode it anew, or use a file of the library)",
-        "p.md:2:56: error[invalid-value]: an icon's data begins after a comma (encode it anew, or use a file of the library)",
-        "p.md:2:74: error[invalid-value]: an icon's `src` is no URI (encode it anew, or use a file of the library)",
-        "p.md:4:26: error[invalid-value]: invisible characters cannot be treated by `strp` (did you mean `strip`?)",
-        "p.md:5:26: error[wrong-type]: `invisible` has to be text, and a list stands here",
+        "p.md:2:9: error[invalid-value]: an icon's data is no base64 (encode it again, or use a file of the library)",
+        "p.md:2:36: error[invalid-value]: an icon's data has to be an image (encode it again, or use a file of the library)",
+        "p.md:2:56: error[invalid-value]: an icon's data begins after a comma (encode it again, or use a file of the library)",
+        "p.md:2:74: error[invalid-value]: an icon's `src` is no URI (encode it again, or use a file of the library)",
+        "p.md:4:26: error[invalid-value]: `invisible`: unknown policy `strp` (did you mean `strip`?)",
+        "p.md:5:26: error[wrong-type]: `invisible`: expected text, found a list",
     ];
     assert_eq!(faults, expected);
 }

@@ -90,7 +90,7 @@ pub(crate) fn names(definitions: &Definitions) -> Vec<&str> {
     definitions.prompts.iter().map(|prompt| &*prompt.name).collect()
 }
 
-/// Paths of files that cannot be understood.
+/// Paths of files that is invalid.
 pub(crate) fn broken(definitions: &Definitions) -> Vec<&str> {
     definitions.broken.iter().map(|file| &*file.path).collect()
 }

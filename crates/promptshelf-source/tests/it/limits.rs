@@ -16,8 +16,8 @@ fn a_file_that_is_too_large_is_left_out() {
     assert_eq!(
         library.faults(),
         [
-            format!("b.md:1:1: error[too-large]: this file has 21 bytes, and 10 are allowed {help}"),
-            format!("c.txt:1:1: warning[too-large]: this file has 21 bytes, and 10 are allowed {help}"),
+            format!("b.md:1:1: error[too-large]: this file has 21 bytes; the limit is 10 {help}"),
+            format!("c.txt:1:1: warning[too-large]: this file has 21 bytes; the limit is 10 {help}"),
         ]
     );
     let definitions = library.read();
@@ -37,14 +37,14 @@ fn a_library_that_is_too_large_is_cut() {
     assert_eq!(
         library.faults(),
         [
-            ".:1:1: error[too-many]: the library has more than 9 bytes, and 2 of its files are left out (raise `library-bytes` under [limits] in promptshelf.toml)"
+            ".:1:1: error[too-many]: the library has more than 9 bytes; 2 files are left out (raise `library-bytes` under [limits] in promptshelf.toml)"
         ]
     );
     library.write("promptshelf.toml", "[limits]\nfiles = 2");
     assert_eq!(
         library.faults(),
         [
-            ".:1:1: error[too-many]: there are more than 2 files, and some are left out (raise `files` under [limits] in promptshelf.toml)"
+            ".:1:1: error[too-many]: the library has more than 2 files; some are left out (raise `files` under [limits] in promptshelf.toml)"
         ]
     );
     assert_eq!(library.read().prompts.len(), 2);
@@ -64,7 +64,7 @@ fn files_have_a_type_and_what_contradicts_it_is_named() {
     assert_eq!(
         library.faults(),
         [
-            "wrong.png:1:1: warning[content-mismatch]: the name says image/png, and the bytes are image/jpeg (rename the file, or save it in the other format)"
+            "wrong.png:1:1: warning[content-mismatch]: the file name implies image/png, but the content is image/jpeg (rename the file, or save it in the other format)"
         ]
     );
     let definitions = library.read();

@@ -10,7 +10,7 @@ use crate::library::{Followed, Library, lines};
 /// Everything that is wrong with a manifest, when a server starts with it.
 fn mistakes(manifest: &str) -> Vec<String> {
     let library = Library::of(&[("promptshelf.toml", manifest)]);
-    let error = library.try_read().expect_err("it cannot be understood");
+    let error = library.try_read().expect_err("it is invalid");
     assert!(error.is_invalid_manifest());
     lines(error.diagnostics())
 }
@@ -88,16 +88,16 @@ a = ["x"]
 "#
         ),
         [
-            "promptshelf.toml:1:2: error[unknown-key]: the key `serve` means nothing at the top of promptshelf.toml (did you mean `server`?)",
-            "promptshelf.toml:3:1: error[unknown-key]: the key `nmae` means nothing in [server] (did you mean `name`?)",
-            "promptshelf.toml:4:9: error[wrong-type]: `title` has to be text, and a list stands here",
+            "promptshelf.toml:1:2: error[unknown-key]: unknown key `serve` at the top of promptshelf.toml (did you mean `server`?)",
+            "promptshelf.toml:3:1: error[unknown-key]: unknown key `nmae` in [server] (did you mean `name`?)",
+            "promptshelf.toml:4:9: error[wrong-type]: `title`: expected text, found a list",
             "promptshelf.toml:5:15: error[invalid-value]: `example.com` is no web address (begin it with `https://`)",
-            "promptshelf.toml:6:10: error[missing-key]: an icon needs a `src`",
-            "promptshelf.toml:8:13: error[invalid-value]: `page-size` has to be at least 1",
-            "promptshelf.toml:9:7: error[wrong-type]: `ttl` has to be a whole number, and text stands here",
-            "promptshelf.toml:11:14: error[invalid-value]: `file-bytes` has to be at least 1",
-            "promptshelf.toml:12:1: error[unknown-key]: the key `fiel-bytes` means nothing in [limits] (did you mean `file-bytes`?)",
-            "promptshelf.toml:14:5: error[wrong-type]: `a` has to be text, and a list stands here",
+            "promptshelf.toml:6:10: error[missing-key]: missing key `src` in an icon",
+            "promptshelf.toml:8:13: error[invalid-value]: `page-size`: expected at least 1",
+            "promptshelf.toml:9:7: error[wrong-type]: `ttl`: expected a whole number, found text",
+            "promptshelf.toml:11:14: error[invalid-value]: `file-bytes`: expected at least 1",
+            "promptshelf.toml:12:1: error[unknown-key]: unknown key `fiel-bytes` in [limits] (did you mean `file-bytes`?)",
+            "promptshelf.toml:14:5: error[wrong-type]: `a`: expected text, found a list",
         ]
     );
 }
@@ -165,17 +165,17 @@ variables = [{ naem = "b" }]
             "promptshelf.toml:18:8: error[undeclared-argument]: the path holds `{nmae}`, which is no variable of the URI (did you mean `name`?)",
             "promptshelf.toml:21:8: error[outside-library]: `file` has to be a path inside the library or its root (declare the folder under [roots], name it with `root`, and give the path inside it)",
             "promptshelf.toml:24:8: error[outside-library]: `file` has to be a path inside the library or its root (declare the folder under [roots], name it with `root`, and give the path inside it)",
-            "promptshelf.toml:27:8: error[invalid-value]: `x{`: a `{` is not closed",
+            "promptshelf.toml:27:8: error[invalid-value]: `x{`: missing `}` after `{`",
             "promptshelf.toml:29:7: error[invalid-value]: with `files`, the URI has to hold the file's path (put `{+path}` into it)",
             "promptshelf.toml:32:16: error[invalid-value]: with `files`, every file has a URI of its own (use `uri`, with `{+path}` in it)",
             "promptshelf.toml:36:9: error[invalid-value]: `[z` is no pattern for paths: unclosed character class; missing ']'",
             "promptshelf.toml:40:8: error[invalid-value]: there is no root `projct` (did you mean `project`?)",
             "promptshelf.toml:41:13: error[invalid-value]: an audience cannot be `users` (write `user` or `assistant`)",
             "promptshelf.toml:42:12: error[invalid-value]: `priority` has to be between 0 and 1",
-            "promptshelf.toml:43:13: error[invalid-value]: `markdown` is no MIME type (a MIME type has two parts, as in `text/markdown`)",
-            "promptshelf.toml:44:1: error[unknown-key]: the key `fiel` means nothing in [[resources]] (did you mean `file`?)",
-            "promptshelf.toml:48:16: warning[unknown-key]: the key `naem` means nothing in an argument (did you mean `name`?)",
-            "promptshelf.toml:48:16: error[missing-key]: an argument needs a `name`",
+            "promptshelf.toml:43:13: error[invalid-value]: invalid MIME type `markdown` (expected two parts, as in `text/markdown`)",
+            "promptshelf.toml:44:1: error[unknown-key]: unknown key `fiel` in [[resources]] (did you mean `file`?)",
+            "promptshelf.toml:48:16: warning[unknown-key]: unknown key `naem` in an argument (did you mean `name`?)",
+            "promptshelf.toml:48:16: error[missing-key]: missing key `name` in an argument",
         ]
     );
 }
@@ -188,7 +188,7 @@ fn what_is_no_toml_ends_the_start_with_one_clear_line() {
     let place = library.path("promptshelf.toml");
     let sentence = error.to_string();
     assert!(sentence.starts_with(&format!("{}:2:", place.display())), "{sentence}");
-    assert!(sentence.ends_with("more mistake") || sentence.ends_with("more mistakes"), "{sentence}");
+    assert!(sentence.ends_with("further mistake") || sentence.ends_with("further mistakes"), "{sentence}");
     assert!(!sentence.contains('\n'), "{sentence}");
 
     library.write("promptshelf.toml", b"\xff");
@@ -254,10 +254,7 @@ fn a_root_that_is_not_there_is_named_and_the_rest_is_served() {
     let library = Library::of(&[("promptshelf.toml", "[roots]\nx = \"../nowhere\""), ("a.md", "hello")]);
     let faults = library.faults();
     assert_eq!(faults.len(), 1);
-    assert!(
-        faults[0].starts_with("promptshelf.toml:2:5: error[unreadable]: the root `x` cannot be read: "),
-        "{faults:?}"
-    );
+    assert!(faults[0].starts_with("promptshelf.toml:2:5: error[unreadable]: cannot read the root `x`: "), "{faults:?}");
     assert!(library.source().read(None).is_ok());
     assert!(Loader::open(vec![Box::new(library.source())]).is_ok());
 }

@@ -15,8 +15,8 @@ fn an_icon_that_is_a_file_travels_with_the_prompt() {
     assert_eq!(
         library.faults(),
         [
-            "p.md:2:16: warning[missing-file]: there is no file `b.svg` in the library for this icon (did you mean `a.svg`?)",
-            "p.md:2:23: warning[invalid-value]: `_i/c.txt` is text/plain, and an icon has to be an image",
+            "p.md:2:16: warning[missing-file]: the library has no file `b.svg` for this icon (did you mean `a.svg`?)",
+            "p.md:2:23: warning[invalid-value]: expected an image for an icon, but `_i/c.txt` is text/plain",
         ]
     );
     let icons = library.read().prompts.remove(0).icons.clone();
@@ -54,10 +54,7 @@ fn paths_to_complete_from_are_found_when_the_folder_is_read() {
     assert_eq!(paths(1), ["x.txt"]);
     let faults = library.faults();
     assert_eq!(faults.len(), 3, "{faults:?}");
-    assert!(faults[0].starts_with("q.md:3:23: error[invalid-completion]: there is no root `projct`"), "{faults:?}");
-    assert!(
-        faults[1].starts_with("q.md:4:23: error[invalid-completion]: `[z` is no pattern for paths: "),
-        "{faults:?}"
-    );
+    assert!(faults[0].starts_with("q.md:3:23: error[invalid-completion]: unknown root `projct`"), "{faults:?}");
+    assert!(faults[1].starts_with("q.md:4:23: error[invalid-completion]: invalid path pattern `[z`: "), "{faults:?}");
     assert!(faults[2].starts_with("q.md:5:23: warning[invalid-completion]: no file matches `no*`"), "{faults:?}");
 }

@@ -208,7 +208,7 @@ fn what_is_declared_but_not_there_is_named() {
         crate::library::lines(&load(&library).diagnostics()),
         [
             "promptshelf.toml:5:8: error[missing-file]: there is no file `stlye.txt` in the library (did you mean `style.txt`?)",
-            "promptshelf.toml:8:8: warning[missing-file]: there is no file `x` in the root `here` yet",
+            "promptshelf.toml:8:8: warning[missing-file]: the root `here` has no file `x` yet",
             "promptshelf.toml:12:9: warning[missing-file]: no file matches `*.zip`",
         ]
     );

@@ -25,7 +25,7 @@ fn a_folder_that_is_not_there() {
         assert_eq!(
             run(&folder, &[verb, "promts"]),
             "exit code: 3\n----- stdout -----\n----- stderr -----\n\
-             error: the folder promts does not exist: create it, or name another one\n",
+             error: the folder promts does not exist: create it, or use another one\n",
         );
     }
 }

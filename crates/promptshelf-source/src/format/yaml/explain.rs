@@ -1,10 +1,9 @@
-//! Syntax errors at the place where an author has to do something, and in an
-//! author's words. The parser says where it could not go on, which is often
-//! the line below.
+//! Explanations of YAML syntax errors, at the position where the author has to make a change. The parser reports the
+//! position where it could not go on, which is often the line below.
 
 use std::ops::Range;
 
-/// What is wrong, in the text that was read.
+/// An explained error; the span is relative to the parsed text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mistake {
     pub(super) span: Range<usize>,
@@ -18,9 +17,10 @@ impl Mistake {
     }
 }
 
-const SAME_INDENTATION: &str = "give keys of one level the same indentation, and begin each entry of a list with `- `";
+const SAME_INDENTATION: &str =
+    "use the same indentation for all keys of one level, and start each entry of a list with `- `";
 
-/// Says what the parser found, and where it comes from.
+/// Explains an error of the parser.
 pub(super) fn explain(text: &str, found: &str, at: usize) -> Mistake {
     let line = Line::at(text, at);
     let before = line.before();
@@ -34,7 +34,7 @@ pub(super) fn explain(text: &str, found: &str, at: usize) -> Mistake {
             around().chain(line.next()).find_map(|line| Some((line, line.indentation().find('\t')?)))
     {
         let at = line.start + tab;
-        return Mistake::new(at..at + 1, "a tab stands where spaces are needed", "indent with spaces");
+        return Mistake::new(at..at + 1, "tabs are not allowed in the indentation", "indent with spaces");
     }
     if (found.contains("flow") || found.contains("illegal placement"))
         && let Some(at) = line.above().find_map(Line::open_bracket)
@@ -44,7 +44,7 @@ pub(super) fn explain(text: &str, found: &str, at: usize) -> Mistake {
         return Mistake::new(
             at..at + 1,
             format!("this `{bracket}` is not closed"),
-            format!("write `{close}` where it ends"),
+            format!("add the closing `{close}`"),
         );
     }
     let is_quoted = found.contains("quoted scalar") || found.contains("double-quoted");
@@ -52,20 +52,20 @@ pub(super) fn explain(text: &str, found: &str, at: usize) -> Mistake {
         return Mistake::new(
             at..at + 1,
             "this quotation mark is not closed",
-            "write the same mark at the end of the text",
+            "add the same mark at the end of the text",
         );
     }
     if found.contains("escape") || found.contains("hexadecimal") {
         let at = text[at..line.end()].find('\\').map_or(at, |offset| at + offset);
-        let help = "in double quotes a backslash is written twice; in single quotes once";
-        return Mistake::new(at..at + 1, "a backslash in double quotes begins something that YAML does not know", help);
+        let help = "in double quotes write `\\\\` for a backslash; in single quotes write `\\`";
+        return Mistake::new(at..at + 1, "unknown escape sequence in double quotes", help);
     }
     if found.starts_with("invalid trailing content") {
-        let message = "something stands behind the closing quotation mark";
+        let message = "unexpected text after the closing quotation mark";
         let help =
             match text[line.start..at].rfind(['"', '\'']).map(|quote| &text[line.start + quote..=line.start + quote]) {
-                Some("'") => "put double quotes around the whole text, or write an apostrophe in it twice: `''`",
-                _ => "put single quotes around the whole text, or write a mark in it as `\\\"`",
+                Some("'") => "use double quotes around the whole text, or write each apostrophe in it twice: `''`",
+                _ => "use single quotes around the whole text, or write each quotation mark in it as `\\\"`",
             };
         return Mistake::new(at..line.end(), message, help);
     }
@@ -76,8 +76,8 @@ pub(super) fn explain(text: &str, found: &str, at: usize) -> Mistake {
         return colon(line, before, at);
     }
     if found.starts_with("block sequence entries") {
-        let help = "write each entry in a line of its own below, behind `- `; a text that begins so stands in quotes";
-        return Mistake::new(at..line.end(), "a list cannot begin in the line of its key", help);
+        let help = "write each entry on a line of its own, after `- `; quote a text that starts with `- `";
+        return Mistake::new(at..line.end(), "a list cannot start on the line of its key", help);
     }
     if found.contains("block mapping")
         || found.contains("block collection")
@@ -86,13 +86,13 @@ pub(super) fn explain(text: &str, found: &str, at: usize) -> Mistake {
     {
         return Mistake::new(
             line.content(),
-            "this line is not indented like those that it belongs to",
+            "the indentation of this line does not match the lines around it",
             SAME_INDENTATION,
         );
     }
     if found.starts_with("misplaced bracket") {
-        let message = format!("this `{}` closes nothing", &text[at..(at + 1).min(text.len())]);
-        return Mistake::new(at..at + 1, message, "remove it, or put quotes around the text");
+        let message = format!("unexpected `{}` without an opening bracket", &text[at..(at + 1).min(text.len())]);
+        return Mistake::new(at..at + 1, message, "remove it, or quote the text");
     }
     let character = text[at..].chars().next();
     let is_start =
@@ -103,36 +103,36 @@ pub(super) fn explain(text: &str, found: &str, at: usize) -> Mistake {
     Mistake { span: at..at + character.map_or(0, char::len_utf8), message: found.to_owned(), help: None }
 }
 
-/// A character that means something at the beginning of a text.
+/// Explains a special character at the start of a text.
 pub(super) fn beginning(span: Range<usize>, character: char) -> Mistake {
-    let message = format!("a text cannot start with `{character}` unless it stands in quotes");
-    Mistake::new(span, message, "put quotes around it")
+    let message = format!("an unquoted text cannot start with `{character}`");
+    Mistake::new(span, message, "quote it")
 }
 
-/// Braces of a template where YAML would read something of its own.
+/// Explains the braces of a template in a place where they are YAML syntax.
 pub(super) fn template(span: Range<usize>) -> Mistake {
-    let message = "a value that starts with `{{` or `{%` has to stand in quotes";
+    let message = "a value that starts with `{{` or `{%` must be quoted";
     Mistake::new(span, message, "write it as `\"{{ … }}\"`")
 }
 
-/// A line that should be a key with its value and has no colon.
+/// Explains a line that should be a key with a value and has no colon.
 fn no_colon(line: Line<'_>) -> Mistake {
     let content = line.content();
     let text = line.text().trim();
     if let Some((key, value)) = text.split_once(':').filter(|(key, _)| !key.contains(' ')) {
         let colon = content.start + key.len();
-        return Mistake::new(colon..colon + 1, "a space is missing behind this `:`", format!("write `{key}: {value}`"));
+        return Mistake::new(colon..colon + 1, "missing space after this `:`", format!("write `{key}: {value}`"));
     }
     let mut words = text.splitn(2, [' ', '=']).filter(|word| !word.is_empty());
     let key = words.next().unwrap_or("key");
     let help = match words.next().map(|value| value.trim_start_matches(['=', ' '])).filter(|value| value.len() < 60) {
-        Some(value) if !key.is_empty() => format!("write `{key}: {value}`, or `# ` before a remark"),
-        _ => "write `key: value`, or `# ` before a remark".to_owned(),
+        Some(value) if !key.is_empty() => format!("write `{key}: {value}`, or start a comment with `# `"),
+        _ => "write `key: value`, or start a comment with `# `".to_owned(),
     };
-    Mistake::new(content, "this line is no `key: value`", help)
+    Mistake::new(content, "expected `key: value`", help)
 }
 
-/// A colon where no key can be.
+/// Explains a colon in a place where no key is allowed.
 fn colon(line: Line<'_>, before: Option<Line<'_>>, at: usize) -> Mistake {
     if let Some(before) = before
         && !before.has_key()
@@ -145,19 +145,19 @@ fn colon(line: Line<'_>, before: Option<Line<'_>>, at: usize) -> Mistake {
     let written = &line.all[content.start..at.max(content.start)];
     let value = written.find(": ").map(|colon| content.start + colon + 2);
     let Some(value) = value else {
-        let message = "this line is indented more deeply than the key above it, which has a value already";
-        return Mistake::new(content, message, "give keys of one level the same indentation");
+        let message = "this line is indented more deeply than the key above it, which already has a value";
+        return Mistake::new(content, message, "use the same indentation for all keys of one level");
     };
     let text = &line.all[value..content.end];
     let help = if text.len() < 60 && !text.contains(['"', '\\']) {
-        format!("put quotes around the value: `\"{text}\"`")
+        format!("quote the value: `\"{text}\"`")
     } else {
-        "put quotes around the value".to_owned()
+        "quote the value".to_owned()
     };
-    Mistake::new(at..at + 1, "a second `: ` in one line would begin another key", help)
+    Mistake::new(at..at + 1, "unexpected second `: ` in one line", help)
 }
 
-/// Where in a line a value begins that is meant for the template.
+/// Returns the position of a value that is meant for the template language.
 fn template_value(line: &str) -> Option<usize> {
     let is_start = |at: &usize| {
         let before = line[..*at].trim_end();
@@ -166,7 +166,7 @@ fn template_value(line: &str) -> Option<usize> {
     line.match_indices("{{").chain(line.match_indices("{%")).map(|(at, _)| at).find(is_start)
 }
 
-/// One line of the text.
+/// A line of the text.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'t> {
     all: &'t str,
@@ -192,7 +192,7 @@ impl<'t> Line<'t> {
         &text[..text.len() - text.trim_start().len()]
     }
 
-    /// The bytes of what stands in it.
+    /// Returns the range of the line without indentation and trailing spaces.
     fn content(self) -> Range<usize> {
         let start = self.start + self.indentation().len();
         start..self.end().max(start)
@@ -208,12 +208,12 @@ impl<'t> Line<'t> {
         (start < self.all.len()).then_some(Line { start, ..self })
     }
 
-    /// The line before it that holds something.
+    /// Returns the closest line above that is neither blank nor a comment.
     fn before(self) -> Option<Line<'t>> {
         self.above().skip(1).find(|line| !line.is_blank() && !line.text().trim_start().starts_with('#'))
     }
 
-    /// The line, and those before it, nearest first.
+    /// Returns the line and those above it, closest first.
     fn above(self) -> impl Iterator<Item = Line<'t>> {
         std::iter::successors(Some(self), |line| (line.start > 0).then(|| Line::at(line.all, line.start - 1)))
     }
@@ -223,7 +223,7 @@ impl<'t> Line<'t> {
         text.contains(": ") || text.ends_with(':')
     }
 
-    /// Where a bracket is opened that the line does not close.
+    /// Returns the position of an opening bracket that is not closed on the line.
     fn open_bracket(self) -> Option<usize> {
         let mut open = Vec::new();
         let mut quote = None;
@@ -239,7 +239,7 @@ impl<'t> Line<'t> {
         open.last().copied()
     }
 
-    /// Where a quotation mark opens a text that the line does not close.
+    /// Returns the position of a quotation mark that is not closed on the line.
     fn open_quote(self) -> Option<usize> {
         let text = self.text();
         let mut at = 0;
@@ -261,7 +261,7 @@ impl<'t> Line<'t> {
     }
 }
 
-/// How long a text in quotation marks is.
+/// Returns the length of a quoted text.
 fn closing(text: &str) -> Option<usize> {
     let mark = text.chars().next()?;
     let mut characters = text.char_indices().skip(1).peekable();

@@ -1,14 +1,14 @@
-//! From the parser's positions to ours.
+//! Conversion of the parser's positions to byte offsets.
 
 use std::ops::Range;
 
 use saphyr_parser::Span;
 
-/// Bytes for the parser's positions, which count characters.
+/// Byte offsets for the parser's positions, which count characters.
 pub(super) enum Offsets {
-    /// Every character is one byte.
+    /// All characters are single bytes.
     Ascii { base: usize, len: usize },
-    /// The byte of every character, and of the end.
+    /// The offset of every character, and of the end.
     Table(Vec<usize>),
 }
 

@@ -63,7 +63,7 @@ fn tests_of_what_is_not_there_are_mistakes() {
     let folder = library(&[("greeting.md", &text)]);
     let found = run(&folder, &["check", "prompts", "--format", "github"]);
     assert!(found.contains("the prompt has no argument `whom`%0Ahelp: did you mean `who`?"), "{found}");
-    assert!(found.contains("line=12") && found.contains("`system` cannot stand in `roles`"), "{found}");
+    assert!(found.contains("line=12") && found.contains("`roles`: unknown value `system`"), "{found}");
     assert!(run(&folder, &["test", "prompts"]).starts_with("exit code: 1\n"));
 }
 
