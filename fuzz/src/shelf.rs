@@ -72,8 +72,7 @@ fn catalog() -> promptshelf_core::Catalog {
     }];
     let many =
         (0..30).map(|number| PromptDefinition::template(format!("p{number}"), "Text.").description("One of many"));
-    let prompts = [greet, ask].into_iter().chain(many).collect();
-    let mut definitions = Definitions { prompts, ..Definitions::default() };
+    let mut definitions = Definitions::from_iter([greet, ask].into_iter().chain(many));
     definitions.policy.page_size = 10;
     check(definitions, None).catalog
 }

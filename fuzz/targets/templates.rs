@@ -19,7 +19,7 @@ const KNOWN: [&str; 6] = [
 fn render(template: &str, a: &str, b: &str) -> Option<Result<Vec<Part>, RenderError>> {
     let arguments = ["a", "b"].map(|name| ArgumentDefinition::new(name).description("A value"));
     let prompt = arguments.into_iter().fold(PromptDefinition::template("it", template), PromptDefinition::argument);
-    let catalog = check(Definitions { prompts: vec![prompt], ..Definitions::default() }, None).catalog;
+    let catalog = check(Definitions::from_iter([prompt]), None).catalog;
     let prompt = catalog.find("it")?;
     let bindings = prompt.bind(&RawArguments::from_iter([("a", a), ("b", b)]), 10_000).ok()?;
     Some(futures_executor::block_on(prompt.render(&catalog, bindings)))

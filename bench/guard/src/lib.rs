@@ -6,6 +6,7 @@ use std::{
     cell::Cell,
     hint::black_box,
     pin::pin,
+    sync::Arc,
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -63,7 +64,7 @@ pub struct Shelf {
     list: Bytes,
     notification: Bytes,
     cursor: String,
-    known: Vec<PromptDefinition>,
+    known: Vec<Arc<PromptDefinition>>,
     /// The catalog before an edit.
     checked: Catalog,
     folder: TempDir,
@@ -107,9 +108,9 @@ impl Shelf {
         std::thread::sleep(SETTLED);
         let followed = Directory::new(folder.path());
         let before = loaded(&followed, None)?;
-        let known: Vec<PromptDefinition> = (0..1_000).map(checked).collect();
+        let known: Vec<Arc<PromptDefinition>> = (0..1_000).map(|at| Arc::new(checked(at))).collect();
         let shelf = Shelf {
-            checked: check(Definitions { prompts: known.clone(), ..Definitions::default() }, None).catalog,
+            checked: check(Definitions::from_iter(known.clone()), None).catalog,
             known,
             folder,
             followed,
@@ -215,18 +216,17 @@ impl Shelf {
     }
 
     fn check(&self) {
-        let prompts = (0..100).map(checked).collect();
-        drop(black_box(check(Definitions { prompts, ..Definitions::default() }, None)));
+        drop(black_box(check(Definitions::from_iter((0..100).map(checked)), None)));
     }
 
     fn check_one(&self) {
         let mut prompts = self.known.clone();
-        prompts[7] = checked(7);
-        drop(black_box(check(Definitions { prompts, ..Definitions::default() }, Some(&self.checked))));
+        prompts[7] = checked(7).into();
+        drop(black_box(check(Definitions::from_iter(prompts), Some(&self.checked))));
     }
 
     fn check_edit(&self) {
-        let edited = check_edited(&[checked(7)], &self.checked, &[]);
+        let edited = check_edited(&[checked(7).into()], &self.checked, &[]);
         assert!(black_box(edited).is_some());
     }
 

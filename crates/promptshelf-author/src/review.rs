@@ -24,7 +24,7 @@ mod texts;
 /// use promptshelf_core::{Code, Definitions, PromptDefinition, check};
 ///
 /// let hidden = PromptDefinition::template("hidden", "Be kind.\u{202e}").description("Asks for kindness");
-/// let checked = check(Definitions { prompts: vec![hidden], ..Definitions::default() }, None);
+/// let checked = check(Definitions::from_iter([hidden]), None);
 /// assert_eq!(review(&checked.catalog, &checked.diagnostics)[0].code, Code::InvisibleCharacter);
 /// ```
 #[must_use]

@@ -7,10 +7,9 @@
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use regex::Regex;
-use smol_str::SmolStr;
 
 use crate::{
-    definition::{ArgumentDefinition, ArgumentType, CompletionSource, PromptDefinition, Seldom, Silent},
+    definition::{ArgumentDefinition, ArgumentType, CompletionSource, PromptDefinition},
     invisible::InvisiblePolicy,
     resource::Variables,
     template::Condition,
@@ -34,36 +33,19 @@ pub struct Choice {
 #[derive(Clone, Debug)]
 pub struct Argument {
     declared: Declared,
-    pub(crate) checked: Seldom<Checked>,
-    /// What becomes of invisible characters in its values.
-    pub(crate) invisible: InvisiblePolicy,
-}
-
-/// What the definitions of few arguments came to mean.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Checked {
-    pub(crate) pattern: Option<Regex>,
-    pub(crate) default: Option<Value>,
+    pub(crate) pattern: Option<Box<Regex>>,
+    pub(crate) default: Option<Box<Value>>,
     /// Decides whether it is asked for.
     pub(crate) condition: Option<Arc<Condition>>,
-}
-
-impl Silent for Checked {
-    fn silent() -> &'static Checked {
-        static SILENT: Checked = Checked { pattern: None, default: None, condition: None };
-        &SILENT
-    }
-
-    fn is_silent(&self) -> bool {
-        self.pattern.is_none() && self.default.is_none() && self.condition.is_none()
-    }
+    /// What becomes of invisible characters in its values.
+    pub(crate) invisible: InvisiblePolicy,
 }
 
 /// Where an argument's definition stands.
 #[derive(Clone, Debug)]
 pub(crate) enum Declared {
     /// It is a prompt's, at this place among its arguments.
-    Prompt(PromptDefinition, u32),
+    Prompt(Arc<PromptDefinition>, u32),
     /// It stands alone.
     Alone(Arc<ArgumentDefinition>),
 }
@@ -98,7 +80,7 @@ impl Argument {
         let mut fault = |part, code, message: String, help| faults.push(ArgumentFault { part, code, message, help });
 
         let pattern = definition.pattern.as_deref().and_then(|pattern| match Regex::new(pattern) {
-            Ok(regex) => Some(regex),
+            Ok(regex) => Some(Box::new(regex)),
             Err(error) => {
                 let (message, help) = pattern_fault(&error);
                 fault("pattern", Code::InvalidPattern, message, help);
@@ -165,15 +147,14 @@ impl Argument {
         });
 
         let invisible = definition.invisible.unwrap_or(usual);
-        let checked = Checked { pattern, default: None, condition }.into();
-        let mut argument = Argument { declared, checked, invisible };
+        let mut argument = Argument { declared, pattern, default: None, condition, invisible };
         for choice in &argument.definition().choices {
             if let Err(reason) = argument.check_type(&choice.value) {
                 fault("enum", Code::InvalidValue, format!("the choice `{}` {reason}", choice.value), None);
             }
         }
         match argument.definition().default.as_deref().map(|default| argument.parse(default)) {
-            Some(Ok(value)) => argument.checked.default = Some(value),
+            Some(Ok(value)) => argument.default = Some(Box::new(value)),
             Some(Err(reason)) => {
                 let default = argument.definition().default.as_deref().unwrap_or_default();
                 let message = format!("the default `{}` {reason}", shortened(default));
@@ -199,11 +180,6 @@ impl Argument {
     /// The key; also the template's variable.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.key()
-    }
-
-    /// The key, to be shared.
-    pub(crate) fn key(&self) -> &SmolStr {
         &self.definition().name
     }
 
@@ -247,13 +223,13 @@ impl Argument {
     /// Whether it is asked for at all, as far as what is known already decides.
     #[must_use]
     pub fn applies(&self, known: &Bindings) -> bool {
-        self.checked.condition.as_ref().is_none_or(|condition| condition.holds(known))
+        self.condition.as_ref().is_none_or(|condition| condition.holds(known))
     }
 
     /// Names of the arguments that its condition depends on; `None` without a condition.
     #[must_use]
     pub fn condition_names(&self) -> Option<Vec<String>> {
-        self.checked.condition.as_ref().map(|condition| condition.names())
+        self.condition.as_ref().map(|condition| condition.names())
     }
 
     /// Whether its values stay out of records, logs and errors.
@@ -361,7 +337,7 @@ impl fmt::Display for Value {
 /// Checked values, by argument. Arguments that were not given and have no
 /// default are not in it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bindings(pub(crate) Vec<(SmolStr, Value)>);
+pub struct Bindings(pub(crate) Vec<(String, Value)>);
 
 impl Bindings {
     /// An argument's value.

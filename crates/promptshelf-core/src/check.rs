@@ -77,7 +77,7 @@ impl Uris<'_> {
 /// use promptshelf_core::{Code, Definitions, PromptDefinition, check};
 ///
 /// let broken = PromptDefinition::template("broken", "Hello {{ nme }}").description("Greets");
-/// let checked = check(Definitions { prompts: vec![broken], ..Definitions::default() }, None);
+/// let checked = check(Definitions::from_iter([broken]), None);
 /// assert_eq!(checked.diagnostics[0].code, Code::UndeclaredArgument);
 /// assert!(checked.catalog.prompts().is_empty());
 /// ```
@@ -130,9 +130,9 @@ fn arrange(diagnostics: &mut Vec<Diagnostic>) {
 /// Two prompts of one name: which one is meant nobody can know, so neither is
 /// served, and both are named.
 fn without_duplicates(
-    prompts: Vec<PromptDefinition>,
+    prompts: Vec<Arc<PromptDefinition>>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> (Vec<PromptDefinition>, HashSet<String>) {
+) -> (Vec<Arc<PromptDefinition>>, HashSet<String>) {
     let mut first: HashMap<&str, usize> = HashMap::with_capacity(prompts.len());
     let mut twice: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, prompt) in prompts.iter().enumerate() {

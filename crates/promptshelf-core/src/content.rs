@@ -7,10 +7,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::{timestamp::Timestamp, uri_template::label_fault};
 use base64::Engine as _;
-use bytes::Bytes;
-
-use crate::uri_template::label_fault;
 
 /// A `_meta` object: keys as `[prefix/]name`, values any JSON.
 pub type Meta = serde_json::Map<String, serde_json::Value>;
@@ -250,7 +248,7 @@ pub struct Annotations {
     /// How much it matters, 0 (hardly) to 1 (indispensable).
     pub priority: Option<f64>,
     /// When it last changed. Known since revision 2025-06-18.
-    pub last_modified: Option<jiff::Timestamp>,
+    pub last_modified: Option<Timestamp>,
 }
 
 impl Annotations {
@@ -377,14 +375,14 @@ impl MimeType {
 pub struct Blob(Arc<BlobInner>);
 
 struct BlobInner {
-    bytes: Bytes,
+    bytes: Vec<u8>,
     base64: OnceLock<String>,
 }
 
 impl Blob {
     /// Takes bytes.
     #[must_use]
-    pub fn new(bytes: impl Into<Bytes>) -> Blob {
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Blob {
         Blob(Arc::new(BlobInner { bytes: bytes.into(), base64: OnceLock::new() }))
     }
 

@@ -13,6 +13,7 @@ use crate::{
     diagnostic::{Diagnostic, SourceText},
     invisible::InvisiblePolicy,
     resource::ReadResource,
+    timestamp::Timestamp,
 };
 
 mod argument;
@@ -20,15 +21,13 @@ mod body;
 mod broken;
 mod origin;
 mod prompt;
-mod seldom;
 mod test;
 
-pub use argument::{ArgumentDefinition, ArgumentDetails, ArgumentType, CompletionFunction, CompletionSource};
+pub use argument::{ArgumentDefinition, ArgumentType, CompletionFunction, CompletionSource};
 pub use body::{Body, BodyPiece, PromptFunction};
 pub use broken::{BrokenFile, Requirements};
 pub use origin::{Origin, Spans};
-pub use prompt::{PromptDefinition, PromptDetails, PromptParts};
-pub use seldom::{Seldom, Silent};
+pub use prompt::PromptDefinition;
 pub use test::{CompletionTest, TestDefinition};
 
 /// A future that can be sent to another thread; what closures in definitions return.
@@ -42,7 +41,7 @@ pub struct Definitions {
     /// Bounds and quirks.
     pub policy: Policy,
     /// Prompts, in any order.
-    pub prompts: Vec<PromptDefinition>,
+    pub prompts: Vec<Arc<PromptDefinition>>,
     /// Templates to include, by their path inside the library.
     pub partials: BTreeMap<String, Arc<SourceText>>,
     /// Files to attach, link and complete from, by their path inside the library.
@@ -57,7 +56,27 @@ pub struct Definitions {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+impl<P: Into<Arc<PromptDefinition>>> FromIterator<P> for Definitions {
+    fn from_iter<I: IntoIterator<Item = P>>(prompts: I) -> Definitions {
+        Definitions { prompts: prompts.into_iter().map(Into::into).collect(), ..Definitions::default() }
+    }
+}
+
 impl Definitions {
+    /// Adds a prompt.
+    ///
+    /// ```
+    /// use promptshelf_core::{Definitions, PromptDefinition};
+    ///
+    /// let definitions = Definitions::default().prompt(PromptDefinition::template("hello", "Say hello."));
+    /// # assert_eq!(definitions.prompts.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn prompt(mut self, prompt: impl Into<Arc<PromptDefinition>>) -> Definitions {
+        self.prompts.push(prompt.into());
+        self
+    }
+
     /// Adds what another source defines. Its `about` and `policy` are left out:
     /// the first source speaks for the server.
     pub fn merge(&mut self, other: Definitions) {
@@ -74,8 +93,10 @@ impl Definitions {
     /// have the same path and are different files.
     #[must_use]
     pub fn of_source(mut self, number: usize) -> Definitions {
-        // What is not changed stays shared with whoever else has it.
-        self.prompts.iter_mut().filter(|it| it.origin.from != number).for_each(|it| it.origin.from = number);
+        // A definition is copied only where its number changes.
+        for prompt in self.prompts.iter_mut().filter(|prompt| prompt.origin.from != number) {
+            Arc::make_mut(prompt).origin.from = number;
+        }
         self.broken.iter_mut().for_each(|broken| broken.from = number);
         self
     }
@@ -167,7 +188,7 @@ pub struct LibraryFile {
     /// What it holds.
     pub body: ResourceBody,
     /// When it last changed, where known.
-    pub modified: Option<jiff::Timestamp>,
+    pub modified: Option<Timestamp>,
 }
 
 impl LibraryFile {

@@ -6,22 +6,19 @@
 
 use std::{fmt, ops::Range, sync::Arc};
 
-use arcstr::ArcStr;
-use smol_str::SmolStr;
-
 /// A text that diagnostics point into: a file of the library.
 #[derive(PartialEq, Eq)]
 pub struct SourceText {
     /// The file's path inside the library, with `/` between its parts.
-    pub path: SmolStr,
+    pub path: String,
     /// What the file holds. Empty where it could not be read as text.
-    pub text: ArcStr,
+    pub text: Arc<str>,
 }
 
 impl SourceText {
     /// A text under its path.
     #[must_use]
-    pub fn new(path: impl Into<SmolStr>, text: impl Into<ArcStr>) -> Arc<SourceText> {
+    pub fn new(path: impl Into<String>, text: impl Into<Arc<str>>) -> Arc<SourceText> {
         Arc::new(SourceText { path: path.into(), text: text.into() })
     }
 }

@@ -10,7 +10,7 @@
 //! let hello = PromptDefinition::template("hello", "Say hello to {{ name }}.")
 //!     .description("Greets somebody")
 //!     .argument(ArgumentDefinition::new("name").description("Whom to greet").required());
-//! let checked = check(Definitions { prompts: vec![hello], ..Definitions::default() }, None);
+//! let checked = check(Definitions::from_iter([hello]), None);
 //! assert!(checked.diagnostics.is_empty());
 //!
 //! let catalog = checked.catalog;
@@ -38,6 +38,7 @@ mod name;
 mod prompt;
 mod resource;
 mod template;
+mod timestamp;
 mod uri_template;
 mod workflow;
 
@@ -50,10 +51,9 @@ pub use content::{
     ResourceContents, ResourceLink, Role, Text, Theme,
 };
 pub use definition::{
-    About, ArgumentDefinition, ArgumentDetails, ArgumentType, Body, BodyPiece, BoxFuture, BrokenFile, Budget,
-    CompletionFunction, CompletionSource, CompletionTest, Definitions, LibraryFile, Origin, Policy, PromptDefinition,
-    PromptDetails, PromptFunction, PromptParts, Requirements, ResourceContent, ResourceDefinition, Seldom, Silent,
-    Spans, TestDefinition,
+    About, ArgumentDefinition, ArgumentType, Body, BodyPiece, BoxFuture, BrokenFile, Budget, CompletionFunction,
+    CompletionSource, CompletionTest, Definitions, LibraryFile, Origin, Policy, PromptDefinition, PromptFunction,
+    Requirements, ResourceContent, ResourceDefinition, Spans, TestDefinition,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;
@@ -61,5 +61,6 @@ pub use name::{MAX_NAME_BYTES, NameError, PromptName};
 pub use prompt::{Part, Prompt};
 pub use resource::{LIBRARY_SCHEME, ReadBody, ReadError, ReadResource, Resource, Variables};
 pub use template::{Outline, RenderError, TemplateAnalysis, TemplateUse, TemplateWords};
+pub use timestamp::{Timestamp, TimestampError};
 pub use uri_template::expand_uri_template;
 pub use workflow::{Answers, Decline, Form, StepDefinition};

@@ -7,8 +7,6 @@
 
 use std::{borrow::Borrow, fmt};
 
-use smol_str::SmolStr;
-
 /// The most bytes that a name can have.
 pub const MAX_NAME_BYTES: usize = 128;
 
@@ -22,7 +20,7 @@ pub const MAX_NAME_BYTES: usize = 128;
 /// assert!(PromptName::new("git commit").is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PromptName(SmolStr);
+pub struct PromptName(Box<str>);
 
 /// Why a string is no prompt name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,7 +42,7 @@ impl PromptName {
     /// # Errors
     ///
     /// [`NameError`] says what is wrong with it.
-    pub fn new(name: impl Into<SmolStr>) -> Result<PromptName, NameError> {
+    pub fn new(name: impl Into<String>) -> Result<PromptName, NameError> {
         let name = name.into();
         if name.is_empty() {
             return Err(NameError::Empty);
@@ -54,7 +52,7 @@ impl PromptName {
         }
         match name.chars().find(|c| c.is_control() || c.is_whitespace()) {
             Some(found) => Err(NameError::Character(found)),
-            None => Ok(PromptName(name)),
+            None => Ok(PromptName(name.into_boxed_str())),
         }
     }
 

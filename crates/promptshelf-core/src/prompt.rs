@@ -6,7 +6,7 @@ use crate::{
     argument::{self, Argument, Bindings, Problem, RawArguments},
     catalog::Catalog,
     content::{Annotations, ContentBlock, EmbeddedResource, Fault, Icon, Media, Message, Meta, MimeType, Role, Text},
-    definition::{BodyPiece, Budget, LibraryFile, PromptDefinition, PromptFunction, Seldom, Silent},
+    definition::{BodyPiece, Budget, LibraryFile, PromptDefinition, PromptFunction},
     diagnostic::{Diagnostic, SourceText},
     name::PromptName,
     template::{Attach, Left, Mark, Piece, RenderError, Template},
@@ -19,10 +19,10 @@ mod assemble;
 #[derive(Debug)]
 pub struct Prompt {
     pub(crate) name: PromptName,
-    pub(crate) definition: PromptDefinition,
+    pub(crate) definition: Arc<PromptDefinition>,
     pub(crate) arguments: Box<[Argument]>,
     pub(crate) body: CheckedBody,
-    pub(crate) uses: Seldom<Uses>,
+    pub(crate) uses: Uses,
 }
 
 /// What a prompt is made of, besides its definition: the same pieces make the
@@ -37,25 +37,6 @@ pub(crate) struct Uses {
     pub(crate) prompts: BTreeMap<String, Arc<Prompt>>,
     /// Whether something else decides if it is right, too, such as the server's resources.
     pub(crate) rests_on_others: bool,
-}
-
-impl Silent for Uses {
-    fn silent() -> &'static Uses {
-        static SILENT: Uses = Uses {
-            warnings: Vec::new(),
-            partials: Vec::new(),
-            attachments: BTreeMap::new(),
-            prompts: BTreeMap::new(),
-            rests_on_others: false,
-        };
-        &SILENT
-    }
-
-    fn is_silent(&self) -> bool {
-        let Uses { warnings, partials, attachments, prompts, rests_on_others } = self;
-        let names_nothing = partials.is_empty() && attachments.is_empty() && prompts.is_empty();
-        warnings.is_empty() && names_nothing && !rests_on_others
-    }
 }
 
 #[derive(Debug)]

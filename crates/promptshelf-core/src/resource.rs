@@ -9,6 +9,7 @@ use crate::{
     content::{Annotations, Icon, MimeType, ResourceBody, ResourceContents},
     definition::{BoxFuture, LibraryFile, ResourceDefinition},
     template::{RenderError, Template},
+    timestamp::Timestamp,
     uri_template::UriTemplate,
 };
 
@@ -57,7 +58,7 @@ pub struct ReadBody {
     /// Its MIME type, as far as the reader knows.
     pub mime_type: Option<MimeType>,
     /// When it last changed, where known.
-    pub modified: Option<jiff::Timestamp>,
+    pub modified: Option<Timestamp>,
 }
 
 /// Why a resource could not be read.

@@ -11,16 +11,16 @@
 
 use std::{
     fmt,
+    ops::Range,
     sync::{Arc, OnceLock},
 };
 
-use arcstr::Substr;
 use minijinja::{Environment, UndefinedBehavior, Value as JinjaValue};
 
 use crate::{
     argument::{Bindings, Value},
     content::Annotations,
-    definition::{Budget, Seldom},
+    definition::Budget,
     diagnostic::{Code, Diagnostic, Location, SourceText},
     resource::Variables,
 };
@@ -58,8 +58,10 @@ pub(crate) const MAX_INCLUDE_DEPTH: usize = 40;
 /// One template with everything that it includes. It is compiled when it is
 /// rendered for the first time: of a large library most prompts never are.
 pub(crate) struct Template {
-    text: Substr,
-    partials: Seldom<Vec<Arc<SourceText>>>,
+    source: Arc<SourceText>,
+    /// Bytes of the source.
+    range: Range<usize>,
+    partials: Box<[Arc<SourceText>]>,
     budget: Arc<Budget>,
     compiled: OnceLock<Box<Compiled>>,
 }
@@ -90,8 +92,17 @@ pub(crate) struct CompileError {
 impl Template {
     /// A template with its partials. All of them have to be such that a
     /// [`Lint`] could be made of them.
-    pub(crate) fn new(text: Substr, partials: &[Arc<SourceText>], budget: &Arc<Budget>) -> Template {
-        Template { text, partials: partials.to_vec().into(), budget: Arc::clone(budget), compiled: OnceLock::new() }
+    pub(crate) fn new(
+        source: Arc<SourceText>,
+        range: Range<usize>,
+        partials: &[Arc<SourceText>],
+        budget: &Arc<Budget>,
+    ) -> Template {
+        Template { source, range, partials: partials.into(), budget: Arc::clone(budget), compiled: OnceLock::new() }
+    }
+
+    fn text(&self) -> &str {
+        self.source.text.get(self.range.clone()).unwrap_or_default()
     }
 
     /// The engine with the template and its partials in it.
@@ -112,7 +123,7 @@ impl Template {
         for partial in &*self.partials {
             add(&mut environment, &partial.path, &partial.text)?;
         }
-        add(&mut environment, MAIN, &self.text)?;
+        add(&mut environment, MAIN, self.text())?;
         Ok(environment)
     }
 
@@ -146,7 +157,7 @@ impl Template {
     /// What a plain template says, or else the engine that has to be asked.
     fn begin<'v>(&self, find: impl Fn(&str) -> Option<Printed<'v>>, left: &mut Left) -> Result<Begun<'_>, RenderError> {
         let compiled = self.compiled.get_or_init(|| {
-            let plain = Plain::of(&self.text);
+            let plain = Plain::of(self.text());
             Box::new(Compiled { plain, engine: OnceLock::new() })
         });
         match compiled.plain.as_ref().and_then(|plain| plain.render(find, left)) {
@@ -161,7 +172,7 @@ impl Template {
             Value::Text(text) => text.len(),
             _ => 0,
         });
-        render::render(engine, context, self.text.len() + values.sum::<usize>(), left)
+        render::render(engine, context, self.range.len() + values.sum::<usize>(), left)
     }
 }
 

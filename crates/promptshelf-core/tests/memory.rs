@@ -75,7 +75,7 @@ fn no_value_makes_a_rendering_take_more_than_320_megabytes() {
         let prompt = kinds.into_iter().fold(PromptDefinition::template("it", *template), |prompt, (name, kind)| {
             prompt.argument(ArgumentDefinition::new(name).kind(kind))
         });
-        let catalog = check(Definitions { prompts: vec![prompt], ..Definitions::default() }, None).catalog;
+        let catalog = check(Definitions::from_iter([prompt]), None).catalog;
         let prompt = catalog.find("it").unwrap_or_else(|| panic!("{template} is no template"));
         for (x, l, j, n) in &rounds {
             let given = [("x", x.as_str()), ("l", l), ("j", j), ("n", n)];

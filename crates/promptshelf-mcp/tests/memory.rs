@@ -44,7 +44,7 @@ fn catalog(greeting: &str, note: &str) -> Catalog {
     let origin = Origin::new(SourceText::new("promptshelf.toml", ""));
     let note = ResourceDefinition::from_source("docs://note", content, origin);
     let note = ResourceDefinition { name: "note".into(), mime_type: Some(MimeType::plain_text()), ..note };
-    check(Definitions { prompts: vec![greet, ask], resources: vec![note], ..Definitions::default() }, None).catalog
+    check(Definitions { resources: vec![note], ..Definitions::from_iter([greet, ask]) }, None).catalog
 }
 
 fn server() -> (Server, CatalogHandle) {

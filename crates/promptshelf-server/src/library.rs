@@ -38,7 +38,7 @@ impl Builder {
 
     /// Adds a prompt defined in code.
     pub fn prompt(mut self, prompt: PromptDefinition) -> Builder {
-        self.defined.prompts.push(prompt);
+        self.defined.prompts.push(prompt.into());
         self
     }
 

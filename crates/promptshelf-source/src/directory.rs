@@ -254,7 +254,9 @@ impl Directory {
         let parsed = match read {
             Ok(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => match last {
-                    Some(last) if last.source.text == text => return Ok((Arc::clone(last), last.diagnostics.clone())),
+                    Some(last) if *last.source.text == *text => {
+                        return Ok((Arc::clone(last), last.diagnostics.clone()));
+                    }
                     // The file is empty while an editor that truncates it first is saving.
                     Some(last) if text.trim().is_empty() && !last.source.text.trim().is_empty() => Err(vec![at(
                         MANIFEST,

@@ -6,6 +6,7 @@ use std::{
 };
 
 use cap_std::fs::Metadata;
+use promptshelf_core::Timestamp;
 
 /// A file's metadata. Equal states mean equal bytes, unless the file was written so recently that the clock of the
 /// file system has not advanced since; see [`is_stable`](FileState::is_stable).
@@ -65,7 +66,7 @@ impl FileState {
         self.len
     }
 
-    pub(crate) fn modified(&self) -> Option<jiff::Timestamp> {
-        self.modified.and_then(|time| jiff::Timestamp::try_from(time).ok())
+    pub(crate) fn modified(&self) -> Option<Timestamp> {
+        self.modified.and_then(|time| Timestamp::try_from(time).ok())
     }
 }

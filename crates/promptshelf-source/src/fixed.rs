@@ -18,7 +18,7 @@ use crate::{
 /// use promptshelf_source::{Fixed, Loader};
 ///
 /// let hello = PromptDefinition::template("hello", "Say hello.").description("Greets");
-/// let source = Fixed::new(Definitions { prompts: vec![hello], ..Definitions::default() });
+/// let source = Fixed::new(Definitions::from_iter([hello]));
 /// let loader = Loader::open(vec![Box::new(source)]).unwrap();
 /// assert!(loader.handle().current().find("hello").is_some());
 /// ```
@@ -88,7 +88,7 @@ fn without_bad_icons(mut definitions: Definitions) -> Definitions {
         // Mutable access copies the definition if it is shared.
         if prompt.icons.iter().any(|icon| icon.fault().is_some()) {
             let (name, location) = (prompt.name.clone(), prompt.origin.locate("icons"));
-            check(&mut prompt.icons, &name, &location);
+            check(&mut Arc::make_mut(prompt).icons, &name, &location);
         }
     }
     for resource in resources {

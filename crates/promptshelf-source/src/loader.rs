@@ -325,7 +325,7 @@ fn read_changes(
 }
 
 /// Returns the edited prompts of all sources; `None` if anything else has changed.
-fn edited(snapshots: &mut [Option<Snapshot>]) -> Option<Vec<PromptDefinition>> {
+fn edited(snapshots: &mut [Option<Snapshot>]) -> Option<Vec<Arc<PromptDefinition>>> {
     let mut all = Vec::new();
     for (number, snapshot) in snapshots.iter_mut().enumerate() {
         let Some(snapshot) = snapshot else { continue };

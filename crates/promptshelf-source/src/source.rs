@@ -44,7 +44,7 @@ use crate::error::SourceError;
 ///             return Ok(None);
 ///         }
 ///         let prompts = vec![PromptDefinition::template("count", format!("Count from {count}."))];
-///         Ok(Some(Snapshot::new(fingerprint, Definitions { prompts, ..Definitions::default() })))
+///         Ok(Some(Snapshot::new(fingerprint, Definitions::from_iter(prompts))))
 ///     }
 ///
 ///     fn watch(&self, signal: ReloadSignal) -> WatchGuard {
@@ -95,13 +95,13 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 /// use promptshelf_source::{Fingerprint, Snapshot};
 ///
 /// let prompts = vec![PromptDefinition::template("hello", "Say hello.")];
-/// let snapshot = Snapshot::new(Fingerprint::new(1), Definitions { prompts, ..Definitions::default() });
+/// let snapshot = Snapshot::new(Fingerprint::new(1), Definitions::from_iter(prompts));
 /// assert!(snapshot.edited_prompts().is_none());
 /// assert_eq!(snapshot.into_definitions().unwrap().prompts.len(), 1);
 /// ```
 pub struct Snapshot {
     fingerprint: Fingerprint,
-    edited: Option<Vec<PromptDefinition>>,
+    edited: Option<Vec<Arc<PromptDefinition>>>,
     all: Box<dyn FnOnce() -> Result<Definitions, SourceError> + Send>,
 }
 
@@ -119,7 +119,7 @@ impl Snapshot {
     #[must_use]
     pub fn edited(
         fingerprint: Fingerprint,
-        prompts: Vec<PromptDefinition>,
+        prompts: Vec<Arc<PromptDefinition>>,
         all: impl FnOnce() -> Result<Definitions, SourceError> + Send + 'static,
     ) -> Snapshot {
         Snapshot { fingerprint, edited: Some(prompts), all: Box::new(all) }
@@ -133,11 +133,11 @@ impl Snapshot {
 
     /// Returns the edited prompts if nothing else has changed; `None` for a full snapshot.
     #[must_use]
-    pub fn edited_prompts(&self) -> Option<&[PromptDefinition]> {
+    pub fn edited_prompts(&self) -> Option<&[Arc<PromptDefinition>]> {
         self.edited.as_deref()
     }
 
-    pub(crate) fn take_edited_prompts(&mut self) -> Option<Vec<PromptDefinition>> {
+    pub(crate) fn take_edited_prompts(&mut self) -> Option<Vec<Arc<PromptDefinition>>> {
         self.edited.take()
     }
 

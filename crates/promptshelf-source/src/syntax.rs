@@ -31,7 +31,7 @@ pub const GOLDEN_ENDING: &str = format::GOLDEN;
 #[non_exhaustive]
 pub struct ParsedPrompt {
     /// The prompt; `None` when the diagnostics hold an error.
-    pub definition: Option<PromptDefinition>,
+    pub definition: Option<Arc<PromptDefinition>>,
     /// Everything that is wrong with the file.
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -15,7 +15,7 @@ use promptshelf_core::{ArgumentType, Catalog, Code, Diagnostic, Location, Prompt
 /// let two = PromptDefinition::template("two", "{{ a }} {{ b }}")
 ///     .argument(ArgumentDefinition::new("a"))
 ///     .argument(ArgumentDefinition::new("b"));
-/// let catalog = check(Definitions { prompts: vec![two], ..Definitions::default() }, None).catalog;
+/// let catalog = check(Definitions::from_iter([two]), None).catalog;
 /// let zed = clients::find("zed").expect("it is in the table");
 /// assert_eq!(clients::lint(&catalog, zed)[0].code.as_str(), "client-hides");
 /// ```

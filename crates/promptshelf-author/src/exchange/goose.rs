@@ -4,7 +4,7 @@
 //! `description`, `instructions` and `prompt` in Jinja syntax, and `parameters`
 //! with `key`, `input_type`, `requirement`, `default` and `options`.
 
-use promptshelf_core::{ArgumentDefinition, ArgumentDetails, ArgumentType, Choice, Code, Role};
+use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code, Role};
 
 use super::{Foreign, get, lose_others, slug, stem, template, text_of};
 use promptshelf_source::syntax::{Node, Notes, parse_yaml};
@@ -61,15 +61,11 @@ fn argument(parameter: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDefinitio
     let choice = |node: &Node| node.text().map(|value| Choice { value: value.to_owned(), title: None });
     let default = text_of(parameter, "default").filter(|default| !default.is_empty());
     Some(ArgumentDefinition {
-        description: text_of(parameter, "description").map(Into::into),
+        description: text_of(parameter, "description"),
         required: text_of(parameter, "requirement").is_none_or(|it| it != "optional") && default.is_none(),
         kind,
-        details: ArgumentDetails {
-            choices: options.iter().filter_map(choice).collect(),
-            default,
-            ..ArgumentDetails::default()
-        }
-        .into(),
+        choices: options.iter().filter_map(choice).collect(),
+        default,
         ..ArgumentDefinition::new(key)
     })
 }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use promptshelf_core::{ArgumentDefinition, ArgumentDetails, ArgumentType, Choice, Code, Role};
+use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code, Role};
 
 use super::{Foreign, entries, get, handlebars, lose_others, slug, stem, template, text_of};
 use promptshelf_source::syntax::{Node, Notes, Value, argument_name, parse_markdown};
@@ -77,7 +77,7 @@ fn inputs(inputs: Option<&Node>, sample: Option<&Node>, notes: &mut Notes<'_>) -
             // What only the sample knows is an input too.
             None => arguments.push(ArgumentDefinition {
                 kind,
-                details: ArgumentDetails { examples: vec![value], ..ArgumentDetails::default() }.into(),
+                examples: vec![value],
                 ..ArgumentDefinition::new(name).required()
             }),
         }
@@ -112,16 +112,12 @@ fn argument(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDe
     let choices = get(node, "enumValues").or_else(|| get(node, "enum")).map(Node::items).unwrap_or_default();
     let choice = |node: &Node| node.text().map(|value| Choice { value: value.to_owned(), title: None });
     Some(ArgumentDefinition {
-        description: text_of(node, "description").map(Into::into),
+        description: text_of(node, "description"),
         required: flag.unwrap_or(default.is_none()) && default.is_none(),
         kind,
-        details: ArgumentDetails {
-            choices: choices.iter().filter_map(choice).collect(),
-            examples: text_of(node, "example").into_iter().chain(text_of(node, "sample")).collect(),
-            default,
-            ..ArgumentDetails::default()
-        }
-        .into(),
+        choices: choices.iter().filter_map(choice).collect(),
+        examples: text_of(node, "example").into_iter().chain(text_of(node, "sample")).collect(),
+        default,
         ..ArgumentDefinition::new(ours)
     })
 }

@@ -51,7 +51,7 @@ mod tests {
     fn hints(text: &str) -> Vec<String> {
         let argument = ArgumentDefinition::new("code").description("Code").kind(ArgumentType::Text);
         let prompt = PromptDefinition::template("p", text).description("Reviews").argument(argument);
-        let checked = check(Definitions { prompts: vec![prompt], ..Definitions::default() }, None);
+        let checked = check(Definitions::from_iter([prompt]), None);
         review(&checked.catalog, &checked.diagnostics).iter().map(ToString::to_string).collect()
     }
 

@@ -78,7 +78,7 @@ mod tests {
 
     fn found(names: &[&str]) -> Vec<String> {
         let prompt = |name: &&str| PromptDefinition::template(*name, "Hello").description("Greets");
-        let definitions = Definitions { prompts: names.iter().map(prompt).collect(), ..Definitions::default() };
+        let definitions = Definitions::from_iter(names.iter().map(prompt));
         let checked = check(definitions, None);
         review(&checked.catalog, &[]).iter().map(|found| format!("{}: {}", found.code, found.message)).collect()
     }

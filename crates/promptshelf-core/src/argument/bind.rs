@@ -3,8 +3,6 @@
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use super::{Argument, Bindings, Value};
-use smol_str::SmolStr;
-
 use crate::{diagnostic::nearest, invisible::named, resource::Variables};
 
 /// How many bytes of a caller's own words an answer repeats.
@@ -81,7 +79,7 @@ impl<'a, N: Into<Cow<'a, str>>, V: Into<Cow<'a, str>>> FromIterator<(N, V)> for 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The argument.
-    pub argument: SmolStr,
+    pub argument: String,
     /// What is wrong, as the rest of a sentence that begins with the argument's name.
     pub reason: String,
 }
@@ -111,7 +109,7 @@ pub fn bind(arguments: &[Argument], given: &RawArguments<'_>, value_bytes: usize
     let mut problems = Vec::new();
     for argument in arguments {
         match argument.bind(given, &bindings, value_bytes) {
-            Ok(Some(value)) => bindings.0.push((argument.key().clone(), value)),
+            Ok(Some(value)) => bindings.0.push((argument.name().to_owned(), value)),
             Ok(None) if argument.is_indispensable() && argument.applies(&bindings) => {
                 problems.push(argument.problem(missing(argument, arguments, given)));
             }
@@ -137,7 +135,7 @@ impl Argument {
     }
 
     fn default_for(&self, known: &Bindings) -> Option<Value> {
-        self.checked.default.clone().filter(|_| self.applies(known))
+        self.default.as_deref().cloned().filter(|_| self.applies(known))
     }
 
     /// A text as it may come in: of a bounded length, and with invisible
@@ -187,7 +185,7 @@ impl Argument {
     }
 
     fn problem(&self, reason: String) -> Problem {
-        Problem { argument: self.key().clone(), reason }
+        Problem { argument: self.name().to_owned(), reason }
     }
 
     /// Checks one value by itself.
@@ -204,7 +202,7 @@ impl Argument {
     /// Adds the value that was given, or the default, if it is one that can be used.
     pub(crate) fn bind_leniently(&self, given: &RawArguments<'_>, known: &mut Bindings) {
         if let Ok(Some(value)) = self.bind(given, known, usize::MAX) {
-            known.0.push((self.key().clone(), value));
+            known.0.push((self.name().to_owned(), value));
         }
     }
 

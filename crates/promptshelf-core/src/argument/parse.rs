@@ -53,7 +53,7 @@ impl Argument {
                 return Err(format!("has to have {} or fewer, and has {length}", characters(most)));
             }
         }
-        match &self.checked.pattern {
+        match &self.pattern {
             Some(pattern) if !pattern.is_match(text) => Err(format!("has to match the pattern {pattern}")),
             _ => Ok(()),
         }

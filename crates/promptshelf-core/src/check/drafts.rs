@@ -1,6 +1,8 @@
 //! Prompts that their source could not understand: they are looked at for more
 //! mistakes, so that all are found at once, and never served.
 
+use std::sync::Arc;
+
 use super::{Shelf, prompt};
 use crate::{
     definition::{BrokenFile, PromptDefinition},
@@ -12,7 +14,7 @@ pub(super) fn check(broken: &BrokenFile, shelf: &Shelf<'_>, found: &mut Vec<Diag
     let Some(draft) = &broken.draft else { return };
     let known: Vec<Diagnostic> =
         found.iter().filter(|it| it.is_error() && it.location.source.path == broken.path).cloned().collect();
-    let more = match prompt::check(PromptDefinition::clone(draft), shelf) {
+    let more = match prompt::check(Arc::clone(draft), shelf) {
         Ok(prompt) => prompt.uses.warnings.clone(),
         Err(found) => found,
     };

@@ -6,8 +6,6 @@ use std::{
     sync::Arc,
 };
 
-use smol_str::SmolStr;
-
 use super::{Shelf, Uris, drafts, prompt};
 use crate::{
     catalog::{Catalog, PromptList},
@@ -22,7 +20,7 @@ const MAX_DEPTH: usize = 64;
 
 /// The prompts of one check.
 pub(super) struct Prompts<'a> {
-    definitions: &'a [PromptDefinition],
+    definitions: &'a [Arc<PromptDefinition>],
     by_name: HashMap<&'a str, usize>,
     /// As many as definitions.
     slots: RefCell<Vec<Slot>>,
@@ -30,7 +28,7 @@ pub(super) struct Prompts<'a> {
     open: RefCell<Vec<usize>>,
     duplicates: HashSet<String>,
     /// By source and path, what each broken file asks of callers.
-    broken: RefCell<HashMap<(usize, SmolStr), Vec<Requirements>>>,
+    broken: RefCell<HashMap<(usize, String), Vec<Requirements>>>,
     drafts: &'a [BrokenFile],
     previous: &'a PromptList,
     /// Whether everything of `previous` stands as it is that is not defined here.
@@ -61,12 +59,12 @@ pub(super) enum Missing {
 
 impl<'a> Prompts<'a> {
     pub(super) fn new(
-        definitions: &'a [PromptDefinition],
+        definitions: &'a [Arc<PromptDefinition>],
         duplicates: HashSet<String>,
         drafts: &'a [BrokenFile],
         previous: &'a PromptList,
     ) -> Prompts<'a> {
-        let mut broken: HashMap<(usize, SmolStr), Vec<Requirements>> = HashMap::new();
+        let mut broken: HashMap<(usize, String), Vec<Requirements>> = HashMap::new();
         for file in drafts {
             broken.entry((file.from, file.path.as_str().into())).or_default().push(file.demands.clone());
         }
@@ -85,7 +83,7 @@ impl<'a> Prompts<'a> {
     }
 
     /// These in the place of those that `previous` has of them, beside its others.
-    pub(super) fn among(definitions: &'a [PromptDefinition], previous: &'a PromptList) -> Prompts<'a> {
+    pub(super) fn among(definitions: &'a [Arc<PromptDefinition>], previous: &'a PromptList) -> Prompts<'a> {
         Prompts { is_rest_settled: true, ..Prompts::new(definitions, HashSet::new(), &[], previous) }
     }
 

@@ -29,13 +29,13 @@ const MOST: usize = 256;
 /// use promptshelf_core::{Definitions, PromptDefinition, check, check_edited};
 ///
 /// let hello = |text| PromptDefinition::template("hello", text).description("Greets");
-/// let before = check(Definitions { prompts: vec![hello("Hello!")], ..Definitions::default() }, None);
-/// let after = check_edited(&[hello("Good day!")], &before.catalog, &before.diagnostics);
+/// let before = check(Definitions::from_iter([hello("Hello!")]), None);
+/// let after = check_edited(&[hello("Good day!").into()], &before.catalog, &before.diagnostics);
 /// assert!(after.is_some_and(|after| after.catalog.find("hello").is_some()));
-/// assert!(check_edited(&[hello("{{ name }}")], &before.catalog, &before.diagnostics).is_none());
+/// assert!(check_edited(&[hello("{{ name }}").into()], &before.catalog, &before.diagnostics).is_none());
 /// ```
 #[must_use]
-pub fn check_edited(edited: &[PromptDefinition], previous: &Catalog, known: &[Diagnostic]) -> Option<Checked> {
+pub fn check_edited(edited: &[Arc<PromptDefinition>], previous: &Catalog, known: &[Diagnostic]) -> Option<Checked> {
     if edited.len() > MOST {
         return None;
     }

@@ -37,7 +37,7 @@ pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, shelf
             .uses
             .partials
             .iter()
-            .all(|partial| shelf.files.partials.get(partial.path.as_str()).is_some_and(|now| Arc::ptr_eq(now, partial)))
+            .all(|partial| shelf.files.partials.get(&partial.path).is_some_and(|now| Arc::ptr_eq(now, partial)))
         && before
             .uses
             .attachments
@@ -46,9 +46,9 @@ pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, shelf
 }
 
 /// Checks one prompt. With an error it cannot be served.
-pub(super) fn check(definition: PromptDefinition, shelf: &Shelf<'_>) -> Result<Prompt, Vec<Diagnostic>> {
+pub(super) fn check(definition: Arc<PromptDefinition>, shelf: &Shelf<'_>) -> Result<Prompt, Vec<Diagnostic>> {
     let mut found = Vec::new();
-    let name = match PromptName::new(definition.name.clone()) {
+    let name = match PromptName::new(&definition.name) {
         Ok(name) => Some(name),
         Err(error) => {
             found.push(
@@ -72,7 +72,7 @@ pub(super) fn check(definition: PromptDefinition, shelf: &Shelf<'_>) -> Result<P
                 .help("say in one sentence what the prompt does: people choose by it"),
         );
     }
-    let declared = |index| Declared::Prompt(definition.clone(), index);
+    let declared = |index| Declared::Prompt(Arc::clone(&definition), index);
     let arguments =
         arguments::check(&definition.arguments, declared, "arguments", &definition.origin, shelf, &mut found);
     meta::check(&definition, &mut found);
@@ -90,7 +90,7 @@ pub(super) fn check(definition: PromptDefinition, shelf: &Shelf<'_>) -> Result<P
     let rests_on_others = parts.needs_resources || !arguments::depend_only_on_definition(&arguments);
     match (name, body) {
         (Some(name), Some(body)) if !found.iter().any(Diagnostic::is_error) => {
-            let uses = Uses { warnings: found, rests_on_others, ..parts.uses }.into();
+            let uses = Uses { warnings: found, rests_on_others, ..parts.uses };
             Ok(Prompt { name, definition, arguments: arguments.into(), body, uses })
         }
         _ => Err(found),
@@ -144,7 +144,7 @@ fn template(
     if found.iter().any(Diagnostic::is_error) {
         return None;
     }
-    Some(Template::new(source.text.substr_from(text), &parts.uses.partials, &shelf.budget))
+    Some(Template::new(Arc::clone(source), range.clone(), &parts.uses.partials, &shelf.budget))
 }
 
 /// What a prompt's template and its partials name.

@@ -8,7 +8,7 @@ use crate::{
     catalog::{Catalog, Files},
     content::{MimeType, ResourceBody},
     definition::{ArgumentDefinition, ResourceContent, ResourceDefinition},
-    diagnostic::{Code, Diagnostic, nearest},
+    diagnostic::{Code, Diagnostic, SourceText, nearest},
     invisible::InvisiblePolicy,
     resource::{Address, CheckedContent, Resource},
     template::{Lint, Template},
@@ -189,7 +189,8 @@ fn template(
         let message = format!("a resource's text cannot include `{}`", partial.name);
         found.push(Diagnostic::error(Code::InvalidCall, place(), message).help("serve a file instead"));
     }
-    Some(CheckedContent::Template(Box::new(Template::new(text.into(), &[], &shelf.budget))))
+    let source = SourceText::new(definition.uri.as_str(), text);
+    Some(CheckedContent::Template(Box::new(Template::new(source, 0..text.len(), &[], &shelf.budget))))
 }
 
 impl Resource {

@@ -1,120 +1,61 @@
-//! What a prompt asks for, as its author wrote it.
+//! The declaration of an argument: name, type, constraints and completion.
 
-use std::{
-    fmt,
-    ops::{Deref, DerefMut},
-    sync::Arc,
-};
+use std::{fmt, sync::Arc};
 
-use arcstr::Substr;
-use smol_str::SmolStr;
-
-use super::{Seldom, Silent};
 use crate::{argument::Choice, invisible::InvisiblePolicy, resource::Variables};
 
-/// What a prompt asks for, as its author wrote it. What it says of few
-/// arguments is read and written as if it stood here, too.
+/// An argument of a prompt, as its author declared it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArgumentDefinition {
     /// The key; also the template's variable.
-    pub name: SmolStr,
-    /// What it is.
-    pub description: Option<Substr>,
-    /// Whether a call without it is refused.
+    pub name: String,
+    /// The display name.
+    pub title: Option<String>,
+    /// The purpose of the argument.
+    pub description: Option<String>,
+    /// Whether a call without it is rejected.
     pub required: bool,
-    /// What kind of value it takes.
+    /// The type of its values.
     pub kind: ArgumentType,
-    /// Everything else.
-    pub details: Seldom<ArgumentDetails>,
-}
-
-/// What an [`ArgumentDefinition`] says of few arguments.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ArgumentDetails {
-    /// The name for people.
-    pub title: Option<Substr>,
-    /// The value when none is given, as a caller would send it.
+    /// The value of a call that leaves it out, as a caller would send it.
     pub default: Option<String>,
-    /// Values to show people, as a caller would send them.
+    /// Sample values for people, as a caller would send them.
     pub examples: Vec<String>,
     /// The only values allowed; empty allows all.
     pub choices: Vec<Choice>,
     /// A regular expression that has to match somewhere in the value.
     pub pattern: Option<String>,
-    /// The fewest characters.
+    /// The least number of characters.
     pub min_length: Option<usize>,
-    /// The most characters.
+    /// The largest number of characters.
     pub max_length: Option<usize>,
     /// The smallest number.
     pub minimum: Option<f64>,
     /// The largest number.
     pub maximum: Option<f64>,
-    /// Where suggestions come from, besides choices and examples.
+    /// The source of suggestions, besides choices and examples.
     pub completion: Option<CompletionSource>,
-    /// Whether it is asked for, by a form, when a call leaves it out.
+    /// Whether a form asks for it when a call leaves it out.
     pub ask: bool,
-    /// With which step of a guided prompt it is asked for; without, the first.
+    /// The step of a guided prompt that asks for it; the first one by default.
     pub step: Option<u32>,
     /// An expression over the arguments before it, in template syntax, that
     /// decides whether it is asked for at all.
     pub when: Option<String>,
-    /// Whether its values are secret: they stay out of records, logs and errors.
+    /// Whether its values are secret: they never appear in records, logs and errors.
     pub sensitive: bool,
-    /// Whether its values are part of the audit record. Never those of a
-    /// sensitive one.
+    /// Whether its values are part of the audit record. Values of a sensitive
+    /// argument never are.
     pub audit: bool,
-    /// What becomes of invisible characters in its values; without, what the
-    /// library's policy says.
+    /// The treatment of invisible characters in its values; the library's
+    /// policy by default.
     pub invisible: Option<InvisiblePolicy>,
-}
-
-impl Silent for ArgumentDetails {
-    fn silent() -> &'static ArgumentDetails {
-        // Made by the compiler, because every argument of every call is asked for some of it.
-        static SILENT: ArgumentDetails = ArgumentDetails {
-            title: None,
-            default: None,
-            examples: Vec::new(),
-            choices: Vec::new(),
-            pattern: None,
-            min_length: None,
-            max_length: None,
-            minimum: None,
-            maximum: None,
-            completion: None,
-            ask: false,
-            step: None,
-            when: None,
-            sensitive: false,
-            audit: false,
-            invisible: None,
-        };
-        &SILENT
-    }
-
-    fn is_silent(&self) -> bool {
-        self == ArgumentDetails::silent()
-    }
-}
-
-impl Deref for ArgumentDefinition {
-    type Target = ArgumentDetails;
-
-    fn deref(&self) -> &ArgumentDetails {
-        &self.details
-    }
-}
-
-impl DerefMut for ArgumentDefinition {
-    fn deref_mut(&mut self) -> &mut ArgumentDetails {
-        &mut self.details
-    }
 }
 
 impl ArgumentDefinition {
     /// An optional argument of type string.
     #[must_use]
-    pub fn new(name: impl Into<SmolStr>) -> ArgumentDefinition {
+    pub fn new(name: impl Into<String>) -> ArgumentDefinition {
         ArgumentDefinition { name: name.into(), ..ArgumentDefinition::default() }
     }
 
@@ -127,14 +68,14 @@ impl ArgumentDefinition {
 
     /// Sets the name for people.
     #[must_use]
-    pub fn title(mut self, title: impl Into<Substr>) -> ArgumentDefinition {
+    pub fn title(mut self, title: impl Into<String>) -> ArgumentDefinition {
         self.title = Some(title.into());
         self
     }
 
     /// Says what it is.
     #[must_use]
-    pub fn description(mut self, description: impl Into<Substr>) -> ArgumentDefinition {
+    pub fn description(mut self, description: impl Into<String>) -> ArgumentDefinition {
         self.description = Some(description.into());
         self
     }

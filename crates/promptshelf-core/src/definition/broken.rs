@@ -1,5 +1,7 @@
 //! Files that should define a prompt and cannot be understood.
 
+use std::sync::Arc;
+
 use crate::{access::Access, definition::PromptDefinition};
 
 /// A file that should define a prompt and cannot be understood. What was last
@@ -14,7 +16,7 @@ pub struct BrokenFile {
     /// Which of several sources it is from; see [`Definitions::of_source`](crate::Definitions::of_source).
     pub from: usize,
     /// What could be understood of it. It is looked at for more mistakes, and never served.
-    pub draft: Option<Box<PromptDefinition>>,
+    pub draft: Option<Arc<PromptDefinition>>,
     /// Whether the draft has every argument that its author declared.
     pub has_all_arguments: bool,
 }

@@ -7,7 +7,6 @@
 
 use std::fmt::Write;
 
-use arcstr::Substr;
 use minijinja::machinery::{
     ast::{Expr, Stmt},
     parse,
@@ -22,8 +21,8 @@ pub(super) struct Plain(Box<[Part]>);
 
 #[derive(Debug)]
 enum Part {
-    Text(Substr),
-    Argument(Substr),
+    Text(Box<str>),
+    Argument(Box<str>),
 }
 
 impl Part {
@@ -65,13 +64,13 @@ impl<'v> Printed<'v> {
 
 impl Plain {
     /// `None` for a template that has anything else in it.
-    pub(super) fn of(text: &Substr) -> Option<Plain> {
+    pub(super) fn of(text: &str) -> Option<Plain> {
         let Ok(Stmt::Template(template)) = parse(text, "", Default::default()) else { return None };
         let part = |statement: &Stmt<'_>| match statement {
-            Stmt::EmitRaw(raw) => text.try_substr_from(raw.raw).map(Part::Text),
+            Stmt::EmitRaw(raw) => Some(Part::Text(raw.raw.into())),
             Stmt::EmitExpr(emit) => match &emit.expr {
                 // A function prints, too.
-                Expr::Var(name) if !GLOBALS.contains(&name.id) => text.try_substr_from(name.id).map(Part::Argument),
+                Expr::Var(name) if !GLOBALS.contains(&name.id) => Some(Part::Argument(name.id.into())),
                 _ => None,
             },
             _ => None,
@@ -120,7 +119,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{super::Template, *};
-    use crate::{argument::Bindings, definition::Budget};
+    use crate::{argument::Bindings, definition::Budget, diagnostic::SourceText};
 
     fn value() -> impl Strategy<Value = Value> {
         prop_oneof![
@@ -151,10 +150,11 @@ mod tests {
             values in prop::collection::vec(value(), 3),
             (fuel, output_bytes) in prop_oneof![Just((10_000, 10_000)), (0_u64..20, 0_usize..120)],
         ) {
-            let text = Substr::from(parts.concat());
-            prop_assert!(Plain::of(&text).is_some(), "{text:?}");
+            let source = SourceText::new("it.md", parts.concat());
+            let text = &*source.text;
+            prop_assert!(Plain::of(text).is_some(), "{text:?}");
             let budget = Arc::new(Budget::default());
-            let template = Template::new(text, &[], &budget);
+            let template = Template::new(Arc::clone(&source), 0..text.len(), &[], &budget);
             let names = ["one", "two", "three"];
             let bindings = Bindings(names.iter().zip(values).map(|(name, value)| ((*name).into(), value)).collect());
             let (mut left, mut of_engine) = (Left { fuel, output_bytes }, Left { fuel, output_bytes });
@@ -170,13 +170,13 @@ mod tests {
     #[test]
     fn what_is_more_than_places_is_the_engines() {
         for text in ["{{ a | upper }}", "{% if a %}x{% endif %}", "{{ a.b }}", "{{ role }}", "{{ 'a' }}", "{{ broken"] {
-            assert!(Plain::of(&text.into()).is_none(), "{text}");
+            assert!(Plain::of(text).is_none(), "{text}");
         }
     }
 
     #[test]
     fn what_would_be_too_much_on_the_way_is_the_engines() {
-        let plain = Plain::of(&"{{ a }}".into()).expect("a plain template");
+        let plain = Plain::of("{{ a }}").expect("a plain template");
         let long = |bytes: u64| Value::Text("x".repeat(bytes as usize).into());
         let render = |bytes: u64| {
             let mut left = Left { fuel: 10, output_bytes: usize::MAX };

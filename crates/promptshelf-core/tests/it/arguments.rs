@@ -1,8 +1,8 @@
 //! What a caller sends is checked all at once, whatever it is.
 
 use promptshelf_core::{
-    ArgumentDefinition, ArgumentDetails, ArgumentType, Bindings, Definitions, Policy, Problem, Prompt,
-    PromptDefinition, RawArgumentValue, RawArguments, Value, check,
+    ArgumentDefinition, ArgumentType, Bindings, Definitions, Policy, Problem, Prompt, PromptDefinition,
+    RawArgumentValue, RawArguments, Value, check,
     invisible::{InvisiblePolicy, hidden, stripped},
 };
 use proptest::prelude::*;
@@ -20,14 +20,10 @@ fn definition() -> impl Strategy<Value = ArgumentDefinition> {
             ArgumentDefinition {
                 kind,
                 required,
-                details: ArgumentDetails {
-                    pattern: pattern.filter(|_| textual),
-                    min_length: bound.filter(|_| textual),
-                    #[expect(clippy::cast_precision_loss, reason = "it is less than four")]
-                    minimum: bound.filter(|_| numeric).map(|bound| bound as f64),
-                    ..ArgumentDetails::default()
-                }
-                .into(),
+                pattern: pattern.filter(|_| textual),
+                min_length: bound.filter(|_| textual),
+                #[expect(clippy::cast_precision_loss, reason = "it is less than four")]
+                minimum: bound.filter(|_| numeric).map(|bound| bound as f64),
                 ..ArgumentDefinition::default()
             }
         },
@@ -206,7 +202,7 @@ fn a_value_of_which_nothing_is_left_was_not_given() {
 #[test]
 fn the_library_s_policy_holds_at_once_for_prompts_that_have_not_changed() {
     let definitions = |invisible| Definitions {
-        prompts: vec![PromptDefinition::template("it", "{{ a }}").argument(ArgumentDefinition::new("a"))],
+        prompts: vec![PromptDefinition::template("it", "{{ a }}").argument(ArgumentDefinition::new("a")).into()],
         policy: Policy { invisible, ..Policy::default() },
         ..Definitions::default()
     };

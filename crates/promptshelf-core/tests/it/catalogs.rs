@@ -12,7 +12,7 @@ fn catalog(names: &[String], page_size: usize) -> Catalog {
     let mut names = names.to_vec();
     names.sort();
     names.dedup();
-    let prompts = names.iter().map(|name| PromptDefinition::template(name, "x").description("x")).collect();
+    let prompts = names.iter().map(|name| PromptDefinition::template(name, "x").description("x").into()).collect();
     let policy = Policy { page_size, ..Policy::default() };
     check(Definitions { prompts, policy, ..Definitions::default() }, None).catalog
 }

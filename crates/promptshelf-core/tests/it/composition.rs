@@ -13,7 +13,7 @@ fn prompt(name: &str, text: &str) -> PromptDefinition {
 }
 
 fn checked(prompts: impl IntoIterator<Item = PromptDefinition>) -> Checked {
-    check(Definitions { prompts: prompts.into_iter().collect(), ..Definitions::default() }, None)
+    check(Definitions::from_iter(prompts), None)
 }
 
 fn render(catalog: &Catalog, name: &str, given: &[(&str, &str)]) -> Result<Vec<String>, RenderError> {
@@ -132,9 +132,7 @@ fn the_budget_is_one_for_all() {
     let long = prompt("long", "{% for i in range(1000) %}x{% endfor %}");
     let outer = prompt("outer", "{% for i in range(50) %}{{ prompt('long') }}{% endfor %}");
     let budget = |budget| Policy { budget, ..Policy::default() };
-    let of = |policy| {
-        check(Definitions { prompts: vec![long.clone(), outer.clone()], policy, ..Definitions::default() }, None)
-    };
+    let of = |policy| check(Definitions { policy, ..Definitions::from_iter([long.clone(), outer.clone()]) }, None);
     let fuel = of(budget(Budget { fuel: 20_000, ..Budget::default() }));
     assert!(render(&fuel.catalog, "long", &[]).is_ok());
     assert!(matches!(render(&fuel.catalog, "outer", &[]), Err(RenderError::OverBudget(_))));
@@ -151,7 +149,7 @@ fn a_change_of_the_inner_prompt_reaches_the_outer_one() {
     let same = first.catalog.find("inner").expect("it is there").source();
     let mut unchanged = prompt("inner", "one");
     unchanged.origin = promptshelf_core::Origin::new(Arc::clone(same));
-    let of = |inner: PromptDefinition| Definitions { prompts: vec![outer.clone(), inner], ..Definitions::default() };
+    let of = |inner: PromptDefinition| Definitions::from_iter([outer.clone(), inner]);
     let find =
         |checked: &Checked, name: &str| -> Arc<Prompt> { Arc::clone(checked.catalog.find(name).expect("it is there")) };
 
@@ -164,7 +162,7 @@ fn a_change_of_the_inner_prompt_reaches_the_outer_one() {
     assert_eq!(faults(&fourth).len(), 1);
     assert_eq!(render(&fourth.catalog, "outer", &[]).expect("it renders"), ["u: two"]);
     // One that is gone breaks the outer one, whose last good version stays.
-    let fifth = check(Definitions { prompts: vec![outer.clone()], ..Definitions::default() }, Some(&fourth.catalog));
+    let fifth = check(Definitions::from_iter([outer.clone()]), Some(&fourth.catalog));
     assert_eq!(fifth.diagnostics[0].code, Code::MissingPrompt);
     assert_eq!(render(&fifth.catalog, "outer", &[]).expect("it renders"), ["u: two"]);
     assert!(fifth.catalog.find("inner").is_none());
@@ -221,7 +219,7 @@ fn with_partials(text: &str, partials: &[(&str, &str)]) -> Result<Vec<String>, R
         prompt("p", text).argument(ArgumentDefinition::new("who").default_value("Ada")),
         prompt("inner", "inner {{ x }}").argument(ArgumentDefinition::new("x")),
     ];
-    let checked = check(Definitions { prompts, partials, ..Definitions::default() }, None);
+    let checked = check(Definitions { partials, ..Definitions::from_iter(prompts) }, None);
     assert_eq!(faults(&checked), Vec::<String>::new());
     render(&checked.catalog, "p", &[])
 }
@@ -261,6 +259,6 @@ fn macros_of_a_partial_take_parameters() {
 fn what_a_partial_needs_and_is_not_given_is_an_error() {
     let partials = [("_tone.md".to_owned(), SourceText::new("_tone.md", "{{ tone }}"))];
     let prompts = vec![prompt("p", "{% with limit = 3 %}{% include '_tone.md' %}{% endwith %}")];
-    let checked = check(Definitions { prompts, partials: partials.into(), ..Definitions::default() }, None);
+    let checked = check(Definitions { partials: partials.into(), ..Definitions::from_iter(prompts) }, None);
     assert_eq!(checked.diagnostics[0].code, Code::UndeclaredArgument);
 }

@@ -66,8 +66,7 @@ fn no_nesting_exhausts_the_stack() {
 #[test]
 fn no_partial_exhausts_the_stack() {
     for (what, template) in deep_templates(DEEP) {
-        let mut definitions =
-            Definitions { prompts: vec![prompt("{% include '_x' %}", &[])], ..Definitions::default() };
+        let mut definitions = Definitions::from_iter([prompt("{% include '_x' %}", &[])]);
         definitions.partials.insert("_x".into(), SourceText::new("_x", template));
         let diagnostics = check(definitions, None).diagnostics;
         assert!(diagnostics.iter().any(|found| found.location.source.path == "_x") || what == "comparisons", "{what}");

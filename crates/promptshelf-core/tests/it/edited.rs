@@ -29,11 +29,14 @@ fn library() -> Definitions {
     let body = ResourceBody::Text("F".into());
     let file = LibraryFile { path: "f.txt".into(), mime_type: MimeType::plain_text(), body, modified: None };
     Definitions {
-        prompts,
         partials: [("_p".to_owned(), SourceText::new("_p", "Partly."))].into(),
         files: [("f.txt".to_owned(), Arc::new(file))].into(),
-        ..Definitions::default()
+        ..Definitions::from_iter(prompts)
     }
+}
+
+fn shared(prompts: &[PromptDefinition]) -> Vec<Arc<PromptDefinition>> {
+    prompts.iter().cloned().map(Arc::new).collect()
 }
 
 /// Checks edits alone and everything, and gives the first if it is the second.
@@ -42,10 +45,10 @@ fn both(edits: &[PromptDefinition]) -> Option<Change> {
     let before = check(definitions.clone(), None);
     for edit in edits {
         let place = definitions.prompts.iter().position(|it| it.name == edit.name).expect("it is there");
-        definitions.prompts[place] = edit.clone();
+        definitions.prompts[place] = edit.clone().into();
     }
     let all = check(definitions, Some(&before.catalog));
-    let alone = check_edited(edits, &before.catalog, &before.diagnostics)?;
+    let alone = check_edited(&shared(edits), &before.catalog, &before.diagnostics)?;
     assert_eq!(alone.diagnostics, all.diagnostics);
     let shown = |checked: &Checked| -> Vec<String> {
         let prompts = checked.catalog.prompts().iter();
@@ -103,9 +106,10 @@ fn what_may_concern_others_is_not() {
 #[test]
 fn what_came_to_be_brought_in_is_known_from_then_on() {
     let before = check(library(), None);
-    let calls = check_edited(&[prompt("p000.md", "{{ prompt('p001') }}")], &before.catalog, &before.diagnostics);
+    let calls =
+        check_edited(&shared(&[prompt("p000.md", "{{ prompt('p001') }}")]), &before.catalog, &before.diagnostics);
     let calls = calls.expect("it concerns nobody else");
-    let inner = [prompt("p001.md", "{{ prompt('p000') }}")];
+    let inner = shared(&[prompt("p001.md", "{{ prompt('p000') }}")]);
     assert!(check_edited(&inner, &before.catalog, &before.diagnostics).is_some());
     assert!(check_edited(&inner, &calls.catalog, &calls.diagnostics).is_none(), "they would bring in each other");
 }

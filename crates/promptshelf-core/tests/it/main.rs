@@ -21,7 +21,7 @@ use promptshelf_core::{
 
 /// A library of these prompts, checked.
 fn checked(prompts: impl IntoIterator<Item = PromptDefinition>) -> Checked {
-    check(Definitions { prompts: prompts.into_iter().collect(), ..Definitions::default() }, None)
+    check(Definitions::from_iter(prompts), None)
 }
 
 /// A prompt that takes texts under these names, whatever is in them: templates

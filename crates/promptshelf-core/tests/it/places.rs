@@ -22,7 +22,7 @@ fn diagnostics(definitions: Definitions) -> Vec<String> {
 }
 
 fn of(prompt: PromptDefinition) -> Vec<String> {
-    diagnostics(Definitions { prompts: vec![prompt], ..Definitions::default() })
+    diagnostics(Definitions::from_iter([prompt]))
 }
 
 #[test]
@@ -66,8 +66,7 @@ fn places_stay_right_behind_65535_lines() {
 
 #[test]
 fn places_in_a_partial_are_places_of_its_own_file() {
-    let mut definitions =
-        Definitions { prompts: vec![in_file("---\n---\n{% include '_p' %}", 8)], ..Definitions::default() };
+    let mut definitions = Definitions::from_iter([in_file("---\n---\n{% include '_p' %}", 8)]);
     let text = "One\n\n{# comment\n #}{% set y = x %}{{ y | shout }}{{ attach('gone.png') }}";
     definitions.partials.insert("_p".into(), SourceText::new("_p", text));
     assert_eq!(
@@ -83,7 +82,7 @@ fn places_in_a_partial_are_places_of_its_own_file() {
 #[test]
 fn what_is_wrong_with_a_shared_partial_is_said_once() {
     let prompts = ["a", "b", "c"].map(|name| PromptDefinition::template(name, "{% include '_p' %}").description("x"));
-    let mut definitions = Definitions { prompts: prompts.to_vec(), ..Definitions::default() };
+    let mut definitions = Definitions::from_iter(prompts);
     definitions.partials.insert("_p".into(), SourceText::new("_p", "{{ role('system') }}{{ x | fnce }}{{ x | gnce }}"));
     let found = check(definitions, None).diagnostics;
     assert_eq!(found.iter().filter(|found| found.code == Code::InvalidCall).count(), 1);

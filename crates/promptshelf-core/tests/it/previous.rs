@@ -18,7 +18,7 @@ impl Library {
         let mut prompt = PromptDefinition::template(path.trim_end_matches(".md"), "").description("A prompt");
         prompt.origin = Origin::new(SourceText::new(path, template));
         prompt.body = Body::Template { range: 0..template.len() };
-        library.0.prompts.push(prompt);
+        library.0.prompts.push(prompt.into());
         library
     }
 
@@ -30,12 +30,11 @@ impl Library {
 
     fn edit(&self, path: &str, edit: impl FnOnce(&mut PromptDefinition)) -> Library {
         let mut library = self.clone();
-        library.0.prompts.iter_mut().filter(|prompt| prompt.origin.source.path == path).take(1).for_each(|prompt| {
-            let text = prompt.origin.source.text.clone();
-            prompt.origin = Origin::new(SourceText::new(path, text));
-        });
         let found = library.0.prompts.iter_mut().find(|prompt| prompt.origin.source.path == path);
-        edit(found.expect("it is there"));
+        let prompt = Arc::make_mut(found.expect("it is there"));
+        let text = prompt.origin.source.text.clone();
+        prompt.origin = Origin::new(SourceText::new(path, text));
+        edit(prompt);
         library
     }
 
@@ -273,13 +272,13 @@ fn other_limits_make_every_prompt_anew() {
 fn rename(catalog: &Catalog) -> Catalog {
     let prompt = PromptDefinition::template("it", "A.").description("x");
     let policy = catalog.policy().clone();
-    check(Definitions { prompts: vec![prompt], policy, ..Definitions::default() }, Some(catalog)).catalog
+    check(Definitions { policy, ..Definitions::from_iter([prompt]) }, Some(catalog)).catalog
 }
 
 #[test]
 fn a_definition_in_code_that_says_something_else_is_made_anew() {
     let mut one = Library::default().with("a.md", "{{ x }} more");
-    one.0.prompts[0].arguments = vec![ArgumentDefinition::new("x")];
+    Arc::make_mut(&mut one.0.prompts[0]).arguments = vec![ArgumentDefinition::new("x")];
     let (first, _) = one.check(None);
     for edit in [
         |prompt: &mut PromptDefinition| prompt.title = Some("T".into()),
@@ -288,7 +287,7 @@ fn a_definition_in_code_that_says_something_else_is_made_anew() {
         |prompt: &mut PromptDefinition| prompt.body = Body::Template { range: 0..8 },
     ] {
         let mut other = one.clone();
-        edit(&mut other.0.prompts[0]);
+        edit(Arc::make_mut(&mut other.0.prompts[0]));
         let (second, _) = other.check(Some(&first));
         assert!(!is_same("a", &first, &second));
     }
@@ -341,7 +340,7 @@ fn an_edited_file_is_no_change_of_the_list_of_resources() {
     let before = Library::default().resource("docs://x");
     let mut after = before.clone();
     after.0.resources[0].size = Some(9);
-    after.0.resources[0].annotations.last_modified = Some(jiff::Timestamp::UNIX_EPOCH);
+    after.0.resources[0].annotations.last_modified = "1970-01-01T00:00:00Z".parse().ok();
     let told = change(&before, &after);
     assert_eq!((told.resources, told.contents), (false, true));
     after.0.resources[0].annotations.priority = Some(0.5);

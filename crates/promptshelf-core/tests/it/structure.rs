@@ -145,7 +145,7 @@ fn hostile() -> impl Strategy<Value = String> {
 
 fn library(template: &str) -> Catalog {
     let mut definitions = Definitions::default();
-    definitions.prompts.push(prompt(template, &["value", "other"]));
+    definitions.prompts.push(prompt(template, &["value", "other"]).into());
     definitions
         .partials
         .insert("_partial".into(), SourceText::new("_partial", "partial {{ value | quote }} {{ other }}"));

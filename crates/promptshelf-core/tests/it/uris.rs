@@ -113,7 +113,7 @@ fn a_declared_file_has_the_uri_of_its_declaration() {
     definitions
         .resources
         .push(ResourceDefinition { content: ResourceContent::LibraryFile("_a.md".into()), ..resource("docs://a") });
-    definitions.prompts.push(crate::prompt("{{ link('_a.md') }}{{ attach('_a.md') }}", &[]));
+    definitions.prompts.push(crate::prompt("{{ link('_a.md') }}{{ attach('_a.md') }}", &[]).into());
     let checked = check(definitions, None);
     assert!(
         checked.diagnostics.iter().all(|found| found.code == Code::MissingDescription),

@@ -10,7 +10,7 @@ fn prompt(arguments: Vec<ArgumentDefinition>, text: &str) -> PromptDefinition {
 }
 
 fn faults(prompt: PromptDefinition) -> Vec<(Code, String)> {
-    let checked = check(Definitions { prompts: vec![prompt], ..Definitions::default() }, None);
+    let checked = check(Definitions::from_iter([prompt]), None);
     checked.diagnostics.into_iter().map(|diagnostic| (diagnostic.code, diagnostic.message)).collect()
 }
 
@@ -101,8 +101,7 @@ fn steps_come_in_the_order_of_their_numbers_and_only_where_something_is_missing(
         ArgumentDefinition::new("a").ask().step(4),
         ArgumentDefinition::new("b").ask().step(4).when("a == \"more\""),
     ];
-    let definitions =
-        Definitions { prompts: vec![prompt(arguments, "{{ a }}{{ b }}{{ c }}")], ..Definitions::default() };
+    let definitions = Definitions::from_iter([prompt(arguments, "{{ a }}{{ b }}{{ c }}")]);
     let catalog = check(definitions, None).catalog;
     let prompt = catalog.find("guided").expect("it is there");
     let fields = |given: &RawArguments<'_>, answers: &Answers| {
@@ -126,10 +125,7 @@ fn steps_come_in_the_order_of_their_numbers_and_only_where_something_is_missing(
 
 #[test]
 fn what_a_caller_sends_counts_more_than_what_a_form_gave() {
-    let definitions = Definitions {
-        prompts: vec![prompt(vec![ArgumentDefinition::new("a").ask()], "{{ a }}")],
-        ..Definitions::default()
-    };
+    let definitions = Definitions::from_iter([prompt(vec![ArgumentDefinition::new("a").ask()], "{{ a }}")]);
     let catalog = check(definitions, None).catalog;
     let prompt = catalog.find("guided").expect("it is there");
     let answers = Answers {

@@ -21,7 +21,7 @@ pub(crate) fn definitions(greeting: &str, text: &str) -> Definitions {
                 .complete(CompletionSource::Values(vec!["Ada".into(), "Grace".into()])),
         );
     let quiet = PromptDefinition::template("quiet", "Nothing to ask.").description("Asks nothing");
-    Definitions { prompts: vec![greet, quiet], resources: vec![resource(text)], ..Definitions::default() }
+    Definitions { resources: vec![resource(text)], ..Definitions::from_iter([greet, quiet]) }
 }
 
 fn resource(text: &str) -> ResourceDefinition {
@@ -78,7 +78,7 @@ pub(crate) fn guided() -> Definitions {
     let mut connect = PromptDefinition::template("connect", "Connected.").description("Opens a page first");
     let url = Some("https://example.org/connect".into());
     connect.steps = vec![StepDefinition { url, ..step(1, "page", "Please connect.", Decline::Stop) }];
-    Definitions { prompts: vec![setup, connect], ..Definitions::default() }
+    Definitions::from_iter([setup, connect])
 }
 
 /// A server of [`guided`] prompts with a key of its own or a shared one.

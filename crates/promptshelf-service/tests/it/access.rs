@@ -166,7 +166,7 @@ async fn links_are_followed_to_nothing_closed() {
         [("to-open", "docs://open"), ("to-closed", "docs://closed/a"), ("to-alias", "library:///aliased.txt")]
     {
         let linking = promptshelf_core::PromptDefinition::template(name, format!("{{{{ link('{uri}') }}}}"));
-        definitions.prompts.push(linking.description("LINKING"));
+        definitions.prompts.push(linking.description("LINKING").into());
     }
     let service =
         Service::new(promptshelf_core::CatalogHandle::new(promptshelf_core::check(definitions, None).catalog));

@@ -55,7 +55,7 @@ fn sensitive() -> Definitions {
     let template = with(PromptDefinition::template("good", "{{ token }} {{ language }} {{ text }}"));
     let rejecting = with(PromptDefinition::new("rejecting", echoing(false)));
     let failing = with(PromptDefinition::new("failing", echoing(true)));
-    Definitions { prompts: vec![template, rejecting, failing], ..Definitions::default() }
+    Definitions::from_iter([template, rejecting, failing])
 }
 
 // req: S-26
@@ -115,7 +115,7 @@ fn one_or_none(memory: &Memory) -> Option<Value> {
 async fn a_question_that_nobody_waits_for_is_recorded_as_cancelled() {
     let mut definitions = Definitions::default();
     let waiting = PromptDefinition::new_async("waiting", |_| std::future::pending()).description("Waits");
-    definitions.prompts.push(waiting);
+    definitions.prompts.push(waiting.into());
     let (service, memory) = audited(definitions);
     let (caller, given) = (Caller::local(), RawArguments::new());
     {
@@ -167,7 +167,7 @@ fn a_secret_is_neither_recorded_nor_asked_for_by_a_form() {
         argument.sensitive = true;
         set(&mut argument);
         let prompt = PromptDefinition::template("p", "{{ token }}").description("P").argument(argument);
-        let checked = check(Definitions { prompts: vec![prompt], ..Definitions::default() }, None);
+        let checked = check(Definitions::from_iter([prompt]), None);
         assert!(checked.catalog.prompts().is_empty() && checked.diagnostics[0].is_error());
     }
 }

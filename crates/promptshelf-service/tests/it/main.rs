@@ -28,7 +28,7 @@ fn service(definitions: Definitions) -> Service {
 }
 
 fn prompts(prompts: impl IntoIterator<Item = PromptDefinition>) -> Definitions {
-    Definitions { prompts: prompts.into_iter().collect(), ..Definitions::default() }
+    Definitions::from_iter(prompts)
 }
 
 fn resource(uri: &str, content: ResourceContent) -> ResourceDefinition {

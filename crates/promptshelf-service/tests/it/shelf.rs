@@ -39,7 +39,7 @@ pub(crate) fn definitions() -> Definitions {
     let mut tagged = prompt("tagged");
     tagged.tags.push("internal".to_owned());
     let mut filed = prompt("filed");
-    filed.origin = Origin::new(SourceText::new("Secret/filed.md", &filed.origin.source.text));
+    filed.origin = Origin::new(SourceText::new("Secret/filed.md", Arc::clone(&filed.origin.source.text)));
     let picker = PromptDefinition::template("picker", "{{ uri }} {{ path }}")
         .description("PICKER")
         .argument(
@@ -51,19 +51,19 @@ pub(crate) fn definitions() -> Definitions {
                 .complete(CompletionSource::Paths(Arc::from(["open.txt".to_owned(), "secret/plan.txt".to_owned()]))),
         );
     let attaching = PromptDefinition::template("attaching", "{{ attach('docs://closed/a') }}").description("ATTACHING");
+    let prompts = [
+        prompt("open"),
+        prompt("for-ada").access(demand(&[], &[], &["ada"])),
+        prompt("for-editors").access(demand(&[], &["editor"], &[])),
+        prompt("scoped").access(demand(&["prompts:write"], &[], &[])),
+        prompt("shown").access(Access { visible: true, ..demand(&["prompts:write", "prompts:read"], &[], &[]) }),
+        prompt("git-commit"),
+        tagged,
+        filed,
+        picker,
+        attaching,
+    ];
     Definitions {
-        prompts: vec![
-            prompt("open"),
-            prompt("for-ada").access(demand(&[], &[], &["ada"])),
-            prompt("for-editors").access(demand(&[], &["editor"], &[])),
-            prompt("scoped").access(demand(&["prompts:write"], &[], &[])),
-            prompt("shown").access(Access { visible: true, ..demand(&["prompts:write", "prompts:read"], &[], &[]) }),
-            prompt("git-commit"),
-            tagged,
-            filed,
-            picker,
-            attaching,
-        ],
         files: [file("open.txt"), file("secret/plan.txt"), file("aliased.txt")].into(),
         resources: vec![
             fixed("docs://open"),
@@ -80,7 +80,7 @@ pub(crate) fn definitions() -> Definitions {
                 ..rule(demand(&[], &["editor"], &[]))
             },
         ],
-        ..Definitions::default()
+        ..Definitions::from_iter(prompts)
     }
 }
 

@@ -53,14 +53,14 @@ impl LibraryContext<'_> {
                     if is_good {
                         prompts.push(definition);
                     } else {
-                        let draft = Some(Box::new(definition));
+                        let draft = Some(definition);
                         broken.extend(broken_file().map(|file| BrokenFile { draft, has_all_arguments: true, ..file }));
                     }
                 }
                 ContentKind::Prompt { broken: Some(found), .. } => {
                     let (definition, _) = self.prompt(&found.draft, &icons, &mut diagnostics);
                     let has_all_arguments = found.has_all_arguments;
-                    let draft = Some(Box::new(definition));
+                    let draft = Some(definition);
                     broken.extend(broken_file().map(|file| BrokenFile { draft, has_all_arguments, ..file }));
                 }
                 ContentKind::Prompt { .. } | ContentKind::UnreadablePrompt(_) => broken.extend(broken_file()),
@@ -129,15 +129,15 @@ impl LibraryContext<'_> {
         draft: &Draft,
         icons: &IconResolver<'_>,
         diagnostics: &mut Vec<Diagnostic>,
-    ) -> (PromptDefinition, bool) {
-        let mut definition = draft.definition.clone();
+    ) -> (Arc<PromptDefinition>, bool) {
+        let mut definition = Arc::clone(&draft.definition);
         let origin = &draft.definition.origin;
         if !definition.icons.is_empty() {
-            icons.resolve(&mut definition.icons, |part| origin.locate(part), diagnostics);
+            icons.resolve(&mut Arc::make_mut(&mut definition).icons, |part| origin.locate(part), diagnostics);
         }
         // Fields that are not changed here stay shared with the draft.
-        let is_good =
-            draft.globs.is_empty() || self.complete(&mut definition.arguments, &draft.globs, origin, diagnostics);
+        let is_good = draft.globs.is_empty()
+            || self.complete(&mut Arc::make_mut(&mut definition).arguments, &draft.globs, origin, diagnostics);
         (definition, is_good)
     }
 }

@@ -59,7 +59,7 @@ fn number(path: &str, entry: &CachedFile) -> u64 {
 pub(super) enum PartialRead {
     /// These prompts were edited, and no other definition depends on them. Empty if the files have the same content
     /// as before.
-    Edited(Vec<PromptDefinition>),
+    Edited(Vec<Arc<PromptDefinition>>),
     /// Other definitions may have changed too.
     Structural,
 }
@@ -122,7 +122,7 @@ impl ReadCache {
             let sum = self.number.entries.wrapping_sub(number(path, &before));
             self.number.entries = sum.wrapping_add(number(path, entry));
             match (&mut edited, before.content.independent_definition(), entry.content.independent_definition()) {
-                (Some(edited), Some(before), Some(now)) if before.name == now.name => edited.push(now.clone()),
+                (Some(edited), Some(before), Some(now)) if before.name == now.name => edited.push(Arc::clone(now)),
                 _ => edited = None,
             }
         }

@@ -10,9 +10,7 @@ use std::{
     time::SystemTime,
 };
 
-use promptshelf_core::{
-    Code, Diagnostic, Icon, LibraryFile, PromptDefinition, Requirements, ResourceBody, Seldom, SourceText,
-};
+use promptshelf_core::{Code, Diagnostic, Icon, LibraryFile, PromptDefinition, Requirements, ResourceBody, SourceText};
 use smol_str::SmolStr;
 
 use super::{
@@ -41,7 +39,7 @@ pub(super) struct CachedFile {
 #[derive(Debug)]
 pub(super) struct FileContent {
     pub(super) kind: ContentKind,
-    pub(super) diagnostics: Seldom<Vec<Diagnostic>>,
+    pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) len: u64,
     /// Unique among all contents of one file.
     pub(super) number: u64,
@@ -183,7 +181,7 @@ impl ContentKind {
 
 impl FileContent {
     /// Returns the definition of a prompt that refers to no other files and has no diagnostics.
-    pub(super) fn independent_definition(&self) -> Option<&PromptDefinition> {
+    pub(super) fn independent_definition(&self) -> Option<&Arc<PromptDefinition>> {
         let ContentKind::Prompt { draft: Some(draft), broken: None, .. } = &self.kind else { return None };
         let is_whole = |icon: &Icon| icons::is_uri(&icon.src);
         let is_alone = draft.globs.is_empty() && draft.definition.icons.iter().all(is_whole);
@@ -197,7 +195,7 @@ impl FileContent {
         for diagnostic in &diagnostics {
             diagnostic.message.hash(&mut hasher);
         }
-        FileContent { kind, diagnostics: diagnostics.into(), len: 0, number: hasher.finish() }
+        FileContent { kind, diagnostics, len: 0, number: hasher.finish() }
     }
 
     fn of(path: &SmolStr, role: FileRole, bytes: Vec<u8>, state: &FileState) -> FileContent {
@@ -208,13 +206,14 @@ impl FileContent {
                     let source = SourceText::new(path.clone(), text);
                     let parsed = format.read(&source);
                     let draft = parsed.draft.map(|mut draft| {
-                        draft.definition.origin.modified = state.modified();
-                        draft.definition.settle();
+                        let definition = draft.edit();
+                        definition.origin.modified = state.modified();
+                        definition.arguments.shrink_to_fit();
                         draft
                     });
                     FileContent {
                         kind: ContentKind::Prompt { source, draft, broken: parsed.broken.map(Box::new) },
-                        diagnostics: parsed.diagnostics.into(),
+                        diagnostics: parsed.diagnostics,
                         len,
                         number: next_number(),
                     }
@@ -227,7 +226,7 @@ impl FileContent {
                     let readable = String::from_utf8_lossy(error.as_bytes()).into_owned();
                     let kind =
                         ContentKind::UnreadablePrompt(Box::new(requirements(&SourceText::new(path.clone(), readable))));
-                    FileContent { kind, diagnostics: vec![diagnostic].into(), len, number: next_number() }
+                    FileContent { kind, diagnostics: vec![diagnostic], len, number: next_number() }
                 }
             },
             FileRole::Asset => FileContent::file(path, bytes, state),
@@ -254,7 +253,7 @@ impl FileContent {
         let file = LibraryFile { path: path.to_string(), mime_type, body, modified: state.modified() };
         FileContent {
             kind: ContentKind::Asset { file: Arc::new(file), partial },
-            diagnostics: diagnostics.into(),
+            diagnostics,
             len,
             number: next_number(),
         }

@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use promptshelf_core::{
-    ArgumentDefinition, ArgumentDetails, ArgumentType, Choice, Code, CompletionSource, Severity,
-    invisible::InvisiblePolicy, nearest,
+    ArgumentDefinition, ArgumentType, Choice, Code, CompletionSource, Severity, invisible::InvisiblePolicy, nearest,
 };
 
 use super::{
@@ -115,26 +114,23 @@ fn argument(
         description: table.text("description", notes).map(|text| text.trim_end().into()),
         required: table.flag("required", notes).unwrap_or_default(),
         kind: kind(&table, notes),
-        details: ArgumentDetails {
-            title: table.text("title", notes).map(Into::into),
-            default: table.node("default", notes).and_then(|node| value(node, "`default`", notes)),
-            examples: examples(&table, notes),
-            choices: choices(&table, notes),
-            pattern: table.text("pattern", notes),
-            min_length: length(either("minLength", "min-length"), notes),
-            max_length: length(either("maxLength", "max-length"), notes),
-            minimum: table.number("minimum", notes),
-            maximum: table.number("maximum", notes),
-            completion: completion(&table, index, notes, globs),
-            ask: table.flag("ask", notes).unwrap_or_default(),
-            step: table.count("step", 1, notes).and_then(|step| u32::try_from(step).ok()),
-            when: table.text("when", notes),
-            sensitive: table.flag("sensitive", notes).unwrap_or_default(),
-            audit: table.flag("audit", notes).unwrap_or_default(),
-            invisible: invisible(&table, notes),
-        }
-        .into(),
-        name: name.unwrap_or_default().into(),
+        title: table.text("title", notes),
+        default: table.node("default", notes).and_then(|node| value(node, "`default`", notes)),
+        examples: examples(&table, notes),
+        choices: choices(&table, notes),
+        pattern: table.text("pattern", notes),
+        min_length: length(either("minLength", "min-length"), notes),
+        max_length: length(either("maxLength", "max-length"), notes),
+        minimum: table.number("minimum", notes),
+        maximum: table.number("maximum", notes),
+        completion: completion(&table, index, notes, globs),
+        ask: table.flag("ask", notes).unwrap_or_default(),
+        step: table.count("step", 1, notes).and_then(|step| u32::try_from(step).ok()),
+        when: table.text("when", notes),
+        sensitive: table.flag("sensitive", notes).unwrap_or_default(),
+        audit: table.flag("audit", notes).unwrap_or_default(),
+        invisible: invisible(&table, notes),
+        name: name.unwrap_or_default(),
     })
 }
 

@@ -68,16 +68,16 @@ pub(super) fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     });
 
     let mut draft = Draft::plain(name, &mut notes);
-    let definition = &mut draft.definition;
+    let definition = draft.edit();
     if let Some(table) = keys.as_ref().and_then(|node| Table::of(node, "", "the front matter", &mut notes)) {
         table.refuse_others(KEYS, Severity::Warning, "in a command", &mut notes);
-        definition.title = table.text("title", &mut notes).map(Into::into);
+        definition.title = table.text("title", &mut notes);
         definition.version = table.text("version", &mut notes);
         definition.description = table.text("description", &mut notes).map(|text| text.trim_end().into());
     }
     let text = &source.text[body.clone()];
     if definition.description.is_none() {
-        definition.description = first_line(text).map(Into::into);
+        definition.description = first_line(text);
     }
     let pieces = scan(text, body, hint.as_deref(), &mut notes);
     let (pieces, arguments) = pieces.into_parts();

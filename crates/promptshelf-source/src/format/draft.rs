@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use promptshelf_core::{ArgumentDefinition, Body, BodyPiece, Code, Diagnostic, Origin, PromptDefinition, Seldom};
+use promptshelf_core::{ArgumentDefinition, Body, BodyPiece, Code, Diagnostic, Origin, PromptDefinition};
 
 use super::tree::Notes;
 
@@ -22,8 +22,8 @@ pub(crate) struct Parsed {
 /// A prompt with unresolved references: icons are paths, and path patterns are not expanded.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
-    pub(crate) definition: PromptDefinition,
-    pub(crate) globs: Seldom<Vec<GlobCompletion>>,
+    pub(crate) definition: Arc<PromptDefinition>,
+    pub(crate) globs: Vec<GlobCompletion>,
 }
 
 /// An argument that completes from paths.
@@ -50,13 +50,19 @@ impl Draft {
     pub(super) fn plain(name: &str, notes: &mut Notes<'_>) -> Draft {
         let definition =
             PromptDefinition::from_source(name, Body::Pieces(Vec::new()), Origin::new(Arc::clone(notes.source)));
-        Draft { definition, globs: Seldom::default() }
+        Draft { definition: Arc::new(definition), globs: Vec::new() }
+    }
+
+    /// Returns the definition for changes; copies it if it is shared.
+    pub(crate) fn edit(&mut self) -> &mut PromptDefinition {
+        Arc::make_mut(&mut self.definition)
     }
 
     /// Sets the body, and stores the spans of all parts.
     pub(super) fn saying(mut self, pieces: Vec<BodyPiece>, notes: &mut Notes<'_>) -> Draft {
-        self.definition.body = Body::Pieces(pieces);
-        self.definition.origin.spans = std::mem::take(&mut notes.spans).into();
+        let definition = self.edit();
+        definition.body = Body::Pieces(pieces);
+        definition.origin.spans = std::mem::take(&mut notes.spans).into();
         self
     }
 }

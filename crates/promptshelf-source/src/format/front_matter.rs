@@ -61,9 +61,9 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
             }
         }
         if let Some(name) = table.text("name", notes) {
-            definition.name = name.into();
+            definition.name = name;
         }
-        definition.title = table.text("title", notes).map(Into::into);
+        definition.title = table.text("title", notes);
         definition.description = table.text("description", notes).map(|text| text.trim_end().into());
         definition.version = table.text("version", notes);
         definition.tags = table.texts("tags", notes);
@@ -77,7 +77,7 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
         definition.tests = tests(&table, &definition.arguments, notes);
     }
     definition.origin.spans = std::mem::take(&mut notes.spans).into();
-    Draft { definition, globs: globs.into() }
+    Draft { definition: Arc::new(definition), globs }
 }
 
 fn meta(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Meta {

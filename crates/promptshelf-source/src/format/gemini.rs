@@ -41,14 +41,14 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let mut pieces = Pieces::default();
     if let Some(table) = Table::of(&tree, "", "the file", &mut notes) {
         table.refuse_others(KEYS, Severity::Warning, "in a command", &mut notes);
-        draft.definition.description = table.text("description", &mut notes).map(Into::into);
+        draft.edit().description = table.text("description", &mut notes);
         if let Some(prompt) = table.required_text("prompt", "a command", &mut notes) {
             let span = notes.spans.get("prompt").cloned().unwrap_or_default();
             scan(&prompt, span, &mut pieces, &mut notes);
         }
     }
     let (pieces, arguments) = pieces.into_parts();
-    draft.definition.arguments = arguments;
+    draft.edit().arguments = arguments;
     let draft = draft.saying(pieces, &mut notes);
     Parsed::of(draft, notes)
 }

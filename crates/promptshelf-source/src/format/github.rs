@@ -56,8 +56,8 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let table = tree.as_ref().and_then(|node| Table::of(node, "", "the file", &mut notes));
     if let Some(table) = &table {
         table.refuse_others(KEYS, Severity::Warning, "in a prompt of GitHub Models", &mut notes);
-        draft.definition.title = table.text("name", &mut notes).map(Into::into);
-        draft.definition.description = table.text("description", &mut notes).map(|text| text.trim_end().into());
+        draft.edit().title = table.text("name", &mut notes);
+        draft.edit().description = table.text("description", &mut notes).map(|text| text.trim_end().into());
         match table.node("messages", &mut notes) {
             Some(messages) => messages_of(messages, &mut pieces, &mut notes),
             None => {
@@ -68,9 +68,10 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
         notes.error(Code::MissingKey, &(0..0), "missing key `messages`");
     }
     let (pieces, arguments) = pieces.into_parts();
-    draft.definition.arguments = arguments;
+    draft.edit().arguments = arguments;
     if let Some(table) = &table {
-        draft.definition.tests = tests(table, &draft.definition.arguments, &mut notes);
+        let tests = tests(table, &draft.definition.arguments, &mut notes);
+        draft.edit().tests = tests;
     }
     let draft = draft.saying(pieces, &mut notes);
     Parsed::of(draft, notes)

@@ -47,10 +47,10 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     if let Some(table) = keys.as_ref().and_then(|node| Table::of(node, "", "the front matter", &mut notes)) {
         table.refuse_others(KEYS, Severity::Warning, "in a skill", &mut notes);
         if let Some(name) = table.text("name", &mut notes) {
-            draft.definition.name = name.into();
+            draft.edit().name = name;
         }
-        draft.definition.description = table.text("description", &mut notes).map(|text| text.trim_end().into());
-        draft.definition.version = table.text("version", &mut notes);
+        draft.edit().description = table.text("description", &mut notes).map(|text| text.trim_end().into());
+        draft.edit().version = table.text("version", &mut notes);
     }
     let mut pieces = Pieces::default();
     pieces.text(&source.text[body]);

@@ -63,19 +63,19 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let mut draft = Draft::plain(name, &mut notes);
     if let Some(table) = keys.as_ref().and_then(|node| Table::of(node, "", "the front matter", &mut notes)) {
         table.refuse_others(KEYS, Severity::Warning, "in a prompt file of VS Code", &mut notes);
-        let definition = &mut draft.definition;
-        definition.title = table.text("title", &mut notes).map(Into::into);
-        definition.description = table.text("description", &mut notes).map(Into::into);
+        let definition = draft.edit();
+        definition.title = table.text("title", &mut notes);
+        definition.description = table.text("description", &mut notes);
         match table.text("name", &mut notes).map(NameOrTitle::of) {
-            Some(NameOrTitle::Name(name)) => definition.name = name.into(),
-            Some(NameOrTitle::Title(title)) => definition.title = definition.title.take().or(Some(title.into())),
+            Some(NameOrTitle::Name(name)) => definition.name = name,
+            Some(NameOrTitle::Title(title)) => definition.title = definition.title.take().or(Some(title)),
             None => {}
         }
     }
     let mut pieces = Pieces::default();
     scan(&source.text[body], &mut pieces);
     let (pieces, arguments) = pieces.into_parts();
-    draft.definition.arguments = arguments;
+    draft.edit().arguments = arguments;
     let draft = draft.saying(pieces, &mut notes);
     Parsed::of(draft, notes)
 }

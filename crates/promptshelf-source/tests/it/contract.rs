@@ -46,7 +46,7 @@ struct Code {
 
 impl Code {
     fn replace(&self) {
-        self.source.replace(Definitions { prompts: self.prompts.clone(), ..Definitions::default() });
+        self.source.replace(Definitions::from_iter(self.prompts.clone()));
     }
 }
 
@@ -126,8 +126,7 @@ async fn everybody_who_follows_is_nudged_by_a_change<P: Place>() {
 async fn a_loader_serves_it_beside_others<P: Place>() {
     let mut place = P::new();
     place.put("a", "one");
-    let other =
-        Fixed::new(Definitions { prompts: vec![PromptDefinition::template("other", "two")], ..Definitions::default() });
+    let other = Fixed::new(Definitions::from_iter([PromptDefinition::template("other", "two")]));
     let loader = Loader::open(vec![Box::new(place.source()), Box::new(other.clone())]).expect("loads");
     let names = |loader: &Loader| {
         loader.handle().current().prompts().iter().map(|prompt| prompt.name().to_string()).collect::<Vec<_>>()

@@ -1,11 +1,13 @@
 //! Every mistake in a prompt file is named, with its line and column, in one pass.
 
+use std::sync::Arc;
+
 use promptshelf_core::{ArgumentType, Body, CompletionSource, Diagnostic, invisible::InvisiblePolicy};
 
 use crate::library::{Library, broken};
 
 /// The definition of a file without mistakes.
-fn read(text: &str) -> promptshelf_core::PromptDefinition {
+fn read(text: &str) -> Arc<promptshelf_core::PromptDefinition> {
     let library = Library::of(&[("p.md", text)]);
     assert_eq!(library.faults(), [""; 0]);
     library.read().prompts.remove(0)

@@ -86,7 +86,7 @@ fn conditions(
             found.push(Diagnostic::warning(Code::NoEffect, place(part), message).help("add `ask: true`"));
         }
     }
-    let Some(condition) = &argument.checked.condition else { return };
+    let Some(condition) = &argument.condition else { return };
     for name in condition.names() {
         let message = match before.iter().find(|other| other.name() == name) {
             Some(other) if other.is_asked() && other.step() > argument.step() => {

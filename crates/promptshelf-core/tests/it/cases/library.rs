@@ -15,9 +15,9 @@ pub(crate) fn read<'b>(blocks: impl Iterator<Item = &'b Block>) -> Definitions {
     let mut definitions = Definitions::default();
     for block in blocks {
         match &*block.kind {
-            "prompt" => definitions.prompts.push(prompt(block)),
+            "prompt" => definitions.prompts.push(prompt(block).into()),
             "partial" => {
-                let text = SourceText::new(&block.subject, &block.body);
+                let text = SourceText::new(&block.subject, block.body.as_str());
                 definitions.partials.insert(block.subject.clone(), text);
             }
             "file" => {
@@ -57,7 +57,7 @@ fn head(body: &str) -> Head<'_> {
 
 fn prompt(block: &Block) -> PromptDefinition {
     let Head { lines, rest } = head(&block.body);
-    let source = SourceText::new(format!("{}.md", block.subject), &block.body);
+    let source = SourceText::new(format!("{}.md", block.subject), block.body.as_str());
     let mut prompt = PromptDefinition::template(&block.subject, "");
     prompt.origin = Origin::new(source);
     prompt.body = Body::Template { range: rest };
@@ -158,9 +158,9 @@ fn file(block: &Block) -> LibraryFile {
 fn resource(block: &Block) -> ResourceDefinition {
     let Head { lines, rest } = head(&block.body);
     let content = ResourceContent::Template(block.body[rest.clone()].to_owned());
-    let origin = Origin::new(SourceText::new("promptshelf.toml", &block.body));
+    let origin = Origin::new(SourceText::new("promptshelf.toml", block.body.as_str()));
     let mut resource = ResourceDefinition::from_source(&block.subject, content, origin);
-    resource.origin.spans.insert("text".into(), rest);
+    resource.origin.spans.insert("text", rest);
     for (key, value, span) in lines {
         let part = match key {
             "variable" => {

@@ -21,8 +21,8 @@ fn demand(scopes: &[&str], roles: &[&str], visible: bool) -> Access {
 
 fn definitions(text: &str) -> promptshelf_core::Definitions {
     let mut definitions = shelf::definitions("Greets somebody", text);
-    definitions.prompts[0].access = Some(demand(&["greet"], &[], true));
-    definitions.prompts[1].access = Some(demand(&[], &["editor"], false));
+    Arc::make_mut(&mut definitions.prompts[0]).access = Some(demand(&["greet"], &[], true));
+    Arc::make_mut(&mut definitions.prompts[1]).access = Some(demand(&[], &["editor"], false));
     let origin = Origin::new(SourceText::new("promptshelf.toml", ""));
     definitions.access.push(AccessRule {
         resources: vec!["docs://*".into()],
@@ -95,7 +95,7 @@ async fn nobody_hears_of_resources_that_others_may_follow() {
     let open = async |caller: &Caller| endpoint.open(by(Ask::get_stream(), caller)).await.into_body();
     let (mut seen, mut blind) = (open(&editor).await, open(&caller(&[])).await);
     let mut changed = definitions("other");
-    changed.prompts[0].title = Some("Hello".into());
+    Arc::make_mut(&mut changed.prompts[0]).title = Some("Hello".into());
     endpoint.handle.replace(check(changed, None).catalog);
     let methods = |messages: Vec<serde_json::Value>| {
         messages.iter().map(|message| message["method"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()

@@ -34,10 +34,12 @@ impl Endpoint {
     /// The small library, and prompts that are not ASCII, that panic and that are long.
     pub(super) fn with(options: HttpOptions) -> Endpoint {
         let mut definitions = shelf::definitions("Greets somebody", "first");
-        definitions.prompts.push(PromptDefinition::template("grüße", "Grüß Gott.").description("Grüßt"));
-        definitions.prompts.push(PromptDefinition::new("panics", |_| panic!("a test wants it")).description("Panics"));
+        definitions.prompts.push(PromptDefinition::template("grüße", "Grüß Gott.").description("Grüßt").into());
+        definitions
+            .prompts
+            .push(PromptDefinition::new("panics", |_| panic!("a test wants it")).description("Panics").into());
         let long = |_: &_| Ok(vec![Message::user("x".repeat(7 << 20))]);
-        definitions.prompts.push(PromptDefinition::new("long", long).description("Says much"));
+        definitions.prompts.push(PromptDefinition::new("long", long).description("Says much").into());
         let handle = CatalogHandle::new(check(definitions, None).catalog);
         Endpoint::of(Server::new(Service::new(handle.clone())), handle, options)
     }

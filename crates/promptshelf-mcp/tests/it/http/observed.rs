@@ -45,7 +45,7 @@ fn observed() -> (Endpoint, Arc<Memory>) {
     let memory = Arc::new(Memory::default());
     let mut definitions = shelf::definitions("Greets somebody", "first");
     let waiting = PromptDefinition::new_async("waits", |_| std::future::pending()).description("Waits");
-    definitions.prompts.push(waiting);
+    definitions.prompts.push(waiting.into());
     let handle = CatalogHandle::new(check(definitions, None).catalog);
     let service = Service::new(handle.clone()).with_observer(memory.clone());
     (Endpoint::of(Server::new(service), handle, HttpOptions::default()), memory)

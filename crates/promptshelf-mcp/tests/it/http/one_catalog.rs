@@ -27,7 +27,7 @@ fn origin() -> Origin {
 /// anonymous callers, so that their answers are private.
 fn numbered(number: u64) -> Catalog {
     let values = CompletionSource::Values(vec![number.to_string()]);
-    let prompts = vec![
+    let prompts = [
         PromptDefinition::template("number", number.to_string())
             .description("Its number")
             .argument(ArgumentDefinition::new("value").description("A value").complete(values)),
@@ -37,12 +37,11 @@ fn numbered(number: u64) -> Catalog {
     let access = Access { scopes: vec!["edit".into()], ..Access::default() };
     let rule = AccessRule { prompts: vec!["closed".into()], ..AccessRule::new(access, origin()) };
     let definitions = Definitions {
-        prompts,
         resources: vec![ResourceDefinition::from_source("docs://number", content, origin())],
         access: if number % 2 == 0 { vec![rule] } else { Vec::new() },
         about: About { name: Some(number.to_string()), ..About::default() },
         policy: Policy { ttl: Duration::from_secs(number), ..Policy::default() },
-        ..Definitions::default()
+        ..Definitions::from_iter(prompts)
     };
     check(definitions, None).catalog
 }

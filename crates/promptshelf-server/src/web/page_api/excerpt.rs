@@ -15,7 +15,7 @@ const MOST_CHARACTERS: usize = 400;
 /// Lines with their number, and of each what is marked in UTF-16 units, as
 /// scripts count. Empty where the file has no text.
 pub(super) fn around(location: &Location) -> Vec<Value> {
-    let text = location.source.text.as_str();
+    let text = &*location.source.text;
     let span = location.span();
     if text.is_empty() {
         return Vec::new();

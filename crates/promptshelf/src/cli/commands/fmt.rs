@@ -71,7 +71,7 @@ fn one(file: &Path, only_look: bool) -> Result<Outcome, Failure> {
     let Ok(text) = String::from_utf8(bytes) else { return Ok(Outcome::Unreadable) };
     let source = SourceText::new(file.display().to_string(), text);
     match format(&source) {
-        Ok(laid_out) if laid_out == source.text => Ok(Outcome::Same),
+        Ok(laid_out) if *laid_out == *source.text => Ok(Outcome::Same),
         Ok(laid_out) => {
             if !only_look {
                 fs::write(file, laid_out).map_err(|error| cannot("written", error))?;

@@ -22,7 +22,7 @@ pub(super) struct Shelf {
     folder: PathBuf,
     source: Directory,
     /// Prompts as they are written now.
-    prompts: Vec<PromptDefinition>,
+    prompts: Vec<Arc<PromptDefinition>>,
     /// Texts to include, by path.
     partials: BTreeMap<String, Arc<SourceText>>,
     /// Prompts as they were last good.
@@ -71,7 +71,7 @@ impl Shelf {
 
     /// The prompt that a file defines; the last good one while it is broken.
     pub(super) fn definition(&self, path: &str) -> Option<&PromptDefinition> {
-        let now = self.prompts.iter().find(|prompt| prompt.origin.source.path == path);
+        let now = self.prompts.iter().find(|prompt| prompt.origin.source.path == path).map(|prompt| &**prompt);
         now.or_else(|| self.catalog.prompts().iter().find(|it| it.source().path == path).map(|it| it.definition()))
     }
 
@@ -133,7 +133,7 @@ impl Shelf {
     }
 
     fn take(&mut self, definitions: Definitions) -> Vec<Diagnostic> {
-        let drafts = definitions.broken.iter().filter_map(|broken| broken.draft.as_deref());
+        let drafts = definitions.broken.iter().filter_map(|broken| broken.draft.as_ref());
         self.prompts = definitions.prompts.iter().chain(drafts).cloned().collect();
         self.partials.clone_from(&definitions.partials);
         let checked = check(definitions, Some(&self.catalog));

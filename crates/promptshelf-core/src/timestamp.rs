@@ -1,0 +1,42 @@
+//! Points in time, such as the last change of a file.
+
+use std::{fmt, str::FromStr, time::SystemTime};
+
+/// A point in time, written as RFC 3339 has it.
+///
+/// ```
+/// use promptshelf_core::Timestamp;
+///
+/// let time: Timestamp = "2026-07-28T12:00:00+02:00".parse()?;
+/// assert_eq!(time.to_string(), "2026-07-28T10:00:00Z");
+/// # Ok::<(), promptshelf_core::TimestampError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(jiff::Timestamp);
+
+/// A text or a system time that cannot be expressed as a [`Timestamp`].
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("expected a point in time such as 2026-07-28T10:00:00Z")]
+pub struct TimestampError(#[source] jiff::Error);
+
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+
+    fn from_str(text: &str) -> Result<Timestamp, TimestampError> {
+        text.parse().map(Timestamp).map_err(TimestampError)
+    }
+}
+
+impl TryFrom<SystemTime> for Timestamp {
+    type Error = TimestampError;
+
+    fn try_from(time: SystemTime) -> Result<Timestamp, TimestampError> {
+        time.try_into().map(Timestamp).map_err(TimestampError)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
