@@ -4,6 +4,8 @@
 //! - [`clients`] lists known incompatibilities of MCP clients and the prompts that they affect.
 //! - [`import`] and [`export`] convert prompts from and to the files of other programs.
 //! - [`fn@format`] formats prompt files, and [`schema`] describes them as JSON Schemas.
+//! - [`testing`] runs the tests of prompt files; [`fn@sarif`] reports diagnostics to code hosts.
+//! - `LanguageServer` (feature `language-server`, on by default) serves editors.
 //! - [`explain`] holds a page of explanation for each diagnostic code.
 //!
 //! Nothing here depends on callers, transports or the protocol: a library is read from files and
@@ -13,9 +15,18 @@ pub mod clients;
 mod exchange;
 pub mod explain;
 mod format;
+#[cfg(feature = "language-server")]
+mod language_server;
 mod review;
+mod sample;
+mod sarif;
 pub mod schema;
+pub mod testing;
 
 pub use exchange::{ExportFormat, Exported, ImportFormat, Imported, ImportedFile, export, import};
 pub use format::format;
+#[cfg(feature = "language-server")]
+pub use language_server::{LanguageServer, LanguageServerError};
 pub use review::review;
+pub use sample::add_samples;
+pub use sarif::sarif;

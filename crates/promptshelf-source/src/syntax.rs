@@ -23,6 +23,9 @@ pub static PROMPT_KEYS: Keys = format::PROMPT;
 /// The keys of `promptshelf.toml` that belong to the library itself.
 pub static LIBRARY_KEYS: Keys = crate::manifest::SECTIONS;
 
+/// The file that holds the settings of a library.
+pub const LIBRARY_FILE: &str = crate::file_role::MANIFEST;
+
 /// The end of the names of golden files.
 pub const GOLDEN_ENDING: &str = format::GOLDEN;
 

@@ -18,7 +18,6 @@ mod model_api;
 pub(crate) mod new;
 pub(crate) mod remote;
 pub(crate) mod render;
-mod sarif;
 pub(crate) mod saved;
 pub(crate) mod schema;
 pub(crate) mod serve;

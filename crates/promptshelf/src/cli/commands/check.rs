@@ -3,16 +3,15 @@
 use std::{io::Write, path::Path};
 
 use anstyle::{AnsiColor, Style};
-use promptshelf_author::{clients, review};
+use promptshelf_author::{clients, review, sarif};
 use promptshelf_core::{Catalog, Checked, Code, Diagnostic, Severity};
 use promptshelf_server::{Library, OpenError};
 use promptshelf_source::{Directory, Source};
 
 use super::{
     clients::find,
-    diagnostics::{Drawing, to_json},
+    diagnostics::{Drawing, path_from_here, to_json},
     github::to_github,
-    sarif::to_sarif,
 };
 use crate::{
     args::{CheckArguments, CheckFormat, Deny},
@@ -46,7 +45,9 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     let mut paper = Output::stdout();
     match arguments.format {
         CheckFormat::Json => writeln!(paper.out, "{}", pretty_json(&to_json(&diagnostics, folder)))?,
-        CheckFormat::Sarif => writeln!(paper.out, "{}", pretty_json(&to_sarif(&diagnostics, folder)))?,
+        CheckFormat::Sarif => {
+            writeln!(paper.out, "{}", pretty_json(&sarif(&diagnostics, |path| path_from_here(folder, path))))?
+        }
         CheckFormat::Github => write!(paper.out, "{}", to_github(&diagnostics, folder))?,
         CheckFormat::Human => draw(&mut paper, &diagnostics, prompts, folder)?,
     }

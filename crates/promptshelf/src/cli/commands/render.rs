@@ -1,7 +1,6 @@
 //! `promptshelf render`: a prompt as a person reads it, with what each part costs.
 
 mod picture;
-mod sample;
 mod tokens;
 
 use std::{
@@ -12,6 +11,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+use promptshelf_author::add_samples;
 use promptshelf_core::{ContentBlock, Message, Prompt, RawArguments, ResourceBody, Role, Variables};
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
@@ -125,7 +125,8 @@ async fn once(library: &Library, place: &Place, values: &Variables) -> Result<()
         let note = paper.quiet("This is how it was before:");
         writeln!(paper.out, "{note}\n")?;
     }
-    let (values, filled) = sample::complete(&prompt, values);
+    let mut values = values.clone();
+    let filled = add_samples(&prompt, &mut values);
     let name = prompt.name().as_str();
     let answer = library.service().get(&Caller::local(), name, &RawArguments::from(&values)).await;
     let answer = answer.map_err(|rejection| failure(rejection, library, &place.folder, name))?;

@@ -2,12 +2,21 @@
 
 use std::{fmt::Write, time::Duration};
 
-use super::Outcome;
+use super::outcome::TestOutcome;
 
-/// One suite a prompt.
-pub(super) fn report(outcomes: &[Outcome]) -> String {
-    let failed = |outcomes: &[Outcome]| outcomes.iter().filter(|outcome| !outcome.faults.is_empty()).count();
-    let seconds = |outcomes: &[Outcome]| outcomes.iter().map(|outcome| outcome.took).sum::<Duration>().as_secs_f64();
+/// Returns a JUnit XML report with a suite for each prompt. `show_path` maps a file's path inside the library
+/// to the path in the report.
+///
+/// ```
+/// use promptshelf_author::testing::junit;
+///
+/// assert!(junit(&[], |path| path.to_owned()).contains("tests=\"0\" failures=\"0\""));
+/// ```
+#[must_use]
+pub fn junit(outcomes: &[TestOutcome], show_path: impl Fn(&str) -> String) -> String {
+    let failed = |outcomes: &[TestOutcome]| outcomes.iter().filter(|outcome| !outcome.mismatches.is_empty()).count();
+    let seconds =
+        |outcomes: &[TestOutcome]| outcomes.iter().map(|outcome| outcome.duration).sum::<Duration>().as_secs_f64();
     let mut report = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     // Writing into a string cannot fail.
     let _ = writeln!(
@@ -29,22 +38,20 @@ pub(super) fn report(outcomes: &[Outcome]) -> String {
         );
         for outcome in suite {
             let name = escaped(&outcome.test);
-            // The path itself can hold colons, as that of a drive does.
-            let mut place = outcome.place.rsplitn(3, ':').skip(1);
-            let line = place.next().unwrap_or("1");
-            let file = escaped(place.next().unwrap_or_default());
+            let (line, _) = outcome.location.line_column();
+            let file = escaped(&show_path(&outcome.location.source.path));
             let _ = write!(
                 report,
                 "    <testcase classname=\"{prompt}\" name=\"{name}\" file=\"{file}\" line=\"{line}\" time=\"{:.3}\"",
-                outcome.took.as_secs_f64()
+                outcome.duration.as_secs_f64()
             );
-            if outcome.faults.is_empty() {
+            if outcome.mismatches.is_empty() {
                 report.push_str("/>\n");
                 continue;
             }
             report.push_str(">\n");
-            for fault in &outcome.faults {
-                let (message, details) = (escaped(&fault.sentence), escaped(&fault.details));
+            for mismatch in &outcome.mismatches {
+                let (message, details) = (escaped(&mismatch.message), escaped(&mismatch.details));
                 let _ = writeln!(report, "      <failure message=\"{message}\">{details}</failure>");
             }
             report.push_str("    </testcase>\n");
@@ -75,19 +82,22 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Fault, *};
+    use promptshelf_core::{Location, SourceText};
+
+    use super::{super::outcome::Mismatch, *};
 
     #[test]
     fn a_report_holds_nothing_that_xml_cannot() {
-        let outcome = |prompt: &str, faults| Outcome {
+        let outcome = |prompt: &str, mismatches| TestOutcome {
             prompt: prompt.to_owned(),
             test: "a \"b\"".to_owned(),
-            place: "x/a.md:7:5".to_owned(),
-            faults,
-            took: Duration::ZERO,
+            location: Location::new(&SourceText::new("a.md", "\n\n\n\n\n\n    x"), 10..11),
+            mismatches,
+            updated: None,
+            duration: Duration::ZERO,
         };
-        let fault = Fault::new("1 < 2", "a & b\u{1b}\n");
-        let report = report(&[outcome("one", Vec::new()), outcome("two", vec![fault])]);
+        let mismatch = Mismatch::new("1 < 2", "a & b\u{1b}\n");
+        let report = junit(&[outcome("one", Vec::new()), outcome("two", vec![mismatch])], |path| format!("x/{path}"));
         let case = r#"<testcase classname="one" name="a &quot;b&quot;" file="x/a.md" line="7" time="0.000"/>"#;
         assert!(report.contains(case), "{report}");
         assert!(report.contains(r#"<failure message="1 &lt; 2">a &amp; b\u{1b}"#), "{report}");

@@ -1,17 +1,21 @@
 //! Diagnostics as SARIF 2.1.0 (OASIS), which code hosts show beside the lines.
 
-use std::path::Path;
-
-use promptshelf_author::explain;
 use promptshelf_core::{Code, Diagnostic, Location, Severity};
 use serde_json::{Value, json};
 
-use super::diagnostics::path_from_here;
+use crate::explain;
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// One run of `check`. Only the rules that were broken are named in it.
-pub(crate) fn to_sarif(diagnostics: &[Diagnostic], folder: &Path) -> Value {
+/// Returns diagnostics as a SARIF log with one run. Its rules are the codes that occur. `show_path` maps a
+/// file's path inside the library to the path in the log, relative to the repository.
+///
+/// ```
+/// let log = promptshelf_author::sarif(&[], |path| path.to_owned());
+/// assert_eq!(log["version"], "2.1.0");
+/// ```
+#[must_use]
+pub fn sarif(diagnostics: &[Diagnostic], show_path: impl Fn(&str) -> String) -> Value {
     let mut codes: Vec<Code> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
     codes.sort_unstable();
     codes.dedup();
@@ -36,11 +40,11 @@ pub(crate) fn to_sarif(diagnostics: &[Diagnostic], folder: &Path) -> Value {
                 Severity::Hint => "note",
             },
             "message": { "text": text },
-            "locations": [place(&diagnostic.location, folder)],
+            "locations": [place(&diagnostic.location, &show_path)],
         });
         if !diagnostic.related.is_empty() {
             let related = diagnostic.related.iter().map(|(location, label)| {
-                let mut place = place(location, folder);
+                let mut place = place(location, &show_path);
                 place["message"] = json!({ "text": label });
                 place
             });
@@ -64,8 +68,8 @@ pub(crate) fn to_sarif(diagnostics: &[Diagnostic], folder: &Path) -> Value {
     })
 }
 
-fn place(location: &Location, folder: &Path) -> Value {
-    let path = path_from_here(folder, &location.source.path);
+fn place(location: &Location, show_path: impl Fn(&str) -> String) -> Value {
+    let path = show_path(&location.source.path);
     let mut place = json!({ "physicalLocation": { "artifactLocation": { "uri": uri(&path) } } });
     if !location.source.text.is_empty() {
         let (line, column) = location.line_column();
@@ -105,8 +109,8 @@ mod tests {
             Diagnostic::warning(Code::InvalidName, at.clone(), "no").help("rename it").also(at, "here"),
             Diagnostic::error(Code::EmptyLibrary, Location::file(&SourceText::new(".", "")), "none"),
         ];
-        let sarif = to_sarif(&found, Path::new("lib"));
-        let run = &sarif["runs"][0];
+        let log = sarif(&found, |path| format!("lib/{path}"));
+        let run = &log["runs"][0];
         assert_eq!(run["tool"]["driver"]["rules"][0]["id"], "invalid-name");
         let result = &run["results"][0];
         assert_eq!((&result["ruleIndex"], &result["level"]), (&json!(0), &json!("warning")));

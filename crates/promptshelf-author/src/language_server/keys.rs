@@ -83,11 +83,11 @@ fn above(text: &str, mut depth: usize) -> Vec<&str> {
     path
 }
 
-fn key<'t>(text: &'t str, path: Vec<&'t str>, start: usize, offset: usize) -> Cursor<'t> {
+fn key<'t>(text: &'t str, parents: Vec<&'t str>, start: usize, offset: usize) -> Cursor<'t> {
     let start = start.min(offset);
     let end = text[offset..].find([':', '=', ']', '}', '\n']).map_or(text.len(), |length| offset + length);
     let word = text[start..end.max(start)].trim_end();
-    Cursor { place: Place::Key { path }, span: start..start + word.len(), word, offset }
+    Cursor { place: Place::Key { parents }, span: start..start + word.len(), word, offset }
 }
 
 fn value<'t>(text: &'t str, path: Vec<&'t str>, offset: usize) -> Cursor<'t> {
@@ -108,7 +108,7 @@ mod tests {
         let whole = text.replacen('^', "", 1);
         let cursor = at(&whole, offset);
         let place = match &cursor.place {
-            Place::Key { path } => format!("key of {}", path.join(".")),
+            Place::Key { parents } => format!("key of {}", parents.join(".")),
             Place::Value { path } => format!("value of {}", path.join(".")),
             other => format!("{other:?}"),
         };

@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn keys_and_words_are_found_through_lists_and_alternatives() {
-        let schema = promptshelf_author::schema::prompt();
+        let schema = crate::schema::prompt();
         let has = |path: &[&str], key| keys(&schema, path).iter().any(|(known, _)| *known == key);
         assert!(has(&[], "description") && has(&["arguments"], "required") && has(&["icons"], "theme"));
         assert!(has(&["arguments", "complete"], "by") && has(&["tests", "complete"], "value"));

@@ -1,77 +1,34 @@
-//! What the cursor is on: a key, or a word or a string of a template. Told from the text alone, because while somebody types it seldom
-//! can be parsed.
+//! Finds the syntax around a position in a prompt file.
+//!
+//! Works on the text alone: while a file is being edited it can rarely be parsed.
 
 use std::ops::Range;
 
-use promptshelf_source::ForeignWords;
+use promptshelf_source::{ForeignWords, syntax::LIBRARY_FILE};
 
-use super::{keys, shelf::MANIFEST};
+use super::{
+    cursor::{Cursor, Place},
+    keys,
+};
 
-/// What is at, and before, a place in a prompt file.
-#[derive(Debug, PartialEq)]
-pub(super) struct Cursor<'t> {
-    pub(super) place: Place<'t>,
-    /// The word around the place, or the inside of the string.
-    pub(super) span: Range<usize>,
-    /// The word, whole.
-    pub(super) word: &'t str,
-    /// The place itself.
-    pub(super) offset: usize,
-}
-
-/// Where the cursor is.
-#[derive(Debug, PartialEq)]
-pub(super) enum Place<'t> {
-    /// Where a key goes, under these keys.
-    Key { path: Vec<&'t str> },
-    /// Where the value of the last of these keys goes.
-    Value { path: Vec<&'t str> },
-    /// In a string that something gets: a function, or `include` and its like.
-    String { of: &'t str },
-    /// After `|`.
-    Filter,
-    /// After `is`.
-    Test,
-    /// Where an argument of `prompt("name", …)` goes.
-    RawArguments { prompt: &'t str },
-    /// Where the word of a statement goes.
-    Statement,
-    /// Anywhere else in a template's braces.
-    Expression,
-    /// In plain text.
-    Text,
-}
-
-impl<'t> Cursor<'t> {
-    /// A place in the file at a path.
-    pub(super) fn at(path: &str, text: &'t str, offset: usize) -> Cursor<'t> {
-        let offset = text.floor_char_boundary(offset.min(text.len()));
-        if path == MANIFEST || path.ends_with(".toml") {
-            return keys::in_toml(text, offset);
-        }
-        if path.ends_with(".yml") || path.ends_with(".yaml") {
-            return keys::in_yaml(text, 0, offset);
-        }
-        match front_matter(text) {
-            Some(keys) if offset < keys.start => Cursor { place: Place::Text, span: 0..0, word: "", offset },
-            Some(keys) if keys.contains(&offset) || offset == keys.end => keys::in_yaml(text, keys.start, offset),
-            // Other programs have no template language.
-            _ if ForeignWords::of(path).is_some() => {
-                let word = word_around(text, offset, is_word);
-                Cursor { place: Place::Text, word: &text[word.clone()], span: word, offset }
-            }
-            keys => in_body(text, keys.map_or(0, |keys| keys.end), offset),
-        }
+/// Returns the position at an offset of the file at a path.
+pub(super) fn cursor_at<'t>(path: &str, text: &'t str, offset: usize) -> Cursor<'t> {
+    let offset = text.floor_char_boundary(offset.min(text.len()));
+    if path == LIBRARY_FILE || path.ends_with(".toml") {
+        return keys::in_toml(text, offset);
     }
-
-    /// Whether the word is the header of a section.
-    pub(super) fn is_in_brackets(&self, text: &str) -> bool {
-        text[..self.span.start].ends_with('[')
+    if path.ends_with(".yml") || path.ends_with(".yaml") {
+        return keys::in_yaml(text, 0, offset);
     }
-
-    /// The part of the word that is before the cursor.
-    pub(super) fn typed(&self) -> Range<usize> {
-        self.span.start..self.offset.max(self.span.start)
+    match front_matter(text) {
+        Some(keys) if offset < keys.start => Cursor { place: Place::Text, span: 0..0, word: "", offset },
+        Some(keys) if keys.contains(&offset) || offset == keys.end => keys::in_yaml(text, keys.start, offset),
+        // Other programs have no template language.
+        _ if ForeignWords::of(path).is_some() => {
+            let word = word_around(text, offset, is_word);
+            Cursor { place: Place::Text, word: &text[word.clone()], span: word, offset }
+        }
+        keys => in_body(text, keys.map_or(0, |keys| keys.end), offset),
     }
 }
 
@@ -113,9 +70,9 @@ fn in_body<'t>(text: &'t str, body: usize, offset: usize) -> Cursor<'t> {
     let base = body + open + 2;
     if let Some((quote, start)) = unclosed(inside) {
         let end = text[offset..].find([quote, '\n']).map_or(text.len(), |length| offset + length);
-        let of = inside[..start - 1].trim_end().trim_end_matches(['(', '[']).trim_end();
-        let of = of.rsplit(|c: char| !is_word(c)).next().unwrap_or_default();
-        return found(Place::String { of }, base + start..end);
+        let callee = inside[..start - 1].trim_end().trim_end_matches(['(', '[']).trim_end();
+        let callee = callee.rsplit(|c: char| !is_word(c)).next().unwrap_or_default();
+        return found(Place::String { callee }, base + start..end);
     }
     let code = inside[..word.start.saturating_sub(base).min(inside.len())].trim_start_matches('-').trim_end();
     let last = code.rsplit(|c: char| !is_word(c)).next().unwrap_or_default();
@@ -124,7 +81,7 @@ fn in_body<'t>(text: &'t str, body: usize, offset: usize) -> Cursor<'t> {
     } else if last == "is" || code.ends_with("is not") {
         Place::Test
     } else if let Some(prompt) = call_of_prompt(code) {
-        Place::RawArguments { prompt }
+        Place::CallArgument { prompt }
     } else if is_statement && code.is_empty() {
         Place::Statement
     } else {
@@ -164,14 +121,14 @@ mod tests {
     fn place(text: &'static str) -> (String, String) {
         let offset = text.find('^').expect("a cursor");
         let whole: &'static str = Box::leak(text.replacen('^', "", 1).into_boxed_str());
-        let cursor = Cursor::at("a.md", whole, offset);
+        let cursor = cursor_at("a.md", whole, offset);
         (format!("{:?}", cursor.place), cursor.word.to_owned())
     }
 
     #[test]
     fn the_front_matter_has_keys_and_values() {
         let is = |text, expected: &str, word: &str| assert_eq!(place(text), (expected.to_owned(), word.to_owned()));
-        is("---\nde^\n---\n", "Key { path: [] }", "de");
+        is("---\nde^\n---\n", "Key { parents: [] }", "de");
         is("---\narguments:\n  - name: a\n    type: in^\n---\n", "Value { path: [\"arguments\", \"type\"] }", "in");
     }
 
@@ -187,10 +144,10 @@ mod tests {
         is("{% if x is not de^f %}", "Test", "def");
         is("{% inc^", "Statement", "inc");
         is("{%- if x^", "Expression", "x");
-        is("{% include \"_a/b^.md\" %}", "String { of: \"include\" }", "_a/b.md");
-        is("{{ attach('x^", "String { of: \"attach\" }", "x");
-        is("{{ prompt(\"gr^eet\") }}", "String { of: \"prompt\" }", "greet");
-        is("{{ prompt(\"greet\", wh^", "RawArguments { prompt: \"greet\" }", "wh");
+        is("{% include \"_a/b^.md\" %}", "String { callee: \"include\" }", "_a/b.md");
+        is("{{ attach('x^", "String { callee: \"attach\" }", "x");
+        is("{{ prompt(\"gr^eet\") }}", "String { callee: \"prompt\" }", "greet");
+        is("{{ prompt(\"greet\", wh^", "CallArgument { prompt: \"greet\" }", "wh");
         is("{{ prompt(\"greet\", who=na^", "Expression", "na");
     }
 }

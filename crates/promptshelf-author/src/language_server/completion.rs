@@ -6,21 +6,21 @@ use promptshelf_source::ForeignWords;
 
 use super::{
     cursor::{Cursor, Place},
-    place,
-    shelf::Shelf,
-    words,
+    position, vocabulary,
+    workspace::Workspace,
 };
 
 /// More are of no use to anybody who types.
 const MAX_ITEMS: usize = 500;
 
-pub(super) fn items(shelf: &Shelf, path: &str, text: &str, cursor: &Cursor<'_>) -> Vec<CompletionItem> {
+pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Cursor<'_>) -> Vec<CompletionItem> {
     let mut list = List { text, cursor, items: Vec::new() };
     match cursor.place {
-        Place::Key { path: ref within } => {
+        Place::Key { parents: ref within } => {
             let is_toml = path.ends_with(".toml");
             let (end, is_header) = if is_toml { (" = ", cursor.is_in_brackets(text)) } else { (": ", false) };
-            for (key, about) in shelf.keys(path, within).into_iter().filter(|(key, _)| is_toml || !is_of_toml(key)) {
+            for (key, about) in workspace.keys(path, within).into_iter().filter(|(key, _)| is_toml || !is_of_toml(key))
+            {
                 list.add(&key, Kind::Property, &about);
                 if !is_header {
                     list.last_inserts(&format!("{key}{end}"));
@@ -28,13 +28,17 @@ pub(super) fn items(shelf: &Shelf, path: &str, text: &str, cursor: &Cursor<'_>) 
             }
         }
         Place::Value { path: ref key } => {
-            values(shelf, path, key, &mut list);
+            values(workspace, path, key, &mut list);
             placeholders(path, text, cursor, &mut list);
         }
-        Place::String { of } => strings(shelf, of, &mut list),
+        Place::String { callee } => strings(workspace, callee, &mut list),
         Place::Filter => {
             for filter in TemplateWords::ALL.filters {
-                list.add(filter, Kind::Function, words::about(words::FILTERS, filter).unwrap_or("A filter of Jinja."));
+                list.add(
+                    filter,
+                    Kind::Function,
+                    vocabulary::about(vocabulary::FILTERS, filter).unwrap_or("A filter of Jinja."),
+                );
             }
         }
         Place::Test => {
@@ -43,25 +47,25 @@ pub(super) fn items(shelf: &Shelf, path: &str, text: &str, cursor: &Cursor<'_>) 
                 list.add(test, Kind::Function, "A test of Jinja.");
             });
         }
-        Place::RawArguments { prompt } => {
-            let prompt = shelf.catalog().find(prompt);
+        Place::CallArgument { prompt } => {
+            let prompt = workspace.catalog().find(prompt);
             for argument in prompt.map(|prompt| prompt.arguments()).unwrap_or_default() {
                 list.add(argument.name(), Kind::Variable, &about(argument.definition()));
                 list.last_inserts(&format!("{}=", argument.name()));
             }
         }
         Place::Statement => {
-            for statement in words::STATEMENTS {
+            for statement in vocabulary::STATEMENTS {
                 list.add(statement, Kind::Keyword, "");
             }
         }
         Place::Expression => {
-            for definition in shelf.users(path) {
+            for definition in workspace.users(path) {
                 for argument in &definition.arguments {
                     list.add(&argument.name, Kind::Variable, &about(argument));
                 }
             }
-            for (function, about) in words::FUNCTIONS {
+            for (function, about) in vocabulary::FUNCTIONS {
                 list.add(function, Kind::Function, about);
             }
         }
@@ -76,16 +80,16 @@ fn is_of_toml(key: &str) -> bool {
     ["min-length", "max-length"].contains(&key)
 }
 
-fn values(shelf: &Shelf, path: &str, key: &[&str], list: &mut List<'_>) {
-    for word in shelf.values(path, key) {
+fn values(workspace: &Workspace, path: &str, key: &[&str], list: &mut List<'_>) {
+    for word in workspace.values(path, key) {
         list.add(&word, Kind::Value, "");
     }
     match key.last().copied().unwrap_or_default() {
-        "file" | "icons" | "src" => shelf.catalog().file_paths().for_each(|file| {
+        "file" | "icons" | "src" => workspace.catalog().file_paths().for_each(|file| {
             list.add(file, Kind::File, "");
         }),
         "by" | "when" => {
-            for argument in shelf.definition(path).map(|it| it.arguments.as_slice()).unwrap_or_default() {
+            for argument in workspace.definition(path).map(|it| it.arguments.as_slice()).unwrap_or_default() {
                 list.add(&argument.name, Kind::Variable, &about(argument));
             }
         }
@@ -100,30 +104,30 @@ fn placeholders(path: &str, text: &str, cursor: &Cursor<'_>, list: &mut List<'_>
     let start = text[..cursor.offset].trim_end_matches(is_part).len();
     let typed = &text[start..cursor.offset];
     for (place, about) in words.places.iter().filter(|(place, _)| !typed.is_empty() && place.starts_with(typed)) {
-        let range = place::range(text, &(start..cursor.offset));
+        let range = position::range(text, &(start..cursor.offset));
         let edit = TextEdit { range, new_text: (*place).to_owned() };
         list.add(place, Kind::Snippet, about).text_edit = Some(CompletionItemTextEdit::TextEdit(edit));
     }
 }
 
-fn strings(shelf: &Shelf, of: &str, list: &mut List<'_>) {
-    match of {
+fn strings(workspace: &Workspace, callee: &str, list: &mut List<'_>) {
+    match callee {
         "role" => ["user", "assistant"].into_iter().for_each(|role| {
             list.add(role, Kind::EnumMember, "");
         }),
-        "include" | "import" | "from" | "extends" => shelf.partials().for_each(|partial| {
+        "include" | "import" | "from" | "extends" => workspace.partials().for_each(|partial| {
             list.add(&partial.path, Kind::File, "");
         }),
         "attach" | "link" => {
-            for file in shelf.catalog().file_paths() {
+            for file in workspace.catalog().file_paths() {
                 list.add(file, Kind::File, "");
             }
-            for resource in shelf.catalog().resources() {
+            for resource in workspace.catalog().resources() {
                 list.add(resource.uri(), Kind::Reference, resource.description().unwrap_or_default());
             }
         }
         "prompt" => {
-            for prompt in shelf.catalog().prompts().iter() {
+            for prompt in workspace.catalog().prompts().iter() {
                 list.add(prompt.name().as_str(), Kind::Module, prompt.description().unwrap_or_default());
             }
         }
@@ -180,7 +184,7 @@ impl List<'_> {
     /// An edit in the place of what has been typed. Paths hold characters that
     /// editors end words at, so they are told what to replace.
     fn edit(&self, text: &str) -> CompletionItemTextEdit {
-        let range = place::range(self.text, &self.cursor.typed());
+        let range = position::range(self.text, &self.cursor.typed());
         CompletionItemTextEdit::TextEdit(TextEdit { range, new_text: text.to_owned() })
     }
 }

@@ -1,22 +1,32 @@
-//! Values for arguments that a preview was given none for.
+//! Sample values for the required arguments of a prompt, for previews.
 
 use promptshelf_core::{Argument, ArgumentType, CompletionSource, Prompt, Variables};
 
-/// The given values, and samples for what is required besides; the names of
-/// those that were filled in.
-pub(super) fn complete(prompt: &Prompt, given: &Variables) -> (Variables, Vec<String>) {
-    let mut values = given.clone();
-    let mut filled = Vec::new();
+/// Adds a sample value for each required argument without a value, and returns the names of those arguments.
+///
+/// ```
+/// use promptshelf_author::add_samples;
+/// use promptshelf_core::{ArgumentDefinition, Definitions, PromptDefinition, Variables, check};
+///
+/// let name = ArgumentDefinition::new("name").required();
+/// let hello = PromptDefinition::template("hello", "Hello, {{ name }}!").argument(name);
+/// let catalog = check(Definitions { prompts: vec![hello], ..Definitions::default() }, None).catalog;
+/// let mut values = Variables::new();
+/// assert_eq!(add_samples(catalog.find("hello").unwrap(), &mut values), ["name"]);
+/// assert_eq!(values["name"], "‹name›");
+/// ```
+pub fn add_samples(prompt: &Prompt, values: &mut Variables) -> Vec<String> {
+    let mut added = Vec::new();
     for argument in prompt.arguments().iter().filter(|argument| argument.required()) {
         if !values.contains_key(argument.name()) {
             values.insert(argument.name().to_owned(), sample(prompt, argument));
-            filled.push(argument.name().to_owned());
+            added.push(argument.name().to_owned());
         }
     }
-    (values, filled)
+    added
 }
 
-/// What its author shows or tests it with, or else something of the right kind.
+/// Returns a value from the argument's examples or tests; otherwise one of the right type.
 fn sample(prompt: &Prompt, argument: &Argument) -> String {
     let tests = prompt.definition().tests.iter().filter(|test| test.error.is_none());
     let tested = tests.filter_map(|test| test.arguments.get(argument.name())).next().cloned();

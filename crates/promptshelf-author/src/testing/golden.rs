@@ -1,4 +1,4 @@
-//! Golden files: what a prompt said once, kept beside it and compared with.
+//! Golden files: the messages of a prompt, stored next to it for comparison.
 
 use std::{
     collections::HashSet,
@@ -7,52 +7,52 @@ use std::{
 };
 
 use promptshelf_core::{ContentBlock, Message, ResourceBody};
+use promptshelf_source::syntax::GOLDEN_ENDING;
 use similar::TextDiff;
 
-use super::expect::Fault;
-use crate::exit::{Exit, Failure};
+use super::outcome::Mismatch;
 
 /// One golden file.
-pub(super) struct Golden {
+pub(super) struct GoldenFile {
     pub(super) path: PathBuf,
 }
 
-impl Golden {
-    /// The file of this name beside a prompt of the library.
-    pub(super) fn beside(folder: &Path, prompt: &str, name: &str) -> Golden {
+impl GoldenFile {
+    /// Returns the file of this name next to a prompt file of the library.
+    pub(super) fn beside(folder: &Path, prompt: &str, name: &str) -> GoldenFile {
         let beside = Path::new(prompt).parent().unwrap_or(Path::new(""));
-        Golden { path: folder.join(beside).join(name) }
+        GoldenFile { path: folder.join(beside).join(name) }
     }
 
-    /// What is not as it was.
-    pub(super) fn compare(&self, now: &str) -> Option<Fault> {
+    /// Compares a transcript with the file.
+    pub(super) fn compare(&self, now: &str) -> Option<Mismatch> {
         let path = self.path.display();
         match fs::read_to_string(&self.path) {
             // Version control may have given the file other ends of lines.
             Ok(before) if before.replace("\r\n", "\n") == now => None,
-            Ok(before) => Some(Fault::new(format!("the messages are not those of {path}:"), difference(&before, now))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Some(Fault::new(format!("there is no {path} yet; `--update` writes it"), ""))
+            Ok(before) => {
+                Some(Mismatch::new(format!("the messages are not those of {path}:"), difference(&before, now)))
             }
-            Err(error) => Some(Fault::new(format!("{path} cannot be read: {error}"), "")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Some(Mismatch::new(format!("there is no {path} yet; `--update` writes it"), ""))
+            }
+            Err(error) => Some(Mismatch::new(format!("{path} cannot be read: {error}"), "")),
         }
     }
 
-    /// Writes the file where it would change; whether it did.
-    pub(super) fn write(&self, now: &str) -> Result<bool, Failure> {
+    /// Writes the file if its content changes, and returns whether it did.
+    pub(super) fn write(&self, now: &str) -> io::Result<bool> {
         if fs::read_to_string(&self.path).is_ok_and(|before| before.replace("\r\n", "\n") == now) {
             return Ok(false);
         }
-        fs::write(&self.path, now).map_err(|error| {
-            Failure::new(Exit::Failed, format!("{} cannot be written: {error}", self.path.display()))
-        })?;
+        fs::write(&self.path, now)?;
         Ok(true)
     }
 }
 
-/// Golden files of a folder that no test names: nothing is compared with them.
-pub(super) fn strays(folder: &Path, named: &HashSet<PathBuf>) -> Vec<PathBuf> {
-    let mut strays = Vec::new();
+/// Returns the golden files below a folder that no test uses, sorted.
+pub(super) fn unused(folder: &Path, used: &HashSet<PathBuf>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(&folder) else { continue };
@@ -61,13 +61,13 @@ pub(super) fn strays(folder: &Path, named: &HashSet<PathBuf>) -> Vec<PathBuf> {
             let kind = entry.file_type().ok();
             if kind.is_some_and(|kind| kind.is_dir()) && !name.starts_with('.') && name != "node_modules" {
                 folders.push(entry.path());
-            } else if name.ends_with(".golden.md") && !named.contains(&entry.path()) {
-                strays.push(entry.path());
+            } else if name.ends_with(GOLDEN_ENDING) && !used.contains(&entry.path()) {
+                found.push(entry.path());
             }
         }
     }
-    strays.sort();
-    strays
+    found.sort();
+    found
 }
 
 /// Messages as a golden file holds them: each with who speaks and what it is.
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn a_transcript_says_who_speaks_and_what_it_is() {
-        let given = [Message::user("Hello\n"), Message::assistant("Hi")];
-        assert_eq!(transcript(&given), "[user] text\nHello\n\n[assistant] text\nHi\n");
+        let messages = [Message::user("Hello\n"), Message::assistant("Hi")];
+        assert_eq!(transcript(&messages), "[user] text\nHello\n\n[assistant] text\nHi\n");
     }
 
     #[test]
@@ -132,15 +132,15 @@ mod tests {
     fn a_golden_file_is_written_once_and_compared_after() {
         let folder = tempfile::tempdir().expect("there is room");
         fs::create_dir(folder.path().join("git")).expect("there is room");
-        let golden = Golden::beside(folder.path(), "git/commit.md", "commit.golden.md");
-        assert!(golden.compare("x\n").is_some_and(|fault| fault.sentence.contains("--update")));
-        assert_eq!(golden.write("x\n"), Ok(true));
-        assert_eq!(golden.write("x\n"), Ok(false));
+        let golden = GoldenFile::beside(folder.path(), "git/commit.md", "commit.golden.md");
+        assert!(golden.compare("x\n").is_some_and(|mismatch| mismatch.message.contains("--update")));
+        assert!(golden.write("x\n").expect("it is written"));
+        assert!(!golden.write("x\n").expect("it is written"));
         assert_eq!(golden.compare("x\n"), None);
         fs::write(&golden.path, "x\r\n").expect("there is room");
         assert_eq!(golden.compare("x\n"), None);
-        assert_eq!(strays(folder.path(), &HashSet::from([golden.path.clone()])), Vec::<PathBuf>::new());
-        assert_eq!(strays(folder.path(), &HashSet::new()), std::slice::from_ref(&golden.path));
-        assert_eq!(golden.compare("y\n").map(|fault| fault.details), Some("…\n-x\n+y".to_owned()));
+        assert_eq!(unused(folder.path(), &HashSet::from([golden.path.clone()])), Vec::<PathBuf>::new());
+        assert_eq!(unused(folder.path(), &HashSet::new()), std::slice::from_ref(&golden.path));
+        assert_eq!(golden.compare("y\n").map(|mismatch| mismatch.details), Some("…\n-x\n+y".to_owned()));
     }
 }

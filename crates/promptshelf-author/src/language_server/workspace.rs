@@ -8,17 +8,20 @@ use std::{
 };
 
 use gen_lsp_types as lsp;
-use promptshelf_author::review;
 use promptshelf_core::{Catalog, Definitions, Diagnostic, PromptDefinition, Severity, SourceText, check};
-use promptshelf_source::{Directory, ForeignWords, Snapshot, Source};
+use promptshelf_source::{Directory, ForeignWords, Snapshot, Source, syntax::LIBRARY_FILE};
 
-use super::{place, schema};
-use crate::args::author::SchemaFile;
+use super::{position, schema_query};
+use crate::review;
 
-/// The file that makes a folder a library.
-pub(super) const MANIFEST: &str = "promptshelf.toml";
+/// The JSON Schemas by which keys and values are completed.
+#[derive(Clone, Debug)]
+pub(super) struct Schemas {
+    pub(super) prompt: serde_json::Value,
+    pub(super) library: serde_json::Value,
+}
 
-pub(super) struct Shelf {
+pub(super) struct Workspace {
     folder: PathBuf,
     source: Directory,
     /// Prompts as they are written now.
@@ -30,20 +33,20 @@ pub(super) struct Shelf {
     /// Files whose mistakes the editor has been told of.
     told: BTreeSet<String>,
     /// What prompt files and the manifest can hold.
-    schemas: [serde_json::Value; 2],
+    schemas: Schemas,
 }
 
-impl Shelf {
-    pub(super) fn open(folder: PathBuf) -> Shelf {
+impl Workspace {
+    pub(super) fn open(folder: PathBuf, schemas: Schemas) -> Workspace {
         let source = Directory::lenient(&folder);
-        Shelf {
+        Workspace {
             folder,
             source,
             prompts: Vec::new(),
             partials: BTreeMap::new(),
             catalog: Catalog::default(),
             told: BTreeSet::new(),
-            schemas: [SchemaFile::Prompt, SchemaFile::Library].map(crate::commands::schema::of),
+            schemas,
         }
     }
 
@@ -61,7 +64,7 @@ impl Shelf {
 
     /// The URI of a file.
     pub(super) fn uri(&self, path: &str) -> String {
-        place::uri_of(&self.folder.join(path))
+        position::uri_of(&self.folder.join(path))
     }
 
     /// Paths of texts that can be included.
@@ -93,7 +96,7 @@ impl Shelf {
         match ForeignWords::of(path) {
             Some(words) if within.is_empty() => words.keys.iter().map(|key| owned((*key, ""))).collect(),
             Some(_) => Vec::new(),
-            None => schema::keys(self.schema(path), within).into_iter().map(owned).collect(),
+            None => schema_query::keys(self.schema(path), within).into_iter().map(owned).collect(),
         }
     }
 
@@ -101,13 +104,12 @@ impl Shelf {
     pub(super) fn values(&self, path: &str, key: &[&str]) -> Vec<String> {
         match ForeignWords::of(path) {
             Some(_) => Vec::new(),
-            None => schema::values(self.schema(path), key).into_iter().map(str::to_owned).collect(),
+            None => schema_query::values(self.schema(path), key).into_iter().map(str::to_owned).collect(),
         }
     }
 
     fn schema(&self, path: &str) -> &serde_json::Value {
-        let [prompt, library] = &self.schemas;
-        if path == MANIFEST { library } else { prompt }
+        if path == LIBRARY_FILE { &self.schemas.library } else { &self.schemas.prompt }
     }
 
     /// Reads and checks everything. Gives what is wrong, for each file of which
@@ -155,12 +157,12 @@ impl Shelf {
         let related = found.related.iter().map(|(location, label)| lsp::DiagnosticRelatedInformation {
             location: lsp::Location {
                 uri: self.uri(shown(&location.source.path)).into(),
-                range: place::range(&location.source.text, &location.span()),
+                range: position::range(&location.source.text, &location.span()),
             },
             message: label.clone(),
         });
         lsp::Diagnostic {
-            range: place::range(&found.location.source.text, &found.location.span()),
+            range: position::range(&found.location.source.text, &found.location.span()),
             severity: Some(match found.severity {
                 Severity::Error => lsp::DiagnosticSeverity::Error,
                 Severity::Warning => lsp::DiagnosticSeverity::Warning,
@@ -177,5 +179,5 @@ impl Shelf {
 
 /// What concerns the whole folder is told at the file that speaks for it.
 fn shown(path: &str) -> &str {
-    if path == "." { MANIFEST } else { path }
+    if path == "." { LIBRARY_FILE } else { path }
 }
