@@ -1,9 +1,7 @@
-//! What real clients do with prompts, and which prompts of a library stumble
-//! over it.
+//! Known behaviour of MCP clients, and the prompts that are affected by it.
 //!
-//! One table says it all, each fact with where it was read and when: clients
-//! change, and a fact that nobody can look up again is a rumour. How a server
-//! could meet a client half-way is not decided here.
+//! All facts are in one table. Each names its source and the month of reading, because clients change and every fact
+//! must be checkable. Working around a client is not decided here; that is up to the server.
 
 use std::fmt;
 
@@ -14,83 +12,83 @@ mod table;
 pub use lint::{Incompatibility, incompatibilities, lint};
 pub use table::CLIENTS;
 
-/// One client, and what is known of it.
+/// An MCP client and its known behaviour.
 #[derive(Debug)]
 pub struct Client {
-    /// The word by which people name it on a command line.
+    /// The name to use on a command line, such as `zed`.
     pub id: &'static str,
-    /// Its name.
+    /// The product's name.
     pub name: &'static str,
-    /// How it shows a prompt to people; empty where that is not known.
+    /// How it shows a prompt to people; empty if unknown.
     pub shown_as: &'static str,
-    /// What it does that an author should know.
+    /// Behaviour that authors should know.
     pub facts: &'static [Fact],
 }
 
-/// Something that a client does.
+/// One observed behaviour of a client.
 #[derive(Debug)]
 pub struct Fact {
-    /// What it does.
+    /// The behaviour.
     pub quirk: Quirk,
-    /// Where that was read.
+    /// The file, issue or page that shows it.
     pub source: &'static str,
-    /// The month in which it was read.
+    /// The month in which the source was read, as `2026-11`.
     pub read: &'static str,
 }
 
-/// What clients do that some prompts stumble over.
+/// Behaviour of clients that some prompts are incompatible with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Quirk {
-    /// Shows no prompts at all.
+    /// Shows no prompts.
     NoPrompts,
-    /// Hides prompts of more arguments than this.
+    /// Hides prompts with more arguments than this.
     MostArguments(usize),
-    /// Lists prompts and never gets one.
+    /// Lists prompts and never sends `prompts/get`.
     NeverGets,
-    /// Reads the first page of a list only.
+    /// Reads only the first page of a list.
     FirstPage,
-    /// Replaces what is neither a small letter, a digit, nor one of `_`, `.` and `-`.
+    /// Replaces all characters of a name except `a-z`, `0-9`, `_`, `.` and `-`.
     ReplacesInNames,
-    /// Takes what stands before a `/` in a name for a server's name.
+    /// Reads the part of a name before `/` as the name of a server.
     SplitsNames,
-    /// Splits what is typed at every space, inside of quotation marks too.
+    /// Splits input at every space, even inside quotation marks.
     SplitsValues,
-    /// Gives what is typed to the required arguments, and all of it to a single one.
+    /// Assigns input to required arguments only; a single required argument gets all of it.
     FillsRequiredOnly,
-    /// Lets people type one line for a value.
+    /// Accepts one line of input for each value.
     OneLineValues,
     /// Sends an empty string for every argument.
     EmptyValues,
-    /// Gets the prompt with `$1`, `$2` … as values and fills them in afterwards.
+    /// Requests the prompt with `$1`, `$2` … as values and substitutes them afterwards.
     Placeholders,
-    /// Uses the first message only.
+    /// Uses only the first message.
     FirstMessage,
-    /// Uses the last message of the user only.
+    /// Uses only the last message with role `user`.
     LastUserMessage,
-    /// Refuses a prompt that ends with the assistant.
+    /// Rejects a prompt that ends with a message of the assistant.
     EndsWithUser,
-    /// Joins all messages to one text, without saying who speaks.
+    /// Joins all messages into one text without roles.
     JoinsMessages,
-    /// Marks who speaks by words inside of one text.
+    /// Joins all messages into one text with the roles as words in it.
     LabelsRoles,
     /// Uses text only.
     TextOnly,
-    /// Leaves sounds out.
+    /// Omits audio.
     NoAudio,
-    /// Leaves links out.
+    /// Omits resource links.
     NoLinks,
-    /// Puts pictures in as the text of their bytes.
+    /// Inserts images as Base64 text.
     ImagesAsText,
 }
 
 impl Quirk {
-    /// Whether a client that does this uses prompts at all.
+    /// Returns whether a client with this behaviour uses prompts at all.
     fn uses_prompts(self) -> bool {
         !matches!(self, Quirk::NoPrompts | Quirk::NeverGets)
     }
 
-    /// A word for it that never changes.
+    /// Returns a stable identifier, such as `no-prompts`.
     #[must_use]
     pub fn id(self) -> &'static str {
         match self {
@@ -149,7 +147,7 @@ impl fmt::Display for Quirk {
     }
 }
 
-/// The client of this name, spelled as [`Client::id`] or as people spell it.
+/// Returns the client with this [`id`](Client::id) or product name; letter case is ignored.
 ///
 /// ```
 /// use promptshelf_author::clients::find;
@@ -164,7 +162,7 @@ pub fn find(name: &str) -> Option<&'static Client> {
 }
 
 impl Client {
-    /// Whether it shows prompts at all.
+    /// Returns whether it uses prompts at all.
     #[must_use]
     pub fn shows_prompts(&self) -> bool {
         self.facts.iter().all(|fact| fact.quirk.uses_prompts())

@@ -1,9 +1,8 @@
-//! Prompts that come from other programs, and go to them.
+//! Import of prompts from other programs' files, and export to them.
 //!
-//! An import turns a file into prompt files of ours, an export a prompt into a
-//! file of another program. Either gives, besides the text, everything that was
-//! lost or changed on the way, each at its place: nothing is left out without
-//! a word. Which files are read, and where they are written, is not decided here.
+//! An import converts a file to prompt files of our format, an export converts a prompt to a file of another program.
+//! Both return a diagnostic, with its location, for everything that is lost or changed; nothing is dropped silently.
+//! Reading and writing files is up to the caller.
 
 mod csv;
 mod dotprompt;
@@ -28,21 +27,21 @@ use promptshelf_source::syntax::{Entry, Node, Notes, Value};
 
 macro_rules! formats {
     ($($variant:ident = $name:literal, $about:literal,)+) => {
-        /// A format that prompts are imported from.
+        /// A format to import prompts from.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum ImportFormat { $(#[doc = $about] $variant,)+ }
 
         impl ImportFormat {
-            /// Every format there is.
+            /// All formats.
             pub const ALL: &'static [ImportFormat] = &[$(ImportFormat::$variant),+];
 
-            /// The word for it, such as `prompts-chat`.
+            /// Returns the format's identifier, such as `prompts-chat`.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(ImportFormat::$variant => $name,)+ }
             }
 
-            /// What it is, for people.
+            /// Returns the format's description for people.
             #[must_use]
             pub fn about(self) -> &'static str {
                 match self { $(ImportFormat::$variant => $about,)+ }
@@ -67,28 +66,26 @@ formats! {
     PromptsChat = "prompts-chat", "The table of prompts.chat (*.csv)",
 }
 
-/// What a file became.
+/// The result of an import.
 #[derive(Clone, Debug, Default)]
 pub struct Imported {
-    /// Files of ours; none when the file could not be understood.
+    /// The prompt files; empty if the input could not be parsed.
     pub files: Vec<ImportedFile>,
-    /// What was lost or changed. With an error among them, something could not
-    /// be understood at all.
+    /// Everything that was lost or changed. An error means that a part of the input could not be parsed.
     pub losses: Vec<Diagnostic>,
 }
 
-/// One file of ours.
+/// A prompt file in our format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedFile {
-    /// Its path inside a library.
+    /// The path inside a library.
     pub path: String,
-    /// What it holds.
+    /// The content.
     pub text: String,
 }
 
 impl ImportFormat {
-    /// The format of a file, told by its path and, where that does not say it,
-    /// by its text.
+    /// Detects the format of a file by its path and, if that is ambiguous, by its text.
     ///
     /// ```
     /// use promptshelf_author::ImportFormat;
@@ -148,7 +145,17 @@ impl ImportFormat {
     }
 }
 
-/// Turns a file into prompt files of ours.
+/// Converts a file to prompt files in our format.
+///
+/// ```
+/// use promptshelf_author::{ImportFormat, import};
+/// use promptshelf_core::SourceText;
+///
+/// let file = SourceText::new("hello.prompt", "---\ndescription: Greets\n---\nHello, {{name}}!\n");
+/// let imported = import(&file, ImportFormat::Dotprompt);
+/// assert_eq!(imported.files[0].path, "hello.md");
+/// assert!(imported.files[0].text.ends_with("Hello, {{ name }}!\n"));
+/// ```
 #[must_use]
 pub fn import(source: &Arc<SourceText>, format: ImportFormat) -> Imported {
     let mut notes = Notes::new(source);
@@ -167,10 +174,10 @@ pub fn import(source: &Arc<SourceText>, format: ImportFormat) -> Imported {
     Imported { files: prompts.iter().map(write::file).collect(), losses }
 }
 
-/// A prompt in our words, ready to be written.
+/// A prompt with the keys of our format, ready to be written.
 #[derive(Debug, Default)]
 struct Foreign {
-    /// The path of the file, without its ending.
+    /// The path of the file without its extension.
     path: String,
     /// Whether it is a partial: a text without keys.
     is_partial: bool,
@@ -180,11 +187,11 @@ struct Foreign {
     tags: Vec<String>,
     arguments: Vec<ArgumentDefinition>,
     tests: Vec<TestDefinition>,
-    /// In our template language.
+    /// The text in our template language.
     template: String,
 }
 
-/// The entries of a mapping; none of anything else.
+/// Returns the entries of a mapping; empty for other values.
 fn entries(node: &Node) -> &[Entry] {
     match &node.value {
         Value::Mapping(entries) => entries,
@@ -200,15 +207,15 @@ fn text_of(node: &Node, key: &str) -> Option<String> {
     get(node, key)?.text().map(|text| text.trim_end().to_owned())
 }
 
-/// Notes every key that has no place in a prompt of MCP.
-fn lose_others(node: &Node, kept: &[&str], notes: &mut Notes<'_>) {
-    for entry in entries(node).iter().filter(|entry| !kept.contains(&&*entry.key) && !entry.node.is_null()) {
+/// Adds a warning for every key without an equivalent in MCP.
+fn lose_others(node: &Node, known: &[&str], notes: &mut Notes<'_>) {
+    for entry in entries(node).iter().filter(|entry| !known.contains(&&*entry.key) && !entry.node.is_null()) {
         let message = format!("`{}` has no place in a prompt and is left out", entry.key);
         notes.warning(Code::NotSupported, &entry.key_span, message);
     }
 }
 
-/// A word for a file: lower-case letters, digits and `-`.
+/// Converts a title to a file name: lower-case letters, digits and `-`.
 fn slug(words: &str) -> String {
     let mut slug = String::new();
     for c in words.chars() {
@@ -224,13 +231,13 @@ fn slug(words: &str) -> String {
     if slug.is_empty() { "prompt".to_owned() } else { slug.trim_end_matches('-').to_owned() }
 }
 
-/// The file's name, without folders and ending.
+/// Returns the file's name without folders and extension.
 fn stem<'p>(path: &'p str, ending: &str) -> &'p str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.strip_suffix(ending).unwrap_or(name)
 }
 
-/// MCP knows the person and the model; what anybody else says, the person says.
+/// Warns about a role that MCP does not have. Its text becomes one of the user.
 fn lose_role(role: &str, span: &std::ops::Range<usize>, notes: &mut Notes<'_>) {
     let message = format!("MCP has no role `{role}`; the text is said by the user");
     notes.warning(Code::NotSupported, span, message);

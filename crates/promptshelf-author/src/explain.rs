@@ -1,7 +1,7 @@
-//! A page for each code: what it means, why it matters, and an example.
+//! An explanation of every diagnostic code: its meaning, why it matters, and an example.
 //!
-//! The pages are text, a file a group. A page begins with the code's name as a
-//! heading; its first paragraph says in one breath what the code means.
+//! The pages are Markdown, with one file for each group of codes. A page begins with the code as a heading; its first
+//! paragraph is a summary.
 
 use promptshelf_core::Code;
 

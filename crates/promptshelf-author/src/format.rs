@@ -1,10 +1,8 @@
-//! Front matter, laid out in one way.
+//! The formatter of front matter.
 //!
-//! Works on lines, never on values: blocks of lines are put in another order
-//! and moved to the right or left, and a scalar that stands on one line is
-//! written in one way. Whoever is in doubt leaves the lines as they are, and at
-//! the end the result has to mean the same as before, comment by comment;
-//! otherwise nothing is changed at all.
+//! It works on lines, never on values: it reorders blocks of lines, changes their indentation, and normalises scalars
+//! on a single line. Lines that it does not understand stay unchanged. At the end, the result must parse to the same
+//! values with the same comments; otherwise the file stays unchanged.
 
 mod lines;
 
@@ -15,7 +13,7 @@ use promptshelf_core::{Diagnostic, SourceText};
 use self::lines::{Block, blocks, dedented, is_comment, written};
 use promptshelf_source::syntax::{Holds, Keys, Node, Notes, PROMPT_KEYS, Value, front_matter, parse_yaml};
 
-/// The comment by which editors find a schema; it stays on top.
+/// The comment by which editors find a schema; it stays at the top.
 const SCHEMA: &str = "# yaml-language-server:";
 
 /// Formats a prompt file: keys in the usual order, lists indented by two, one kind of quotation mark.
@@ -46,7 +44,7 @@ pub fn format(source: &Arc<SourceText>) -> Result<String, Vec<Diagnostic>> {
     let before = &text[keys.clone()];
     let is_crlf = before.contains('\r');
     let lines = before.replace("\r\n", "\n");
-    // Mixed ends of lines are somebody's accident, and not ours to settle.
+    // Mixed line endings are an accident whose intention is unknown; they stay as they are.
     let is_mixed = is_crlf && before.matches("\r\n").count() != lines.matches('\n').count();
     if is_mixed || lines.contains('\r') || lines.contains('\t') {
         return Ok(text.to_string());
@@ -58,7 +56,7 @@ pub fn format(source: &Arc<SourceText>) -> Result<String, Vec<Diagnostic>> {
     Ok(format!("{}{laid_out}{}", &text[..keys.start], &text[keys.end..]))
 }
 
-/// A text that is read by itself. What is wrong with it has been said before.
+/// Parses a text by itself. Its mistakes have been reported before.
 fn parse(text: &str) -> Option<Node> {
     let source = SourceText::new("", text);
     let mut notes = Notes::new(&source);
@@ -66,8 +64,7 @@ fn parse(text: &str) -> Option<Node> {
     (!notes.has_errors()).then_some(node)
 }
 
-/// A mapping whose keys stand at the beginning of lines; `None` where that is
-/// not so.
+/// Formats a mapping whose keys are at the start of lines; `None` for other layouts.
 fn mapping(text: &str, keys: &Keys) -> Option<String> {
     let Node { value: Value::Mapping(entries), .. } = parse(text)? else { return None };
     let (header, mut blocks, footer) = blocks(text, &entries)?;
@@ -91,8 +88,7 @@ fn mapping(text: &str, keys: &Keys) -> Option<String> {
     Some(laid_out)
 }
 
-/// A key and its list of mappings: each item two spaces to the right, its keys
-/// in order.
+/// Formats a key with a list of mappings: items are indented by two spaces, their keys sorted.
 fn list(body: &str, keys: &Keys) -> Option<String> {
     let (first, rest) = body.split_once('\n')?;
     let (_, behind) = first.split_once(':')?;
@@ -107,7 +103,7 @@ fn list(body: &str, keys: &Keys) -> Option<String> {
         let indentation = line.len() - line.trim_start_matches(' ').len();
         let (lead, item) = items.last_mut()?;
         if indentation == column && line[column..].starts_with("- ") {
-            // Blank lines and comments before an item belong to it, not to the one above.
+            // Blank lines and comments before an item belong to that item, not to the previous one.
             let own = lines::content(item);
             let lead_of_next = item.split_off(own);
             match item.is_empty() {
@@ -136,14 +132,14 @@ fn list(body: &str, keys: &Keys) -> Option<String> {
     Some(laid_out)
 }
 
-/// One item, with its dash two spaces from the left and its keys in order.
+/// Formats one item: its dash is indented by two spaces, its keys are sorted.
 fn item(item: &str, column: usize, keys: &Keys) -> Option<String> {
     let behind = &item[column + 1..];
     let inside = column + 1 + (behind.len() - behind.trim_start_matches(' ').len());
     let without_dash = format!("{}{}", " ".repeat(inside), &item[inside..]);
     let text = dedented(&without_dash, inside)?;
     let laid_out = mapping(&text, keys).unwrap_or_else(|| text.clone());
-    // A dash cannot stand before a comment without changing what follows.
+    // A dash before a comment would change the meaning of the following lines.
     let lines = if is_comment(&laid_out) || laid_out.starts_with('\n') { text } else { laid_out };
     let indented = lines.split_inclusive('\n').enumerate().map(|(index, line)| match (index, line.trim().is_empty()) {
         (0, _) => format!("  - {line}"),
@@ -153,7 +149,7 @@ fn item(item: &str, column: usize, keys: &Keys) -> Option<String> {
     Some(indented.collect())
 }
 
-/// Whether two texts mean the same and hold the same comments.
+/// Returns whether two texts have the same values and comments.
 fn is_same(before: &str, after: &str) -> bool {
     let same = match (parse(before), parse(after)) {
         (Some(before), Some(after)) => means(&before, &after),

@@ -1,15 +1,16 @@
 //! Tools for authors of prompt libraries, and for the editors they use.
 //!
-//! - [`review`](fn@review) reports what can be served but deserves a second look.
-//! - [`clients`] lists known incompatibilities of MCP clients and the prompts that they affect.
-//! - [`import`] and [`export`] convert prompts from and to the files of other programs.
-//! - [`fn@format`] formats prompt files, and [`schema`] describes them as JSON Schemas.
-//! - [`testing`] runs the tests of prompt files; [`fn@sarif`] reports diagnostics to code hosts.
-//! - `LanguageServer` (feature `language-server`, on by default) serves editors.
+//! - [`review`](fn@review) reports servable prompts that deserve a second look.
+//! - [`clients`] lists known behaviour of MCP clients, and the prompts that are incompatible with it.
 //! - [`explain`] holds a page of explanation for each diagnostic code.
+//! - [`fn@format`] formats prompt files, and [`schema`] describes them as JSON Schemas.
+//! - [`import`] and [`export`] convert prompts from and to the files of other programs.
+//! - [`testing`] runs the tests of prompt files; [`add_samples`] fills in arguments for a preview.
+//! - [`fn@sarif`] reports diagnostics to code hosts.
+//! - `LanguageServer` (feature `language-server`, on by default) serves editors.
 //!
 //! Nothing here depends on callers, transports or the protocol: a library is read from files and
-//! checked by [`promptshelf_core::check`].
+//! checked by [`promptshelf_core::check`]. Nothing prints.
 
 pub mod clients;
 mod exchange;
@@ -30,3 +31,8 @@ pub use language_server::{LanguageServer, LanguageServerError};
 pub use review::review;
 pub use sample::add_samples;
 pub use sarif::sarif;
+
+/// Compiles the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,9 +1,8 @@
-//! What can be served and should still be looked at.
+//! Lints for prompts that can be served and deserve a second look.
 //!
-//! [`check`](crate::check) decides what is served, at every load. A review
-//! costs more, keeps nothing from being served, and is for authors alone: it
-//! looks for secrets, for what people cannot see, for names that are taken for
-//! each other and for files that nobody uses.
+//! [`check`](promptshelf_core::check) runs at every load and decides what is served. A review costs more, never
+//! prevents serving, and is meant for authors: it looks for secrets, invisible characters, names that are easily
+//! confused, unused files and missing descriptions.
 
 use promptshelf_core::{Body, Catalog, Diagnostic, Prompt, ResourceBody, SourceText};
 use std::{collections::HashSet, sync::Arc};
@@ -16,8 +15,8 @@ mod partials;
 mod secrets;
 mod texts;
 
-/// Looks over a checked library. `found` is what checking found in it: prompts
-/// that are not in the catalog are looked at as far as that shows them.
+/// Reviews a checked library. `found` are the diagnostics of the check; files of prompts that are missing from the
+/// catalog because of an error are reviewed through these diagnostics.
 ///
 /// ```
 /// use promptshelf_author::review;
@@ -47,8 +46,8 @@ pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
     }
     for prompt in catalog.prompts().iter() {
         for file in prompt.attachments().map(|(_, file)| file) {
-            // What is attached goes to models word for word, invisible characters
-            // of other people's files included; a secret in it should not.
+            // Attachments go to models verbatim. Invisible characters are accepted there, because the files may
+            // belong to other projects; secrets are not.
             if let ResourceBody::Text(text) = &file.body {
                 let source = SourceText::new(&file.path, &**text);
                 if is_new(&source) {
@@ -61,13 +60,13 @@ pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
     if !found.iter().any(Diagnostic::is_error) {
         partials::check(catalog, &mut review);
     }
-    // What is a mistake already is not reported again in other words.
+    // Do not repeat a diagnostic of the check in other words.
     review.retain(|new| !found.iter().any(|old| old.code == new.code && old.location == new.location));
     review.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
     review
 }
 
-/// The bytes of its file that a prompt's template takes up.
+/// Returns the bytes of the prompt's template in its file.
 fn body_of(prompt: &Prompt) -> Option<std::ops::Range<usize>> {
     match &prompt.definition().body {
         Body::Template { range } => Some(range.clone()),

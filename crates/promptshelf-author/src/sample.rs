@@ -10,7 +10,7 @@ use promptshelf_core::{Argument, ArgumentType, CompletionSource, Prompt, Variabl
 ///
 /// let name = ArgumentDefinition::new("name").required();
 /// let hello = PromptDefinition::template("hello", "Hello, {{ name }}!").argument(name);
-/// let catalog = check(Definitions { prompts: vec![hello], ..Definitions::default() }, None).catalog;
+/// let catalog = check(Definitions { prompts: vec![hello.into()], ..Definitions::default() }, None).catalog;
 /// let mut values = Variables::new();
 /// assert_eq!(add_samples(catalog.find("hello").unwrap(), &mut values), ["name"]);
 /// assert_eq!(values["name"], "‹name›");

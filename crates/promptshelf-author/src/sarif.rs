@@ -1,4 +1,4 @@
-//! Diagnostics as SARIF 2.1.0 (OASIS), which code hosts show beside the lines.
+//! Diagnostics as SARIF 2.1.0 (OASIS), which code hosts show next to the lines.
 
 use promptshelf_core::{Code, Diagnostic, Location, Severity};
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ fn place(location: &Location, show_path: impl Fn(&str) -> String) -> Value {
     place
 }
 
-/// A path as a URI reference (RFC 3986): relative paths stay relative.
+/// Returns a path as a URI reference (RFC 3986); relative paths stay relative.
 fn uri(path: &str) -> String {
     let kept = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(byte);
     let encoded = path.replace('\\', "/").bytes().fold(String::with_capacity(path.len()), |mut uri, byte| {

@@ -1,14 +1,13 @@
-//! JSON Schemas of the files that authors write, for editors.
+//! JSON Schemas of prompt files and `promptshelf.toml`, for editors.
 //!
-//! They are made of the tables that the files are read by, so there is no
-//! second list of keys. They follow draft 7, which editors' language servers
-//! know. What a schema cannot say, such as that a file exists, is left to `check`.
+//! They are generated from the same tables of keys as the reader uses. They follow draft 7, which the language
+//! servers of editors support. Rules that a schema cannot express, such as that a file exists, are left to `check`.
 
 use serde_json::{Map, Value, json};
 
 use promptshelf_source::syntax::{Holds, Key, Keys, LIBRARY_KEYS, PROMPT_KEYS};
 
-/// The front matter of a prompt file.
+/// Returns the schema of a prompt file's front matter.
 ///
 /// ```
 /// let schema = promptshelf_author::schema::prompt();
@@ -19,7 +18,12 @@ pub fn prompt() -> Value {
     root("The front matter of a promptshelf prompt file", &PROMPT_KEYS)
 }
 
-/// `promptshelf.toml`. Sections such as `[http]` are whoever serves the library's to describe.
+/// Returns the schema of the authors' sections of `promptshelf.toml`.
+///
+/// ```
+/// let schema = promptshelf_author::schema::library();
+/// assert_eq!(schema["title"], "promptshelf.toml");
+/// ```
 #[must_use]
 pub fn library() -> Value {
     root("promptshelf.toml", &LIBRARY_KEYS)
@@ -49,7 +53,7 @@ fn table(keys: &Keys, others: &Value) -> Map<String, Value> {
     schema
 }
 
-/// Numbers and booleans are taken as they are written, as in `version: 1.10`.
+/// Numbers and booleans are accepted with their source text as the value, as in `version: 1.10`.
 fn text() -> Value {
     json!({ "type": ["string", "number", "boolean"] })
 }
@@ -89,14 +93,14 @@ fn holds(holds: Holds) -> Value {
         Holds::Tables(keys) => list(&closed(keys)),
         Holds::Completion(ways) => {
             let way = |keys: &Keys| match keys.required {
-                // Every other key is a value of the argument that decides.
+                // Every other key is a value of the argument named by `by`.
                 ["by"] => table(keys, &one_or_list(&text())).into(),
                 _ => closed(keys),
             };
             let ways = ways.iter().map(way);
             json!({ "anyOf": std::iter::once(list(&text())).chain(ways).collect::<Vec<Value>>() })
         }
-        // `Value`, `Values` and `Foreign` take anything; so do kinds that a later version adds.
+        // `Value`, `Values` and `Foreign` accept anything; so do kinds that a later version adds.
         _ => json!({}),
     }
 }
@@ -111,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// Every place of a table at which a schema describes keys.
+    /// Returns the keys that a schema describes.
     fn names(schema: &Value) -> BTreeSet<String> {
         schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
     }
@@ -144,7 +148,7 @@ mod tests {
         check_table(&library(), &LIBRARY_KEYS);
     }
 
-    /// What cannot stand behind any key: three lists in each other, with a mapping inside.
+    /// A value that no key accepts: three nested lists with a mapping inside.
     const NONSENSE: &str = "[[[{ no: [such, value] }]]]";
 
     fn diagnostics(front_matter: &str) -> Vec<promptshelf_core::Diagnostic> {
@@ -182,7 +186,7 @@ mod tests {
         }
     }
 
-    /// A file as JSON, and whether the parser finds nothing wrong with it.
+    /// Returns a file as JSON, and whether the parser accepts it.
     fn as_json(path: &str, text: &str) -> (Value, bool) {
         let source = SourceText::new(path, text);
         let mut notes = Notes::new(&source);

@@ -1,4 +1,4 @@
-//! Which prompts of a library a client hides, changes, cuts or breaks, and why.
+//! Finds the prompts that a client hides, changes, cuts or breaks.
 
 use super::{
     CLIENTS, Client, Fact, Quirk,
@@ -6,7 +6,7 @@ use super::{
 };
 use promptshelf_core::{ArgumentType, Catalog, Code, Diagnostic, Location, Prompt, SourceText};
 
-/// Everything that stumbles over what a client does, by file and place.
+/// Returns a warning for every part of a library that is incompatible with a client, ordered by file and position.
 ///
 /// ```
 /// use promptshelf_author::clients;
@@ -37,18 +37,19 @@ pub fn lint(catalog: &Catalog, client: &Client) -> Vec<Diagnostic> {
     lint.found
 }
 
-/// Something that a client does, and the prompts that stumble over it.
+/// A client's behaviour and the prompts that are incompatible with it.
 #[derive(Debug)]
 pub struct Incompatibility<'p> {
     /// The client.
     pub client: &'static Client,
-    /// What it does.
+    /// The behaviour.
     pub fact: &'static Fact,
-    /// The prompts; none where it is all of them, because the client uses none.
+    /// The affected prompts, in list order; empty if the client uses no prompts at all.
     pub prompts: Vec<&'p Prompt>,
 }
 
-/// Which of some prompts, in a list's order, stumble over which client.
+/// Returns the incompatibilities of some prompts with all known clients. `prompts` are in list order, with
+/// `page_size` of them on the first page.
 #[must_use]
 pub fn incompatibilities<'p>(prompts: &[&'p Prompt], page_size: usize) -> Vec<Incompatibility<'p>> {
     let shapes: Vec<Shape> = prompts.iter().map(|prompt| Shape::of(prompt)).collect();
@@ -92,7 +93,7 @@ impl Lint<'_> {
         self.found.push(Diagnostic::warning(code, place, message).help(help));
     }
 
-    /// What concerns the library as a whole.
+    /// Reports behaviour that affects the library as a whole.
     fn library(&mut self, catalog: &Catalog, fact: &Fact) {
         let library = || Location::file(&SourceText::new(".", ""));
         match fact.quirk {

@@ -1,22 +1,21 @@
-//! What a prompt can come out as, told without rendering it.
+//! The possible structure of a prompt's messages, derived without rendering.
 
 use promptshelf_core::{Body, Location, MimeType, Prompt, SourceText, TemplateAnalysis, TemplateUse};
-/// The structure of a prompt's messages, with where in the file it comes from.
-/// Everything that may come is taken to come: a client that stumbles over one
-/// branch of a condition stumbles.
+/// The structure of a prompt's messages, with locations in its file. Both branches of a condition count: a client
+/// that cannot handle one of them is incompatible with the prompt.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
-    /// What makes a second message.
+    /// The call that starts a second message.
     pub(super) second: Option<Location>,
-    /// Where the assistant speaks.
+    /// The first call that starts a message of the assistant.
     pub(super) assistant: Option<Location>,
-    /// Where the assistant begins to speak last.
+    /// The call that starts the last message, if that is one of the assistant.
     pub(super) ends_with_assistant: Option<Location>,
-    /// Blocks that are no text.
+    /// Blocks that are not text.
     pub(super) blocks: Vec<(Kind, Location)>,
 }
 
-/// What a block that is no text is.
+/// The kind of a block that is not text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Image,
@@ -104,7 +103,7 @@ fn kind_of(mime_type: &MimeType) -> Kind {
     }
 }
 
-/// Whether a template's beginning makes no text: the braces of a call, or nothing.
+/// Returns whether the text before a call produces no output: it is empty, or the braces of the call.
 fn is_blank(before: &str) -> bool {
     before.trim().trim_end_matches("{{-").trim_end_matches("{{").trim().is_empty()
 }

@@ -1,4 +1,4 @@
-//! The table of clients. A line is changed when a client changes, with its new source.
+//! The table of clients. When a client changes, its line changes, together with the source and the month.
 
 use super::{Client, Fact, Quirk};
 
@@ -8,7 +8,7 @@ const fn fact(quirk: Quirk, source: &'static str) -> Fact {
 
 macro_rules! clients {
     ($($id:literal, $name:literal, $shown:literal => { $($quirk:expr => $source:literal;)* })+) => {
-        /// Every client of which something is known.
+        /// All clients with known behaviour.
         pub const CLIENTS: &[Client] = &[$(Client {
             id: $id,
             name: $name,

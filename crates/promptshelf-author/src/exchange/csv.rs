@@ -1,8 +1,7 @@
-//! The table of prompts.chat: `act`, `prompt`, and what else there is.
+//! Imports the table of prompts.chat: `act`, `prompt`, and optional columns.
 //!
-//! Facts: the project's contribution guide: `act` is the title, `for_devs` is
-//! `TRUE` or `FALSE`, `type` is `TEXT` or `STRUCTURED`, and `contributor` a
-//! user name. `${name:default}` in a prompt is a variable.
+//! Source: the project's contribution guide. `act` is the title, `for_devs` is `TRUE` or `FALSE`, `type` is `TEXT` or
+//! `STRUCTURED`, and `contributor` a user name. `${name:default}` in a prompt is a variable.
 
 use std::collections::HashMap;
 
@@ -11,7 +10,7 @@ use promptshelf_core::{ArgumentDefinition, Code};
 use super::{Foreign, slug, template};
 use promptshelf_source::syntax::{Notes, Pieces, argument_name};
 
-const KEPT: &[&str] = &["act", "prompt", "for_devs", "type", "contributor"];
+const KNOWN_KEYS: &[&str] = &["act", "prompt", "for_devs", "type", "contributor"];
 
 pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
     let text = notes.source.text.clone();
@@ -28,7 +27,7 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
         notes.error(Code::MissingKey, &(0..0), "the table needs the columns `act` and `prompt`");
         return Vec::new();
     };
-    for other in columns.iter().filter(|column| !KEPT.contains(&&***column)) {
+    for other in columns.iter().filter(|column| !KNOWN_KEYS.contains(&&***column)) {
         notes.warning(Code::NotSupported, &(0..0), format!("the column `{other}` has no place and is left out"));
     }
     let mut prompts = Vec::new();

@@ -1,8 +1,7 @@
-//! Google's dotprompt: `*.prompt`.
+//! Imports Google's dotprompt files: `*.prompt`.
 //!
-//! Facts: dotprompt's documentation: YAML front matter with `input.schema` and
-//! `input.default`, a Handlebars body, partials in files that begin with `_`,
-//! and `name.variant.prompt` for variants.
+//! Source: dotprompt's documentation. YAML front matter with `input.schema` and `input.default`, a Handlebars body,
+//! partials in files that begin with `_`, and `name.variant.prompt` for variants.
 
 use promptshelf_core::Code;
 

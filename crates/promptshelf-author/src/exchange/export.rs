@@ -1,8 +1,7 @@
-//! A prompt becomes a file of another program.
+//! Exports a prompt as a file of another program.
 //!
-//! These programs have texts with places in them and nothing more. A prompt is
-//! written as far as that goes, and what does not go is noted: with arguments
-//! given, a caller renders the prompt instead and exports what came out.
+//! These programs support text with placeholders and nothing else. Everything in a prompt that exceeds this is
+//! reported as lost. To keep all of it, callers render the prompt with arguments and export the result.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use promptshelf_core::{Argument, BodyPiece, Code, Diagnostic, Location, Prompt, 
 use super::write::scalar;
 use promptshelf_source::syntax::command_expansions;
 
-/// A format that prompts are exported to.
+/// A format to export prompts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
     /// A command of Claude Code: `.claude/commands/NAME.md`.
@@ -24,21 +23,21 @@ pub enum ExportFormat {
     Vscode,
 }
 
-/// What a prompt became.
+/// The result of an export.
 #[derive(Clone, Debug)]
 pub struct Exported {
-    /// The file's path inside a project.
+    /// The path inside a project.
     pub path: String,
-    /// What the file holds.
+    /// The content.
     pub text: String,
-    /// What was lost or changed.
+    /// Everything that was lost or changed.
     pub losses: Vec<Diagnostic>,
 }
 
-/// The most places that a command counts.
+/// The highest positional placeholder of a command: `$9`.
 const MAX_POSITIONS: usize = 9;
 
-/// What VS Code fills in by itself, under the same names.
+/// Variables that VS Code substitutes by itself, under the same names.
 const EDITOR: &[&str] = &[
     "selection",
     "selectedText",
@@ -50,11 +49,21 @@ const EDITOR: &[&str] = &[
     "workspaceFolderBasename",
 ];
 
-/// Writes a prompt in another format. With `said`, that is what it says, and
-/// it asks for nothing.
+/// Converts a prompt to another format. With `rendered`, that is the text, and the file has no arguments.
+///
+/// ```
+/// use promptshelf_author::{ExportFormat, export};
+/// use promptshelf_core::{ArgumentDefinition, Definitions, PromptDefinition, check};
+///
+/// let hello = PromptDefinition::template("hello", "Hello, {{ name }}!").argument(ArgumentDefinition::new("name"));
+/// let catalog = check(Definitions { prompts: vec![hello.into()], ..Definitions::default() }, None).catalog;
+/// let exported = export(catalog.find("hello").unwrap(), ExportFormat::Gemini, None);
+/// assert_eq!(exported.path, ".gemini/commands/hello.toml");
+/// assert!(exported.text.contains("Hello, {{args}}!"));
+/// ```
 #[must_use]
-pub fn export(prompt: &Prompt, format: ExportFormat, said: Option<Vec<BodyPiece>>) -> Exported {
-    let outline = match said {
+pub fn export(prompt: &Prompt, format: ExportFormat, rendered: Option<Vec<BodyPiece>>) -> Exported {
+    let outline = match rendered {
         Some(pieces) => promptshelf_core::Outline { pieces, losses: Vec::new() },
         None => prompt.outline(),
     };
@@ -80,7 +89,7 @@ pub fn export(prompt: &Prompt, format: ExportFormat, said: Option<Vec<BodyPiece>
             (format!(".github/prompts/{name}.prompt.md"), text)
         }
         ExportFormat::Skill => {
-            // A skill's name has no `_`, and is its folder's.
+            // A skill's name contains no `_`, and equals the name of its folder (Agent Skills specification).
             let name = name.replace('_', "-").to_lowercase();
             let text = format!("---\nname: {}\ndescription: {}\n---\n\n{body}\n", scalar(&name), scalar(description));
             (format!("{name}/SKILL.md"), text)
@@ -95,8 +104,7 @@ pub fn export(prompt: &Prompt, format: ExportFormat, said: Option<Vec<BodyPiece>
     Exported { path, text, losses: work.losses }
 }
 
-/// A TOML string over several lines, in which nothing but quotes and
-/// backslashes has to be escaped.
+/// Returns a multi-line TOML string, in which only quotation marks and backslashes need escapes.
 fn multi_line(text: &str) -> String {
     let mut out = String::from("\"\"\"\n");
     for c in text.chars() {
@@ -113,7 +121,7 @@ fn multi_line(text: &str) -> String {
 struct Work<'p> {
     format: ExportFormat,
     source: Arc<SourceText>,
-    /// Those that the text uses, in order.
+    /// The arguments that the text uses, in order.
     arguments: Vec<&'p Argument>,
     losses: Vec<Diagnostic>,
 }
@@ -175,7 +183,7 @@ impl Work<'_> {
         body
     }
 
-    /// What stands where an argument's value goes.
+    /// Returns the placeholder for an argument.
     fn place(&mut self, name: &str) -> String {
         let index = self.arguments.iter().position(|argument| argument.name() == name).unwrap_or_default();
         match self.format {
@@ -214,7 +222,7 @@ impl Work<'_> {
         self.arguments.iter().map(word).collect::<Vec<_>>().join(" ")
     }
 
-    /// What is known of arguments beyond their names.
+    /// Reports the properties of arguments that the other format lacks.
     fn lose_details(&mut self, prompt: &Prompt) {
         for argument in self.arguments.clone() {
             let definition = argument.definition();
@@ -249,7 +257,7 @@ impl Work<'_> {
         }
     }
 
-    /// What the other program would not take as text.
+    /// Returns the parts of a text that the other program would expand.
     fn special(&self, text: &str) -> Vec<String> {
         let of =
             |words: &[&str]| words.iter().filter(|word| text.contains(**word)).map(|word| (*word).to_owned()).collect();

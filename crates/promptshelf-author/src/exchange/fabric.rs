@@ -1,9 +1,8 @@
-//! Patterns of Fabric: `patterns/NAME/system.md`.
+//! Imports patterns of Fabric: `patterns/NAME/system.md`.
 //!
-//! Facts: Fabric's documentation: a pattern is plain Markdown named by its
-//! folder; `{{input}}` is what the person gives, other `{{name}}` are variables,
-//! and `{{plugin:…}}` is filled in by the program. Without `{{input}}` what is
-//! given follows the text.
+//! Source: Fabric's documentation. A pattern is plain Markdown, named by its folder; `{{input}}` is the user's input,
+//! other `{{name}}` are variables, and `{{plugin:…}}` is expanded by the program. Without `{{input}}`, the input
+//! follows the text.
 
 use super::{Foreign, slug, template};
 use promptshelf_source::syntax::{Notes, Pieces, placeholders};

@@ -1,8 +1,7 @@
-//! Recipes of goose, in YAML or JSON.
+//! Imports recipes of goose, in YAML or JSON.
 //!
-//! Facts: goose's documentation, *Recipe Reference Guide*: `title`,
-//! `description`, `instructions` and `prompt` in Jinja syntax, and `parameters`
-//! with `key`, `input_type`, `requirement`, `default` and `options`.
+//! Source: goose's documentation, *Recipe Reference Guide*. `title`, `description`, `instructions` and `prompt` in
+//! Jinja syntax, and `parameters` with `key`, `input_type`, `requirement`, `default` and `options`.
 
 use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code, Role};
 

@@ -1,10 +1,9 @@
-//! Handlebars become our templates.
+//! Translates Handlebars to our template language.
 //!
-//! Facts: Handlebars' language guide: expressions, `#if`, `#unless`, `#each`,
-//! `#with`, partials, comments, `~`, and that a block's tag alone on its line
-//! takes the line with it. dotprompt adds `role`, `media`, `history`, `json`,
-//! `section`, `ifEquals` and `unlessEquals`, and escapes nothing for HTML.
-//! What has no counterpart is noted, and its text is left as it is.
+//! Source: Handlebars' language guide. Expressions, `#if`, `#unless`, `#each`, `#with`, partials, comments and `~`;
+//! the tag of a block that is alone on its line removes the line. dotprompt adds `role`, `media`, `history`, `json`,
+//! `section`, `ifEquals` and `unlessEquals`, and does not escape for HTML. Tags without an equivalent are reported
+//! and stay as text.
 
 mod expression;
 
@@ -16,7 +15,7 @@ use self::expression::{Scope, Scopes, pair, words};
 use super::template;
 use promptshelf_source::syntax::Notes;
 
-/// Translates these bytes of the notes' file.
+/// Translates a range of the notes' file.
 pub(super) fn translate(body: Range<usize>, notes: &mut Notes<'_>) -> String {
     let text = notes.source.text[body.clone()].to_owned();
     let mut work =
@@ -25,12 +24,12 @@ pub(super) fn translate(body: Range<usize>, notes: &mut Notes<'_>) -> String {
     work.out
 }
 
-/// A block that is not closed yet.
+/// An unclosed block.
 struct Open {
     name: String,
-    /// What closes it; nothing for one that is left as it is.
+    /// The closing tag; `None` for a block that stays as text.
     end: Option<&'static str>,
-    /// Whether names inside it mean something else.
+    /// Whether names inside the block refer to another value.
     is_scope: bool,
     at: Range<usize>,
 }
@@ -46,7 +45,7 @@ struct Work<'t, 'n, 's> {
 
 /// One `{{…}}`.
 struct Tag<'t> {
-    /// What stands between the braces.
+    /// The text between the braces.
     inside: &'t str,
     span: Range<usize>,
     is_comment: bool,
@@ -60,7 +59,7 @@ impl<'t> Work<'t, '_, '_> {
         while let Some(offset) = self.text[at..].find("{{") {
             let start = at + offset;
             if self.text[..start].ends_with('\\') {
-                // A backslash makes braces of them.
+                // A backslash escapes the braces.
                 self.out.push_str(&template::literal(&self.text[done..start - 1]));
                 let end = self.text[start..].find("}}").map_or(self.text.len(), |length| start + length + 2);
                 self.out.push_str(&template::literal(&self.text[start..end]));
@@ -88,7 +87,7 @@ impl<'t> Work<'t, '_, '_> {
         self.notes.warning(Code::NotSupported, &span, message);
     }
 
-    /// Leaves a tag as it is.
+    /// Reports a tag and copies it as text.
     fn keep(&mut self, tag: &Tag<'_>, message: &str) {
         self.lose(&tag.span, message);
         let written = template::literal(&self.text[tag.span.clone()]);
@@ -199,7 +198,7 @@ impl<'t> Work<'t, '_, '_> {
         }
     }
 
-    /// `{{> name key=value}}`: a partial, with parameters.
+    /// Translates `{{> name key=value}}`: a partial with parameters.
     fn partial(&mut self, tag: &Tag<'t>, inside: &str) {
         let all = words(inside);
         let (name, rest) = all.split_first().map_or(("", &[][..]), |(name, rest)| (*name, rest));
@@ -211,7 +210,7 @@ impl<'t> Work<'t, '_, '_> {
         for word in rest {
             let value = pair(word).and_then(|(key, value)| Some(format!("{key} = {}", self.scopes.expression(value)?)));
             match value {
-                // A partial sees what is around it.
+                // A partial can use the variables around it.
                 Some(value) if value.split_once(" = ").is_some_and(|(key, value)| key == value) => {}
                 Some(value) => given.push(value),
                 None => self.lose(&tag.span, &format!("`{word}` is not given to the partial `{name}`")),
@@ -280,7 +279,7 @@ impl<'t> Work<'t, '_, '_> {
     }
 }
 
-/// The tag that begins at `start`; `None` where it has no end.
+/// Returns the tag at `start`; `None` if it is not closed.
 fn tag(text: &str, start: usize) -> Option<Tag<'_>> {
     let rest = &text[start..];
     if let Some(comment) = rest.strip_prefix("{{!--").or_else(|| rest.strip_prefix("{{~!--")) {
@@ -305,7 +304,7 @@ fn tag(text: &str, start: usize) -> Option<Tag<'_>> {
     })
 }
 
-/// The whole line of a tag that prints nothing and stands there alone.
+/// Returns the whole line of a tag that prints nothing and is alone on its line.
 fn alone(text: &str, tag: &Tag<'_>) -> Option<Range<usize>> {
     let inside = tag.inside.trim();
     let is_silent = tag.is_comment || inside.starts_with(['#', '/', '^']) || inside.split(' ').next() == Some("else");

@@ -1,10 +1,8 @@
-//! Prompts as Langfuse's API gives them: one, a list, or a page under `data`.
+//! Imports prompts from responses of Langfuse's API: a single prompt, a list, or a page under `data`.
 //!
-//! Facts: Langfuse's documentation, *Prompt data model* and *Composability*:
-//! `name`, `type` (`text` or `chat`), `prompt`, `config`, `labels`, `tags`,
-//! `version`; variables are `{{name}}`, and
-//! `@@@langfusePrompt:name=x|label=y@@@` brings another prompt in. A chat can
-//! hold a placeholder for messages.
+//! Source: Langfuse's documentation, *Prompt data model* and *Composability*. `name`, `type` (`text` or `chat`),
+//! `prompt`, `config`, `labels`, `tags`, `version`; variables are `{{name}}`, and
+//! `@@@langfusePrompt:name=x|label=y@@@` includes another prompt. A chat can contain a placeholder for messages.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +11,7 @@ use promptshelf_core::{BodyPiece, Code, Role};
 use super::{Foreign, get, lose_others, slug, template, text_of};
 use promptshelf_source::syntax::{Node, Notes, Pieces, Value, parse_yaml, placeholders};
 
-const KEPT: &[&str] =
+const KNOWN_KEYS: &[&str] =
     &["id", "name", "type", "prompt", "tags", "labels", "version", "createdAt", "updatedAt", "createdBy", "projectId"];
 
 const REFERENCE: &str = "@@@langfusePrompt:";
@@ -39,7 +37,7 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
     newest.into_iter().filter_map(|(name, node)| prompt(&name, node, notes)).collect()
 }
 
-/// What is in production comes before what is not, and then the newer one.
+/// Ranks versions: those in production first, then by number.
 fn rank(node: &Node) -> (bool, u64) {
     let labels = get(node, "labels").map(Node::items).unwrap_or_default();
     let is_live = labels.iter().any(|label| label.text() == Some("production"));
@@ -47,7 +45,7 @@ fn rank(node: &Node) -> (bool, u64) {
 }
 
 fn prompt(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<Foreign> {
-    lose_others(node, KEPT, notes);
+    lose_others(node, KNOWN_KEYS, notes);
     if let Some(labels) = get(node, "labels").filter(|labels| labels.items().iter().any(|label| !label.is_null())) {
         notes.warning(Code::NotSupported, &labels.span, "a file has no labels; they are left out");
     }
@@ -98,7 +96,7 @@ fn add(message: &Node, pieces: &mut Pieces, notes: &mut Notes<'_>) {
     }
 }
 
-/// The template, with calls in the place of references.
+/// Returns a template in which references to other prompts are calls of `prompt`.
 fn with_references(pieces: &[BodyPiece], span: &std::ops::Range<usize>, notes: &mut Notes<'_>) -> String {
     let mut out = String::new();
     let template = template::of(pieces);

@@ -1,5 +1,5 @@
-//! Formats that are also read live become files of ours: what they ask for and
-//! say is known already, and only has to be written down.
+//! Imports files of formats that a library also reads in place: the reader parses them, and the result is written as
+//! a file of our format.
 
 use std::sync::Arc;
 
@@ -8,14 +8,15 @@ use promptshelf_core::{Body, Code, SourceText};
 use super::{Foreign, ImportFormat, entries, lose_others, slug, template};
 use promptshelf_source::syntax::{Node, Notes, keys_of, parse_prompt};
 
-/// Keys that a prompt file of ours has a place for.
-const KEPT: &[&str] = &["name", "title", "description", "argument-hint", "version", "messages", "prompt", "testData"];
+/// Keys with an equivalent in our format.
+const KNOWN_KEYS: &[&str] =
+    &["name", "title", "description", "argument-hint", "version", "messages", "prompt", "testData"];
 
 pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> {
     let path = &notes.source.path;
     let is_hidden = |home: &str| path.find(&format!("{home}/")).map(|at| path[at..].to_owned());
     let name = path.rsplit('/').next().unwrap_or(path);
-    // The path under which the file would be read live.
+    // The path under which a library would read the file.
     let (home, ending) = match format {
         ImportFormat::Claude => (".claude/commands", ".md"),
         ImportFormat::Opencode => (".opencode/commands", ".md"),
@@ -66,11 +67,10 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
     }]
 }
 
-/// What the file says to the program that it is for is lost, and so is that
-/// the system said something.
+/// Reports keys that only concern the other program, and messages with the role `system`.
 fn lose_keys(source: &Arc<SourceText>, notes: &mut Notes<'_>) {
     let Some(tree) = keys_of(source) else { return };
-    lose_others(&tree, KEPT, notes);
+    lose_others(&tree, KNOWN_KEYS, notes);
     for row in super::get(&tree, "testData").map(Node::items).unwrap_or_default() {
         for entry in entries(row).iter().filter(|entry| entry.key == "expected") {
             let message = "what a model should answer is not tested here, and is left out";

@@ -1,8 +1,7 @@
-//! Picoschema, and the JSON Schema that may stand in its place, become arguments.
+//! Converts Picoschema, or a JSON Schema in its place, to arguments.
 //!
-//! Facts: dotprompt's documentation, *Picoschema*: `name?: type, description`;
-//! `name(array, description): type`, and likewise `enum` and `object`; `(*)`
-//! stands for any further name.
+//! Source: dotprompt's documentation, *Picoschema*. `name?: type, description`; `name(array, description): type`, and
+//! likewise `enum` and `object`; `(*)` is a wildcard for further names.
 
 use promptshelf_core::{ArgumentDefinition, ArgumentType, Choice, Code};
 

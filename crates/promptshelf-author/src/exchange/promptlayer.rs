@@ -1,16 +1,15 @@
-//! Prompt templates as PromptLayer's API gives them: one, or a list under `items`.
+//! Imports prompt templates from responses of PromptLayer's API: a single one, or a list under `items`.
 //!
-//! Facts: PromptLayer's API reference, *Get Prompt Template*: `prompt_name`,
-//! `version`, `tags` and `prompt_template`, which has `type` (`chat` or
-//! `completion`), `messages` or `content` made of parts of `type: text`, and a
-//! `template_format` of `f-string` or `jinja2`.
+//! Source: PromptLayer's API reference, *Get Prompt Template*. `prompt_name`, `version`, `tags` and
+//! `prompt_template`, which has `type` (`chat` or `completion`), `messages` or `content` made of parts of `type:
+//! text`, and a `template_format` of `f-string` or `jinja2`.
 
 use promptshelf_core::{ArgumentDefinition, Code, Role};
 
 use super::{Foreign, get, lose_others, slug, template, text_of};
 use promptshelf_source::syntax::{Node, Notes, argument_name, parse_yaml};
 
-const KEPT: &[&str] = &[
+const KNOWN_KEYS: &[&str] = &[
     "id",
     "prompt_id",
     "prompt_name",
@@ -29,7 +28,7 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
 }
 
 fn prompt(node: &Node, notes: &mut Notes<'_>) -> Option<Foreign> {
-    lose_others(node, KEPT, notes);
+    lose_others(node, KNOWN_KEYS, notes);
     let start = node.span.start..node.span.start + 1;
     let (Some(name), Some(body)) = (text_of(node, "prompt_name"), get(node, "prompt_template")) else {
         notes.error(Code::MissingKey, &start, "a prompt needs `prompt_name` and `prompt_template`");
@@ -116,7 +115,7 @@ impl Made {
             self.out.push_str(text);
             return;
         }
-        // An f-string: `{name}` is a variable, and `{{` a brace.
+        // An f-string: `{name}` is a variable, and `{{` an escaped brace.
         let mut rest = text;
         let mut plain = String::new();
         while let Some(at) = rest.find(['{', '}']) {

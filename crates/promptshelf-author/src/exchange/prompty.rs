@@ -1,9 +1,8 @@
-//! Microsoft's prompty: `*.prompty`.
+//! Imports Microsoft's prompty files: `*.prompty`.
 //!
-//! Facts: the prompty specification: YAML front matter with `inputs` (a list
-//! with `name` and `kind`, or in version 1 a mapping with `type`), `sample`
-//! with a value for each, `template` with `format` (`jinja2` or `mustache`),
-//! and a body in which a line such as `system:` says who speaks.
+//! Source: the prompty specification. YAML front matter with `inputs` (a list with `name` and `kind`, or in version 1
+//! a mapping with `type`), `sample` with a value for each, `template` with `format` (`jinja2` or `mustache`), and a
+//! body in which a line such as `system:` starts a message of that role.
 
 use std::ops::Range;
 
@@ -20,9 +19,9 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
     let mut prompt = Foreign { path: slug(stem(&notes.source.path, ".prompty")), ..Foreign::default() };
     let mut is_mustache = false;
     if let Some(keys) = &keys {
-        let kept =
+        let known =
             ["name", "displayName", "description", "version", "tags", "inputs", "sample", "template", "metadata"];
-        lose_others(keys, &kept, notes);
+        lose_others(keys, &known, notes);
         let name = text_of(keys, "name");
         prompt.path = name.as_deref().map_or_else(|| prompt.path.clone(), slug);
         prompt.title = text_of(keys, "displayName").or(name.filter(|name| *name != prompt.path));
@@ -74,7 +73,7 @@ fn inputs(inputs: Option<&Node>, sample: Option<&Node>, notes: &mut Notes<'_>) -
         let Some(name) = argument_name(&entry.key) else { continue };
         match arguments.iter_mut().find(|argument| argument.name == name) {
             Some(argument) => argument.examples.push(value),
-            // What only the sample knows is an input too.
+            // An input can be declared by its sample alone.
             None => arguments.push(ArgumentDefinition {
                 kind,
                 examples: vec![value],
@@ -106,7 +105,7 @@ fn argument(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDe
         }
         _ => ArgumentType::String,
     };
-    // In version 1 the value itself may stand there.
+    // Version 1 also allows the plain value.
     let default = node.text().map(str::to_owned).or_else(|| text_of(node, "default"));
     let flag = text_of(node, "required").map(|flag| flag == "true");
     let choices = get(node, "enumValues").or_else(|| get(node, "enum")).map(Node::items).unwrap_or_default();
@@ -122,7 +121,7 @@ fn argument(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDe
     })
 }
 
-/// The body, with `role(…)` in the place of lines that say who speaks.
+/// Translates the body: role lines become calls of `role`.
 fn conversation(body: Range<usize>, is_mustache: bool, notes: &mut Notes<'_>) -> String {
     let text = notes.source.text[body.clone()].to_owned();
     let mut out = String::new();
@@ -154,7 +153,7 @@ fn conversation(body: Range<usize>, is_mustache: bool, notes: &mut Notes<'_>) ->
     out
 }
 
-/// `system:`, in any letter case, perhaps with properties in brackets.
+/// Returns the role of a line such as `system:`, in any letter case and with optional properties in brackets.
 fn speaker(line: &str) -> Option<String> {
     let word = line.trim().strip_suffix(':')?;
     let word = word.split('[').next().unwrap_or(word).trim_start_matches('#').trim().to_ascii_lowercase();

@@ -1,12 +1,11 @@
-//! Text and pieces in our template language, so that what looks like a template
-//! and is none comes out as it stands.
+//! Writes text and pieces in our template language. Text that looks like template syntax is escaped.
 
 use promptshelf_core::{BodyPiece, Role};
 
-/// What begins something in a template.
+/// The delimiters that open a tag or a comment.
 const OPENINGS: &[&str] = &["{{", "{%", "{#"];
 
-/// A text as a template that gives exactly this text.
+/// Returns a template that renders exactly this text.
 pub(super) fn literal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -19,7 +18,7 @@ pub(super) fn literal(text: &str) -> String {
                 rest = &rest[2..];
             }
             None if rest.len() == 1 => {
-                // What follows may begin with a brace.
+                // The following text may begin with a brace, too.
                 out.push_str("{{ \"{\" }}");
                 rest = "";
             }
@@ -33,17 +32,17 @@ pub(super) fn literal(text: &str) -> String {
     out
 }
 
-/// A string as the template language writes it.
+/// Returns a string literal of the template language.
 pub(super) fn string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A line that says who speaks from there on.
+/// Returns a line that starts a message of this role.
 pub(super) fn role(role: Role) -> String {
     format!("{{{{ role(\"{}\") }}}}\n", role.as_str())
 }
 
-/// A body without a template language, as a template.
+/// Returns a body without a template language as a template.
 pub(super) fn of(pieces: &[BodyPiece]) -> String {
     let mut out = String::new();
     let mut speaker = Role::User;
@@ -52,7 +51,7 @@ pub(super) fn of(pieces: &[BodyPiece]) -> String {
             BodyPiece::Text(text) => out.push_str(&literal(text)),
             BodyPiece::Argument(name) => out.push_str(&format!("{{{{ {name} }}}}")),
             BodyPiece::Role(next) => {
-                // A prompt begins with the person anyway.
+                // A prompt begins with a message of the user by default.
                 if !out.is_empty() || *next != speaker {
                     if !out.is_empty() && !out.ends_with('\n') {
                         out.push('\n');

@@ -1,5 +1,4 @@
-//! A prompt becomes a file of ours: front matter in the usual order, and the
-//! text below it.
+//! Writes a prompt as a file of our format: front matter with the usual order of keys, and the text below it.
 
 use std::fmt::Write as _;
 
@@ -65,7 +64,7 @@ fn write_argument(text: &mut String, argument: &ArgumentDefinition) {
     }
 }
 
-/// What other programs' tests hold: values, and texts that they lead to.
+/// Writes the parts of a test that other programs have, too: arguments and expected texts.
 fn write_test(text: &mut String, test: &TestDefinition) {
     if test.arguments.is_empty() {
         line(text, "  - ", "arguments", "{}");
@@ -81,7 +80,7 @@ fn write_test(text: &mut String, test: &TestDefinition) {
 }
 
 fn line(text: &mut String, indent: &str, key: &str, value: &str) {
-    // Writing to a string never fails.
+    // Writing to a string cannot fail.
     writeln!(text, "{indent}{key}: {value}").ok();
 }
 
@@ -89,8 +88,8 @@ fn list<'v>(values: impl Iterator<Item = &'v str>) -> String {
     format!("[{}]", values.map(scalar).collect::<Vec<_>>().join(", "))
 }
 
-/// A text as YAML: as it is where that is certain to be read as the same text,
-/// and in double quotes otherwise. A JSON string is a YAML string.
+/// Returns a YAML scalar: plain if it is certainly read back as the same text, otherwise in double quotation marks.
+/// Every JSON string is a YAML string.
 pub(super) fn scalar(text: &str) -> String {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/' | '(' | ')' | ';' | '\'');
     let starts = text.starts_with(|c: char| c.is_alphabetic());

@@ -1,10 +1,10 @@
-//! Lines of a YAML text that belong together, and one line written anew.
+//! Blocks of YAML lines that belong together, and the normal form of a single line.
 
 use promptshelf_source::syntax::{Entry, Node, Value};
 
 use super::SCHEMA;
 
-/// A key with everything that belongs to it.
+/// A key with all lines that belong to it.
 pub(super) struct Block {
     /// Comments and blank lines before it.
     pub(super) lead: String,
@@ -12,13 +12,13 @@ pub(super) struct Block {
     pub(super) rank: usize,
 }
 
-/// Whether a line holds nothing but a comment.
+/// Returns whether a line holds only a comment.
 pub(super) fn is_comment(line: &str) -> bool {
     line.trim_start().starts_with('#')
 }
 
-/// Cuts a mapping into its entries, with what stands above the first and below
-/// the last of them. `None` when an entry does not begin a line.
+/// Splits a mapping into the lines before it, its entries, and the lines after it. `None` if an entry does not start
+/// a line.
 pub(super) fn blocks(text: &str, entries: &[Entry]) -> Option<(String, Vec<Block>, String)> {
     let starts: Vec<usize> = entries.iter().map(|entry| entry.key_span.start).collect();
     let first = *starts.first()?;
@@ -37,8 +37,7 @@ pub(super) fn blocks(text: &str, entries: &[Entry]) -> Option<(String, Vec<Block
     Some((header, blocks, lead))
 }
 
-/// What stands above the first entry: lines that belong to the whole file, and
-/// lines that belong to the entry.
+/// Splits the lines above the first entry into those of the whole file and those of the entry.
 fn header(above: &str) -> (String, String) {
     let after_blank = above.rfind("\n\n").map_or(0, |blank| blank + 2);
     let after_schema =
@@ -47,16 +46,16 @@ fn header(above: &str) -> (String, String) {
     (above[..end].to_owned(), above[end..].to_owned())
 }
 
-/// How many bytes of an entry are its own: what follows are blank lines and
-/// comments at the beginning of lines, which belong to what comes next.
+/// Returns the length of an entry without trailing blank lines and unindented comments, which belong to the next
+/// entry.
 fn own(whole: &str) -> usize {
     let foreign = |line: &str| line.trim().is_empty() || line.starts_with('#');
     let after: usize = whole.split_inclusive('\n').rev().take_while(|line| foreign(line)).map(str::len).sum();
     whole.len() - after
 }
 
-/// How many bytes of a list's item are its own, without the blank lines and
-/// comments that follow it at the place of its dash or left of it.
+/// Returns the length of a list item without trailing blank lines and comments that are indented no deeper than its
+/// dash.
 pub(super) fn content(item: &str) -> usize {
     let dash = item.len() - item.trim_start_matches(' ').len();
     let indentation = |line: &str| line.len() - line.trim_start_matches(' ').len();
@@ -65,7 +64,7 @@ pub(super) fn content(item: &str) -> usize {
     item.len() - after
 }
 
-/// A text with every line moved to the left; `None` when a line has no room.
+/// Removes `by` columns of indentation from every line; `None` if a line has less.
 pub(super) fn dedented(text: &str, by: usize) -> Option<String> {
     let line = |line: &str| {
         let spaces = line.len() - line.trim_start_matches(' ').len();
@@ -78,9 +77,8 @@ pub(super) fn dedented(text: &str, by: usize) -> Option<String> {
     text.split_inclusive('\n').map(line).collect()
 }
 
-/// A key and its value on one line, written in one way: one space behind the
-/// colon and behind each comma of a list, double quotation marks. `None` where
-/// it is something else.
+/// Returns a single-line key and value in normal form: one space after the colon and after each comma of a list,
+/// double quotation marks. `None` for values on several lines.
 pub(super) fn written(body: &str, text: &str, entry: &Entry) -> Option<String> {
     let line = body.strip_suffix('\n')?;
     if line.contains('\n') || entry.node.is_null() {
@@ -90,7 +88,7 @@ pub(super) fn written(body: &str, text: &str, entry: &Entry) -> Option<String> {
     if between.trim_end() != ":" || entry.node.span.end > entry.key_span.start + line.len() {
         return None;
     }
-    // The parser counts a comment behind quotation marks to the value.
+    // The parser includes a comment after quotation marks in the value's span.
     let value = text.get(entry.node.span.clone())?;
     let value = if matches!(entry.node.value, Value::Scalar(_)) { &value[..closing(value)] } else { value };
     let rest = line.get(entry.node.span.start + value.len() - entry.key_span.start..)?.trim_end();
@@ -103,7 +101,7 @@ pub(super) fn written(body: &str, text: &str, entry: &Entry) -> Option<String> {
     Some(format!("{key}: {value}{rest}\n"))
 }
 
-/// A list of scalars between brackets.
+/// Formats a list of scalars in brackets.
 fn in_brackets(written: &str, items: &[Node], text: &str) -> Option<String> {
     if !(written.starts_with('[') && written.ends_with(']')) {
         return None;
@@ -116,7 +114,7 @@ fn in_brackets(written: &str, items: &[Node], text: &str) -> Option<String> {
     Some(format!("[{}]", items?.join(", ")))
 }
 
-/// A scalar in double quotation marks, where single ones mean the same.
+/// Returns a scalar in double quotation marks if single ones have the same meaning.
 fn quoted(value: &str) -> String {
     let single = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
     match single.filter(|inner| !inner.contains(['\'', '"', '\\']) && value.len() > 1) {
@@ -125,7 +123,7 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// Where a value in single quotation marks ends; any other value ends where it ends.
+/// Returns the end of a value in single quotation marks; for other values, their length.
 fn closing(value: &str) -> usize {
     let Some(inside) = value.strip_prefix('\'') else { return value.len() };
     let mut characters = inside.char_indices().peekable();

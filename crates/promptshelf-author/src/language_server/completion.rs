@@ -1,4 +1,4 @@
-//! What could be typed next.
+//! Completions at a position.
 
 use gen_lsp_types::{CompletionItem, CompletionItemKind as Kind, CompletionItemTextEdit, Documentation, TextEdit};
 use promptshelf_core::{ArgumentDefinition, TemplateWords};
@@ -10,7 +10,7 @@ use super::{
     workspace::Workspace,
 };
 
-/// More are of no use to anybody who types.
+/// The most completions in a response; editors ask again after each key.
 const MAX_ITEMS: usize = 500;
 
 pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Cursor<'_>) -> Vec<CompletionItem> {
@@ -75,7 +75,7 @@ pub(super) fn items(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
     list.items
 }
 
-/// Keys that are spelled otherwise in YAML.
+/// Returns whether a key is an alias that is written differently in YAML.
 fn is_of_toml(key: &str) -> bool {
     ["min-length", "max-length"].contains(&key)
 }
@@ -97,7 +97,7 @@ fn values(workspace: &Workspace, path: &str, key: &[&str], list: &mut List<'_>) 
     }
 }
 
-/// What stands for values in a file of another program.
+/// Adds the placeholders of another program's format.
 fn placeholders(path: &str, text: &str, cursor: &Cursor<'_>, list: &mut List<'_>) {
     let Some(words) = ForeignWords::of(path) else { return };
     let is_part = |c: char| c.is_alphanumeric() || "_${@:".contains(c);
@@ -135,7 +135,7 @@ fn strings(workspace: &Workspace, callee: &str, list: &mut List<'_>) {
     }
 }
 
-/// An argument, for people.
+/// Describes an argument in Markdown.
 pub(super) fn about(argument: &ArgumentDefinition) -> String {
     let mut about = format!("argument · {}", argument.kind.as_str());
     match &argument.default {
@@ -173,7 +173,7 @@ impl List<'_> {
         &mut self.items[index]
     }
 
-    /// Says what the last one puts into the text.
+    /// Sets the inserted text of the last item.
     fn last_inserts(&mut self, text: &str) {
         let edit = self.edit(text);
         if let Some(item) = self.items.last_mut() {
@@ -181,8 +181,8 @@ impl List<'_> {
         }
     }
 
-    /// An edit in the place of what has been typed. Paths hold characters that
-    /// editors end words at, so they are told what to replace.
+    /// Returns an edit that replaces the typed text. Paths contain characters that editors treat as word boundaries,
+    /// so the range is explicit.
     fn edit(&self, text: &str) -> CompletionItemTextEdit {
         let range = position::range(self.text, &self.cursor.typed());
         CompletionItemTextEdit::TextEdit(TextEdit { range, new_text: text.to_owned() })

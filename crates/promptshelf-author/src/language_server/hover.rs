@@ -1,4 +1,4 @@
-//! What the cursor is on, and where that is defined.
+//! Explanations and definitions of the word at a position.
 
 use gen_lsp_types::{Contents, Definition, DefinitionResponse, Hover, Location, MarkupContent, MarkupKind, Range};
 use promptshelf_core::{Prompt, PromptDefinition, TemplateWords};
@@ -12,7 +12,7 @@ use super::{
 
 pub(super) fn hover(workspace: &Workspace, path: &str, text: &str, cursor: &Cursor<'_>) -> Option<Hover> {
     let word = cursor.word;
-    let said = match cursor.place {
+    let explanation = match cursor.place {
         Place::Key { parents: ref within } => workspace.keys(path, within).into_iter().find(|(key, _)| key == word)?.1,
         Place::String { callee: "prompt" } => prompt(workspace.catalog().find(word)?),
         Place::String { callee: "attach" | "link" | "include" | "import" | "from" } | Place::Value { .. } => {
@@ -35,22 +35,22 @@ pub(super) fn hover(workspace: &Workspace, path: &str, text: &str, cursor: &Curs
         Place::String { .. } | Place::Test | Place::Text => return None,
     };
     Some(Hover {
-        contents: Contents::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: said }),
+        contents: Contents::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: explanation }),
         range: Some(position::range(text, &cursor.span)),
     })
 }
 
 fn prompt(prompt: &Prompt) -> String {
-    let mut said = format!("**{}**", prompt.title().unwrap_or(prompt.name().as_str()));
+    let mut text = format!("**{}**", prompt.title().unwrap_or(prompt.name().as_str()));
     if let Some(description) = prompt.description() {
-        said.push_str(&format!("\n\n{description}"));
+        text.push_str(&format!("\n\n{description}"));
     }
     for argument in prompt.arguments() {
         let required = if argument.required() { ", required" } else { "" };
         let description = argument.description().unwrap_or_default();
-        said.push_str(&format!("\n- `{}` ({}{required}) {description}", argument.name(), argument.kind().as_str()));
+        text.push_str(&format!("\n- `{}` ({}{required}) {description}", argument.name(), argument.kind().as_str()));
     }
-    said
+    text
 }
 
 fn file(workspace: &Workspace, path: &str) -> Option<String> {

@@ -1,12 +1,11 @@
-//! Which key of a YAML or TOML text the cursor is at, and which keys that one
-//! stands under: told by indentation and section headers, because while somebody
-//! types the text seldom can be parsed.
+//! Finds the key at a position of YAML or TOML and the keys above it, by indentation and section headers: while a
+//! file is being edited it can rarely be parsed.
 
 use std::ops::Range;
 
 use super::cursor::{Cursor, Place};
 
-/// A place in YAML, whose first byte is at `start`.
+/// Returns the position at an offset of YAML that begins at `start`.
 pub(super) fn in_yaml(text: &str, start: usize, offset: usize) -> Cursor<'_> {
     let line = line_start(text, offset).max(start);
     let before = &text[line..offset];
@@ -17,7 +16,7 @@ pub(super) fn in_yaml(text: &str, start: usize, offset: usize) -> Cursor<'_> {
         return key(text, path, line + depth, offset);
     };
     path.push(written[..colon].trim());
-    // `complete: {file: ` asks for the innermost key.
+    // In `complete: {file: `, the innermost key counts.
     let inner = &written[colon + 1..];
     match inner.rfind('{').filter(|open| !inner[*open..].contains('}')) {
         None => value(text, path, offset),
@@ -37,7 +36,7 @@ pub(super) fn in_yaml(text: &str, start: usize, offset: usize) -> Cursor<'_> {
     }
 }
 
-/// A place in TOML.
+/// Returns the position at an offset of TOML.
 pub(super) fn in_toml(text: &str, offset: usize) -> Cursor<'_> {
     let line = line_start(text, offset);
     let before = &text[line..offset];
@@ -62,12 +61,12 @@ fn line_start(text: &str, offset: usize) -> usize {
     text[..offset].rfind('\n').map_or(0, |newline| newline + 1)
 }
 
-/// Where the key of a line begins, the dashes of lists left out.
+/// Returns the column of a line's key, after the dashes of lists.
 fn depth_of(line: &str) -> usize {
     line.len() - line.trim_start_matches([' ', '-']).len()
 }
 
-/// The keys that a line so deep stands under.
+/// Returns the keys above a line with this indentation.
 fn above(text: &str, mut depth: usize) -> Vec<&str> {
     let mut path = Vec::new();
     for line in text.lines().rev().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')) {
@@ -102,7 +101,7 @@ fn value<'t>(text: &'t str, path: Vec<&'t str>, offset: usize) -> Cursor<'t> {
 mod tests {
     use super::*;
 
-    /// Where the `^` of a text is, without it.
+    /// Describes the position of the `^` in a text.
     fn shown(text: &str, at: impl Fn(&str, usize) -> Cursor<'_>) -> String {
         let offset = text.find('^').expect("a cursor");
         let whole = text.replacen('^', "", 1);

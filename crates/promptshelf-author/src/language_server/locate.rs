@@ -23,7 +23,7 @@ pub(super) fn cursor_at<'t>(path: &str, text: &'t str, offset: usize) -> Cursor<
     match front_matter(text) {
         Some(keys) if offset < keys.start => Cursor { place: Place::Text, span: 0..0, word: "", offset },
         Some(keys) if keys.contains(&offset) || offset == keys.end => keys::in_yaml(text, keys.start, offset),
-        // Other programs have no template language.
+        // Formats of other programs have no template language.
         _ if ForeignWords::of(path).is_some() => {
             let word = word_around(text, offset, is_word);
             Cursor { place: Place::Text, word: &text[word.clone()], span: word, offset }
@@ -32,7 +32,7 @@ pub(super) fn cursor_at<'t>(path: &str, text: &'t str, offset: usize) -> Cursor<
     }
 }
 
-/// The bytes between the two lines of dashes.
+/// Returns the bytes between the `---` lines; up to the end while the second one is missing.
 fn front_matter(text: &str) -> Option<Range<usize>> {
     let first = text.split_inclusive('\n').next().filter(|line| line.trim_end() == "---")?;
     let mut at = first.len();
@@ -49,7 +49,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The word around a place.
+/// Returns the word around an offset.
 fn word_around(text: &str, offset: usize, is_part: impl Fn(char) -> bool) -> Range<usize> {
     let before = text[..offset].trim_end_matches(&is_part).len();
     let after = text[offset..].len() - text[offset..].trim_start_matches(&is_part).len();
@@ -90,7 +90,7 @@ fn in_body<'t>(text: &'t str, body: usize, offset: usize) -> Cursor<'t> {
     found(place, word)
 }
 
-/// The quotation mark that is still open, and where its string begins.
+/// Returns the quotation mark of an unclosed string, and the start of the string.
 fn unclosed(inside: &str) -> Option<(char, usize)> {
     let mut open = None;
     for (at, c) in inside.char_indices() {
@@ -103,7 +103,7 @@ fn unclosed(inside: &str) -> Option<(char, usize)> {
     open
 }
 
-/// The prompt whose call is still open, right where a name can be given.
+/// Returns the prompt of an unclosed call, at a position where an argument's name is allowed.
 fn call_of_prompt(code: &str) -> Option<&str> {
     let start = code.rfind("prompt(")?;
     let inside = &code[start + "prompt(".len()..];
@@ -117,7 +117,7 @@ fn call_of_prompt(code: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// Where the `^` of a text is, without it.
+    /// Returns the position of the `^` in a text, and the word there.
     fn place(text: &'static str) -> (String, String) {
         let offset = text.find('^').expect("a cursor");
         let whole: &'static str = Box::leak(text.replacen('^', "", 1).into_boxed_str());

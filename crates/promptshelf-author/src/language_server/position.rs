@@ -1,5 +1,5 @@
-//! Places as editors name them: URIs of files, and lines with columns counted
-//! in UTF-16, both from zero.
+//! Conversion of URIs and positions of the Language Server Protocol: lines and columns from zero, columns in UTF-16
+//! code units.
 
 use std::{
     ops,
@@ -9,7 +9,7 @@ use std::{
 use gen_lsp_types::{Position, Range};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-/// What a path in a URI cannot hold as it is (RFC 3986, *path*).
+/// Characters that are percent-encoded in a path (RFC 3986, section 3.3).
 const ENCODED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -27,23 +27,23 @@ const ENCODED: &AsciiSet = &CONTROLS
     .add(b'}')
     .add(b'\\');
 
-/// The path of a `file:` URI.
+/// Returns the path of a `file:` URI.
 pub(super) fn path_of(uri: &str) -> Option<PathBuf> {
     let path = uri.strip_prefix("file://")?;
     let path = percent_decode_str(&path[path.find('/')?..]).decode_utf8().ok()?;
-    // `/c:/x` is a path of Windows.
+    // `/c:/x` is a Windows path.
     let is_drive = cfg!(windows) && path.as_bytes().get(2) == Some(&b':');
     Some(PathBuf::from(if is_drive { &path[1..] } else { &path }))
 }
 
-/// The `file:` URI of a path.
+/// Returns the `file:` URI of a path.
 pub(super) fn uri_of(path: &Path) -> String {
     let path = path.display().to_string().replace('\\', "/");
     let slash = if path.starts_with('/') { "" } else { "/" };
     format!("file://{slash}{}", utf8_percent_encode(&path, ENCODED))
 }
 
-/// A path below a folder, with `/` between its parts.
+/// Returns the path of a file relative to a folder, with `/` as the separator.
 pub(super) fn inside(folder: &Path, file: &Path) -> Option<String> {
     let parts = file.strip_prefix(folder).ok()?.components().map(|part| match part {
         Component::Normal(name) => name.to_str(),
@@ -52,7 +52,7 @@ pub(super) fn inside(folder: &Path, file: &Path) -> Option<String> {
     Some(parts.collect::<Option<Vec<_>>>()?.join("/"))
 }
 
-/// The byte at a position; the nearest one where there is none.
+/// Returns the byte offset of a position, or the nearest valid one.
 pub(super) fn offset(text: &str, position: Position) -> usize {
     let start: usize = text.split_inclusive('\n').take(position.line as usize).map(str::len).sum();
     let line = text[start..].split('\n').next().unwrap_or_default();
@@ -66,7 +66,7 @@ pub(super) fn offset(text: &str, position: Position) -> usize {
     start + line.len()
 }
 
-/// The position of a byte.
+/// Returns the position of a byte offset.
 pub(super) fn position(text: &str, offset: usize) -> Position {
     let before = &text[..text.floor_char_boundary(offset.min(text.len()))];
     let line = before.bytes().filter(|byte| *byte == b'\n').count();

@@ -1,8 +1,8 @@
-//! What a schema says of a place in the file that it describes.
+//! Looks up keys and values in a JSON Schema.
 
 use serde_json::Value;
 
-/// The keys that can stand under these, with what each is for.
+/// Returns the keys below a path of keys, with their descriptions.
 pub(super) fn keys<'s>(schema: &'s Value, path: &[&str]) -> Vec<(&'s str, &'s str)> {
     let mut keys: Vec<(&str, &str)> = Vec::new();
     for (key, about) in under(schema, path).into_iter().filter_map(|part| part["properties"].as_object()).flatten() {
@@ -13,7 +13,7 @@ pub(super) fn keys<'s>(schema: &'s Value, path: &[&str]) -> Vec<(&'s str, &'s st
     keys
 }
 
-/// The words that can stand behind a key.
+/// Returns the allowed values of a key, if they are words.
 pub(super) fn values<'s>(schema: &'s Value, path: &[&str]) -> Vec<&'s str> {
     let mut values = Vec::new();
     for part in under(schema, path) {
@@ -26,7 +26,7 @@ pub(super) fn values<'s>(schema: &'s Value, path: &[&str]) -> Vec<&'s str> {
     values
 }
 
-/// All that a schema says of what stands under these keys.
+/// Returns all schemas that apply below a path of keys.
 fn under<'s>(schema: &'s Value, path: &[&str]) -> Vec<&'s Value> {
     let mut parts = alternatives(schema);
     for key in path {
@@ -35,7 +35,7 @@ fn under<'s>(schema: &'s Value, path: &[&str]) -> Vec<&'s Value> {
     parts
 }
 
-/// A schema, the alternatives in it, and what its lists hold.
+/// Returns a schema with its alternatives and the schemas of its list items.
 fn alternatives(schema: &Value) -> Vec<&Value> {
     let others = schema["anyOf"].as_array().into_iter().flatten().chain(schema.get("items"));
     std::iter::once(schema).chain(others.flat_map(alternatives)).collect()

@@ -1,4 +1,4 @@
-//! One connection with an editor: its open files, and the answers to its requests.
+//! One connection with an editor: its open files, and the responses to its requests.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -22,10 +22,10 @@ use super::{
 
 pub(super) struct Session<'c> {
     connection: &'c Connection,
-    /// Where libraries are looked for.
+    /// The folders in which libraries are looked up.
     folders: Vec<PathBuf>,
     workspaces: Vec<Workspace>,
-    /// What the editor has open, by URI.
+    /// The texts of open files, by URI.
     open: BTreeMap<String, String>,
     /// Whether something has changed since the last check.
     is_stale: bool,
@@ -40,7 +40,7 @@ impl<'c> Session<'c> {
     /// Opens the libraries of the editor's folders.
     pub(super) fn start(&mut self) {
         for folder in self.folders.clone() {
-            // Elsewhere, a library is opened with the first of its files.
+            // In other folders, a library is opened together with the first of its files.
             if folder.join(LIBRARY_FILE).is_file() || self.folders.len() == 1 {
                 self.workspaces.push(Workspace::open(folder, self.schemas.clone()));
             }
@@ -51,7 +51,7 @@ impl<'c> Session<'c> {
     /// Serves the connection until the editor shuts down.
     pub(super) fn run(&mut self) -> Result<(), LanguageServerError> {
         loop {
-            // What has piled up is taken in before anything is checked.
+            // All pending messages are applied before anything is checked.
             let message = match self.connection.receiver.try_recv() {
                 Ok(message) => message,
                 Err(_) => {
@@ -81,7 +81,7 @@ impl<'c> Session<'c> {
         self.connection.sender.send(message).map_err(LanguageServerError::protocol)
     }
 
-    /// Checks what has changed, and tells the editor what is wrong.
+    /// Checks the changed libraries and publishes their diagnostics.
     fn refresh(&mut self) -> Result<(), LanguageServerError> {
         if !std::mem::take(&mut self.is_stale) {
             return Ok(());
@@ -134,8 +134,8 @@ impl<'c> Session<'c> {
         };
     }
 
-    /// The library that a file is in, and its path there. Opens the library
-    /// when this is the first of its files.
+    /// Returns the index of the library that contains a file, and the file's path in it. Opens the library if
+    /// necessary.
     fn workspace_of(&mut self, uri: &str) -> Option<(usize, String)> {
         let file = position::path_of(uri)?;
         let around = file.ancestors().skip(1);
@@ -191,7 +191,7 @@ impl<'c> Session<'c> {
     }
 }
 
-/// A text after one change.
+/// Applies one change to a text.
 fn edited(mut text: String, change: Change) -> String {
     match change {
         Change::TextDocumentContentChangeWholeDocument(whole) => whole.text,

@@ -1,6 +1,6 @@
-//! What the words of a prompt file mean, for people who have the cursor on one.
+//! Descriptions of the words of the template language.
 
-/// Functions, with how they are called.
+/// Functions, with their calls.
 pub(super) const FUNCTIONS: &[(&str, &str)] = &[
     ("role", "`role(\"user\" | \"assistant\")`: from here on somebody else speaks."),
     ("attach", "`attach(\"path or URI\")`: a picture, a sound or a file as a message of its own."),
@@ -11,7 +11,7 @@ pub(super) const FUNCTIONS: &[(&str, &str)] = &[
     ("namespace", "`namespace(key=value)`: something that a loop can set."),
 ];
 
-/// Filters of our own; the others are Jinja's.
+/// Filters beyond those of Jinja.
 pub(super) const FILTERS: &[(&str, &str)] = &[
     ("fence", "`fence(\"language\")`: a Markdown code block that the value cannot close."),
     ("xml", "`xml(\"tag\")`: the value between tags, which it cannot close."),

@@ -1,5 +1,4 @@
-//! One library as an editor sees it: the files, with what is not saved in them,
-//! checked anew after every change.
+//! One library in an editor: its files, replaced by their unsaved versions, checked after every change.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,15 +23,15 @@ pub(super) struct Schemas {
 pub(super) struct Workspace {
     folder: PathBuf,
     source: Directory,
-    /// Prompts as they are written now.
+    /// The prompts as they are at present, including those with errors.
     prompts: Vec<Arc<PromptDefinition>>,
-    /// Texts to include, by path.
+    /// Texts that templates can include, by path.
     partials: BTreeMap<String, Arc<SourceText>>,
-    /// Prompts as they were last good.
+    /// The prompts in their last valid versions.
     catalog: Catalog,
-    /// Files whose mistakes the editor has been told of.
-    told: BTreeSet<String>,
-    /// What prompt files and the manifest can hold.
+    /// URIs of the files whose diagnostics are published at present.
+    published: BTreeSet<String>,
+    /// The schemas of prompt files and of `promptshelf.toml`.
     schemas: Schemas,
 }
 
@@ -45,7 +44,7 @@ impl Workspace {
             prompts: Vec::new(),
             partials: BTreeMap::new(),
             catalog: Catalog::default(),
-            told: BTreeSet::new(),
+            published: BTreeSet::new(),
             schemas,
         }
     }
@@ -62,24 +61,23 @@ impl Workspace {
         &self.catalog
     }
 
-    /// The URI of a file.
+    /// Returns the URI of a file.
     pub(super) fn uri(&self, path: &str) -> String {
         position::uri_of(&self.folder.join(path))
     }
 
-    /// Paths of texts that can be included.
+    /// Returns the texts that templates can include.
     pub(super) fn partials(&self) -> impl Iterator<Item = &Arc<SourceText>> {
         self.partials.values()
     }
 
-    /// The prompt that a file defines; the last good one while it is broken.
+    /// Returns the prompt of a file; its last valid version while the file has errors.
     pub(super) fn definition(&self, path: &str) -> Option<&PromptDefinition> {
         let now = self.prompts.iter().find(|prompt| prompt.origin.source.path == path).map(|prompt| &**prompt);
         now.or_else(|| self.catalog.prompts().iter().find(|it| it.source().path == path).map(|it| it.definition()))
     }
 
-    /// The prompts in whose templates a file's text stands: its own, or those
-    /// that include it.
+    /// Returns the prompts whose templates contain a file's text: its own, or those that include it.
     pub(super) fn users(&self, path: &str) -> Vec<&PromptDefinition> {
         match self.definition(path) {
             Some(own) => vec![own],
@@ -90,7 +88,7 @@ impl Workspace {
         }
     }
 
-    /// The keys that can stand under others in a file, with what each is for.
+    /// Returns the keys that are allowed below others in a file, with their descriptions.
     pub(super) fn keys(&self, path: &str, within: &[&str]) -> Vec<(String, String)> {
         let owned = |(key, about): (&str, &str)| (key.to_owned(), about.to_owned());
         match ForeignWords::of(path) {
@@ -100,7 +98,7 @@ impl Workspace {
         }
     }
 
-    /// The words that can stand behind a key.
+    /// Returns the allowed words for a key.
     pub(super) fn values(&self, path: &str, key: &[&str]) -> Vec<String> {
         match ForeignWords::of(path) {
             Some(_) => Vec::new(),
@@ -112,8 +110,7 @@ impl Workspace {
         if path == LIBRARY_FILE { &self.schemas.library } else { &self.schemas.prompt }
     }
 
-    /// Reads and checks everything. Gives what is wrong, for each file of which
-    /// there is something to tell, or was the last time.
+    /// Reads and checks the library. Returns the diagnostics of each file that has some, or had some the last time.
     pub(super) fn check(&mut self) -> BTreeMap<String, Vec<lsp::Diagnostic>> {
         let read = self.source.read(None).and_then(|reading| reading.map(Snapshot::into_definitions).transpose());
         let diagnostics = match read {
@@ -125,10 +122,10 @@ impl Workspace {
             }
         };
         let mut by_file: BTreeMap<String, Vec<lsp::Diagnostic>> =
-            std::mem::take(&mut self.told).into_iter().map(|uri| (uri, Vec::new())).collect();
+            std::mem::take(&mut self.published).into_iter().map(|uri| (uri, Vec::new())).collect();
         for found in &diagnostics {
             let uri = self.uri(shown(&found.location.source.path));
-            self.told.insert(uri.clone());
+            self.published.insert(uri.clone());
             by_file.entry(uri).or_default().push(self.to_lsp(found));
         }
         by_file
@@ -143,7 +140,7 @@ impl Workspace {
         let errors = checked.diagnostics.iter().filter(|found| found.is_error());
         let broken: BTreeSet<&str> = errors.map(|found| &*found.location.source.path).collect();
         let mut found = checked.diagnostics.clone();
-        // Of a broken prompt the last good one is still there, and its places are no longer right.
+        // The review of a broken prompt would see its last valid version, whose positions are outdated.
         let review = review(&self.catalog, &checked.diagnostics).into_iter();
         found.extend(review.filter(|found| !broken.contains(&*found.location.source.path)));
         found
@@ -177,7 +174,7 @@ impl Workspace {
     }
 }
 
-/// What concerns the whole folder is told at the file that speaks for it.
+/// Diagnostics of the whole folder are published at `promptshelf.toml`.
 fn shown(path: &str) -> &str {
     if path == "." { LIBRARY_FILE } else { path }
 }

@@ -1,14 +1,13 @@
-//! Arguments that people are asked for without being told what they are, or
-//! that nobody will ever be asked for.
+//! Arguments without a description, and conditions that are never true.
 
 use promptshelf_core::{Argument, ArgumentType, Body, Code, Diagnostic, Prompt, RawArguments, bind};
-/// The most ways in which a condition's arguments are filled in to try it.
-const MOST_WAYS: usize = 1_000;
+/// The most combinations of values with which a condition is tried.
+const MAX_COMBINATIONS: usize = 1_000;
 
 pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
     for (index, argument) in prompt.arguments().iter().enumerate() {
         let place = |part: &str| prompt.definition().origin.locate(&format!("arguments.{index}.{part}"));
-        // Formats without a template language have no place for one, or give one of their own.
+        // Formats without a template language cannot describe arguments, or do it in a way of their own.
         let can_be_described = !matches!(prompt.definition().body, Body::Pieces(_));
         if can_be_described && argument.description().is_none_or(|description| description.trim().is_empty()) {
             let message = format!("the argument `{}` has no description", argument.name());
@@ -23,8 +22,8 @@ pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether an argument's condition fails for everything that its arguments can
-/// be. Where they can be anything, that cannot be told.
+/// Returns whether an argument's condition is false for all possible values of the arguments that it depends on.
+/// Conditions on free text count as satisfiable.
 fn is_never_asked(prompt: &Prompt, argument: &Argument) -> bool {
     let Some(names) = argument.condition_names() else { return false };
     let used: Vec<Argument> =
@@ -32,7 +31,7 @@ fn is_never_asked(prompt: &Prompt, argument: &Argument) -> bool {
     let mut ways: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
     for other in &used {
         let Some(values) = values(other) else { return false };
-        if ways.len() * values.len() > MOST_WAYS {
+        if ways.len() * values.len() > MAX_COMBINATIONS {
             return false;
         }
         ways = ways
@@ -41,12 +40,12 @@ fn is_never_asked(prompt: &Prompt, argument: &Argument) -> bool {
             .collect();
     }
     !ways.into_iter().any(|way| {
-        let given: RawArguments<'_> = way.into_iter().collect();
-        bind(&used, &given, usize::MAX).is_ok_and(|bound| argument.applies(&bound))
+        let arguments: RawArguments<'_> = way.into_iter().collect();
+        bind(&used, &arguments, usize::MAX).is_ok_and(|bound| argument.applies(&bound))
     })
 }
 
-/// Everything that an argument can be; an empty text stands for its not being given.
+/// Returns all possible values of an argument, with an empty string for "missing"; `None` if any text is possible.
 fn values(argument: &Argument) -> Option<Vec<&str>> {
     let mut values: Vec<&str> = match argument.kind() {
         ArgumentType::List | ArgumentType::Json => return None,

@@ -1,4 +1,4 @@
-//! Attachments that no call could send, or that no client could show.
+//! Attachments that exceed the limit, or have no known type.
 
 use super::body_of;
 use promptshelf_core::{Catalog, Code, Diagnostic, Location, Prompt, TemplateAnalysis};

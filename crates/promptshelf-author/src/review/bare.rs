@@ -1,5 +1,4 @@
-//! Values of many lines that stand between the author's own lines, with nothing
-//! to tell the ones from the others.
+//! Multi-line values that are inserted between lines of the template without a visible boundary.
 
 use promptshelf_core::{ArgumentType, Code, Diagnostic, Location, Prompt, TemplateAnalysis};
 use std::collections::HashSet;
@@ -29,13 +28,12 @@ pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Whether there is nothing but tags' brackets.
+/// Returns whether a text holds only white space and the delimiters of tags.
 fn is_blank(text: &str) -> bool {
     text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '{' | '}' | '-' | '%')).is_empty()
 }
 
-/// Whether a tag is all that stands in its line: within a sentence, a value is
-/// meant to be a part of it.
+/// Returns whether a tag is alone on its line. Inside a sentence, a value is meant to be part of it.
 fn stands_alone(text: &str, span: &std::ops::Range<usize>) -> bool {
     let before = text[..span.start].rsplit('\n').next().unwrap_or_default();
     let after = text[span.end..].split('\n').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Names that clients or people would take for each other.
+//! Names that clients or people confuse with each other.
 
 use promptshelf_core::{Code, Diagnostic, Prompt, PromptList};
 use std::{collections::HashMap, sync::Arc};
@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 use unicode_security::{MixedScript as _, confusable_detection::skeleton};
 
 pub(super) fn check(prompts: &PromptList, found: &mut Vec<Diagnostic>) {
-    // Portable names differ for every client, and look different too.
+    // Portable names remain distinct in every client, and look different, too.
     if prompts.iter().all(|prompt| prompt.name().is_portable()) {
         return;
     }
@@ -15,8 +15,8 @@ pub(super) fn check(prompts: &PromptList, found: &mut Vec<Diagnostic>) {
         let message = format!("the prompts `{}` and `{}` have one name {after}", one.name(), other.name());
         (Code::CollidingName, message, "rename one of them, with lower-case letters, digits, `-` and `_`")
     });
-    // Among ASCII names only `l` and `1` or `O` and `0` look alike, and numbered
-    // names hold those too often to warn of them.
+    // The only similar ASCII characters are `l` and `1`, and `O` and `0`. Names with numbers contain them too often
+    // for a warning.
     if prompts.iter().all(|prompt| prompt.name().as_str().is_ascii()) {
         return;
     }
@@ -38,7 +38,7 @@ pub(super) fn check(prompts: &PromptList, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Reports every prompt whose name comes out like that of one before it.
+/// Reports every prompt whose name has the same normal form as an earlier one.
 fn pairs(
     prompts: &PromptList,
     form: impl Fn(&str) -> String,
@@ -64,10 +64,10 @@ fn pairs(
     }
 }
 
-/// What the strictest clients make of a name.
+/// Returns a name as the strictest clients change it.
 fn mangled(name: &str) -> String {
-    let kept = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '_' };
-    name.chars().map(kept).collect()
+    let normal = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '_' };
+    name.chars().map(normal).collect()
 }
 
 #[cfg(test)]

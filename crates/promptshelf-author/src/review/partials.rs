@@ -15,8 +15,7 @@ pub(super) fn check(catalog: &Catalog, found: &mut Vec<Diagnostic>) {
         .collect();
     for (path, file) in catalog.file_paths().filter_map(|path| Some((path, catalog.file(path)?))) {
         let ResourceBody::Text(text) = &file.body else { continue };
-        // Below a `_` there may be anything. Only what speaks the template's
-        // language was surely written to be included.
+        // Files below `_` can serve any purpose. Only those with template syntax are certainly meant to be included.
         if !file.is_served() && text.contains("{{") && !used.contains(path) && is_template(path) {
             let source = SourceText::new(path, "");
             let message = "no prompt includes this partial";

@@ -1,8 +1,7 @@
-//! Things that look like secrets, by rules that are kept as data.
+//! Likely secrets: keys, tokens and passwords, found by a table of patterns.
 //!
-//! A prompt goes to every client and from there to models. The rules know
-//! secrets by their marks, so that ordinary text is left in peace; entropy is
-//! not measured, because a prompt is full of examples.
+//! A prompt goes to every client and from there to models. The patterns match the fixed prefixes of known secrets, so
+//! ordinary text causes no warnings. Entropy is not measured, because prompts are full of examples.
 
 use promptshelf_core::{Code, Diagnostic, Location, SourceText};
 use std::{
@@ -21,7 +20,7 @@ static ANY: LazyLock<Option<RegexSet>> = LazyLock::new(|| RegexSet::new(RULES.it
 static EACH: LazyLock<Vec<Option<Regex>>> =
     LazyLock::new(|| RULES.iter().map(|rule| Regex::new(rule.pattern).ok()).collect());
 
-/// Words that only stand in a secret of an example.
+/// Words that occur only in example secrets.
 const PLACEHOLDERS: &[&str] = &[
     "example",
     "placeholder",
@@ -54,8 +53,8 @@ pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
     if secrets.is_empty() {
         return;
     }
-    // What is drawn under a diagnostic ends up in terminals and in the logs of
-    // CI, so it points into a copy in which the secrets are blackened.
+    // Excerpts of diagnostics end up in terminals and in the logs of CI, so the diagnostic points into a copy with
+    // redacted secrets.
     let mut shown = text.to_string();
     for (span, _) in &secrets {
         let kept = text.floor_char_boundary((span.start + 4).min(span.end));
@@ -90,7 +89,7 @@ mod tests {
     #[test]
     fn every_rule_compiles_and_knows_its_sample() {
         for rule in RULES {
-            // Samples are put together here, so that no scanner takes this file for a leak.
+            // Joined at run time, so that secret scanners do not report this file.
             let sample: String = rule.sample.concat();
             let shown = found(&format!("Use {sample} please."));
             assert_eq!(shown.len(), 1, "{}: {sample}", rule.what);

@@ -1,4 +1,4 @@
-//! Characters that people cannot see in a text that models read.
+//! Invisible characters in texts that models read.
 
 use promptshelf_core::{
     Code, Diagnostic, Location, SourceText,
@@ -6,8 +6,8 @@ use promptshelf_core::{
 };
 use std::sync::Arc;
 
-/// How many places of one file are named before the rest is only counted.
-const MOST: usize = 20;
+/// The most reported positions of one file; further ones are only counted.
+const MAX_REPORTED: usize = 20;
 
 pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
     let mut runs: Vec<(std::ops::Range<usize>, char)> = Vec::new();
@@ -18,8 +18,8 @@ pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
             _ => runs.push((at..end, c)),
         }
     }
-    let others = runs.len().saturating_sub(MOST);
-    for (run, first) in runs.into_iter().take(MOST) {
+    let others = runs.len().saturating_sub(MAX_REPORTED);
+    for (run, first) in runs.into_iter().take(MAX_REPORTED) {
         let count = source.text[run.clone()].chars().count();
         let message = match count {
             1 => format!("an invisible character stands here: U+{:04X}, {}", u32::from(first), describe(first)),
@@ -59,6 +59,6 @@ mod tests {
 
     #[test]
     fn a_text_full_of_them_is_reported_in_a_bounded_way() {
-        assert_eq!(found(&"a\u{200b}".repeat(500)).len(), MOST + 1);
+        assert_eq!(found(&"a\u{200b}".repeat(500)).len(), MAX_REPORTED + 1);
     }
 }

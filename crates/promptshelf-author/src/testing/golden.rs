@@ -28,7 +28,7 @@ impl GoldenFile {
     pub(super) fn compare(&self, now: &str) -> Option<Mismatch> {
         let path = self.path.display();
         match fs::read_to_string(&self.path) {
-            // Version control may have given the file other ends of lines.
+            // Version control may have changed the line endings.
             Ok(before) if before.replace("\r\n", "\n") == now => None,
             Ok(before) => {
                 Some(Mismatch::new(format!("the messages are not those of {path}:"), difference(&before, now)))
@@ -70,7 +70,7 @@ pub(super) fn unused(folder: &Path, used: &HashSet<PathBuf>) -> Vec<PathBuf> {
     found
 }
 
-/// Messages as a golden file holds them: each with who speaks and what it is.
+/// Returns messages as a golden file stores them: each with its role and type.
 pub(super) fn transcript(messages: &[Message]) -> String {
     let mut transcript = String::new();
     for message in messages {
@@ -103,12 +103,12 @@ pub(super) fn transcript(messages: &[Message]) -> String {
     transcript
 }
 
-/// What was expected and what is there, as a diff: `-` was expected, `+` is there.
+/// Returns a diff: `-` was expected, `+` was found.
 pub(super) fn difference(expected: &str, found: &str) -> String {
     let difference = TextDiff::from_lines(expected, found);
     let mut unified = difference.unified_diff();
     unified.context_radius(2).missing_newline_hint(false);
-    // The hunks' own headings count lines of no file.
+    // The line numbers of the hunks refer to no file.
     let lines = unified.to_string();
     lines.lines().map(|line| if line.starts_with("@@") { "…" } else { line }).collect::<Vec<_>>().join("\n")
 }

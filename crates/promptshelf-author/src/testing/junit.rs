@@ -1,4 +1,4 @@
-//! A report in the format of JUnit, which CI servers read.
+//! JUnit XML reports, for CI servers.
 
 use std::{fmt::Write, time::Duration};
 
@@ -18,7 +18,7 @@ pub fn junit(outcomes: &[TestOutcome], show_path: impl Fn(&str) -> String) -> St
     let seconds =
         |outcomes: &[TestOutcome]| outcomes.iter().map(|outcome| outcome.duration).sum::<Duration>().as_secs_f64();
     let mut report = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    // Writing into a string cannot fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(
         report,
         "<testsuites name=\"promptshelf\" tests=\"{}\" failures=\"{}\" time=\"{:.3}\">",
@@ -62,7 +62,7 @@ pub fn junit(outcomes: &[TestOutcome], show_path: impl Fn(&str) -> String) -> St
     report
 }
 
-/// Text for XML 1.0, which has no way to hold control characters.
+/// Escapes text for XML 1.0, which cannot represent control characters.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

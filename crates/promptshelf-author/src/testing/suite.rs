@@ -32,7 +32,7 @@ use super::{
 /// let test = TestDefinition { contains: vec!["Hello".to_owned()], ..TestDefinition::default() };
 /// let mut hello = PromptDefinition::template("hello", "Hello!");
 /// hello.tests.push(test);
-/// let catalog = check(Definitions { prompts: vec![hello], ..Definitions::default() }, None).catalog;
+/// let catalog = check(Definitions { prompts: vec![hello.into()], ..Definitions::default() }, None).catalog;
 /// let suite = TestSuite::new(&catalog, "prompts");
 /// let outcomes = futures_executor::block_on(suite.run_all(&Fixed)).unwrap();
 /// assert!(outcomes[0].is_passed());

@@ -1,11 +1,11 @@
-//! What a name means in Handlebars: there the present thing changes inside of
-//! `#each` and `#with`; here names are always written out.
+//! Resolves names of Handlebars. `#each` and `#with` change the current value that names are relative to; our
+//! templates use absolute names.
 
-/// A block in which names are parts of something.
+/// A block inside which names are properties of a value.
 pub(super) struct Scope {
-    /// What the parts are of.
+    /// The variable that holds the value.
     variable: String,
-    /// Names that the block gives itself.
+    /// Block parameters: names that the block defines.
     params: Vec<String>,
     is_loop: bool,
 }
@@ -16,7 +16,7 @@ impl Scope {
     }
 }
 
-/// The blocks around the present place.
+/// The blocks around the current position, from the outside in.
 #[derive(Default)]
 pub(super) struct Scopes(Vec<Scope>);
 
@@ -33,7 +33,7 @@ impl Scopes {
         self.0.pop();
     }
 
-    /// A name that no block around has.
+    /// Returns a name that no surrounding block uses.
     pub(super) fn fresh(&self, name: &str) -> String {
         match self.0.len() {
             0 => name.to_owned(),
@@ -41,7 +41,7 @@ impl Scopes {
         }
     }
 
-    /// One word as an expression of ours; `None` for what has no counterpart.
+    /// Translates one word to an expression; `None` without an equivalent.
     pub(super) fn expression(&self, word: &str) -> Option<String> {
         if let Some(inside) = word.strip_prefix('(').and_then(|word| word.strip_suffix(')')) {
             return self.call(&words(inside));
@@ -92,7 +92,7 @@ impl Scopes {
         self.0.last().filter(|scope| scope.is_loop).map(|_| expression.to_owned())
     }
 
-    /// Helpers that compare, as nearly every program adds them.
+    /// Translates comparison helpers, which most programs define.
     fn call(&self, all: &[&str]) -> Option<String> {
         let (name, rest) = all.split_first()?;
         let values: Vec<String> = rest.iter().map(|word| self.expression(word)).collect::<Option<_>>()?;
@@ -112,7 +112,7 @@ impl Scopes {
     }
 }
 
-/// `a.b.[0]` as `a.b[0]`; `None` where a part is no name.
+/// Translates `a.b.[0]` to `a.b[0]`; `None` if a part is not a name.
 fn parts(path: &str) -> Option<String> {
     let mut out = String::new();
     for part in path.split(['.', '/']) {
@@ -131,7 +131,7 @@ fn parts(path: &str) -> Option<String> {
     (!out.is_empty()).then_some(out)
 }
 
-/// Words with white space between them; quotes and parentheses hold together.
+/// Splits a text at white space, except inside quotation marks and parentheses.
 pub(super) fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut start, mut depth, mut quote) = (None, 0_usize, None);
@@ -154,7 +154,7 @@ pub(super) fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// `key=value`.
+/// Splits `key=value`.
 pub(super) fn pair(word: &str) -> Option<(&str, &str)> {
     let (key, value) = word.split_once('=')?;
     let is_key = key.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -1,15 +1,15 @@
-//! The rules: one kind of secret a line, with how it is told from other text.
+//! The patterns of secrets, one kind on each line.
 //!
-//! A rule is added when a provider gives its secrets a mark of their own. Each
-//! sample is made up, and cut so that this file itself holds no match.
+//! A rule is added when a provider gives its secrets a recognizable prefix. Each sample is invented, and split so
+//! that this file itself contains no match.
 
 /// One kind of secret.
 pub(super) struct Rule {
-    /// What it is, as the end of "this looks like …".
+    /// The name of the kind, as the end of "this looks like …".
     pub(super) what: &'static str,
-    /// How it is told; the group `secret` is what has to be hidden, where it is not all.
+    /// A regular expression. The group `secret` is the part to redact; without it, the whole match is.
     pub(super) pattern: &'static str,
-    /// A made-up one, in pieces.
+    /// An invented secret, in pieces.
     #[cfg_attr(not(test), expect(dead_code, reason = "the rule's own test reads it"))]
     pub(super) sample: &'static [&'static str],
 }
