@@ -1,8 +1,9 @@
-//! One conversation over a pair of pipes, one message a line.
+//! The stdio transport: one conversation over an input and an output, one message a line.
 //!
-//! Both eras share the pipe: a request with modern `_meta` is modern, whatever
-//! came before it, and everything else rests on `initialize`. Nothing but
-//! protocol lines is ever written.
+//! Both eras share the transport: a request with modern `_meta` is modern, whatever came before it, and
+//! everything else depends on `initialize`. Only protocol lines are written to the output.
+//!
+//! Opening the process's own stdin and stdout is deliberately elsewhere (`promptshelf_server`).
 
 use std::{
     future::{poll_fn, ready},
@@ -24,65 +25,69 @@ use tokio_util::{
 
 use crate::{Server, conversation::Conversation, error_code::WireError, jsonrpc};
 
-mod line;
+mod connection;
+mod elicitations;
+mod in_flight;
 mod lines;
-mod outbox;
-mod question;
+mod write_queue;
 
-use line::{InFlight, Pipe};
+use connection::Connection;
+use elicitations::Elicitations;
+use in_flight::InFlight;
 use lines::{Line, Lines};
-use outbox::WriteQueue;
-use question::Questions;
+use write_queue::WriteQueue;
 
 /// The longest line that is read, in bytes.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// For how long requests go on being answered once the input has ended.
-const LAST_ANSWERS: Duration = Duration::from_secs(5);
+/// The time that requests have to finish once the input has ended.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Server {
-    /// Serves the person at this machine over a pair of pipes, until the input
-    /// ends, the output is closed, or the server shuts down. Requests that
-    /// came before the end are answered.
+    /// Serves the local caller, until the input ends, the output is closed, or the server shuts down.
+    /// Requests that came before the end are answered, for at most five seconds.
+    ///
+    /// A line of more than [`MAX_LINE_BYTES`] is refused without being buffered. When responses of
+    /// 32 MiB wait for a client that does not read, its input is not read either.
     ///
     /// # Errors
     ///
-    /// What reading the input or writing the output fails with; a closed output
-    /// is no error but an end.
+    /// When the input cannot be read or the output cannot be written. A closed output
+    /// ([`io::ErrorKind::BrokenPipe`]) is a regular end.
     pub async fn serve_stdio<R, W>(&self, input: R, output: W) -> io::Result<()>
     where
         R: AsyncRead + Unpin + Send,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let outbox = Arc::new(WriteQueue::default());
+        let write_queue = Arc::new(WriteQueue::default());
         let writer = AbortOnDropHandle::new(tokio::spawn({
-            let outbox = Arc::clone(&outbox);
-            async move { outbox.write_to(output).await }
+            let write_queue = Arc::clone(&write_queue);
+            async move { write_queue.write_to(output).await }
         }));
-        let pipe = Arc::new(Pipe {
+        let connection = Arc::new(Connection {
             server: self.clone(),
             caller: Caller::local(),
             conversation: Arc::new(Conversation::default()),
-            outbox,
+            write_queue,
             in_flight: InFlight::default(),
-            questions: Questions::default(),
+            elicitations: Elicitations::default(),
             tasks: TaskTracker::new(),
             ended: CancellationToken::new(),
         });
-        let read = read_lines(&pipe, input).await;
-        pipe.tasks.close();
-        // Subscriptions end now, everything else may finish. When the server
-        // shuts down they end by themselves, in the way the protocol asks for.
+        let read = read_lines(&connection, input).await;
+        connection.tasks.close();
+        // Subscriptions end now; other requests may finish. At a shutdown of the server subscriptions
+        // end by themselves, with the response that the protocol requires.
         if !self.shutdown_token().is_cancelled() {
-            pipe.ended.cancel();
+            connection.ended.cancel();
         }
-        // Nobody is there any more to answer a question.
-        pipe.questions.give_up();
-        if tokio::time::timeout(LAST_ANSWERS, pipe.tasks.wait()).await.is_err() {
-            tracing::warn!("requests were left unanswered at the end of the conversation");
-            pipe.in_flight.cancel_all();
+        // The client cannot respond any more.
+        connection.elicitations.cancel_all();
+        if tokio::time::timeout(DRAIN_TIMEOUT, connection.tasks.wait()).await.is_err() {
+            tracing::warn!("the input ended and requests in progress did not finish in time; they were cancelled");
+            connection.in_flight.cancel_all();
         }
-        pipe.outbox.close();
+        connection.write_queue.close();
         let written = writer.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         read.and(match written {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -91,24 +96,24 @@ impl Server {
     }
 }
 
-/// Reads lines until there are no more, and takes each of them.
-async fn read_lines(pipe: &Arc<Pipe>, input: impl AsyncRead + Unpin) -> io::Result<()> {
+/// Reads and handles every line.
+async fn read_lines(connection: &Arc<Connection>, input: impl AsyncRead + Unpin) -> io::Result<()> {
     let mut lines = FramedRead::new(input, Lines::new(MAX_LINE_BYTES));
     let mut slot = ReusableBoxFuture::new(ready(()));
-    // One for all lines, so that it does not begin to wait anew for each.
+    // One future for all lines, so that its registration is not repeated for each.
     let mut ended = pin!(async {
         tokio::select! {
-            () = pipe.server.shutdown_token().cancelled() => {}
-            () = pipe.outbox.closed() => {}
+            () = connection.server.shutdown_token().cancelled() => {}
+            () = connection.write_queue.closed() => {}
         }
     });
     loop {
         let line = tokio::select! {
-            // Lines first. The end is seen while they keep coming, too: reading lets others go on
-            // from time to time, and so does an outbox with enough in it.
+            // Lines first. The end is noticed while lines keep coming, too: reading yields from time to
+            // time (tokio's budget), and so does a write queue with enough lines in it.
             biased;
             line = async {
-                pipe.outbox.has_room().await;
+                connection.write_queue.capacity().await;
                 lines.next().await
             } => line,
             () = &mut ended => return Ok(()),
@@ -116,17 +121,17 @@ async fn read_lines(pipe: &Arc<Pipe>, input: impl AsyncRead + Unpin) -> io::Resu
         match line.transpose()? {
             None => return Ok(()),
             Some(Line::Whole(line)) if line.trim_ascii().is_empty() => {}
-            // Nearly every answer is ready at once and is written before the next line is read;
-            // what has to wait for something goes on by itself.
+            // Nearly every response is ready at the first poll and is queued before the next line is
+            // read; a request that waits continues as a task.
             Some(Line::Whole(line)) => {
-                slot.set(Arc::clone(pipe).take(line));
+                slot.set(Arc::clone(connection).handle(line));
                 if poll_fn(|context| Poll::Ready(slot.poll(context))).await.is_pending() {
-                    drop(pipe.tasks.spawn(mem::replace(&mut slot, ReusableBoxFuture::new(ready(())))));
+                    drop(connection.tasks.spawn(mem::replace(&mut slot, ReusableBoxFuture::new(ready(())))));
                 }
             }
             Some(Line::TooLong) => {
                 let error = WireError::parse(format!("A line can be at most {MAX_LINE_BYTES} bytes long"));
-                pipe.outbox.push(jsonrpc::error(None, &error));
+                connection.write_queue.push(jsonrpc::error(None, &error));
             }
         }
     }

@@ -1,20 +1,19 @@
-//! This process's own pipes as a conversation: stdin, and a stdout that nothing
-//! else can write to.
+//! The process's own stdin and stdout as the transport of one client.
+//!
+//! On Linux, anonymous pipes are opened anew through `/proc/self/fd` and used with tokio's
+//! non-blocking pipes: the flag `O_NONBLOCK` belongs to an open file, which a shell or the parent may
+//! share, so it is never set on the inherited one. Everything else (files, terminals, sockets, named
+//! pipes, other systems) is read and written by tokio's threads for blocking I/O.
+//!
+//! Lines, messages and the order of responses are deliberately elsewhere, in `promptshelf_mcp::stdio`.
 
-use std::{
-    io::{self, IoSlice},
-    pin::Pin,
-    task::{Context, Poll},
-};
+use std::io;
 
 use promptshelf_mcp::Server;
-use tokio::{io::AsyncWrite, sync::oneshot};
-use tokio_util::task::AbortOnDropHandle;
+use tokio::sync::oneshot;
+use tokio_util::{io::InspectWriter, task::AbortOnDropHandle};
 
 use crate::library::Library;
-
-#[cfg(unix)]
-mod pipes;
 
 impl Library {
     /// Serves the client at the other end of stdin and stdout, until stdin ends, stdout is closed or the
@@ -22,6 +21,10 @@ impl Library {
     ///
     /// From here on stdout belongs to the protocol: on Unix, other output of this process to stdout is
     /// redirected to stderr. Needs a Tokio runtime with I/O enabled.
+    ///
+    /// Where stdin is not a pipe, a thread may still wait for its next bytes when this future has
+    /// completed, and dropping the runtime would wait for that thread:
+    /// use `Runtime::shutdown_background`, or exit the process.
     ///
     /// ```no_run
     /// # #[tokio::main]
@@ -39,42 +42,49 @@ impl Library {
     pub async fn serve_stdio(self) -> io::Result<()> {
         // Watching starts after the first response, which should not wait for it; before that there is
         // no subscription.
-        let (answered, is_answered) = oneshot::channel();
-        let _follower = self.loader().spawn_after(async { drop(is_answered.await) });
-        serve(self.server(), answered).await
+        let (unanswered, is_answered) = oneshot::channel();
+        let _reload_task = self.loader().spawn_after(async { drop(is_answered.await) });
+        serve(self.server(), unanswered).await
     }
 }
 
-/// Serves stdin and stdout until stdin ends or the server is shut down. A
-/// client that has closed its end of stdout is no error: it has gone. Tells when
-/// the first answer is on its way.
-async fn serve(server: &Server, answered: oneshot::Sender<()>) -> io::Result<()> {
-    let output = Telling { output: protocol_output()?, answered: Some(answered) };
+/// Drops `unanswered` at the first write.
+async fn serve(server: &Server, unanswered: oneshot::Sender<()>) -> io::Result<()> {
+    let mut unanswered = Some(unanswered);
+    let output = InspectWriter::new(protocol_output()?, move |_| drop(unanswered.take()));
     let server = server.clone();
-    // As a task: the future that a runtime was started with is woken with a system call.
-    let served = AbortOnDropHandle::new(tokio::spawn(async move {
-        #[cfg(unix)]
-        if let Some(input) = pipes::Input::stdin() {
+    // A task, because waking the future that `block_on` was called with takes a system call each time.
+    let serving = AbortOnDropHandle::new(tokio::spawn(async move {
+        #[cfg(target_os = "linux")]
+        if let Some(input) = linux::reopen_to_read(&io::stdin()) {
             return server.serve_stdio(input, output).await;
         }
-        // A file, or nothing at all: there is nothing to wait for.
         server.serve_stdio(tokio::io::stdin(), output).await
     }));
-    match served.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
+    match serving.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        ended => ended,
+        result => result,
     }
 }
 
-/// stdout for the protocol alone: whatever else in this process prints (a
-/// prompt's own code, a library it uses) is sent to stderr from here on.
-#[cfg(unix)]
-fn protocol_output() -> io::Result<pipes::Output> {
-    use std::os::fd::AsFd;
+#[cfg(target_os = "linux")]
+type Output = tokio_util::either::Either<tokio::net::unix::pipe::Sender, tokio::fs::File>;
 
-    let pipe = io::stdout().as_fd().try_clone_to_owned()?;
+#[cfg(all(unix, not(target_os = "linux")))]
+type Output = tokio::fs::File;
+
+/// Reserves stdout for the protocol: other output of this process to stdout, such as that of a
+/// prompt's own code, goes to stderr from here on.
+#[cfg(unix)]
+fn protocol_output() -> io::Result<Output> {
+    use std::os::fd::AsFd as _;
+
+    let inherited = io::stdout().as_fd().try_clone_to_owned()?;
     rustix::stdio::dup2_stdout(io::stderr())?;
-    pipes::Output::new(pipe)
+    #[cfg(target_os = "linux")]
+    return Ok(linux::output(inherited));
+    #[cfg(not(target_os = "linux"))]
+    Ok(tokio::fs::File::from_std(inherited.into()))
 }
 
 #[cfg(not(unix))]
@@ -82,49 +92,60 @@ fn protocol_output() -> io::Result<tokio::io::Stdout> {
     Ok(tokio::io::stdout())
 }
 
-/// An output that tells of the first write to it.
-#[derive(Debug)]
-struct Telling<W> {
-    output: W,
-    answered: Option<oneshot::Sender<()>>,
-}
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::{
+        fs,
+        os::fd::{AsFd, AsRawFd, OwnedFd},
+        path::PathBuf,
+    };
 
-impl<W: AsyncWrite + Unpin> Telling<W> {
-    fn tell(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if written.is_ready()
-            && let Some(answered) = self.answered.take()
-        {
-            // Whoever would hear it has ended, and so does this.
-            answered.send(()).ok();
+    use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
+    use tokio::{fs::File, net::unix::pipe};
+    use tokio_util::either::Either;
+
+    /// The capacity of stdout in bytes, where the system allows it: several pages of a list, so that a
+    /// client with several requests at once is not waited for after each. The default is 64 KiB.
+    pub(super) const CAPACITY: usize = 256 << 10;
+
+    /// Returns the path of an anonymous pipe (see proc(5) for the form of the link).
+    ///
+    /// Named pipes are left out: one that is opened anew after its writers have gone never reports its end.
+    fn path_of_pipe(inherited: &impl AsRawFd) -> Option<PathBuf> {
+        let path = PathBuf::from(format!("/proc/self/fd/{}", inherited.as_raw_fd()));
+        let is_anonymous = fs::read_link(&path).ok()?.to_str()?.starts_with("pipe:[");
+        is_anonymous.then_some(path)
+    }
+
+    /// Opens a pipe anew, non-blocking. `None` if it is not an anonymous pipe, or belongs to another
+    /// user, or there is no `/proc`.
+    pub(super) fn reopen_to_read(inherited: &impl AsRawFd) -> Option<pipe::Receiver> {
+        pipe::OpenOptions::new().open_receiver(path_of_pipe(inherited)?).ok()
+    }
+
+    /// Also `None` if the pipe has lost its reader: the first write to the inherited one reports that.
+    fn reopen_to_write(inherited: &impl AsRawFd) -> Option<pipe::Sender> {
+        pipe::OpenOptions::new().open_sender(path_of_pipe(inherited)?).ok()
+    }
+
+    pub(super) fn output(inherited: OwnedFd) -> super::Output {
+        match reopen_to_write(&inherited) {
+            Some(pipe) => {
+                enlarge(&pipe);
+                Either::Left(pipe)
+            }
+            None => Either::Right(File::from_std(inherited.into())),
         }
-        written
+    }
+
+    /// Enlarges a pipe to [`CAPACITY`]. A user with many pipes may have reached the system's limit;
+    /// then the pipe stays as it is.
+    fn enlarge(pipe: impl AsFd) {
+        if fcntl_getpipe_size(&pipe).is_ok_and(|size| size < CAPACITY) {
+            let _ = fcntl_setpipe_size(&pipe, CAPACITY);
+        }
     }
 }
 
-impl<W: AsyncWrite + Unpin> AsyncWrite for Telling<W> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.output).poll_write(context, bytes);
-        self.tell(written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        pieces: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.output).poll_write_vectored(context, pieces);
-        self.tell(written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.output.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.output).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.output).poll_shutdown(context)
-    }
-}
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

@@ -1,7 +1,7 @@
-//! Bytes become lines, each with a bound.
+//! Splits the input into lines of bounded length.
 //!
-//! Not a codec of the library, because those look at every byte by itself, and a
-//! line can have megabytes.
+//! tokio-util's `LinesCodec` is not used because it searches byte by byte, and a line can have
+//! megabytes; `memchr` searches blocks.
 
 use std::{io, mem};
 
@@ -9,11 +9,11 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use memchr::memchr;
 use tokio_util::codec::Decoder;
 
-/// A line, without its end.
+/// A line without its line feed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Whole(Bytes),
-    /// It has more bytes than a line may have, and is passed over.
+    /// A line of too many bytes, which is skipped.
     TooLong,
 }
 
@@ -21,16 +21,16 @@ pub(super) enum Line {
 #[derive(Debug)]
 pub(super) struct Lines {
     /// The most bytes of a line.
-    most: usize,
-    /// How many bytes have been looked at already, and hold no end.
-    looked_at: usize,
-    /// What comes is the rest of a line that is too long.
+    max_bytes: usize,
+    /// The number of buffered bytes that are known to hold no line feed.
+    searched: usize,
+    /// The next bytes are the rest of a line that is too long.
     skipping: bool,
 }
 
 impl Lines {
-    pub(super) fn new(most: usize) -> Lines {
-        Lines { most, looked_at: 0, skipping: false }
+    pub(super) fn new(max_bytes: usize) -> Lines {
+        Lines { max_bytes, searched: 0, skipping: false }
     }
 }
 
@@ -40,21 +40,21 @@ impl Decoder for Lines {
 
     fn decode(&mut self, bytes: &mut BytesMut) -> io::Result<Option<Line>> {
         loop {
-            let end = memchr(b'\n', &bytes[self.looked_at..]).map(|at| self.looked_at + at);
-            self.looked_at = if end.is_some() { 0 } else { bytes.len() };
+            let end = memchr(b'\n', &bytes[self.searched..]).map(|at| self.searched + at);
+            self.searched = if end.is_some() { 0 } else { bytes.len() };
             let length = end.unwrap_or(bytes.len());
             if mem::take(&mut self.skipping) {
                 self.skipping = end.is_none();
-                self.looked_at = 0;
+                self.searched = 0;
                 bytes.advance(end.map_or(length, |end| end + 1));
                 match end {
                     Some(_) => continue,
                     None => return Ok(None),
                 }
             }
-            if length > self.most {
+            if length > self.max_bytes {
                 self.skipping = true;
-                self.looked_at = 0;
+                self.searched = 0;
                 return Ok(Some(Line::TooLong));
             }
             return Ok(end.map(|end| {
@@ -70,8 +70,8 @@ impl Decoder for Lines {
         if line.is_some() || bytes.is_empty() {
             return Ok(line);
         }
-        // The last line may have no end.
-        self.looked_at = 0;
+        // The last line may have no line feed.
+        self.searched = 0;
         Ok(Some(Line::Whole(bytes.split().freeze())))
     }
 }
@@ -82,17 +82,17 @@ mod tests {
 
     use super::*;
 
-    /// The lines of what comes in these pieces.
-    fn lines(pieces: &[&[u8]], most: usize) -> Vec<Line> {
-        let (mut lines, mut bytes, mut found) = (Lines::new(most), BytesMut::new(), Vec::new());
+    /// Decodes these pieces.
+    fn lines(pieces: &[&[u8]], max_bytes: usize) -> Vec<Line> {
+        let (mut lines, mut bytes, mut found) = (Lines::new(max_bytes), BytesMut::new(), Vec::new());
         for piece in pieces {
             bytes.extend_from_slice(piece);
-            while let Some(line) = lines.decode(&mut bytes).expect("nothing fails") {
+            while let Some(line) = lines.decode(&mut bytes).expect("decoding never fails") {
                 found.push(line);
             }
-            assert!(bytes.len() <= most, "no more is kept than a line may have");
+            assert!(bytes.len() <= max_bytes, "no more than one line is buffered");
         }
-        while let Some(line) = lines.decode_eof(&mut bytes).expect("nothing fails") {
+        while let Some(line) = lines.decode_eof(&mut bytes).expect("decoding never fails") {
             found.push(line);
         }
         found
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_said_once_and_passed_over() {
+    fn long_line_is_reported_once_and_skipped() {
         let expected = [whole("one"), Line::TooLong, whole("two"), Line::TooLong, whole(""), whole("last")];
         assert_eq!(lines(&[b"one\ntoo l", b"ong", b" it is\ntwo\n12345\n", b"\nlast"], 4), expected);
         assert_eq!(lines(&[b"1234\n12345"], 4), [whole("1234"), Line::TooLong]);
@@ -112,22 +112,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_does_not_matter_in_which_pieces_lines_come(
+        fn lines_do_not_depend_on_how_the_input_is_split(
             bytes in prop::collection::vec(prop_oneof![3 => Just(b'x'), 1 => Just(b'\n')], 0..60),
             cuts in prop::collection::vec(0_usize..60, 0..6),
-            most in 0_usize..8,
+            max_bytes in 0_usize..8,
         ) {
             let mut expected: Vec<Line> = bytes
                 .split(|byte| *byte == b'\n')
-                .map(|line| if line.len() > most { Line::TooLong } else { Line::Whole(Bytes::copy_from_slice(line)) })
+                .map(|line| if line.len() > max_bytes { Line::TooLong } else { Line::Whole(Bytes::copy_from_slice(line)) })
                 .collect();
-            // Nothing stands behind the last end of a line.
+            // There is no line after the last line feed.
             expected.pop_if(|last| *last == Line::Whole(Bytes::new()));
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
             cuts.extend([0, bytes.len()]);
             cuts.sort_unstable();
             let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
-            prop_assert_eq!(lines(&pieces, most), expected);
+            prop_assert_eq!(lines(&pieces, max_bytes), expected);
         }
     }
 }
