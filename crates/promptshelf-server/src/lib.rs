@@ -18,3 +18,7 @@ mod web;
 
 pub use library::{Builder, Library, OpenError};
 pub use service::McpService;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,4 +1,4 @@
-//! A library of prompts: what it is built from, and access to its parts.
+//! The library of prompts and its builder.
 
 use std::{fmt, path::PathBuf, sync::Arc};
 

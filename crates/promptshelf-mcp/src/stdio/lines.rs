@@ -121,7 +121,7 @@ mod tests {
                 .split(|byte| *byte == b'\n')
                 .map(|line| if line.len() > max_bytes { Line::TooLong } else { Line::Whole(Bytes::copy_from_slice(line)) })
                 .collect();
-            // There is no line after the last line feed.
+            // The last line feed does not begin another line.
             expected.pop_if(|last| *last == Line::Whole(Bytes::new()));
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
             cuts.extend([0, bytes.len()]);

@@ -1,9 +1,7 @@
-//! Behind a proxy: who asks, and for which host, is what the proxy says, as far
-//! as the proxy is one that the operator trusts.
+//! Forwarding headers of trusted reverse proxies: the caller's address and the requested host.
 //!
-//! Each proxy adds at the end of the list whom it was asked by. From the end
-//! backwards, the first one who is no trusted proxy is the caller; what stands
-//! before it, anybody can have written.
+//! Each proxy appends the address of its peer to the list. Read from the end, the first address outside
+//! the trusted networks is the caller's; the entries before it may have been forged by the caller.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -22,35 +20,34 @@ pub use ipnet::IpNet;
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
-/// The proxies that are believed.
+/// The reverse proxies whose forwarding headers are trusted. None by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies {
-    /// Their addresses. Nobody is believed where there are none.
+    /// The networks of the proxies. Empty means that every forwarding header is ignored.
     pub trusted: Vec<IpNet>,
-    /// Which headers they write. A caller could send the other ones, which
-    /// proxies pass on as they are.
+    /// The headers that the proxies write. Others are ignored, because proxies pass on those of a caller.
     pub header: ForwardedHeader,
 }
 
-/// The headers in which a proxy says whom it was asked by.
+/// The headers in which a proxy forwards the caller's address and host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForwardedHeader {
-    /// `X-Forwarded-For` and `X-Forwarded-Host`, which nearly all write.
+    /// `X-Forwarded-For` and `X-Forwarded-Host`, the most common ones.
     #[default]
     XForwarded,
     /// `Forwarded` (RFC 7239).
     Forwarded,
 }
 
-/// Puts the caller's address and host in the place of the proxy's, around every route.
+/// Replaces the proxy's address and host by the caller's, for every route.
 pub(super) fn around(routes: Router, proxies: &Proxies) -> Router {
     if !proxies.is_any() {
         return routes;
     }
-    routes.layer(middleware::from_fn_with_state(Arc::new(proxies.clone()), believe))
+    routes.layer(middleware::from_fn_with_state(Arc::new(proxies.clone()), apply))
 }
 
-async fn believe(State(proxies): State<Arc<Proxies>>, mut request: Request, next: Next) -> Response {
+async fn apply(State(proxies): State<Arc<Proxies>>, mut request: Request, next: Next) -> Response {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
     if let Some(origin) = peer.and_then(|peer| proxies.origin(peer, request.headers())) {
         request.extensions_mut().insert(ConnectInfo(SocketAddr::new(origin.address, 0)));
@@ -61,22 +58,22 @@ async fn believe(State(proxies): State<Arc<Proxies>>, mut request: Request, next
     next.run(request).await
 }
 
-/// Where a request comes from.
+/// The origin of a forwarded request.
 #[derive(Debug, PartialEq, Eq)]
 struct Origin {
     address: IpAddr,
-    /// The host that the caller asked, where the proxy says it.
+    /// The host that the caller requested, if the proxy forwards it.
     host: Option<HeaderValue>,
 }
 
-/// What one proxy says.
+/// The entry of one proxy.
 struct Hop {
     address: Option<IpAddr>,
     host: Option<String>,
 }
 
 impl Proxies {
-    pub(super) fn is_any(&self) -> bool {
+    fn is_any(&self) -> bool {
         !self.trusted.is_empty()
     }
 
@@ -84,7 +81,7 @@ impl Proxies {
         self.trusted.iter().any(|network| network.contains(&address.to_canonical()))
     }
 
-    /// Where a request of a peer comes from; `None` when the peer is no proxy.
+    /// Returns the origin of a request; `None` unless the peer is a trusted proxy.
     fn origin(&self, peer: IpAddr, headers: &HeaderMap) -> Option<Origin> {
         if !self.trusts(peer) {
             return None;
@@ -98,9 +95,9 @@ impl Proxies {
             if hop.host.is_some() {
                 host = hop.host;
             }
-            // Who cannot be named is no trusted proxy, and counts as the one who reports it.
-            let Some(by) = hop.address else { break };
-            address = by.to_canonical();
+            // An unreadable address is not trusted; the proxy that reports it counts as the caller.
+            let Some(reported) = hop.address else { break };
+            address = reported.to_canonical();
             if !self.trusts(address) {
                 break;
             }
@@ -109,8 +106,8 @@ impl Proxies {
     }
 }
 
-/// What proxies say in `X-Forwarded-*`. A host that only some of them add
-/// belongs to the last ones; most replace it, so that there is one.
+/// Reads `X-Forwarded-*`. When there are fewer hosts than addresses, they belong to the last ones; most
+/// proxies replace the host, so that there is one.
 fn x_forwarded(headers: &HeaderMap) -> Vec<Hop> {
     let list = |name: &HeaderName| -> Vec<String> {
         let values = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or_default());
@@ -127,7 +124,7 @@ fn x_forwarded(headers: &HeaderMap) -> Vec<Hop> {
     hops
 }
 
-/// What proxies say in `Forwarded`.
+/// Reads `Forwarded` (RFC 7239).
 fn forwarded(headers: &HeaderMap) -> Vec<Hop> {
     let mut hops = Vec::new();
     for value in headers.get_all(header::FORWARDED) {
@@ -148,7 +145,7 @@ fn forwarded(headers: &HeaderMap) -> Vec<Hop> {
     hops
 }
 
-/// Parts of a text, separated outside of quotation marks.
+/// Splits at separators outside of quoted strings.
 fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     text.split(move |c| {
@@ -174,7 +171,7 @@ fn unquoted(text: &str) -> String {
         .collect()
 }
 
-/// An address as proxies write it: alone, with a port, in brackets.
+/// Parses an address, with or without port and brackets.
 fn address(text: &str) -> Option<IpAddr> {
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     text.parse().ok().or_else(|| bare?.parse().ok()).or_else(|| Some(text.parse::<SocketAddr>().ok()?.ip()))
@@ -184,53 +181,57 @@ fn address(text: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    fn origin(peer: &str, proxies: &Proxies, written: &[(&'static str, &str)]) -> Option<(String, Option<String>)> {
-        let mut headers = HeaderMap::new();
-        for (name, value) in written {
-            headers.append(HeaderName::from_static(name), HeaderValue::from_str(value).expect("a value"));
+    fn origin(peer: &str, proxies: &Proxies, headers: &[(&'static str, &str)]) -> Option<(String, Option<String>)> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(HeaderName::from_static(name), HeaderValue::from_str(value).expect("a value"));
         }
-        let origin = proxies.origin(peer.parse().expect("an address"), &headers)?;
+        let origin = proxies.origin(peer.parse().expect("an address"), &map)?;
         Some((origin.address.to_string(), origin.host.map(|host| host.to_str().expect("text").to_owned())))
     }
 
-    fn trusting(header: ForwardedHeader) -> Proxies {
+    fn proxies_with(header: ForwardedHeader) -> Proxies {
         let trusted = ["10.0.0.0/8", "fd00::/8"].map(|network| network.parse().expect("a network"));
         Proxies { trusted: trusted.to_vec(), header }
     }
 
     // req: S-8
     #[test]
-    fn the_last_one_who_is_no_trusted_proxy_is_the_caller() {
-        let proxies = trusting(ForwardedHeader::XForwarded);
-        let told = |list: &str| origin("10.0.0.1", &proxies, &[("x-forwarded-for", list)]).expect("a proxy").0;
-        assert_eq!(told("203.0.113.7"), "203.0.113.7");
-        assert_eq!(told("1.1.1.1, 203.0.113.7, 10.9.9.9"), "203.0.113.7", "what stands before was sent by the caller");
-        assert_eq!(told("203.0.113.7:4711"), "203.0.113.7");
-        assert_eq!(told("[2001:db8::1]:80"), "2001:db8::1");
-        assert_eq!(told("2001:db8::1,fd00::7"), "2001:db8::1");
-        assert_eq!(told("::ffff:203.0.113.7"), "203.0.113.7");
-        assert_eq!(told("10.0.0.3, 10.0.0.2"), "10.0.0.3", "somebody in the network of the proxies");
-        assert_eq!(told("203.0.113.7, unknown"), "10.0.0.1", "who cannot be named counts as the proxy");
-        assert_eq!(told("203.0.113.7, nonsense\"',, 10.0.0.2"), "10.0.0.2");
-        assert_eq!(told(""), "10.0.0.1");
+    fn last_untrusted_address_is_the_caller() {
+        let proxies = proxies_with(ForwardedHeader::XForwarded);
+        let origin_of = |list: &str| origin("10.0.0.1", &proxies, &[("x-forwarded-for", list)]).expect("a proxy").0;
+        assert_eq!(origin_of("203.0.113.7"), "203.0.113.7");
+        assert_eq!(
+            origin_of("1.1.1.1, 203.0.113.7, 10.9.9.9"),
+            "203.0.113.7",
+            "earlier entries were sent by the caller"
+        );
+        assert_eq!(origin_of("203.0.113.7:4711"), "203.0.113.7");
+        assert_eq!(origin_of("[2001:db8::1]:80"), "2001:db8::1");
+        assert_eq!(origin_of("2001:db8::1,fd00::7"), "2001:db8::1");
+        assert_eq!(origin_of("::ffff:203.0.113.7"), "203.0.113.7");
+        assert_eq!(origin_of("10.0.0.3, 10.0.0.2"), "10.0.0.3", "a caller in the proxies' network");
+        assert_eq!(origin_of("203.0.113.7, unknown"), "10.0.0.1", "an unreadable address counts as the proxy");
+        assert_eq!(origin_of("203.0.113.7, nonsense\"',, 10.0.0.2"), "10.0.0.2");
+        assert_eq!(origin_of(""), "10.0.0.1");
         let twice = [("x-forwarded-for", "1.1.1.1"), ("x-forwarded-for", "203.0.113.7")];
         assert_eq!(origin("10.0.0.1", &proxies, &twice).expect("a proxy").0, "203.0.113.7");
         assert_eq!(origin("::ffff:10.0.0.1", &proxies, &twice).expect("a proxy").0, "203.0.113.7");
     }
 
     #[test]
-    fn strangers_and_other_headers_are_not_believed() {
+    fn untrusted_peers_and_other_headers_are_ignored() {
         let both = [("x-forwarded-for", "1.1.1.1"), ("forwarded", "for=2.2.2.2;host=b"), ("x-forwarded-host", "a")];
-        assert_eq!(origin("192.0.2.1", &trusting(ForwardedHeader::XForwarded), &both), None);
-        let said = |header| origin("10.0.0.1", &trusting(header), &both).expect("a proxy");
-        assert_eq!(said(ForwardedHeader::XForwarded), ("1.1.1.1".to_owned(), Some("a".to_owned())));
-        assert_eq!(said(ForwardedHeader::Forwarded), ("2.2.2.2".to_owned(), Some("b".to_owned())));
+        assert_eq!(origin("192.0.2.1", &proxies_with(ForwardedHeader::XForwarded), &both), None);
+        let with_header = |header| origin("10.0.0.1", &proxies_with(header), &both).expect("a proxy");
+        assert_eq!(with_header(ForwardedHeader::XForwarded), ("1.1.1.1".to_owned(), Some("a".to_owned())));
+        assert_eq!(with_header(ForwardedHeader::Forwarded), ("2.2.2.2".to_owned(), Some("b".to_owned())));
         assert_eq!(origin("10.0.0.1", &Proxies::default(), &both), None);
     }
 
     #[test]
-    fn the_host_is_the_one_that_the_first_trusted_proxy_was_asked_for() {
-        let proxies = trusting(ForwardedHeader::XForwarded);
+    fn host_comes_from_the_first_trusted_proxy() {
+        let proxies = proxies_with(ForwardedHeader::XForwarded);
         let host = |addresses: &str, hosts: &str| {
             let written = [("x-forwarded-for", addresses), ("x-forwarded-host", hosts)];
             origin("10.0.0.1", &proxies, &written).expect("a proxy").1
@@ -245,19 +246,19 @@ mod tests {
     }
 
     #[test]
-    fn forwarded_is_read_as_it_may_be_written() {
-        let proxies = trusting(ForwardedHeader::Forwarded);
-        let told = |value: &str| origin("10.0.0.1", &proxies, &[("forwarded", value)]).expect("a proxy");
+    fn forwarded_is_parsed_as_rfc_7239_allows() {
+        let proxies = proxies_with(ForwardedHeader::Forwarded);
+        let origin_of = |value: &str| origin("10.0.0.1", &proxies, &[("forwarded", value)]).expect("a proxy");
         let both = |address: &str, host: &str| (address.to_owned(), Some(host.to_owned()));
-        assert_eq!(told("For=\"[2001:db8::1]:4711\"; Host=a.example").0, "2001:db8::1");
+        assert_eq!(origin_of("For=\"[2001:db8::1]:4711\"; Host=a.example").0, "2001:db8::1");
         assert_eq!(
-            told("for=1.1.1.1;host=evil, for=203.0.113.7;proto=https;host=\"a.example:8443\", for=10.0.0.2"),
+            origin_of("for=1.1.1.1;host=evil, for=203.0.113.7;proto=https;host=\"a.example:8443\", for=10.0.0.2"),
             both("203.0.113.7", "a.example:8443")
         );
-        assert_eq!(told("for=\"1.1.1.1, for=2.2.2.2\""), ("10.0.0.1".to_owned(), None), "a comma within quotes");
-        assert_eq!(told("for=\"203.0.113\\.7\""), ("203.0.113.7".to_owned(), None));
+        assert_eq!(origin_of("for=\"1.1.1.1, for=2.2.2.2\""), ("10.0.0.1".to_owned(), None), "a comma within quotes");
+        assert_eq!(origin_of("for=\"203.0.113\\.7\""), ("203.0.113.7".to_owned(), None));
         for unnamed in ["for=unknown", "for=_hidden", "proto=https", "", ";;=,=", "\""] {
-            assert_eq!(told(unnamed).0, "10.0.0.1", "{unnamed}");
+            assert_eq!(origin_of(unnamed).0, "10.0.0.1", "{unnamed}");
         }
     }
 }

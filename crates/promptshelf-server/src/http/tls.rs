@@ -1,8 +1,7 @@
-//! TLS: certificates from files, which can be replaced while they are in use,
-//! and handshakes that are bounded in time and number.
+//! TLS: certificates from PEM files, reloadable while connections are open, and handshakes bounded in
+//! time and number.
 //!
-//! What is deliberately not here: certificates of clients, and getting
-//! certificates from an authority.
+//! Client certificates and obtaining certificates from an authority (ACME) are deliberately left out.
 
 use std::{
     fmt, io,
@@ -25,23 +24,40 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::connections::Handshake;
 
-/// How long a handshake may take.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+/// The time that a handshake may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many handshakes may be under way, and how many of one address.
-const HANDSHAKES: u32 = 1_024;
-const HANDSHAKES_OF_ONE: u32 = 64;
+/// The most concurrent handshakes, in total and of one address.
+const MAX_HANDSHAKES: u32 = 1_024;
+const MAX_HANDSHAKES_PER_ADDRESS: u32 = 64;
 
-/// Where the certificate and its key are, as PEM.
+/// The PEM files of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The certificate, and after it those that lead to its authority.
+    /// The certificate, followed by its intermediate certificates.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
 }
 
-/// A certificate that is in use. Clones are the same one.
+/// The certificate of a server. Clones share it, so that one reload applies to all of them.
+///
+/// ```no_run
+/// use promptshelf_server::{
+///     Library,
+///     http::{App, Options, tls::{Tls, TlsFiles}},
+/// };
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let files = TlsFiles { certificate: "cert.pem".into(), key: "key.pem".into() };
+/// let tls = Tls::open(&files)?;
+/// let library = Library::builder().folder("prompts").build()?;
+/// let listener = tokio::net::TcpListener::bind("0.0.0.0:8443").await?;
+/// App::new(&library, &Options::default()).serve_tls(listener, &tls, std::future::pending()).await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Tls(Arc<ArcSwap<ServerConfig>>);
 
@@ -51,33 +67,50 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// Why a certificate cannot be used: a sentence that names the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsError(String);
+/// Why a certificate cannot be used. The message names the file and includes the cause.
+#[derive(Clone, Debug)]
+pub struct TlsError {
+    message: String,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
 
-impl fmt::Display for TlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+impl TlsError {
+    fn new(message: String) -> TlsError {
+        TlsError { message, source: None }
+    }
+
+    fn caused_by(self, error: impl std::error::Error + Send + Sync + 'static) -> TlsError {
+        TlsError { source: Some(Arc::new(error)), ..self }
     }
 }
 
-impl std::error::Error for TlsError {}
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for TlsError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static))
+    }
+}
 
 impl Tls {
-    /// Reads a certificate and its key.
+    /// Reads a certificate and its key. Blocks while the files are read.
     ///
     /// # Errors
     ///
-    /// When one of them cannot be read, or they do not belong together.
+    /// When one of them cannot be read or parsed, or the key does not match the certificate.
     pub fn open(files: &TlsFiles) -> Result<Tls, TlsError> {
         Ok(Tls(Arc::new(ArcSwap::from_pointee(read(files)?))))
     }
 
-    /// Takes another certificate for every connection from now on.
+    /// Reads the files again, for every later connection; open ones keep the previous certificate.
     ///
     /// # Errors
     ///
-    /// As for [`open`](Tls::open); the one in use stays.
+    /// As for [`open`](Tls::open); the previous certificate stays in use.
     pub fn reload(&self, files: &TlsFiles) -> Result<(), TlsError> {
         self.0.store(Arc::new(read(files)?));
         Ok(())
@@ -85,7 +118,7 @@ impl Tls {
 
     pub(super) fn handshakes(&self) -> Handshakes {
         let slots = |most| Slots::new(NonZeroU32::new(most));
-        Handshakes { tls: self.clone(), all: slots(HANDSHAKES), of_one: slots(HANDSHAKES_OF_ONE) }
+        Handshakes { tls: self.clone(), all: slots(MAX_HANDSHAKES), per_address: slots(MAX_HANDSHAKES_PER_ADDRESS) }
     }
 }
 
@@ -93,48 +126,50 @@ fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     let TlsFiles { certificate, key } = files;
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect)
-        .map_err(|error| unreadable("certificate", certificate, &error))?;
+        .map_err(|error| unreadable("certificate", certificate, error))?;
     if chain.is_empty() {
-        return Err(TlsError(format!("there is no certificate in {}", certificate.display())));
+        return Err(TlsError::new(format!("expected a PEM certificate in {}, found none", certificate.display())));
     }
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable("key", key, &error))?;
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable("key", key, error))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private))
         .map_err(|error| {
             let (certificate, key) = (certificate.display(), key.display());
-            TlsError(format!("the certificate in {certificate} cannot be used with the key in {key}: {error}"))
+            TlsError::new(format!("cannot use the certificate in {certificate} with the key in {key}: {error}"))
+                .caused_by(error)
         })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 
-fn unreadable(what: &str, path: &Path, error: &rustls::pki_types::pem::Error) -> TlsError {
-    TlsError(format!("the {what} in {} cannot be read: {error}", path.display()))
+fn unreadable(kind: &str, path: &Path, error: rustls::pki_types::pem::Error) -> TlsError {
+    TlsError::new(format!("cannot read the {kind} in {}: {error}", path.display())).caused_by(error)
 }
 
-/// Lets connections shake hands, but not too many at once: whoever begins and
-/// never goes on holds a place for [`HANDSHAKE`].
+/// TLS handshakes with a bounded number: a client that never continues holds one slot for
+/// [`HANDSHAKE_TIMEOUT`].
 #[derive(Clone, Debug)]
 pub(super) struct Handshakes {
     tls: Tls,
     all: Slots,
-    of_one: Slots,
+    per_address: Slots,
 }
 
 impl Handshake for Handshakes {
     type Stream = TlsStream<TcpStream>;
 
     async fn handshake(&self, stream: TcpStream, peer: SocketAddr) -> io::Result<TlsStream<TcpStream>> {
-        let (Some(_slot), Some(_own)) = (self.all.take(String::new()), self.of_one.take(address_key(peer.ip()))) else {
-            tracing::debug!(%peer, "too many handshakes at once");
+        let (Some(_slot), Some(_own)) = (self.all.take(String::new()), self.per_address.take(address_key(peer.ip())))
+        else {
+            tracing::debug!(%peer, "refused a connection: too many concurrent handshakes");
             return Err(io::ErrorKind::ConnectionRefused.into());
         };
         let accepting = TlsAcceptor::from(self.tls.0.load_full()).accept(stream);
-        let shaken = timeout(HANDSHAKE, accepting).await.map_err(io::Error::from).flatten();
-        if let Err(error) = &shaken {
-            tracing::debug!(%error, %peer, "a handshake has failed");
+        let accepted = timeout(HANDSHAKE_TIMEOUT, accepting).await.map_err(io::Error::from).flatten();
+        if let Err(error) = &accepted {
+            tracing::debug!(%error, %peer, "TLS handshake failed");
         }
-        shaken
+        accepted
     }
 }

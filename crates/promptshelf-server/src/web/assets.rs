@@ -1,7 +1,6 @@
-//! The page's files, inside the binary.
+//! The page's files, embedded into the binary.
 //!
-//! A debug build reads them from the source tree instead, so that whoever works
-//! on the page only reloads it.
+//! A debug build reads them from the source tree instead, so that an edit needs only a reload of the page.
 
 use axum::{
     body::Body,
@@ -15,30 +14,30 @@ use rust_embed::{Embed, EmbeddedFile};
 #[folder = "src/web/assets"]
 struct Assets;
 
-/// The page itself.
+/// Serves the page itself.
 pub(super) async fn index(headers: HeaderMap) -> Response {
-    answer("index.html", &headers)
+    respond("index.html", &headers)
 }
 
-/// One of its files.
+/// Serves one of its files.
 pub(super) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Response {
-    answer(&path, &headers)
+    respond(&path, &headers)
 }
 
-fn answer(path: &str, headers: &HeaderMap) -> Response {
+fn respond(path: &str, headers: &HeaderMap) -> Response {
     let (Some(file), Some(media_type)) = (Assets::get(path), media_type(path)) else {
-        return (StatusCode::NOT_FOUND, "There is no such file.\n").into_response();
+        return (StatusCode::NOT_FOUND, "Not found. The page's files are listed in index.html.\n").into_response();
     };
-    let tag = tag(&file);
-    // Asked for each time, sent once: after an update no old file meets a new one.
-    let caching = [(header::CACHE_CONTROL, "no-cache"), (header::ETAG, &*tag)];
-    if is_known(headers, &tag) {
+    let etag = etag(&file);
+    // Revalidated at each use, so that after an update files of two versions are never mixed.
+    let caching = [(header::CACHE_CONTROL, "no-cache"), (header::ETAG, &*etag)];
+    if is_unchanged(headers, &etag) {
         return (StatusCode::NOT_MODIFIED, caching).into_response();
     }
     (caching, [(header::CONTENT_TYPE, media_type)], Body::from(file.data)).into_response()
 }
 
-/// Of files whose type is not here none is served.
+/// Returns the media type of a file; files of other types are not served.
 fn media_type(path: &str) -> Option<&'static str> {
     Some(match path.rsplit_once('.')?.1 {
         "html" => "text/html; charset=utf-8",
@@ -49,14 +48,14 @@ fn media_type(path: &str) -> Option<&'static str> {
     })
 }
 
-fn tag(file: &EmbeddedFile) -> String {
+fn etag(file: &EmbeddedFile) -> String {
     let start = file.metadata.sha256_hash()[..16].try_into().map_or(0, u128::from_be_bytes);
     format!("\"{start:032x}\"")
 }
 
-fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+fn is_unchanged(headers: &HeaderMap, etag: &str) -> bool {
     let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    known.flat_map(|value| value.split(',')).any(|known| known.trim().trim_start_matches("W/") == tag)
+    known.flat_map(|value| value.split(',')).any(|known| known.trim().trim_start_matches("W/") == etag)
 }
 
 #[cfg(test)]
@@ -64,31 +63,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_has_a_type() {
+    fn every_file_has_a_media_type() {
         let without: Vec<_> = Assets::iter().filter(|path| media_type(path).is_none()).collect();
         assert!(without.is_empty(), "{without:?}");
         assert!(Assets::get("index.html").is_some());
     }
 
     #[test]
-    fn a_file_that_is_known_is_not_sent_again() {
-        let first = answer("index.html", &HeaderMap::new());
+    fn unchanged_file_is_not_sent_again() {
+        let first = respond("index.html", &HeaderMap::new());
         assert_eq!(first.status(), StatusCode::OK);
         let tag = first.headers()[header::ETAG].clone();
         let with = |value: &str| {
             let mut headers = HeaderMap::new();
-            headers.insert(header::IF_NONE_MATCH, value.parse().expect("it is a value"));
-            answer("index.html", &headers).status()
+            headers.insert(header::IF_NONE_MATCH, value.parse().expect("a header value"));
+            respond("index.html", &headers).status()
         };
-        assert_eq!(with(tag.to_str().expect("it is text")), StatusCode::NOT_MODIFIED);
-        assert_eq!(with(&format!("\"x\", W/{}", tag.to_str().expect("it is text"))), StatusCode::NOT_MODIFIED);
+        assert_eq!(with(tag.to_str().expect("ASCII")), StatusCode::NOT_MODIFIED);
+        assert_eq!(with(&format!("\"x\", W/{}", tag.to_str().expect("ASCII"))), StatusCode::NOT_MODIFIED);
         assert_eq!(with("\"x\""), StatusCode::OK);
     }
 
     #[test]
-    fn no_path_leads_out_of_the_folder() {
+    fn paths_cannot_leave_the_folder() {
         for path in ["../mod.rs", "js/../../mod.rs", "/etc/passwd", "", "js", "nothing.js"] {
-            assert_eq!(answer(path, &HeaderMap::new()).status(), StatusCode::NOT_FOUND, "{path}");
+            assert_eq!(respond(path, &HeaderMap::new()).status(), StatusCode::NOT_FOUND, "{path}");
         }
     }
 }

@@ -93,7 +93,7 @@ impl SignIn {
             issuer.issuer.strip_suffix(path_of(&issuer.issuer)).unwrap_or_default().to_owned()
         };
         crate::web::PageSignIn {
-            is_needed: true,
+            is_required: true,
             client_id: issuer.and_then(|_| options.page_client_id.clone()),
             issuer_origin: issuer.map(origin),
         }

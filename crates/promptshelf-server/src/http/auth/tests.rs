@@ -1,4 +1,4 @@
-//! What a credential is taken for, held.
+//! Scopes, challenges, metadata URLs and revocation.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,7 +17,7 @@ fn options(resource: &str) -> SignInOptions {
 
 // req: P12
 #[test]
-fn broader_scopes_stand_for_narrower_ones_and_circles_end() {
+fn broader_scopes_imply_narrower_ones_and_cycles_end() {
     let rule = |broad: &str, narrow: &str| (broad.to_owned(), vec![narrow.to_owned()]);
     let implies = BTreeMap::from([rule("admin", "write"), rule("write", "read"), rule("read", "admin")]);
     let mut scopes = vec!["write".to_owned()];
@@ -27,7 +27,7 @@ fn broader_scopes_stand_for_narrower_ones_and_circles_end() {
 
 // req: P5, P6
 #[test]
-fn the_metadata_stands_between_host_and_path() {
+fn metadata_path_is_inserted_between_host_and_path() {
     let url = |resource| metadata::document_url(&options(resource)).expect("an address");
     let root = "https://a.example/.well-known/oauth-protected-resource";
     assert_eq!(url("https://a.example/mcp"), format!("{root}/mcp"));
@@ -41,10 +41,10 @@ fn the_metadata_stands_between_host_and_path() {
 
 // req: P13
 #[test]
-fn a_challenge_is_one_header_whatever_it_says() {
-    let said = challenge(&options("https://a.example/mcp"), Some("x\"\r\ny\u{e9}"), None, &[]);
-    let said = said.expect("a header");
-    assert!(said.to_str().expect("ASCII").starts_with("Bearer error=\"xy\", resource_metadata="), "{said:?}");
+fn challenge_is_one_valid_header_for_any_text() {
+    let header = challenge(&options("https://a.example/mcp"), Some("x\"\r\ny\u{e9}"), None, &[]);
+    let header = header.expect("a header");
+    assert!(header.to_str().expect("ASCII").starts_with("Bearer error=\"xy\", resource_metadata="), "{header:?}");
     assert_eq!(challenge(&SignInOptions::default(), None, None, &[]).expect("a header"), "Bearer");
     let offline = challenge(&SignInOptions::default(), None, None, &["a".into(), "offline_access".into()]);
     assert_eq!(offline.expect("a header"), "Bearer scope=\"a\"");
@@ -52,7 +52,7 @@ fn a_challenge_is_one_header_whatever_it_says() {
 
 // req: P15
 #[test]
-fn only_this_machine_is_asked_without_tls() {
+fn only_loopback_urls_may_be_plain_http() {
     for url in ["http://localhost/x", "http://127.0.0.1:80", "http://[::1]:9/x"] {
         assert!(url::is_loopback(url), "{url}");
     }
@@ -65,7 +65,7 @@ fn only_this_machine_is_asked_without_tls() {
 
 // req: S-4
 #[tokio::test]
-async fn only_what_has_changed_loses_its_standing() {
+async fn only_changed_tokens_are_revoked() {
     use futures_util::FutureExt as _;
 
     let token = |name: &str, roles: &[&str]| StaticToken {
@@ -80,19 +80,19 @@ async fn only_what_has_changed_loses_its_standing() {
     let caller = async |sign_in: &SignIn, token: &str| {
         let headers =
             HeaderMap::from_iter([(header::AUTHORIZATION, format!("Bearer {token}").parse().expect("ASCII"))]);
-        sign_in.caller(&headers).await.expect("it is known")
+        sign_in.caller(&headers).await.expect("a known token")
     };
     let (ada, bob) = (caller(&first, "ada").await, caller(&first, "bob").await);
-    let issued = |sign_in: &SignIn| sign_in.0.verifier.clone().expect("an issuer");
-    let is_withdrawn = |caller: &Caller| caller.revoked().now_or_never().is_some();
+    let verifier_of = |sign_in: &SignIn| sign_in.0.verifier.clone().expect("an issuer");
+    let is_revoked = |caller: &Caller| caller.revoked().now_or_never().is_some();
 
     let second = first.replaced_by(with(vec![token("eve", &[]), token("bob", &[]), token("ada", &[])]));
-    assert!(is_withdrawn(&ada) && !is_withdrawn(&bob), "her roles have changed");
-    assert!(Arc::ptr_eq(&issued(&first), &issued(&second)), "the issuer's keys are known");
+    assert!(is_revoked(&ada) && !is_revoked(&bob), "the roles have changed");
+    assert!(Arc::ptr_eq(&verifier_of(&first), &verifier_of(&second)), "the cached keys are kept");
 
-    let before = issued(&second);
+    let before = verifier_of(&second);
     let terms = SignInOptions { required_scopes: vec!["read".to_owned()], ..with(vec![token("bob", &[])]) };
     let third = second.replaced_by(terms);
-    assert!(is_withdrawn(&bob), "more is asked of everybody");
-    assert!(before.revocation.revoked().now_or_never().is_some() && !Arc::ptr_eq(&before, &issued(&third)));
+    assert!(is_revoked(&bob), "every request needs more scopes");
+    assert!(before.revocation.revoked().now_or_never().is_some() && !Arc::ptr_eq(&before, &verifier_of(&third)));
 }

@@ -55,7 +55,7 @@ mod tests {
     use promptshelf_author::clients::CLIENTS;
 
     #[test]
-    fn the_page_has_words_for_every_habit() {
+    fn every_quirk_is_translated() {
         let english = include_str!("../assets/js/lang/more/en.js");
         for quirk in CLIENTS.iter().flat_map(|client| client.facts).map(|fact| fact.quirk) {
             let key = format!("'quirk.{}':", quirk.id());

@@ -1,19 +1,19 @@
-//! The lines that a diagnostic points at, with a few around them.
+//! Excerpts of the source: the lines of a diagnostic and a few around them.
 
 use std::ops::Range;
 
 use promptshelf_core::Location;
 use serde_json::{Value, json};
 
-/// Lines before and after, so that a reader sees where they are.
-const AROUND: usize = 2;
-/// The most marked lines that are shown.
-const MOST_MARKED: usize = 6;
-/// The most characters of a line that are shown.
-const MOST_CHARACTERS: usize = 400;
+/// The lines of context before and after.
+const CONTEXT: usize = 2;
+/// The most marked lines of an excerpt.
+const MAX_MARKED: usize = 6;
+/// The most characters of a line.
+const MAX_CHARACTERS: usize = 400;
 
-/// Lines with their number, and of each what is marked in UTF-16 units, as
-/// scripts count. Empty where the file has no text.
+/// Returns lines with their number and the marked range in UTF-16 units, as JavaScript counts. Empty for
+/// an empty file.
 pub(super) fn around(location: &Location) -> Vec<Value> {
     let text = &*location.source.text;
     let span = location.span();
@@ -21,14 +21,13 @@ pub(super) fn around(location: &Location) -> Vec<Value> {
         return Vec::new();
     }
     let lines = spans(text);
-    let holds = |offset: usize| lines.iter().rposition(|line| line.start <= offset).unwrap_or(0);
-    let first = holds(span.start);
-    let last = holds(span.end.saturating_sub(1).max(span.start)).min(first + MOST_MARKED - 1);
-    (first.saturating_sub(AROUND)..=(last + AROUND).min(lines.len() - 1))
+    let line_at = |offset: usize| lines.iter().rposition(|line| line.start <= offset).unwrap_or(0);
+    let first = line_at(span.start);
+    let last = line_at(span.end.saturating_sub(1).max(span.start)).min(first + MAX_MARKED - 1);
+    (first.saturating_sub(CONTEXT)..=(last + CONTEXT).min(lines.len() - 1))
         .map(|index| {
             let line = &lines[index];
-            let end =
-                text[line.clone()].char_indices().nth(MOST_CHARACTERS).map_or(line.end, |(at, _)| line.start + at);
+            let end = text[line.clone()].char_indices().nth(MAX_CHARACTERS).map_or(line.end, |(at, _)| line.start + at);
             let (from, to) = (span.start.clamp(line.start, end), span.end.clamp(line.start, end));
             let is_marked = (first..=last).contains(&index);
             let mark = is_marked.then(|| [utf16(&text[line.start..from]), utf16(&text[line.start..to])]);
@@ -37,7 +36,7 @@ pub(super) fn around(location: &Location) -> Vec<Value> {
         .collect()
 }
 
-/// Each line's bytes, without its end.
+/// Returns the byte range of each line, without its line end.
 fn spans(text: &str) -> Vec<Range<usize>> {
     let mut start = 0;
     text.split('\n')
@@ -59,7 +58,7 @@ mod tests {
 
     use super::*;
 
-    /// Number, text and what is marked.
+    /// Line number, text and marked range.
     type Line = (u64, String, Option<(u64, u64)>);
 
     fn excerpt(text: &str, span: Range<usize>) -> Vec<Line> {
@@ -75,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_shown_with_the_lines_around_it() {
+    fn excerpt_has_context_and_utf16_marks() {
         let shown = excerpt("a\nb\nc\nd 😀x\r\ne\nf\ng\n", 12..13);
         let numbers: Vec<u64> = shown.iter().map(|line| line.0).collect();
         assert_eq!(numbers, [2, 3, 4, 5, 6]);
@@ -84,12 +83,12 @@ mod tests {
     }
 
     #[test]
-    fn places_at_the_ends_and_long_ones_are_shown() {
+    fn excerpt_handles_file_ends_and_long_ranges() {
         assert_eq!(excerpt("", 0..0), []);
         assert_eq!(excerpt("a", 1..1), [(1, "a".to_owned(), Some((1, 1)))]);
         assert_eq!(excerpt("a\n", 2..2).last(), Some(&(2, String::new(), Some((0, 0)))));
         let long = "x\n".repeat(100);
-        assert_eq!(excerpt(&long, 0..200).len(), MOST_MARKED + AROUND);
-        assert_eq!(excerpt(&"é".repeat(1_000), 0..2_000)[0].1.chars().count(), MOST_CHARACTERS);
+        assert_eq!(excerpt(&long, 0..200).len(), MAX_MARKED + CONTEXT);
+        assert_eq!(excerpt(&"é".repeat(1_000), 0..2_000)[0].1.chars().count(), MAX_CHARACTERS);
     }
 }
