@@ -169,7 +169,7 @@ fn semver(repository: &Repository) -> Result<()> {
 /// Checks licences, bans and sources. The advisories need a database from the network, which CI updates elsewhere.
 fn deny(repository: &Repository) -> Result<()> {
     let deny = cargo_tool(repository, "cargo-deny", "0.20.2")?;
-    Program::new(deny, &repository.root).args(&["--offline", "check", "bans", "licenses", "sources"]).run()
+    Program::new(deny, &repository.root).args(&["check", "bans", "licenses", "sources"]).run()
 }
 
 fn windows(repository: &Repository) -> Result<()> {

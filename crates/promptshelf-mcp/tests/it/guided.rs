@@ -50,7 +50,7 @@ fn text(answer: &Value) -> &str {
 #[tokio::test]
 async fn three_steps_with_a_condition_are_walked() {
     let mut client = start();
-    let first = client.ask(begin()).await;
+    let first = client.request(begin()).await;
     let result = &first["result"];
     assert_eq!(
         result["inputRequests"],
@@ -73,7 +73,7 @@ async fn three_steps_with_a_condition_are_walked() {
     assert_eq!(keys, ["_meta", "inputRequests", "requestState", "resultType"]);
 
     let answer = json!({ "basics": accept(&json!({ "language": "python", "tests": false })), "stranger": 7 });
-    let second = client.ask(again(2, &answer, &result["requestState"])).await;
+    let second = client.request(again(2, &answer, &result["requestState"])).await;
     let form = &second["result"]["inputRequests"]["step_2"]["params"];
     assert_eq!(form["message"], "Setup needs to know a little more.");
     assert_eq!(
@@ -84,7 +84,7 @@ async fn three_steps_with_a_condition_are_walked() {
     );
 
     let answer = json!({ "step_2": accept(&json!({ "framework": "django" })) });
-    let third = client.ask(again(3, &answer, &second["result"]["requestState"])).await;
+    let third = client.request(again(3, &answer, &second["result"]["requestState"])).await;
     assert_eq!(
         third["result"]["inputRequests"]["more"]["params"]["requestedSchema"]["properties"],
         json!({
@@ -96,7 +96,7 @@ async fn three_steps_with_a_condition_are_walked() {
     );
 
     let answer = json!({ "more": accept(&json!({ "since": "2026-01-31", "topics": ["speed"] })) });
-    let done = client.ask(again(4, &answer, &third["result"]["requestState"])).await;
+    let done = client.request(again(4, &answer, &third["result"]["requestState"])).await;
     assert_eq!(done["result"]["resultType"], "complete");
     assert_eq!(text(&done), "shelf: python, false, django, , 2026-01-31, [\"speed\"].");
 }
@@ -105,11 +105,11 @@ async fn three_steps_with_a_condition_are_walked() {
 #[tokio::test]
 async fn a_second_server_with_the_same_key_goes_on_where_the_first_one_ended() {
     let mut first = start();
-    let question = first.ask(begin()).await;
+    let question = first.request(begin()).await;
     assert!(first.end().await.is_empty());
     let mut second = start();
     let answer = json!({ "basics": accept(&json!({ "language": "rust" })) });
-    let next = second.ask(again(2, &answer, &question["result"]["requestState"])).await;
+    let next = second.request(again(2, &answer, &question["result"]["requestState"])).await;
     let workers = &next["result"]["inputRequests"]["step_2"]["params"]["requestedSchema"]["properties"]["workers"];
     assert_eq!(
         *workers,
@@ -121,7 +121,7 @@ async fn a_second_server_with_the_same_key_goes_on_where_the_first_one_ended() {
 #[tokio::test]
 async fn a_state_that_is_not_ours_or_not_for_this_is_refused_in_one_sentence() {
     let mut client = start();
-    let question = client.ask(begin()).await;
+    let question = client.request(begin()).await;
     let state = question["result"]["requestState"].as_str().expect("a state").to_owned();
     let answer = json!({ "basics": accept(&json!({ "language": "rust" })) });
     let flipped = {
@@ -131,12 +131,12 @@ async fn a_state_that_is_not_ours_or_not_for_this_is_refused_in_one_sentence() {
     };
     let other_key = {
         let (server, handle) = shelf::guided_server(StateKey::random());
-        let question = Client::of(server, handle).ask(begin()).await;
+        let question = Client::of(server, handle).request(begin()).await;
         question["result"]["requestState"].clone()
     };
     let expired = {
         let (server, handle) = shelf::guided_server(key().lifetime(Duration::ZERO));
-        let question = Client::of(server, handle).ask(begin()).await;
+        let question = Client::of(server, handle).request(begin()).await;
         question["result"]["requestState"].clone()
     };
     let refused = json!({ "code": -32602, "message": "This `requestState` cannot be used; begin again without it" });
@@ -150,7 +150,7 @@ async fn a_state_that_is_not_ours_or_not_for_this_is_refused_in_one_sentence() {
         expired,
     ];
     for bad in states {
-        let got = client.ask(again(2, &answer, &bad)).await;
+        let got = client.request(again(2, &answer, &bad)).await;
         assert_eq!(got["error"], refused, "{}", bad.to_string().chars().take(80).collect::<String>());
     }
     let others = [
@@ -162,7 +162,7 @@ async fn a_state_that_is_not_ours_or_not_for_this_is_refused_in_one_sentence() {
         params["inputResponses"] = answer.clone();
         params["requestState"] = json!(state);
         let both = json!({ "elicitation": { "form": {}, "url": {} } });
-        assert_eq!(client.ask(get(3, params.clone(), &both)).await["error"], refused, "{params}");
+        assert_eq!(client.request(get(3, params.clone(), &both)).await["error"], refused, "{params}");
     }
 }
 
@@ -170,7 +170,7 @@ async fn a_state_that_is_not_ours_or_not_for_this_is_refused_in_one_sentence() {
 #[tokio::test]
 async fn wrong_and_missing_answers_are_asked_for_again_and_not_forever() {
     let mut client = start();
-    let mut state = client.ask(begin()).await["result"]["requestState"].clone();
+    let mut state = client.request(begin()).await["result"]["requestState"].clone();
     let wrong = [
         (json!({}), None),
         (json!({ "other": accept(&json!({})) }), None),
@@ -184,7 +184,7 @@ async fn wrong_and_missing_answers_are_asked_for_again_and_not_forever() {
         ),
     ];
     for (responses, reason) in wrong {
-        let got = client.ask(again(2, &responses, &state)).await;
+        let got = client.request(again(2, &responses, &state)).await;
         let message = got["result"]["inputRequests"]["basics"]["params"]["message"].as_str().expect("a question");
         match reason {
             Some(reason) => assert_eq!(message, format!("What is it written in? ({reason})")),
@@ -193,7 +193,7 @@ async fn wrong_and_missing_answers_are_asked_for_again_and_not_forever() {
         state = got["result"]["requestState"].clone();
     }
     for _ in 0..40 {
-        let got = client.ask(again(3, &json!({}), &state)).await;
+        let got = client.request(again(3, &json!({}), &state)).await;
         if let Some(error) = got.get("error") {
             assert_eq!(error["message"], "This prompt has asked too often; begin again");
             return;
@@ -207,7 +207,7 @@ async fn wrong_and_missing_answers_are_asked_for_again_and_not_forever() {
 #[tokio::test]
 async fn malformed_answers_are_refused() {
     let mut client = start();
-    let state = client.ask(begin()).await["result"]["requestState"].clone();
+    let state = client.request(begin()).await["result"]["requestState"].clone();
     for responses in [
         json!([]),
         json!("yes"),
@@ -216,7 +216,7 @@ async fn malformed_answers_are_refused() {
         json!({ "basics": accept(&json!({ "language": {} })) }),
         json!({ "basics": accept(&json!(["rust"])) }),
     ] {
-        let got = client.ask(again(2, &responses, &state)).await;
+        let got = client.request(again(2, &responses, &state)).await;
         assert_eq!(got["error"]["code"], -32602, "{responses}: {got}");
     }
 }
@@ -225,16 +225,17 @@ async fn malformed_answers_are_refused() {
 #[tokio::test]
 async fn declining_and_cancelling_have_the_outcome_that_the_file_declares() {
     let mut client = start();
-    let state = client.ask(begin()).await["result"]["requestState"].clone();
+    let state = client.request(begin()).await["result"]["requestState"].clone();
     for action in ["decline", "cancel"] {
-        let got = client.ask(again(2, &json!({ "basics": { "action": action } }), &state)).await;
+        let got = client.request(again(2, &json!({ "basics": { "action": action } }), &state)).await;
         assert_eq!(got["error"]["code"], -32602);
     }
     let answer = json!({ "basics": accept(&json!({ "language": "rust" })) });
-    let state = client.ask(again(3, &answer, &state)).await["result"]["requestState"].clone();
+    let state = client.request(again(3, &answer, &state)).await["result"]["requestState"].clone();
     let state =
-        client.ask(again(4, &json!({ "step_2": accept(&json!({})) }), &state)).await["result"]["requestState"].clone();
-    let done = client.ask(again(5, &json!({ "more": { "action": "decline" } }), &state)).await;
+        client.request(again(4, &json!({ "step_2": accept(&json!({})) }), &state)).await["result"]["requestState"]
+            .clone();
+    let done = client.request(again(5, &json!({ "more": { "action": "decline" } }), &state)).await;
     assert_eq!(text(&done), "shelf: rust, true, , 2, , .");
 }
 
@@ -246,7 +247,7 @@ async fn answers_without_a_state_count_when_they_are_all_there() {
         "step_2": accept(&json!({ "workers": 4 })),
         "more": accept(&json!({})),
     });
-    let done = client.ask(get(1, json!({ "name": "setup", "inputResponses": responses }), &forms())).await;
+    let done = client.request(get(1, json!({ "name": "setup", "inputResponses": responses }), &forms())).await;
     assert_eq!(text(&done), ": rust, true, , 4, , .");
 }
 
@@ -255,7 +256,7 @@ async fn what_a_caller_sends_is_not_asked_for() {
     let mut client = start();
     let arguments =
         json!({ "language": "python", "tests": "no", "framework": "flask", "since": "2026-01-01", "topics": "style" });
-    let done = client.ask(get(1, json!({ "name": "setup", "arguments": arguments }), &forms())).await;
+    let done = client.request(get(1, json!({ "name": "setup", "arguments": arguments }), &forms())).await;
     assert_eq!(text(&done), ": python, false, flask, , 2026-01-01, [\"style\"].");
 }
 
@@ -269,13 +270,13 @@ async fn a_client_that_cannot_show_what_is_indispensable_is_told_what_it_needs()
         ("connect", json!({}), json!({ "elicitation": { "url": {} } })),
         ("connect", json!({ "elicitation": {} }), json!({ "elicitation": { "url": {} } })),
     ] {
-        let got = client.ask(get(1, json!({ "name": name }), &capabilities)).await;
+        let got = client.request(get(1, json!({ "name": name }), &capabilities)).await;
         assert_eq!(got["error"]["code"], -32021, "{name}, {capabilities}");
         assert_eq!(got["error"]["data"], json!({ "requiredCapabilities": required }));
     }
     // What is not indispensable goes without.
     let arguments = json!({ "language": "rust" });
-    let got = client.ask(get(2, json!({ "name": "setup", "arguments": arguments }), &json!({}))).await;
+    let got = client.request(get(2, json!({ "name": "setup", "arguments": arguments }), &json!({}))).await;
     assert_eq!(text(&got), ": rust, true, , 2, , .");
 }
 
@@ -284,7 +285,7 @@ async fn a_client_that_cannot_show_what_is_indispensable_is_told_what_it_needs()
 async fn a_page_is_opened_before_the_prompt_comes() {
     let mut client = start();
     let pages = json!({ "elicitation": { "url": {} } });
-    let asked = client.ask(get(1, json!({ "name": "connect" }), &pages)).await;
+    let asked = client.request(get(1, json!({ "name": "connect" }), &pages)).await;
     assert_eq!(
         asked["result"]["inputRequests"]["page"]["params"],
         json!({ "mode": "url", "message": "Please connect.", "url": "https://example.org/connect" })
@@ -293,7 +294,7 @@ async fn a_page_is_opened_before_the_prompt_comes() {
         "name": "connect", "requestState": asked["result"]["requestState"],
         "inputResponses": { "page": { "action": "accept" } },
     });
-    assert_eq!(text(&client.ask(get(2, params, &pages)).await), "Connected.");
+    assert_eq!(text(&client.request(get(2, params, &pages)).await), "Connected.");
 }
 
 #[tokio::test]
@@ -301,7 +302,7 @@ async fn what_is_asked_for_is_listed_as_optional() {
     let mut client = start();
     let mut list = get(1, json!({}), &json!({}));
     list["method"] = json!("prompts/list");
-    let listed = client.ask(list).await;
+    let listed = client.request(list).await;
     let setup = &listed["result"]["prompts"][1];
     let required: Vec<&Value> = setup["arguments"].as_array().expect("a list").iter().map(|a| &a["required"]).collect();
     assert_eq!(required, [&json!(false); 7]);
@@ -310,7 +311,7 @@ async fn what_is_asked_for_is_listed_as_optional() {
 async fn legacy(revision: &str, capabilities: Value) -> Client {
     let mut client = start();
     let params = json!({ "protocolVersion": revision, "capabilities": capabilities, "clientInfo": { "name": "t", "version": "1" } });
-    client.ask(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })).await;
+    client.request(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })).await;
     client
 }
 
@@ -326,18 +327,18 @@ fn reply(question: &Value, result: &Value) -> Value {
 #[tokio::test]
 async fn a_legacy_client_on_a_pipe_is_asked_by_requests_of_the_servers_own() {
     let mut client = legacy("2025-11-25", forms()).await;
-    let basics = client.ask(legacy_get(&json!({}))).await;
+    let basics = client.request(legacy_get(&json!({}))).await;
     assert_eq!(basics["method"], "elicitation/create");
     assert_eq!(basics["params"]["requestedSchema"]["required"], json!(["language"]));
-    let again = client.ask(reply(&basics, &accept(&json!({ "language": "cobol" })))).await;
+    let again = client.request(reply(&basics, &accept(&json!({ "language": "cobol" })))).await;
     assert!(again["params"]["message"].as_str().is_some_and(|message| message.contains("has to be one of")));
-    let step_2 = client.ask(reply(&again, &accept(&json!({ "language": "rust" })))).await;
+    let step_2 = client.request(reply(&again, &accept(&json!({ "language": "rust" })))).await;
     assert!(step_2["params"]["requestedSchema"]["properties"].get("workers").is_some());
     // Other requests go on while a question waits.
-    let ping = client.ask(json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" })).await;
+    let ping = client.request(json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" })).await;
     assert_eq!(ping["id"], "p");
-    let more = client.ask(reply(&step_2, &accept(&json!({ "workers": 3 })))).await;
-    let done = client.ask(reply(&more, &json!({ "action": "decline" }))).await;
+    let more = client.request(reply(&step_2, &accept(&json!({ "workers": 3 })))).await;
+    let done = client.request(reply(&more, &json!({ "action": "decline" }))).await;
     assert_eq!(done["id"], 1);
     assert_eq!(text(&done), ": rust, true, , 3, , .");
     assert!(done["result"].get("resultType").is_none());
@@ -347,7 +348,7 @@ async fn a_legacy_client_on_a_pipe_is_asked_by_requests_of_the_servers_own() {
 #[tokio::test]
 async fn forms_of_2025_06_18_have_only_what_it_knows() {
     let mut client = legacy("2025-06-18", forms()).await;
-    let basics = client.ask(legacy_get(&json!({}))).await;
+    let basics = client.request(legacy_get(&json!({}))).await;
     assert_eq!(
         basics["params"],
         json!({ "message": "What is it written in?", "requestedSchema": { "type": "object", "required": ["language"], "properties": {
@@ -355,14 +356,14 @@ async fn forms_of_2025_06_18_have_only_what_it_knows() {
             "tests": { "type": "boolean", "description": "TESTS", "default": true },
         } } })
     );
-    let step_2 = client.ask(reply(&basics, &accept(&json!({ "language": "rust", "tests": true })))).await;
+    let step_2 = client.request(reply(&basics, &accept(&json!({ "language": "rust", "tests": true })))).await;
     assert!(step_2["params"]["requestedSchema"]["properties"]["workers"].get("default").is_none());
-    let more = client.ask(reply(&step_2, &accept(&json!({})))).await;
+    let more = client.request(reply(&step_2, &accept(&json!({})))).await;
     assert_eq!(
         more["params"]["requestedSchema"]["properties"]["topics"],
         json!({ "type": "string", "description": "TOPICS" })
     );
-    let done = client.ask(reply(&more, &accept(&json!({ "topics": "speed, style" })))).await;
+    let done = client.request(reply(&more, &accept(&json!({ "topics": "speed, style" })))).await;
     assert_eq!(text(&done), ": rust, true, , 2, , [\"speed\",\"style\"].");
 }
 
@@ -371,13 +372,13 @@ async fn forms_of_2025_06_18_have_only_what_it_knows() {
 async fn a_legacy_client_without_forms_has_arguments_like_any_other() {
     for (revision, capabilities) in [("2025-11-25", json!({})), ("2025-03-26", forms()), ("2024-11-05", json!({}))] {
         let mut client = legacy(revision, capabilities).await;
-        let missing = client.ask(legacy_get(&json!({}))).await;
+        let missing = client.request(legacy_get(&json!({}))).await;
         assert_eq!(missing["error"]["code"], -32602, "{revision}");
         assert_eq!(missing["error"]["data"]["problems"][0]["argument"], "language");
-        let done = client.ask(legacy_get(&json!({ "language": "rust", "since": "" }))).await;
+        let done = client.request(legacy_get(&json!({ "language": "rust", "since": "" }))).await;
         assert_eq!(text(&done), ": rust, true, , 2, , .");
         // The condition holds without a form as well.
-        let missing = client.ask(legacy_get(&json!({ "language": "python" }))).await;
+        let missing = client.request(legacy_get(&json!({ "language": "python" }))).await;
         assert_eq!(missing["error"]["data"]["problems"][0]["argument"], "framework");
     }
 }
@@ -385,10 +386,10 @@ async fn a_legacy_client_without_forms_has_arguments_like_any_other() {
 #[tokio::test]
 async fn an_error_or_the_end_of_the_pipe_is_no_answer() {
     let mut client = legacy("2025-11-25", forms()).await;
-    let question = client.ask(legacy_get(&json!({}))).await;
+    let question = client.request(legacy_get(&json!({}))).await;
     let error = json!({ "jsonrpc": "2.0", "id": question["id"], "error": { "code": -1, "message": "no" } });
-    assert_eq!(client.ask(error).await["error"]["code"], -32602);
-    client.ask(legacy_get(&json!({}))).await;
+    assert_eq!(client.request(error).await["error"]["code"], -32602);
+    client.request(legacy_get(&json!({}))).await;
     let rest = client.end().await;
     assert_eq!(rest.len(), 1);
     assert_eq!(rest[0]["error"]["code"], -32602);
@@ -398,16 +399,18 @@ async fn an_error_or_the_end_of_the_pipe_is_no_answer() {
 #[tokio::test]
 async fn cancelling_the_request_forgets_the_question() {
     let mut client = legacy("2025-11-25", forms()).await;
-    let question = client.ask(legacy_get(&json!({}))).await;
-    client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } })).await;
-    client.say(&reply(&question, &accept(&json!({ "language": "rust" })))).await;
-    assert_eq!(client.ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await["id"], 2);
+    let question = client.request(legacy_get(&json!({}))).await;
+    client
+        .notify(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }))
+        .await;
+    client.notify(&reply(&question, &accept(&json!({ "language": "rust" })))).await;
+    assert_eq!(client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await["id"], 2);
 }
 
 // req: A10, G2, I2
 #[tokio::test]
 async fn a_question_has_no_hints_for_caches() {
-    let asked = start().ask(begin()).await;
+    let asked = start().request(begin()).await;
     let result = asked["result"].as_object().expect("a result");
     assert_eq!(result.keys().collect::<Vec<_>>(), ["resultType", "inputRequests", "requestState", "_meta"]);
     assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "promptshelf");
@@ -417,12 +420,12 @@ async fn a_question_has_no_hints_for_caches() {
 #[tokio::test]
 async fn only_what_this_request_declares_counts() {
     let mut client = start();
-    let state = client.ask(begin()).await["result"]["requestState"].clone();
+    let state = client.request(begin()).await["result"]["requestState"].clone();
     let params = json!({
         "name": "setup", "arguments": { "project": "shelf" }, "requestState": state,
         "inputResponses": { "basics": accept(&json!({ "language": "python" })) },
     });
-    let refused = client.ask(get(2, params, &json!({}))).await;
+    let refused = client.request(get(2, params, &json!({}))).await;
     assert_eq!(refused["error"]["code"], -32021);
 }
 
@@ -432,10 +435,10 @@ async fn a_page_has_an_id_in_the_one_revision_that_wants_one() {
     let mut client = legacy("2025-11-25", json!({ "elicitation": { "url": {} } })).await;
     let params = json!({ "name": "connect" });
     let connect = json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": params });
-    let asked = client.ask(connect).await;
+    let asked = client.request(connect).await;
     assert_eq!(
         asked["params"],
         json!({ "mode": "url", "message": "Please connect.", "url": "https://example.org/connect", "elicitationId": "page" })
     );
-    assert_eq!(text(&client.ask(reply(&asked, &json!({ "action": "accept" }))).await), "Connected.");
+    assert_eq!(text(&client.request(reply(&asked, &json!({ "action": "accept" }))).await), "Connected.");
 }

@@ -4,23 +4,19 @@ use std::time::Duration;
 
 use promptshelf_core::CatalogHandle;
 use promptshelf_mcp::Server;
+use promptshelf_testkit::{pipe::Pipe, served::Served};
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split},
-    task::JoinHandle,
-};
+use tokio::io::AsyncWriteExt as _;
 
 use crate::shelf;
 
 mod eras;
 
-/// A client at the other ends of the pipes.
+/// A client of a server in this process.
 pub(crate) struct Client {
-    to_server: WriteHalf<DuplexStream>,
-    from_server: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    pipe: Pipe,
     server: Server,
     handle: CatalogHandle,
-    running: JoinHandle<std::io::Result<()>>,
 }
 
 impl Client {
@@ -30,57 +26,41 @@ impl Client {
     }
 
     pub(crate) fn of(server: Server, handle: CatalogHandle) -> Client {
-        let (ours, theirs) = tokio::io::duplex(1 << 16);
-        let (input, output) = split(theirs);
-        let serving = server.clone();
-        let running = tokio::spawn(async move { serving.serve_stdio(input, output).await });
-        let (from_server, to_server) = split(ours);
-        Client { to_server, from_server: BufReader::new(from_server).lines(), server, handle, running }
+        let pipe = Pipe::memory(|input, output| {
+            let serving = server.clone();
+            let task = tokio::spawn(async move { serving.serve_stdio(input, output).await.expect("a clean end") });
+            let stopping = server.clone();
+            Served::Task { shutdown: Box::new(move || stopping.shutdown()), task }
+        });
+        Client { pipe, server, handle }
     }
 
     async fn legacy(revision: &str) -> Client {
         let mut client = Client::start();
         let params =
             json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-        let answer = client.ask(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })).await;
+        let answer =
+            client.request(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })).await;
         assert_eq!(answer["result"]["protocolVersion"], revision);
-        client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+        client.notify(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
         client
     }
 
-    async fn write(&mut self, line: &[u8]) {
-        self.to_server.write_all(line).await.expect("the server reads");
-        self.to_server.write_all(b"\n").await.expect("the server reads");
+    pub(crate) async fn notify(&mut self, message: &Value) {
+        self.pipe.notify(message).await;
     }
 
-    pub(crate) async fn say(&mut self, message: &Value) {
-        self.write(message.to_string().as_bytes()).await;
+    pub(crate) async fn receive(&mut self) -> Value {
+        self.pipe.receive().await
     }
 
-    pub(crate) async fn hear(&mut self) -> Value {
-        let line = self.line().await.expect("a line");
-        serde_json::from_str(&line).unwrap_or_else(|_| panic!("a protocol line, and no {line:?}"))
+    pub(crate) async fn request(&mut self, message: Value) -> Value {
+        self.pipe.request(&message).await
     }
 
-    async fn line(&mut self) -> Option<String> {
-        let line = tokio::time::timeout(Duration::from_secs(20), self.from_server.next_line());
-        line.await.expect("an answer in time").expect("the pipe is whole")
-    }
-
-    pub(crate) async fn ask(&mut self, message: Value) -> Value {
-        self.say(&message).await;
-        self.hear().await
-    }
-
-    /// Closes the input and gives everything that is still written.
-    pub(crate) async fn end(mut self) -> Vec<Value> {
-        self.to_server.shutdown().await.expect("the pipe closes");
-        let mut rest = Vec::new();
-        while let Some(line) = self.line().await {
-            rest.push(serde_json::from_str(&line).expect("a protocol line"));
-        }
-        self.running.await.expect("no panic").expect("a clean end");
-        rest
+    /// Closes the input and returns the remaining messages.
+    pub(crate) async fn end(self) -> Vec<Value> {
+        self.pipe.end().await
     }
 }
 
@@ -96,7 +76,7 @@ fn modern(id: &Value, method: &str, mut params: Value) -> Value {
 #[tokio::test]
 async fn a_legacy_client_lists_gets_and_completes() {
     let mut client = Client::legacy("2025-11-25").await;
-    let list = client.ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/list" })).await;
+    let list = client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/list" })).await;
     assert_eq!(
         list["result"],
         json!({ "prompts": [
@@ -106,7 +86,7 @@ async fn a_legacy_client_lists_gets_and_completes() {
         ] })
     );
     let params = json!({ "name": "greet", "arguments": { "name": "Ada" } });
-    let got = client.ask(json!({ "jsonrpc": "2.0", "id": "x", "method": "prompts/get", "params": params })).await;
+    let got = client.request(json!({ "jsonrpc": "2.0", "id": "x", "method": "prompts/get", "params": params })).await;
     assert_eq!(
         got,
         json!({ "jsonrpc": "2.0", "id": "x", "result": {
@@ -117,7 +97,7 @@ async fn a_legacy_client_lists_gets_and_completes() {
     let params =
         json!({ "ref": { "type": "ref/prompt", "name": "greet" }, "argument": { "name": "name", "value": "g" } });
     let completed =
-        client.ask(json!({ "jsonrpc": "2.0", "id": 3, "method": "completion/complete", "params": params })).await;
+        client.request(json!({ "jsonrpc": "2.0", "id": 3, "method": "completion/complete", "params": params })).await;
     assert_eq!(completed["result"], json!({ "completion": { "values": ["Grace"], "total": 1, "hasMore": false } }));
     assert_eq!(client.end().await, Vec::<Value>::new());
 }
@@ -126,12 +106,12 @@ async fn a_legacy_client_lists_gets_and_completes() {
 #[tokio::test]
 async fn a_modern_client_needs_no_handshake() {
     let mut client = Client::start();
-    let discovered = client.ask(modern(&json!(1), "server/discover", json!({}))).await;
+    let discovered = client.request(modern(&json!(1), "server/discover", json!({}))).await;
     let result = &discovered["result"];
     assert_eq!(result["supportedVersions"][0], "2026-07-28");
     assert_eq!(result["resultType"], "complete");
     assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "promptshelf");
-    let got = client.ask(modern(&json!(2), "prompts/get", json!({ "name": "quiet" }))).await;
+    let got = client.request(modern(&json!(2), "prompts/get", json!({ "name": "quiet" }))).await;
     assert_eq!(got["result"]["resultType"], "complete");
     assert!(got["result"].get("ttlMs").is_none());
 }
@@ -140,14 +120,14 @@ async fn a_modern_client_needs_no_handshake() {
 #[tokio::test]
 async fn both_eras_share_one_process() {
     let mut client = Client::start();
-    let list = client.ask(modern(&json!(1), "prompts/list", json!({}))).await;
+    let list = client.request(modern(&json!(1), "prompts/list", json!({}))).await;
     assert_eq!(list["result"]["cacheScope"], "public");
     let params =
         json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-    client.ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "initialize", "params": params })).await;
-    let list = client.ask(json!({ "jsonrpc": "2.0", "id": 3, "method": "prompts/list" })).await;
+    client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "initialize", "params": params })).await;
+    let list = client.request(json!({ "jsonrpc": "2.0", "id": 3, "method": "prompts/list" })).await;
     assert!(list["result"].get("cacheScope").is_none());
-    let list = client.ask(modern(&json!(4), "prompts/list", json!({}))).await;
+    let list = client.request(modern(&json!(4), "prompts/list", json!({}))).await;
     assert_eq!(list["result"]["cacheScope"], "public");
 }
 
@@ -155,10 +135,10 @@ async fn both_eras_share_one_process() {
 #[tokio::test]
 async fn before_initialize_an_unmarked_request_is_told_what_it_misses() {
     let mut client = Client::start();
-    let answer = client.ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/list" })).await;
+    let answer = client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/list" })).await;
     assert_eq!(answer["error"]["code"], -32602);
     assert!(answer["error"]["message"].as_str().is_some_and(|m| m.contains("io.modelcontextprotocol/protocolVersion")));
-    let answer = client.ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
+    let answer = client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
     assert_eq!(answer["result"], json!({}));
 }
 
@@ -169,7 +149,8 @@ async fn an_unknown_revision_is_answered_with_the_newest_one_that_shakes_hands()
     for requested in ["2099-01-01", "2026-07-28", "nonsense"] {
         let params =
             json!({ "protocolVersion": requested, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-        let answer = client.ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })).await;
+        let answer =
+            client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })).await;
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
     }
 }
@@ -180,7 +161,7 @@ async fn modern_requests_of_another_revision_are_refused_with_what_is_supported(
     let mut client = Client::start();
     let mut request = modern(&json!(1), "prompts/list", json!({}));
     request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("v999.0.0");
-    let answer = client.ask(request).await;
+    let answer = client.request(request).await;
     assert_eq!(answer["error"]["code"], -32022);
     assert_eq!(answer["error"]["data"], json!({ "supported": ["2026-07-28"], "requested": "v999.0.0" }));
 }
@@ -192,7 +173,7 @@ async fn methods_that_the_modern_era_lost_are_unknown_there() {
     for method in
         ["initialize", "ping", "logging/setLevel", "resources/subscribe", "roots/list", "__proto__", "prompts/get\n"]
     {
-        let answer = client.ask(modern(&json!(method), method, json!({}))).await;
+        let answer = client.request(modern(&json!(method), method, json!({}))).await;
         assert_eq!(answer["error"]["code"], -32601, "{method:?}");
         assert_eq!(answer["id"], method);
     }
@@ -218,23 +199,23 @@ async fn broken_lines_are_answered_and_the_conversation_goes_on() {
         (br#"{"jsonrpc":"2.0","method":7}"#, -32600),
     ];
     for (line, code) in cases {
-        client.write(line).await;
-        let answer = client.hear().await;
+        client.pipe.send(line).await;
+        let answer = client.receive().await;
         assert_eq!(answer["error"]["code"], *code, "{}", String::from_utf8_lossy(line));
         assert!(answer.get("id").is_none(), "{answer}");
     }
-    let answer = client.ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" })).await;
+    let answer = client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" })).await;
     assert_eq!(answer["result"], json!({}));
 }
 
 #[tokio::test]
 async fn blank_lines_carriage_returns_and_responses_are_passed_over() {
     let mut client = Client::start();
-    client.write(b"").await;
-    client.write(b"  \t\r").await;
-    client.write(br#"{"jsonrpc":"2.0","id":5,"result":{}}"#).await;
-    client.write(b"{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"ping\"}\r").await;
-    assert_eq!(client.hear().await["id"], 6);
+    client.pipe.send(b"").await;
+    client.pipe.send(b"  \t\r").await;
+    client.pipe.send(br#"{"jsonrpc":"2.0","id":5,"result":{}}"#).await;
+    client.pipe.send(b"{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"ping\"}\r").await;
+    assert_eq!(client.receive().await["id"], 6);
 }
 
 #[tokio::test]
@@ -242,11 +223,11 @@ async fn an_endless_line_is_refused_without_being_kept() {
     let mut client = Client::start();
     let chunk = vec![b'a'; 1 << 20];
     for _ in 0..17 {
-        client.to_server.write_all(&chunk).await.expect("the server reads on");
+        client.pipe.send_part(&chunk).await;
     }
-    assert_eq!(client.hear().await["error"]["code"], -32700);
-    client.write(b"").await;
-    let answer = client.ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" })).await;
+    assert_eq!(client.receive().await["error"]["code"], -32700);
+    client.pipe.send(b"").await;
+    let answer = client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" })).await;
     assert_eq!(answer["result"], json!({}));
 }
 
@@ -255,8 +236,8 @@ async fn an_endless_line_is_refused_without_being_kept() {
 async fn ids_come_back_to_the_digit() {
     let mut client = Client::start();
     for id in ["1152921504606846976", "123456789012345678901234567890", "-7", "\"\\u00e4\"", "0"] {
-        client.write(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).as_bytes()).await;
-        let line = client.line().await.expect("an answer");
+        client.pipe.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).as_bytes()).await;
+        let line = client.pipe.next_line().await.expect("an answer");
         assert_eq!(line, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
     }
 }
@@ -270,7 +251,7 @@ async fn batches_belong_to_one_revision_only() {
         { "jsonrpc": "2.0", "id": 3, "method": "prompts/get", "params": { "name": "nobody" } },
     ]);
     let mut client = Client::legacy("2025-03-26").await;
-    let answers = client.ask(batch.clone()).await;
+    let answers = client.request(batch.clone()).await;
     assert_eq!(answers[0], json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
     assert_eq!(answers[1]["error"]["code"], -32602);
     assert_eq!(answers.as_array().map(Vec::len), Some(2));
@@ -278,13 +259,13 @@ async fn batches_belong_to_one_revision_only() {
     let hello =
         json!({ "jsonrpc": "2.0", "id": 2, "method": "initialize", "params": { "protocolVersion": "2025-06-18" } });
     for stranger in [hello, modern(&json!(2), "prompts/list", json!({}))] {
-        let refused = client.ask(json!([batch[0], stranger])).await;
+        let refused = client.request(json!([batch[0], stranger])).await;
         assert_eq!((&refused["error"]["code"], refused.get("id")), (&json!(-32600), None), "{refused}");
     }
-    assert!(client.ask(batch.clone()).await.is_array(), "it is still a conversation of 2025-03-26");
+    assert!(client.request(batch.clone()).await.is_array(), "it is still a conversation of 2025-03-26");
     for revision in ["2024-11-05", "2025-06-18", "2025-11-25"] {
         let mut client = Client::legacy(revision).await;
-        assert_eq!(client.ask(batch.clone()).await["error"]["code"], -32600, "{revision}");
+        assert_eq!(client.request(batch.clone()).await["error"]["code"], -32600, "{revision}");
     }
 }
 
@@ -292,15 +273,15 @@ async fn batches_belong_to_one_revision_only() {
 #[tokio::test]
 async fn a_legacy_client_hears_of_a_changed_list_once() {
     let mut client = Client::legacy("2024-11-05").await;
-    client.ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/list" })).await;
+    client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/list" })).await;
     client.handle.replace(shelf::catalog("Greets somebody else", "first"));
     assert_eq!(
-        client.hear().await,
+        client.receive().await,
         json!({ "jsonrpc": "2.0", "method": "notifications/prompts/list_changed", "params": {} })
     );
     // The same list again is no change.
     client.handle.replace(shelf::catalog("Greets somebody else", "first"));
-    let answer = client.ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
+    let answer = client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
     assert_eq!(answer["id"], 2);
 }
 
@@ -310,19 +291,19 @@ async fn a_legacy_client_hears_of_a_resource_that_it_subscribed_to() {
     let mut client = Client::legacy("2025-11-25").await;
     let params = json!({ "uri": "docs://note" });
     let answer =
-        client.ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": params })).await;
+        client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": params })).await;
     assert_eq!(answer["result"], json!({}));
     client.handle.replace(shelf::catalog("Greets somebody", "other"));
     assert_eq!(
-        client.hear().await,
+        client.receive().await,
         json!({ "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params })
     );
-    client.ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "resources/unsubscribe", "params": params })).await;
+    client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "resources/unsubscribe", "params": params })).await;
     client.handle.replace(shelf::catalog("Greets somebody", "third"));
-    assert_eq!(client.ask(json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" })).await["id"], 3);
+    assert_eq!(client.request(json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" })).await["id"], 3);
     let unknown = json!({ "uri": "docs://nothing" });
     let answer =
-        client.ask(json!({ "jsonrpc": "2.0", "id": 4, "method": "resources/subscribe", "params": unknown })).await;
+        client.request(json!({ "jsonrpc": "2.0", "id": 4, "method": "resources/subscribe", "params": unknown })).await;
     assert_eq!(
         answer["error"],
         json!({ "code": -32002, "message": "Resource not found: docs://nothing", "data": unknown })
@@ -334,20 +315,22 @@ async fn a_legacy_client_hears_of_a_resource_that_it_subscribed_to() {
 async fn a_legacy_client_that_wants_log_messages_gets_them_from_its_level_up() {
     let mut client = Client::legacy("2025-11-25").await;
     let bad = client
-        .ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": { "level": "loud" } }))
+        .request(json!({ "jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": { "level": "loud" } }))
         .await;
     assert_eq!(bad["error"]["code"], -32602);
-    client.ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "logging/setLevel", "params": { "level": "info" } })).await;
+    client
+        .request(json!({ "jsonrpc": "2.0", "id": 2, "method": "logging/setLevel", "params": { "level": "info" } }))
+        .await;
     client.handle.replace(shelf::catalog("Greets everybody", "first"));
-    assert_eq!(client.hear().await["method"], "notifications/prompts/list_changed");
-    let message = client.hear().await;
+    assert_eq!(client.receive().await["method"], "notifications/prompts/list_changed");
+    let message = client.receive().await;
     assert_eq!(message["params"]["data"], "The library has changed: 2 prompts, 1 resource");
     client
-        .ask(json!({ "jsonrpc": "2.0", "id": 3, "method": "logging/setLevel", "params": { "level": "error" } }))
+        .request(json!({ "jsonrpc": "2.0", "id": 3, "method": "logging/setLevel", "params": { "level": "error" } }))
         .await;
     client.handle.replace(shelf::catalog("Greets somebody", "first"));
-    assert_eq!(client.hear().await["method"], "notifications/prompts/list_changed");
-    assert_eq!(client.ask(json!({ "jsonrpc": "2.0", "id": 4, "method": "ping" })).await["id"], 4);
+    assert_eq!(client.receive().await["method"], "notifications/prompts/list_changed");
+    assert_eq!(client.request(json!({ "jsonrpc": "2.0", "id": 4, "method": "ping" })).await["id"], 4);
 }
 
 // req: H5, K6, O3
@@ -360,8 +343,8 @@ async fn a_subscription_is_acknowledged_tagged_filtered_and_cancelled() {
     } });
     let request =
         modern(&json!(0), "subscriptions/listen", filter).to_string().replace("\"id\":0", &format!("\"id\":{id}"));
-    client.write(request.as_bytes()).await;
-    let line = client.line().await.expect("an acknowledgment");
+    client.pipe.send(request.as_bytes()).await;
+    let line = client.pipe.next_line().await.expect("an acknowledgment");
     assert!(line.contains(&format!("\"io.modelcontextprotocol/subscriptionId\":{id}")), "{line}");
     let acknowledged: Value = serde_json::from_str(&line).expect("JSON");
     assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
@@ -370,19 +353,20 @@ async fn a_subscription_is_acknowledged_tagged_filtered_and_cancelled() {
         json!({ "promptsListChanged": true, "resourceSubscriptions": ["docs://note"] })
     );
     client.handle.replace(shelf::catalog("Greets everybody", "other"));
-    let heard = [client.line().await.expect("one"), client.line().await.expect("two")];
+    let heard = [client.pipe.next_line().await.expect("one"), client.pipe.next_line().await.expect("two")];
     assert!(heard[0].contains("notifications/prompts/list_changed") && heard[0].contains(id), "{heard:?}");
     assert!(heard[1].contains("notifications/resources/updated") && heard[1].contains("docs://note"), "{heard:?}");
     // No untagged copy: nobody has shaken hands here. And nothing after the cancellation.
     client
-        .write(
+        .pipe
+        .send(
             format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
                 .as_bytes(),
         )
         .await;
-    client.ask(modern(&json!(1), "server/discover", json!({}))).await;
+    client.request(modern(&json!(1), "server/discover", json!({}))).await;
     client.handle.replace(shelf::catalog("Greets somebody", "third"));
-    assert_eq!(client.ask(modern(&json!(2), "server/discover", json!({}))).await["id"], 2);
+    assert_eq!(client.request(modern(&json!(2), "server/discover", json!({}))).await["id"], 2);
 }
 
 // req: H4
@@ -392,12 +376,12 @@ async fn a_malformed_filter_is_refused() {
     for filter in
         [json!({}), json!({ "notifications": [] }), json!({ "notifications": { "promptsListChanged": "yes" } })]
     {
-        let answer = client.ask(modern(&json!(1), "subscriptions/listen", filter.clone())).await;
+        let answer = client.request(modern(&json!(1), "subscriptions/listen", filter.clone())).await;
         assert_eq!(answer["error"]["code"], -32602, "{filter}");
     }
     let many: Vec<String> = (0..1_001).map(|n| format!("docs://{n}")).collect();
     let filter = json!({ "notifications": { "resourceSubscriptions": many } });
-    assert_eq!(client.ask(modern(&json!(1), "subscriptions/listen", filter)).await["error"]["code"], -32602);
+    assert_eq!(client.request(modern(&json!(1), "subscriptions/listen", filter)).await["error"]["code"], -32602);
 }
 
 // req: M17
@@ -405,8 +389,8 @@ async fn a_malformed_filter_is_refused() {
 async fn an_id_in_flight_cannot_be_used_again() {
     let mut client = Client::start();
     let listen = modern(&json!(7), "subscriptions/listen", json!({ "notifications": {} }));
-    assert_eq!(client.ask(listen).await["method"], "notifications/subscriptions/acknowledged");
-    let again = client.ask(modern(&json!(7), "prompts/list", json!({}))).await;
+    assert_eq!(client.request(listen).await["method"], "notifications/subscriptions/acknowledged");
+    let again = client.request(modern(&json!(7), "prompts/list", json!({}))).await;
     assert_eq!((&again["id"], &again["error"]["code"]), (&json!(7), &json!(-32600)));
 }
 
@@ -415,18 +399,22 @@ async fn an_id_in_flight_cannot_be_used_again() {
 async fn shutting_down_ends_subscriptions_with_a_result() {
     let mut client = Client::start();
     client
-        .ask(modern(&json!("s"), "subscriptions/listen", json!({ "notifications": { "promptsListChanged": true } })))
+        .request(modern(
+            &json!("s"),
+            "subscriptions/listen",
+            json!({ "notifications": { "promptsListChanged": true } }),
+        ))
         .await;
     client.server.shutdown();
-    let end = client.hear().await;
+    let end = client.receive().await;
     assert_eq!(
         end,
         json!({ "jsonrpc": "2.0", "id": "s", "result": {
             "resultType": "complete", "_meta": { "io.modelcontextprotocol/subscriptionId": "s" },
         } })
     );
-    assert_eq!(client.line().await, None);
-    client.running.await.expect("no panic").expect("a clean end");
+    assert_eq!(client.pipe.next_line().await, None);
+    assert_eq!(client.end().await, Vec::<Value>::new());
 }
 
 #[tokio::test]
@@ -434,7 +422,7 @@ async fn what_came_before_the_end_of_the_input_is_answered() {
     let mut client = Client::start();
     for id in 0..100 {
         client
-            .say(&modern(&json!(id), "prompts/get", json!({ "name": "greet", "arguments": { "name": "Ada" } })))
+            .notify(&modern(&json!(id), "prompts/get", json!({ "name": "greet", "arguments": { "name": "Ada" } })))
             .await;
     }
     let answers = client.end().await;
@@ -448,19 +436,19 @@ async fn what_came_before_the_end_of_the_input_is_answered() {
 async fn who_does_not_read_its_answers_is_not_read_until_it_does() {
     const ASKED: usize = 20_000;
     let mut client = Client::start();
-    let mut to_server = std::mem::replace(&mut client.to_server, split(tokio::io::duplex(1).0).1);
+    let mut input = client.pipe.take_input();
     let mut asking = tokio::spawn(async move {
         for id in 0..ASKED {
             let ping = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
-            to_server.write_all(ping.as_bytes()).await.expect("the server reads on");
+            input.write_all(ping.as_bytes()).await.expect("the server reads on");
         }
-        to_server
+        input
     });
     assert!(tokio::time::timeout(Duration::from_secs(3_600), &mut asking).await.is_err(), "the server has read it all");
     for id in 0..ASKED {
-        assert_eq!(client.hear().await["id"], id);
+        assert_eq!(client.receive().await["id"], id);
     }
-    client.to_server = asking.await.expect("all is asked");
+    client.pipe.put_input(asking.await.expect("all is asked"));
     assert_eq!(client.end().await, Vec::<Value>::new());
 }
 
@@ -471,9 +459,9 @@ async fn a_batch_cannot_ask_for_all_the_memory_there_is() {
     client.handle.replace(shelf::catalog("Greets somebody", &"x".repeat(5 << 20)));
     let params = json!({ "uri": "docs://note" });
     let read = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params });
-    client.say(&Value::Array(vec![read; 20])).await;
+    client.notify(&Value::Array(vec![read; 20])).await;
     let answers = loop {
-        let message = client.hear().await;
+        let message = client.receive().await;
         if message.is_array() {
             break message;
         }

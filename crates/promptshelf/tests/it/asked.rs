@@ -12,8 +12,8 @@ use serde_json::json;
 
 use crate::{
     chat::GUIDED,
+    fake_server::FakeServer,
     program::{Folder, library, promptshelf, shown},
-    stranger::Stranger,
     terminal::{CTRL_C, CTRL_D, SHIFT_TAB, Terminal},
 };
 
@@ -106,7 +106,7 @@ fn a_server_that_is_known_to_be_older_is_not_asked_for_the_newer_era_again() {
 
 #[tokio::test]
 async fn a_server_that_has_become_newer_is_found_out() {
-    let stranger = Stranger::of(json!([{ "name": "new" }]), json!([]));
+    let stranger = FakeServer::of(json!([{ "name": "new" }]), json!([]));
     let client = Client::to(&Target::url(&stranger.url)).known_older(true).connect().await.expect("it is there");
     assert!(!client.is_older());
     assert_eq!(client.all_prompts().await.expect("it lists").len(), 1);

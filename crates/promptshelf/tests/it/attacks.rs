@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     program::PATIENCE,
-    wire::{Client, Folder, Pipe, patiently},
+    wire::{Folder, Pipe, client_over_stdio, in_time, pipe_to_program},
 };
 
 /// The most memory that the program may ever have had, in KiB: a line's bound
@@ -23,7 +23,7 @@ fn library() -> Folder {
 }
 
 async fn is_answered(pipe: &mut Pipe) {
-    let answer = pipe.ask(&json!({ "jsonrpc": "2.0", "id": "there?", "method": "ping" })).await;
+    let answer = pipe.request(&json!({ "jsonrpc": "2.0", "id": "there?", "method": "ping" })).await;
     assert_eq!(answer, json!({ "jsonrpc": "2.0", "id": "there?", "result": {} }));
 }
 
@@ -41,7 +41,7 @@ fn is_bounded(pipe: &mut Pipe) {
 }
 
 async fn ends_well(pipe: &mut Pipe) {
-    let status = patiently("the program's end", pipe.process().wait()).await.expect("an end");
+    let status = in_time("the program's end", pipe.process().wait()).await.expect("an end");
     assert!(status.success(), "the program ended with {status}");
 }
 
@@ -49,13 +49,13 @@ async fn ends_well(pipe: &mut Pipe) {
 #[tokio::test]
 async fn a_line_of_a_hundred_megabytes_is_refused_and_not_kept() {
     let folder = library();
-    let mut pipe = Pipe::stdio(folder.path());
+    let mut pipe = pipe_to_program(folder.path());
     let chunk = vec![b'a'; CHUNK];
     for _ in 0..100 {
         pipe.send_part(&chunk).await;
     }
     pipe.send(b"").await;
-    let refusal = pipe.hear().await;
+    let refusal = pipe.receive().await;
     assert_eq!(refusal["error"]["code"], -32700, "{refusal}");
     assert!(refusal.get("id").is_none(), "{refusal}");
     is_answered(&mut pipe).await;
@@ -66,7 +66,7 @@ async fn a_line_of_a_hundred_megabytes_is_refused_and_not_kept() {
 #[tokio::test]
 async fn a_hundred_megabytes_of_one_message_and_then_nothing_end_the_program_well() {
     let folder = library();
-    let mut pipe = Pipe::stdio(folder.path());
+    let mut pipe = pipe_to_program(folder.path());
     pipe.send_part(br#"{"jsonrpc":"2.0","id":1,"method":""#).await;
     let chunk = vec![b'a'; CHUNK];
     for _ in 0..100 {
@@ -81,18 +81,18 @@ async fn a_hundred_megabytes_of_one_message_and_then_nothing_end_the_program_wel
 #[tokio::test]
 async fn a_hundred_thousand_lines_of_noise_are_each_refused() {
     let folder = library();
-    let mut pipe = Pipe::stdio(folder.path());
+    let mut pipe = pipe_to_program(folder.path());
     let noise: [&[u8]; 4] = [b"\xff\xfe\xfd", b"\0", b"{\"a\":\xc3\x28}", b"\x1b[2J"];
     for line in noise {
         pipe.send(line).await;
-        let refusal = pipe.hear().await;
+        let refusal = pipe.receive().await;
         assert_eq!((&refusal["error"]["code"], refusal.get("id")), (&json!(-32700), None), "{line:?}");
     }
     let many: Vec<u8> = noise.iter().cycle().take(100).flat_map(|line| [line, &b"\n"[..]].concat()).collect();
     for _ in 0..1_000 {
         pipe.send_part(&many).await;
         for _ in 0..100 {
-            assert_eq!(pipe.hear().await["error"]["code"], -32700);
+            assert_eq!(pipe.receive().await["error"]["code"], -32700);
         }
     }
     is_answered(&mut pipe).await;
@@ -105,7 +105,7 @@ async fn a_hundred_thousand_lines_of_noise_are_each_refused() {
 async fn the_end_of_the_input_in_the_middle_of_a_request_ends_the_program_well() {
     let folder = library();
     for half in [r#"{"jsonrpc":"2.0","id":1,"meth"#, "{", "\"", "[{"] {
-        let mut pipe = Pipe::stdio(folder.path());
+        let mut pipe = pipe_to_program(folder.path());
         is_answered(&mut pipe).await;
         pipe.send_part(half.as_bytes()).await;
         let rest = pipe.end().await;
@@ -116,7 +116,7 @@ async fn the_end_of_the_input_in_the_middle_of_a_request_ends_the_program_well()
 #[tokio::test]
 async fn a_last_request_without_the_end_of_its_line_is_answered() {
     let folder = library();
-    let mut pipe = Pipe::stdio(folder.path());
+    let mut pipe = pipe_to_program(folder.path());
     pipe.send_part(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).await;
     assert_eq!(pipe.end().await, [json!({ "jsonrpc": "2.0", "id": 1, "result": {} })]);
 }
@@ -132,8 +132,8 @@ async fn a_client_that_no_longer_reads_ends_the_program_at_the_next_word() {
     });
     let params = json!({ "notifications": { "promptsListChanged": true }, "_meta": meta });
     let listen = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params });
-    let mut pipe = Pipe::stdio(folder.path());
-    assert_eq!(pipe.ask(&listen).await["method"], "notifications/subscriptions/acknowledged");
+    let mut pipe = pipe_to_program(folder.path());
+    assert_eq!(pipe.request(&listen).await["method"], "notifications/subscriptions/acknowledged");
     pipe.stop_reading();
     folder.write("more.md", "More.\n");
     ends_well(&mut pipe).await;
@@ -142,7 +142,7 @@ async fn a_client_that_no_longer_reads_ends_the_program_at_the_next_word() {
 #[tokio::test]
 async fn a_signal_ends_the_program_in_the_middle_of_a_line() {
     let folder = library();
-    let mut pipe = Pipe::stdio(folder.path());
+    let mut pipe = pipe_to_program(folder.path());
     is_answered(&mut pipe).await;
     pipe.send_part(&vec![b'a'; 5 * CHUNK]).await;
     let begun = std::time::Instant::now();
@@ -155,11 +155,11 @@ async fn a_signal_ends_the_program_in_the_middle_of_a_line() {
 #[tokio::test]
 async fn a_signal_lets_a_subscription_end_as_the_protocol_asks_for() {
     let folder = library();
-    let mut client = Client::stdio(folder.path(), Revision::V2026_07_28).await;
+    let mut client = client_over_stdio(folder.path(), Revision::V2026_07_28).await;
     let id = client.listen(json!({ "promptsListChanged": true })).await;
     client.shut_down();
     let result = json!({ "resultType": "complete", "_meta": { "io.modelcontextprotocol/subscriptionId": id } });
-    assert_eq!(client.hear().await, json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    assert_eq!(client.receive().await, json!({ "jsonrpc": "2.0", "id": id, "result": result }));
     assert_eq!(client.end().await, Vec::<Value>::new());
 }
 
@@ -169,7 +169,7 @@ async fn a_signal_lets_a_subscription_end_as_the_protocol_asks_for() {
 #[tokio::test]
 async fn ten_thousand_subscriptions_are_too_many() {
     let folder = library();
-    let mut pipe = Pipe::stdio(folder.path());
+    let mut pipe = pipe_to_program(folder.path());
     let (mut taken, mut refused) = (0, 0);
     for _ in 0..100 {
         let mut lines = Vec::new();
@@ -183,7 +183,7 @@ async fn ten_thousand_subscriptions_are_too_many() {
         }
         pipe.send_part(lines.concat().as_bytes()).await;
         for _ in 0..100 {
-            let answer = pipe.hear().await;
+            let answer = pipe.receive().await;
             match answer["method"].as_str() {
                 Some("notifications/subscriptions/acknowledged") => taken += 1,
                 _ => {
@@ -196,7 +196,7 @@ async fn ten_thousand_subscriptions_are_too_many() {
     assert!(taken > 1_000 && refused > 1_000, "{taken} taken, {refused} refused");
     folder.write("more.md", "More.\n");
     for _ in 0..taken {
-        assert_eq!(pipe.hear().await["method"], "notifications/prompts/list_changed");
+        assert_eq!(pipe.receive().await["method"], "notifications/prompts/list_changed");
     }
     is_bounded(&mut pipe);
     assert_eq!(pipe.end().await, Vec::<Value>::new());

@@ -51,7 +51,7 @@ fn every_question_is_on_the_disk_when_the_server_has_ended_and_no_secret_is_anyw
     assert_eq!(records[1]["request"], id);
 
     // Everything that was written anywhere, at the most talkative level.
-    let log: String = std::iter::once(std::mem::take(&mut server.greeting)).chain(server.said.try_iter()).collect();
+    let log: String = std::iter::once(std::mem::take(&mut server.startup_log)).chain(server.log.try_iter()).collect();
     for place in [&text, &log] {
         assert!(!place.contains(SECRET) && !place.contains(token), "{place}");
         assert!(!place.contains("Hello Eve"), "{place}");
@@ -87,7 +87,7 @@ fn the_person_on_stdio_is_recorded_too_and_the_library_holds_no_records() {
     command.args(["serve", "prompts", "--stdio", "--audit", "audit.jsonl"]).current_dir(folder.path());
     let mut pipes = Pipes::start(command);
     pipes.initialize();
-    pipes.ask(1, "prompts/list", &json!({}));
+    pipes.request(1, "prompts/list", &json!({}));
     pipes.rest();
     let text = fs::read_to_string(folder.path().join("audit.jsonl")).expect("the file");
     assert!(text.contains("\"caller\":\"local\"") && text.contains("\"list\":\"prompts\""), "{text}");

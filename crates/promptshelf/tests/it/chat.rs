@@ -3,11 +3,10 @@
 use std::{fs, process::Command};
 
 use serde_json::json;
-use tempfile::TempDir;
 
 use crate::{
-    program::{Server, library, promptshelf},
-    stranger::Stranger,
+    fake_server::FakeServer,
+    program::{Folder, Server, library, promptshelf},
     terminal::{CTRL_C, CTRL_D, SHIFT_TAB, TAB, Terminal, UP},
 };
 
@@ -44,14 +43,14 @@ arguments:
 Write about {{ topic }} in a {{ tone }} tone.
 ";
 
-fn command(folder: &TempDir, line: &[&str]) -> Command {
+fn command(folder: &Folder, line: &[&str]) -> Command {
     let mut command = promptshelf();
     command.arg("chat").args(line).current_dir(folder.path()).env("XDG_STATE_HOME", folder.path().join("state"));
     command.env("HOME", folder.path());
     command
 }
 
-fn chat(folder: &TempDir, line: &[&str]) -> Terminal {
+fn chat(folder: &Folder, line: &[&str]) -> Terminal {
     Terminal::start(command(folder, line))
 }
 
@@ -328,7 +327,7 @@ fn a_question_for_a_secret_comes_with_a_warning_and_can_be_declined() {
     let folder = library(&[]);
     let form = json!({ "type": "object", "properties": { "api_key": { "type": "string" } }, "required": ["api_key"] });
     let ask = json!({ "method": "elicitation/create", "params": { "mode": "form", "message": "Sign in", "requestedSchema": form } });
-    let stranger = Stranger::start(move |method, params| match method {
+    let stranger = FakeServer::start(move |method, params| match method {
         "prompts/list" => Some(json!({ "prompts": [{ "name": "trap" }] })),
         "prompts/get" if params.get("inputResponses").is_none() => {
             Some(json!({ "resultType": "input_required", "inputRequests": { "q": ask }, "requestState": "s" }))
@@ -366,7 +365,7 @@ fn a_slow_server_is_waited_for_visibly_and_can_be_left() {
     let folder = library(&[]);
     let (answer, never) = std::sync::mpsc::channel::<()>();
     let never = std::sync::Mutex::new(never);
-    let stranger = Stranger::start(move |method, _| match method {
+    let stranger = FakeServer::start(move |method, _| match method {
         "prompts/list" => Some(json!({ "prompts": [{ "name": "slow" }] })),
         "prompts/get" => {
             never.lock().ok()?.recv().ok();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     program::PATIENCE,
-    wire::{Answer, Folder, HttpWire, Request, usual_headers},
+    wire::{Folder, HttpWire, Request, Response, http_to_program, usual_headers},
 };
 
 /// As many as are asked for where there are enough descriptors.
@@ -52,19 +52,19 @@ fn request(id: u64, method: &str, mut params: Value) -> Request {
     });
     let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
     let body = message.to_string().into_bytes();
-    let headers = usual_headers(&body, &Method::POST, Some(Revision::V2026_07_28));
+    let headers = usual_headers(&body, &Method::POST, Some(Revision::V2026_07_28.as_str()));
     Request { method: Method::POST, headers, body: body.into() }
 }
 
 async fn listen(wire: &mut HttpWire, id: u64) {
     let filter = json!({ "promptsListChanged": true, "resourceSubscriptions": ["docs://note"] });
     let answer = wire.send(request(id, "subscriptions/listen", json!({ "notifications": filter }))).await;
-    assert!(matches!(answer, Answer::Stream), "{answer:?}");
+    assert!(matches!(answer, Response::Stream), "{answer:?}");
 }
 
 /// The kind of the next message of any stream, and the subscription that it belongs to.
-async fn hear(wire: &mut HttpWire) -> (String, u64) {
-    let message = wire.hear().await.message.expect("a message");
+async fn receive(wire: &mut HttpWire) -> (String, u64) {
+    let message = wire.receive().await.message.expect("a message");
     let method = message["method"].as_str().unwrap_or_else(|| panic!("a notification, and not {message}"));
     let id = message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].as_u64();
     (method.to_owned(), id.expect("a subscription's id"))
@@ -72,8 +72,8 @@ async fn hear(wire: &mut HttpWire) -> (String, u64) {
 
 async fn list(wire: &mut HttpWire) -> Value {
     match wire.send(request(0, "prompts/list", json!({}))).await {
-        Answer::One(heard) => heard.message.expect("a list")["result"]["prompts"].clone(),
-        Answer::Stream => panic!("a list is no stream"),
+        Response::One(heard) => heard.message.expect("a list")["result"]["prompts"].clone(),
+        Response::Stream => panic!("a list is no stream"),
     }
 }
 
@@ -99,7 +99,7 @@ async fn ten_thousand_streams_hear_of_a_storm_in_few_words_and_are_freed_when_th
     folder.write("storm.md", "---\ndescription: Edit 0\n---\nText.\n");
     folder.write("_note.txt", "before\n");
     folder.write("promptshelf.toml", "[[resources]]\nuri = \"docs://note\"\nname = \"note\"\nfile = \"_note.txt\"\n");
-    let mut wire = HttpWire::program(folder.path()).await;
+    let mut wire = http_to_program(folder.path()).await;
     list(&mut wire).await;
     let before = used(&wire);
 
@@ -109,7 +109,7 @@ async fn ten_thousand_streams_hear_of_a_storm_in_few_words_and_are_freed_when_th
         waiting.insert(id, 0_usize);
     }
     for _ in 1..=listeners {
-        let (method, id) = hear(&mut wire).await;
+        let (method, id) = receive(&mut wire).await;
         assert_eq!((&*method, waiting.get(&id)), ("notifications/subscriptions/acknowledged", Some(&0)));
     }
     if let (Some((memory, files)), Some((before, _))) = (used(&wire), before) {
@@ -131,7 +131,7 @@ async fn ten_thousand_streams_hear_of_a_storm_in_few_words_and_are_freed_when_th
     // Whoever hears of the note has heard of the storm before. Who is late hears of the rest of it behind.
     let mut unaware: HashSet<u64> = waiting.keys().copied().collect();
     while !unaware.is_empty() {
-        let (method, id) = hear(&mut wire).await;
+        let (method, id) = receive(&mut wire).await;
         let heard = waiting.get_mut(&id).expect("a listener");
         match &*method {
             "notifications/prompts/list_changed" => *heard += 1,
@@ -151,6 +151,6 @@ async fn ten_thousand_streams_hear_of_a_storm_in_few_words_and_are_freed_when_th
     freed(&wire, before).await;
     // The program is as it was.
     listen(&mut wire, 1).await;
-    assert_eq!(hear(&mut wire).await, ("notifications/subscriptions/acknowledged".to_owned(), 1));
+    assert_eq!(receive(&mut wire).await, ("notifications/subscriptions/acknowledged".to_owned(), 1));
     assert!(wire.end().await.is_empty());
 }

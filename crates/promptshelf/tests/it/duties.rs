@@ -14,8 +14,8 @@ use promptshelf::client::{Answer, Client, ClientError, ElicitationHandler, Of, Q
 use serde_json::{Value, json};
 
 use crate::{
+    fake_server::FakeServer,
     program::{library, run},
-    stranger::Stranger,
 };
 
 /// What a server was asked, one method and its parameters after the other.
@@ -40,17 +40,17 @@ impl Asked {
 }
 
 /// A server that notes what it is asked.
-fn noting(answer: impl Fn(&str, &Value) -> Option<Value> + Send + Sync + 'static) -> (Stranger, Asked) {
+fn noting(answer: impl Fn(&str, &Value) -> Option<Value> + Send + Sync + 'static) -> (FakeServer, Asked) {
     let asked = Asked::default();
     let notes = asked.clone();
-    let stranger = Stranger::start(move |method, params| {
+    let stranger = FakeServer::start(move |method, params| {
         notes.note(method, params);
         answer(method, params)
     });
     (stranger, asked)
 }
 
-async fn connected(stranger: &Stranger) -> Client {
+async fn connected(stranger: &FakeServer) -> Client {
     Client::connect(&Target::url(&stranger.url)).await.expect("a connection")
 }
 
@@ -179,7 +179,7 @@ async fn a_state_alone_is_brought_back_at_once() {
 async fn a_result_without_a_kind_is_complete_and_one_of_an_unknown_kind_is_none() {
     for kind in [Value::Null, json!("complete"), json!("later"), json!("input_required"), json!("")] {
         let is_good = kind.is_null() || kind == "complete";
-        let stranger = Stranger::start(move |method, _| {
+        let stranger = FakeServer::start(move |method, _| {
             let mut result = match method {
                 "prompts/list" => json!({ "prompts": [{ "name": "one" }] }),
                 "resources/list" => json!({ "resources": [] }),
@@ -290,7 +290,7 @@ async fn a_version_that_is_refused_is_followed_by_one_that_is_served_or_by_nothi
 fn not_found_is_not_found_whichever_revision_says_it() {
     let folder = library(&[]);
     for code in [-32002, -32602] {
-        let stranger = Stranger::start(move |method, _| {
+        let stranger = FakeServer::start(move |method, _| {
             (method == "resources/read").then(|| json!({ "rpc-error": { "code": code, "message": "no such thing" } }))
         });
         let shown = run(&folder, &["resources", "--url", &stranger.url, "--read", "docs://nothing"]);

@@ -4,18 +4,18 @@
 use promptshelf::{Caller, Code, Library, Message, OpenError, PromptDefinition, RawArguments};
 use serde_json::json;
 
-use crate::program::{Pipes, Server, example, hello, library};
+use crate::program::{Pipes, Server, example, initialize_request, library};
 
 #[test]
 fn the_example_in_code_serves_its_prompts_on_stdio() {
     let mut pipes = Pipes::start(example("code_prompts"));
     let answer = pipes.initialize();
     assert_eq!(answer["result"]["serverInfo"]["name"], "code-prompts", "{answer}");
-    let answer = pipes.ask(1, "prompts/list", &json!({}));
+    let answer = pipes.request(1, "prompts/list", &json!({}));
     let names: Vec<_> = answer["result"]["prompts"].as_array().expect("a list").iter().map(|it| &it["name"]).collect();
     assert_eq!(names, ["explain-code", "git-commit"]);
     let params = json!({ "name": "explain-code", "arguments": { "code": "x" } });
-    let answer = pipes.ask(2, "prompts/get", &params);
+    let answer = pipes.request(2, "prompts/get", &params);
     let roles: Vec<_> = answer["result"]["messages"].as_array().expect("a list").iter().map(|it| &it["role"]).collect();
     assert_eq!(roles, ["user", "assistant", "user"]);
     assert!(pipes.rest().is_empty());
@@ -27,7 +27,7 @@ fn the_example_in_axum_serves_a_folder_beside_its_own_routes() {
     let mut command = example("in_axum");
     command.arg(folder.path().join("prompts")).arg("127.0.0.1:0");
     let server = Server::start(command);
-    let (_, answer) = server.ask("prompts/get", &json!({ "name": "hello" }));
+    let (_, answer) = server.request("prompts/get", &json!({ "name": "hello" }));
     assert_eq!(answer["result"]["messages"][0]["content"]["text"], "Say hello.", "{answer}");
     let mut page = ureq::get(server.url.replace("/mcp", "/")).call().expect("the application answers");
     assert_eq!(page.body_mut().read_to_string().expect("it is text"), "1 prompts, at /mcp\n");
@@ -91,14 +91,14 @@ mod stdout {
         let mut command = Command::new(env::current_exe().expect("this program has a path"));
         command.args(["embedding::stdout::noisy_server", "--exact", "--nocapture"]).env(CHILD, "1");
         let mut pipes = Pipes::start(command);
-        pipes.send(&hello().to_string());
+        pipes.send(&initialize_request().to_string());
         // The test runner itself speaks first.
         while !pipes.line().starts_with('{') {}
-        let answer = pipes.ask(1, "prompts/get", &json!({ "name": "noisy" }));
+        let answer = pipes.request(1, "prompts/get", &json!({ "name": "noisy" }));
         assert_eq!(answer["result"]["messages"][0]["content"]["text"], "Done.", "{answer}");
-        let answer = pipes.ask(2, "prompts/get", &json!({ "name": "panics" }));
+        let answer = pipes.request(2, "prompts/get", &json!({ "name": "panics" }));
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(2), &json!(-32603)), "{answer}");
-        let answer = pipes.ask(3, "prompts/get", &json!({ "name": "noisy" }));
+        let answer = pipes.request(3, "prompts/get", &json!({ "name": "noisy" }));
         assert_eq!(answer["id"], 3, "{answer}");
         assert!(pipes.rest().is_empty());
     }

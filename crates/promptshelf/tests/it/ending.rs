@@ -54,7 +54,7 @@ fn a_client_that_never_finishes_its_request_does_not_keep_the_server() {
     let mut stream = TcpStream::connect(server.authority()).expect("the server listens");
     write!(stream, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{{").expect("the server reads");
     // An answer to somebody else shows that the server has got that far.
-    server.ask("prompts/list", &serde_json::json!({}));
+    server.request("prompts/list", &serde_json::json!({}));
     send(&server.child, Signal::TERM);
     assert_eq!(ended_within(&mut server.child, Duration::from_secs(3)).code(), Some(0));
 }
@@ -112,7 +112,7 @@ fn a_client_that_does_not_read_the_log_is_served_all_the_same() {
         command.args(["serve", "--stdio", "prompts", "--log", "trace", "--log-format", format]);
         let mut pipes = Pipes::start_with(command.current_dir(folder.path()), writer.into());
         pipes.initialize();
-        let answer = pipes.ask(1, "prompts/get", &serde_json::json!({ "name": "hello" }));
+        let answer = pipes.request(1, "prompts/get", &serde_json::json!({ "name": "hello" }));
         assert_eq!(answer["result"]["messages"][0]["content"]["text"], "Say hello.", "{answer}");
         assert!(pipes.rest().is_empty());
     }

@@ -14,13 +14,13 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    fake_server::FakeServer,
     program::{library, promptshelf, run},
-    stranger::Stranger,
     terminal::{CTRL_C, TAB, Terminal},
 };
 
 /// A session at a terminal with a hostile server: these lines, and then the end.
-fn session(stranger: &Stranger, lines: &[&str]) -> String {
+fn session(stranger: &FakeServer, lines: &[&str]) -> String {
     let folder = library(&[]);
     let mut command = promptshelf();
     command.args(["chat", "--timeout", "10", &stranger.url]).current_dir(folder.path());
@@ -83,7 +83,7 @@ const HARM: [&str; 20] = [
 ];
 
 /// A server that says one thing in every place that it can.
-fn everywhere(harm: &'static str) -> Stranger {
+fn everywhere(harm: &'static str) -> FakeServer {
     let text = |text: &str| json!({ "role": "user", "content": { "type": "text", "text": text } });
     let resource = json!({ "uri": format!("docs://{harm}"), "mimeType": harm, "text": harm });
     let messages = json!([
@@ -109,7 +109,7 @@ fn everywhere(harm: &'static str) -> Stranger {
         { "name": "asks" },
         { "name": "fails" },
     ]);
-    Stranger::start(move |method, params| match (method, params["name"].as_str()) {
+    FakeServer::start(move |method, params| match (method, params["name"].as_str()) {
         ("prompts/list", _) => Some(json!({ "prompts": list })),
         ("prompts/get", Some("fails")) => Some(json!({ "rpc-error": { "code": -32602, "message": harm } })),
         ("prompts/get", Some("asks")) if params.get("inputResponses").is_none() => {
@@ -169,9 +169,9 @@ fn twenty_transcripts_leave_the_terminal_unharmed() {
 }
 
 /// A list of which every page says what comes next.
-fn listing(next: Value) -> Stranger {
+fn listing(next: Value) -> FakeServer {
     let asked = AtomicUsize::new(0);
-    Stranger::start(move |method, _| {
+    FakeServer::start(move |method, _| {
         (method == "prompts/list").then(|| {
             let page = asked.fetch_add(1, Ordering::Relaxed);
             json!({ "prompts": [{ "name": format!("p{page}") }], "nextCursor": next })
@@ -183,7 +183,7 @@ fn listing(next: Value) -> Stranger {
 #[test]
 fn lists_without_an_end_are_cut() {
     let folder = library(&[]);
-    let list = |stranger: &Stranger| run(&folder, &["list", "--url", &stranger.url]);
+    let list = |stranger: &FakeServer| run(&folder, &["list", "--url", &stranger.url]);
     let circle = list(&listing(json!("again")));
     assert!(circle.starts_with("exit code: 1\n") && circle.contains("goes in a circle: page 2"), "{circle}");
     let huge = list(&listing(json!("x".repeat(100_000))));
@@ -195,7 +195,7 @@ fn lists_without_an_end_are_cut() {
 fn names_and_counts_are_bounded() {
     let folder = library(&[]);
     let list = |prompts: Value| {
-        let stranger = Stranger::of(prompts, json!([]));
+        let stranger = FakeServer::of(prompts, json!([]));
         run(&folder, &["list", "--url", &stranger.url])
     };
     assert!(list(json!([{ "name": "x".repeat(2000) }])).contains("2000 bytes, and at most 1024 are taken"));
@@ -208,7 +208,7 @@ fn names_and_counts_are_bounded() {
 // req: Q4, S-40
 #[test]
 fn a_server_that_never_stops_asking_is_left() {
-    let stranger = Stranger::start(|method, _| match method {
+    let stranger = FakeServer::start(|method, _| match method {
         "prompts/list" => Some(json!({ "prompts": [{ "name": "again" }] })),
         "prompts/get" => Some(json!({ "resultType": "input_required", "requestState": "s" })),
         _ => None,
@@ -223,7 +223,7 @@ fn a_server_that_never_stops_asking_is_left() {
 fn links_and_icons_are_never_fetched() {
     let fetched = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&fetched);
-    let bait = Stranger::start(move |_, _| {
+    let bait = FakeServer::start(move |_, _| {
         counted.fetch_add(1, Ordering::Relaxed);
         None
     });
@@ -231,7 +231,7 @@ fn links_and_icons_are_never_fetched() {
     let link = json!({ "type": "resource_link", "uri": bait.url, "name": "bait", "icons": icons });
     let page =
         json!({ "method": "elicitation/create", "params": { "mode": "url", "message": "Sign in", "url": bait.url } });
-    let stranger = Stranger::start(move |method, params| match method {
+    let stranger = FakeServer::start(move |method, params| match method {
         "prompts/list" => Some(json!({ "prompts": [{ "name": "bait", "icons": icons }, { "name": "page" }] })),
         "prompts/get" if params["name"] == "page" && params.get("inputResponses").is_none() => {
             Some(json!({ "resultType": "input_required", "inputRequests": { "q": page } }))

@@ -41,7 +41,7 @@ impl Editor {
         let mut editor = Editor { child, to, from: BufReader::new(from), next: 0, folder, diagnostics };
         let root = editor.uri("");
         let root = root.trim_end_matches('/');
-        let answer = editor.ask(
+        let answer = editor.request(
             "initialize",
             json!({ "processId": null, "rootUri": root, "capabilities": {}, "workspaceFolders": [{ "uri": root, "name": "x" }] }),
         );
@@ -85,7 +85,7 @@ impl Editor {
         self.write(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn request(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;
         self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
@@ -141,7 +141,7 @@ impl Editor {
     /// before it has been checked.
     fn wrong(&mut self, path: &str) -> Vec<String> {
         let at = json!({ "textDocument": { "uri": self.uri(path) }, "position": { "line": 0, "character": 0 } });
-        self.ask("textDocument/hover", at);
+        self.request("textDocument/hover", at);
         let found = self.diagnostics.get(&self.uri(path)).cloned().unwrap_or_default();
         let shown = |it: &Value| {
             let start = &it["range"]["start"];
@@ -162,19 +162,19 @@ impl Editor {
 
     fn completes(&mut self, path: &str, text: &str) -> Vec<String> {
         let at = self.at(path, text);
-        let items = self.ask("textDocument/completion", at);
+        let items = self.request("textDocument/completion", at);
         let label = |item: &Value| item["label"].as_str().expect("a label").to_owned();
         items.as_array().expect("a list").iter().map(label).collect()
     }
 
     fn hovers(&mut self, path: &str, text: &str) -> String {
         let at = self.at(path, text);
-        self.ask("textDocument/hover", at)["contents"]["value"].as_str().unwrap_or_default().to_owned()
+        self.request("textDocument/hover", at)["contents"]["value"].as_str().unwrap_or_default().to_owned()
     }
 
     fn goes_to(&mut self, path: &str, text: &str) -> String {
         let at = self.at(path, text);
-        let found = self.ask("textDocument/definition", at);
+        let found = self.request("textDocument/definition", at);
         let uri = found["uri"].as_str().unwrap_or_default();
         let root = self.uri("");
         let start = &found["range"]["start"];
@@ -182,7 +182,7 @@ impl Editor {
     }
 
     fn close(mut self) {
-        self.ask("shutdown", Value::Null);
+        self.request("shutdown", Value::Null);
         self.tell("exit", Value::Null);
         assert!(self.child.wait().expect("it ends").success());
     }
@@ -343,7 +343,7 @@ fn what_can_be_typed_next_is_offered() {
 fn a_completion_replaces_what_has_been_typed() {
     let (mut editor, _) = editor();
     let at = editor.at("review.md", "x\n{% include \"_sh^ared\" %}");
-    let items = editor.ask("textDocument/completion", at);
+    let items = editor.request("textDocument/completion", at);
     let edit = &items
         .as_array()
         .expect("a list")

@@ -30,20 +30,21 @@ mod official_client;
 #[cfg(unix)]
 mod operation;
 mod page;
-mod program;
 #[cfg(unix)]
 mod reload;
 mod remote;
 mod serving;
 mod sign_in;
 mod signing_in;
-mod stranger;
 #[cfg(unix)]
 mod streams;
-#[cfg(unix)]
-mod terminal;
 #[cfg(unix)]
 mod transcripts;
 mod unasked;
 #[cfg(unix)]
 mod wire;
+
+// The harness, under the names of its modules.
+#[cfg(unix)]
+use promptshelf_testkit::terminal;
+use promptshelf_testkit::{fake_server, program};

@@ -30,8 +30,8 @@ fn with_figures(folder: &Folder, more: &[&str]) -> (Server, String) {
 }
 
 fn measured(server: Server) -> (Server, String) {
-    let line = server.greeting.lines().find_map(|line| line.split_once("metrics are served on "));
-    let (_, url) = line.unwrap_or_else(|| panic!("it says where: {}", server.greeting));
+    let line = server.startup_log.lines().find_map(|line| line.split_once("metrics are served on "));
+    let (_, url) = line.unwrap_or_else(|| panic!("it says where: {}", server.startup_log));
     let url = url.split(['"', ' ']).next().expect("a URL").to_owned();
     (server, url)
 }
@@ -75,9 +75,9 @@ fn figures_are_read_on_a_listener_of_their_own() {
     let folder = hello();
     let (server, url) = with_figures(&folder, &["--audit", "audit.jsonl"]);
     for _ in 0..3 {
-        assert_eq!(server.ask("prompts/get", &json!({ "name": "hello" })).0, 200);
+        assert_eq!(server.request("prompts/get", &json!({ "name": "hello" })).0, 200);
     }
-    server.ask("prompts/get", &json!({ "name": "nothing" }));
+    server.request("prompts/get", &json!({ "name": "nothing" }));
     let (status, kind, text) = get(&url);
     assert_eq!((status, kind.starts_with("application/openmetrics-text")), (200, true));
     for line in [
@@ -104,7 +104,7 @@ fn figures_follow_the_library_its_mistakes_and_who_is_refused() {
     let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", "[limits]\nrequests-per-minute = 1\n")]);
     let (server, url) = with_figures(&folder, &[]);
     for _ in 0..3 {
-        server.ask("prompts/list", &json!({}));
+        server.request("prompts/list", &json!({}));
     }
     let text = scrape(&url);
     assert!(text.contains("promptshelf_rate_limited_total{limit=\"requests-per-minute\"} 2"), "{text}");
@@ -122,12 +122,12 @@ fn figures_follow_the_library_its_mistakes_and_who_is_refused() {
 fn what_callers_make_up_never_becomes_a_figure() {
     let folder = hello();
     let (server, url) = with_figures(&folder, &[]);
-    server.ask("prompts/get", &json!({ "name": "hello" }));
-    server.ask("made/up-0", &json!({}));
+    server.request("prompts/get", &json!({ "name": "hello" }));
+    server.request("made/up-0", &json!({}));
     let before = scrape(&url).lines().count();
     for at in 1..50 {
-        server.ask(&format!("made/up-{at}"), &json!({}));
-        server.ask("prompts/get", &json!({ "name": "hello", "arguments": { "whom": format!("made-up-{at}") } }));
+        server.request(&format!("made/up-{at}"), &json!({}));
+        server.request("prompts/get", &json!({ "name": "hello", "arguments": { "whom": format!("made-up-{at}") } }));
     }
     let text = scrape(&url);
     assert_eq!(text.lines().count(), before, "{text}");
@@ -235,7 +235,7 @@ fn over_stdio_a_request_continues_the_trace_of_its_caller_too() {
         "io.modelcontextprotocol/clientCapabilities": {},
         "traceparent": format!("00-{TRACE}-{PARENT}-01"),
     });
-    let answer = pipes.ask(1, "prompts/get", &json!({ "name": "hello", "_meta": meta }));
+    let answer = pipes.request(1, "prompts/get", &json!({ "name": "hello", "_meta": meta }));
     assert!(answer["result"].is_object(), "{answer}");
     pipes.rest();
     let found = collector.spans();
@@ -252,7 +252,7 @@ fn a_collector_that_is_away_keeps_nobody_from_being_served() {
     drop(nowhere);
     let mut server = Server::of(&folder, &["--traces", &address]);
     for _ in 0..20 {
-        assert_eq!(server.ask("prompts/get", &json!({ "name": "hello" })).0, 200);
+        assert_eq!(server.request("prompts/get", &json!({ "name": "hello" })).0, 200);
     }
     end(&mut server);
 }
@@ -266,7 +266,7 @@ fn a_log_line_of_a_request_has_its_id() {
     let failed = ask_at(&server.url, "", &[], "prompts/get", &given);
     let id = failed.headers["x-request-id"].to_str().expect("ASCII");
     let line =
-        std::iter::from_fn(|| server.said.recv_timeout(PATIENCE).ok()).find(|line| line.contains("cannot be rendered"));
+        std::iter::from_fn(|| server.log.recv_timeout(PATIENCE).ok()).find(|line| line.contains("cannot be rendered"));
     let line: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
     assert_eq!((&line["request"], &line["prompt"]), (&json!(id), &json!("failing")), "{line}");
     end(&mut server);

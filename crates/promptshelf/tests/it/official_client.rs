@@ -22,7 +22,7 @@ use rmcp::{
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::wire::{Folder, HttpWire, patiently, serving};
+use crate::wire::{Folder, HttpWire, http_to_program, in_time, serve_command};
 
 /// Passes on what it is told.
 struct Ears {
@@ -61,7 +61,7 @@ struct Peer {
 impl Peer {
     async fn stdio(revision: Revision) -> Peer {
         let folder = Folder::copy_of("examples/library");
-        let mut command = serving(folder.path());
+        let mut command = serve_command(folder.path());
         command.arg("--stdio");
         let builder = TokioChildProcess::builder(command).stderr(std::process::Stdio::null());
         let (transport, _) = builder.spawn().expect("the program starts");
@@ -75,7 +75,7 @@ impl Peer {
 
     async fn http(revision: Revision) -> Peer {
         let folder = Folder::copy_of("examples/library");
-        let program = HttpWire::program(folder.path()).await;
+        let program = http_to_program(folder.path()).await;
         let transport = StreamableHttpClientTransport::from_uri(format!("http://{}/mcp", program.address()));
         let (heard, ears) = Peer::ears(revision);
         let client = match revision.is_modern() {
@@ -98,7 +98,7 @@ impl Peer {
     }
 
     async fn end(mut self) {
-        patiently("the client's end", self.client.close()).await.expect("no panic");
+        in_time("the client's end", self.client.close()).await.expect("no panic");
         if let Some(program) = self.program {
             program.end().await;
         }
@@ -261,13 +261,13 @@ async fn the_official_client_hears_of_edits_in_the_modern_era() {
         assert_eq!(*subscription.acknowledged(), filter);
         peer.client.list_all_prompts().await.expect("a list");
         peer.folder.edit("translate.md", "Translates a text", "Puts a text into another language");
-        let told = patiently("a notification", subscription.next()).await.expect("no error");
+        let told = in_time("a notification", subscription.next()).await.expect("no error");
         assert!(matches!(told, Some(ServerNotification::PromptListChangedNotification(_))), "{told:?}");
         let prompts = peer.client.list_all_prompts().await.expect("a list");
         let translate = prompts.iter().find(|prompt| prompt.name == "translate").expect("it is there");
         assert!(translate.description.as_ref().is_some_and(|it| it.starts_with("Puts a text")), "{translate:?}");
         peer.folder.edit("_sample-project/STYLE.md", "# Style guide", "# How we write");
-        let told = patiently("a notification", subscription.next()).await.expect("no error");
+        let told = in_time("a notification", subscription.next()).await.expect("no error");
         let Some(ServerNotification::ResourceUpdatedNotification(updated)) = told else { panic!("{told:?}") };
         assert_eq!(updated.params.uri, "docs://style");
         subscription.cancel().await.expect("a cancellation");
@@ -286,13 +286,13 @@ async fn the_official_client_hears_of_edits_in_the_older_era() {
         let mut peer = Peer::stdio(revision).await;
         peer.client.subscribe(SubscribeRequestParams::new("docs://style")).await.expect("a subscription");
         peer.folder.edit("translate.md", "Translates a text", "Puts a text into another language");
-        assert_eq!(patiently("a notification", peer.heard.recv()).await.as_deref(), Some("prompts"));
+        assert_eq!(in_time("a notification", peer.heard.recv()).await.as_deref(), Some("prompts"));
         peer.folder.edit("_sample-project/STYLE.md", "# Style guide", "# How we write");
-        assert_eq!(patiently("a notification", peer.heard.recv()).await.as_deref(), Some("docs://style"));
+        assert_eq!(in_time("a notification", peer.heard.recv()).await.as_deref(), Some("docs://style"));
         peer.client.unsubscribe(UnsubscribeRequestParams::new("docs://style")).await.expect("its end");
         peer.folder.edit("_sample-project/STYLE.md", "# How we write", "# How we wrote");
         peer.folder.edit("translate.md", "Puts a text", "Says a text");
-        assert_eq!(patiently("a notification", peer.heard.recv()).await.as_deref(), Some("prompts"));
+        assert_eq!(in_time("a notification", peer.heard.recv()).await.as_deref(), Some("prompts"));
         peer.end().await;
     }
 }
@@ -302,7 +302,7 @@ async fn the_official_client_hears_of_edits_in_the_older_era() {
 #[tokio::test]
 async fn the_official_client_chooses_the_newest_revision_by_itself() {
     let folder = Folder::copy_of("examples/library");
-    let mut command = serving(folder.path());
+    let mut command = serve_command(folder.path());
     command.arg("--stdio");
     let transport = TokioChildProcess::builder(command).stderr(std::process::Stdio::null()).spawn();
     let (_, ears) = Peer::ears(Revision::V2025_11_25);

@@ -26,11 +26,11 @@ fn send(child: &Child, signal: Signal) {
 }
 
 /// Waits until the server has said something, after what it was heard to say before.
-fn hear(server: &Server, words: &str) -> String {
+fn receive(server: &Server, words: &str) -> String {
     let begun = Instant::now();
     let mut heard = Vec::new();
     loop {
-        match server.said.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
+        match server.log.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
             Ok(line) if line.contains(words) => return line,
             Ok(line) => heard.push(line),
             Err(_) => panic!("it does not say {words:?}, only {heard:?}"),

@@ -47,7 +47,7 @@ fn what_lies_beside_mcp_is_told_to_the_page() {
     let server = Server::of(&library(&[("team/review.md", REVIEW), ("broken.md", BROKEN)]), &[]);
     let shelf = read(&server, "/library/prompts");
     let expected = json!([{ "name": "team-review", "path": "team/review.md", "tags": ["code"], "texts": ["code"] }]);
-    assert_eq!(shelf["prompts"], expected, "{}", server.greeting);
+    assert_eq!(shelf["prompts"], expected, "{}", server.startup_log);
     let review = read(&server, "/library/prompts/team-review");
     assert_eq!(review["arguments"][1]["type"], "integer");
     assert_eq!(review["arguments"][1]["minimum"], 1.0);

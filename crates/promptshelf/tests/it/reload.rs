@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     program::PATIENCE,
-    wire::{Client, Folder},
+    wire::{Client, Folder, client_over_http, client_over_stdio},
 };
 
 const PROMPTS: &str = "notifications/prompts/list_changed";
@@ -23,8 +23,8 @@ async fn listeners(filter: Value) -> Vec<(&'static str, Folder, Client, Option<V
         for transport in ["stdio", "HTTP"] {
             let folder = Folder::copy_of("examples/library");
             let mut client = match transport {
-                "stdio" => Client::stdio(folder.path(), revision).await,
-                _ => Client::http(folder.path(), revision).await,
+                "stdio" => client_over_stdio(folder.path(), revision).await,
+                _ => client_over_http(folder.path(), revision).await,
             };
             let id = if revision.is_modern() { Some(client.listen(filter.clone()).await) } else { None };
             listeners.push((transport, folder, client, id));
@@ -42,7 +42,7 @@ fn notification(method: &str, mut params: Value, id: Option<&Value>) -> Value {
 
 /// What the list says of a prompt.
 async fn described(client: &mut Client, name: &str) -> String {
-    let list = client.ask("prompts/list", json!({})).await;
+    let list = client.request("prompts/list", json!({})).await;
     let prompts = list["result"]["prompts"].as_array().expect("a list");
     let prompt = prompts.iter().find(|prompt| prompt["name"] == name).expect("the prompt is there");
     prompt["description"].as_str().expect("a description").to_owned()
@@ -63,7 +63,7 @@ async fn an_edited_description_is_heard_of_once_and_an_edited_text_not_at_all() 
         let changed = notification(PROMPTS, json!({}), id.as_ref());
         let old = described(&mut client, "code_review").await;
         folder.edit("code_review.md", &old, "Reviews code, first edit");
-        assert_eq!(client.hear().await, changed, "{transport}");
+        assert_eq!(client.receive().await, changed, "{transport}");
         assert_eq!(described(&mut client, "code_review").await, "Reviews code, first edit");
 
         folder.edit("code_review.md", "Please review this", "Please look over this");
@@ -71,7 +71,7 @@ async fn an_edited_description_is_heard_of_once_and_an_edited_text_not_at_all() 
         assert_eq!(described(&mut client, "code_review").await, "Reviews code, first edit");
 
         folder.edit("code_review.md", "first edit", "second edit");
-        assert_eq!(client.hear().await, changed, "{transport}");
+        assert_eq!(client.receive().await, changed, "{transport}");
         assert_eq!(described(&mut client, "code_review").await, "Reviews code, second edit");
         assert_eq!(client.end().await, Vec::<Value>::new(), "{transport}");
     }
@@ -82,14 +82,14 @@ async fn an_edited_file_is_heard_of_by_who_follows_the_resource() {
     let style = json!({ "uri": "docs://style" });
     for (transport, folder, mut client, id) in listeners(json!({ "resourceSubscriptions": ["docs://style"] })).await {
         if id.is_none() {
-            assert_eq!(client.ask("resources/subscribe", style.clone()).await["result"], json!({}));
+            assert_eq!(client.request("resources/subscribe", style.clone()).await["result"], json!({}));
         }
         let updated = notification(UPDATED, style.clone(), id.as_ref());
         folder.edit("_sample-project/docs/running.md", "\n", "\n\n");
         for words in ["Write it twice", "Write it once"] {
             folder.edit("_sample-project/STYLE.md", "# Style guide", &format!("# Style guide\n\n{words}."));
-            assert_eq!(client.hear().await, updated, "{transport}");
-            let read = client.ask("resources/read", style.clone()).await;
+            assert_eq!(client.receive().await, updated, "{transport}");
+            let read = client.request("resources/read", style.clone()).await;
             let text = read["result"]["contents"][0]["text"].as_str().expect("a text");
             assert!(text.contains(words), "{transport}: {text}");
         }
@@ -105,7 +105,7 @@ async fn a_broken_edit_keeps_the_last_good_prompt() {
         folder.edit("code_review.md", "{{ code | fence(language) }}", "{{ code | fence(language }}");
         // Whoever hears of this edit knows that the one before has been read as well.
         folder.edit("analyze-code.md", "Analyzes code", "Looks at code");
-        assert_eq!(client.hear().await, notification(PROMPTS, json!({}), id.as_ref()), "{transport}");
+        assert_eq!(client.receive().await, notification(PROMPTS, json!({}), id.as_ref()), "{transport}");
         assert_eq!(client.text("code_review", &code).await, good, "{transport}");
         folder.edit("code_review.md", "fence(language }}", "fence(language) }}\n\nRepaired.");
         says(&mut client, "code_review", &code, "Repaired.").await;
@@ -117,14 +117,14 @@ async fn a_broken_edit_keeps_the_last_good_prompt() {
 #[tokio::test]
 async fn a_thousand_edits_at_once_are_few_changes_and_the_last_one_is_served() {
     let folder = Folder::copy_of("examples/library");
-    let mut client = Client::stdio(folder.path(), Revision::V2026_07_28).await;
+    let mut client = client_over_stdio(folder.path(), Revision::V2026_07_28).await;
     client.listen(json!({ "promptsListChanged": true })).await;
     for number in 1..=1_000 {
         folder.write("storm.md", &format!("---\ndescription: Edit {number}\n---\nText {number}.\n"));
     }
     let mut heard = 0;
     loop {
-        assert_eq!(client.hear().await["method"], PROMPTS);
+        assert_eq!(client.receive().await["method"], PROMPTS);
         heard += 1;
         if described(&mut client, "storm").await == "Edit 1000" {
             break;
@@ -141,8 +141,8 @@ async fn a_hundred_subscriptions_hear_of_an_edit_once_each() {
         // A library of its own: an edit that is meant for the other client would be heard of too.
         let folder = Folder::copy_of("examples/library");
         let mut client = match transport {
-            "stdio" => Client::stdio(folder.path(), Revision::V2026_07_28).await,
-            _ => Client::http(folder.path(), Revision::V2026_07_28).await,
+            "stdio" => client_over_stdio(folder.path(), Revision::V2026_07_28).await,
+            _ => client_over_http(folder.path(), Revision::V2026_07_28).await,
         };
         let mut waiting = Vec::new();
         for _ in 0..100 {
@@ -151,7 +151,7 @@ async fn a_hundred_subscriptions_hear_of_an_edit_once_each() {
         let old = described(&mut client, "translate").await;
         folder.edit("translate.md", &old, &format!("{old}!"));
         while !waiting.is_empty() {
-            let id = client.hear().await["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].clone();
+            let id = client.receive().await["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].clone();
             let place = waiting.iter().position(|waits| *waits == id).expect("each one once");
             waiting.swap_remove(place);
         }
@@ -168,8 +168,8 @@ async fn an_edit_is_served_and_heard_of_soon() {
     let code = json!({ "code": "a + b" });
     for transport in ["stdio", "HTTP"] {
         let mut client = match transport {
-            "stdio" => Client::stdio(folder.path(), Revision::V2026_07_28).await,
-            _ => Client::http(folder.path(), Revision::V2026_07_28).await,
+            "stdio" => client_over_stdio(folder.path(), Revision::V2026_07_28).await,
+            _ => client_over_http(folder.path(), Revision::V2026_07_28).await,
         };
         client.listen(json!({ "promptsListChanged": true })).await;
         let (mut served, mut heard) = (Vec::new(), Vec::new());
@@ -186,7 +186,7 @@ async fn an_edit_is_served_and_heard_of_soon() {
             let old = described(&mut client, "code_review").await;
             folder.edit("code_review.md", &old, &format!("Edit {number} over {transport}"));
             let written = Instant::now();
-            assert_eq!(client.hear().await["method"], PROMPTS);
+            assert_eq!(client.receive().await["method"], PROMPTS);
             heard.push(written.elapsed());
         }
         println!("{transport}: from the write until it is served: {}", spread(served));

@@ -7,11 +7,10 @@ use futures_util::TryStreamExt;
 use insta::assert_snapshot;
 use promptshelf::client::{Client, ClientError, Of, Target};
 use serde_json::json;
-use tempfile::TempDir;
 
 use crate::{
+    fake_server::FakeServer,
     program::{Folder, Server, example, library, promptshelf, run, shown},
-    stranger::Stranger,
 };
 
 const REVIEW: &str = "\
@@ -50,7 +49,7 @@ fn of_command(line: &[&str]) -> Vec<String> {
     line.iter().chain(&["--"]).chain(&server).map(|word| (*word).to_owned()).collect()
 }
 
-fn ask(folder: &TempDir, line: &[&str]) -> String {
+fn ask(folder: &Folder, line: &[&str]) -> String {
     let line = of_command(line);
     run(folder, &line.iter().map(String::as_str).collect::<Vec<_>>())
 }
@@ -118,7 +117,7 @@ fn a_name_is_looked_up_in_the_clients_configuration() {
 #[test]
 fn every_failure_has_its_number() {
     let folder = shelf();
-    let refused = Stranger::start(|method, _| match method {
+    let refused = FakeServer::start(|method, _| match method {
         "prompts/get" => Some(json!({ "rpc-error": { "code": -32603, "message": "broken" } })),
         _ => None,
     });
@@ -142,7 +141,7 @@ fn a_token_of_the_environment_is_sent_to_the_address_but_not_in_clear() {
         command.args(["list", "--url", url]).current_dir(folder.path()).env("PROMPTSHELF_TOKEN", "t");
         shown(command, "")
     };
-    let stranger = Stranger::start(|method, params| {
+    let stranger = FakeServer::start(|method, params| {
         let named = json!({ "name": params["(headers)"]["authorization"].as_str().unwrap_or("nobody") });
         (method == "prompts/list").then(|| json!({ "prompts": [named] }))
     });

@@ -15,14 +15,14 @@ const BROKEN: &str = "---\ndescription: x\n---\n{{ nobody }} \u{1b}[2J\n";
 #[test]
 fn a_folder_is_served_over_http_and_the_server_says_where() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &[]);
-    let (status, answer) = server.ask("prompts/list", &json!({}));
+    let (status, answer) = server.request("prompts/list", &json!({}));
     assert_eq!((status, &answer["result"]["prompts"][0]["name"]), (200, &json!("hello")), "{answer}");
-    let (_, answer) = server.ask("prompts/get", &json!({ "name": "hello" }));
+    let (_, answer) = server.request("prompts/get", &json!({ "name": "hello" }));
     assert_eq!(answer["result"]["messages"][0]["content"]["text"], "Say hello.", "{answer}");
     assert!(
-        server.greeting.contains("serves prompts\n  1 prompt, 0 resources, nothing is wrong\n"),
+        server.startup_log.contains("serves prompts\n  1 prompt, 0 resources, nothing is wrong\n"),
         "{}",
-        server.greeting
+        server.startup_log
     );
 }
 
@@ -72,7 +72,7 @@ fn only_hosts_that_are_named_are_served() {
 #[test]
 fn a_request_that_is_too_large_is_refused() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &["--max-body-bytes", "2000"]);
-    let (status, _) = server.ask("prompts/get", &json!({ "name": "x".repeat(3_000) }));
+    let (status, _) = server.request("prompts/get", &json!({ "name": "x".repeat(3_000) }));
     assert_eq!(status, 413);
 }
 
@@ -108,10 +108,10 @@ fn a_request_with_a_head_that_is_too_large_is_refused() {
 #[test]
 fn requests_are_logged_without_what_they_hold() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &["--log", "trace"]);
-    server.ask("prompts/get", &json!({ "name": "hello", "arguments": { "secret": "swordfish" } }));
+    server.request("prompts/get", &json!({ "name": "hello", "arguments": { "secret": "swordfish" } }));
     let mut said = Vec::new();
     while !said.iter().any(|line: &String| line.contains("method=POST path=\"/mcp\" status=200")) {
-        said.push(server.said.recv_timeout(PATIENCE).expect("the server logs the request"));
+        said.push(server.log.recv_timeout(PATIENCE).expect("the server logs the request"));
     }
     assert!(!said.iter().any(|line| line.contains("swordfish")), "{said:?}");
 }
@@ -122,17 +122,17 @@ fn the_environment_and_the_manifest_say_how_to_serve() {
     let mut command = promptshelf();
     command.args(["serve", "prompts"]).current_dir(folder.path()).env("PROMPTSHELF_HTTP", "localhost:0");
     let server = Server::start(command);
-    let (status, _) = server.ask("prompts/get", &json!({ "name": "x".repeat(3_000) }));
+    let (status, _) = server.request("prompts/get", &json!({ "name": "x".repeat(3_000) }));
     assert_eq!(status, 413);
 }
 
 #[test]
 fn one_broken_file_is_logged_and_the_rest_is_served() {
     let server = Server::of(&library(&[("hello.md", HELLO), ("broken.md", BROKEN)]), &[]);
-    let (_, answer) = server.ask("prompts/list", &json!({}));
+    let (_, answer) = server.request("prompts/list", &json!({}));
     assert_eq!(answer["result"]["prompts"].as_array().map(Vec::len), Some(1), "{answer}");
-    assert!(server.greeting.contains("ERROR broken.md:4:4: error[undeclared-argument]"), "{}", server.greeting);
-    assert!(!server.greeting.contains('\u{1b}'));
+    assert!(server.startup_log.contains("ERROR broken.md:4:4: error[undeclared-argument]"), "{}", server.startup_log);
+    assert!(!server.startup_log.contains('\u{1b}'));
 }
 
 #[test]
@@ -141,19 +141,19 @@ fn an_edit_is_served_and_logged() {
     let server = Server::of(&folder, &[]);
     std::fs::write(folder.path().join("prompts/second.md"), HELLO).expect("a file can be written");
     loop {
-        let line = server.said.recv_timeout(PATIENCE).expect("the server logs the change");
+        let line = server.log.recv_timeout(PATIENCE).expect("the server logs the change");
         if line.contains("the library has changed: 2 prompts, nothing is wrong") {
             break;
         }
     }
-    let (_, answer) = server.ask("prompts/list", &json!({}));
+    let (_, answer) = server.request("prompts/list", &json!({}));
     assert_eq!(answer["result"]["prompts"].as_array().map(Vec::len), Some(2), "{answer}");
 }
 
 #[test]
 fn the_log_can_be_json_from_its_first_line() {
     let server = Server::of(&library(&[("hello.md", HELLO), ("broken.md", BROKEN)]), &["--log-format", "json"]);
-    for line in server.greeting.lines() {
+    for line in server.startup_log.lines() {
         let line: Value = serde_json::from_str(line).expect("each line is JSON");
         assert!(line["message"].is_string() && line["level"].is_string(), "{line}");
     }

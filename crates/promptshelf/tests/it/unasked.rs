@@ -21,15 +21,15 @@ use futures_util::StreamExt;
 use promptshelf::client::{Answer, Client, ElicitationHandler, Question, Target};
 use serde_json::{Value, json};
 
-use crate::{program::PATIENCE, stranger::Stranger};
+use crate::{fake_server::FakeServer, program::PATIENCE};
 
 const CHANGED: &str = r#"data: {"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#;
 
 /// A server of revision 2025-11-25 with one prompt; counts the streams that are opened.
-fn older() -> (Stranger, Arc<AtomicUsize>) {
+fn older() -> (FakeServer, Arc<AtomicUsize>) {
     let streams = Arc::new(AtomicUsize::new(0));
     let app = Router::new().route("/mcp", post(reply).get(stream).delete(async || StatusCode::OK));
-    (Stranger::serving(app.with_state(Arc::clone(&streams))), streams)
+    (FakeServer::serving(app.with_state(Arc::clone(&streams))), streams)
 }
 
 async fn reply(Json(request): Json<Value>) -> Response {

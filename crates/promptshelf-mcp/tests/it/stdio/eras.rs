@@ -10,19 +10,19 @@ use crate::shelf;
 async fn where_both_eras_listen_a_change_is_told_to_each_in_its_own_way() {
     let mut client = Client::legacy("2025-11-25").await;
     let filter = json!({ "notifications": { "promptsListChanged": true } });
-    client.ask(modern(&json!(1), "subscriptions/listen", filter.clone())).await;
-    client.ask(modern(&json!("two"), "subscriptions/listen", filter)).await;
-    client.ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
+    client.request(modern(&json!(1), "subscriptions/listen", filter.clone())).await;
+    client.request(modern(&json!("two"), "subscriptions/listen", filter)).await;
+    client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
     client.handle.replace(shelf::catalog("Greets everybody", "first"));
     let mut tags = Vec::new();
     for _ in 0..3 {
-        let told = client.hear().await;
+        let told = client.receive().await;
         assert_eq!(told["method"], "notifications/prompts/list_changed");
         tags.push(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].to_string());
     }
     tags.sort();
     assert_eq!(tags, ["\"two\"", "1", "null"]);
-    assert_eq!(client.ask(json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" })).await["id"], 3);
+    assert_eq!(client.request(json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" })).await["id"], 3);
 }
 
 // req: H9, K5, O10, O15
@@ -32,12 +32,12 @@ async fn a_modern_client_gets_no_log_messages_and_no_requests() {
     let mut listen =
         modern(&json!(1), "subscriptions/listen", json!({ "notifications": { "promptsListChanged": true } }));
     listen["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
-    client.ask(listen).await;
+    client.request(listen).await;
     client.handle.replace(shelf::catalog("Greets everybody", "other"));
-    assert_eq!(client.hear().await["method"], "notifications/prompts/list_changed");
+    assert_eq!(client.receive().await["method"], "notifications/prompts/list_changed");
     let mut get = modern(&json!(2), "prompts/get", json!({ "name": "quiet" }));
     get["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
-    assert_eq!(client.ask(get).await["id"], 2);
+    assert_eq!(client.request(get).await["id"], 2);
     assert_eq!(client.end().await, Vec::<Value>::new());
 }
 
@@ -49,9 +49,9 @@ async fn a_token_for_progress_is_taken_and_nothing_is_told_under_it() {
         for (id, token) in [(10, json!("t")), (11, json!(7)), (12, json!(1_u64 << 60))] {
             let mut get = modern(&json!(id), "prompts/get", json!({ "name": "quiet" }));
             get["params"]["_meta"]["progressToken"] = token.clone();
-            assert_eq!(client.ask(get).await["id"], id);
+            assert_eq!(client.request(get).await["id"], id);
             let legacy = json!({ "_meta": { "progressToken": token } });
-            client.ask(json!({ "jsonrpc": "2.0", "id": id, "method": "ping", "params": legacy })).await;
+            client.request(json!({ "jsonrpc": "2.0", "id": id, "method": "ping", "params": legacy })).await;
         }
         assert_eq!(client.end().await, Vec::<Value>::new());
     }
@@ -64,9 +64,9 @@ async fn cancelling_what_is_over_or_was_never_there_is_passed_over() {
     let cancel = |params: Value| json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
     let params =
         json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-    client.say(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })).await;
-    client.say(&cancel(json!({ "requestId": 0, "reason": "too late" }))).await;
-    assert_eq!(client.hear().await["result"]["protocolVersion"], "2025-06-18");
+    client.notify(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })).await;
+    client.notify(&cancel(json!({ "requestId": 0, "reason": "too late" }))).await;
+    assert_eq!(client.receive().await["result"]["protocolVersion"], "2025-06-18");
     for params in [
         json!({ "requestId": 0 }),
         json!({ "requestId": "never" }),
@@ -76,9 +76,9 @@ async fn cancelling_what_is_over_or_was_never_there_is_passed_over() {
         json!([]),
         json!("x"),
     ] {
-        client.say(&cancel(params)).await;
+        client.notify(&cancel(params)).await;
     }
-    client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled" })).await;
+    client.notify(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled" })).await;
     // The same id again: legacy clients do not, but nothing waits under it.
-    assert_eq!(client.ask(json!({ "jsonrpc": "2.0", "id": 0, "method": "ping" })).await["result"], json!({}));
+    assert_eq!(client.request(json!({ "jsonrpc": "2.0", "id": 0, "method": "ping" })).await["result"], json!({}));
 }

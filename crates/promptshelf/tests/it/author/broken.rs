@@ -2,9 +2,8 @@
 //! good ones.
 
 use insta::assert_snapshot;
-use tempfile::TempDir;
 
-use crate::program::{library, run};
+use crate::program::{Folder, library, run};
 
 /// A prompt that is right but for `arguments` and `body`.
 fn prompt(arguments: &str, body: &str) -> String {
@@ -101,7 +100,7 @@ fn each_of_thirty_mistakes_is_reported_at_its_line() {
 }
 
 /// Everything that `check` finds, as it tells programs.
-fn found(folder: &TempDir) -> Vec<serde_json::Value> {
+fn found(folder: &Folder) -> Vec<serde_json::Value> {
     let output = run(folder, &["check", "prompts", "--format", "json"]);
     let json =
         output.split_once("----- stdout -----\n").and_then(|(_, rest)| rest.split_once("----- stderr")).expect("both");

@@ -13,7 +13,7 @@ use promptshelf::client::{Client, ClientError, Target};
 use serde_json::{Value, json};
 
 use super::{connected, names, noting};
-use crate::stranger::Stranger;
+use crate::fake_server::FakeServer;
 
 const VERSION: &str = "2025-11-25";
 
@@ -37,10 +37,10 @@ struct Sessions {
 
 type Shared = Arc<Mutex<Sessions>>;
 
-fn with_sessions() -> (Stranger, Shared) {
+fn with_sessions() -> (FakeServer, Shared) {
     let sessions = Shared::default();
     let app = Router::new().route("/mcp", any(answer)).with_state(Arc::clone(&sessions));
-    (Stranger::serving(app), sessions)
+    (FakeServer::serving(app), sessions)
 }
 
 fn error(status: StatusCode, id: &Value) -> Response {

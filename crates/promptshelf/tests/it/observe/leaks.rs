@@ -117,7 +117,7 @@ fn no_secret_and_no_content_is_in_any_log_record_figure_or_trace() {
     end(&mut server);
 
     let records = fs::read_to_string(folder.path().join("audit.jsonl")).expect("the file");
-    let log: String = std::iter::once(std::mem::take(&mut server.greeting)).chain(server.said.iter()).collect();
+    let log: String = std::iter::once(std::mem::take(&mut server.startup_log)).chain(server.log.iter()).collect();
     let traces: String =
         collector.bodies().iter().map(|(_, body)| String::from_utf8_lossy(body).into_owned()).collect();
     // Each of them holds something.

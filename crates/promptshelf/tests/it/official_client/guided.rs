@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::{modern, version};
 use crate::{
     program::{Server, promptshelf},
-    wire::{repository, serving},
+    wire::{repository, serve_command},
 };
 
 const LANGUAGE: &str = "What will the service be written in?";
@@ -87,7 +87,7 @@ fn willing() -> Value {
 type Client = RunningService<RoleClient, Person>;
 
 async fn stdio(person: &Person) -> Client {
-    let mut command = serving(&repository("examples/library"));
+    let mut command = serve_command(&repository("examples/library"));
     command.arg("--stdio");
     let transport = TokioChildProcess::builder(command).stderr(std::process::Stdio::null()).spawn();
     let (transport, _) = transport.expect("the program starts");

@@ -5,7 +5,7 @@ use std::{fs, net::TcpStream, path::PathBuf};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{HELLO, Subscription, hear, put, send, until};
+use super::{HELLO, Subscription, put, receive, send, until};
 use crate::{
     program::{PATIENCE, Server, library, promptshelf},
     sign_in::{ask, ask_at},
@@ -43,16 +43,16 @@ fn a_withdrawn_token_ends_what_was_opened_with_it_and_nothing_else() {
 
     put(folder.path(), "tokens", &format!("{ada_line}\n{eve_line}\n"));
     of_bob.ends();
-    hear(&server, "the settings have been read again");
+    receive(&server, "the settings have been read again");
     assert_eq!([&ada, &bob, &eve].map(|token| status(&server, token)), [200, 401, 200]);
 
     // What cannot be understood changes nothing.
     put(folder.path(), "tokens", "ada, please\n");
-    let said = hear(&server, "the settings stay as they were");
+    let said = receive(&server, "the settings stay as they were");
     assert!(said.contains("tokens:1:"), "{said}");
     assert_eq!(status(&server, &ada), 200);
     put(folder.path(), "tokens", "");
-    hear(&server, "holds no token");
+    receive(&server, "holds no token");
     assert_eq!(status(&server, &ada), 200);
 
     put(folder.path(), "prompts/another.md", HELLO);
@@ -70,25 +70,25 @@ fn an_edited_manifest_holds_at_once_as_far_as_it_can() {
 
     let other = "[http]\nallow-hosts = [\"prompts.example\"]\n[limits]\nrequests-per-minute = 1\n";
     put(folder.path(), MANIFEST, other);
-    hear(&server, "the settings have been read again");
+    receive(&server, "the settings have been read again");
     assert_eq!((from("prompts.example"), list()), (200, 429));
 
     put(folder.path(), MANIFEST, "[limits]\nrequests-per-minute = 0\n");
-    let said = hear(&server, "the settings stay as they were");
+    let said = receive(&server, "the settings stay as they were");
     assert!(said.contains("promptshelf.toml:2:") && said.contains("requests-per-minute"), "{said}");
     put(folder.path(), MANIFEST, "[limits\n");
-    hear(&server, "the settings stay as they were");
+    receive(&server, "the settings stay as they were");
     fs::remove_file(folder.path().join(MANIFEST)).expect("it is there");
-    let said = hear(&server, "the settings stay as they were");
+    let said = receive(&server, "the settings stay as they were");
     assert!(said.contains("it cannot be read"), "{said}");
     send(&server.child, Signal::HUP);
-    hear(&server, "the settings stay as they were");
+    receive(&server, "the settings stay as they were");
     assert_eq!((from("prompts.example"), list()), (429, 429));
 
     put(folder.path(), MANIFEST, "[http]\naddress = \"127.0.0.1:1\"\n[audit]\nfile = \"../audit.jsonl\"\n");
-    let said = hear(&server, "[audit] has come or gone");
+    let said = receive(&server, "[audit] has come or gone");
     assert!(said.contains("this takes a restart"), "{said}");
-    hear(&server, "the settings have been read again");
+    receive(&server, "the settings have been read again");
     assert_eq!((list(), list(), from("prompts.example")), (200, 200, 403), "without limits, where it was");
     assert!(!folder.path().join("audit.jsonl").exists());
 }
@@ -101,9 +101,9 @@ fn signing_in_cannot_be_switched_off_under_a_running_server() {
     let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", &auth)]);
     let server = Server::of(&folder, &[]);
     put(folder.path(), MANIFEST, "");
-    let said = hear(&server, "[auth] has come or gone");
+    let said = receive(&server, "[auth] has come or gone");
     assert!(said.contains("this takes a restart"), "{said}");
-    hear(&server, "the settings have been read again");
+    receive(&server, "the settings have been read again");
     assert_eq!(ask_at(&server.url, "", &[], "prompts/list", &json!({})).status, 401);
     assert_eq!(status(&server, &ada), 200);
     let headers = [("Authorization", &*format!("Bearer {ada}")), ("Host", "prompts.example")];
@@ -121,8 +121,8 @@ fn a_signal_reads_everything_again_and_opens_the_audit_anew() {
     until("it is recorded", || records(&audit) == 1);
     fs::rename(&audit, &moved).expect("it is there");
     send(&server.child, Signal::HUP);
-    hear(&server, "reading everything again");
-    hear(&server, "the settings have been read again");
+    receive(&server, "reading everything again");
+    receive(&server, "the settings have been read again");
     assert_eq!(list(), 200);
     until("it is recorded", || records(&audit) == 1);
     assert_eq!(records(&moved), 1);

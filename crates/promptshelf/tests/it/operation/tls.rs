@@ -15,7 +15,7 @@ use rustls::{
     pki_types::{CertificateDer, ServerName},
 };
 
-use super::{HELLO, Subscription, hear, put, send, until};
+use super::{HELLO, Subscription, put, receive, send, until};
 use crate::program::{Folder, PATIENCE, Server, ended, library};
 
 type Connection = StreamOwned<ClientConnection, TcpStream>;
@@ -122,21 +122,21 @@ fn a_changed_certificate_is_taken_and_a_bad_one_is_not() {
     assert_eq!(ask(&mut open), "HTTP/1.1 200 OK");
 
     put(folder.path(), "chain.pem", "no certificate");
-    let said = hear(&server, "the certificate in use stays");
+    let said = receive(&server, "the certificate in use stays");
     assert!(said.contains("there is no certificate in") && said.contains("chain.pem"), "{said}");
     assert!(uses(&server, &first));
     // The certificate comes before its key.
     put(folder.path(), "chain.pem", &second.pem);
-    let said = hear(&server, "the certificate in use stays");
+    let said = receive(&server, "the certificate in use stays");
     assert!(said.contains("cannot be used with the key"), "{said}");
     assert!(uses(&server, &first) && !uses(&server, &second));
     put(folder.path(), "key.pem", &second.key);
-    hear(&server, "is in use now");
+    receive(&server, "is in use now");
     assert!(uses(&server, &second) && !uses(&server, &first));
     assert_eq!(ask(&mut open), "HTTP/1.1 200 OK", "connections do not end by it");
 
     fs::remove_file(folder.path().join("key.pem")).expect("it is there");
-    hear(&server, "the certificate in use stays");
+    receive(&server, "the certificate in use stays");
     third.put_into(folder.path());
     send(&server.child, Signal::HUP);
     until("the third certificate is in use", || uses(&server, &third));

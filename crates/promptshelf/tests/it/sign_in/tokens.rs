@@ -9,10 +9,10 @@ use std::{
 use serde_json::json;
 
 use super::{LIBRARY, ask, ask_at, read};
-use crate::program::{PATIENCE, Server, library, promptshelf, run};
+use crate::program::{Folder, PATIENCE, Server, library, promptshelf, run};
 
 /// Makes a token with the program, and gives it and what is to be stored.
-fn new_token(folder: &tempfile::TempDir, line: &[&str]) -> (String, String) {
+fn new_token(folder: &Folder, line: &[&str]) -> (String, String) {
     let output = promptshelf().args(["token", "new"]).args(line).arg("--json").current_dir(folder.path()).output();
     let output = output.expect("the program runs");
     let made: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -174,7 +174,7 @@ fn whoever_signs_callers_in_may_be_reached_from_elsewhere() {
     let mut command = promptshelf();
     command.args(["serve", "prompts", "--http", "0.0.0.0:0", "--tokens", "tokens"]).current_dir(folder.path());
     let server = Server::start(command);
-    assert!(server.greeting.contains("listening on"));
+    assert!(server.startup_log.contains("listening on"));
     let refused = run(&folder, &["serve", "prompts", "--http", "0.0.0.0:0"]);
     assert!(refused.contains("exit code: 5") && refused.contains("there is no sign-in"), "{refused}");
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     program::PATIENCE,
-    wire::{Answer, Folder, Heard, HttpWire, Pipe},
+    wire::{Folder, HttpWire, Pipe, Received, Response, http_in_memory, pipe_in_memory, pipe_to_program},
 };
 
 /// Plays it and compares.
@@ -62,9 +62,9 @@ impl Stage {
             folder.write(path, text);
         }
         let wire = match over {
-            Over::Memory => Wire::Pipe(Box::new(Pipe::memory(folder.path()))),
-            Over::Stdio => Wire::Pipe(Box::new(Pipe::stdio(folder.path()))),
-            Over::Http => Wire::Http(Box::new(HttpWire::memory(folder.path()).await)),
+            Over::Memory => Wire::Pipe(Box::new(pipe_in_memory(folder.path()))),
+            Over::Stdio => Wire::Pipe(Box::new(pipe_to_program(folder.path()))),
+            Over::Http => Wire::Http(Box::new(http_in_memory(folder.path()).await)),
         };
         let mut stage = Stage { wire, folder, revision, names: HashMap::new(), waiting: VecDeque::new() };
         if let Some(revision) = revision.filter(|revision| !revision.is_modern()) {
@@ -78,7 +78,7 @@ impl Stage {
         let params = json!({ "protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": client });
         let initialize = json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params });
         self.send(initialize.to_string().into_bytes(), &Head::default()).await;
-        let (_, _, answer) = self.hear().await;
+        let (_, _, answer) = self.receive().await;
         assert_eq!(answer.expect("an answer")["result"]["protocolVersion"], revision.as_str());
         let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         self.send(initialized.to_string().into_bytes(), &Head::default()).await;
@@ -87,7 +87,7 @@ impl Stage {
             Wire::Pipe(_) => {
                 let ping = json!({ "jsonrpc": "2.0", "id": "ready", "method": "ping" });
                 self.send(ping.to_string().into_bytes(), &Head::default()).await;
-                self.hear().await;
+                self.receive().await;
             }
             Wire::Http(_) => {
                 self.waiting.clear();
@@ -171,7 +171,7 @@ impl Stage {
         loop {
             self.send(bytes.clone(), head).await;
             let answer = loop {
-                let heard = self.hear().await;
+                let heard = self.receive().await;
                 match heard.2.as_ref().is_some_and(|message| message.get("id") == wanted.get("id")) {
                     true => break heard,
                     false => meanwhile.push_back(heard),
@@ -192,25 +192,25 @@ impl Stage {
         match &mut self.wire {
             Wire::Pipe(pipe) => pipe.send(&bytes).await,
             Wire::Http(http) => match http.send(sent::request(bytes, head, self.revision)).await {
-                Answer::One(heard) => self.waiting.push_back(of(heard)),
-                Answer::Stream => return true,
+                Response::One(heard) => self.waiting.push_back(of(heard)),
+                Response::Stream => return true,
             },
         }
         false
     }
 
-    async fn hear(&mut self) -> (Option<StatusCode>, HeaderMap, Option<Value>) {
+    async fn receive(&mut self) -> (Option<StatusCode>, HeaderMap, Option<Value>) {
         if let Some(heard) = self.waiting.pop_front() {
             return heard;
         }
         match &mut self.wire {
-            Wire::Pipe(pipe) => (None, HeaderMap::new(), Some(pipe.hear().await)),
-            Wire::Http(http) => of(http.hear().await),
+            Wire::Pipe(pipe) => (None, HeaderMap::new(), Some(pipe.receive().await)),
+            Wire::Http(http) => of(http.receive().await),
         }
     }
 
     async fn server(&mut self, head: &Head, status: Option<u16>, text: &str) -> Result<(), String> {
-        let (came_with, headers, message) = self.hear().await;
+        let (came_with, headers, message) = self.receive().await;
         let wanted = status.unwrap_or(200);
         if came_with.is_some_and(|status| status != wanted) {
             let status = came_with.unwrap_or_default();
@@ -240,7 +240,7 @@ impl Stage {
     }
 
     async fn record(&mut self, text: &str, place: std::ops::Range<usize>) -> Result<Recorded, String> {
-        let (came_with, _, message) = self.hear().await;
+        let (came_with, _, message) = self.receive().await;
         let before = serde_json::from_str(text).ok();
         let text = message.as_ref().map(|message| expected::write_down(before.as_ref(), message)).unwrap_or_default();
         if let (Ok(wanted), Some(message)) = (serde_json::from_str(&text), &message) {
@@ -261,6 +261,6 @@ impl Stage {
     }
 }
 
-fn of(heard: Heard) -> (Option<StatusCode>, HeaderMap, Option<Value>) {
+fn of(heard: Received) -> (Option<StatusCode>, HeaderMap, Option<Value>) {
     (Some(heard.status), heard.headers, heard.message)
 }

@@ -65,7 +65,7 @@ pub(crate) fn complete(text: &[u8], revision: Option<Revision>) -> Result<String
 /// The request that carries a message, with the headers that its revision demands.
 pub(crate) fn request(body: Vec<u8>, head: &Head, revision: Option<Revision>) -> Request {
     let method = head.verb.clone().unwrap_or(Method::POST);
-    let mut headers = usual_headers(&body, &method, revision.filter(|_| !head.bare));
+    let mut headers = usual_headers(&body, &method, revision.filter(|_| !head.bare).map(Revision::as_str));
     for (name, _) in &head.headers {
         headers.remove(name);
     }

@@ -1,4 +1,4 @@
-//! A person at a terminal: the program at one end of a pseudo-terminal.
+//! Pseudo-terminal with a program at one end, and the keys and the screen of a person at the other.
 
 use std::{
     fs::File,
@@ -11,28 +11,33 @@ use std::{
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::program::{PATIENCE, ended};
+use crate::{PATIENCE, program::ended};
 
-pub(crate) const TAB: &str = "\t";
-pub(crate) const SHIFT_TAB: &str = "\x1b[Z";
-pub(crate) const CTRL_C: &str = "\x03";
-pub(crate) const CTRL_D: &str = "\x04";
-pub(crate) const UP: &str = "\x1b[A";
+/// The tab key.
+pub const TAB: &str = "\t";
+/// Shift and the tab key.
+pub const SHIFT_TAB: &str = "\x1b[Z";
+/// Ctrl-C, as a key.
+pub const CTRL_C: &str = "\x03";
+/// Ctrl-D.
+pub const CTRL_D: &str = "\x04";
+/// The arrow key.
+pub const UP: &str = "\x1b[A";
 
 /// A session at a terminal.
-pub(crate) struct Terminal {
+pub struct Terminal {
     child: Child,
     keyboard: File,
     screen: mpsc::Receiver<Vec<u8>>,
     /// Everything that was written to the terminal.
-    pub(crate) written: Vec<u8>,
-    /// How much of it has been waited for.
+    pub written: Vec<u8>,
+    /// The length of the part that was waited for.
     seen: usize,
 }
 
 impl Terminal {
     /// Starts a program at a terminal of its own.
-    pub(crate) fn start(mut command: Command) -> Terminal {
+    pub fn start(mut command: Command) -> Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("it can be used");
         let name = ptsname(&master, Vec::new()).expect("it has a name");
@@ -51,16 +56,16 @@ impl Terminal {
         command.env("TERM", "xterm").env("NO_COLOR", "1");
         command.stdin(Stdio::from(slave)).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
         let child = command.spawn().expect("the program can be started");
-        // Our own copies of the other end would keep the terminal open.
+        // Copies of the other end in this process would keep the terminal open.
         drop(command);
         let mut output = File::from(master);
         let keyboard = output.try_clone().expect("it can be shared");
-        let (say, screen) = mpsc::channel();
+        let (sender, screen) = mpsc::channel();
         thread::spawn(move || {
             let mut buffer = [0; 4096];
-            // A terminal whose other end is closed reads as an error.
+            // Reading from a terminal whose other end is closed is an error.
             while let Ok(read @ 1..) = output.read(&mut buffer) {
-                if say.send(buffer[..read].to_vec()).is_err() {
+                if sender.send(buffer[..read].to_vec()).is_err() {
                     break;
                 }
             }
@@ -69,29 +74,28 @@ impl Terminal {
     }
 
     /// Presses keys.
-    pub(crate) fn press(&mut self, keys: &str) {
+    pub fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).expect("the terminal takes keys");
     }
 
-    /// Types a line once the program waits for one.
-    pub(crate) fn line(&mut self, line: &str) {
-        // The prompt is drawn again with every key; this is written once a line.
+    /// Types a line as soon as the program waits for one.
+    pub fn line(&mut self, line: &str) {
+        // The prompt is drawn again with every key; this sequence is written once for each line.
         self.wait_for("\x1b[?2004h");
         self.wait_for("promptshelf> ");
         self.press(line);
         self.press("\r");
     }
 
-    /// What a terminal does at Ctrl-C while nobody reads keys.
-    pub(crate) fn interrupt(&self) {
+    /// Sends SIGINT, as a terminal does at Ctrl-C while the program does not read keys.
+    pub fn interrupt(&self) {
         let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
         let id = id.expect("it has an id");
         rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it still runs");
     }
 
-    /// Waits until a text is written that has not been waited for before; gives
-    /// everything up to its end.
-    pub(crate) fn wait_for(&mut self, text: &str) -> String {
+    /// Waits until the program writes a text after the one waited for before, and returns everything up to its end.
+    pub fn wait_for(&mut self, text: &str) -> String {
         loop {
             let rest = &self.written[self.seen..];
             if let Some(at) = rest.windows(text.len()).position(|window| window == text.as_bytes()) {
@@ -102,14 +106,14 @@ impl Terminal {
             }
             let Ok(more) = self.screen.recv_timeout(PATIENCE) else {
                 let shown = String::from_utf8_lossy(&self.written[self.seen..]).into_owned();
-                panic!("`{text}` does not appear, only:\n{shown}");
+                panic!("expected `{text}` on the screen, got:\n{shown}");
             };
             self.written.extend(more);
         }
     }
 
-    /// Waits for the end; gives the exit code and everything that was written.
-    pub(crate) fn end(mut self) -> (Option<i32>, Vec<u8>) {
+    /// Waits for the end, and returns the exit code and everything that was written.
+    pub fn end(mut self) -> (Option<i32>, Vec<u8>) {
         while let Ok(more) = self.screen.recv_timeout(PATIENCE) {
             self.written.extend(more);
         }

@@ -1,8 +1,7 @@
-//! The headers that a well-behaved client sends with a message.
+//! The HTTP headers that a well-behaved client sends with a message.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use promptshelf::mcp::Revision;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -10,8 +9,13 @@ static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-vers
 static MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 static MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// Those that its revision demands; without one, those that carry any message.
-pub(crate) fn usual_headers(body: &[u8], method: &Method, revision: Option<Revision>) -> HeaderMap {
+/// Whether a revision is of the modern era, without a handshake.
+pub fn is_modern(revision: &str) -> bool {
+    revision >= "2026-07-28"
+}
+
+/// Returns the headers that a revision requires; without a revision, those of any message.
+pub fn usual_headers(body: &[u8], method: &Method, revision: Option<&str>) -> HeaderMap {
     #[derive(Default, Deserialize)]
     struct Message {
         method: Option<String>,
@@ -33,15 +37,14 @@ pub(crate) fn usual_headers(body: &[u8], method: &Method, revision: Option<Revis
     }
     let message: Message = serde_json::from_slice(body).unwrap_or_default();
     let Some(revision) = revision else { return headers };
-    let asks = !revision.is_modern() && message.method.as_deref() == Some("initialize");
-    // It asks which revision it is to be; no header can say so yet.
-    if asks {
+    // `initialize` negotiates the revision, so no header can name it yet.
+    if !is_modern(revision) && message.method.as_deref() == Some("initialize") {
         return headers;
     }
     let params = message.params.unwrap_or_default();
-    let said = params.meta.as_ref().and_then(|meta| meta["io.modelcontextprotocol/protocolVersion"].as_str());
-    headers.insert(PROTOCOL_VERSION.clone(), encoded(said.unwrap_or(revision.as_str())));
-    if !revision.is_modern() {
+    let in_body = params.meta.as_ref().and_then(|meta| meta["io.modelcontextprotocol/protocolVersion"].as_str());
+    headers.insert(PROTOCOL_VERSION.clone(), encoded(in_body.unwrap_or(revision)));
+    if !is_modern(revision) {
         return headers;
     }
     let name = match message.method.as_deref() {
@@ -58,7 +61,7 @@ pub(crate) fn usual_headers(body: &[u8], method: &Method, revision: Option<Revis
     headers
 }
 
-/// A header's value, in Base64 where it could not be carried as it is.
+/// Returns a header value, in Base64 if its characters require that.
 fn encoded(value: &str) -> HeaderValue {
     let plain = value.bytes().all(|byte| (0x20..0x7f).contains(&byte))
         && value.trim() == value

@@ -1,5 +1,4 @@
-//! A foreign server that says whatever a test wants it to say, over HTTP in
-//! revision 2026-07-28.
+//! Fake MCP server over HTTP in revision 2026-07-28, with the responses that a test chooses.
 
 use std::{sync::Arc, thread};
 
@@ -9,21 +8,22 @@ use serde_json::{Value, json};
 type Answer = dyn Fn(&str, &Value) -> Option<Value> + Send + Sync;
 
 /// A server that runs until it is dropped.
-pub(crate) struct Stranger {
-    pub(crate) url: String,
+pub struct FakeServer {
+    /// The address of its endpoint.
+    pub url: String,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
 }
 
-impl Stranger {
-    /// Starts a server that answers a method and its parameters with a result,
-    /// or with "method not found".
-    pub(crate) fn start(answer: impl Fn(&str, &Value) -> Option<Value> + Send + Sync + 'static) -> Stranger {
+impl FakeServer {
+    /// Starts a server that answers a method and its parameters with a result, or with "method not found". A result
+    /// `{ "rpc-error": … }` becomes an error.
+    pub fn start(answer: impl Fn(&str, &Value) -> Option<Value> + Send + Sync + 'static) -> FakeServer {
         let answer: Arc<Answer> = Arc::new(answer);
-        Stranger::serving(Router::new().route("/mcp", post(reply)).with_state(answer))
+        FakeServer::serving(Router::new().route("/mcp", post(reply)).with_state(answer))
     }
 
-    /// Starts a server that answers as it likes.
-    pub(crate) fn serving(app: Router) -> Stranger {
+    /// Starts a server with any routes.
+    pub fn serving(app: Router) -> FakeServer {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         listener.set_nonblocking(true).expect("it can be shared");
         let url = format!("http://{}/mcp", listener.local_addr().expect("it is bound"));
@@ -36,12 +36,12 @@ impl Stranger {
                 tokio::select! { _ = serve => {}, _ = stopped => {} }
             });
         });
-        Stranger { url, stop: Some(stop) }
+        FakeServer { url, stop: Some(stop) }
     }
 
-    /// A server with one list of prompts and one answer for each of them.
-    pub(crate) fn of(prompts: Value, messages: Value) -> Stranger {
-        Stranger::start(move |method, _| match method {
+    /// Starts a server with one list of prompts, and the same messages for each of them.
+    pub fn of(prompts: Value, messages: Value) -> FakeServer {
+        FakeServer::start(move |method, _| match method {
             "prompts/list" => Some(json!({ "prompts": prompts })),
             "prompts/get" => Some(json!({ "messages": messages })),
             _ => None,
@@ -49,16 +49,16 @@ impl Stranger {
     }
 }
 
-impl Drop for Stranger {
+impl Drop for FakeServer {
     fn drop(&mut self) {
         self.stop.take().map(|stop| stop.send(()));
     }
 }
 
 async fn reply(State(answer): State<Arc<Answer>>, headers: HeaderMap, Json(mut request): Json<Value>) -> Json<Value> {
-    // Tests see them as one of the parameters.
-    let seen = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
-    request["params"]["(headers)"] = seen.collect();
+    // A test gets the headers as one of the parameters.
+    let values = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    request["params"]["(headers)"] = values.collect();
     let method = request["method"].as_str().unwrap_or_default();
     let answered = answer(method, &request["params"]).or_else(|| (method == "server/discover").then(discovered));
     Json(match answered {
@@ -66,10 +66,10 @@ async fn reply(State(answer): State<Arc<Answer>>, headers: HeaderMap, Json(mut r
             json!({ "jsonrpc": "2.0", "id": request["id"], "error": result["rpc-error"].take() })
         }
         Some(mut result) => {
-            usual(&mut result, "resultType", "complete");
+            add(&mut result, "resultType", "complete");
             if method.ends_with("/list") || method == "resources/read" {
-                usual(&mut result, "ttlMs", 0);
-                usual(&mut result, "cacheScope", "private");
+                add(&mut result, "ttlMs", 0);
+                add(&mut result, "cacheScope", "private");
             }
             json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })
         }
@@ -80,8 +80,8 @@ async fn reply(State(answer): State<Arc<Answer>>, headers: HeaderMap, Json(mut r
     })
 }
 
-/// Adds a member, unless there is one; a test that wants none says `null`.
-fn usual(result: &mut Value, member: &str, value: impl Into<Value>) {
+/// Adds a member unless it exists; `null` removes it.
+fn add(result: &mut Value, member: &str, value: impl Into<Value>) {
     match result.get(member) {
         None => result[member] = value.into(),
         Some(Value::Null) => drop(result.as_object_mut().and_then(|result| result.remove(member))),

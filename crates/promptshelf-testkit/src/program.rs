@@ -1,35 +1,32 @@
-//! Runs the program as a person or a client does, and never waits for ever.
+//! Runner of the program and of other programs, with bounded waits.
 
 use std::{
-    fs,
     io::{BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
-    sync::{Arc, OnceLock, mpsc},
+    sync::{OnceLock, mpsc},
     thread,
     time::Duration,
 };
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-/// How long anything may take before a test gives up.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub use crate::{PATIENCE, folder::Folder};
 
-/// The program that cargo has built for these tests.
-pub(crate) fn promptshelf() -> Command {
-    clean(Command::new(env!("CARGO_BIN_EXE_promptshelf")))
+/// Returns the program that cargo has built for the tests of its package.
+pub fn promptshelf() -> Command {
+    clean(Command::new(binary()))
 }
 
-/// One of this crate's examples. `cargo test` builds them with the tests, unless
-/// only this one test program is asked for.
-pub(crate) fn example(name: &str) -> Command {
+/// Returns an example of the package. `cargo test` builds the examples with the tests, unless it is called for one
+/// test program only.
+pub fn example(name: &str) -> Command {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let folder = BUILT.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_BIN_EXE_promptshelf")).with_file_name("examples");
+        let folder = Path::new(&binary()).with_file_name("examples");
         if !folder.join(file(name)).exists() {
-            let mut cargo = Command::new(env!("CARGO"));
-            cargo.args(["build", "--quiet", "--examples"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+            let mut cargo = Command::new(variable("CARGO"));
+            cargo.args(["build", "--quiet", "--examples"]).current_dir(variable("CARGO_MANIFEST_DIR"));
             if folder.parent().is_some_and(|profile| profile.ends_with("release")) {
                 cargo.arg("--release");
             }
@@ -40,11 +37,20 @@ pub(crate) fn example(name: &str) -> Command {
     clean(Command::new(folder.join(file(name))))
 }
 
+/// The path of the program. Cargo sets it for integration tests of the package that contains the program.
+fn binary() -> String {
+    variable("CARGO_BIN_EXE_promptshelf")
+}
+
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name} for the tests of the program's package"))
+}
+
 fn file(name: &str) -> String {
     format!("{name}{}", std::env::consts::EXE_SUFFIX)
 }
 
-/// Without what the machine's own settings would add.
+/// Removes the settings of the machine from a command's environment.
 fn clean(mut command: Command) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PROMPTSHELF_") {
@@ -52,45 +58,33 @@ fn clean(mut command: Command) -> Command {
         }
     }
     command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
-    // Nothing is remembered, and nobody's keyring or browser is touched, unless a test says where.
+    // No state is stored, and no keyring or browser is used, unless a test sets one.
     command.env("XDG_STATE_HOME", "/dev/null/nowhere").env("PROMPTSHELF_KEYRING", "file").env("BROWSER", "true");
     command
 }
 
-/// A folder that is there for as long as anybody needs it.
-pub(crate) type Folder = Arc<TempDir>;
-
-/// A folder with a library in `prompts`, so that commands run in it name no
-/// path of this machine. A server that serves it keeps it: one that is gone is
-/// a library without prompts as soon as somebody looks.
-pub(crate) fn library(files: &[(&str, &str)]) -> Folder {
-    let folder = tempfile::tempdir().expect("a folder for the test");
-    fs::create_dir(folder.path().join("prompts")).expect("a folder for the prompts");
-    for (path, text) in files {
-        let path = folder.path().join("prompts").join(path);
-        fs::create_dir_all(path.parent().expect("it lies in a folder")).expect("a folder for the file");
-        fs::write(path, text).expect("a file can be written");
-    }
-    Arc::new(folder)
+/// Creates a folder with a library in `prompts`.
+pub fn library(files: &[(&str, &str)]) -> Folder {
+    Folder::library(files)
 }
 
-/// Runs a command line in a folder and shows all that can be seen of it.
-pub(crate) fn run(folder: &TempDir, line: &[&str]) -> String {
+/// Runs the program in a folder, and returns its exit code and its output as one text.
+pub fn run(folder: impl AsRef<Path>, line: &[&str]) -> String {
     run_with(folder, line, "")
 }
 
-/// The same, with something on stdin.
-pub(crate) fn run_with(folder: &TempDir, line: &[&str], stdin: &str) -> String {
+/// Does the same with a text on stdin.
+pub fn run_with(folder: impl AsRef<Path>, line: &[&str], stdin: &str) -> String {
     let mut command = promptshelf();
-    command.args(line).current_dir(folder.path());
+    command.args(line).current_dir(folder.as_ref());
     shown(command, stdin)
 }
 
-/// Runs a command to its end and shows its exit code, its stdout and its stderr.
-pub(crate) fn shown(mut command: Command, stdin: &str) -> String {
+/// Runs a command to its end, and returns its exit code, its stdout and its stderr as one text.
+pub fn shown(mut command: Command, stdin: &str) -> String {
     let mut child = piped(&mut command);
     let mut input = child.stdin.take().expect("it is piped");
-    // A program may end without reading what it is given.
+    // A program may end without reading its input.
     input.write_all(stdin.as_bytes()).ok();
     drop(input);
     let (stdout, stderr) = (collect(child.stdout.take()), collect(child.stderr.take()));
@@ -116,16 +110,16 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
     receiver
 }
 
-/// Waits for the end, but not for ever.
-pub(crate) fn ended(child: &mut Child) -> ExitStatus {
+/// Waits for the end, at most for [`PATIENCE`].
+pub fn ended(child: &mut Child) -> ExitStatus {
     ended_within(child, PATIENCE)
 }
 
-/// Waits for the end, at most this long.
-pub(crate) fn ended_within(child: &mut Child, patience: Duration) -> ExitStatus {
+/// Waits for the end, at most for this time.
+pub fn ended_within(child: &mut Child, patience: Duration) -> ExitStatus {
     let (stop, stopped) = mpsc::channel::<()>();
     let id = child.id();
-    // Whoever never ends is ended, so that the test fails instead of waiting.
+    // A program that does not end is killed, so that the test fails instead of waiting.
     let guard = thread::spawn(move || {
         let late = stopped.recv_timeout(patience).is_err();
         #[cfg(unix)]
@@ -141,50 +135,52 @@ pub(crate) fn ended_within(child: &mut Child, patience: Duration) -> ExitStatus 
     status
 }
 
-/// A server that runs until it is dropped.
-pub(crate) struct Server {
-    pub(crate) child: Child,
-    pub(crate) url: String,
-    /// What it says on stderr after its address.
-    pub(crate) said: mpsc::Receiver<String>,
-    /// What it has said before.
-    pub(crate) greeting: String,
+/// The program serving HTTP, until it is dropped.
+pub struct Server {
+    /// The process.
+    pub child: Child,
+    /// The address of its endpoint.
+    pub url: String,
+    /// The lines of its log after the one with the address.
+    pub log: mpsc::Receiver<String>,
+    /// The log up to the address.
+    pub startup_log: String,
     _folder: Option<Folder>,
 }
 
 impl Server {
-    /// Starts a server and waits until it says where it listens.
-    pub(crate) fn start(mut command: Command) -> Server {
-        let (say, said) = mpsc::channel();
+    /// Starts a server, and waits until it logs its address.
+    pub fn start(mut command: Command) -> Server {
+        let (sender, log) = mpsc::channel();
         let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().expect("the server can be started");
-        let mut server = Server { child, url: String::new(), said, greeting: String::new(), _folder: None };
+        let mut server = Server { child, url: String::new(), log, startup_log: String::new(), _folder: None };
         let stderr = BufReader::new(server.child.stderr.take().expect("it is piped"));
-        thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| say.send(line)));
+        thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
         while server.url.is_empty() {
-            let Ok(line) = server.said.recv_timeout(PATIENCE) else {
-                panic!("the server does not say where it listens, only: {}", server.greeting);
+            let Ok(line) = server.log.recv_timeout(PATIENCE) else {
+                panic!("the server does not log its address, only: {}", server.startup_log);
             };
             if let Some((_, url)) = line.split_once("listening on ") {
                 server.url = url.split(['"', ' ']).next().unwrap_or_default().to_owned();
             }
-            server.greeting.push_str(&line);
-            server.greeting.push('\n');
+            server.startup_log.push_str(&line);
+            server.startup_log.push('\n');
         }
         server
     }
 
-    /// Serves the library of a folder on a free port.
-    pub(crate) fn of(folder: &Folder, more: &[&str]) -> Server {
+    /// Serves the library in `prompts` of a folder on a free port.
+    pub fn of(folder: &Folder, more: &[&str]) -> Server {
         let mut command = promptshelf();
         command.args(["serve", "prompts", "--http", "127.0.0.1:0"]).args(more).current_dir(folder.path());
         let mut server = Server::start(command);
-        server._folder = Some(Arc::clone(folder));
+        server._folder = Some(folder.clone());
         server
     }
 
-    /// Asks over HTTP; the status and the answer.
-    pub(crate) fn ask(&self, method: &str, params: &Value) -> (u16, Value) {
+    /// Sends a request over HTTP, and returns the status and the response.
+    pub fn request(&self, method: &str, params: &Value) -> (u16, Value) {
         let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
         let mut answer = agent
             .post(&self.url)
@@ -196,8 +192,8 @@ impl Server {
         (answer.status().as_u16(), serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
 
-    /// The host and port to connect to.
-    pub(crate) fn authority(&self) -> &str {
+    /// Returns the host and port of the server.
+    pub fn authority(&self) -> &str {
         self.url.trim_start_matches("http://").trim_end_matches("/mcp")
     }
 }
@@ -209,20 +205,23 @@ impl Drop for Server {
     }
 }
 
-/// A server at the other end of a pair of pipes.
-pub(crate) struct Pipes {
-    pub(crate) child: Child,
-    pub(crate) input: ChildStdin,
+/// A program that serves stdio, for tests without an async runtime; [`Pipe`](crate::pipe::Pipe) is for the others.
+pub struct Pipes {
+    /// The process.
+    pub child: Child,
+    /// Its stdin.
+    pub input: ChildStdin,
     output: mpsc::Receiver<String>,
 }
 
 impl Pipes {
-    pub(crate) fn start(mut command: Command) -> Pipes {
+    /// Starts a server without a log.
+    pub fn start(mut command: Command) -> Pipes {
         Pipes::start_with(&mut command, Stdio::null())
     }
 
-    /// Starts a server whose log goes somewhere.
-    pub(crate) fn start_with(command: &mut Command, log: Stdio) -> Pipes {
+    /// Starts a server with a destination for its log.
+    pub fn start_with(command: &mut Command, log: Stdio) -> Pipes {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().expect("the server can be started");
         let input = child.stdin.take().expect("it is piped");
@@ -230,47 +229,48 @@ impl Pipes {
         Pipes { child, input, output }
     }
 
-    pub(crate) fn send(&mut self, line: &str) {
+    /// Sends a line.
+    pub fn send(&mut self, line: &str) {
         writeln!(self.input, "{line}").expect("the server reads");
     }
 
-    /// Every line up to the end of stdout.
-    pub(crate) fn rest(self) -> Vec<String> {
+    /// Closes stdin, and returns every line up to the end of stdout.
+    pub fn rest(self) -> Vec<String> {
         drop(self.input);
         let mut child = self.child;
         ended(&mut child);
         self.output.iter().collect()
     }
 
-    /// The next line, as it is.
-    pub(crate) fn line(&self) -> String {
+    /// Receives the next line as it is.
+    pub fn line(&self) -> String {
         self.output.recv_timeout(PATIENCE).expect("the server writes a line")
     }
 
-    /// Asks, and takes the next line for the answer.
-    pub(crate) fn ask(&mut self, id: u32, method: &str, params: &Value) -> Value {
+    /// Sends a request, and receives the next line as the response.
+    pub fn request(&mut self, id: u32, method: &str, params: &Value) -> Value {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
         serde_json::from_str(&self.line()).expect("the answer is JSON")
     }
 
-    /// Begins a conversation.
-    pub(crate) fn initialize(&mut self) -> Value {
-        self.send(&hello().to_string());
+    /// Performs the handshake of a legacy revision.
+    pub fn initialize(&mut self) -> Value {
+        self.send(&initialize_request().to_string());
         let answer = serde_json::from_str(&self.line()).expect("the answer is JSON");
         self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         answer
     }
 }
 
-/// What a client of revision 2025-06-18 says first.
-pub(crate) fn hello() -> Value {
+/// Returns the first request of a client of revision 2025-06-18.
+pub fn initialize_request() -> Value {
     let client = json!({ "name": "test", "version": "1" });
     let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
     json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })
 }
 
 fn lines(pipe: ChildStdout) -> mpsc::Receiver<String> {
-    let (say, said) = mpsc::channel();
-    thread::spawn(move || BufReader::new(pipe).lines().map_while(Result::ok).try_for_each(|line| say.send(line)));
-    said
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || BufReader::new(pipe).lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    lines
 }

@@ -1,0 +1,29 @@
+//! Harnesses that the tests of several crates share: an HTTP client, a pipe, a terminal, a fake server and a runner of
+//! programs.
+//!
+//! None of them depends on another crate of this project: a test passes in the server or the command that it tests.
+//! Every wait ends after [`PATIENCE`], and a helper that finds something unexpected panics, as an assertion does.
+
+#![expect(clippy::missing_panics_doc, reason = "every helper panics when the test has failed")]
+
+use std::time::Duration;
+
+pub mod client;
+pub mod fake_server;
+pub mod folder;
+pub mod headers;
+pub mod http;
+pub mod pipe;
+pub mod program;
+pub mod served;
+#[cfg(unix)]
+pub mod terminal;
+
+/// The longest wait for anything before a test fails.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for `waiting`, at most for [`PATIENCE`]; `what` describes it in the panic message.
+pub async fn in_time<T>(what: &str, waiting: impl Future<Output = T>) -> T {
+    let result = tokio::time::timeout(PATIENCE, waiting).await;
+    result.unwrap_or_else(|_| panic!("{what}: nothing within {PATIENCE:?}"))
+}
