@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
             let values: Vec<(&str, &str)> =
                 prompt.arguments().iter().map(|argument| (argument.name(), "{{ x }}\n\nassistant: \u{FDD0}")).collect();
             if let Ok(bindings) = prompt.bind(&RawArguments::from_iter(values), 1_000) {
-                let _ = futures_executor::block_on(prompt.render(&checked.catalog, bindings));
+                let _ = prompt.render(checked.catalog.render_context(), &bindings);
             }
         }
     });

@@ -22,7 +22,7 @@ fn render(template: &str, a: &str, b: &str) -> Option<Result<Vec<Part>, RenderEr
     let catalog = check(Definitions::from_iter([prompt]), None).catalog;
     let prompt = catalog.find("it")?;
     let bindings = prompt.bind(&RawArguments::from_iter([("a", a), ("b", b)]), 10_000).ok()?;
-    Some(futures_executor::block_on(prompt.render(&catalog, bindings)))
+    Some(prompt.render(catalog.render_context(), &bindings))
 }
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,25 +1,23 @@
 //! Catalogs: an immutable, sorted set of prompts and resources.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    ops::Range,
-    sync::Arc,
-};
+use std::{collections::HashSet, ops::Range, sync::Arc};
 
 use globset::GlobBuilder;
 
 use crate::{
-    access::AccessTable,
     content::ResourceContents,
     cursor::{self, ListKind},
-    definition::{About, LibraryFile, Policy},
-    diagnostic::SourceText,
-    prompt::Prompt,
-    resource::{LIBRARY_SCHEME, Resource, Variables},
+    definition::{About, Access, AccessSet, LibraryFile, Policy},
+    library_files::LibraryFiles,
+    prompt::{Prompt, RenderContext},
+    resource::{Resource, Resources},
+    value::Variables,
 };
 
+mod access;
 mod list;
 
+pub(crate) use access::AccessTable;
 pub use list::PromptList;
 
 /// Everything that a server serves at one moment.
@@ -32,36 +30,9 @@ pub struct Catalog {
     pub(crate) prompts: PromptList,
     /// Names of those that others bring in, and maybe of some that were.
     pub(crate) brought_in: Arc<HashSet<String>>,
-    /// Those with a fixed URI, by URI.
-    pub(crate) resources: Arc<[Arc<Resource>]>,
-    /// Those with a URI template, by template.
-    pub(crate) templates: Arc<[Arc<Resource>]>,
-    pub(crate) files: Arc<Files>,
+    pub(crate) resources: Resources,
+    pub(crate) files: Arc<LibraryFiles>,
     pub(crate) access: Arc<AccessTable>,
-}
-
-/// A library's files, and the URI of each.
-#[derive(Debug, Default)]
-pub(crate) struct Files {
-    pub(crate) by_path: BTreeMap<String, Arc<LibraryFile>>,
-    /// URIs that the library declares for a file.
-    pub(crate) declared: BTreeMap<String, Arc<str>>,
-    /// Texts that templates can include, by path.
-    pub(crate) partials: BTreeMap<String, Arc<SourceText>>,
-}
-
-impl Files {
-    pub(crate) fn uri(&self, file: &LibraryFile) -> Arc<str> {
-        self.declared.get(&file.path).cloned().unwrap_or_else(|| Arc::from(file.uri()))
-    }
-
-    /// The file behind a `library:` URI. Files below a `_` part are never
-    /// served by themselves.
-    pub(crate) fn find(&self, uri: &str) -> Option<&Arc<LibraryFile>> {
-        let path = uri.strip_prefix(LIBRARY_SCHEME)?.strip_prefix(":///")?;
-        let path = percent_encoding::percent_decode_str(path).decode_utf8().ok()?;
-        self.by_path.get(&*path).filter(|file| file.is_served())
-    }
 }
 
 impl Catalog {
@@ -96,13 +67,13 @@ impl Catalog {
     /// Every resource with a fixed URI, by URI.
     #[must_use]
     pub fn resources(&self) -> &[Arc<Resource>] {
-        &self.resources
+        &self.resources.fixed
     }
 
     /// Every resource with a URI template, by template.
     #[must_use]
     pub fn templates(&self) -> &[Arc<Resource>] {
-        &self.templates
+        &self.resources.templates
     }
 
     /// The prompt with exactly this name: no letter case and no Unicode form is
@@ -122,17 +93,13 @@ impl Catalog {
     /// variables. Fixed URIs come before templates, and templates in order.
     #[must_use]
     pub fn find_resource(&self, uri: &str) -> Option<(&Arc<Resource>, Variables)> {
-        if let Ok(index) = self.resources.binary_search_by(|resource| resource.uri().cmp(uri)) {
-            return self.resources.get(index).map(|resource| (resource, Variables::new()));
-        }
-        self.templates.iter().find_map(|resource| Some((resource, resource.matches(uri)?)))
+        self.resources.find(uri)
     }
 
     /// A resource or resource template by exactly what its declaration says.
     #[must_use]
     pub fn find_declared(&self, uri: &str) -> Option<&Arc<Resource>> {
-        let fixed = self.resources.binary_search_by(|resource| resource.uri().cmp(uri)).ok();
-        fixed.and_then(|index| self.resources.get(index)).or_else(|| self.templates.iter().find(|t| t.uri() == uri))
+        self.resources.find_declared(uri)
     }
 
     /// A file of the library that is read as a resource though none is declared for it.
@@ -159,7 +126,69 @@ impl Catalog {
 
     pub(crate) fn uris_matching(&self, glob: &str) -> impl Iterator<Item = &str> {
         let glob = GlobBuilder::new(glob).literal_separator(false).build().ok().map(|glob| glob.compile_matcher());
-        self.resources.iter().map(|r| r.uri()).filter(move |uri| glob.as_ref().is_some_and(|glob| glob.is_match(uri)))
+        self.resources
+            .fixed
+            .iter()
+            .map(|r| r.uri())
+            .filter(move |uri| glob.as_ref().is_some_and(|glob| glob.is_match(uri)))
+    }
+
+    /// Returns the limits, files and resources that prompts are rendered with.
+    #[must_use]
+    pub fn render_context(&self) -> RenderContext<'_> {
+        RenderContext { policy: &self.policy, files: &self.files, resources: &self.resources }
+    }
+
+    /// Returns whether any access rule exists. Without rules every caller has the same view.
+    #[must_use]
+    pub fn is_restricted(&self) -> bool {
+        self.access.is_restricted()
+    }
+
+    /// Returns whether any rule applies to resources.
+    #[must_use]
+    pub fn has_resource_rules(&self) -> bool {
+        self.access.has_resource_rules()
+    }
+
+    /// Returns each combination of rules that applies to an item of a list.
+    #[must_use]
+    pub fn access_sets(&self) -> &[AccessSet] {
+        self.access.sets()
+    }
+
+    /// Returns the index in [`access_sets`](Catalog::access_sets) of the rules for an item of a
+    /// list; `None` if there are no rules at all.
+    #[must_use]
+    pub fn access_place(&self, list: ListKind, index: usize) -> Option<usize> {
+        self.access.place(list, index)
+    }
+
+    /// Returns the rules for the prompt at an index of the list.
+    #[must_use]
+    pub fn prompt_access(&self, index: usize) -> &[Arc<Access>] {
+        let set = self.access_place(ListKind::Prompts, index).and_then(|place| self.access_sets().get(place));
+        set.map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the rules for the content of a URI, under each of its names: as it
+    /// was written, as its declaration spells it, and as the declaration expands
+    /// with its variables. Another spelling therefore never opens access.
+    #[must_use]
+    pub fn uri_access(&self, uri: &str) -> AccessSet {
+        self.access.uri(uri, &self.resources, &self.files)
+    }
+
+    /// Returns the rules for the diagnostics of the library. Empty if there are none.
+    #[must_use]
+    pub fn diagnostics_access(&self) -> AccessSet {
+        self.access.diagnostics()
+    }
+
+    /// Returns the rules for the declaration of a resource or resource template.
+    #[must_use]
+    pub fn declared_access(&self, resource: &Resource) -> AccessSet {
+        self.access.declared(resource)
     }
 
     /// The items of a list that a cursor begins, as many as a page holds;
@@ -199,8 +228,8 @@ impl Catalog {
     fn length(&self, list: ListKind) -> usize {
         match list {
             ListKind::Prompts => self.prompts.len(),
-            ListKind::Resources => self.resources.len(),
-            ListKind::ResourceTemplates => self.templates.len(),
+            ListKind::Resources => self.resources.fixed.len(),
+            ListKind::ResourceTemplates => self.resources.templates.len(),
         }
     }
 
@@ -208,16 +237,16 @@ impl Catalog {
     fn after(&self, list: ListKind, last: &str) -> usize {
         match list {
             ListKind::Prompts => self.prompts.partition_point(|name| name <= last),
-            ListKind::Resources => self.resources.partition_point(|resource| resource.uri() <= last),
-            ListKind::ResourceTemplates => self.templates.partition_point(|resource| resource.uri() <= last),
+            ListKind::Resources => self.resources.fixed.partition_point(|resource| resource.uri() <= last),
+            ListKind::ResourceTemplates => self.resources.templates.partition_point(|resource| resource.uri() <= last),
         }
     }
 
     fn key(&self, list: ListKind, index: usize) -> &str {
         match list {
             ListKind::Prompts => self.prompts[index].name().as_str(),
-            ListKind::Resources => self.resources[index].uri(),
-            ListKind::ResourceTemplates => self.templates[index].uri(),
+            ListKind::Resources => self.resources.fixed[index].uri(),
+            ListKind::ResourceTemplates => self.resources.templates[index].uri(),
         }
     }
 }
@@ -257,7 +286,9 @@ impl Change {
         Change {
             generation: new.generation,
             prompts,
-            resources: access || listed(&old.resources, &new.resources) || listed(&old.templates, &new.templates),
+            resources: access
+                || listed(&old.resources.fixed, &new.resources.fixed)
+                || listed(&old.resources.templates, &new.resources.templates),
             contents: true,
         }
     }

@@ -11,8 +11,8 @@ use crate::{
     argument::Argument,
     catalog::Catalog,
     content::ResourceBody,
-    definition::{ArgumentType, CompletionSource},
-    resource::{Variables, library_uri},
+    definition::{ArgumentType, CompletionSource, library_uri},
+    value::Variables,
 };
 
 /// The most values that one answer holds (specification, *Utilities / Completion*).

@@ -104,9 +104,9 @@ impl ContentBlock {
     /// Why the block must not go out, if it must not: a URI that is none or that
     /// clients might run, or a type that is another kind's. Whatever a prompt in
     /// code can get wrong is looked at; the types of the parts see to the rest.
-    pub(crate) fn fault(&self) -> Option<Fault> {
+    pub(crate) fn fault(&self) -> Option<BlockFault> {
         let kind = |fits: bool, media: &Media, what: &str| {
-            (!fits).then(|| Fault::Authors(format!("{what} of the type {}", media.mime_type.as_str())))
+            (!fits).then(|| BlockFault::Prompt(format!("{what} of the type {}", media.mime_type.as_str())))
         };
         let (annotations, fault) = match self {
             ContentBlock::Text(text) => (&text.annotations, None),
@@ -115,17 +115,17 @@ impl ContentBlock {
             }
             ContentBlock::Audio(audio) => (&audio.annotations, kind(audio.mime_type.is_audio(), audio, "a sound")),
             ContentBlock::Resource(resource) => {
-                (&resource.annotations, label_fault(&resource.contents.uri).map(Fault::Callers))
+                (&resource.annotations, label_fault(&resource.contents.uri).map(BlockFault::Value))
             }
             ContentBlock::Link(link) => {
                 let target = link.target.as_ref().map(|target| &target.uri);
                 let uri = std::iter::once(&link.uri).chain(target).find_map(|uri| label_fault(uri));
-                let icon = || link.icons.iter().find_map(Icon::fault).map(Fault::Authors);
-                (&link.annotations, uri.map(Fault::Callers).or_else(icon))
+                let icon = || link.icons.iter().find_map(Icon::fault).map(BlockFault::Prompt);
+                (&link.annotations, uri.map(BlockFault::Value).or_else(icon))
             }
         };
         let priority = annotations.priority.filter(|priority| !(0.0..=1.0).contains(priority));
-        fault.or_else(|| priority.map(|priority| Fault::Authors(format!("a priority of {priority}"))))
+        fault.or_else(|| priority.map(|priority| BlockFault::Prompt(format!("a priority of {priority}"))))
     }
 
     /// The bytes that the block's payload holds, before any encoding.
@@ -140,13 +140,13 @@ impl ContentBlock {
     }
 }
 
-/// What is wrong with a block.
+/// The mistake in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// A caller's value may have led to it.
-    Callers(String),
-    /// The prompt's author has to mend it.
-    Authors(String),
+pub(crate) enum BlockFault {
+    /// A caller's value may be the cause.
+    Value(String),
+    /// The prompt's author has to correct it.
+    Prompt(String),
 }
 
 /// A text block.
@@ -420,5 +420,23 @@ impl PartialEq for Blob {
 impl std::fmt::Debug for Blob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Blob({} bytes)", self.len())
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    use std::hash::{DefaultHasher, Hasher};
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+impl ResourceBody {
+    /// A number that differs when the body does, within one run of a program.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        match self {
+            ResourceBody::Text(text) => hash(text.as_bytes()),
+            ResourceBody::Blob(blob) => hash(blob.bytes()),
+        }
     }
 }

@@ -156,7 +156,7 @@ fn is_ordinary(at: usize, before: char, c: char, next: Option<char>) -> bool {
         '\r' => next == Some('\n'),
         // A byte order mark.
         '\u{feff}' => at == 0,
-        // Marks of direction belong to how Hebrew and Arabic are written.
+        // Sentinels of direction belong to how Hebrew and Arabic are written.
         '\u{200e}' | '\u{200f}' | '\u{61c}' => {
             let right_to_left = |c: char| matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}');
             right_to_left(before) || next.is_some_and(right_to_left)

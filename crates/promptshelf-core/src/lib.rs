@@ -16,14 +16,13 @@
 //! let catalog = checked.catalog;
 //! let prompt = catalog.find("hello").expect("it is there");
 //! let arguments = prompt.bind(&RawArguments::from_iter([("name", "Ada")]), 1_000).expect("it is complete");
-//! let parts = futures_executor::block_on(prompt.render(&catalog, arguments)).expect("it renders");
+//! let parts = prompt.render(catalog.render_context(), &arguments).expect("it renders");
 //! assert_eq!(parts, [Part::Message(promptshelf_core::Message::user("Say hello to Ada."))]);
 //! ```
 //!
 //! What is deliberately not here: files, sockets, clocks, an async runtime, and
 //! any wire format.
 
-mod access;
 mod argument;
 mod catalog;
 mod check;
@@ -34,16 +33,18 @@ mod definition;
 mod diagnostic;
 mod handle;
 pub mod invisible;
+mod library_files;
 mod name;
 mod prompt;
+mod render_error;
 mod resource;
 mod template;
 mod timestamp;
 mod uri_template;
+mod value;
 mod workflow;
 
-pub use access::{Access, AccessRule, AccessSet};
-pub use argument::{Argument, Bindings, Choice, Problem, RawArgumentValue, RawArguments, Value, bind};
+pub use argument::{Argument, Problem, RawArgumentValue, RawArguments, bind};
 pub use catalog::{Catalog, Change, Page, PromptList};
 pub use check::{Checked, check, check_edited};
 pub use content::{
@@ -51,16 +52,19 @@ pub use content::{
     ResourceContents, ResourceLink, Role, Text, Theme,
 };
 pub use definition::{
-    About, ArgumentDefinition, ArgumentType, Body, BodyPiece, BoxFuture, BrokenFile, Budget, CompletionFunction,
-    CompletionSource, CompletionTest, Definitions, LibraryFile, Origin, Policy, PromptDefinition, PromptFunction,
-    Requirements, ResourceContent, ResourceDefinition, Spans, TestDefinition,
+    About, Access, AccessRule, AccessSet, ArgumentDefinition, ArgumentType, AsyncPromptFunction, Body, BodyPiece,
+    BrokenFile, Budget, Choice, CompletionFunction, CompletionSource, CompletionTest, Decline, Definitions,
+    LIBRARY_SCHEME, LibraryFile, Origin, Policy, PromptDefinition, PromptFunction, ReadBody, ReadError, ReadResource,
+    Requirements, ResourceContent, ResourceDefinition, Spans, StepDefinition, SyncPromptFunction, TestDefinition,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;
 pub use name::{MAX_NAME_BYTES, NameError, PromptName};
-pub use prompt::{Part, Prompt};
-pub use resource::{LIBRARY_SCHEME, ReadBody, ReadError, ReadResource, Resource, Variables};
-pub use template::{Outline, RenderError, TemplateAnalysis, TemplateUse, TemplateWords};
+pub use prompt::{Outline, Part, Prompt, RenderContext};
+pub use render_error::RenderError;
+pub use resource::Resource;
+pub use template::{TemplateAnalysis, TemplateUse, TemplateWords};
 pub use timestamp::{Timestamp, TimestampError};
 pub use uri_template::expand_uri_template;
-pub use workflow::{Answers, Decline, Form, StepDefinition};
+pub use value::{Bindings, BoxFuture, Value, Variables};
+pub use workflow::{Answers, Form};

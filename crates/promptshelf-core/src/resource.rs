@@ -2,82 +2,17 @@
 //!
 //! How a file is opened is not here: a source brings a [`ReadResource`].
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
     argument::{self, Argument, Problem, RawArguments},
     content::{Annotations, Icon, MimeType, ResourceBody, ResourceContents},
-    definition::{BoxFuture, LibraryFile, ResourceDefinition},
-    template::{RenderError, Template},
-    timestamp::Timestamp,
+    definition::{LibraryFile, ReadError, ReadResource, ResourceDefinition},
+    render_error::RenderError,
+    template::Template,
     uri_template::UriTemplate,
+    value::Variables,
 };
-
-/// Values of a URI template's variables, or of arguments filled in so far.
-pub type Variables = BTreeMap<String, String>;
-
-/// The URI scheme of files that a library serves without declaring them.
-pub const LIBRARY_SCHEME: &str = "library";
-
-/// The URI of a library's file.
-pub(crate) fn library_uri(path: &str) -> String {
-    let mut uri = format!("{LIBRARY_SCHEME}:///");
-    let path = percent_encoding::utf8_percent_encode(path, PATH);
-    uri.extend(path);
-    uri
-}
-
-/// What RFC 3986 does not allow to stand in a path as it is.
-const PATH: &percent_encoding::AsciiSet =
-    &percent_encoding::NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// Reads a resource when it is asked for.
-pub trait ReadResource: fmt::Debug + Send + Sync {
-    /// The body behind a URI whose template variables have these values.
-    ///
-    /// A reader decides by itself what it opens: `variables` come from callers
-    /// and can be anything that the template lets through.
-    fn read<'a>(&'a self, variables: &'a Variables) -> BoxFuture<'a, Result<ReadBody, ReadError>>;
-
-    /// A number that differs when the body does; `None` where nothing is there.
-    /// Cheaper than reading; asked for every subscribed URI after each change.
-    fn version<'a>(&'a self, variables: &'a Variables) -> BoxFuture<'a, Option<u64>>;
-
-    /// The path inside the library of the file that would be read, if it is one
-    /// of the library's: rules for its folder hold for it then.
-    fn library_path(&self, _variables: &Variables) -> Option<String> {
-        None
-    }
-}
-
-/// What a reader found.
-#[derive(Clone, Debug)]
-pub struct ReadBody {
-    /// Text or bytes.
-    pub body: ResourceBody,
-    /// Its MIME type, as far as the reader knows.
-    pub mime_type: Option<MimeType>,
-    /// When it last changed, where known.
-    pub modified: Option<Timestamp>,
-}
-
-/// Why a resource could not be read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReadError {
-    /// Nothing is there, or nothing that may be read: the two look the same.
-    #[error("there is no such resource")]
-    NotFound,
-    /// It is larger than the library allows.
-    #[error("the resource is larger than {limit} bytes")]
-    TooLarge {
-        /// The most bytes allowed.
-        limit: u64,
-    },
-    /// Something failed that is no caller's business; the text is for the log.
-    #[error("{0}")]
-    Failed(String),
-}
 
 /// One checked resource, or a family of resources behind a URI template.
 #[derive(Debug)]
@@ -231,27 +166,55 @@ impl Resource {
             CheckedContent::Fixed(body) => Some(body.digest()),
             CheckedContent::File(file) => Some(file.body.digest()),
             CheckedContent::Template(template) => {
-                template.render_text(&variables).ok().map(|text| hash(text.as_bytes()))
+                template.render_text(&variables).ok().map(|text| ResourceBody::Text(text.into()).digest())
             }
             CheckedContent::Reader(reader) => reader.version(&variables).await,
         }
     }
 }
 
-fn hash(bytes: &[u8]) -> u64 {
-    use std::hash::{DefaultHasher, Hasher};
-    let mut hasher = DefaultHasher::new();
-    hasher.write(bytes);
-    hasher.finish()
+impl Resource {
+    /// Whether lists show the same of both. Its size and when it was last
+    /// changed do not count: an edit of a file is a change of what it holds, of
+    /// which whoever follows it hears, and not of what there is.
+    pub(crate) fn is_listed_like(self: &Arc<Self>, other: &Arc<Resource>) -> bool {
+        let (ours, theirs) = (self.annotations(), other.annotations());
+        Arc::ptr_eq(self, other)
+            || (self.uri() == other.uri()
+                && self.name() == other.name()
+                && self.title() == other.title()
+                && self.description() == other.description()
+                && self.mime_type() == other.mime_type()
+                && self.icons() == other.icons()
+                && (&ours.audience, ours.priority) == (&theirs.audience, theirs.priority))
+    }
 }
 
-impl ResourceBody {
-    /// A number that differs when the body does, within one run of a program.
-    #[must_use]
-    pub fn digest(&self) -> u64 {
-        match self {
-            ResourceBody::Text(text) => hash(text.as_bytes()),
-            ResourceBody::Blob(blob) => hash(blob.bytes()),
+/// The resources of a catalog.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Resources {
+    /// Those with a fixed URI, by URI.
+    pub(crate) fixed: Arc<[Arc<Resource>]>,
+    /// Those with a URI template, by template.
+    pub(crate) templates: Arc<[Arc<Resource>]>,
+}
+
+impl Resources {
+    /// Returns the resource of a URI and the values of its template's variables.
+    pub(crate) fn find(&self, uri: &str) -> Option<(&Arc<Resource>, Variables)> {
+        if let Some(resource) = self.find_fixed(uri) {
+            return Some((resource, Variables::new()));
         }
+        self.templates.iter().find_map(|resource| Some((resource, resource.matches(uri)?)))
+    }
+
+    /// Returns the resource with exactly this URI or URI template.
+    pub(crate) fn find_declared(&self, uri: &str) -> Option<&Arc<Resource>> {
+        self.find_fixed(uri).or_else(|| self.templates.iter().find(|template| template.uri() == uri))
+    }
+
+    fn find_fixed(&self, uri: &str) -> Option<&Arc<Resource>> {
+        let index = self.fixed.binary_search_by(|resource| resource.uri().cmp(uri)).ok()?;
+        self.fixed.get(index)
     }
 }

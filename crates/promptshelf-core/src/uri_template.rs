@@ -12,7 +12,7 @@ use iri_string::types::UriStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_decode_str, utf8_percent_encode};
 use regex::bytes::Regex;
 
-use crate::resource::Variables;
+use crate::value::Variables;
 
 /// What is encoded in the value of a simple variable: all but what RFC 3986
 /// calls unreserved.

@@ -4,7 +4,6 @@
 //! megabyte. It covers what is alive at one time: values, text made on the way,
 //! marks and messages.
 
-use futures_executor::block_on;
 use peak_alloc::PeakAlloc;
 use promptshelf_core::{ArgumentDefinition, ArgumentType, Definitions, PromptDefinition, RawArguments, check};
 
@@ -83,7 +82,7 @@ fn no_value_makes_a_rendering_take_more_than_320_megabytes() {
             MEMORY.reset_peak_usage();
             let bindings = prompt.bind(&RawArguments::from_iter(given), megabyte).expect("the values are good");
             // It may be refused; it may not be large.
-            let _ = block_on(prompt.render(&catalog, bindings));
+            let _ = prompt.render(catalog.render_context(), &bindings);
             let taken = MEMORY.peak_usage().saturating_sub(before);
             assert!(taken < BOUND, "{template} took {taken} bytes with n = {n}");
         }

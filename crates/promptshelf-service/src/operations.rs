@@ -30,7 +30,7 @@ pub(crate) async fn render(
         .bind(arguments, catalog.policy().value_bytes)
         .map_err(|problems| Rejection::InvalidArguments { prompt: prompt.name().to_string(), problems })?;
     let parts = prompt
-        .render(catalog, bindings)
+        .render_async(catalog.render_context(), &bindings)
         .await
         .map_err(|error| render_failed(view, prompt, arguments, error, secrets))?;
     embed(view, prompt, parts).await

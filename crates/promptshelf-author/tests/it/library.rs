@@ -26,7 +26,7 @@ pub(crate) fn messages(catalog: &Catalog, name: &str, arguments: &[(&str, &str)]
     let prompt = catalog.find(name).unwrap_or_else(|| panic!("there is no {name}"));
     let arguments = RawArguments::from_iter(arguments.iter().copied());
     let bound = prompt.bind(&arguments, 1 << 20).unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
-    let parts = now(prompt.render(catalog, bound)).expect("it renders");
+    let parts = prompt.render(catalog.render_context(), &bound).expect("it renders");
     parts.iter().map(shown).collect()
 }
 
@@ -45,13 +45,4 @@ pub(crate) fn asks(catalog: &Catalog, name: &str) -> Vec<String> {
     let prompt = catalog.find(name).unwrap_or_else(|| panic!("there is no {name}"));
     let shown = |argument: &Argument| format!("{}{}", argument.name(), if argument.required() { "!" } else { "" });
     prompt.arguments().iter().map(shown).collect()
-}
-
-/// A template waits for nothing, so one poll is enough.
-fn now<F: Future>(future: F) -> F::Output {
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match std::pin::pin!(future).poll(&mut context) {
-        std::task::Poll::Ready(output) => output,
-        std::task::Poll::Pending => panic!("it waits for something"),
-    }
 }

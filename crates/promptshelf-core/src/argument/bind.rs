@@ -2,8 +2,12 @@
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
-use super::{Argument, Bindings, Value};
-use crate::{diagnostic::nearest, invisible::named, resource::Variables};
+use super::checked::Argument;
+use crate::{
+    diagnostic::nearest,
+    invisible::named,
+    value::{Bindings, Value, Variables},
+};
 
 /// How many bytes of a caller's own words an answer repeats.
 const ECHO_BYTES: usize = 64;
@@ -153,12 +157,12 @@ impl Argument {
         if is_placeholder(text) {
             return Ok(Value::Text(Arc::from(text)));
         }
-        match self.parse(text)? {
+        match self.parser().parse(text)? {
             Value::List(items) => {
                 let let_in = items.iter().map(|item| self.invisible.apply(item)).collect::<Result<Vec<_>, _>>()?;
                 // What the author asks of items holds for what is left of them.
                 if let_in.iter().zip(&items).any(|(after, before)| *after != *before) {
-                    return self.parse(&serde_json::Value::from(let_in).to_string());
+                    return self.parser().parse(&serde_json::Value::from(let_in).to_string());
                 }
                 Ok(Value::List(items))
             }
@@ -209,7 +213,7 @@ impl Argument {
     /// A value as this argument reads it, if it can be read.
     #[must_use]
     pub fn parsed(&self, text: &str) -> Option<Value> {
-        self.parse(text).ok()
+        self.parser().parse(text).ok()
     }
 }
 
@@ -225,7 +229,7 @@ fn missing(argument: &Argument, arguments: &[Argument], given: &RawArguments<'_>
         reason.push_str(&format!(" ({description})"));
     }
     if !argument.choices().is_empty() {
-        reason.push_str(&format!("; it has to be one of {}", argument.choice_list()));
+        reason.push_str(&format!("; it has to be one of {}", argument.parser().choice_list()));
     }
     let strangers = given.names().filter(|name| !arguments.iter().any(|known| known.name() == *name));
     if let Some(stranger) = nearest(argument.name(), strangers.take(100)) {

@@ -2,15 +2,26 @@
 
 use std::sync::Arc;
 
-use super::{Argument, Choice, Value};
-use crate::definition::ArgumentType;
+use regex::Regex;
 
-impl Argument {
+use crate::{
+    definition::{ArgumentDefinition, ArgumentType, Choice},
+    value::Value,
+};
+
+/// Parses values of one argument.
+pub(super) struct Parser<'a> {
+    pub(super) definition: &'a ArgumentDefinition,
+    /// The compiled pattern of the definition.
+    pub(super) pattern: Option<&'a Regex>,
+}
+
+impl Parser<'_> {
     /// Reads a value and checks it against everything the author asked for.
     /// The reason completes the sentence "`code` is …" or "`code` has to …".
     pub(super) fn parse(&self, text: &str) -> Result<Value, String> {
         let value = self.check_type(text)?;
-        let definition = self.definition();
+        let definition = self.definition;
         match &value {
             Value::Integer(_) | Value::Number(_) => {
                 #[expect(clippy::cast_precision_loss, reason = "bounds are floating-point numbers too")]
@@ -43,7 +54,7 @@ impl Argument {
     }
 
     fn check_text(&self, text: &str) -> Result<(), String> {
-        let definition = self.definition();
+        let definition = self.definition;
         if definition.min_length.is_some() || definition.max_length.is_some() {
             let length = text.chars().count();
             if let Some(least) = definition.min_length.filter(|least| length < *least) {
@@ -53,7 +64,7 @@ impl Argument {
                 return Err(format!("has to have {} or fewer, and has {length}", characters(most)));
             }
         }
-        match &self.pattern {
+        match self.pattern {
             Some(pattern) if !pattern.is_match(text) => Err(format!("has to match the pattern {pattern}")),
             _ => Ok(()),
         }
@@ -61,7 +72,7 @@ impl Argument {
 
     /// A value is a choice when it reads the same or means the same: `1.0` is `1` for a number.
     fn check_choice(&self, value: &Value, text: &str) -> Result<(), String> {
-        let choices = &self.definition().choices;
+        let choices = &self.definition.choices;
         let means = |choice: &Choice| {
             !matches!(value, Value::Text(_)) && self.check_type(&choice.value).is_ok_and(|meant| meant == *value)
         };
@@ -74,7 +85,7 @@ impl Argument {
     /// The choices as people read them, cut where there are very many.
     pub(super) fn choice_list(&self) -> String {
         const SHOWN: usize = 20;
-        let choices = &self.definition().choices;
+        let choices = &self.definition.choices;
         let mut list = choices.iter().take(SHOWN).map(|choice| &*choice.value).collect::<Vec<_>>().join(", ");
         if choices.len() > SHOWN {
             list.push_str(&format!(" and {} others", choices.len() - SHOWN));
@@ -85,7 +96,7 @@ impl Argument {
     /// Reads a value as the argument's type, without its other constraints.
     pub(super) fn check_type(&self, text: &str) -> Result<Value, String> {
         let trimmed = text.trim();
-        match self.definition().kind {
+        match self.definition.kind {
             ArgumentType::String | ArgumentType::Text => Ok(Value::Text(Arc::from(text))),
             ArgumentType::Integer => {
                 trimmed.parse().map(Value::Integer).map_err(|_| "has to be a whole number, such as 42".into())

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Shelf;
+use super::scope::Shelf;
 use crate::{
     argument::{Argument, Declared},
     content::ResourceBody,

@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
-use super::{Shelf, each::Missing, partials::Including};
+use super::{
+    partials::Including,
+    scope::{Missing, Shelf},
+};
 use crate::{
     argument::{self, Argument, RawArguments},
     definition::PromptDefinition,

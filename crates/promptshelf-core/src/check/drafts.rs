@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Shelf, prompt};
+use super::{prompt, scope::Shelf};
 use crate::{
     definition::{BrokenFile, PromptDefinition},
     diagnostic::{Code, Diagnostic},
@@ -15,7 +15,7 @@ pub(super) fn check(broken: &BrokenFile, shelf: &Shelf<'_>, found: &mut Vec<Diag
     let known: Vec<Diagnostic> =
         found.iter().filter(|it| it.is_error() && it.location.source.path == broken.path).cloned().collect();
     let more = match prompt::check(Arc::clone(draft), shelf) {
-        Ok(prompt) => prompt.uses.warnings.clone(),
+        Ok(prompt) => prompt.uses().warnings.clone(),
         Err(found) => found,
     };
     found.extend(more.into_iter().filter(|new| !follows(new, broken, draft, &known)));

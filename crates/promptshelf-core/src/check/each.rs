@@ -6,7 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use super::{Shelf, Uris, drafts, prompt};
+use super::{
+    drafts, prompt,
+    scope::{FindPrompt, Missing, Shelf, Uris},
+};
 use crate::{
     catalog::{Catalog, PromptList},
     definition::{BrokenFile, PromptDefinition, Requirements},
@@ -44,19 +47,6 @@ enum Slot {
     Done(Option<Arc<Prompt>>),
 }
 
-/// Why a prompt cannot be brought in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
-    /// It leads back to where it is brought in; names each one on the way.
-    Circle(Vec<String>),
-    /// Too many prompts stand in each other.
-    TooDeep,
-    /// It is there, but cannot be served.
-    Broken,
-    /// There is none; names one that may be meant.
-    Unknown(Option<String>),
-}
-
 impl<'a> Prompts<'a> {
     pub(super) fn new(
         definitions: &'a [Arc<PromptDefinition>],
@@ -89,7 +79,7 @@ impl<'a> Prompts<'a> {
 
     /// Checks every prompt; gives those that can be served.
     pub(super) fn check_all(&self, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Prompt>> {
-        let uris = Uris::Checked(&catalog.resources);
+        let uris = Uris::Checked(&catalog.resources.fixed);
         let unread = unread(diagnostics);
         let budget = Arc::new(catalog.policy.budget);
         let shelf = Shelf { budget, files: &catalog.files, uris: &uris, catalog, prompts: Some(self), unread: &unread };
@@ -150,7 +140,7 @@ impl<'a> Prompts<'a> {
         self.open.borrow_mut().pop();
         let done = match outcome {
             Ok(prompt) => {
-                self.found.borrow_mut().extend(prompt.uses.warnings.iter().cloned());
+                self.found.borrow_mut().extend(prompt.uses().warnings.iter().cloned());
                 Some(prompt)
             }
             Err(found) => {
@@ -166,7 +156,9 @@ impl<'a> Prompts<'a> {
     fn is_draft(&self, name: &str) -> bool {
         self.drafts.iter().filter_map(|draft| draft.draft.as_ref()).any(|draft| draft.name == name)
     }
+}
 
+impl FindPrompt for Prompts<'_> {
     fn find(&self, name: &str, shelf: &Shelf<'_>) -> Result<Arc<Prompt>, Missing> {
         let index = self.by_name.get(name).copied();
         if let Some(start) = self.open.borrow().iter().position(|open| Some(*open) == index) {
@@ -197,11 +189,4 @@ impl<'a> Prompts<'a> {
 fn unread(diagnostics: &[Diagnostic]) -> BTreeMap<String, Diagnostic> {
     let is_reason = |found: &&Diagnostic| matches!(found.code, Code::TooLarge | Code::Unreadable | Code::Outside);
     diagnostics.iter().filter(is_reason).map(|found| (found.location.source.path.to_string(), found.clone())).collect()
-}
-
-impl Shelf<'_> {
-    /// Another prompt of the library, checked.
-    pub(super) fn prompt(&self, name: &str) -> Result<Arc<Prompt>, Missing> {
-        self.prompts.ok_or(Missing::Unknown(None))?.find(name, self)
-    }
 }

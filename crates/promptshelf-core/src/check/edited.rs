@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-use super::{Checked, arrange, each::Prompts};
+use super::{
+    each::Prompts,
+    result::{Checked, arrange},
+};
 use crate::{
     catalog::Catalog,
     definition::PromptDefinition,
@@ -48,7 +51,7 @@ pub fn check_edited(edited: &[Arc<PromptDefinition>], previous: &Catalog, known:
             && before.definition.access == definition.access
             && before.definition.tags == definition.tags
             && !previous.brought_in.contains(definition.name.as_str())
-            && before.uses.warnings.iter().all(|warning| stays_in(warning, before.source()))
+            && before.uses().warnings.iter().all(|warning| stays_in(warning, before.source()))
             && !known.iter().any(|known| concerns_more(known, before));
         if !is_alone || places.contains(&place) {
             return None;
@@ -66,11 +69,11 @@ pub fn check_edited(edited: &[Arc<PromptDefinition>], previous: &Catalog, known:
     }
     let mut catalog = previous.clone();
     for (place, prompt) in places.into_iter().zip(checked) {
-        if !prompt.uses.warnings.iter().all(|warning| stays_in(warning, prompt.source())) {
+        if !prompt.uses().warnings.iter().all(|warning| stays_in(warning, prompt.source())) {
             return None;
         }
-        if prompt.uses.prompts.keys().any(|name| !catalog.brought_in.contains(name)) {
-            Arc::make_mut(&mut catalog.brought_in).extend(prompt.uses.prompts.keys().cloned());
+        if prompt.uses().prompts.keys().any(|name| !catalog.brought_in.contains(name)) {
+            Arc::make_mut(&mut catalog.brought_in).extend(prompt.uses().prompts.keys().cloned());
         }
         catalog.prompts.replace(place, prompt);
     }
@@ -89,7 +92,7 @@ fn is_same_place(before: &Prompt, definition: &PromptDefinition) -> bool {
 fn concerns_more(known: &Diagnostic, before: &Prompt) -> bool {
     let is_of = |location: &Location| location.source.path == before.source().path;
     let is_near = is_of(&known.location) || known.related.iter().any(|(location, _)| is_of(location));
-    is_near && !(stays_in(known, before.source()) && before.uses.warnings.contains(known))
+    is_near && !(stays_in(known, before.source()) && before.uses().warnings.contains(known))
 }
 
 /// Whether a diagnostic is about one text and no other.

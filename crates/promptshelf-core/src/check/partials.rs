@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range, rc::Rc, sync::Arc};
 
-use super::Shelf;
+use super::scope::Shelf;
 use crate::{
     diagnostic::{Code, Diagnostic, Location, SourceText, nearest},
     template::{Lint, lint::Use},

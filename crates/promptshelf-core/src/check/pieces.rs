@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::Shelf;
+use super::scope::Shelf;
 use crate::{
     definition::{BodyPiece, LibraryFile, PromptDefinition},
     diagnostic::{Code, Diagnostic, Location, nearest},

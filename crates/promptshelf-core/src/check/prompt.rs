@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, ops::Range, sync::Arc};
 
-use super::{Shelf, arguments, calls, partials, pieces};
+use super::{arguments, calls, partials, pieces, scope::Shelf};
 use crate::{
     argument::Declared,
     definition::{Body, PromptDefinition},
@@ -24,22 +24,26 @@ mod names;
 pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, shelf: &Shelf<'_>) -> bool {
     let is_settled = match (&before.body, &definition.body) {
         (CheckedBody::Template(template), _) => template.budget() == &*shelf.budget,
-        (CheckedBody::Pieces(_), Body::Pieces(pieces)) => pieces::are_settled(pieces, &before.uses.attachments),
+        (CheckedBody::Pieces(_), Body::Pieces(pieces)) => pieces::are_settled(pieces, &before.uses().attachments),
         _ => false,
     };
     let usual = shelf.catalog.policy().invisible;
     is_settled
         && before.arguments.iter().all(|it| it.invisible == it.definition().invisible.unwrap_or(usual))
         && before.definition.is_same(definition)
-        && !before.uses.rests_on_others
-        && before.uses.prompts.iter().all(|(name, known)| shelf.prompt(name).is_ok_and(|now| Arc::ptr_eq(&now, known)))
+        && !before.uses().rests_on_others
         && before
-            .uses
+            .uses()
+            .prompts
+            .iter()
+            .all(|(name, known)| shelf.prompt(name).is_ok_and(|now| Arc::ptr_eq(&now, known)))
+        && before
+            .uses()
             .partials
             .iter()
             .all(|partial| shelf.files.partials.get(&partial.path).is_some_and(|now| Arc::ptr_eq(now, partial)))
         && before
-            .uses
+            .uses()
             .attachments
             .iter()
             .all(|(path, file)| shelf.files.by_path.get(path).is_some_and(|now| Arc::ptr_eq(now, file)))
@@ -91,7 +95,7 @@ pub(super) fn check(definition: Arc<PromptDefinition>, shelf: &Shelf<'_>) -> Res
     match (name, body) {
         (Some(name), Some(body)) if !found.iter().any(Diagnostic::is_error) => {
             let uses = Uses { warnings: found, rests_on_others, ..parts.uses };
-            Ok(Prompt { name, definition, arguments: arguments.into(), body, uses })
+            Ok(Prompt::new(name, definition, arguments, body, uses))
         }
         _ => Err(found),
     }

@@ -2,15 +2,19 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Shelf, Uris, arguments};
+use super::{
+    arguments,
+    scope::{Shelf, Uris},
+};
 use crate::{
     argument::{Argument, Declared},
-    catalog::{Catalog, Files},
+    catalog::Catalog,
     content::{MimeType, ResourceBody},
     definition::{ArgumentDefinition, ResourceContent, ResourceDefinition},
     diagnostic::{Code, Diagnostic, SourceText, nearest},
     invisible::InvisiblePolicy,
-    resource::{Address, CheckedContent, Resource},
+    library_files::LibraryFiles,
+    resource::{Address, CheckedContent, Resource, Resources},
     template::{Lint, Template},
     uri_template::{UriTemplate, is_uri},
 };
@@ -18,7 +22,7 @@ use crate::{
 /// Checks every declaration and puts what is good into the catalog.
 pub(super) fn check_all(
     definitions: Vec<ResourceDefinition>,
-    files: &mut Files,
+    files: &mut LibraryFiles,
     catalog: &mut Catalog,
     found: &mut Vec<Diagnostic>,
 ) {
@@ -51,9 +55,8 @@ pub(super) fn check_all(
     }
     let (templates, fixed): (Vec<_>, Vec<_>) =
         by_uri.into_values().flatten().partition(|resource: &Arc<Resource>| resource.is_template());
-    catalog.templates = templates.into();
-    catalog.resources = fixed.into();
-    for resource in &*catalog.resources {
+    catalog.resources = Resources { fixed: fixed.into(), templates: templates.into() };
+    for resource in &*catalog.resources.fixed {
         if let CheckedContent::File(file) = &resource.content {
             files.declared.entry(file.path.clone()).or_insert_with(|| Arc::from(resource.uri()));
         }
@@ -191,21 +194,4 @@ fn template(
     }
     let source = SourceText::new(definition.uri.as_str(), text);
     Some(CheckedContent::Template(Box::new(Template::new(source, 0..text.len(), &[], &shelf.budget))))
-}
-
-impl Resource {
-    /// Whether lists show the same of both. Its size and when it was last
-    /// changed do not count: an edit of a file is a change of what it holds, of
-    /// which whoever follows it hears, and not of what there is.
-    pub(crate) fn is_listed_like(self: &Arc<Self>, other: &Arc<Resource>) -> bool {
-        let (ours, theirs) = (self.annotations(), other.annotations());
-        Arc::ptr_eq(self, other)
-            || (self.uri() == other.uri()
-                && self.name() == other.name()
-                && self.title() == other.title()
-                && self.description() == other.description()
-                && self.mime_type() == other.mime_type()
-                && self.icons() == other.icons()
-                && (&ours.audience, ours.priority) == (&theirs.audience, theirs.priority))
-    }
 }

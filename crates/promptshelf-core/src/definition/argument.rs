@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{argument::Choice, invisible::InvisiblePolicy, resource::Variables};
+use crate::{invisible::InvisiblePolicy, value::Variables};
 
 /// An argument of a prompt, as its author declared it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -136,6 +136,15 @@ impl ArgumentDefinition {
         self.completion = Some(completion);
         self
     }
+}
+
+/// One value that an argument allows, and how to show it to people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The value, as a caller sends it.
+    pub value: String,
+    /// Its name for people.
+    pub title: Option<String>,
 }
 
 /// What kind of value an argument takes. On the wire every value is a string.

@@ -2,11 +2,10 @@
 
 use std::{fmt, ops::Range, sync::Arc};
 
-use super::BoxFuture;
 use crate::{
-    argument::Bindings,
     content::{Message, Role},
-    template::RenderError,
+    render_error::RenderError,
+    value::{Bindings, BoxFuture},
 };
 
 /// What a prompt says.
@@ -46,9 +45,30 @@ pub enum BodyPiece {
 
 /// A prompt's body in code.
 #[derive(Clone)]
-pub struct PromptFunction(pub(crate) Arc<PromptFunctionType>);
+#[non_exhaustive]
+pub enum PromptFunction {
+    /// A function that returns at once.
+    Sync(Arc<SyncPromptFunction>),
+    /// A function that returns a future.
+    Async(Arc<AsyncPromptFunction>),
+}
 
-type PromptFunctionType = dyn Fn(Bindings) -> BoxFuture<'static, Result<Vec<Message>, RenderError>> + Send + Sync;
+/// The type of a function in [`PromptFunction::Sync`].
+pub type SyncPromptFunction = dyn Fn(&Bindings) -> Result<Vec<Message>, RenderError> + Send + Sync;
+
+/// The type of a function in [`PromptFunction::Async`].
+pub type AsyncPromptFunction = dyn Fn(Bindings) -> BoxFuture<'static, Result<Vec<Message>, RenderError>> + Send + Sync;
+
+impl PromptFunction {
+    /// Returns whether both are the same function object.
+    pub(super) fn is_same(&self, other: &PromptFunction) -> bool {
+        match (self, other) {
+            (PromptFunction::Sync(a), PromptFunction::Sync(b)) => Arc::ptr_eq(a, b),
+            (PromptFunction::Async(a), PromptFunction::Async(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
 
 impl fmt::Debug for PromptFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

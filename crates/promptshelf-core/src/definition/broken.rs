@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{access::Access, definition::PromptDefinition};
+use super::{access::Access, prompt::PromptDefinition};
 
 /// A file that should define a prompt and cannot be understood. What was last
 /// served from it goes on being served, unless that could leave open what the

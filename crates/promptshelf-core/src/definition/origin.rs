@@ -57,39 +57,41 @@ impl Origin {
 /// Byte ranges of a file, by the path of a part, such as `arguments.0.default`.
 ///
 /// Every prompt of a library has some, and they are read only to report a
-/// mistake: a sorted list takes half the memory of a map.
+/// mistake: two allocations in all take half the memory of one for each path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spans(Box<[(Box<str>, Range<u32>)]>);
+pub struct Spans {
+    /// One path on each line.
+    paths: Box<str>,
+    /// The byte range of each path.
+    ranges: Box<[Range<u32>]>,
+}
 
 impl Spans {
     /// Returns the byte range of a part.
     #[must_use]
     pub fn get(&self, part: &str) -> Option<Range<usize>> {
-        let at = self.0.binary_search_by(|(known, _)| (**known).cmp(part)).ok()?;
-        self.0.get(at).map(|(_, span)| span.start as usize..span.end as usize)
+        let at = self.paths.lines().position(|path| path == part)?;
+        self.ranges.get(at).map(|range| range.start as usize..range.end as usize)
     }
 
     /// Sets the byte range of a part.
-    pub fn insert(&mut self, part: impl Into<Box<str>>, span: Range<usize>) {
-        let (part, span) = (part.into(), narrow(&span));
-        let mut spans = std::mem::take(&mut self.0).into_vec();
-        match spans.binary_search_by(|(known, _)| known.cmp(&part)) {
-            Ok(at) => spans[at].1 = span,
-            Err(at) => spans.insert(at, (part, span)),
-        }
-        self.0 = spans.into();
+    pub fn insert(&mut self, part: impl Into<String>, span: Range<usize>) {
+        let known = self.paths.lines().map(|path| (path.to_owned(), self.get(path).unwrap_or_default()));
+        let mut spans: BTreeMap<String, Range<usize>> = known.collect();
+        spans.insert(part.into(), span);
+        *self = spans.into();
     }
-}
-
-/// Offsets past 4 GiB are clamped: [`Location::new`] moves them into the text.
-fn narrow(span: &Range<usize>) -> Range<u32> {
-    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-    offset(span.start)..offset(span.end)
 }
 
 impl From<BTreeMap<String, Range<usize>>> for Spans {
     fn from(spans: BTreeMap<String, Range<usize>>) -> Spans {
-        Spans(spans.into_iter().map(|(part, span)| (part.into_boxed_str(), narrow(&span))).collect())
+        // Paths with a line break come from unknown keys, whose location is never requested.
+        let spans: Vec<_> = spans.into_iter().filter(|(path, _)| !path.contains(['\n', '\r'])).collect();
+        let paths: String = spans.iter().flat_map(|(path, _)| [path.as_str(), "\n"]).collect();
+        // Offsets past 4 GiB are clamped: `Location::new` moves them into the text.
+        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let ranges = spans.iter().map(|(_, span)| offset(span.start)..offset(span.end)).collect();
+        Spans { paths: paths.into(), ranges }
     }
 }
 

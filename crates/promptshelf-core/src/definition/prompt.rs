@@ -2,14 +2,19 @@
 
 use std::{future::Future, sync::Arc};
 
-use super::{ArgumentDefinition, Body, Origin, PromptFunction, TestDefinition};
-use crate::{
+use super::{
     access::Access,
-    argument::Bindings,
+    argument::ArgumentDefinition,
+    body::{Body, PromptFunction},
+    origin::Origin,
+    step::StepDefinition,
+    test::TestDefinition,
+};
+use crate::{
     content::{Icon, Message, Meta},
     diagnostic::SourceText,
-    template::RenderError,
-    workflow::StepDefinition,
+    render_error::RenderError,
+    value::Bindings,
 };
 
 /// A prompt as its author wrote it.
@@ -61,13 +66,7 @@ impl PromptDefinition {
     where
         F: Fn(&Bindings) -> Result<Vec<Message>, RenderError> + Send + Sync + 'static,
     {
-        PromptDefinition::with_body(
-            name,
-            Body::Function(PromptFunction(Arc::new(move |arguments| {
-                let messages = function(&arguments);
-                Box::pin(std::future::ready(messages))
-            }))),
-        )
+        PromptDefinition::with_body(name, Body::Function(PromptFunction::Sync(Arc::new(function))))
     }
 
     /// Like [`new`](PromptDefinition::new), for a function that has to wait for something.
@@ -76,10 +75,8 @@ impl PromptDefinition {
         F: Fn(Bindings) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Vec<Message>, RenderError>> + Send + 'static,
     {
-        PromptDefinition::with_body(
-            name,
-            Body::Function(PromptFunction(Arc::new(move |arguments| Box::pin(function(arguments))))),
-        )
+        let function = PromptFunction::Async(Arc::new(move |arguments| Box::pin(function(arguments))));
+        PromptDefinition::with_body(name, Body::Function(function))
     }
 
     /// A prompt whose body is a template, defined in code.
@@ -102,7 +99,7 @@ impl PromptDefinition {
         let body = match (&self.body, &other.body) {
             (Body::Template { range: a }, Body::Template { range: b }) => a == b,
             (Body::Pieces(a), Body::Pieces(b)) => a == b,
-            (Body::Function(a), Body::Function(b)) => Arc::ptr_eq(&a.0, &b.0),
+            (Body::Function(a), Body::Function(b)) => a.is_same(b),
             _ => false,
         };
         std::ptr::eq(self, other)

@@ -1,7 +1,7 @@
 //! What an author expects of a prompt, written beside it. Running tests is not
 //! here: it needs somebody who may read what a prompt embeds.
 
-use crate::{content::Role, resource::Variables};
+use crate::{content::Role, value::Variables};
 
 /// One test of a prompt.
 #[derive(Clone, Debug, Default, PartialEq)]

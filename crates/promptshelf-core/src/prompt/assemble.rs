@@ -2,14 +2,22 @@
 
 use std::{collections::BTreeMap, mem, sync::Arc};
 
-use super::{Ledger, Part, Prompt, file_block, text_block, within};
+use super::{
+    checked::{Prompt, within},
+    context::RenderContext,
+    part::Part,
+};
 use crate::{
-    argument::{Bindings, RawArguments},
-    catalog::Catalog,
-    content::{Annotations, ContentBlock, EmbeddedResource, Message, MimeType, ResourceContents, ResourceLink, Role},
+    argument::RawArguments,
+    content::{
+        Annotations, ContentBlock, EmbeddedResource, Media, Message, MimeType, ResourceContents, ResourceLink, Role,
+        Text,
+    },
     definition::{Budget, LibraryFile},
-    template::{Attach, Call, Left, Link, Mark, Piece, RenderError},
+    render_error::RenderError,
+    template::{Attach, Call, Directive, Link, Piece, Remaining},
     uri_template::{is_uri, label_fault},
+    value::Bindings,
 };
 
 /// Makes messages: text around a block becomes messages of the same role, in
@@ -17,13 +25,13 @@ use crate::{
 pub(super) fn assemble(
     prompt: &Prompt,
     bindings: &Bindings,
-    catalog: &Catalog,
-    budget: &Budget,
+    context: RenderContext<'_>,
 ) -> Result<Vec<Part>, RenderError> {
+    let budget = &context.policy.budget;
     let mut assembly = Assembly {
-        attachments: &prompt.uses.attachments,
-        catalog,
-        ledger: Ledger { budget, attached: 0, linked: 0, left: Left::of(budget) },
+        attachments: &prompt.uses().attachments,
+        context,
+        ledger: Ledger { budget, attached: 0, linked: 0, left: Remaining::of(budget) },
         role: Role::User,
         annotations: Annotations::default(),
         parts: Vec::new(),
@@ -35,7 +43,7 @@ pub(super) fn assemble(
 struct Assembly<'a> {
     /// The files of the prompt that is being put together.
     attachments: &'a BTreeMap<String, Arc<LibraryFile>>,
-    catalog: &'a Catalog,
+    context: RenderContext<'a>,
     ledger: Ledger<'a>,
     role: Role,
     /// What `role(…)` says about the texts of its message.
@@ -48,13 +56,13 @@ impl<'a> Assembly<'a> {
         for piece in prompt.pieces(bindings, &mut self.ledger.left)? {
             match piece {
                 Piece::Text(text) => self.text(text),
-                Piece::Mark(Mark::Role { role, annotations }) => {
+                Piece::Directive(Directive::Role { role, annotations }) => {
                     self.role = role;
                     self.annotations = annotations;
                 }
-                Piece::Mark(Mark::Attach(attach)) => self.attach(attach)?,
-                Piece::Mark(Mark::Link(link)) => self.link(link)?,
-                Piece::Mark(Mark::Prompt(call)) => self.bring_in(prompt, &call)?,
+                Piece::Directive(Directive::Attach(attach)) => self.attach(attach)?,
+                Piece::Directive(Directive::Link(link)) => self.link(link)?,
+                Piece::Directive(Directive::Prompt(call)) => self.bring_in(prompt, &call)?,
             }
             within(self.parts.len(), self.ledger.budget.messages, "messages")?;
         }
@@ -64,15 +72,15 @@ impl<'a> Assembly<'a> {
     /// Another prompt's messages. It begins as every prompt does, with the
     /// person, and afterwards speaks whoever spoke before.
     fn bring_in(&mut self, around: &'a Prompt, call: &Call) -> Result<(), RenderError> {
-        let Some(prompt) = around.uses.prompts.get(&call.name) else {
+        let Some(prompt) = around.uses().prompts.get(&call.name) else {
             return Err(RenderError::Failed(format!("the prompt `{}` was not found by the check", call.name)));
         };
         let given = RawArguments::from(&call.arguments);
-        let bindings = prompt.bind(&given, self.catalog.policy().value_bytes).map_err(|problems| {
+        let bindings = prompt.bind(&given, self.context.policy.value_bytes).map_err(|problems| {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
             RenderError::Rejected(format!("the prompt {}, which this one uses: {}", call.name, problems.join("; ")))
         })?;
-        let attachments = mem::replace(&mut self.attachments, &prompt.uses.attachments);
+        let attachments = mem::replace(&mut self.attachments, &prompt.uses().attachments);
         let (role, annotations) = (mem::replace(&mut self.role, Role::User), mem::take(&mut self.annotations));
         self.prompt(prompt, &bindings)?;
         (self.attachments, self.role, self.annotations) = (attachments, role, annotations);
@@ -100,7 +108,7 @@ impl<'a> Assembly<'a> {
     /// leads to. A value may have had a part in the latter, so it reaches only
     /// what anybody can read anyway: nothing below a `_`.
     fn file(&self, path: &str) -> Option<&Arc<LibraryFile>> {
-        self.attachments.get(path).or_else(|| self.catalog.file(path).filter(|file| file.is_served()))
+        self.attachments.get(path).or_else(|| self.context.files.by_path.get(path).filter(|file| file.is_served()))
     }
 
     fn attach(&mut self, attach: Attach) -> Result<(), RenderError> {
@@ -130,7 +138,7 @@ impl<'a> Assembly<'a> {
                 let contents = ResourceContents { mime_type, ..contents };
                 ContentBlock::Resource(EmbeddedResource { contents, annotations })
             }
-            None => file_block(&file, self.catalog.files.uri(&file), mime_type, annotations),
+            None => file_block(&file, self.context.files.uri(&file), mime_type, annotations),
         };
         self.push(block);
         Ok(())
@@ -140,7 +148,7 @@ impl<'a> Assembly<'a> {
         let given = mime_type(link.mime.as_deref())?;
         // What is hidden has no URI that a client could read.
         let is_linkable =
-            |file: &&Arc<LibraryFile>| file.is_served() || self.catalog.files.declared.contains_key(&file.path);
+            |file: &&Arc<LibraryFile>| file.is_served() || self.context.files.declared.contains_key(&file.path);
         let mut block = match self.file(&link.target).filter(is_linkable).cloned() {
             Some(file) => self.link_to_file(&file),
             None if is_uri(&link.target) => self.link_to_uri(&link.target)?,
@@ -161,9 +169,9 @@ impl<'a> Assembly<'a> {
     }
 
     fn link_to_file(&self, file: &LibraryFile) -> ResourceLink {
-        let uri = self.catalog.files.uri(file);
+        let uri = self.context.files.uri(file);
         let target = Some(Arc::new(file.contents(Arc::clone(&uri))));
-        let declared = self.catalog.find_declared(&uri);
+        let declared = self.context.resources.find_declared(&uri);
         ResourceLink {
             name: declared.map_or_else(|| last_part(&file.path).to_owned(), |resource| resource.name().to_owned()),
             title: declared.and_then(|resource| resource.title().map(str::to_owned)),
@@ -179,7 +187,7 @@ impl<'a> Assembly<'a> {
 
     fn link_to_uri(&self, uri: &str) -> Result<ResourceLink, RenderError> {
         let uri = label(uri.to_owned())?;
-        let resource = self.catalog.find_resource(&uri).map(|(resource, _)| resource);
+        let resource = self.context.resources.find(&uri).map(|(resource, _)| resource);
         Ok(ResourceLink {
             name: resource.map_or_else(|| last_part(&uri).to_owned(), |resource| resource.name().to_owned()),
             title: resource.and_then(|resource| resource.title().map(str::to_owned)),
@@ -230,4 +238,38 @@ fn shortened(text: &str) -> &str {
 
 fn last_part(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().filter(|part| !part.is_empty()).unwrap_or(path)
+}
+
+/// Makes a block out of a library's file: a picture or a sound as such, anything
+/// else as an embedded resource.
+fn file_block(
+    file: &LibraryFile,
+    uri: Arc<str>,
+    mime_type: Option<MimeType>,
+    annotations: Annotations,
+) -> ContentBlock {
+    let mime_type = mime_type.unwrap_or_else(|| file.mime_type.clone());
+    let media = |mime_type, annotations| Media { data: file.blob(), mime_type, annotations };
+    if mime_type.is_image() {
+        ContentBlock::Image(media(mime_type, annotations))
+    } else if mime_type.is_audio() {
+        ContentBlock::Audio(media(mime_type, annotations))
+    } else {
+        let contents = ResourceContents { mime_type, ..file.contents(uri) };
+        ContentBlock::Resource(EmbeddedResource { contents, annotations })
+    }
+}
+
+fn text_block(text: String, annotations: &Annotations) -> ContentBlock {
+    ContentBlock::Text(Text { text, annotations: annotations.clone() })
+}
+
+/// What one assembly has used of its budget.
+struct Ledger<'b> {
+    budget: &'b Budget,
+    attached: usize,
+    /// Bytes of what links say.
+    linked: usize,
+    /// What templates may still use.
+    left: Remaining,
 }

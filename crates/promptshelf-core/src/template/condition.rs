@@ -2,8 +2,12 @@
 
 use minijinja::{Expression, Value as JinjaValue};
 
-use super::{CompileError, environment, syntax, to_jinja};
-use crate::argument::Bindings;
+use super::{
+    compile_error::CompileError,
+    environment::{self, fixed_globals, to_jinja},
+    syntax,
+};
+use crate::value::Bindings;
 
 /// A compiled condition, such as `language == "python"`.
 pub(crate) struct Condition {
@@ -27,7 +31,7 @@ impl Condition {
     /// The names that decide it.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.expression.undeclared_variables(false).into_iter().collect();
-        names.retain(|name| super::fixed_globals().all(|known| known != name));
+        names.retain(|name| fixed_globals().all(|known| known != name));
         names.sort();
         names
     }
@@ -38,4 +42,9 @@ impl Condition {
         let context = JinjaValue::from_pairs(bindings.iter().map(|(name, value)| (name, to_jinja(value))));
         self.expression.eval(context).is_ok_and(|value| value.is_true())
     }
+}
+
+/// The names that decide a condition; none for one that is none.
+pub(crate) fn condition_names(text: &str) -> Vec<String> {
+    Condition::parse(text).map(|condition| condition.names()).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use minijinja::{
     syntax::SyntaxConfig,
 };
 
-use super::CompileError;
+use super::compile_error::{CompileError, bytes};
 
 /// The longest chain of operators, calls and filters in one tag.
 const MAX_CHAIN: usize = 100;
@@ -26,7 +26,7 @@ pub(super) fn check(text: &str) -> Result<(), CompileError> {
         let too_deep = chain.is_too_long(&token) || branches.are_too_many(&token);
         if too_deep {
             let message = "this is nested too deeply; set parts of it apart with `{% set %}` or partials".to_owned();
-            return Err(CompileError { message, span: super::bytes(span), help: None });
+            return Err(CompileError { message, span: bytes(span), help: None });
         }
     }
     Ok(())

@@ -1,10 +1,11 @@
 //! The template engine as every prompt gets it: which filters and functions there are.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use minijinja::{AutoEscape, Environment};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value as JinjaValue};
 
-use super::{UNDEFINED, filters, functions, kept, print};
+use super::{filters, functions, kept, print};
+use crate::value::Value;
 
 /// The functions that a template knows.
 pub(super) const GLOBALS: &[&str] = &["role", "attach", "link", "prompt", "range", "dict", "namespace"];
@@ -136,6 +137,54 @@ pub(super) const TESTS: &[&str] = &[
     "undefined",
     "upper",
 ];
+
+/// Functions that a template knows.
+pub(crate) fn known_globals() -> impl Iterator<Item = &'static str> {
+    GLOBALS.iter().copied()
+}
+
+/// What a template can use besides its arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct TemplateWords {
+    /// Functions, such as `attach`.
+    pub functions: &'static [&'static str],
+    /// Filters, such as `upper`.
+    pub filters: &'static [&'static str],
+    /// Tests (`x is …`), such as `defined`.
+    pub tests: &'static [&'static str],
+}
+
+impl TemplateWords {
+    /// Every word there is.
+    pub const ALL: TemplateWords = TemplateWords { functions: GLOBALS, filters: FILTERS, tests: TESTS };
+}
+
+/// Functions that no argument is called like. `prompt` is one only where it is
+/// called, because arguments are often called so.
+pub(super) fn fixed_globals() -> impl Iterator<Item = &'static str> {
+    known_globals().filter(|name| *name != "prompt")
+}
+
+/// Whether a word is the name of a filter.
+pub(crate) fn is_filter(word: &str) -> bool {
+    FILTERS.contains(&word)
+}
+
+/// An argument that was not given prints as nothing, and so does what is asked
+/// of it: `{{ options.depth }}` without `options`.
+const UNDEFINED: UndefinedBehavior = UndefinedBehavior::Chainable;
+
+/// Converts a value for the engine.
+pub(super) fn to_jinja(value: &Value) -> JinjaValue {
+    match value {
+        Value::Text(text) => JinjaValue::from(Arc::clone(text)),
+        Value::Integer(number) => JinjaValue::from(*number),
+        Value::Number(number) => JinjaValue::from(*number),
+        Value::Boolean(boolean) => JinjaValue::from(*boolean),
+        Value::List(items) => items.iter().map(|item| JinjaValue::from(item.as_str())).collect(),
+        Value::Json(json) => JinjaValue::from(minijinja::value::Serde(json)),
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -5,11 +5,15 @@ use minijinja::{
     value::{Kwargs, ValueKind},
 };
 
-use super::{Attach, Call, Link, Mark, marks::Marks, print::text};
+use super::{
+    piece::{Attach, Call, Directive, Link},
+    print::text,
+    sentinels::Sentinels,
+};
 use crate::{
     content::{Annotations, MimeType, Role},
-    resource::Variables,
     uri_template::label_fault,
+    value::Variables,
 };
 
 pub(super) fn add_to(environment: &mut Environment<'static>) {
@@ -41,7 +45,7 @@ fn role(state: &mut State<'_, '_>, role: &str, kwargs: Kwargs) -> Result<String,
         .ok_or_else(|| invalid(format!("there is no role `{}`; use \"user\" or \"assistant\"", shortened(role))))?;
     let annotations = annotations(&kwargs)?;
     kwargs.assert_all_used()?;
-    Marks::put(state, Mark::Role { role, annotations })
+    Sentinels::put(state, Directive::Role { role, annotations })
 }
 
 fn attach(state: &mut State<'_, '_>, target: &Value, kwargs: Kwargs) -> Result<String, Error> {
@@ -52,7 +56,7 @@ fn attach(state: &mut State<'_, '_>, target: &Value, kwargs: Kwargs) -> Result<S
         annotations: annotations(&kwargs)?,
     };
     kwargs.assert_all_used()?;
-    Marks::put(state, Mark::Attach(mark))
+    Sentinels::put(state, Directive::Attach(mark))
 }
 
 fn link(state: &mut State<'_, '_>, target: &Value, kwargs: Kwargs) -> Result<String, Error> {
@@ -65,7 +69,7 @@ fn link(state: &mut State<'_, '_>, target: &Value, kwargs: Kwargs) -> Result<Str
         annotations: annotations(&kwargs)?,
     };
     kwargs.assert_all_used()?;
-    Marks::put(state, Mark::Link(mark))
+    Sentinels::put(state, Directive::Link(mark))
 }
 
 fn prompt(state: &mut State<'_, '_>, name: &str, kwargs: Kwargs) -> Result<String, Error> {
@@ -76,11 +80,11 @@ fn prompt(state: &mut State<'_, '_>, name: &str, kwargs: Kwargs) -> Result<Strin
             arguments.insert(key, value);
         }
     }
-    Marks::put(state, Mark::Prompt(Call { name: name.to_owned(), arguments }))
+    Sentinels::put(state, Directive::Prompt(Call { name: name.to_owned(), arguments }))
 }
 
 /// A value as a caller would send it; `None` for one that was not given.
-pub(super) fn sent(value: &Value) -> Option<String> {
+pub(crate) fn sent(value: &Value) -> Option<String> {
     match value.as_str() {
         Some(text) => Some(text.to_owned()),
         None if value.is_undefined() || value.is_none() => None,

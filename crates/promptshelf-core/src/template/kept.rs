@@ -14,7 +14,7 @@ use minijinja::{
     value::ValueKind,
 };
 
-use super::meter::spend;
+use super::{compile_error::bytes, meter::spend};
 
 /// The filters. No author can write them: `check` knows no such names.
 const KEPT: &str = "__kept";
@@ -54,7 +54,7 @@ fn size(value: &Value) -> usize {
 pub(super) fn counted(text: &str) -> Cow<'_, str> {
     let mut out = Rewritten { text, done: 0, out: String::new() };
     let mut tokens = tokenize(text, false, SyntaxConfig::default()).map_while(Result::ok);
-    let mut next = || tokens.next().map(|(token, span)| (token, super::bytes(span)));
+    let mut next = || tokens.next().map(|(token, span)| (token, bytes(span)));
     while let Some((token, _)) = next() {
         if !matches!(token, Token::BlockStart) || !matches!(next(), Some((Token::Ident("set"), _))) {
             continue;

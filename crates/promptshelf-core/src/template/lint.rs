@@ -11,7 +11,12 @@ use minijinja::machinery::{
     parse,
 };
 
-use super::{CompileError, bytes, depth, syntax};
+use super::{
+    compile_error::{CompileError, bytes},
+    depth,
+    environment::fixed_globals,
+    syntax,
+};
 use crate::diagnostic::Code;
 
 mod expression;
@@ -245,7 +250,7 @@ impl<'t> Walker<'t> {
     fn is_free(&self, name: &str) -> bool {
         !self.scopes.iter().any(|scope| scope.contains(&name))
             && !IMPLIED.contains(&name)
-            && !super::fixed_globals().any(|known| known == name)
+            && !fixed_globals().any(|known| known == name)
     }
 
     fn partial(&mut self, name: &Expr<'t>) {

@@ -12,8 +12,8 @@ use minijinja::machinery::{
     parse,
 };
 
-use super::{Left, environment::GLOBALS, meter};
-use crate::argument::Value;
+use super::{environment::GLOBALS, meter, piece::Remaining};
+use crate::value::Value;
 
 /// Texts and places, in order.
 #[derive(Debug)]
@@ -80,7 +80,11 @@ impl Plain {
 
     /// The text with its values, taken off what is left. `None` where only the engine
     /// knows, and nothing is taken.
-    pub(super) fn render<'v>(&self, find: impl Fn(&str) -> Option<Printed<'v>>, left: &mut Left) -> Option<String> {
+    pub(super) fn render<'v>(
+        &self,
+        find: impl Fn(&str) -> Option<Printed<'v>>,
+        left: &mut Remaining,
+    ) -> Option<String> {
         let (mut bytes, mut printed, mut steps) = (0_usize, 0_usize, 0_u64);
         for part in &self.0 {
             steps += part.steps();
@@ -118,8 +122,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{super::Template, *};
-    use crate::{argument::Bindings, definition::Budget, diagnostic::SourceText};
+    use super::{super::compiled::Template, *};
+    use crate::{definition::Budget, diagnostic::SourceText, value::Bindings};
 
     fn value() -> impl Strategy<Value = Value> {
         prop_oneof![
@@ -157,7 +161,7 @@ mod tests {
             let template = Template::new(Arc::clone(&source), 0..text.len(), &[], &budget);
             let names = ["one", "two", "three"];
             let bindings = Bindings(names.iter().zip(values).map(|(name, value)| ((*name).into(), value)).collect());
-            let (mut left, mut of_engine) = (Left { fuel, output_bytes }, Left { fuel, output_bytes });
+            let (mut left, mut of_engine) = (Remaining { fuel, output_bytes }, Remaining { fuel, output_bytes });
             let ours = template.render(&bindings, &mut left);
             let engines = template.run(&template.compile().expect("an engine"), &bindings, &mut of_engine);
             prop_assert_eq!(&ours, &engines);
@@ -179,7 +183,7 @@ mod tests {
         let plain = Plain::of("{{ a }}").expect("a plain template");
         let long = |bytes: u64| Value::Text("x".repeat(bytes as usize).into());
         let render = |bytes: u64| {
-            let mut left = Left { fuel: 10, output_bytes: usize::MAX };
+            let mut left = Remaining { fuel: 10, output_bytes: usize::MAX };
             let value = long(bytes);
             plain.render(|_| Printed::of(Some(&value)), &mut left).is_some()
         };

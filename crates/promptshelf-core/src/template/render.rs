@@ -4,32 +4,19 @@ use std::io;
 
 use minijinja::{Environment, Error, ErrorKind, Value};
 
-use super::{Left, MAIN, Piece, marks::Marks};
+use super::{
+    piece::{Piece, Remaining},
+    sentinels::Sentinels,
+};
+use crate::render_error::RenderError;
 
-/// Why a prompt could not be rendered.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RenderError {
-    /// These arguments cannot be used. The sentence is for the caller.
-    #[error("{0}")]
-    Rejected(String),
-    /// With these arguments the prompt would be larger than the library
-    /// allows. The sentence is for the caller.
-    #[error("with these arguments the prompt would take more than the library allows: {0}")]
-    OverBudget(String),
-    /// The template cannot work with these values, or with any: only its
-    /// author can tell. The text is for the log.
-    #[error("{0}")]
-    Stumbled(String),
-    /// Something failed that is no caller's business; the text is for the log.
-    #[error("{0}")]
-    Failed(String),
-}
+/// The name of the prompt's own template, next to its partials.
+pub(super) const MAIN: &str = "<prompt>";
 
 pub(super) fn render_text(
     environment: &Environment<'_>,
     context: Value,
-    left: &mut Left,
+    left: &mut Remaining,
 ) -> Result<String, RenderError> {
     run(environment, context, 1_024, left).map(|(text, _)| text)
 }
@@ -38,7 +25,7 @@ pub(super) fn render(
     environment: &Environment<'_>,
     context: Value,
     expected: usize,
-    left: &mut Left,
+    left: &mut Remaining,
 ) -> Result<Vec<Piece>, RenderError> {
     match run(environment, context, expected, left)? {
         (text, None) => Ok(vec![Piece::Text(text)]),
@@ -55,8 +42,8 @@ fn run(
     environment: &Environment<'_>,
     context: Value,
     expected: usize,
-    left: &mut Left,
-) -> Result<(String, Option<Marks>), RenderError> {
+    left: &mut Remaining,
+) -> Result<(String, Option<Sentinels>), RenderError> {
     let mut lean;
     let environment = match environment.fuel() {
         Some(whole) if whole != left.fuel => {
@@ -79,7 +66,7 @@ fn run(
     let mut rendered = rendered.map_err(|error| failure(&error))?;
     let (marks, fuel) = rendered.with_state_mut(|state| {
         let fuel = state.fuel_levels().map(|(_, remaining)| remaining);
-        (state.get_extension_mut::<Marks>().map(Marks::take), fuel)
+        (state.get_extension_mut::<Sentinels>().map(Sentinels::take), fuel)
     });
     left.fuel = fuel.unwrap_or(left.fuel);
     left.output_bytes = left.output_bytes.saturating_sub(output.bytes.len());

@@ -12,7 +12,7 @@ use minijinja::{machinery::parse, syntax::SyntaxConfig};
 
 pub(super) use self::explain::in_expression;
 use self::tags::{Kind, Tag};
-use super::{CompileError, depth};
+use super::{compile_error::CompileError, depth};
 
 /// The most mistakes that are looked for: each means to read the text again.
 const MOST: usize = 20;
@@ -42,10 +42,10 @@ fn first_mistake(text: &str) -> Option<CompileError> {
 
 fn mend(text: &str, first: CompileError) -> Readable {
     let tags = tags::scan(text);
-    let mut left = Left { text: text.to_owned(), words: Vec::new() };
+    let mut left = Remaining { text: text.to_owned(), words: Vec::new() };
     let mut mistakes = Vec::new();
     let groups = tags::groups(text, &tags, &mut mistakes);
-    let blank_group = |left: &mut Left, index: usize| {
+    let blank_group = |left: &mut Remaining, index: usize| {
         for member in groups.of(index) {
             left.blank(&tags[*member].taken(text));
         }
@@ -75,12 +75,12 @@ fn mend(text: &str, first: CompileError) -> Readable {
     Readable { text: left.text, mistakes, words: left.words }
 }
 
-struct Left {
+struct Remaining {
     text: String,
     words: Vec<String>,
 }
 
-impl Left {
+impl Remaining {
     /// Puts as many spaces in a tag's place, so that places stay what they are.
     fn blank(&mut self, span: &Range<usize>) {
         let Some(tag) = self.text.get(span.clone()) else { return };

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures_executor::block_on;
 use promptshelf_core::{
     ArgumentDefinition, ArgumentType, Budget, Catalog, Checked, Code, ContentBlock, Definitions, Message, Part, Policy,
     Prompt, PromptDefinition, RawArguments, RenderError, Role, SourceText, check,
@@ -19,7 +18,7 @@ fn checked(prompts: impl IntoIterator<Item = PromptDefinition>) -> Checked {
 fn render(catalog: &Catalog, name: &str, given: &[(&str, &str)]) -> Result<Vec<String>, RenderError> {
     let prompt = catalog.find(name).unwrap_or_else(|| panic!("there is no {name}"));
     let bound = prompt.bind(&RawArguments::from_iter(given.iter().copied()), 1 << 20).expect("it is complete");
-    let parts = block_on(prompt.render(catalog, bound))?;
+    let parts = prompt.render(catalog.render_context(), &bound)?;
     Ok(parts.iter().map(said).collect())
 }
 

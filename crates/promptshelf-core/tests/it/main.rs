@@ -13,7 +13,6 @@ mod structure;
 mod uris;
 mod workflow;
 
-use futures_executor::block_on;
 use promptshelf_core::{
     ArgumentDefinition, Catalog, Checked, Definitions, Message, Part, PromptDefinition, RawArguments, RenderError,
     check, invisible::InvisiblePolicy,
@@ -37,7 +36,7 @@ fn prompt(template: &str, arguments: &[&str]) -> PromptDefinition {
 fn render(catalog: &Catalog, given: &RawArguments<'_>) -> Result<Vec<Message>, RenderError> {
     let prompt = catalog.find("it").expect("the prompt was found good");
     let bindings = prompt.bind(given, catalog.policy().value_bytes).expect("the values were found good");
-    let parts = block_on(prompt.render(catalog, bindings))?;
+    let parts = prompt.render(catalog.render_context(), &bindings)?;
     let message = |part| match part {
         Part::Message(message) => message,
         Part::Resource { uri, .. } => panic!("{uri} is to be read"),

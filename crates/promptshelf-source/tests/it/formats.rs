@@ -4,7 +4,7 @@ use promptshelf_core::{Catalog, ContentBlock, Part, RawArguments, Role, Variable
 use promptshelf_source::Loader;
 use proptest::prelude::*;
 
-use crate::library::{Library, lines, now};
+use crate::library::{Library, lines};
 
 pub(crate) fn opened(library: &Library) -> Loader {
     Loader::open(vec![Box::new(library.source())]).expect("it can be read")
@@ -15,7 +15,7 @@ pub(crate) fn said(catalog: &Catalog, name: &str, given: &[(&str, &str)]) -> Vec
     let prompt = catalog.find(name).unwrap_or_else(|| panic!("there is no {name}"));
     let given = RawArguments::from_iter(given.iter().copied());
     let bound = prompt.bind(&given, 1 << 20).unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
-    let parts = now(prompt.render(catalog, bound)).expect("it renders");
+    let parts = prompt.render(catalog.render_context(), &bound).expect("it renders");
     parts.iter().map(shown).collect()
 }
 

@@ -148,15 +148,6 @@ impl Followed {
 pub(crate) fn says(catalog: &Catalog, name: &str) -> Option<String> {
     let prompt = catalog.find(name)?;
     let bound = prompt.bind(&promptshelf_core::RawArguments::from_iter(Vec::<(&str, &str)>::new()), 1_000).ok()?;
-    let parts = now(prompt.render(catalog, bound)).ok()?;
+    let parts = prompt.render(catalog.render_context(), &bound).ok()?;
     Some(format!("{parts:?}"))
-}
-
-/// A template waits for nothing, so one poll is enough.
-pub(crate) fn now<F: Future>(future: F) -> F::Output {
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match std::pin::pin!(future).poll(&mut context) {
-        std::task::Poll::Ready(output) => output,
-        std::task::Poll::Pending => panic!("it waits for something"),
-    }
 }

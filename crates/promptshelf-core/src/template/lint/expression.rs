@@ -10,9 +10,8 @@ use minijinja::machinery::{
 use super::{PromptCall, Use, Walker, constant_text, use_at};
 use crate::{
     content::Role,
-    diagnostic::Code,
-    nearest,
-    template::{bytes, environment, functions},
+    diagnostic::{Code, nearest},
+    template::{compile_error::bytes, environment, functions},
 };
 
 impl<'t> Walker<'t> {

@@ -1,7 +1,7 @@
 //! What the engine says of a tag, in an author's words.
 
 use super::tags::{Kind, Tag};
-use crate::template::CompileError;
+use crate::template::compile_error::CompileError;
 
 /// What is wrong inside of a tag.
 pub(super) fn in_tag(text: &str, tag: &Tag, error: CompileError) -> CompileError {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::{diagnostic::nearest, template::CompileError};
+use crate::{diagnostic::nearest, template::compile_error::CompileError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {

@@ -29,7 +29,7 @@ fn get(catalog: &Catalog, name: &str, body: &str) -> String {
         Ok(bindings) => bindings,
         Err(problems) => return problems.iter().map(|problem| format!("problem: {problem}\n")).collect(),
     };
-    match block_on(prompt.render(catalog, bindings)) {
+    match prompt.render(catalog.render_context(), &bindings) {
         Ok(parts) if parts.is_empty() => "no messages\n".into(),
         Ok(parts) => parts.iter().map(show::part).collect(),
         Err(error) => show::render_error(&error),

@@ -11,12 +11,12 @@ use minijinja::machinery::{
     parse,
 };
 
-use super::functions;
+use super::checked::Prompt;
 use crate::{
     content::Role,
     definition::{Body, BodyPiece},
     diagnostic::{Code, Diagnostic, Location, SourceText},
-    prompt::Prompt,
+    template::sent,
 };
 
 /// How deep partials and prompts are followed; the check has a bound of its own.
@@ -173,7 +173,7 @@ impl Walk<'_, '_> {
             },
             other => {
                 let constant = other.as_const()?;
-                let text = functions::sent(&constant)?;
+                let text = sent(&constant)?;
                 Some(vec![BodyPiece::Text(text)])
             }
         }
@@ -188,7 +188,7 @@ impl Walk<'_, '_> {
             Expr::Filter(filter) => {
                 let Some(inner) = &filter.expr else { return };
                 let first = filter.args.iter().find_map(|argument| match argument {
-                    CallArg::Pos(value) => value.as_const().and_then(|value| functions::sent(&value)),
+                    CallArg::Pos(value) => value.as_const().and_then(|value| sent(&value)),
                     _ => None,
                 });
                 let first = first.unwrap_or_default();
@@ -240,7 +240,7 @@ impl Walk<'_, '_> {
 
     fn include(&mut self, name: &Expr<'_>) {
         let path = name.as_const().and_then(|path| path.as_str().map(str::to_owned)).unwrap_or_default();
-        let partial = self.prompt.uses.partials.iter().find(|partial| partial.path == path).map(Arc::clone);
+        let partial = self.prompt.uses().partials.iter().find(|partial| partial.path == path).map(Arc::clone);
         let Some(partial) = partial.filter(|_| self.depth < MAX_DEPTH) else { return };
         let (source, base) =
             (std::mem::replace(&mut self.source, Arc::clone(&partial)), std::mem::take(&mut self.base));
@@ -251,7 +251,7 @@ impl Walk<'_, '_> {
     }
 
     fn bring_in(&mut self, name: &str, call: &Call<'_>, span: Span) {
-        let Some(prompt) = self.prompt.uses.prompts.get(name).filter(|_| self.depth < MAX_DEPTH) else {
+        let Some(prompt) = self.prompt.uses().prompts.get(name).filter(|_| self.depth < MAX_DEPTH) else {
             return self.lose(span, format!("the prompt `{name}` is left out"));
         };
         let inner = prompt.outline();

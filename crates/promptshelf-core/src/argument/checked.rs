@@ -1,0 +1,293 @@
+//! One checked argument.
+
+use std::sync::Arc;
+
+use regex::Regex;
+
+use super::parse::Parser;
+use crate::{
+    definition::{ArgumentDefinition, ArgumentType, Choice, CompletionSource, PromptDefinition},
+    invisible::InvisiblePolicy,
+    template::Condition,
+    value::{Bindings, Value},
+};
+
+/// One checked argument of a prompt, or variable of a URI template.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    declared: Declared,
+    pattern: Option<Box<Regex>>,
+    pub(super) default: Option<Box<Value>>,
+    /// Decides whether it is asked for.
+    pub(crate) condition: Option<Arc<Condition>>,
+    /// What becomes of invisible characters in its values.
+    pub(crate) invisible: InvisiblePolicy,
+}
+
+/// Where an argument's definition stands.
+#[derive(Clone, Debug)]
+pub(crate) enum Declared {
+    /// It is a prompt's, at this place among its arguments.
+    Prompt(Arc<PromptDefinition>, u32),
+    /// It stands alone.
+    Alone(Arc<ArgumentDefinition>),
+}
+
+impl Declared {
+    fn definition(&self) -> &ArgumentDefinition {
+        match self {
+            Declared::Prompt(prompt, index) => &prompt.arguments[*index as usize],
+            Declared::Alone(definition) => definition,
+        }
+    }
+}
+
+/// Why an argument's definition cannot be used, and which part of it is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ArgumentFault {
+    /// The part of the definition, such as `pattern`.
+    pub(crate) part: &'static str,
+    pub(crate) code: crate::Code,
+    pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) help: Option<String>,
+}
+
+impl Argument {
+    /// Checks a definition by itself; every fault is reported. `usual` is what
+    /// becomes of invisible characters where it does not say so.
+    pub(crate) fn new(declared: Declared, usual: InvisiblePolicy) -> (Argument, Vec<ArgumentFault>) {
+        use crate::Code;
+        let definition = declared.definition();
+        let mut faults = Vec::new();
+        let mut fault = |part, code, message: String, help| faults.push(ArgumentFault { part, code, message, help });
+
+        let pattern = definition.pattern.as_deref().and_then(|pattern| match Regex::new(pattern) {
+            Ok(regex) => Some(Box::new(regex)),
+            Err(error) => {
+                let (message, help) = pattern_fault(&error);
+                fault("pattern", Code::InvalidPattern, message, help);
+                None
+            }
+        });
+        if let (Some(least), Some(most)) = (definition.min_length, definition.max_length)
+            && least > most
+        {
+            fault(
+                "minLength",
+                Code::InvalidValue,
+                format!("`minLength` {least} is larger than `maxLength` {most}"),
+                None,
+            );
+        }
+        if let (Some(least), Some(most)) = (definition.minimum, definition.maximum)
+            && least > most
+        {
+            fault("minimum", Code::InvalidValue, format!("`minimum` {least} is larger than `maximum` {most}"), None);
+        }
+        let numeric = matches!(definition.kind, ArgumentType::Integer | ArgumentType::Number);
+        let kind = definition.kind.as_str();
+        for (part, set) in [("minimum", definition.minimum.is_some()), ("maximum", definition.maximum.is_some())] {
+            if set && !numeric {
+                fault(
+                    part,
+                    Code::InvalidValue,
+                    format!("`{part}` is for numbers, and this argument's type is {kind}"),
+                    None,
+                );
+            }
+        }
+        let textual = matches!(definition.kind, ArgumentType::String | ArgumentType::Text | ArgumentType::List);
+        for (part, set) in [
+            ("pattern", definition.pattern.is_some()),
+            ("minLength", definition.min_length.is_some()),
+            ("maxLength", definition.max_length.is_some()),
+        ] {
+            if set && !textual {
+                fault(
+                    part,
+                    Code::InvalidValue,
+                    format!("`{part}` is for text, and this argument's type is {kind}"),
+                    None,
+                );
+            }
+        }
+
+        if definition.sensitive && definition.ask {
+            // Specification, *Elicitation*: forms must not ask for secrets.
+            fault("ask", Code::InvalidValue, "a sensitive argument cannot be asked for by a form".to_owned(), None);
+        }
+        if definition.sensitive && definition.audit {
+            fault("audit", Code::InvalidValue, "a sensitive argument is never recorded".to_owned(), None);
+        }
+
+        let condition = definition.when.as_deref().and_then(|when| match Condition::parse(when) {
+            Ok(condition) => Some(Arc::new(condition)),
+            Err(error) => {
+                fault("when", Code::InvalidCondition, format!("this is no condition: {}", error.message), error.help);
+                None
+            }
+        });
+
+        let invisible = definition.invisible.unwrap_or(usual);
+        let mut argument = Argument { declared, pattern, default: None, condition, invisible };
+        for choice in &argument.definition().choices {
+            if let Err(reason) = argument.parser().check_type(&choice.value) {
+                fault("enum", Code::InvalidValue, format!("the choice `{}` {reason}", choice.value), None);
+            }
+        }
+        match argument.definition().default.as_deref().map(|default| argument.parser().parse(default)) {
+            Some(Ok(value)) => argument.default = Some(Box::new(value)),
+            Some(Err(reason)) => {
+                let default = argument.definition().default.as_deref().unwrap_or_default();
+                let message = format!("the default `{}` {reason}", shortened(default));
+                fault("default", Code::InvalidDefault, message, argument.near(default));
+            }
+            None => {}
+        }
+        for example in &argument.definition().examples {
+            if let Err(reason) = argument.parser().parse(example) {
+                let message = format!("the example `{}` {reason}", shortened(example));
+                fault("examples", Code::InvalidDefault, message, argument.near(example));
+            }
+        }
+        (argument, faults)
+    }
+
+    /// Returns the parser of its values.
+    pub(super) fn parser(&self) -> Parser<'_> {
+        Parser { definition: self.definition(), pattern: self.pattern.as_deref() }
+    }
+
+    /// The choice that a value is nearly.
+    fn near(&self, value: &str) -> Option<String> {
+        let choices = self.definition().choices.iter().map(|choice| choice.value.as_str());
+        crate::nearest(value, choices).map(|near| format!("did you mean `{near}`?"))
+    }
+
+    /// The key; also the template's variable.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.definition().name
+    }
+
+    /// The name for people.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        self.definition().title.as_deref()
+    }
+
+    /// What it is, as its author says it.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.definition().description.as_deref()
+    }
+
+    /// Whether a call without it is refused at once. A default makes an argument
+    /// optional, and so does that it is asked for.
+    #[must_use]
+    pub fn required(&self) -> bool {
+        self.is_indispensable() && !self.is_asked()
+    }
+
+    /// Whether the prompt cannot be made without it.
+    #[must_use]
+    pub fn is_indispensable(&self) -> bool {
+        self.definition().required && self.definition().default.is_none()
+    }
+
+    /// Whether it is asked for when a call leaves it out.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.definition().ask
+    }
+
+    /// With which step of a guided prompt it is asked for.
+    #[must_use]
+    pub fn step(&self) -> u32 {
+        self.definition().step.unwrap_or(1)
+    }
+
+    /// Whether it is asked for at all, as far as what is known already decides.
+    #[must_use]
+    pub fn applies(&self, known: &Bindings) -> bool {
+        self.condition.as_ref().is_none_or(|condition| condition.holds(known))
+    }
+
+    /// Names of the arguments that its condition depends on; `None` without a condition.
+    #[must_use]
+    pub fn condition_names(&self) -> Option<Vec<String>> {
+        self.condition.as_ref().map(|condition| condition.names())
+    }
+
+    /// Whether its values stay out of records, logs and errors.
+    #[must_use]
+    pub fn is_sensitive(&self) -> bool {
+        self.definition().sensitive
+    }
+
+    /// Whether its values are part of the audit record.
+    #[must_use]
+    pub fn is_audited(&self) -> bool {
+        self.definition().audit && !self.definition().sensitive
+    }
+
+    /// What kind of value it takes.
+    #[must_use]
+    pub fn kind(&self) -> ArgumentType {
+        self.definition().kind
+    }
+
+    /// The value when none is given, as a caller would send it.
+    #[must_use]
+    pub fn default_value(&self) -> Option<&str> {
+        self.definition().default.as_deref()
+    }
+
+    /// The only values allowed; empty allows all.
+    #[must_use]
+    pub fn choices(&self) -> &[Choice] {
+        &self.definition().choices
+    }
+
+    /// Values to show people.
+    #[must_use]
+    pub fn examples(&self) -> &[String] {
+        &self.definition().examples
+    }
+
+    /// Where suggestions come from, besides choices and examples.
+    #[must_use]
+    pub fn completion(&self) -> Option<&CompletionSource> {
+        self.definition().completion.as_ref()
+    }
+
+    /// Everything that its author wrote about it.
+    #[must_use]
+    pub fn definition(&self) -> &ArgumentDefinition {
+        self.declared.definition()
+    }
+}
+
+/// What is wrong with a pattern, in an author's words, and what to do about it.
+fn pattern_fault(error: &regex::Error) -> (String, Option<String>) {
+    // The engine's message repeats the pattern over several lines; the last one says what is wrong.
+    let text = error.to_string();
+    let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    if reason.starts_with("look-around") || reason.starts_with("backreferences") {
+        let what = if reason.starts_with('l') { "`(?=…)`, `(?!…)` and `(?<…)`" } else { "`\\1` and the like" };
+        let message = format!("patterns cannot look around or back: {what} are not understood");
+        let help = "say it without them; what they need could take forever on some values";
+        return (message, Some(help.to_owned()));
+    }
+    (format!("this is no regular expression: {reason}"), None)
+}
+
+/// The beginning of a value, for a message.
+fn shortened(value: &str) -> std::borrow::Cow<'_, str> {
+    const SHOWN: usize = 40;
+    match value.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &value[..end]).into(),
+        None => value.into(),
+    }
+}

@@ -1,0 +1,88 @@
+//! The check of a whole library.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+use super::{
+    each, resource,
+    result::{Checked, arrange},
+};
+use crate::{
+    catalog::{AccessTable, Catalog, PromptList},
+    definition::{Definitions, PromptDefinition},
+    diagnostic::{Code, Diagnostic},
+    library_files::LibraryFiles,
+};
+
+/// Checks definitions. Prompts of `previous` stay in place of those that are
+/// broken now.
+///
+/// ```
+/// use promptshelf_core::{Code, Definitions, PromptDefinition, check};
+///
+/// let broken = PromptDefinition::template("broken", "Hello {{ nme }}").description("Greets");
+/// let checked = check(Definitions::from_iter([broken]), None);
+/// assert_eq!(checked.diagnostics[0].code, Code::UndeclaredArgument);
+/// assert!(checked.catalog.prompts().is_empty());
+/// ```
+#[must_use]
+pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
+    let Definitions { about, policy, prompts, partials, files, resources, access, broken, mut diagnostics } =
+        definitions;
+    let mut files = LibraryFiles { by_path: files, declared: BTreeMap::new(), partials };
+    let mut catalog = Catalog { about, policy, ..Catalog::default() };
+    resource::check_all(resources, &mut files, &mut catalog, &mut diagnostics);
+    catalog.files = Arc::new(files);
+
+    let (prompts, duplicates) = without_duplicates(prompts, &mut diagnostics);
+    let none = PromptList::default();
+    let previous = previous.map_or(&none, |previous| &previous.prompts);
+    let prompts = each::Prompts::new(&prompts, duplicates, &broken, previous);
+    let mut checked = prompts.check_all(&catalog, &mut diagnostics);
+
+    // The last good version stays, unless another prompt has its name by now.
+    checked.sort_by(|a, b| a.name().cmp(b.name()));
+    if prompts.keeps_any() {
+        let is_taken = |name| checked.binary_search_by(|prompt| prompt.name().cmp(name)).is_ok();
+        let kept = previous.iter().filter(|prompt| prompts.keeps(prompt) && !is_taken(prompt.name()));
+        let kept: Vec<_> = kept.cloned().collect();
+        checked.extend(kept);
+        checked.sort_by(|a, b| a.name().cmp(b.name()));
+    }
+    catalog.brought_in = Arc::new(checked.iter().flat_map(|prompt| prompt.uses().prompts.keys().cloned()).collect());
+    catalog.prompts = PromptList::from_sorted(&checked);
+    catalog.access = Arc::new(AccessTable::check(&access, &catalog.prompts, &catalog.resources, &mut diagnostics));
+
+    arrange(&mut diagnostics);
+    Checked { catalog, diagnostics }
+}
+
+/// Two prompts of one name: which one is meant nobody can know, so neither is
+/// served, and both are named.
+fn without_duplicates(
+    prompts: Vec<Arc<PromptDefinition>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<Arc<PromptDefinition>>, HashSet<String>) {
+    let mut first: HashMap<&str, usize> = HashMap::with_capacity(prompts.len());
+    let mut twice: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, prompt) in prompts.iter().enumerate() {
+        if let Some(first) = first.insert(&prompt.name, index) {
+            twice.entry(prompt.name.to_string()).or_insert_with(|| vec![first]).push(index);
+        }
+    }
+    for (name, places) in &twice {
+        for index in places {
+            let message = format!("the prompt `{name}` is defined {} times, and none of them is served", places.len());
+            let mut diagnostic = Diagnostic::error(Code::DuplicateName, prompts[*index].origin.locate("name"), message)
+                .help("give each a `name` of its own, or move one away");
+            for other in places.iter().filter(|other| *other != index) {
+                diagnostic = diagnostic.also(prompts[*other].origin.locate("name"), "also defined here");
+            }
+            diagnostics.push(diagnostic);
+        }
+    }
+    let unique = prompts.into_iter().filter(|prompt| !twice.contains_key(prompt.name.as_str())).collect();
+    (unique, twice.into_keys().collect())
+}

@@ -1,0 +1,66 @@
+//! Files of a library, and their URIs.
+
+use std::sync::Arc;
+
+use crate::{
+    content::{Blob, MimeType, ResourceBody, ResourceContents},
+    timestamp::Timestamp,
+};
+
+/// The URI scheme of files that a library serves without declaring them.
+pub const LIBRARY_SCHEME: &str = "library";
+
+/// The URI of a library's file.
+pub(crate) fn library_uri(path: &str) -> String {
+    let mut uri = format!("{LIBRARY_SCHEME}:///");
+    let path = percent_encoding::utf8_percent_encode(path, PATH);
+    uri.extend(path);
+    uri
+}
+
+/// What RFC 3986 does not allow to stand in a path as it is.
+const PATH: &percent_encoding::AsciiSet =
+    &percent_encoding::NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A file of the library that prompts can attach, link and complete from.
+#[derive(Clone, Debug)]
+pub struct LibraryFile {
+    /// Its path inside the library, with `/` between its parts.
+    pub path: String,
+    /// Its MIME type.
+    pub mime_type: MimeType,
+    /// What it holds.
+    pub body: ResourceBody,
+    /// When it last changed, where known.
+    pub modified: Option<Timestamp>,
+}
+
+impl LibraryFile {
+    /// The URI under which the file is read as a resource, unless the library
+    /// declares another one for it.
+    #[must_use]
+    pub fn uri(&self) -> String {
+        library_uri(&self.path)
+    }
+
+    /// The bytes, for an image or a sound.
+    #[must_use]
+    pub fn blob(&self) -> Blob {
+        match &self.body {
+            ResourceBody::Blob(blob) => blob.clone(),
+            ResourceBody::Text(text) => Blob::new(text.as_bytes().to_vec()),
+        }
+    }
+
+    /// The file as a resource under a URI.
+    #[must_use]
+    pub fn contents(&self, uri: impl Into<Arc<str>>) -> ResourceContents {
+        ResourceContents { uri: uri.into(), mime_type: self.mime_type.clone(), body: self.body.clone() }
+    }
+
+    /// Whether clients can read it by its own URI: no part of its path begins with `_`.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        !self.path.split('/').any(|part| part.starts_with('_'))
+    }
+}

@@ -1,0 +1,100 @@
+//! Everything that a source defines.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    access::AccessRule, broken::BrokenFile, file::LibraryFile, policy::Policy, prompt::PromptDefinition,
+    resource::ResourceDefinition,
+};
+use crate::{
+    content::Icon,
+    diagnostic::{Diagnostic, SourceText},
+};
+
+/// Everything that a source, or several, define.
+#[derive(Clone, Debug, Default)]
+pub struct Definitions {
+    /// What the server says of itself.
+    pub about: About,
+    /// Bounds and quirks.
+    pub policy: Policy,
+    /// Prompts, in any order.
+    pub prompts: Vec<Arc<PromptDefinition>>,
+    /// Templates to include, by their path inside the library.
+    pub partials: BTreeMap<String, Arc<SourceText>>,
+    /// Files to attach, link and complete from, by their path inside the library.
+    pub files: BTreeMap<String, Arc<LibraryFile>>,
+    /// Resources, in any order.
+    pub resources: Vec<ResourceDefinition>,
+    /// What is asked of callers, by patterns.
+    pub access: Vec<AccessRule>,
+    /// Files that should define a prompt and cannot be understood.
+    pub broken: Vec<BrokenFile>,
+    /// What the source found wrong while reading.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<P: Into<Arc<PromptDefinition>>> FromIterator<P> for Definitions {
+    fn from_iter<I: IntoIterator<Item = P>>(prompts: I) -> Definitions {
+        Definitions { prompts: prompts.into_iter().map(Into::into).collect(), ..Definitions::default() }
+    }
+}
+
+impl Definitions {
+    /// Adds a prompt.
+    ///
+    /// ```
+    /// use promptshelf_core::{Definitions, PromptDefinition};
+    ///
+    /// let definitions = Definitions::default().prompt(PromptDefinition::template("hello", "Say hello."));
+    /// # assert_eq!(definitions.prompts.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn prompt(mut self, prompt: impl Into<Arc<PromptDefinition>>) -> Definitions {
+        self.prompts.push(prompt.into());
+        self
+    }
+
+    /// Adds what another source defines. Its `about` and `policy` are left out:
+    /// the first source speaks for the server.
+    pub fn merge(&mut self, other: Definitions) {
+        self.prompts.extend(other.prompts);
+        self.partials.extend(other.partials);
+        self.files.extend(other.files);
+        self.resources.extend(other.resources);
+        self.access.extend(other.access);
+        self.broken.extend(other.broken);
+        self.diagnostics.extend(other.diagnostics);
+    }
+
+    /// Says which of several sources these are from: files of two of them can
+    /// have the same path and are different files.
+    #[must_use]
+    pub fn of_source(mut self, number: usize) -> Definitions {
+        // A definition is copied only where its number changes.
+        for prompt in self.prompts.iter_mut().filter(|prompt| prompt.origin.from != number) {
+            Arc::make_mut(prompt).origin.from = number;
+        }
+        self.broken.iter_mut().for_each(|broken| broken.from = number);
+        self
+    }
+}
+
+/// What the server says of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    /// The programmatic name; empty means the server's default.
+    pub name: Option<String>,
+    /// The name for people.
+    pub title: Option<String>,
+    /// The library's version.
+    pub version: Option<String>,
+    /// What the library is.
+    pub description: Option<String>,
+    /// Where to read about it.
+    pub website_url: Option<String>,
+    /// Pictures for it.
+    pub icons: Vec<Icon>,
+    /// How a client should use the server, for the model to read.
+    pub instructions: Option<String>,
+}

@@ -1,0 +1,247 @@
+//! A checked prompt: definition, arguments, and the text or code that makes its messages.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    argument::{self, Argument, Problem, RawArguments},
+    content::{Annotations, Icon, Meta},
+    definition::{BodyPiece, LibraryFile, PromptDefinition, PromptFunction, StepDefinition},
+    diagnostic::{Diagnostic, SourceText},
+    name::PromptName,
+    render_error::RenderError,
+    template::{Attach, Directive, Piece, Remaining, Template},
+    value::Bindings,
+};
+
+/// A prompt that can be served.
+#[derive(Debug)]
+pub struct Prompt {
+    pub(crate) name: PromptName,
+    pub(crate) definition: Arc<PromptDefinition>,
+    pub(crate) arguments: Box<[Argument]>,
+    pub(crate) body: CheckedBody,
+    /// `None` for the many prompts that need nothing else.
+    uses: Option<Box<Uses>>,
+}
+
+/// What a prompt is made of, besides its definition: the same pieces make the
+/// same prompt.
+#[derive(Debug, Default)]
+pub(crate) struct Uses {
+    /// What was found while it was checked and does not keep it from being served.
+    pub(crate) warnings: Vec<Diagnostic>,
+    pub(crate) partials: Vec<Arc<SourceText>>,
+    pub(crate) attachments: BTreeMap<String, Arc<LibraryFile>>,
+    /// Those that it brings in, by name.
+    pub(crate) prompts: BTreeMap<String, Arc<Prompt>>,
+    /// Whether something else decides if it is right, too, such as the server's resources.
+    pub(crate) rests_on_others: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum CheckedBody {
+    Template(Template),
+    Pieces(Vec<BodyPiece>),
+    Function(PromptFunction),
+}
+
+static NOTHING: Uses = Uses {
+    warnings: Vec::new(),
+    partials: Vec::new(),
+    attachments: BTreeMap::new(),
+    prompts: BTreeMap::new(),
+    rests_on_others: false,
+};
+
+impl Uses {
+    fn is_empty(&self) -> bool {
+        let Uses { warnings, partials, attachments, prompts, rests_on_others } = self;
+        let has_parts = !partials.is_empty() || !attachments.is_empty() || !prompts.is_empty();
+        warnings.is_empty() && !has_parts && !rests_on_others
+    }
+}
+
+impl Prompt {
+    pub(crate) fn new(
+        name: PromptName,
+        definition: Arc<PromptDefinition>,
+        arguments: Vec<Argument>,
+        body: CheckedBody,
+        uses: Uses,
+    ) -> Prompt {
+        let uses = (!uses.is_empty()).then(|| Box::new(uses));
+        Prompt { name, definition, arguments: arguments.into(), body, uses }
+    }
+
+    pub(crate) fn uses(&self) -> &Uses {
+        self.uses.as_deref().unwrap_or(&NOTHING)
+    }
+
+    /// The unique key.
+    #[must_use]
+    pub fn name(&self) -> &PromptName {
+        &self.name
+    }
+
+    /// The name for people.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        self.definition.title.as_deref()
+    }
+
+    /// What it does.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.definition.description.as_deref()
+    }
+
+    /// Pictures for it.
+    #[must_use]
+    pub fn icons(&self) -> &[Icon] {
+        &self.definition.icons
+    }
+
+    /// The author's version of it.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        self.definition.version.as_deref()
+    }
+
+    /// Words to group prompts by.
+    #[must_use]
+    pub fn tags(&self) -> &[String] {
+        &self.definition.tags
+    }
+
+    /// Extra members for clients that know them.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.definition.meta
+    }
+
+    /// What it asks for, in the order in which people are asked.
+    #[must_use]
+    pub fn arguments(&self) -> &[Argument] {
+        &self.arguments
+    }
+
+    /// What is said about the steps of a guided prompt.
+    #[must_use]
+    pub fn steps(&self) -> &[StepDefinition] {
+        &self.definition.steps
+    }
+
+    /// An argument, by its name.
+    #[must_use]
+    pub fn argument(&self, name: &str) -> Option<&Argument> {
+        self.arguments.iter().find(|argument| argument.name() == name)
+    }
+
+    /// Where it comes from.
+    #[must_use]
+    pub fn source(&self) -> &Arc<SourceText> {
+        &self.definition.origin.source
+    }
+
+    /// Everything that its author wrote about it.
+    #[must_use]
+    pub fn definition(&self) -> &PromptDefinition {
+        &self.definition
+    }
+
+    /// The texts that it includes.
+    pub fn includes(&self) -> impl Iterator<Item = &Arc<SourceText>> {
+        self.uses().partials.iter()
+    }
+
+    /// The library files that its text attaches, by the path written in the template.
+    pub fn attachments(&self) -> impl Iterator<Item = (&str, &Arc<LibraryFile>)> {
+        self.uses().attachments.iter().map(|(path, file)| (path.as_str(), file))
+    }
+
+    /// The library file that its text attaches by this path.
+    #[must_use]
+    pub fn attachment(&self, path: &str) -> Option<&Arc<LibraryFile>> {
+        self.uses().attachments.get(path)
+    }
+
+    /// Checks what a caller sent and fills in defaults.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of the call; see [`bind`](argument::bind).
+    pub fn bind(&self, given: &RawArguments<'_>, value_bytes: usize) -> Result<Bindings, Vec<Problem>> {
+        argument::bind(&self.arguments, given, value_bytes)
+    }
+
+    /// What it is made of for these arguments, prompts that it brings in still
+    /// to be filled in.
+    pub(super) fn pieces(&self, bindings: &Bindings, left: &mut Remaining) -> Result<Vec<Piece>, RenderError> {
+        match &self.body {
+            CheckedBody::Template(template) => template.render(bindings, left),
+            CheckedBody::Pieces(pieces) => filled_in(pieces, bindings, left),
+            CheckedBody::Function(_) => Err(RenderError::Failed("a prompt in code cannot be brought in".into())),
+        }
+    }
+
+    /// How many prompts stand in each other, this one included.
+    pub(crate) fn depth(&self) -> usize {
+        1 + self.uses().prompts.values().map(|prompt| prompt.depth()).max().unwrap_or(0)
+    }
+
+    /// Whether `prompts/list` shows the same of both.
+    pub(crate) fn is_listed_like(self: &Arc<Self>, other: &Arc<Prompt>) -> bool {
+        let shown = |p: &Prompt| {
+            let arguments = p.arguments.iter().map(|argument| {
+                (
+                    argument.name().to_owned(),
+                    argument.definition().title.clone(),
+                    argument.definition().description.clone(),
+                    argument.required(),
+                )
+            });
+            arguments.collect::<Vec<_>>()
+        };
+        Arc::ptr_eq(self, other)
+            || (self.name == other.name
+                && self.title() == other.title()
+                && self.description() == other.description()
+                && self.icons() == other.icons()
+                && self.meta() == other.meta()
+                && shown(self) == shown(other))
+    }
+}
+
+fn filled_in(pieces: &[BodyPiece], bindings: &Bindings, left: &mut Remaining) -> Result<Vec<Piece>, RenderError> {
+    let mut filled: Vec<Piece> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let text = match piece {
+            BodyPiece::Text(text) => std::borrow::Cow::Borrowed(text.as_str()),
+            BodyPiece::Argument(name) => bindings.text(name),
+            BodyPiece::Role(role) => {
+                filled.push(Piece::Directive(Directive::Role { role: *role, annotations: Annotations::default() }));
+                continue;
+            }
+            BodyPiece::Attach { path, .. } => {
+                let target = path.clone();
+                let annotations = Annotations::default();
+                filled.push(Piece::Directive(Directive::Attach(Attach { target, uri: None, mime: None, annotations })));
+                continue;
+            }
+        };
+        within(text.len(), left.output_bytes, "bytes of text")?;
+        left.output_bytes -= text.len();
+        match filled.last_mut() {
+            Some(Piece::Text(before)) => before.push_str(&text),
+            _ => filled.push(Piece::Text(text.into_owned())),
+        }
+    }
+    Ok(filled)
+}
+
+pub(super) fn within(found: usize, limit: usize, what: &str) -> Result<(), RenderError> {
+    if found > limit {
+        return Err(RenderError::OverBudget(format!("{limit} {what}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! Rendering of a prompt into messages.
+
+use super::{
+    assemble::assemble,
+    checked::{CheckedBody, Prompt, within},
+    context::RenderContext,
+    part::Part,
+};
+use crate::{
+    content::{BlockFault, Message},
+    definition::PromptFunction,
+    render_error::RenderError,
+    value::Bindings,
+};
+
+impl Prompt {
+    /// Returns whether the prompt is an asynchronous function, so that only
+    /// [`render_async`](Prompt::render_async) can render it.
+    #[must_use]
+    pub fn is_async(&self) -> bool {
+        matches!(self.body, CheckedBody::Function(PromptFunction::Async(_)))
+    }
+
+    /// Renders the messages. Resources of the server are left as
+    /// [`Part::Resource`]: the caller decides which of them may be read.
+    ///
+    /// # Errors
+    ///
+    /// [`RenderError`], whose variants say who can correct the mistake. An
+    /// asynchronous function is [`RenderError::Failed`].
+    pub fn render(&self, context: RenderContext<'_>, bindings: &Bindings) -> Result<Vec<Part>, RenderError> {
+        match &self.body {
+            CheckedBody::Template(_) | CheckedBody::Pieces(_) => assemble(self, bindings, context),
+            CheckedBody::Function(PromptFunction::Sync(function)) => checked_messages(function(bindings)?, context),
+            CheckedBody::Function(PromptFunction::Async(_)) => {
+                let message = "an asynchronous prompt was rendered synchronously; use `render_async`";
+                Err(RenderError::Failed(message.to_owned()))
+            }
+        }
+    }
+
+    /// Renders the messages like [`render`](Prompt::render), and waits for an asynchronous function.
+    ///
+    /// # Errors
+    ///
+    /// [`RenderError`], whose variants say who can correct the mistake.
+    pub async fn render_async(
+        &self,
+        context: RenderContext<'_>,
+        bindings: &Bindings,
+    ) -> Result<Vec<Part>, RenderError> {
+        match &self.body {
+            CheckedBody::Function(PromptFunction::Async(function)) => {
+                checked_messages(function(bindings.clone()).await?, context)
+            }
+            _ => self.render(context, bindings),
+        }
+    }
+}
+
+/// Checks the messages of a function: number, size, URIs and types.
+fn checked_messages(messages: Vec<Message>, context: RenderContext<'_>) -> Result<Vec<Part>, RenderError> {
+    let budget = &context.policy.budget;
+    within(messages.len(), budget.messages, "messages")?;
+    let size = messages.iter().map(|message| message.content.size()).sum();
+    within(size, budget.output_bytes.saturating_add(budget.attachment_bytes), "bytes")?;
+    for (number, message) in (1..).zip(&messages) {
+        match message.content.fault() {
+            None => {}
+            Some(BlockFault::Value(fault)) => return Err(RenderError::Rejected(fault)),
+            Some(BlockFault::Prompt(fault)) => {
+                return Err(RenderError::Failed(format!("its message {number} has {fault}")));
+            }
+        }
+    }
+    Ok(messages.into_iter().map(Part::Message).collect())
+}

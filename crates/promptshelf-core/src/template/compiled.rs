@@ -1,0 +1,164 @@
+//! One template, compiled when it is first rendered.
+
+use std::{
+    fmt,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+
+use minijinja::{Environment, Value as JinjaValue};
+
+use super::{
+    compile_error::CompileError,
+    environment::{self, to_jinja},
+    kept,
+    piece::{Piece, Remaining},
+    plain::{Plain, Printed},
+    render::{self, MAIN},
+};
+use crate::{
+    definition::Budget,
+    diagnostic::SourceText,
+    render_error::RenderError,
+    value::{Bindings, Value, Variables},
+};
+
+/// How deep partials can include each other, whatever the library allows: more
+/// than this the engine's stack does not hold.
+pub(crate) const MAX_INCLUDE_DEPTH: usize = 40;
+
+/// One template with everything that it includes. It is compiled when it is
+/// rendered for the first time: of a large library most prompts never are.
+pub(crate) struct Template {
+    source: Arc<SourceText>,
+    /// Bytes of the source.
+    range: Range<usize>,
+    partials: Box<[Arc<SourceText>]>,
+    budget: Arc<Budget>,
+    compiled: OnceLock<Box<Compiled>>,
+}
+
+/// What a template has become.
+struct Compiled {
+    plain: Option<Plain>,
+    /// The engine with the template and its partials in it, once it was needed.
+    engine: OnceLock<Environment<'static>>,
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Template")
+    }
+}
+
+impl Template {
+    /// A template with its partials. All of them have to be such that a
+    /// [`Lint`] could be made of them.
+    pub(crate) fn new(
+        source: Arc<SourceText>,
+        range: Range<usize>,
+        partials: &[Arc<SourceText>],
+        budget: &Arc<Budget>,
+    ) -> Template {
+        Template { source, range, partials: partials.into(), budget: Arc::clone(budget), compiled: OnceLock::new() }
+    }
+
+    fn text(&self) -> &str {
+        self.source.text.get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// The engine with the template and its partials in it.
+    fn engine<'t>(&self, compiled: &'t Compiled) -> Result<&'t Environment<'static>, RenderError> {
+        if let Some(engine) = compiled.engine.get() {
+            return Ok(engine);
+        }
+        let engine = self.compile().map_err(|error| RenderError::Failed(error.message))?;
+        // Whoever else compiled it meanwhile made the same of it.
+        Ok(compiled.engine.get_or_init(|| engine))
+    }
+
+    pub(super) fn compile(&self) -> Result<Environment<'static>, CompileError> {
+        let mut environment = environment::base();
+        environment.set_fuel(Some(self.budget.fuel));
+        // One include costs ten of the engine's own steps of depth; the rest is for loops and macros.
+        environment.set_recursion_limit(self.budget.include_depth.min(MAX_INCLUDE_DEPTH) * 10 + 50);
+        for partial in &*self.partials {
+            add(&mut environment, &partial.path, &partial.text)?;
+        }
+        add(&mut environment, MAIN, self.text())?;
+        Ok(environment)
+    }
+
+    /// What one rendering may use.
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Renders a template that makes no messages, such as a resource's text.
+    pub(crate) fn render_text(&self, variables: &Variables) -> Result<String, RenderError> {
+        let mut left = Remaining::of(&self.budget);
+        let find = |name: &str| Some(Printed::Text(variables.get(name).map_or("", String::as_str)));
+        match self.begin(find, &mut left)? {
+            Begun::Done(text) => Ok(text),
+            Begun::For(engine) => {
+                let values = variables.iter().map(|(name, value)| (name.as_str(), JinjaValue::from(value.as_str())));
+                render::render_text(engine, JinjaValue::from_pairs(values), &mut left)
+            }
+        }
+    }
+
+    /// Renders a prompt into pieces: text, and what stands between the texts.
+    /// Takes what it uses off what is left.
+    pub(crate) fn render(&self, bindings: &Bindings, left: &mut Remaining) -> Result<Vec<Piece>, RenderError> {
+        match self.begin(|name| Printed::of(bindings.get(name)), left)? {
+            Begun::Done(text) => Ok(vec![Piece::Text(text)]),
+            Begun::For(engine) => self.run(engine, bindings, left),
+        }
+    }
+
+    /// What a plain template says, or else the engine that has to be asked.
+    fn begin<'v>(
+        &self,
+        find: impl Fn(&str) -> Option<Printed<'v>>,
+        left: &mut Remaining,
+    ) -> Result<Begun<'_>, RenderError> {
+        let compiled = self.compiled.get_or_init(|| {
+            let plain = Plain::of(self.text());
+            Box::new(Compiled { plain, engine: OnceLock::new() })
+        });
+        match compiled.plain.as_ref().and_then(|plain| plain.render(find, left)) {
+            Some(text) => Ok(Begun::Done(text)),
+            None => Ok(Begun::For(self.engine(compiled)?)),
+        }
+    }
+
+    pub(super) fn run(
+        &self,
+        engine: &Environment<'_>,
+        bindings: &Bindings,
+        left: &mut Remaining,
+    ) -> Result<Vec<Piece>, RenderError> {
+        let context = JinjaValue::from_pairs(bindings.iter().map(|(name, value)| (name, to_jinja(value))));
+        let values = bindings.iter().map(|(_, value)| match value {
+            Value::Text(text) => text.len(),
+            _ => 0,
+        });
+        render::render(engine, context, self.range.len() + values.sum::<usize>(), left)
+    }
+}
+
+/// A rendering that needed no engine, or one that does.
+enum Begun<'t> {
+    Done(String),
+    For(&'t Environment<'static>),
+}
+
+/// Adds a template as it is run. What is wrong with it is said of the template
+/// as it was written.
+fn add(environment: &mut Environment<'static>, name: &str, text: &str) -> Result<(), CompileError> {
+    let counted = kept::counted(text).into_owned();
+    if environment.add_template_owned(name.to_owned(), counted).is_ok() {
+        return Ok(());
+    }
+    environment.add_template_owned(name.to_owned(), text.to_owned()).map_err(|error| CompileError::new(&error, text))
+}

@@ -1,0 +1,99 @@
+//! Sentinels: how structure travels through a text that anybody's values are in.
+
+use minijinja::{Error, ErrorKind, State};
+
+use super::{
+    meter,
+    piece::{Attach, Call, Directive, Link, Piece},
+};
+
+/// Opens and closes a mark's frame: characters that Unicode keeps for a
+/// program's own use (section 23.7, noncharacters). They only make frames easy
+/// to find; what makes a frame a mark is the number in it.
+const OPEN: char = '\u{FDD0}';
+const CLOSE: char = '\u{FDD1}';
+
+/// The marks of one rendering.
+pub(super) struct Sentinels {
+    nonce: String,
+    directives: Vec<Directive>,
+}
+
+impl Sentinels {
+    fn new(random: [u8; 16]) -> Sentinels {
+        // Digits only, so that a filter such as `upper` cannot change them.
+        Sentinels { nonce: format!("{:039}", u128::from_ne_bytes(random)), directives: Vec::new() }
+    }
+
+    /// Returns the sentinels of a rendering. Its number is drawn with the first
+    /// one, after the caller's values were fixed, and is never shown.
+    fn of<'s>(state: &'s mut State<'_, '_>) -> Result<&'s mut Sentinels, Error> {
+        let mut random = [0; 16];
+        if state.get_extension::<Sentinels>().is_none() {
+            getrandom::fill(&mut random).map_err(|error| {
+                let message = "the operating system has no random numbers for the message boundaries";
+                Error::new(ErrorKind::InvalidOperation, message).with_source(error)
+            })?;
+        }
+        Ok(state.get_or_insert_extension_with(|| Sentinels::new(random)))
+    }
+
+    /// Keeps a mark and gives the frame that stands for it in the text.
+    pub(super) fn put(state: &mut State<'_, '_>, directive: Directive) -> Result<String, Error> {
+        meter::spend(state, size_of::<Directive>() + directive.text_len())?;
+        let own = Sentinels::of(state)?;
+        own.directives.push(directive);
+        Ok(format!("{OPEN}{}:{}{CLOSE}", own.nonce, own.directives.len() - 1))
+    }
+
+    pub(super) fn take(&mut self) -> Sentinels {
+        Sentinels { nonce: std::mem::take(&mut self.nonce), directives: std::mem::take(&mut self.directives) }
+    }
+
+    /// Cuts a text at its marks. `None` when a frame was altered on its way,
+    /// as when a template sends `role(…)` through a filter.
+    pub(super) fn cut(&self, text: &str) -> Option<Vec<Piece>> {
+        let frame = format!("{OPEN}{}:", self.nonce);
+        let mut pieces = Vec::with_capacity(2 * self.directives.len() + 1);
+        let mut rest = text;
+        while let Some(start) = rest.find(&frame) {
+            self.push_text(&mut pieces, &rest[..start])?;
+            let after = &rest[start + frame.len()..];
+            let (index, after) = after.split_once(CLOSE)?;
+            pieces.push(Piece::Directive(self.directives.get(index.parse::<usize>().ok()?)?.clone()));
+            rest = after;
+        }
+        self.push_text(&mut pieces, rest)?;
+        Some(pieces)
+    }
+
+    fn push_text(&self, pieces: &mut Vec<Piece>, text: &str) -> Option<()> {
+        // A lone number means that a frame lost its edges. It must not be shown.
+        if text.contains(&self.nonce) {
+            return None;
+        }
+        if !text.is_empty() {
+            pieces.push(Piece::Text(text.to_owned()));
+        }
+        Some(())
+    }
+}
+
+impl Directive {
+    /// Bytes of the texts that it holds.
+    fn text_len(&self) -> usize {
+        let optional = |texts: &[&Option<String>]| -> usize {
+            texts.iter().map(|text| text.as_ref().map_or(0, String::len)).sum()
+        };
+        match self {
+            Directive::Role { .. } => 0,
+            Directive::Attach(Attach { target, uri, mime, .. }) => target.len() + optional(&[uri, mime]),
+            Directive::Prompt(Call { name, arguments }) => {
+                name.len() + arguments.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
+            }
+            Directive::Link(Link { target, name, title, description, mime, .. }) => {
+                target.len() + optional(&[name, title, description, mime])
+            }
+        }
+    }
+}
