@@ -44,10 +44,10 @@ before(async () => {
   const port = await freePort();
   resource = `http://127.0.0.1:${port}/mcp`;
   await writeFile(
-    join(folder, 'promptshelf.toml'),
+    join(folder, '.server.toml'),
     `[auth]\nissuer = "${issuer}"\nresource = "${resource}"\nrequired-scopes = ["prompts:read"]\n`,
   );
-  running = await serveHttp(server, folder, {}, `127.0.0.1:${port}`);
+  running = await serveHttp(server, folder, { PROMPTSHELF_CONFIG: join(folder, '.server.toml') }, `127.0.0.1:${port}`);
 });
 
 after(async () => {

@@ -14,7 +14,7 @@ const guarded = library(
   {
     'open.md': '---\ntitle: Open\ndescription: Is open\n---\nOpen.\n',
     'more.md': '---\ntitle: More\ndescription: x\naccess: { scopes: ["more"], visible: true }\n---\nMore.\n',
-    'promptshelf.toml': `[auth]\nissuer = "http://127.0.0.1:9"\nresource = "http://127.0.0.1:9/mcp"\npage-client-id = "page"\ntokens = [{ name = "ada", sha256 = "${createHash('sha256').update(TOKEN).digest('hex')}" }]\n`,
+    '.server.toml': `[auth]\nissuer = "http://127.0.0.1:9"\nresource = "http://127.0.0.1:9/mcp"\npage-client-id = "page"\ntokens = [{ name = "ada", sha256 = "${createHash('sha256').update(TOKEN).digest('hex')}" }]\n`,
   },
   '',
 );

@@ -60,8 +60,8 @@ async function served(issuer, files, rules) {
     const origin = await listening(probe);
     await new Promise((done) => probe.close(done));
     const auth = `issuer = "${issuer}"\nresource = "${origin}/mcp"\nrequired-scopes = ["prompts:read"]\n`;
-    const manifest = `${rules}\n[auth]\n${auth}page-client-id = "${CLIENT}"\n`;
-    const folder = library({ ...files, 'promptshelf.toml': manifest }, '');
+    const settings = `[auth]\n${auth}page-client-id = "${CLIENT}"\n`;
+    const folder = library({ ...files, 'promptshelf.toml': rules, '.server.toml': settings }, '');
     try {
       return { folder, server: await serve(folder, Number(new URL(origin).port)) };
     } catch (error) {

@@ -1,7 +1,7 @@
 // Servers, libraries and a browser for the tests of the page.
 
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -53,11 +53,15 @@ export function large() {
   return library(files, '');
 }
 
-/** @param {string} folder @param {number} [port] */
+/**
+ * Serves a library, with its `.server.toml` as the operator's settings if there is one.
+ * @param {string} folder @param {number} [port]
+ */
 export async function serve(folder, port = 0) {
+  const settings = join(folder, '.server.toml');
   const child = spawn(BINARY, ['serve', folder, '--http', `127.0.0.1:${port}`], {
     stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, PROMPTSHELF_LOG: 'error' },
+    env: { ...process.env, PROMPTSHELF_LOG: 'error', PROMPTSHELF_CONFIG: existsSync(settings) ? settings : '' },
   });
   const ended = new Promise((resolve) => child.on('exit', resolve));
   const url = await new Promise((resolve, reject) => {

@@ -22,9 +22,9 @@ let open;
 let there;
 /** @type {any} */
 let tokens;
-const folder = library({ ...FILES, 'promptshelf.toml': manifest() }, '');
+const folder = library({ ...FILES, '.server.toml': settings() }, '');
 
-function manifest() {
+function settings() {
   const lines = Object.entries(TOKENS).map(([name, scopes]) => {
     const sha256 = createHash('sha256').update(`token-of-${name}`).digest('hex');
     const roles = name === 'editor' ? ', roles = ["editor"]' : '';

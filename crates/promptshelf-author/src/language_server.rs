@@ -29,7 +29,7 @@ use lsp_server::Connection;
 use serde_json::Value;
 
 pub use self::error::LanguageServerError;
-use self::{session::Session, workspace::Schemas};
+use self::{session::Session, workspace::WorkspaceOptions};
 use crate::schema;
 
 /// A language server for one editor.
@@ -44,7 +44,7 @@ use crate::schema;
 #[derive(Clone, Debug)]
 pub struct LanguageServer {
     library: Option<PathBuf>,
-    schemas: Schemas,
+    schemas: WorkspaceOptions,
 }
 
 impl Default for LanguageServer {
@@ -57,7 +57,7 @@ impl LanguageServer {
     /// Creates a server that finds libraries in the editor's folders.
     #[must_use]
     pub fn new() -> LanguageServer {
-        LanguageServer { library: None, schemas: Schemas { prompt: schema::prompt(), library: schema::library() } }
+        LanguageServer { library: None, schemas: WorkspaceOptions { prompt: schema::prompt(), library: schema::library(), granted_roots: Vec::new() } }
     }
 
     /// Serves this library instead of those in the editor's folders.
@@ -71,6 +71,13 @@ impl LanguageServer {
     #[must_use]
     pub fn library_schema(mut self, schema: Value) -> LanguageServer {
         self.schemas.library = schema;
+        self
+    }
+
+    /// Grants folders outside of a library, so that its `[roots]` may point to them or below them.
+    #[must_use]
+    pub fn granted_roots(mut self, folders: impl IntoIterator<Item = PathBuf>) -> LanguageServer {
+        self.schemas.granted_roots = folders.into_iter().collect();
         self
     }
 

@@ -173,7 +173,7 @@ mod tests {
         ];
         for (before, keys, there) in tables {
             for key in keys.keys.iter().filter(|key| key.name != there) {
-                if matches!(key.holds, Holds::Value | Holds::Values | Holds::Foreign) {
+                if matches!(key.holds, Holds::Value | Holds::Values) {
                     continue;
                 }
                 let found = diagnostics(&format!("{before}{}: {NONSENSE}", key.name));

@@ -260,6 +260,10 @@ codes! {
     Syntax = "syntax",
     /// A key that means nothing here.
     UnknownKey = "unknown-key",
+    /// A setting of the operator in the settings of a library.
+    OperatorSetting = "operator-setting",
+    /// A root outside of the library that the operator has not granted.
+    UngrantedRoot = "ungranted-root",
     /// A value of another kind than is asked for here.
     WrongType = "wrong-type",
     /// Something that has to be there is not.

@@ -17,10 +17,10 @@ pub struct Library {
 }
 
 /// Builds a [`Library`].
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[must_use = "nothing is read before `build`"]
 pub struct Builder {
-    folders: Vec<PathBuf>,
+    sources: Vec<Box<dyn Source>>,
     defined: Definitions,
     state_key: Option<StateKey>,
     limits: Option<Limits>,
@@ -28,11 +28,23 @@ pub struct Builder {
     observer: Option<Arc<dyn Observer>>,
 }
 
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Builder({} sources, {:?})", self.sources.len(), self.defined)
+    }
+}
+
 impl Builder {
     /// Adds a folder of prompt files. The server's name, instructions and policy come from the
     /// `promptshelf.toml` of the first folder.
-    pub fn folder(mut self, path: impl Into<PathBuf>) -> Builder {
-        self.folders.push(path.into());
+    pub fn folder(self, path: impl Into<PathBuf>) -> Builder {
+        self.source(Directory::new(path))
+    }
+
+    /// Adds a source of prompts. The server's name, instructions and policy come from the first source; access rules of
+    /// each source bind all sources.
+    pub fn source(mut self, source: impl Source + 'static) -> Builder {
+        self.sources.push(Box::new(source));
         self
     }
 
@@ -96,8 +108,8 @@ impl Builder {
     /// in code is invalid.
     pub fn build(self) -> Result<Library, OpenError> {
         let names: Vec<_> = self.defined.prompts.iter().map(|prompt| prompt.name.clone()).collect();
-        let folders = self.folders.into_iter().map(|path| Box::new(Directory::new(path)) as Box<dyn Source>);
-        let sources = folders.chain([Box::new(Fixed::new(self.defined)) as Box<dyn Source>]).collect();
+        let mut sources = self.sources;
+        sources.push(Box::new(Fixed::new(self.defined)));
         let loader = Loader::open(sources).map_err(OpenError::Source)?;
         let catalog = loader.handle().current();
         if names.iter().any(|name| catalog.find(name).is_none()) {

@@ -35,7 +35,8 @@ use crate::{
     confined_dir::{ConfinedDir, FileError},
     error::SourceError,
     file_role::{self, MANIFEST},
-    manifest::Manifest,
+    manifest::{DeclaredRoot, Manifest},
+    root_grants::RootGrants,
     source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard},
     watch::{self, ChangeScope, WatchOptions, WatchedTrees},
 };
@@ -73,6 +74,7 @@ struct Inner {
     unsaved: Mutex<BTreeMap<String, Arc<str>>>,
     /// The folders that the last read depended on.
     trees: WatchedTrees,
+    roots: RootGrants,
 }
 
 impl Directory {
@@ -96,14 +98,22 @@ impl Directory {
     #[must_use]
     pub fn poll_interval(self, interval: Option<Duration>) -> Directory {
         let options = WatchOptions { poll_interval: interval, ..self.0.options };
-        Directory::with(self.0.path.clone(), options, self.0.is_lenient)
+        self.with_options(options)
     }
 
     /// Sets whether the file system events of the operating system are used. They are by default.
     #[must_use]
     pub fn native_events(self, enabled: bool) -> Directory {
         let options = WatchOptions { native_events: enabled, ..self.0.options };
-        Directory::with(self.0.path.clone(), options, self.0.is_lenient)
+        self.with_options(options)
+    }
+
+    /// Grants folders outside of the library, from now on and instead of those granted before: `[roots]` may point to
+    /// them or below them. Without a grant, roots have to be inside the library. Paths are relative to the working
+    /// directory. Clones of this source share the grants; a [`Loader`](crate::Loader) sees them at its next load.
+    pub fn grant_roots(&self, folders: impl IntoIterator<Item = PathBuf>) {
+        self.0.roots.set(folders.into_iter().collect());
+        self.0.trees.add_scope(ChangeScope::Anywhere);
     }
 
     /// Replaces the text of a file with one that an editor has not saved, or restores the file's own text with
@@ -127,7 +137,15 @@ impl Directory {
     fn with(path: PathBuf, options: WatchOptions, is_lenient: bool) -> Directory {
         let trees = WatchedTrees::new(vec![path.clone()]);
         let (last, unsaved) = (Mutex::default(), Mutex::default());
-        Directory(Arc::new(Inner { path, options, is_lenient, last, unsaved, trees }))
+        let roots = RootGrants::new(path.clone());
+        Directory(Arc::new(Inner { path, options, is_lenient, last, unsaved, trees, roots }))
+    }
+
+    fn with_options(&self, options: WatchOptions) -> Directory {
+        let Inner { path, is_lenient, roots, .. } = &*self.0;
+        let (trees, roots) = (WatchedTrees::new(vec![path.clone()]), roots.clone());
+        let (last, unsaved) = (Mutex::default(), Mutex::default());
+        Directory(Arc::new(Inner { path: path.clone(), options, is_lenient: *is_lenient, last, unsaved, trees, roots }))
     }
 }
 
@@ -156,7 +174,8 @@ impl Directory {
         let is_same_manifest = before.is_some_and(|before| Arc::ptr_eq(&before, &manifest));
         last.manifest = Some(Arc::clone(&manifest));
 
-        let roots = manifest.roots.values().map(|declared| self.0.path.join(&declared.path));
+        let is_granted = |declared: &&DeclaredRoot| self.0.roots.open(&declared.path).is_ok();
+        let roots = manifest.roots.values().filter(is_granted).map(|declared| self.0.path.join(&declared.path));
         self.0.trees.set([self.0.path.clone()].into_iter().chain(roots).collect());
 
         let limits = &manifest.limits;
@@ -180,7 +199,7 @@ impl Directory {
             Some(_) => self.globs(&last, &manifest),
             None => self.walk(&mut last, &manifest, &reading),
         };
-        let library = LibraryContext { path: &self.0.path, root: &root, manifest: &manifest, globs: &globs };
+        let library = LibraryContext { roots: &self.0.roots, root: &root, manifest: &manifest, globs: &globs };
         Ok(library.definitions(known, &mut last))
     }
 
@@ -189,7 +208,7 @@ impl Directory {
         let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (root, manifest) = (self.root()?, last.manifest.clone().unwrap_or_else(|| Arc::new(Manifest::none())));
         let globs = self.globs(&last, &manifest);
-        let library = LibraryContext { path: &self.0.path, root: &root, manifest: &manifest, globs: &globs };
+        let library = LibraryContext { roots: &self.0.roots, root: &root, manifest: &manifest, globs: &globs };
         library.definitions(None, &mut last).map_or_else(|| Ok(Definitions::default()), Snapshot::into_definitions)
     }
 
@@ -201,7 +220,7 @@ impl Directory {
 
     /// Returns an index over the files of the last read, for path patterns.
     fn globs(&self, last: &ReadCache, manifest: &Manifest) -> GlobIndex {
-        let globs = GlobIndex::new(&self.0.path, manifest, last.entries.iter().map(|(path, _)| path));
+        let globs = GlobIndex::new(&self.0.roots, manifest, last.entries.iter().map(|(path, _)| path));
         // Their matches are part of the fingerprint of the definitions.
         resources::declared(manifest, &globs);
         globs
@@ -214,7 +233,7 @@ impl Directory {
         let mut found = walk(reading.root, bounds);
         walk::add_unsaved(&mut found.files, reading.unsaved.keys());
         last.diagnostics = found.diagnostics;
-        let globs = GlobIndex::new(&self.0.path, manifest, found.files.iter().map(|found| &found.path));
+        let globs = GlobIndex::new(&self.0.roots, manifest, found.files.iter().map(|found| &found.path));
         let before = std::mem::take(&mut last.entries);
         let mut is_declared = resources::declared(manifest, &globs);
         is_declared.extend(file_role::beside_skills(found.files.iter().map(|found| found.path.as_str())));

@@ -32,6 +32,7 @@ mod loader;
 mod manifest;
 mod media_type;
 mod resource;
+mod root_grants;
 pub mod settings;
 mod source;
 pub mod syntax;

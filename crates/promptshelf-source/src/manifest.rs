@@ -66,13 +66,6 @@ pub(crate) const SECTIONS: Keys = keys(&[
     key("limits", Holds::Table(&LIMITS), "Bounds of reading and rendering."),
     key("arguments", Holds::Table(&ARGUMENTS), "What holds for the arguments of every prompt."),
     key("roots", Holds::Pairs, "Folders that resources and completion may read from, by name."),
-    key("http", Holds::Foreign, "How to serve over HTTP."),
-    key("auth", Holds::Foreign, "How callers sign in over HTTP."),
-    key("audit", Holds::Foreign, "Where questions are recorded."),
-    key("metrics", Holds::Foreign, "Where figures are served for Prometheus."),
-    key("traces", Holds::Foreign, "Where traces are sent to."),
-    key("tls", Holds::Foreign, "The certificate to serve with, and its key, as PEM."),
-    key("proxy", Holds::Foreign, "Whose word is taken for where requests come from."),
     key("access", Holds::Tables(&access::RULE), "Who may see and use what."),
     key("resources", Holds::Tables(&resources::KEYS), "What clients can read and prompts can attach."),
 ]);
@@ -105,12 +98,6 @@ const LIMITS: Keys = keys(&[
     key("messages", Holds::Count(1), "The most messages of a prompt."),
     key("fuel", Holds::Count(1), "The most steps of the template engine."),
     key("include-depth", Holds::Count(1), "How deep partials may include each other."),
-    // These bound callers, and are read by whoever serves them.
-    key("requests-per-minute", Holds::Count(1), "Questions that a caller may ask in a minute."),
-    key("completions-per-minute", Holds::Count(1), "Completions that a caller may ask for in a minute."),
-    key("requests-per-minute-per-address", Holds::Count(1), "Requests from one address in a minute."),
-    key("concurrent-requests", Holds::Count(1), "Questions of a caller that are answered at the same time."),
-    key("subscriptions", Holds::Count(1), "Subscriptions of a caller that are open at the same time."),
 ]);
 
 impl Manifest {
@@ -146,7 +133,8 @@ impl Manifest {
     /// of the library with, and never enough to serve it.
     pub(crate) fn understood(source: Arc<SourceText>) -> Manifest {
         let mut notes = Notes::new(&source);
-        let root = toml::parse(&mut notes);
+        let mut root = toml::parse(&mut notes);
+        refuse_operator_settings(&mut root, &mut notes);
         let mut manifest = Manifest::none();
         if let Some(table) = Table::of(&root, "", "the file", &mut notes) {
             table.expect(&SECTIONS, Severity::Error, "at the top of promptshelf.toml", &mut notes);
@@ -196,6 +184,35 @@ impl Manifest {
         }
         if let Some(node) = table.node("access", notes) {
             self.access = access::rules(node, notes);
+        }
+    }
+}
+
+/// Sections of the operator's `server.toml`.
+const OPERATOR_SECTIONS: [&str; 8] = ["http", "auth", "tls", "proxy", "audit", "metrics", "traces", "grants"];
+
+/// Keys of `[limits]` that bound callers, and belong in `server.toml` too.
+const OPERATOR_LIMITS: [&str; 5] = [
+    "requests-per-minute",
+    "completions-per-minute",
+    "requests-per-minute-per-address",
+    "concurrent-requests",
+    "subscriptions",
+];
+
+/// Reports settings that authors must not make, and removes them.
+fn refuse_operator_settings(root: &mut Node, notes: &mut Notes<'_>) {
+    const HELP: &str = "move it to server.toml, the operator's file: `serve --config FILE` or ~/.config/promptshelf/server.toml";
+    for section in OPERATOR_SECTIONS {
+        if let Some(span) = root.take(&[section]) {
+            let message = format!("[{section}] belongs in server.toml");
+            notes.error(Code::OperatorSetting, &span, message).help = Some(HELP.to_owned());
+        }
+    }
+    for key in OPERATOR_LIMITS {
+        if let Some(span) = root.take(&["limits", key]) {
+            let message = format!("`{key}` in [limits] belongs in server.toml");
+            notes.error(Code::OperatorSetting, &span, message).help = Some(HELP.to_owned());
         }
     }
 }

@@ -16,16 +16,17 @@ pub(crate) use self::path_template::PathTemplate;
 use crate::{
     confined_dir::{ConfinedDir, FileError},
     media_type,
+    root_grants::RootGrants,
 };
 
 /// Reads files below one folder.
 #[derive(Clone, Debug)]
 pub(crate) struct FileReader {
-    /// The folder. Opened again for each read, because it may have been replaced since.
-    pub(crate) root: PathBuf,
+    /// Opens the folder anew for each read, because another one may have taken its place, or a grant been revoked.
+    pub(crate) grants: RootGrants,
+    /// The declared root; the library itself without one.
+    pub(crate) root: Option<PathBuf>,
     pub(crate) path: PathTemplate,
-    /// Whether the folder is the library itself.
-    pub(crate) is_library: bool,
     /// The largest accepted file, in bytes.
     pub(crate) limit: u64,
     /// The declared type; `None` to derive it from the file.
@@ -33,9 +34,16 @@ pub(crate) struct FileReader {
 }
 
 impl FileReader {
+    fn open(&self) -> Option<ConfinedDir> {
+        match &self.root {
+            Some(root) => self.grants.open(root).ok(),
+            None => self.grants.open_library().ok(),
+        }
+    }
+
     fn read_now(&self, variables: &Variables) -> Result<ReadBody, ReadError> {
         let path = self.path.expand(variables).ok_or(ReadError::NotFound)?;
-        let root = ConfinedDir::open(&self.root).map_err(|_| ReadError::NotFound)?;
+        let root = self.open().ok_or(ReadError::NotFound)?;
         let file = root.read(&path, self.limit).map_err(|refusal| match refusal {
             FileError::TooLarge(_) => ReadError::TooLarge { limit: self.limit },
             _ => ReadError::NotFound,
@@ -50,7 +58,7 @@ impl FileReader {
 
     fn version_now(&self, variables: &Variables) -> Option<u64> {
         let path = self.path.expand(variables)?;
-        let state = ConfinedDir::open(&self.root).ok()?.state(&path).ok()?;
+        let state = self.open()?.state(&path).ok()?;
         let mut hasher = DefaultHasher::new();
         state.hash(&mut hasher);
         Some(hasher.finish())
@@ -59,7 +67,7 @@ impl FileReader {
 
 impl ReadResource for FileReader {
     fn library_path(&self, variables: &Variables) -> Option<String> {
-        if self.is_library { self.path.expand(variables) } else { None }
+        if self.root.is_none() { self.path.expand(variables) } else { None }
     }
 
     fn read<'a>(&'a self, variables: &'a Variables) -> BoxFuture<'a, Result<ReadBody, ReadError>> {

@@ -21,7 +21,7 @@ pub use self::{
     schema::schema,
     value::{AsWritten, AsWrittenList, Bounded},
 };
-use crate::format::{Node, Notes, Value, access, toml};
+use crate::format::{Node, Notes, access, toml};
 
 /// The largest number of mistakes that are reported for one file. Bounds the time that a hostile file can take.
 const MAX_MISTAKES: usize = 100;
@@ -70,12 +70,15 @@ impl SettingsFile {
 
     /// Reads the whole file as `T`. Each invalid key is reported and counts as absent.
     pub fn read<T: DeserializeOwned + Default>(&mut self) -> T {
+        let mut removed = Vec::new();
         for _ in 0..MAX_MISTAKES {
             match T::deserialize(NodeDeserializer::new(&self.root)) {
                 Ok(settings) => return settings,
                 Err(mistake) => {
-                    self.diagnostics.push(mistake.to_diagnostic(&self.source));
-                    if !mistake.remove_from(&mut self.root) {
+                    if !mistake.follows_from(&removed) {
+                        self.diagnostics.push(mistake.to_diagnostic(&self.source));
+                    }
+                    if !mistake.remove_from(&mut self.root, &mut removed) {
                         break;
                     }
                 }
@@ -122,28 +125,5 @@ impl SettingsFile {
         let mut diagnostics = self.diagnostics.clone();
         diagnostics.sort_by_key(|found| found.location.span().start);
         diagnostics
-    }
-}
-
-impl Node {
-    /// The value of a key of a mapping.
-    pub(crate) fn child(&self, key: &str) -> Option<&Node> {
-        match &self.value {
-            Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node),
-            _ => None,
-        }
-    }
-
-    /// Removes the key at a path and returns the place of its name.
-    fn take(&mut self, path: &[&str]) -> Option<std::ops::Range<usize>> {
-        let (last, parents) = path.split_last()?;
-        let mut node = self;
-        for key in parents {
-            let Value::Mapping(entries) = &mut node.value else { return None };
-            node = &mut entries.iter_mut().find(|entry| entry.key == **key)?.node;
-        }
-        let Value::Mapping(entries) = &mut node.value else { return None };
-        let index = entries.iter().position(|entry| entry.key == **last)?;
-        Some(entries.remove(index).key_span)
     }
 }

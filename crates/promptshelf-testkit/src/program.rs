@@ -58,7 +58,8 @@ fn clean(mut command: Command) -> Command {
         }
     }
     command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
-    // No state is stored, and no keyring or browser is used, unless a test sets one.
+    // No state or settings of the machine are used, and no keyring or browser, unless a test sets one.
+    command.env("XDG_CONFIG_HOME", "/dev/null/nowhere");
     command.env("XDG_STATE_HOME", "/dev/null/nowhere").env("PROMPTSHELF_KEYRING", "file").env("BROWSER", "true");
     command
 }
@@ -170,9 +171,12 @@ impl Server {
         server
     }
 
-    /// Serves the library in `prompts` of a folder on a free port.
+    /// Serves the library in `prompts` of a folder on a free port, with the folder's `server.toml` if there is one.
     pub fn of(folder: &Folder, more: &[&str]) -> Server {
         let mut command = promptshelf();
+        if folder.path().join("server.toml").exists() {
+            command.env("PROMPTSHELF_CONFIG", "server.toml");
+        }
         command.args(["serve", "prompts", "--http", "127.0.0.1:0"]).args(more).current_dir(folder.path());
         let mut server = Server::start(command);
         server._folder = Some(folder.clone());

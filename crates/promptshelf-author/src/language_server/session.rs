@@ -17,7 +17,7 @@ use super::{
     hover,
     locate::cursor_at,
     position,
-    workspace::{Schemas, Workspace},
+    workspace::{WorkspaceOptions, Workspace},
 };
 
 pub(super) struct Session<'c> {
@@ -29,11 +29,11 @@ pub(super) struct Session<'c> {
     open: BTreeMap<String, String>,
     /// Whether something has changed since the last check.
     is_stale: bool,
-    schemas: Schemas,
+    schemas: WorkspaceOptions,
 }
 
 impl<'c> Session<'c> {
-    pub(super) fn new(connection: &'c Connection, folders: Vec<PathBuf>, schemas: Schemas) -> Session<'c> {
+    pub(super) fn new(connection: &'c Connection, folders: Vec<PathBuf>, schemas: WorkspaceOptions) -> Session<'c> {
         Session { connection, folders, workspaces: Vec::new(), open: BTreeMap::new(), is_stale: false, schemas }
     }
 

@@ -13,11 +13,13 @@ use promptshelf_source::{Directory, ForeignWords, Snapshot, Source, syntax::LIBR
 use super::{position, schema_query};
 use crate::review;
 
-/// The JSON Schemas by which keys and values are completed.
+/// Settings of every workspace, among them the JSON WorkspaceOptions by which keys and values are completed.
 #[derive(Clone, Debug)]
-pub(super) struct Schemas {
+pub(super) struct WorkspaceOptions {
     pub(super) prompt: serde_json::Value,
     pub(super) library: serde_json::Value,
+    /// Folders outside of the library that its roots may point to.
+    pub(super) granted_roots: Vec<PathBuf>,
 }
 
 pub(super) struct Workspace {
@@ -32,12 +34,13 @@ pub(super) struct Workspace {
     /// URIs of the files whose diagnostics are published at present.
     published: BTreeSet<String>,
     /// The schemas of prompt files and of `promptshelf.toml`.
-    schemas: Schemas,
+    schemas: WorkspaceOptions,
 }
 
 impl Workspace {
-    pub(super) fn open(folder: PathBuf, schemas: Schemas) -> Workspace {
+    pub(super) fn open(folder: PathBuf, schemas: WorkspaceOptions) -> Workspace {
         let source = Directory::lenient(&folder);
+        source.grant_roots(schemas.granted_roots.iter().cloned());
         Workspace {
             folder,
             source,

@@ -1,15 +1,13 @@
 //! The parts of a library that are needed to resolve references between its files.
 
-use std::path::Path;
-
 use promptshelf_core::{ArgumentDefinition, Code, CompletionSource, Diagnostic, Location, Origin};
 
 use super::globs::{GlobError, GlobIndex, Matches};
-use crate::{confined_dir::ConfinedDir, format::GlobCompletion, manifest::Manifest};
+use crate::{confined_dir::ConfinedDir, format::GlobCompletion, manifest::Manifest, root_grants::RootGrants};
 
 /// The folder, the manifest and the path patterns of one read.
 pub(super) struct LibraryContext<'a> {
-    pub(super) path: &'a Path,
+    pub(super) roots: &'a RootGrants,
     pub(super) root: &'a ConfinedDir,
     pub(super) manifest: &'a Manifest,
     pub(super) globs: &'a GlobIndex,

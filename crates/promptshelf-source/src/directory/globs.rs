@@ -4,7 +4,7 @@ use std::{
     cell::RefCell,
     collections::HashMap,
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -12,7 +12,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use smol_str::SmolStr;
 
 use super::walk::{WalkOptions, walk};
-use crate::{confined_dir::ConfinedDir, manifest::Manifest};
+use crate::{manifest::Manifest, root_grants::RootGrants};
 
 /// The largest number of paths that one pattern returns.
 const MAX_PATHS: usize = 100_000;
@@ -32,6 +32,7 @@ pub(super) struct GlobIndex {
 type GlobKey = (Option<String>, String);
 
 struct Root {
+    grants: RootGrants,
     path: PathBuf,
     /// Listed on first use.
     files: RefCell<Option<Arc<[SmolStr]>>>,
@@ -55,9 +56,12 @@ pub(super) enum GlobError {
 }
 
 impl GlobIndex {
-    pub(super) fn new<'f>(library: &Path, manifest: &Manifest, files: impl Iterator<Item = &'f SmolStr>) -> GlobIndex {
+    pub(super) fn new<'f>(
+        grants: &RootGrants,
+        manifest: &Manifest, files: impl Iterator<Item = &'f SmolStr>,
+    ) -> GlobIndex {
         let root = |(name, declared): (&String, &crate::manifest::DeclaredRoot)| {
-            (name.clone(), Root { path: library.join(&declared.path), files: RefCell::new(None) })
+            (name.clone(), Root { grants: grants.clone(), path: declared.path.clone(), files: RefCell::new(None) })
         };
         GlobIndex {
             library: files.filter(|path| !path.starts_with('.')).cloned().collect(),
@@ -110,7 +114,7 @@ impl GlobIndex {
 impl Root {
     fn files(&self) -> Arc<[SmolStr]> {
         let read = || {
-            let Ok(root) = ConfinedDir::open(&self.path) else { return Arc::default() };
+            let Ok(root) = self.grants.open(&self.path) else { return Arc::default() };
             let found = walk(&root, WalkOptions { files: MAX_VISITED, states: false, foreign_folders: false });
             found.files.into_iter().map(|found| found.path).collect()
         };

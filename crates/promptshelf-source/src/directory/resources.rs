@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    path::PathBuf,
     sync::Arc,
 };
 
@@ -13,12 +12,12 @@ use promptshelf_core::{
 
 use super::{context::LibraryContext, globs::GlobIndex, icons::IconResolver};
 use crate::{
-    confined_dir::ConfinedDir,
     file_state::FileState,
     format::access::rule_for,
     manifest::{ContentDraft, Manifest, ResourceDraft},
     media_type,
     resource::{FileReader, PathTemplate},
+    root_grants::RootError,
 };
 
 /// Returns the library files that the manifest declares as resources. A Markdown file that is declared as a resource
@@ -48,11 +47,21 @@ pub(super) fn definitions(
 ) -> (Vec<ResourceDefinition>, Vec<AccessRule>) {
     let manifest = library.manifest;
     for (name, root) in &manifest.roots {
-        let path = library.path.join(&root.path);
-        if let Err(error) = ConfinedDir::open(&path) {
-            let location = Location::new(&manifest.source, root.span.clone());
-            let message = format!("cannot read the root `{name}`: {error}");
-            diagnostics.push(Diagnostic::error(Code::Unreadable, location, message));
+        let location = Location::new(&manifest.source, root.span.clone());
+        match library.roots.open(&root.path) {
+            Ok(_) => {}
+            Err(RootError::Unreadable(error)) => {
+                let message = format!("cannot read the root `{name}`: {error}");
+                diagnostics.push(Diagnostic::error(Code::Unreadable, location, message));
+            }
+            Err(RootError::NotGranted(path)) => {
+                let path = path.display();
+                let message = format!("the root `{name}` is outside of the library, and the operator has not granted it");
+                let help = format!(
+                    "move it into the library, or have the operator write `roots = [\"{path}\"]` under [grants] in server.toml"
+                );
+                diagnostics.push(Diagnostic::error(Code::UngrantedRoot, location, message).help(help));
+            }
         }
     }
     let (mut all, mut rules) = (Vec::new(), manifest.access.clone());
@@ -155,7 +164,7 @@ fn one_file(
     }
     let state = match root.and_then(|name| library.manifest.roots.get(name)) {
         Some(declared) => {
-            ConfinedDir::open(&library.path.join(&declared.path)).ok().and_then(|root| root.state(path).ok())
+            library.roots.open(&declared.path).ok().and_then(|root| root.state(path).ok())
         }
         None => library.root.state(path).ok(),
     };
@@ -190,11 +199,10 @@ fn reader(
     shape: &ResourceDefinition,
 ) -> ResourceContent {
     let declared = root.and_then(|name| library.manifest.roots.get(name));
-    let folder: PathBuf = declared.map_or_else(|| library.path.to_owned(), |root| library.path.join(&root.path));
     ResourceContent::Reader(Arc::new(FileReader {
-        root: folder,
+        grants: library.roots.clone(),
+        root: declared.map(|root| root.path.clone()),
         path,
-        is_library: declared.is_none(),
         limit: library.manifest.limits.resource_bytes,
         mime_type: shape.mime_type.clone(),
     }))

@@ -58,8 +58,6 @@ pub enum Holds {
     Tables(&'static Keys),
     /// A source of suggestions: a list, or one of several mappings.
     Completion(&'static [Keys]),
-    /// Defined and read outside this crate.
-    Foreign,
 }
 
 /// Creates a key.

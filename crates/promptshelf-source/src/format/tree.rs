@@ -78,6 +78,27 @@ impl Node {
         }
     }
 
+    /// The value of a key of a mapping.
+    pub(crate) fn child(&self, key: &str) -> Option<&Node> {
+        match &self.value {
+            Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node),
+            _ => None,
+        }
+    }
+
+    /// Removes the key at a path and returns the place of its name.
+    pub(crate) fn take(&mut self, path: &[&str]) -> Option<Range<usize>> {
+        let (last, parents) = path.split_last()?;
+        let mut node = self;
+        for key in parents {
+            let Value::Mapping(entries) = &mut node.value else { return None };
+            node = &mut entries.iter_mut().find(|entry| entry.key == **key)?.node;
+        }
+        let Value::Mapping(entries) = &mut node.value else { return None };
+        let index = entries.iter().position(|entry| entry.key == **last)?;
+        Some(entries.remove(index).key_span)
+    }
+
     /// Returns whether the value is missing or `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {

@@ -23,13 +23,18 @@ pub(super) struct Mistake {
     span: Option<Range<usize>>,
     /// Indices of entries and items, the innermost first.
     path: Vec<usize>,
-    /// Names of the keys on the path, the innermost first. A list of tables is named in double brackets.
+    /// Names of the keys on the path, the innermost first.
     keys: Vec<String>,
+    /// The missing key, and the place of the table that lacks it.
+    missing: Option<(&'static str, Range<usize>)>,
 }
+
+/// A key that was removed, and the place of its table.
+pub(super) type RemovedKey = (String, Range<usize>);
 
 impl Mistake {
     fn new(code: Code, message: impl Into<String>) -> Mistake {
-        Mistake { code, message: message.into(), help: None, span: None, path: Vec::new(), keys: Vec::new() }
+        Mistake { code, message: message.into(), help: None, span: None, path: Vec::new(), keys: Vec::new(), missing: None }
     }
 
     fn wrong_type(expected: &str, node: &Node) -> Mistake {
@@ -69,8 +74,14 @@ impl Mistake {
         }
     }
 
+    /// Whether a key is missing only because an earlier mistake removed it.
+    pub(super) fn follows_from(&self, removed: &[RemovedKey]) -> bool {
+        let missing = self.missing.as_ref();
+        missing.is_some_and(|(key, table)| removed.iter().any(|(name, place)| name == key && place == table))
+    }
+
     /// Removes the offending key or list item. Returns `false` if the mistake concerns the file as a whole.
-    pub(super) fn remove_from(&self, root: &mut Node) -> bool {
+    pub(super) fn remove_from(&self, root: &mut Node, removed: &mut Vec<RemovedKey>) -> bool {
         let Some((last, parents)) = self.path.split_first() else { return false };
         let mut node = root;
         for index in parents.iter().rev() {
@@ -82,9 +93,10 @@ impl Mistake {
             let Some(child) = child else { return false };
             node = child;
         }
+        let table = node.span.clone();
         match &mut node.value {
             Value::Mapping(entries) if *last < entries.len() => {
-                entries.remove(*last);
+                removed.push((entries.remove(*last).key, table));
                 true
             }
             Value::List(items) if *last < items.len() => {
@@ -146,7 +158,8 @@ impl de::Error for Mistake {
     }
 
     fn missing_field(field: &'static str) -> Mistake {
-        Mistake::new(Code::MissingKey, format!("missing key `{field}`"))
+        let missing = Some((field, 0..0));
+        Mistake { missing, ..Mistake::new(Code::MissingKey, format!("missing key `{field}`")) }
     }
 }
 
@@ -176,7 +189,12 @@ impl<'n> NodeDeserializer<'n> {
     fn map<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
         let Value::Mapping(entries) = &self.node.value else { return Err(Mistake::wrong_type("a table", self.node)) };
         let span = entries.first().map_or(&self.node.span, |entry| &entry.key_span);
-        visitor.visit_map(Entries { entries, index: 0 }).map_err(|mistake| mistake.at(span))
+        visitor.visit_map(Entries { entries, index: 0 }).map_err(|mut mistake| {
+            if let (None, Some((_, table))) = (&mistake.span, &mut mistake.missing) {
+                *table = self.node.span.clone();
+            }
+            mistake.at(span)
+        })
     }
 }
 

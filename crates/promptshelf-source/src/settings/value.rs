@@ -17,6 +17,18 @@ pub(super) const AS_WRITTEN_LIST: &str = "AsWrittenList";
 pub struct Bounded<const MIN: u64, const MAX: u64 = { u64::MAX }>(pub u64);
 
 impl<const MIN: u64, const MAX: u64> Bounded<MIN, MAX> {
+    /// The number; a larger one than this machine can address is the largest that it can.
+    #[must_use]
+    pub fn to_usize(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+
+    /// The number, or the largest `u32` for a larger one.
+    #[must_use]
+    pub fn to_u32(self) -> u32 {
+        u32::try_from(self.0).unwrap_or(u32::MAX)
+    }
+
     /// The expected range, for messages.
     fn expected(f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match MAX {

@@ -59,7 +59,9 @@ impl Library {
     }
 
     pub(crate) fn source(&self) -> Directory {
-        Directory::new(self.root())
+        let source = Directory::new(self.root());
+        source.grant_roots([self.outside().to_path_buf()]);
+        source
     }
 
     pub(crate) fn read(&self) -> Definitions {

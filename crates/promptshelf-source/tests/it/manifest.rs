@@ -44,8 +44,6 @@ resource-bytes = 7
 invisible = "reject"
 [roots]
 here = "."
-[http]
-whatever = { is = "not ours" }
 "#,
         ),
         ("icon.svg", "<svg/>"),
@@ -257,4 +255,33 @@ fn a_root_that_is_not_there_is_named_and_the_rest_is_served() {
     assert!(faults[0].starts_with("promptshelf.toml:2:5: error[unreadable]: cannot read the root `x`: "), "{faults:?}");
     assert!(library.source().read(None).is_ok());
     assert!(Loader::open(vec![Box::new(library.source())]).is_ok());
+}
+
+#[test]
+fn operator_settings_are_refused_with_the_file_they_belong_in() {
+    let found = mistakes("[auth]\nissuer = \"x\"\n[limits]\nfuel = 1\nsubscriptions = 1\n[tls]\n");
+    let help = "(move it to server.toml, the operator's file: `serve --config FILE` or ~/.config/promptshelf/server.toml)";
+    assert_eq!(
+        found,
+        [
+            format!("promptshelf.toml:1:2: error[operator-setting]: [auth] belongs in server.toml {help}"),
+            format!(
+                "promptshelf.toml:5:1: error[operator-setting]: `subscriptions` in [limits] belongs in server.toml {help}"
+            ),
+            format!("promptshelf.toml:6:2: error[operator-setting]: [tls] belongs in server.toml {help}"),
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operator_settings_in_an_edit_keep_the_last_good_manifest() {
+    let library = Library::of(&[("promptshelf.toml", "[server]\nname = \"first\""), ("a.md", "hello")]);
+    let mut followed = library.follow().await;
+    library.write("promptshelf.toml", "[server]\nname = \"second\"\n[http]\nallow-remote = true\n");
+    followed
+        .until("it is reported", |_, report| {
+            lines(&report.diagnostics).iter().any(|line| line.contains("error[operator-setting]: [http] belongs"))
+        })
+        .await;
+    assert_eq!(followed.loader.handle().current().about().name.as_deref(), Some("first"));
 }

@@ -213,3 +213,63 @@ fn what_is_declared_but_not_there_is_named() {
         ]
     );
 }
+
+/// A library with roots outside of it, and a source without grants.
+fn ungranted() -> (Library, promptshelf_source::Directory) {
+    let library = library();
+    let source = promptshelf_source::Directory::new(library.root());
+    (library, source)
+}
+
+#[tokio::test]
+async fn a_root_outside_of_the_library_needs_a_grant() {
+    let (library, source) = ungranted();
+    let loader = Loader::open(vec![Box::new(source.clone())]).expect("loads");
+    let found = crate::library::lines(&loader.diagnostics());
+    let project = library.outside().canonicalize().expect("a folder").join("project");
+    assert_eq!(
+        found[0],
+        format!(
+            "promptshelf.toml:3:11: error[ungranted-root]: the root `project` is outside of the library, and the operator \
+             has not granted it (move it into the library, or have the operator write `roots = [\"{}\"]` under [grants] in \
+             server.toml)",
+            project.display()
+        )
+    );
+    let uri = "file:///src/main.rs";
+    assert!(matches!(read(&loader.handle().current(), uri).await, Err(ReadError::NotFound)));
+    assert!(read(&loader.handle().current(), "docs://style").await.is_ok(), "the library itself needs no grant");
+
+    source.grant_roots([project.clone()]);
+    loader.reload().await.expect("it can be read");
+    assert_eq!(crate::library::lines(&loader.diagnostics()), [""; 0]);
+    let granted = loader.handle().current();
+    assert!(read(&granted, uri).await.is_ok());
+
+    // A revoked grant takes effect at once, even for a request that holds the catalog of before.
+    source.grant_roots([project.join("src")]);
+    assert!(matches!(read(&granted, uri).await, Err(ReadError::NotFound)));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_root_that_is_a_link_out_of_the_library_needs_a_grant() {
+    let (library, source) = ungranted();
+    std::os::unix::fs::symlink(library.outside().join("project"), library.path("inside")).expect("a link");
+    library.write("promptshelf.toml", MANIFEST.replace("../project", "inside"));
+    let loader = Loader::open(vec![Box::new(source)]).expect("loads");
+    let found = crate::library::lines(&loader.diagnostics());
+    assert!(found.iter().any(|line| line.contains("error[ungranted-root]")), "{found:?}");
+    assert!(matches!(read(&loader.handle().current(), "file:///src/main.rs").await, Err(ReadError::NotFound)));
+}
+
+#[test]
+fn an_ungranted_root_does_not_reveal_whether_it_exists() {
+    let message = |root: &str| {
+        let library = Library::of(&[("promptshelf.toml", &format!("[roots]\nx = \"{root}\"")), ("a.md", "hello")]);
+        let source = promptshelf_source::Directory::new(library.root());
+        let loader = Loader::open(vec![Box::new(source)]).expect("loads");
+        crate::library::lines(&loader.diagnostics())[0].replace(root, "ROOT")
+    };
+    assert_eq!(message("/no/such/folder"), message("/etc"));
+}

@@ -10,7 +10,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 mod help;
 
 use crate::commands::{export, import, lsp};
-use crate::telemetry::LogFormat;
 
 /// Turns a folder of prompt files into a Model Context Protocol prompt server.
 #[derive(Debug, Parser)]
@@ -72,6 +71,16 @@ pub(crate) struct LogArguments {
     pub(crate) log_format: LogFormat,
 }
 
+/// The format of log lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Serve a library to MCP clients, on stdio or over HTTP
@@ -120,7 +129,7 @@ pub(crate) enum Verb {
 }
 
 /// The library, for verbs whose object it is.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct LibraryObject {
     /// The folder of prompt files [default: the current folder]
     #[arg(value_name = "LIBRARY", conflicts_with = "named")]
@@ -159,11 +168,16 @@ impl LibraryOption {
     }
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(after_help = help::SERVE_EXAMPLES, after_long_help = help::serve_long_help())]
 pub(crate) struct ServeArguments {
     #[command(flatten)]
     pub(crate) library: LibraryObject,
+
+    /// The operator's settings [env: PROMPTSHELF_CONFIG] [default: ~/.config/promptshelf/server.toml, else
+    /// /etc/promptshelf/server.toml]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 
     /// Serve the client at the other end of stdin and stdout; the default when stdin is no terminal
     #[arg(long, conflicts_with = "http")]
@@ -317,6 +331,10 @@ pub(crate) struct TokenArguments {
 pub(crate) struct CheckArguments {
     #[command(flatten)]
     pub(crate) library: LibraryObject,
+
+    /// Also check the operator's settings in this server.toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 
     /// Make warnings errors
     #[arg(long, value_name = "WHAT")]

@@ -18,8 +18,8 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The library is not there or cannot be read.
     Library = 3,
-    /// `promptshelf.toml` cannot be understood.
-    Manifest = 4,
+    /// `promptshelf.toml` or `server.toml` is invalid.
+    Settings = 4,
     /// The address cannot be listened on.
     Address = 5,
     /// `serve --strict`, and the library has errors.
@@ -44,7 +44,7 @@ impl Exit {
         (Exit::Failed, "`check` or `test` found something, or something else failed"),
         (Exit::Usage, "the command line cannot be understood"),
         (Exit::Library, "the library is not there or cannot be read"),
-        (Exit::Manifest, "promptshelf.toml cannot be understood"),
+        (Exit::Settings, "promptshelf.toml or server.toml is invalid"),
         (Exit::Address, "the address cannot be listened on, or must not be"),
         (Exit::Strict, "`serve --strict`, and the library has errors"),
         (Exit::NotFound, "there is no such prompt, argument or resource"),
@@ -106,7 +106,7 @@ impl fmt::Display for Failure {
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Failure {
         let exit = match &error {
-            OpenError::Source(error) if error.is_invalid_manifest() => Exit::Manifest,
+            OpenError::Source(error) if error.is_invalid_manifest() => Exit::Settings,
             OpenError::Source(_) => Exit::Library,
             _ => Exit::Failed,
         };

@@ -2,18 +2,33 @@
 //!
 //! `serve` builds its library itself: it adds settings, reloads and shutdown.
 
-use std::{io::Write, path::Path};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use promptshelf_server::Library;
+use promptshelf_source::Directory;
 
 use crate::{
     exit::Failure,
     output::{Output, count},
+    settings::ServerFileLocation,
 };
 
 /// Opens the library in `folder`.
 pub(crate) fn open(folder: &Path) -> Result<Library, Failure> {
-    Ok(Library::builder().folder(folder).build()?)
+    let directory = Directory::new(folder);
+    directory.grant_roots(granted_roots(None));
+    Ok(Library::builder().source(directory).build()?)
+}
+
+/// The folders that the operator's `server.toml` grants to libraries. Mistakes in that file are reported by `serve` and
+/// `check --config`, not by commands that only use a library; a file with mistakes grants what can be read of it.
+pub(crate) fn granted_roots(config: Option<&Path>) -> Vec<PathBuf> {
+    let environment = |name: &str| std::env::var(name).ok();
+    let file = ServerFileLocation::find(config, &environment).load();
+    file.map(|mut file| file.granted_roots()).unwrap_or_default()
 }
 
 /// Notes on stderr that the library has errors, so that the result lacks some of its prompts.

@@ -16,7 +16,7 @@ use std::{
 };
 
 use crate::{
-    args::{CommandLine, TokenVerb, Verb},
+    args::{CommandLine, LogFormat, TokenVerb, Verb},
     exit::{Exit, Failure},
 };
 
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn perform(verb: &Verb, log_format: telemetry::LogFormat, has_traces: bool) -> Result<(), Failure> {
+fn perform(verb: &Verb, log_format: LogFormat, has_traces: bool) -> Result<(), Failure> {
     let mut runtime = match verb {
         // One client asks one thing after the other: more threads would only have to be started.
         Verb::Serve(arguments) if arguments.stdio => tokio::runtime::Builder::new_current_thread(),
@@ -63,9 +63,9 @@ fn perform(verb: &Verb, log_format: telemetry::LogFormat, has_traces: bool) -> R
     let outcome = runtime.block_on(async {
         match verb {
             Verb::Serve(arguments) => {
-                let around =
-                    commands::serve::Around { stdin_is_terminal: io::stdin().is_terminal(), log_format, has_traces };
-                commands::serve::run(arguments, around, |name| std::env::var(name).ok()).await
+                let context =
+                    commands::serve::ProcessContext { stdin_is_terminal: io::stdin().is_terminal(), log_format, has_traces };
+                commands::serve::run(arguments, context, |name| std::env::var(name).ok()).await
             }
             Verb::Audit(arguments) => commands::audit::run(arguments),
             Verb::Token(TokenVerb::New(arguments)) => commands::token::new(arguments),

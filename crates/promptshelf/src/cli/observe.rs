@@ -12,31 +12,31 @@ use tracing::Span;
 
 #[cfg(feature = "traces")]
 pub(crate) use self::traces::{Sending, layer};
-pub(crate) use self::{listen::Listening, metrics::Metrics};
+pub(crate) use self::{listen::MetricsServer, metrics::Metrics};
 
 /// Hears of every request: counts it, and continues its trace.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    figures: Option<Arc<Metrics>>,
+pub(crate) struct RequestObserver {
+    metrics: Option<Arc<Metrics>>,
 }
 
-impl Watch {
+impl RequestObserver {
     /// Nobody watches where nobody wants to know.
-    pub(crate) fn wanted(figures: Option<Arc<Metrics>>, has_traces: bool) -> Option<Arc<dyn Observer>> {
-        (figures.is_some() || has_traces).then(|| Arc::new(Watch { figures }) as Arc<dyn Observer>)
+    pub(crate) fn new(metrics: Option<Arc<Metrics>>, has_traces: bool) -> Option<Arc<dyn Observer>> {
+        (metrics.is_some() || has_traces).then(|| Arc::new(RequestObserver { metrics }) as Arc<dyn Observer>)
     }
 }
 
-impl Observer for Watch {
+impl Observer for RequestObserver {
     fn answered(&self, method: &'static str, outcome: &'static str, took: Duration) {
-        if let Some(figures) = &self.figures {
-            figures.answered(method, outcome, took);
+        if let Some(metrics) = &self.metrics {
+            metrics.answered(method, outcome, took);
         }
     }
 
     fn rendered(&self, outcome: &'static str, took: Duration) {
-        if let Some(figures) = &self.figures {
-            figures.rendered(outcome, took);
+        if let Some(metrics) = &self.metrics {
+            metrics.rendered(outcome, took);
         }
     }
 

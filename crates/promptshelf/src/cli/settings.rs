@@ -1,306 +1,290 @@
-//! How to serve over HTTP: what the command line says, else the environment,
-//! else `[http]` of `promptshelf.toml`, else the default.
+//! The operator's settings: flags of `serve`, else environment variables, else `server.toml`, else defaults.
 //!
-//! Everything else in `promptshelf.toml` is the library's and read by its source.
+//! One reader for all of them. Settings of a library (`promptshelf.toml`) belong to its authors and are read by
+//! `promptshelf-source`.
 
-pub(crate) mod audit;
-mod given;
-mod limits;
-mod manifest;
-pub(crate) mod observe;
-mod proxy;
-mod schema;
+mod file;
+mod overrides;
+mod sections;
 mod sign_in;
-mod tls;
+mod value;
 
 use std::{
-    fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use promptshelf_core::Diagnostic;
+use promptshelf_core::{AccessRule, Diagnostic};
 use promptshelf_mcp::StateKey;
-use promptshelf_server::http::{self, auth::SignInOptions, tls::TlsFiles};
-use promptshelf_service::Limits;
+use promptshelf_server::http::{
+    self,
+    auth::SignInOptions,
+    proxy::{IpNet, Proxies},
+    tls::TlsFiles,
+};
+use promptshelf_service::{AuditFileOptions, Limits};
 
-use self::given::Given;
 pub(crate) use self::{
-    manifest::{Manifest, ManifestFile},
-    schema::schemas,
-    sign_in::parse_day,
+    file::{ServerFile, ServerFileLocation},
+    sections::schema,
+    value::{Address, Day, InvalidValue},
+};
+use self::{
+    overrides::Overrides,
+    sections::{Http, ServerSettings, Tls},
+    value::{CollectorUrl, Network, Switch},
 };
 use crate::{
-    args::HttpArguments,
-    commands::diagnostics::path_from_here,
+    args::ServeArguments,
     exit::{Exit, Failure},
 };
 
-/// Where to listen when nothing else is said.
-const DEFAULT_ADDRESS: &str = "127.0.0.1:8080";
-
-/// The most bytes and seconds that anybody can ask for.
-const MOST_BODY_BYTES: u64 = 1 << 30;
-const MOST_SECONDS: u64 = 24 * 60 * 60;
-
-/// Where to listen, not yet looked up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Address {
-    pub(crate) host: String,
-    pub(crate) port: u16,
+/// All settings of a server, with defaults in place.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) http: HttpSettings,
+    /// The audit file, if requests are recorded.
+    pub(crate) audit: Option<AuditFileOptions>,
+    /// The address that serves metrics for Prometheus.
+    pub(crate) metrics: Option<Address>,
+    pub(crate) traces: Option<Traces>,
+    /// Access rules that bind every library.
+    pub(crate) access: Vec<AccessRule>,
+    /// Folders outside of a library that its resources may be read from.
+    pub(crate) granted_roots: Vec<PathBuf>,
+    /// The `server.toml` that was read.
+    pub(crate) file: Option<PathBuf>,
+    /// Its mistakes that are not errors.
+    pub(crate) warnings: Vec<Diagnostic>,
 }
 
-impl Address {
-    /// Reads `host:port`, `[::1]:port`, `:port` or `port`; without a host it is this machine alone.
-    pub(crate) fn parse(text: &str) -> Result<Address, String> {
-        let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let host = if host.is_empty() { "127.0.0.1" } else { host };
-        match port.parse() {
-            Ok(port) if !host.contains('/') => Ok(Address { host: host.to_owned(), port }),
-            _ => Err(format!("`{text}` is no address to listen on: write it as {DEFAULT_ADDRESS}")),
-        }
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.host.contains(':') {
-            true => write!(f, "[{}]:{}", self.host, self.port),
-            false => write!(f, "{}:{}", self.host, self.port),
-        }
-    }
-}
-
-/// How to serve over HTTP.
+/// Settings of the HTTP server.
 #[derive(Clone, Debug)]
-pub(crate) struct HttpConfig {
+pub(crate) struct HttpSettings {
     pub(crate) address: Address,
-    /// Whether somebody asked for HTTP where nothing on the command line does.
-    pub(crate) wanted: bool,
+    /// Whether a flag or the environment asks for HTTP.
+    pub(crate) is_requested: bool,
     pub(crate) allow_remote: bool,
-    /// Everything else about requests, but for how callers sign in.
+    /// Hosts, origins, bounds, timeouts and trusted proxies. Sign-in is in `sign_in`.
     pub(crate) options: http::Options,
-    /// How callers sign in, if they have to.
+    /// Sign-in, if callers have to sign in.
     pub(crate) sign_in: Option<SignInOptions>,
-    /// A file that tokens are read from.
     pub(crate) tokens_file: Option<PathBuf>,
-    /// Whether there is a `promptshelf.toml`.
-    pub(crate) has_manifest: bool,
-    /// The certificate to serve with, if it is not without TLS.
+    /// The certificate, if the server uses TLS.
     pub(crate) tls: Option<TlsFiles>,
-    /// How much callers may ask, where the operator says it.
+    /// Limits for callers, if they are configured.
     pub(crate) limits: Option<Limits>,
 }
 
-/// What one place says; the rest is left to the next one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Layer {
-    address: Option<Address>,
-    allow_remote: Option<bool>,
-    allowed_hosts: Option<Vec<String>>,
-    allowed_origins: Option<Vec<String>>,
-    max_body_bytes: Option<usize>,
-    request_timeout: Option<Duration>,
-    shutdown_timeout: Option<Duration>,
+/// The destination of traces, and the share that is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Traces {
+    /// The URL that spans are sent to.
+    pub(crate) endpoint: String,
+    /// The percentage of traces started here that are sent. A trace that a caller started follows the caller's decision.
+    pub(crate) percent: u8,
 }
 
-/// The settings by their names in the manifest. In the environment each is
-/// `PROMPTSHELF_` and the name in capitals; the flags' help says the same.
-const SETTINGS: &[&str] = &[
-    "address",
-    "allow-remote",
-    "allow-hosts",
-    "allow-origins",
-    "max-body-bytes",
-    "request-timeout",
-    "shutdown-timeout",
-];
-
-impl HttpConfig {
-    /// Reads every place.
+impl Settings {
+    /// Combines flags, environment and `server.toml`.
     ///
     /// # Errors
     ///
-    /// The first value that cannot be, and where it stands.
+    /// All mistakes of `server.toml`, else the first invalid flag or variable, else settings that exclude each other.
     pub(crate) fn read(
-        manifest: &Manifest<'_>,
-        http: Option<&str>,
-        arguments: &HttpArguments,
-        environment: impl Fn(&str) -> Option<String>,
-    ) -> Result<HttpConfig, Failure> {
-        let typed = Layer::from_arguments(http, arguments)?;
-        let set = Layer::from_environment(&environment)?;
-        let written = manifest::read(manifest).map_err(|found| manifest.failure(&found))?;
-        let wanted = typed.address.is_some() || set.address.is_some();
-        let mut config = typed.or(set).or(written).into_config(wanted);
-        config.limits = limits::read(manifest).map_err(|found| manifest.failure(&found))?;
-        (config.sign_in, config.tokens_file) = sign_in::read(manifest, arguments, &environment)?;
-        config.options.proxies = proxy::read(manifest, arguments, &environment)?;
-        config.tls = tls::read(manifest, arguments, &environment)?;
-        config.has_manifest = manifest.is_there();
-        Ok(config)
-    }
-
-    /// The host names that the operator says the server has: the one under which
-    /// clients know it is among them.
-    pub(crate) fn hosts(&self) -> Vec<String> {
-        let resource = self.sign_in.as_ref().and_then(|sign_in| sign_in.resource.as_deref());
-        self.options.mcp.allowed_hosts.iter().cloned().chain(resource.and_then(sign_in::host)).collect()
-    }
-
-    /// Limits for callers: the operator's, or the usual ones where others than
-    /// this machine's own people may ask.
-    pub(crate) fn limits_in_force(&self) -> Option<Limits> {
-        let is_shared = self.sign_in.is_some() || self.allow_remote;
-        self.limits.or_else(|| is_shared.then(Limits::default))
-    }
-
-    /// The files that settings are in, besides flags and the environment.
-    pub(crate) fn files(&self, folder: &Path) -> Vec<PathBuf> {
-        let tls = self.tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]);
-        let manifest = folder.join(manifest::MANIFEST);
-        std::iter::once(manifest).chain(self.tokens_file.iter().chain(tls).cloned()).collect()
-    }
-}
-
-/// The fewest bytes that a secret can have to be one.
-const LEAST_SECRET_BYTES: usize = 16;
-
-/// The key that servers share. It is a secret, and so it comes from the
-/// environment alone: what is in a file of the library, or on a command line,
-/// others can read.
-pub(crate) fn state_key(environment: impl Fn(&str) -> Option<String>) -> Result<Option<StateKey>, Failure> {
-    const VARIABLE: &str = "PROMPTSHELF_STATE_KEY";
-    let Some(secret) = environment(VARIABLE).filter(|secret| !secret.is_empty()) else { return Ok(None) };
-    if secret.len() < LEAST_SECRET_BYTES {
-        let sentence = format!("{VARIABLE} in the environment: a secret needs at least {LEAST_SECRET_BYTES} bytes");
-        return Err(Failure::new(Exit::Usage, sentence).help("make one with `openssl rand -hex 32`"));
-    }
-    Ok(Some(StateKey::from_secret(secret.as_bytes())))
-}
-
-/// What is wrong with the sections that only this program reads, if anything is.
-pub(crate) fn check_manifest(folder: &Path) -> Vec<Diagnostic> {
-    let file = ManifestFile::read(folder);
-    let manifest = file.parse();
-    let found = [
-        manifest::read(&manifest).err(),
-        sign_in::check_manifest(&manifest).err(),
-        limits::read(&manifest).err(),
-        audit::check_manifest(&manifest).err(),
-        observe::check_manifest(&manifest).err(),
-        tls::check_manifest(&manifest).err(),
-        proxy::check_manifest(&manifest).err(),
-    ];
-    found.into_iter().flatten().map(|found| *found).collect()
-}
-
-/// Whether the manifest is there, if it was, and TOML at all. Who starts hears
-/// that from the source, and with it everything else that is wrong; who runs must
-/// not take a file that cannot be read for one that says nothing.
-///
-/// # Errors
-///
-/// What is wrong, and where.
-pub(crate) fn check_toml(folder: &Path, was_there: bool) -> Result<(), Failure> {
-    manifest::check_toml(folder, was_there).map_err(|found| in_manifest(folder, &found))
-}
-
-fn in_manifest(folder: &Path, found: &Diagnostic) -> Failure {
-    let place = path_from_here(folder, &found.location.to_string());
-    Failure::new(Exit::Manifest, format!("{place}: {}", found.message))
-}
-
-impl Layer {
-    fn from_arguments(http: Option<&str>, arguments: &HttpArguments) -> Result<Layer, Failure> {
-        let usage = |flag: &str, reason: String| Failure::new(Exit::Usage, format!("--{flag}: {reason}"));
-        let some = |values: &[String]| (!values.is_empty()).then(|| values.to_vec());
-        let number = |flag, text: &Option<String>, most| match text {
-            Some(text) => given::parse_number(text, most).map(Some).map_err(|reason| usage(flag, reason)),
-            None => Ok(None),
-        };
-        Ok(Layer {
-            address: http.map(Address::parse).transpose().map_err(|reason| usage("http", reason))?,
-            allow_remote: arguments.allow_remote.then_some(true),
-            allowed_hosts: some(&arguments.allowed_hosts),
-            allowed_origins: some(&arguments.allowed_origins),
-            max_body_bytes: number("max-body-bytes", &arguments.max_body_bytes, MOST_BODY_BYTES)?.map(to_size),
-            request_timeout: number("request-timeout", &arguments.request_timeout, MOST_SECONDS)?
-                .map(Duration::from_secs),
-            shutdown_timeout: number("shutdown-timeout", &arguments.shutdown_timeout, MOST_SECONDS)?
-                .map(Duration::from_secs),
+        location: &ServerFileLocation,
+        arguments: &ServeArguments,
+        environment: &impl Fn(&str) -> Option<String>,
+    ) -> Result<Settings, Failure> {
+        let overrides = Overrides::new(environment);
+        let mut file = location.load()?;
+        let written = file.read();
+        let access = file.access_rules();
+        let warnings = file.check()?;
+        let metrics: Option<Address> = overrides.value("metrics", arguments.over_http.metrics.as_deref())?;
+        let audit = audit(&written, &file, arguments, &overrides)?;
+        let traces = traces(&written, arguments.traces.as_deref(), &overrides)?;
+        let granted_roots = file.granted_roots();
+        Ok(Settings {
+            audit,
+            metrics: metrics.or(written.metrics.listen.clone()),
+            traces,
+            access,
+            granted_roots,
+            http: HttpSettings::new(written, &file, arguments, &overrides)?,
+            warnings,
+            file: file.path().map(Path::to_path_buf),
         })
     }
 
-    fn from_environment(environment: impl Fn(&str) -> Option<String>) -> Result<Layer, Failure> {
-        let mut layer = Layer::default();
-        for setting in SETTINGS {
-            // The flag is `--http`, and so it is here.
-            let name = if *setting == "address" { "http" } else { setting };
-            let variable = format!("PROMPTSHELF_{}", name.replace('-', "_").to_uppercase());
-            let Some(text) = environment(&variable).filter(|text| !text.is_empty()) else { continue };
-            layer
-                .set(setting, &Given::Text(&text))
-                .map_err(|reason| Failure::new(Exit::Usage, format!("{variable} in the environment: {reason}")))?;
-        }
-        Ok(layer)
-    }
-
-    /// Reads a setting by its name.
-    fn set(&mut self, setting: &str, given: &Given<'_>) -> Result<(), String> {
-        match setting {
-            "address" => self.address = Some(Address::parse(&given.text()?)?),
-            "allow-remote" => self.allow_remote = Some(given.boolean()?),
-            "allow-hosts" => self.allowed_hosts = Some(given.texts()?),
-            "allow-origins" => self.allowed_origins = Some(given.texts()?),
-            "max-body-bytes" => self.max_body_bytes = Some(to_size(given.number(MOST_BODY_BYTES)?)),
-            "request-timeout" => self.request_timeout = Some(Duration::from_secs(given.number(MOST_SECONDS)?)),
-            "shutdown-timeout" => self.shutdown_timeout = Some(Duration::from_secs(given.number(MOST_SECONDS)?)),
-            unknown => return Err(format!("`{unknown}` means nothing in [http]")),
-        }
-        Ok(())
-    }
-
-    /// What this layer says, and where it says nothing, what the next one does.
-    fn or(self, next: Layer) -> Layer {
-        Layer {
-            address: self.address.or(next.address),
-            allow_remote: self.allow_remote.or(next.allow_remote),
-            allowed_hosts: self.allowed_hosts.or(next.allowed_hosts),
-            allowed_origins: self.allowed_origins.or(next.allowed_origins),
-            max_body_bytes: self.max_body_bytes.or(next.max_body_bytes),
-            request_timeout: self.request_timeout.or(next.request_timeout),
-            shutdown_timeout: self.shutdown_timeout.or(next.shutdown_timeout),
-        }
-    }
-
-    fn into_config(self, wanted: bool) -> HttpConfig {
-        let mut options = http::Options::default();
-        options.mcp.allowed_hosts = self.allowed_hosts.unwrap_or_default();
-        options.mcp.allowed_origins = self.allowed_origins.unwrap_or_default();
-        options.mcp.max_body_bytes = self.max_body_bytes.unwrap_or(options.mcp.max_body_bytes);
-        options.request_timeout = self.request_timeout.unwrap_or(options.request_timeout);
-        options.shutdown_timeout = self.shutdown_timeout.unwrap_or(options.shutdown_timeout);
-        let default = Address { host: "127.0.0.1".to_owned(), port: 8080 };
-        let address = self.address.unwrap_or(default);
-        HttpConfig {
-            address,
-            wanted,
-            allow_remote: self.allow_remote.unwrap_or(false),
-            options,
-            sign_in: None,
-            tokens_file: None,
-            has_manifest: false,
-            tls: None,
-            limits: None,
-        }
+    /// The files that contain settings, or would if they existed.
+    pub(crate) fn files(&self, location: &ServerFileLocation) -> Vec<PathBuf> {
+        let tls = self.http.tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]);
+        location.candidates().iter().chain(self.http.tokens_file.iter().chain(tls)).cloned().collect()
     }
 }
 
-/// Bounded by [`MOST_BODY_BYTES`], so it fits on every machine.
-fn to_size(bytes: u64) -> usize {
-    usize::try_from(bytes).unwrap_or(usize::MAX)
+/// The settings of traces, which start before everything else.
+pub(crate) fn read_traces(
+    location: &ServerFileLocation,
+    flag: Option<&str>,
+    environment: &impl Fn(&str) -> Option<String>,
+) -> Result<Option<Traces>, Failure> {
+    let mut file = location.load()?;
+    let written = file.read();
+    file.check()?;
+    traces(&written, flag, &Overrides::new(environment))
+}
+
+impl HttpSettings {
+    fn new<E: Fn(&str) -> Option<String>>(
+        written: ServerSettings,
+        file: &ServerFile,
+        arguments: &ServeArguments,
+        overrides: &Overrides<'_, E>,
+    ) -> Result<HttpSettings, Failure> {
+        let flags = &arguments.over_http;
+        let Http {
+            address,
+            allow_remote,
+            allow_hosts,
+            allow_origins,
+            max_body_bytes,
+            request_timeout,
+            shutdown_timeout,
+        } = written.http;
+        let requested: Option<Address> = overrides.value("http", arguments.http.as_deref())?;
+        let remote: Option<Switch> = overrides.value("allow-remote", flags.allow_remote.then_some("true"))?;
+        let mut options = http::Options::default();
+        let mcp = &mut options.mcp;
+        mcp.allowed_hosts = overrides.list("allow-host", "ALLOW_HOSTS", &flags.allowed_hosts)?.unwrap_or(allow_hosts);
+        mcp.allowed_origins =
+            overrides.list("allow-origin", "ALLOW_ORIGINS", &flags.allowed_origins)?.unwrap_or(allow_origins);
+        if let Some(bytes) = overrides.value("max-body-bytes", flags.max_body_bytes.as_deref())?.or(max_body_bytes) {
+            mcp.max_body_bytes = bytes.to_usize();
+        }
+        if let Some(seconds) = overrides.value("request-timeout", flags.request_timeout.as_deref())?.or(request_timeout)
+        {
+            options.request_timeout = Duration::from_secs(seconds.0);
+        }
+        let shutdown = overrides.value("shutdown-timeout", flags.shutdown_timeout.as_deref())?.or(shutdown_timeout);
+        if let Some(seconds) = shutdown {
+            options.shutdown_timeout = Duration::from_secs(seconds.0);
+        }
+        let trusted: Option<Vec<Network>> = overrides.list("trust-proxy", "TRUST_PROXY", &flags.trusted_proxies)?;
+        let trusted: Vec<IpNet> =
+            trusted.unwrap_or(written.proxy.trusted).into_iter().map(|network| network.0).collect();
+        options.proxies = Proxies { trusted, header: written.proxy.header.into() };
+        let (sign_in, tokens_file) = sign_in::resolve(written.auth, file, flags, overrides)?;
+        let tls = tls(written.tls, file, arguments, overrides)?;
+        Ok(HttpSettings {
+            is_requested: requested.is_some(),
+            address: requested.or(address).unwrap_or_default(),
+            allow_remote: remote.map_or(allow_remote, |remote| remote.0),
+            options,
+            sign_in,
+            tokens_file,
+            tls,
+            limits: written.limits.to_limits(),
+        })
+    }
+
+    /// The host names that the operator gives the server, among them the one of its resource URL.
+    pub(crate) fn hosts(&self) -> Vec<String> {
+        let resource = self.sign_in.as_ref().and_then(|sign_in| sign_in.resource.as_deref());
+        self.options.mcp.allowed_hosts.iter().cloned().chain(resource.and_then(value::host)).collect()
+    }
+
+    /// The limits for callers: the configured ones, else the defaults if other machines or several people can call.
+    pub(crate) fn effective_limits(&self) -> Option<Limits> {
+        let is_shared = self.sign_in.is_some() || self.allow_remote;
+        self.limits.or_else(|| is_shared.then(Limits::default))
+    }
+}
+
+fn tls<E: Fn(&str) -> Option<String>>(
+    written: Tls,
+    file: &ServerFile,
+    arguments: &ServeArguments,
+    overrides: &Overrides<'_, E>,
+) -> Result<Option<TlsFiles>, Failure> {
+    let flags = &arguments.over_http;
+    let path = |name, flag: &Option<PathBuf>, written: Option<PathBuf>| {
+        overrides.path(name, flag.as_deref()).or(written.map(|path| file.resolve(&path)))
+    };
+    let certificate = path("tls-certificate", &flags.tls_certificate, written.certificate);
+    let key = path("tls-key", &flags.tls_key, written.key);
+    match (certificate, key) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),
+        _ => Err(Failure::new(Exit::Usage, "TLS needs both a certificate and its key")
+            .help("set --tls-certificate and --tls-key, or `certificate` and `key` in [tls] of server.toml")),
+    }
+}
+
+fn audit<E: Fn(&str) -> Option<String>>(
+    written: &ServerSettings,
+    file: &ServerFile,
+    arguments: &ServeArguments,
+    overrides: &Overrides<'_, E>,
+) -> Result<Option<AuditFileOptions>, Failure> {
+    let written = &written.audit;
+    let configured = || written.file.as_ref().map(|path| file.resolve(path));
+    let Some(path) = overrides.path("audit", arguments.audit.as_deref()).or_else(configured) else { return Ok(None) };
+    if is_below(&path, arguments.library.folder()) {
+        let message = format!("the audit file {} is inside the library", path.display());
+        return Err(Failure::new(Exit::Usage, message)
+            .help("callers can read files of the library: use a file outside of it"));
+    }
+    let mut options = AuditFileOptions::new(path);
+    if let Some(bytes) = written.max_bytes {
+        options.max_bytes = bytes.0;
+    }
+    if let Some(keep) = written.keep {
+        options.keep = keep.to_u32();
+    }
+    Ok(Some(options))
+}
+
+/// Whether a file is below a folder, or would be if it existed.
+fn is_below(path: &Path, folder: &Path) -> bool {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (parent.canonicalize(), folder.canonicalize()) {
+        (Ok(parent), Ok(folder)) => parent.starts_with(folder),
+        // Opening the file reports the error.
+        _ => false,
+    }
+}
+
+fn traces<E: Fn(&str) -> Option<String>>(
+    written: &ServerSettings,
+    flag: Option<&str>,
+    overrides: &Overrides<'_, E>,
+) -> Result<Option<Traces>, Failure> {
+    let endpoint: Option<CollectorUrl> = overrides.value("traces", flag)?;
+    let percent = written.traces.percent.map_or(100, |percent| u8::try_from(percent.0).unwrap_or(100));
+    let endpoint = endpoint.or_else(|| written.traces.endpoint.clone());
+    let traces = endpoint.map(|endpoint| Traces { endpoint: endpoint.0, percent });
+    if traces.is_some() && cfg!(not(feature = "traces")) {
+        return Err(Failure::new(Exit::Usage, "this promptshelf was built without the feature `traces`"));
+    }
+    Ok(traces)
+}
+
+/// The minimum length of a secret.
+const MIN_SECRET_BYTES: usize = 16;
+
+/// The key that several servers share. It comes from the environment alone, because others can read files of the
+/// library and command lines.
+pub(crate) fn state_key(environment: impl Fn(&str) -> Option<String>) -> Result<Option<StateKey>, Failure> {
+    const VARIABLE: &str = "PROMPTSHELF_STATE_KEY";
+    let Some(secret) = environment(VARIABLE).filter(|secret| !secret.is_empty()) else { return Ok(None) };
+    if secret.len() < MIN_SECRET_BYTES {
+        let message =
+            format!("{VARIABLE} in the environment: expected at least {MIN_SECRET_BYTES} bytes, got {}", secret.len());
+        return Err(Failure::new(Exit::Usage, message).help("create one with `openssl rand -hex 32`"));
+    }
+    Ok(Some(StateKey::from_secret(secret.as_bytes())))
 }
 
 #[cfg(test)]

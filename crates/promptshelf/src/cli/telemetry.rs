@@ -9,32 +9,22 @@ use std::{
     panic,
 };
 
-use clap::ValueEnum;
 use tracing_subscriber::{
     Layer, filter::Targets, fmt::MakeWriter, layer::SubscriberExt as _, util::SubscriberInitExt as _,
 };
 
 #[cfg(feature = "traces")]
 use crate::{
+    args::LogFormat,
     exit::{Exit, Failure},
     observe::{self, Sending},
     output::visible,
-    settings::observe::Traces,
+    settings::Traces,
 };
 
 /// Where there are no traces, nothing is sent.
 #[cfg(not(feature = "traces"))]
 pub(crate) struct Sending;
-
-/// How log lines look.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// One JSON object a line.
-    Json,
-}
 
 /// Starts the log, and the traces where some are wanted; these are sent for as
 /// long as what is given back is there. `level` is a level such as `debug`, or

@@ -11,8 +11,8 @@ const HELLO: &str = "---\ndescription: Greets\n---\nHello.\n";
 
 #[test]
 fn a_caller_that_asks_too_much_gets_429_and_when_to_come_back() {
-    let manifest = "[limits]\nrequests-per-minute = 2\nrequests-per-minute-per-address = 4\n";
-    let server = Server::of(&library(&[("hello.md", HELLO), ("promptshelf.toml", manifest)]), &[]);
+    let settings = "[limits]\nrequests-per-minute = 2\nrequests-per-minute-per-address = 4\n";
+    let server = Server::of(&library(&[("hello.md", HELLO), ("../server.toml", settings)]), &[]);
     let ask = || ask_at(&server.url, "", &[], "prompts/list", &json!({}));
     assert_eq!((ask().status, ask().status), (200, 200));
     let refused = ask();

@@ -258,7 +258,7 @@ fn the_manifest_and_files_of_other_programs_are_completed_too() {
     let has = |words: &[String], word: &str| words.iter().any(|it| it == word);
     editor.start_editing("promptshelf.toml", "");
     let words = editor.completes("promptshelf.toml", "[lim^]");
-    assert!(has(&words, "limits") && has(&words, "http"), "{words:?}");
+    assert!(has(&words, "limits") && has(&words, "roots") && !has(&words, "http"), "{words:?}");
     let words = editor.completes("promptshelf.toml", "[limits]\nfu^");
     assert!(has(&words, "fuel") && !has(&words, "limits"), "{words:?}");
     assert!(has(&editor.completes("promptshelf.toml", "[[resources]]\nfile = \"li^\""), "lists/langs.txt"));

@@ -51,6 +51,26 @@ fn a_setting_of_the_server_that_means_nothing() {
 }
 
 #[test]
+fn mistakes_of_server_toml_are_listed_with_their_lines() {
+    let settings = "[http]\naddress = 8080\nallow-remot = true\n[server]\nname = \"x\"\n";
+    let folder = library(&[("hello.md", HELLO), ("../server.toml", settings)]);
+    let serve = run(&folder, &["serve", "prompts", "--config", "server.toml"]);
+    let check = run(&folder, &["check", "prompts", "--config", "server.toml"]);
+    let root = std::fs::canonicalize(folder.path()).expect("it is there");
+    let shown = [check.as_str(), &run(&folder, &["serve", "prompts", "--config", "missing.toml"])].join("\n");
+    assert_snapshot!(format!("{serve}\n{}", shown.replace(&*root.to_string_lossy(), "…")));
+}
+
+#[test]
+fn a_broken_server_toml_does_not_keep_commands_from_using_a_library() {
+    let folder = library(&[("hello.md", HELLO), ("../config/promptshelf/server.toml", "[http\n")]);
+    let mut command = crate::program::promptshelf();
+    command.args(["list", "prompts"]).current_dir(folder.path()).env("XDG_CONFIG_HOME", folder.path().join("config"));
+    let shown = crate::program::shown(command, "");
+    assert!(shown.starts_with("exit code: 0\n") && shown.contains("hello"), "{shown}");
+}
+
+#[test]
 fn a_prompt_that_is_not_there() {
     let folder = library(&[("hello.md", HELLO)]);
     let lines: [&[&str]; 3] = [

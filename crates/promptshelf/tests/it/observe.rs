@@ -101,7 +101,7 @@ fn figures_are_read_on_a_listener_of_their_own() {
 
 #[test]
 fn figures_follow_the_library_its_mistakes_and_who_is_refused() {
-    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", "[limits]\nrequests-per-minute = 1\n")]);
+    let folder = library(&[("hello.md", HELLO), ("../server.toml", "[limits]\nrequests-per-minute = 1\n")]);
     let (server, url) = with_figures(&folder, &[]);
     for _ in 0..3 {
         server.request("prompts/list", &json!({}));

@@ -77,8 +77,8 @@ fn the_page_is_for_the_same_hosts_and_origins_as_the_endpoint() {
 #[test]
 fn the_page_may_ask_the_issuer_and_nobody_else() {
     let auth = "[auth]\nissuer = \"https://id.example/realms/team\"\nresource = \"https://prompts.example/mcp\"\n";
-    let policy = |manifest: &str| {
-        let server = Server::of(&library(&[("review.md", REVIEW), ("promptshelf.toml", manifest)]), &[]);
+    let policy = |settings: &str| {
+        let server = Server::of(&library(&[("review.md", REVIEW), ("../server.toml", settings)]), &[]);
         let page = get(&server, "/", &[]);
         let policy = page.headers()["content-security-policy"].to_str().expect("it is text").to_owned();
         (policy, read(&server, "/sign-in"))

@@ -118,9 +118,10 @@ fn requests_are_logged_without_what_they_hold() {
 
 #[test]
 fn the_environment_and_the_manifest_say_how_to_serve() {
-    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", "[http]\nmax-body-bytes = 2000\n")]);
+    let folder = library(&[("hello.md", HELLO), ("../server.toml", "[http]\nmax-body-bytes = 2000\n")]);
     let mut command = promptshelf();
     command.args(["serve", "prompts"]).current_dir(folder.path()).env("PROMPTSHELF_HTTP", "localhost:0");
+    command.args(["--config", "server.toml"]);
     let server = Server::start(command);
     let (status, _) = server.request("prompts/get", &json!({ "name": "x".repeat(3_000) }));
     assert_eq!(status, 413);
@@ -142,7 +143,7 @@ fn an_edit_is_served_and_logged() {
     std::fs::write(folder.path().join("prompts/second.md"), HELLO).expect("a file can be written");
     loop {
         let line = server.log.recv_timeout(PATIENCE).expect("the server logs the change");
-        if line.contains("the library has changed: 2 prompts, nothing is wrong") {
+        if line.contains("library changed: 2 prompts, nothing is wrong") {
             break;
         }
     }

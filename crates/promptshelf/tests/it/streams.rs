@@ -202,8 +202,7 @@ fn a_stream_can_follow_other_answers_on_its_connection_and_nothing_follows_it() 
 #[test]
 fn a_client_that_sends_no_more_has_gone() {
     let folder = folder();
-    let limited = [NOTES, "[limits]\nsubscriptions = 1\n"].concat();
-    fs::write(folder.path().join("prompts/promptshelf.toml"), limited).expect("a file can be written");
+    fs::write(folder.path().join("server.toml"), "[limits]\nsubscriptions = 1\n").expect("a file can be written");
     let server = Server::of(&folder, &[]);
     for _ in 0..3 {
         let mut stream = Wire::open(&server, &listen("HTTP/1.1", &[]));

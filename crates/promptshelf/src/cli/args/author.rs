@@ -115,6 +115,8 @@ pub(crate) struct SchemaArguments {
 pub(crate) enum SchemaFile {
     /// The front matter of a prompt file
     Prompt,
-    /// promptshelf.toml
+    /// promptshelf.toml, the settings of a library
     Library,
+    /// server.toml, the settings of an operator
+    Server,
 }

@@ -12,7 +12,7 @@ use crate::{
     args::AuditArguments,
     exit::{Exit, Failure},
     output::{Output, count},
-    settings::parse_day,
+    settings::{Day, InvalidValue},
 };
 
 /// Longer lines are none of ours.
@@ -111,7 +111,8 @@ fn moment(text: &str) -> Result<jiff::Timestamp, String> {
     if let Ok(moment) = text.parse() {
         return Ok(moment);
     }
-    parse_day(text)?.try_into().map_err(|_| format!("`{text}` is out of range"))
+    let Day(day) = text.parse().map_err(|error: InvalidValue| error.to_string())?;
+    day.try_into().map_err(|_| format!("`{text}` is out of range"))
 }
 
 /// What is shown of a record: time, caller, method, what it was about, outcome, duration.

@@ -1,6 +1,9 @@
 //! `promptshelf check`: everything that is wrong with a library.
 
-use std::{io::Write, path::Path};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use anstyle::{AnsiColor, Style};
 use promptshelf_author::{clients, review, sarif};
@@ -16,29 +19,33 @@ use super::{
 use crate::{
     args::{CheckArguments, CheckFormat, Deny},
     exit::{Exit, Failure},
+    library::granted_roots,
     output::{Output, pretty_json},
-    settings,
+    settings::ServerFileLocation,
 };
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     let folder = arguments.library.folder();
     let clients = asked_for(&arguments.clients)?;
-    let (prompts, mut diagnostics) = match Library::builder().folder(folder).build() {
+    let environment = |name: &str| std::env::var(name).ok();
+    // Diagnostics show paths relative to the library, and this file is outside of it.
+    let config = arguments.config.as_deref().map(std::path::absolute).transpose()?;
+    let roots = granted_roots(config.as_deref());
+    let directory = Directory::new(folder);
+    directory.grant_roots(roots.clone());
+    let (prompts, mut diagnostics) = match Library::builder().source(directory).build() {
         Ok(library) => {
             let catalog = library.catalog();
             (catalog.prompts().len(), everything(&catalog, &library.diagnostics(), &clients))
         }
         // A manifest that cannot be understood is an author's mistake like any other here.
         Err(OpenError::Source(error)) if error.is_invalid_manifest() && !error.diagnostics().is_empty() => {
-            without_manifest(folder, &clients)?
+            without_manifest(folder, roots, &clients)?
         }
         Err(other) => return Err(other.into()),
     };
-    for found in settings::check_manifest(folder) {
-        // A section is read by several rooms, each of which says so when it is no TOML.
-        if !diagnostics.iter().any(|known| known.location == found.location) {
-            diagnostics.push(found);
-        }
+    if arguments.config.is_some() {
+        diagnostics.extend(ServerFileLocation::find(config.as_deref(), &environment).load()?.diagnostics());
     }
     diagnostics.sort_by(|a, b| place(a).cmp(&place(b)));
 
@@ -70,8 +77,14 @@ pub(crate) fn everything(catalog: &Catalog, found: &[Diagnostic], clients: &[&cl
 
 /// Everything that is wrong with a library whose manifest is: that must not
 /// keep its author from hearing of the rest.
-fn without_manifest(folder: &Path, clients: &[&clients::Client]) -> Result<(usize, Vec<Diagnostic>), Failure> {
-    let reading = Directory::lenient(folder).read(None).map_err(OpenError::Source)?;
+fn without_manifest(
+    folder: &Path,
+    roots: Vec<PathBuf>,
+    clients: &[&clients::Client],
+) -> Result<(usize, Vec<Diagnostic>), Failure> {
+    let directory = Directory::lenient(folder);
+    directory.grant_roots(roots);
+    let reading = directory.read(None).map_err(OpenError::Source)?;
     let Some(reading) = reading else { return Ok((0, Vec::new())) };
     let Checked { catalog, diagnostics } =
         promptshelf_core::check(reading.into_definitions().map_err(OpenError::Source)?, None);

@@ -6,8 +6,8 @@ use clap::Args;
 use promptshelf_author::LanguageServer;
 
 use crate::{
-    args::author::SchemaFile,
     exit::{Exit, Failure},
+    library::granted_roots,
 };
 
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ An editor starts this on stdin and stdout, for Markdown, YAML and TOML files. It
 completes arguments, functions, filters, paths and keys, explains the word at the cursor, and goes to its definition.";
 
 pub(crate) fn run(arguments: &LspArguments) -> Result<(), Failure> {
-    let mut server = LanguageServer::new().library_schema(super::schema::of(SchemaFile::Library));
+    let mut server = LanguageServer::new().granted_roots(granted_roots(None));
     if let Some(library) = &arguments.library {
         server = server.library(library);
     }

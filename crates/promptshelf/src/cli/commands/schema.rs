@@ -21,12 +21,7 @@ pub(crate) fn run(arguments: &SchemaArguments) -> Result<(), Failure> {
 pub(crate) fn of(file: SchemaFile) -> serde_json::Value {
     match file {
         SchemaFile::Prompt => schema::prompt(),
-        SchemaFile::Library => {
-            let mut schema = schema::library();
-            for (section, its) in settings::schemas() {
-                schema["properties"][section] = its;
-            }
-            schema
-        }
+        SchemaFile::Library => schema::library(),
+        SchemaFile::Server => settings::schema(),
     }
 }

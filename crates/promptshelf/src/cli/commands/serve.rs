@@ -1,4 +1,4 @@
-//! `promptshelf serve`: a library for MCP clients, on stdio or over HTTP.
+//! `promptshelf serve`: serves a library to MCP clients, on stdio or over HTTP.
 
 mod announce;
 mod listen;
@@ -13,102 +13,111 @@ use promptshelf_server::{
     http::{App, auth::SignIn, tls::Tls},
 };
 use promptshelf_service::{AuditFile, AuditFileOptions};
-use promptshelf_source::Loader;
+use promptshelf_source::{Directory, Fixed, Loader};
 
 use self::{
     announce::Announcement,
-    reload::{Hangups, Said, Settings, Stamps},
+    reload::{Hangups, Reloader, known_files, rules_source},
     signals::Signals,
 };
 use crate::{
-    args::ServeArguments,
+    args::{LogFormat, ServeArguments},
     exit::{Exit, Failure},
-    observe::{Listening, Watch},
-    settings::{self, HttpConfig, ManifestFile, observe::Traces},
-    telemetry::LogFormat,
+    observe::{MetricsServer, RequestObserver},
+    output::{count, count_findings},
+    settings::{self, HttpSettings, ServerFileLocation, Settings, Traces},
 };
 
-/// How long answers may take that are on their way when a signal ends stdio.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
+/// The time for pending answers after a signal ends a server on stdio.
+const STDIO_SHUTDOWN: Duration = Duration::from_secs(2);
 
-/// What the program has found out before it serves.
+/// Facts about the process, found out before the server starts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Around {
+pub(crate) struct ProcessContext {
     pub(crate) stdin_is_terminal: bool,
     pub(crate) log_format: LogFormat,
     /// Whether spans are sent.
     pub(crate) has_traces: bool,
 }
 
-/// Where traces are sent to, which has to be known before the first log line.
+/// Reads the settings of traces, which start before the first log line.
 pub(crate) fn traces(
     arguments: &ServeArguments,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Traces>, Failure> {
-    let file = ManifestFile::read(arguments.library.folder());
-    settings::observe::traces(&file.parse(), arguments.traces.as_deref(), environment)
+    let location = ServerFileLocation::find(arguments.config.as_deref(), &environment);
+    settings::read_traces(&location, arguments.traces.as_deref(), &environment)
 }
 
 pub(crate) async fn run(
     arguments: &ServeArguments,
-    around: Around,
+    context: ProcessContext,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
-    let Around { stdin_is_terminal, log_format, has_traces } = around;
+    let ProcessContext { stdin_is_terminal, log_format, has_traces } = context;
     let folder = arguments.library.folder();
     let key = settings::state_key(&environment)?;
-    let said = Said::read(arguments, &environment)?;
-    let over_http = !arguments.stdio && (said.config.wanted || stdin_is_terminal);
-    // On stdio nothing follows the files: a client starts another server.
-    let (said, known) = if over_http { said.again(arguments, &environment)? } else { (said, Stamps::new()) };
-    let Said { config, audit, observed } = said;
-    let audit = open_audit(audit)?;
-    // Clients start as many servers on stdio as they like, and there is one port.
-    let metrics = match observed.0.as_ref().filter(|_| over_http) {
-        Some(address) => Some(Listening::start(address).await?),
+    let location = ServerFileLocation::find(arguments.config.as_deref(), &environment);
+    let mut settings = Settings::read(&location, arguments, &environment)?;
+    let over_http = !arguments.stdio && (settings.http.is_requested || stdin_is_terminal);
+    let known = known_files(&settings, &location);
+    // On stdio settings are not reloaded: a client starts another server.
+    if over_http {
+        // Only settings that are read after the files were hashed are known to be as new as the hashes.
+        settings = Settings::read(&location, arguments, &environment)?;
+    }
+    settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    let audit = open_audit(settings.audit.take())?;
+    // Clients can start any number of servers on stdio, but there is only one port.
+    let metrics = match settings.metrics.as_ref().filter(|_| over_http) {
+        Some(address) => Some(MetricsServer::start(address).await?),
         None => None,
     };
-    let figures = metrics.as_ref().map(|metrics| Arc::clone(&metrics.figures));
-    let builder = key.into_iter().fold(Library::builder().folder(folder), Builder::state_key);
-    let builder = Watch::wanted(figures, has_traces).into_iter().fold(builder, Builder::observer);
+    let counters = metrics.as_ref().map(|metrics| Arc::clone(&metrics.metrics));
+    let rules = Fixed::new(rules_source(&settings.access));
+    let directory = Directory::new(folder);
+    directory.grant_roots(settings.granted_roots.clone());
+    let builder = Library::builder().source(directory.clone()).source(rules.clone());
+    let builder = key.into_iter().fold(builder, Builder::state_key);
+    let builder = RequestObserver::new(counters, has_traces).into_iter().fold(builder, Builder::observer);
     let recorder = audit.as_ref().map(|(file, _)| Arc::clone(file));
-    let library = open(builder, &config, over_http, recorder.clone())?;
+    let library = open(builder, &settings.http, over_http, recorder.clone())?;
     if arguments.strict {
         refuse_errors(&library, arguments)?;
     }
     let announcement = Announcement { library: &library, folder, log_format };
     let signals = Signals::listen()?;
-    tokio::spawn(tell_changes(library.loader().clone()));
+    tokio::spawn(log_changes(library.loader().clone()));
 
-    // Clients start a server with pipes and tell it nothing; a person at a
-    // terminal has nothing to type into a pipe.
+    // Clients start a server with pipes and no flags; a person at a terminal cannot use a pipe.
     if !over_http {
         announcement.on_stdio(stdin_is_terminal);
         let ended = on_stdio(library, signals).await;
         flush(recorder).await;
         return ended;
     }
-    let (listener, bound) = listen::bind(&config).await?;
-    let mut options = config.options.clone();
-    options.mcp.allowed_hosts = listen::hosts(&config, bound);
-    options.sign_in = config.sign_in.clone().map(SignIn::new);
+    let (listener, bound) = listen::bind(&settings.http).await?;
+    let mut options = settings.http.options.clone();
+    options.mcp.allowed_hosts = listen::hosts(&settings.http, bound);
+    options.sign_in = settings.http.sign_in.clone().map(SignIn::new);
     let app = App::new(&library, &options);
-    let opened = config.tls.as_ref().map(Tls::open).transpose();
+    let opened = settings.http.tls.as_ref().map(Tls::open).transpose();
     let tls = opened.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-    announcement.over_http(bound, &config);
+    announcement.over_http(bound, &settings.http);
     let _following = library.loader().spawn();
     if let Some(metrics) = &metrics {
-        metrics.figures.of(&library, recorder.as_ref());
-        metrics.ready(library.server());
+        metrics.metrics.observe(&library, recorder.as_ref());
+        metrics.set_ready(library.server());
     }
-    let arguments = arguments.clone();
-    let settings = Settings {
-        arguments,
+    let reloader = Reloader {
+        arguments: arguments.clone(),
         environment,
+        location,
         bound,
-        config,
+        settings,
         audit,
-        observed,
+        directory,
+        rules,
         library: library.clone(),
         app: app.clone(),
         tls: tls.clone(),
@@ -127,20 +136,20 @@ pub(crate) async fn run(
     };
     tokio::select! {
         () = serving => {}
-        () = settings.follow(hangups, known) => {}
+        () = reloader.run(hangups, known) => {}
     }
     flush(recorder).await;
     Ok(())
 }
 
-/// Opens the library, with limits where callers over a network need some.
+/// Opens the library, with limits for callers over a network.
 fn open(
     library: Builder,
-    config: &HttpConfig,
+    http: &HttpSettings,
     over_http: bool,
     audit: Option<Arc<AuditFile>>,
 ) -> Result<Library, Failure> {
-    let limits = config.limits_in_force().filter(|_| over_http);
+    let limits = http.effective_limits().filter(|_| over_http);
     let library = limits.into_iter().fold(library, Builder::limits);
     Ok(audit.into_iter().fold(library, |library, audit| library.audit(audit)).build()?)
 }
@@ -150,13 +159,13 @@ fn open_audit(options: Option<AuditFileOptions>) -> Result<Option<(Arc<AuditFile
     match AuditFile::open(options.clone()) {
         Ok(audit) => Ok(Some((Arc::new(audit), options))),
         Err(error) => {
-            let sentence = format!("the audit cannot be written to {}: {error}", options.path.display());
-            Err(Failure::new(Exit::Failed, sentence))
+            let message = format!("cannot write the audit file {}: {error}", options.path.display());
+            Err(Failure::new(Exit::Failed, message))
         }
     }
 }
 
-/// Waits until everything that was recorded is on the disk.
+/// Waits until all records are written to disk.
 async fn flush(audit: Option<Arc<AuditFile>>) {
     if let Some(audit) = audit {
         tokio::task::spawn_blocking(move || audit.flush()).await.ok();
@@ -171,8 +180,8 @@ async fn on_stdio(library: Library, signals: Signals) -> Result<(), Failure> {
         ended = &mut serving => return Ok(ended?),
         () = signals.first() => server.shutdown(),
     }
-    // Whether it ends by itself or not, the program does.
-    tokio::time::timeout(LAST_ANSWERS, serving).await.ok();
+    // The program ends even if an answer is not complete by then.
+    tokio::time::timeout(STDIO_SHUTDOWN, serving).await.ok();
     Ok(())
 }
 
@@ -182,16 +191,12 @@ fn refuse_errors(library: &Library, arguments: &ServeArguments) -> Result<(), Fa
         return Ok(());
     }
     let folder = arguments.library.folder().display();
-    Err(Failure::new(
-        Exit::Strict,
-        format!("{folder} has {}, and --strict serves none", crate::output::count(errors, "error")),
-    )
-    .help(format!("`promptshelf check {folder}` shows each with its line")))
+    Err(Failure::new(Exit::Strict, format!("{folder} has {}, and --strict allows none", count(errors, "error")))
+        .help(format!("`promptshelf check {folder}` shows each with its line")))
 }
 
-/// Logs what the library has become after each load that changed something.
-/// The loader itself logs each new diagnostic.
-async fn tell_changes(loader: Loader) {
+/// Logs a summary of the library after each load that changed it. The loader itself logs each new diagnostic.
+async fn log_changes(loader: Loader) {
     let mut reports = loader.reports();
     let mut known = reports.borrow_and_update().generation;
     while reports.changed().await.is_ok() {
@@ -201,8 +206,8 @@ async fn tell_changes(loader: Loader) {
         }
         known = report.generation;
         let errors = report.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
-        let found = crate::output::count_findings(errors, report.diagnostics.len() - errors);
-        let prompts = crate::output::count(loader.handle().current().prompts().len(), "prompt");
-        tracing::info!("the library has changed: {prompts}, {found}");
+        let findings = count_findings(errors, report.diagnostics.len() - errors);
+        let prompts = count(loader.handle().current().prompts().len(), "prompt");
+        tracing::info!("library changed: {prompts}, {findings}");
     }
 }

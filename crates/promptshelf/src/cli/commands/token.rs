@@ -9,11 +9,12 @@ use crate::{
     args::TokenArguments,
     exit::{Exit, Failure},
     output::Output,
+    settings::Day,
 };
 
 pub(crate) fn new(arguments: &TokenArguments) -> Result<(), Failure> {
     if let Some(day) = &arguments.expires {
-        crate::settings::parse_day(day).map_err(|reason| Failure::new(Exit::Usage, format!("--expires: {reason}")))?;
+        day.parse::<Day>().map_err(|reason| Failure::new(Exit::Usage, format!("--expires: {reason}")))?;
     }
     let token = random_token()?;
     let line = line(arguments, &digest_of(&token));
@@ -26,7 +27,7 @@ pub(crate) fn new(arguments: &TokenArguments) -> Result<(), Failure> {
         let _ = write!(
             block,
             "The token, which is shown only now:\n  {token}\n\n\
-             The line to store, in a file for --tokens or in `tokens` of [auth] in promptshelf.toml:\n  {line}\n"
+             The line to store, in a file for --tokens or in `tokens` of [auth] in server.toml:\n  {line}\n"
         );
         write!(paper.out, "{block}")?;
     }

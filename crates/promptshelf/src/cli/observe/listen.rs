@@ -31,55 +31,55 @@ const IDLE: Duration = Duration::from_secs(75);
 
 /// Serves figures until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Listening {
-    pub(crate) figures: Arc<Metrics>,
+pub(crate) struct MetricsServer {
+    pub(crate) metrics: Arc<Metrics>,
     server: Arc<OnceLock<Server>>,
     task: JoinHandle<()>,
 }
 
-impl Drop for Listening {
+impl Drop for MetricsServer {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
 #[derive(Clone)]
-struct Desk {
-    figures: Arc<Metrics>,
+struct ServerState {
+    metrics: Arc<Metrics>,
     server: Arc<OnceLock<Server>>,
 }
 
-impl Listening {
+impl MetricsServer {
     /// Begins to listen.
     ///
     /// # Errors
     ///
     /// When that is not possible.
-    pub(crate) async fn start(address: &Address) -> Result<Listening, Failure> {
+    pub(crate) async fn start(address: &Address) -> Result<MetricsServer, Failure> {
         let cannot =
             |error: io::Error| Failure::new(Exit::Address, format!("cannot serve metrics on {address}: {error}"));
         let listener = TcpListener::bind((address.host.as_str(), address.port)).await.map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
         tracing::info!("metrics are served on http://{bound}/metrics");
-        let desk = Desk { figures: Arc::new(Metrics::new()), server: Arc::default() };
+        let state = ServerState { metrics: Arc::new(Metrics::new()), server: Arc::default() };
         let routes = Router::new()
             .route("/metrics", get(metrics))
             .route("/healthz", get(http::healthy))
             .route("/readyz", get(ready))
-            .with_state(desk.clone());
+            .with_state(state.clone());
         let task = tokio::spawn(http::serve_routes(listener, routes, IDLE));
-        Ok(Listening { figures: desk.figures, server: desk.server, task })
+        Ok(MetricsServer { metrics: state.metrics, server: state.server, task })
     }
 
     /// Says that the library has been read and is served.
-    pub(crate) fn ready(&self, server: &Server) {
+    pub(crate) fn set_ready(&self, server: &Server) {
         // It is said once.
         let _ = self.server.set(server.clone());
     }
 }
 
-async fn metrics(State(desk): State<Desk>) -> Response {
-    match desk.figures.text() {
+async fn metrics(State(state): State<ServerState>) -> Response {
+    match state.metrics.text() {
         Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
         Err(error) => {
             tracing::error!(%error, "the metrics cannot be written");
@@ -88,8 +88,8 @@ async fn metrics(State(desk): State<Desk>) -> Response {
     }
 }
 
-async fn ready(State(desk): State<Desk>) -> (StatusCode, &'static str) {
-    match desk.server.get() {
+async fn ready(State(state): State<ServerState>) -> (StatusCode, &'static str) {
+    match state.server.get() {
         Some(server) => http::readiness(server),
         None => (StatusCode::SERVICE_UNAVAILABLE, "the library is being read\n"),
     }
@@ -103,13 +103,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_is_ready_from_its_first_catalog_to_its_end() {
-        let desk = Desk { figures: Arc::new(Metrics::new()), server: Arc::default() };
-        let status = async || ready(State(desk.clone())).await.0.as_u16();
+        let state = ServerState { metrics: Arc::new(Metrics::new()), server: Arc::default() };
+        let status = async || ready(State(state.clone())).await.0.as_u16();
         assert_eq!(status().await, 503, "the library is being read");
-        assert!(desk.figures.text().expect("figures").contains("promptshelf_build_info"), "and figures are there");
+        assert!(state.metrics.text().expect("figures").contains("promptshelf_build_info"), "and figures are there");
         let library = Library::builder().build().expect("a library");
-        desk.figures.of(&library, None);
-        desk.server.set(library.server().clone()).expect("it is said once");
+        state.metrics.observe(&library, None);
+        state.server.set(library.server().clone()).expect("it is said once");
         assert_eq!(status().await, 200);
         library.server().shutdown();
         assert_eq!(status().await, 503);

@@ -30,36 +30,36 @@ const BUCKETS: [f64; 14] =
     [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
+struct RequestLabels {
     method: &'static str,
     outcome: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Method {
+struct MethodLabel {
     method: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
+struct OutcomeLabel {
     outcome: &'static str,
 }
 
-type Histograms = Family<Method, Histogram, fn() -> Histogram>;
+type Histograms = Family<MethodLabel, Histogram, fn() -> Histogram>;
 
 /// What is counted.
 pub(crate) struct Metrics {
     registry: Registry,
-    requests: Family<Asked, Counter>,
+    requests: Family<RequestLabels, Counter>,
     durations: Histograms,
-    renders: Family<Outcome, Counter>,
+    renders: Family<OutcomeLabel, Counter>,
     render_durations: Histogram,
-    known: Arc<Known>,
+    collector: Arc<LibraryCollector>,
 }
 
 /// Those who know the other figures, once they are there.
 #[derive(Debug, Default)]
-struct Known {
+struct LibraryCollector {
     library: OnceLock<Library>,
     audit: OnceLock<Arc<AuditFile>>,
 }
@@ -73,19 +73,19 @@ impl fmt::Debug for Metrics {
 impl Metrics {
     pub(crate) fn new() -> Metrics {
         let histogram = || Histogram::new(BUCKETS);
-        let known = Arc::<Known>::default();
-        let figures = Metrics {
+        let collector = Arc::<LibraryCollector>::default();
+        let metrics = Metrics {
             registry: Registry::default(),
             requests: Family::default(),
             durations: Histograms::new_with_constructor(histogram),
             renders: Family::default(),
             render_durations: histogram(),
-            known,
+            collector,
         };
-        figures.registered()
+        metrics.register()
     }
 
-    fn registered(mut self) -> Metrics {
+    fn register(mut self) -> Metrics {
         let mut registry = Registry::with_prefix("promptshelf");
         registry.register(
             "requests",
@@ -105,27 +105,27 @@ impl Metrics {
             Unit::Seconds,
             self.render_durations.clone(),
         );
-        registry.register_collector(Box::new(Arc::clone(&self.known)));
+        registry.register_collector(Box::new(Arc::clone(&self.collector)));
         self.registry = registry;
         self
     }
 
     /// Says who knows the other figures.
-    pub(crate) fn of(&self, library: &Library, audit: Option<&Arc<AuditFile>>) {
+    pub(crate) fn observe(&self, library: &Library, audit: Option<&Arc<AuditFile>>) {
         // Whoever is there already stays.
-        let _ = self.known.library.set(library.clone());
+        let _ = self.collector.library.set(library.clone());
         if let Some(audit) = audit {
-            let _ = self.known.audit.set(Arc::clone(audit));
+            let _ = self.collector.audit.set(Arc::clone(audit));
         }
     }
 
     pub(super) fn answered(&self, method: &'static str, outcome: &'static str, took: Duration) {
-        self.requests.get_or_create(&Asked { method, outcome }).inc();
-        self.durations.get_or_create(&Method { method }).observe(took.as_secs_f64());
+        self.requests.get_or_create(&RequestLabels { method, outcome }).inc();
+        self.durations.get_or_create(&MethodLabel { method }).observe(took.as_secs_f64());
     }
 
     pub(super) fn rendered(&self, outcome: &'static str, took: Duration) {
-        self.renders.get_or_create(&Outcome { outcome }).inc();
+        self.renders.get_or_create(&OutcomeLabel { outcome }).inc();
         self.render_durations.observe(took.as_secs_f64());
     }
 
@@ -140,7 +140,7 @@ impl Metrics {
 /// One kind of figure with several labels.
 type Labelled<'a> = &'a [(&'static str, u64)];
 
-impl Collector for Known {
+impl Collector for LibraryCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         labelled(
             &mut encoder,

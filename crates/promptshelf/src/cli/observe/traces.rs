@@ -30,7 +30,7 @@ use ureq::{
 
 use crate::{
     exit::{Exit, Failure},
-    settings::observe::Traces,
+    settings::Traces,
 };
 
 /// How long a collector may take.

@@ -1,95 +1,218 @@
-//! Which place counts more than another, held.
+//! Precedence of flags, environment and file, and the location of mistakes.
 
 use std::collections::HashMap;
 
 use super::*;
+use crate::args::HttpArguments;
 
-fn from(http: Option<&str>, arguments: &HttpArguments, environment: &[(&str, &str)], manifest: &str) -> HttpConfig {
+/// Settings of a `server.toml`, variables and flags.
+fn read(text: &str, environment: &[(&str, &str)], http: Option<&str>, flags: HttpArguments) -> Result<Settings, Failure> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("server.toml");
+    std::fs::write(&path, text).expect("the file can be written");
     let environment: HashMap<&str, &str> = environment.iter().copied().collect();
-    let folder = tempfile::tempdir().expect("a folder for the test");
-    std::fs::write(folder.path().join("promptshelf.toml"), manifest).expect("it can be written");
-    let file = ManifestFile::read(folder.path());
     let environment = |name: &str| environment.get(name).map(|text| (*text).to_owned());
-    HttpConfig::read(&file.parse(), http, arguments, environment).expect("it is right")
+    let location = ServerFileLocation::find(Some(&path), &environment);
+    let arguments = ServeArguments { http: http.map(str::to_owned), over_http: flags, ..ServeArguments::default() };
+    Settings::read(&location, &arguments, &environment).map_err(|failure| {
+        let message = failure.sentence.replace(&path.display().to_string(), "server.toml");
+        Failure { sentence: message, ..failure }
+    })
 }
 
-fn wrong_manifest(text: &str) -> String {
-    let found = manifest::read(&ManifestFile::written(text).parse()).expect_err("it is wrong");
-    format!("{}: {}", found.location, found.message)
+fn valid(text: &str) -> Settings {
+    read(text, &[], None, HttpArguments::default()).expect("the settings are valid")
+}
+
+fn errors(text: &str) -> Vec<String> {
+    let failure = read(text, &[], None, HttpArguments::default()).expect_err("the settings are invalid");
+    assert_eq!(failure.exit, Exit::Settings);
+    let lines: Vec<String> = failure.sentence.lines().map(|line| line.trim_start().to_owned()).collect();
+    if lines.len() > 1 { lines[1..].to_vec() } else { lines }
 }
 
 #[test]
-fn the_command_line_counts_more_than_the_environment_and_that_more_than_the_file() {
-    let manifest = "[http]\naddress = \"localhost:1\"\nrequest-timeout = 7\nallow-hosts = [\"file.example\"]\n";
+fn flags_override_the_environment_which_overrides_the_file() {
+    let text = "[http]\naddress = \"localhost:1\"\nrequest-timeout = 7\nallow-hosts = [\"file.example\"]\n";
     let environment = [("PROMPTSHELF_HTTP", "localhost:2"), ("PROMPTSHELF_ALLOW_HOSTS", "a.example, b.example")];
 
-    let config = from(None, &HttpArguments::default(), &[], manifest);
-    assert_eq!((config.address.to_string().as_str(), config.wanted), ("localhost:1", false));
-    assert!(config.options.mcp.allowed_hosts.contains(&"file.example".to_owned()));
+    let http = valid(text).http;
+    assert_eq!((http.address.to_string().as_str(), http.is_requested), ("localhost:1", false));
+    assert!(http.options.mcp.allowed_hosts.contains(&"file.example".to_owned()));
 
-    let config = from(None, &HttpArguments::default(), &environment, manifest);
-    assert_eq!((config.address.to_string().as_str(), config.wanted), ("localhost:2", true));
-    assert!(config.options.mcp.allowed_hosts.ends_with(&["a.example".to_owned(), "b.example".to_owned()]));
-    assert_eq!(config.options.request_timeout, Duration::from_secs(7));
+    let http = read(text, &environment, None, HttpArguments::default()).expect("valid").http;
+    assert_eq!((http.address.to_string().as_str(), http.is_requested), ("localhost:2", true));
+    assert!(http.options.mcp.allowed_hosts.ends_with(&["a.example".to_owned(), "b.example".to_owned()]));
+    assert_eq!(http.options.request_timeout, Duration::from_secs(7));
 
-    let arguments = HttpArguments { request_timeout: Some("9".to_owned()), ..HttpArguments::default() };
-    let config = from(Some("localhost:3"), &arguments, &environment, manifest);
-    assert_eq!(config.address.to_string(), "localhost:3");
-    assert_eq!(config.options.request_timeout, Duration::from_secs(9));
+    let flags = HttpArguments { request_timeout: Some("9".to_owned()), ..HttpArguments::default() };
+    let http = read(text, &environment, Some("localhost:3"), flags).expect("valid").http;
+    assert_eq!(http.address.to_string(), "localhost:3");
+    assert_eq!(http.options.request_timeout, Duration::from_secs(9));
 }
 
 // req: L51, R-15
 #[test]
-fn without_anything_said_only_this_machine_can_connect() {
-    let config = from(None, &HttpArguments::default(), &[], "");
-    assert_eq!(config.address.to_string(), DEFAULT_ADDRESS);
-    assert!(!config.allow_remote && !config.wanted);
+fn default_address_is_loopback() {
+    let http = valid("").http;
+    assert_eq!(http.address.to_string(), "127.0.0.1:8080");
+    assert!(!http.allow_remote && !http.is_requested);
 }
 
 #[test]
-fn addresses_are_read_as_people_write_them() {
-    let read = |text| Address::parse(text).map(|address| address.to_string());
-    assert_eq!(read("0.0.0.0:80").as_deref(), Ok("0.0.0.0:80"));
-    assert_eq!(read("8080").as_deref(), Ok("127.0.0.1:8080"));
-    assert_eq!(read(":0").as_deref(), Ok("127.0.0.1:0"));
-    assert_eq!(read("[::1]:9").as_deref(), Ok("[::1]:9"));
-    for wrong in ["prompts", "http://localhost:80", "localhost:99999", "localhost:", "::1"] {
-        assert!(read(wrong).is_err() || wrong == "::1", "{wrong}");
-    }
+fn every_mistake_of_every_section_is_reported_at_its_line() {
+    let text = "\
+[http]
+request-timeout = 0
+allow-remot = true
+address = 8080
+[auth]
+isuer = \"x\"
+algorithms = [\"HS256\", \"none\", \"ES256\"]
+tokens = [{ name = \"a\" }, { name = \"b\", sha256 = \"zz\" }]
+issuer = \"http://example.com\"
+[limits]
+requests-per-minute = 0
+fuel = 3
+[proxy]
+trusted = [\"0.0.0.0/0\"]
+header = \"x-forwarded-for\"
+[traces]
+endpoint = \"http://me:word@example.com\"
+[metrics]
+listen = true
+[roots]
+a = \"b\"
+[[access]]
+prompts = [\"*\"]
+role = [\"a\"]
+";
+    assert_eq!(
+        errors(text),
+        [
+            "server.toml:2:19: error[invalid-value]: `request-timeout`: expected a whole number from 1 to 86400, got 0",
+            "server.toml:3:1: error[unknown-key]: unknown key `allow-remot` in [http] (did you mean `allow-remote`?)",
+            "server.toml:4:11: error[wrong-type]: `address`: expected a string in quotes, found a number",
+            "server.toml:6:1: error[unknown-key]: unknown key `isuer` in [auth] (did you mean `issuer`?)",
+            "server.toml:7:15: error[invalid-value]: `algorithms`: expected an asymmetric algorithm such as ES256, got `HS256`",
+            "server.toml:7:24: error[invalid-value]: `algorithms`: expected an asymmetric algorithm such as ES256, got `none`",
+            "server.toml:8:13: error[missing-key]: missing key `sha256` in [auth.tokens]",
+            "server.toml:8:50: error[invalid-value]: `sha256`: expected 64 hexadecimal digits",
+            "server.toml:9:10: error[invalid-value]: `issuer`: expected an https URL without a query, or http on this machine, got `http://example.com`",
+            "server.toml:11:23: error[invalid-value]: `requests-per-minute`: expected a whole number from 1 to 1000000, got 0",
+            "server.toml:12:1: error[unknown-key]: `fuel` in [limits] belongs in promptshelf.toml (move it to the `promptshelf.toml` of the library)",
+            "server.toml:14:12: error[invalid-value]: `trusted`: expected a network smaller than all addresses, got `0.0.0.0/0`",
+            "server.toml:15:10: error[invalid-value]: `header`: expected one of `x-forwarded` and `forwarded`, got `x-forwarded-for` (did you mean `x-forwarded`?)",
+            "server.toml:17:12: error[invalid-value]: `endpoint`: expected the URL of a collector, such as http://127.0.0.1:4318",
+            "server.toml:19:10: error[wrong-type]: `listen`: expected a string in quotes, found true or false",
+            "server.toml:20:2: error[unknown-key]: [roots] belongs in promptshelf.toml (move it to the `promptshelf.toml` of the library)",
+            "server.toml:23:1: error[missing-key]: this asks nothing of anybody (name `scopes`, `roles` or `users`)",
+            "server.toml:24:1: error[unknown-key]: the key `role` means nothing in [[access]] (did you mean `roles`?)",
+        ]
+    );
 }
 
 #[test]
-fn a_wrong_setting_is_named_with_its_place() {
+fn sections_have_to_be_tables() {
     assert_eq!(
-        wrong_manifest("[http]\nrequest-timeout = 0\n"),
-        "promptshelf.toml:2:19: `request-timeout`: this has to be a whole number from 1 to 86400"
+        errors("http = 8080"),
+        ["server.toml:1:8: error[wrong-type]: `http`: expected a table, found a number (write it as a section, `[http]`)"]
     );
-    assert_eq!(
-        wrong_manifest("[server]\n[http]\nallow-remot = true\n"),
-        "promptshelf.toml:3:1: `allow-remot` means nothing in [http] (did you mean `allow-remote`?)"
-    );
-    assert_eq!(wrong_manifest("http = 8080"), "promptshelf.toml:1:8: `http` has to be a section: write it as [http]");
-    assert_eq!(
-        wrong_manifest("[http]\naddress = 8080"),
-        "promptshelf.toml:2:11: `address`: this has to be a string in quotes"
-    );
+    assert_eq!(errors("[http\nauth = 1").len(), 1, "syntax errors are reported as well");
 }
 
 #[test]
-fn a_wrong_variable_is_named() {
-    let file = ManifestFile::read(Path::new("no/such/folder"));
-    let environment = |name: &str| (name == "PROMPTSHELF_ALLOW_REMOTE").then(|| "perhaps".to_owned());
-    let failure =
-        HttpConfig::read(&file.parse(), None, &HttpArguments::default(), environment).expect_err("it is wrong");
+fn an_invalid_variable_is_named() {
+    let environment = [("PROMPTSHELF_ALLOW_REMOTE", "perhaps")];
+    let failure = read("", &environment, None, HttpArguments::default()).expect_err("invalid");
     assert_eq!(failure.exit, Exit::Usage);
-    assert_eq!(failure.sentence, "PROMPTSHELF_ALLOW_REMOTE in the environment: this has to be true or false");
+    assert_eq!(
+        failure.sentence,
+        "PROMPTSHELF_ALLOW_REMOTE in the environment: expected true or false, got `perhaps`"
+    );
 }
 
 #[test]
-fn a_shared_secret_has_to_be_one() {
+fn unconfigured_limits_keep_their_defaults() {
+    use std::num::NonZeroU32;
+    assert_eq!(valid("[limits]").http.limits, None);
+    let limits = valid("[limits]\nsubscriptions = 3").http.limits.expect("limits");
+    assert_eq!(limits, Limits { subscriptions: NonZeroU32::new(3).expect("three"), ..Limits::default() });
+}
+
+#[test]
+fn paths_are_relative_to_the_file() {
+    let settings = valid("[audit]\nfile = \"audit.jsonl\"\n[grants]\nroots = [\"docs\", \"/srv\"]");
+    assert!(settings.audit.is_some_and(|audit| audit.path.is_absolute()));
+    assert!(settings.granted_roots[0].is_absolute() && settings.granted_roots[0].ends_with("docs"));
+    assert_eq!(settings.granted_roots[1], Path::new("/srv"));
+}
+
+#[test]
+fn unreadable_files_are_refused_with_their_path() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let none = |_: &str| None;
+    let load = |name: &str| {
+        let path = folder.path().join(name);
+        let failure = ServerFileLocation::find(Some(&path), &none).load().expect_err("it cannot be read");
+        assert_eq!(failure.exit, Exit::Settings);
+        assert!(failure.sentence.contains(&path.display().to_string()), "{}", failure.sentence);
+        failure.sentence
+    };
+    assert!(load("missing.toml").contains("No such file"));
+    std::fs::write(folder.path().join("latin1.toml"), b"# a\n# \xe4\n").expect("written");
+    assert!(load("latin1.toml").ends_with("line 2 is not UTF-8"));
+    std::fs::write(folder.path().join("large.toml"), "#".repeat(10 << 20)).expect("written");
+    assert!(load("large.toml").ends_with("expected at most 1048576 bytes"));
+    std::fs::create_dir(folder.path().join("folder.toml")).expect("a folder");
+    assert!(load("folder.toml").ends_with("expected a regular file"));
+}
+
+#[test]
+fn the_file_is_found_by_flag_then_variable_then_the_usual_places() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let candidates = |flag: Option<&str>, environment: &[(&str, &str)]| {
+        let environment: HashMap<&str, &str> = environment.iter().copied().collect();
+        let environment = |name: &str| environment.get(name).map(|text| (*text).to_owned());
+        let location = ServerFileLocation::find(flag.map(Path::new), &environment);
+        location.candidates().iter().map(|path| path.display().to_string()).collect::<Vec<_>>()
+    };
+    let variables = [("PROMPTSHELF_CONFIG", "b.toml"), ("XDG_CONFIG_HOME", "/x"), ("HOME", "/home/a")];
+    assert_eq!(candidates(Some("a.toml"), &variables), ["a.toml"]);
+    assert_eq!(candidates(None, &variables), ["b.toml"]);
+    assert_eq!(candidates(None, &variables[1..]), ["/x/promptshelf/server.toml", "/etc/promptshelf/server.toml"]);
+    assert_eq!(
+        candidates(None, &variables[2..]),
+        ["/home/a/.config/promptshelf/server.toml", "/etc/promptshelf/server.toml"]
+    );
+    assert_eq!(candidates(None, &[("XDG_CONFIG_HOME", "relative")]), ["/etc/promptshelf/server.toml"]);
+
+    // A file that was found once has to stay.
+    let path = folder.path().join("server.toml");
+    let location = ServerFileLocation::find(None, &|_| None).keep(Some(&path));
+    assert!(location.load().is_err());
+}
+
+#[test]
+fn secrets_need_a_minimum_length() {
     let read = |secret: &'static str| state_key(move |_| Some(secret.to_owned()));
     assert!(read("").is_ok_and(|key| key.is_none()));
     assert!(read("0123456789abcdef").is_ok_and(|key| key.is_some()));
-    let refused = read("short").expect_err("it is no secret");
-    assert_eq!(refused.sentence, "PROMPTSHELF_STATE_KEY in the environment: a secret needs at least 16 bytes");
+    let refused = read("short").expect_err("too short");
+    assert_eq!(refused.sentence, "PROMPTSHELF_STATE_KEY in the environment: expected at least 16 bytes, got 5");
+}
+
+#[test]
+fn the_schema_has_every_section_and_no_null() {
+    let schema = schema();
+    assert_eq!(schema["additionalProperties"], false);
+    for section in ["http", "auth", "tls", "proxy", "limits", "audit", "metrics", "traces", "access", "grants"] {
+        let shown = &schema["properties"][section];
+        assert!(shown["description"].is_string(), "{section}: {shown}");
+    }
+    assert_eq!(schema["properties"]["http"]["properties"]["allow-remote"]["type"], "boolean");
+    assert_eq!(schema["properties"]["http"]["properties"]["request-timeout"]["maximum"], 86_400);
+    assert_eq!(schema["properties"]["proxy"]["properties"]["header"]["enum"][1], "forwarded");
+    assert_eq!(schema["properties"]["auth"]["properties"]["tokens"]["items"]["required"][1], "sha256");
+    assert!(!schema.to_string().contains("null") && !schema.to_string().contains("$ref"), "{schema}");
 }

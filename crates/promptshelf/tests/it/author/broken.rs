@@ -144,7 +144,7 @@ fn no_mistake_hides_another() {
         ("big.bin", &"x".repeat(2_000)),
         (
             "promptshelf.toml",
-            "nmae = \"x\"\n[limits]\nfile-bytes = 1000\nvalue-bytes = \"many\"\n[http]\nhttp = 3\n[[resources]]\nuri = \"docs://x\"\nfil = \"none.md\"\n",
+            "nmae = \"x\"\n[limits]\nfile-bytes = 1000\nvalue-bytes = \"many\"\n[http]\naddress = 3\n[[resources]]\nuri = \"docs://x\"\nfil = \"none.md\"\n",
         ),
     ]);
     assert_snapshot!(lines(&found(&folder)));

@@ -96,7 +96,7 @@ fn render_shows_messages_with_what_they_cost() {
 #[test]
 fn schemas_are_json_of_every_section() {
     let folder = library(&[]);
-    for (file, key) in [("prompt", "arguments"), ("library", "http")] {
+    for (file, key) in [("prompt", "arguments"), ("library", "resources"), ("server", "http")] {
         let output = run(&folder, &["schema", file]);
         let json = output
             .split_once("----- stdout -----\n")

@@ -11,10 +11,10 @@ use crate::{
 };
 
 fn server(proxy: &str) -> (Folder, Server) {
-    let manifest = format!(
+    let settings = format!(
         "[proxy]\n{proxy}\n[limits]\nrequests-per-minute-per-address = 2\n[http]\nallow-hosts = [\"prompts.example\"]\n"
     );
-    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", &manifest)]);
+    let folder = library(&[("hello.md", HELLO), ("../server.toml", &settings)]);
     let server = Server::of(&folder, &["--audit", "audit.jsonl"]);
     (folder, server)
 }

@@ -23,7 +23,7 @@ fn status(server: &Server, token: &str) -> u16 {
     ask(&server.url, token, "prompts/list", &json!({})).status
 }
 
-const MANIFEST: &str = "prompts/promptshelf.toml";
+const SETTINGS: &str = "server.toml";
 
 fn subscription(server: &Server, token: &str) -> Subscription<TcpStream> {
     let stream = TcpStream::connect(server.authority()).expect("the server listens");
@@ -43,16 +43,16 @@ fn a_withdrawn_token_ends_what_was_opened_with_it_and_nothing_else() {
 
     put(folder.path(), "tokens", &format!("{ada_line}\n{eve_line}\n"));
     of_bob.ends();
-    receive(&server, "the settings have been read again");
+    receive(&server, "settings reloaded");
     assert_eq!([&ada, &bob, &eve].map(|token| status(&server, token)), [200, 401, 200]);
 
     // What cannot be understood changes nothing.
     put(folder.path(), "tokens", "ada, please\n");
-    let said = receive(&server, "the settings stay as they were");
+    let said = receive(&server, "invalid settings, the previous ones stay active");
     assert!(said.contains("tokens:1:"), "{said}");
     assert_eq!(status(&server, &ada), 200);
     put(folder.path(), "tokens", "");
-    receive(&server, "holds no token");
+    receive(&server, "contains no tokens");
     assert_eq!(status(&server, &ada), 200);
 
     put(folder.path(), "prompts/another.md", HELLO);
@@ -62,33 +62,33 @@ fn a_withdrawn_token_ends_what_was_opened_with_it_and_nothing_else() {
 // req: S-5
 #[test]
 fn an_edited_manifest_holds_at_once_as_far_as_it_can() {
-    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", "")]);
+    let folder = library(&[("hello.md", HELLO), ("../server.toml", "")]);
     let server = Server::of(&folder, &[]);
     let list = || ask_at(&server.url, "", &[], "prompts/list", &json!({})).status;
     let from = |host: &str| ask_at(&server.url, "", &[("Host", host)], "prompts/list", &json!({})).status;
     assert_eq!((list(), list(), from("prompts.example")), (200, 200, 403));
 
     let other = "[http]\nallow-hosts = [\"prompts.example\"]\n[limits]\nrequests-per-minute = 1\n";
-    put(folder.path(), MANIFEST, other);
-    receive(&server, "the settings have been read again");
+    put(folder.path(), SETTINGS, other);
+    receive(&server, "settings reloaded");
     assert_eq!((from("prompts.example"), list()), (200, 429));
 
-    put(folder.path(), MANIFEST, "[limits]\nrequests-per-minute = 0\n");
-    let said = receive(&server, "the settings stay as they were");
-    assert!(said.contains("promptshelf.toml:2:") && said.contains("requests-per-minute"), "{said}");
-    put(folder.path(), MANIFEST, "[limits\n");
-    receive(&server, "the settings stay as they were");
-    fs::remove_file(folder.path().join(MANIFEST)).expect("it is there");
-    let said = receive(&server, "the settings stay as they were");
-    assert!(said.contains("it cannot be read"), "{said}");
+    put(folder.path(), SETTINGS, "[limits]\nrequests-per-minute = 0\n");
+    let said = receive(&server, "invalid settings, the previous ones stay active");
+    assert!(said.contains("server.toml:2:") && said.contains("requests-per-minute"), "{said}");
+    put(folder.path(), SETTINGS, "[limits\n");
+    receive(&server, "invalid settings, the previous ones stay active");
+    fs::remove_file(folder.path().join(SETTINGS)).expect("it is there");
+    let said = receive(&server, "invalid settings, the previous ones stay active");
+    assert!(said.contains("cannot be read"), "{said}");
     send(&server.child, Signal::HUP);
-    receive(&server, "the settings stay as they were");
+    receive(&server, "invalid settings, the previous ones stay active");
     assert_eq!((from("prompts.example"), list()), (429, 429));
 
-    put(folder.path(), MANIFEST, "[http]\naddress = \"127.0.0.1:1\"\n[audit]\nfile = \"../audit.jsonl\"\n");
-    let said = receive(&server, "[audit] has come or gone");
-    assert!(said.contains("this takes a restart"), "{said}");
-    receive(&server, "the settings have been read again");
+    put(folder.path(), SETTINGS, "[http]\naddress = \"127.0.0.1:1\"\n[audit]\nfile = \"audit.jsonl\"\n");
+    let said = receive(&server, "[audit] was added or removed");
+    assert!(said.contains("restart to apply"), "{said}");
+    receive(&server, "settings reloaded");
     assert_eq!((list(), list(), from("prompts.example")), (200, 200, 403), "without limits, where it was");
     assert!(!folder.path().join("audit.jsonl").exists());
 }
@@ -98,12 +98,12 @@ fn an_edited_manifest_holds_at_once_as_far_as_it_can() {
 fn signing_in_cannot_be_switched_off_under_a_running_server() {
     let (ada, line) = token("ada");
     let auth = format!("[auth]\nresource = \"https://prompts.example/mcp\"\ntokens = [{line}]\n");
-    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", &auth)]);
+    let folder = library(&[("hello.md", HELLO), ("../server.toml", &auth)]);
     let server = Server::of(&folder, &[]);
-    put(folder.path(), MANIFEST, "");
-    let said = receive(&server, "[auth] has come or gone");
-    assert!(said.contains("this takes a restart"), "{said}");
-    receive(&server, "the settings have been read again");
+    put(folder.path(), SETTINGS, "");
+    let said = receive(&server, "[auth] was added or removed");
+    assert!(said.contains("restart to apply"), "{said}");
+    receive(&server, "settings reloaded");
     assert_eq!(ask_at(&server.url, "", &[], "prompts/list", &json!({})).status, 401);
     assert_eq!(status(&server, &ada), 200);
     let headers = [("Authorization", &*format!("Bearer {ada}")), ("Host", "prompts.example")];
@@ -121,8 +121,8 @@ fn a_signal_reads_everything_again_and_opens_the_audit_anew() {
     until("it is recorded", || records(&audit) == 1);
     fs::rename(&audit, &moved).expect("it is there");
     send(&server.child, Signal::HUP);
-    receive(&server, "reading everything again");
-    receive(&server, "the settings have been read again");
+    receive(&server, "SIGHUP: reloading library and settings");
+    receive(&server, "settings reloaded");
     assert_eq!(list(), 200);
     until("it is recorded", || records(&audit) == 1);
     assert_eq!(records(&moved), 1);

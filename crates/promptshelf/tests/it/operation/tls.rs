@@ -41,8 +41,8 @@ impl Certificate {
 
 /// A server that serves HTTPS, and the folder that everything is in.
 fn server(certificate: &Certificate) -> (Folder, Server) {
-    let manifest = "[tls]\ncertificate = \"../chain.pem\"\nkey = \"../key.pem\"\n";
-    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", manifest)]);
+    let settings = "[tls]\ncertificate = \"chain.pem\"\nkey = \"key.pem\"\n";
+    let folder = library(&[("hello.md", HELLO), ("../server.toml", settings)]);
     certificate.put_into(folder.path());
     let server = Server::of(&folder, &[]);
     (folder, server)
@@ -122,21 +122,21 @@ fn a_changed_certificate_is_taken_and_a_bad_one_is_not() {
     assert_eq!(ask(&mut open), "HTTP/1.1 200 OK");
 
     put(folder.path(), "chain.pem", "no certificate");
-    let said = receive(&server, "the certificate in use stays");
+    let said = receive(&server, "the previous certificate stays in use");
     assert!(said.contains("there is no certificate in") && said.contains("chain.pem"), "{said}");
     assert!(uses(&server, &first));
     // The certificate comes before its key.
     put(folder.path(), "chain.pem", &second.pem);
-    let said = receive(&server, "the certificate in use stays");
+    let said = receive(&server, "the previous certificate stays in use");
     assert!(said.contains("cannot be used with the key"), "{said}");
     assert!(uses(&server, &first) && !uses(&server, &second));
     put(folder.path(), "key.pem", &second.key);
-    receive(&server, "is in use now");
+    receive(&server, "certificate reloaded");
     assert!(uses(&server, &second) && !uses(&server, &first));
     assert_eq!(ask(&mut open), "HTTP/1.1 200 OK", "connections do not end by it");
 
     fs::remove_file(folder.path().join("key.pem")).expect("it is there");
-    receive(&server, "the certificate in use stays");
+    receive(&server, "the previous certificate stays in use");
     third.put_into(folder.path());
     send(&server.child, Signal::HUP);
     until("the third certificate is in use", || uses(&server, &third));
@@ -173,12 +173,12 @@ fn whoever_begins_many_handshakes_and_ends_none_is_refused_and_not_for_ever() {
 
 #[test]
 fn a_server_does_not_start_without_its_certificate() {
-    let manifest = "[tls]\ncertificate = \"../chain.pem\"\nkey = \"../key.pem\"\n";
-    let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", manifest)]);
-    let line = ["serve", "prompts", "--http", "127.0.0.1:0"];
+    let settings = "[tls]\ncertificate = \"chain.pem\"\nkey = \"key.pem\"\n";
+    let folder = library(&[("hello.md", HELLO), ("../server.toml", settings)]);
+    let line = ["serve", "prompts", "--config", "server.toml", "--http", "127.0.0.1:0"];
     let shown = crate::program::run(&folder, &line);
     assert!(shown.starts_with("exit code: 1\n") && shown.contains("the certificate in"), "{shown}");
-    fs::write(folder.path().join("prompts/promptshelf.toml"), "[tls]\nkey = \"../key.pem\"\n").expect("written");
+    fs::write(folder.path().join("server.toml"), "[tls]\nkey = \"key.pem\"\n").expect("written");
     let shown = crate::program::run(&folder, &line);
     assert!(shown.starts_with("exit code: 2\n") && shown.contains("both a certificate and its key"), "{shown}");
 }

@@ -55,14 +55,15 @@ const ROUTES: [&str; 11] = [
 ];
 
 fn signing_in(rule: &str) -> Folder {
-    let mut manifest = format!("{rule}\n[auth]\nrequired-scopes = [\"prompts:read\"]\ntokens = [\n");
+    let mut settings = String::from("[auth]\nrequired-scopes = [\"prompts:read\"]\ntokens = [\n");
     for (name, rights) in CALLERS.iter().skip(2) {
         let digest: String = digest_of(name).iter().map(|byte| format!("{byte:02x}")).collect();
-        writeln!(manifest, "  {{ name = \"{name}\", sha256 = \"{digest}\", {rights} }},").expect("it is a string");
+        writeln!(settings, "  {{ name = \"{name}\", sha256 = \"{digest}\", {rights} }},").expect("it is a string");
     }
-    manifest.push_str("]\n");
+    settings.push_str("]\n");
     let folder = library(LIBRARY);
-    std::fs::write(folder.path().join("prompts/promptshelf.toml"), manifest).expect("written");
+    std::fs::write(folder.path().join("server.toml"), settings).expect("written");
+    std::fs::write(folder.path().join("prompts/promptshelf.toml"), rule).expect("written");
     folder
 }
 
@@ -192,8 +193,8 @@ fn without_signing_in_rules_hold_too() {
 
 #[test]
 fn limits_hold_beside_mcp_too() {
-    let manifest = "[limits]\nrequests-per-minute = 3\nsubscriptions = 1\n";
-    let server = Server::of(&library(&[("open.md", "Open."), ("promptshelf.toml", manifest)]), &[]);
+    let settings = "[limits]\nrequests-per-minute = 3\nsubscriptions = 1\n";
+    let server = Server::of(&library(&[("open.md", "Open."), ("../server.toml", settings)]), &[]);
     let asked: Vec<u16> = ["prompts", "prompts/open", "diagnostics", "facts", "clients", "changes"]
         .map(|path| ask(&server, "nobody", &format!("/library/{path}")).0)
         .into();

@@ -23,7 +23,7 @@ const METADATA: &str = "https://prompts.example/.well-known/oauth-protected-reso
 
 fn server(issuer: &Issuer, auth: &str) -> Server {
     let folder = library(LIBRARY);
-    std::fs::write(folder.path().join("prompts/promptshelf.toml"), auth).expect("written");
+    std::fs::write(folder.path().join("server.toml"), auth).expect("written");
     Server::of(&folder, &["--issuer", &issuer.url, "--resource", RESOURCE])
 }
 

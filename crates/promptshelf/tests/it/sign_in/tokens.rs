@@ -41,7 +41,7 @@ fn a_token_that_the_program_made_signs_its_owner_in() {
 fn without_a_token_nothing_is_answered_and_the_challenge_says_so() {
     let folder = library(LIBRARY);
     let (token, line) = new_token(&folder, &["ada"]);
-    fs::write(folder.path().join("prompts/promptshelf.toml"), format!("[auth]\ntokens = [{line}]\n")).expect("written");
+    fs::write(folder.path().join("server.toml"), format!("[auth]\ntokens = [{line}]\n")).expect("written");
     let server = Server::of(&folder, &[]);
     let list = json!({});
     let none = ask_at(&server.url, "", &[], "prompts/list", &list);
@@ -156,11 +156,11 @@ fn what_cannot_be_a_token_ends_the_start_with_its_place() {
     let folder = library(LIBRARY);
     fs::write(folder.path().join("tokens"), "# nobody yet\n").expect("written");
     let start = |line: &[&str]| run(&folder, &[&["serve", "prompts", "--http", "127.0.0.1:0"], line].concat());
-    assert!(start(&["--tokens", "tokens"]).contains("error: tokens holds no token"));
+    assert!(start(&["--tokens", "tokens"]).contains("error: tokens contains no tokens"));
     fs::write(folder.path().join("tokens"), "{ name = \"a\", sha256 = \"12\" }\n").expect("written");
-    assert!(start(&["--tokens", "tokens"]).contains("tokens:1: `sha256` has to be 64 hexadecimal digits"));
-    assert!(start(&["--tokens", "nowhere"]).contains("the tokens of nowhere cannot be read"));
-    assert!(start(&["--issuer", "https://a.example"]).contains("have to be for this server"));
+    assert!(start(&["--tokens", "tokens"]).contains("tokens:1: `sha256`: expected 64 hexadecimal digits"));
+    assert!(start(&["--tokens", "nowhere"]).contains("the tokens file nowhere cannot be read"));
+    assert!(start(&["--issuer", "https://a.example"]).contains("need the URL that they are issued for"));
     assert!(start(&["--issuer", "http://a.example", "--resource", "https://b.example/mcp"]).contains("https URL"));
 }
 

@@ -8,8 +8,8 @@ use promptshelf_server::Library;
 
 use crate::{
     output::{Output, count, count_findings},
-    settings::HttpConfig,
-    telemetry::LogFormat,
+    settings::HttpSettings,
+    args::LogFormat,
 };
 
 /// What clients call the server when the library does not say.
@@ -30,8 +30,8 @@ impl Announcement<'_> {
         self.say("serving on stdio", &block);
     }
 
-    pub(super) fn over_http(&self, bound: SocketAddr, config: &HttpConfig) {
-        let url = url(bound, config);
+    pub(super) fn over_http(&self, bound: SocketAddr, http: &HttpSettings) {
+        let url = url(bound, http);
         let name = self.name();
         let listening = format!("listening on {url}");
         let mut block = format!("  {}\n  {listening}\n\n", self.holds());
@@ -45,7 +45,7 @@ impl Announcement<'_> {
                other clients:  {{\"mcpServers\":{{\"{name}\":{{\"type\":\"http\",\"url\":\"{url}\"}}}}}}\n"
         );
         self.say(&listening, &block);
-        if bound.ip().is_unspecified() && config.hosts().is_empty() {
+        if bound.ip().is_unspecified() && http.hosts().is_empty() {
             tracing::warn!(
                 "only requests to localhost are answered: name the host under which clients reach this server with --allow-host"
             );
@@ -91,11 +91,11 @@ impl Announcement<'_> {
 }
 
 /// Where clients reach the server. "Everywhere" is no address to connect to.
-fn url(bound: SocketAddr, config: &HttpConfig) -> String {
-    let scheme = if config.tls.is_some() { "https" } else { "http" };
+fn url(bound: SocketAddr, http: &HttpSettings) -> String {
+    let scheme = if http.tls.is_some() { "https" } else { "http" };
     if !bound.ip().is_unspecified() {
         return format!("{scheme}://{bound}/mcp");
     }
-    let host = config.hosts().into_iter().next().unwrap_or_else(|| "localhost".to_owned());
+    let host = http.hosts().into_iter().next().unwrap_or_else(|| "localhost".to_owned());
     format!("{scheme}://{host}:{}/mcp", bound.port())
 }

@@ -9,19 +9,19 @@ use tokio::net::{TcpListener, lookup_host};
 
 use crate::{
     exit::{Exit, Failure},
-    settings::{Address, HttpConfig},
+    settings::{Address, HttpSettings},
 };
 
 /// Listens, and says where: port 0 becomes the port that the system chose.
-pub(super) async fn bind(config: &HttpConfig) -> Result<(TcpListener, SocketAddr), Failure> {
-    let address = &config.address;
+pub(super) async fn bind(http: &HttpSettings) -> Result<(TcpListener, SocketAddr), Failure> {
+    let address = &http.address;
     let found = lookup_host((address.host.as_str(), address.port)).await.map(Iterator::collect::<Vec<SocketAddr>>);
     let addresses = match found {
         Ok(addresses) if !addresses.is_empty() => addresses,
         Ok(_) => return Err(cannot(address, "this name has no address")),
         Err(error) => return Err(cannot(address, &error.to_string())),
     };
-    if !config.allow_remote && config.sign_in.is_none() && addresses.iter().any(|address| !address.ip().is_loopback()) {
+    if !http.allow_remote && http.sign_in.is_none() && addresses.iter().any(|address| !address.ip().is_loopback()) {
         let sentence = format!("{address} can be reached from other machines, and there is no sign-in");
         return Err(Failure::new(Exit::Address, sentence).help(format!(
             "sign callers in with [auth] (see --help), add --allow-remote if everybody who reaches it may read every prompt, or listen on 127.0.0.1:{}",
@@ -45,14 +45,14 @@ pub(super) async fn bind(config: &HttpConfig) -> Result<(TcpListener, SocketAddr
 
 /// The names that clients may call the server by: this machine's own always,
 /// the address itself if it is one, and those that the operator names.
-pub(super) fn hosts(config: &HttpConfig, bound: SocketAddr) -> Vec<String> {
+pub(super) fn hosts(http: &HttpSettings, bound: SocketAddr) -> Vec<String> {
     let own = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
     let address = match bound.ip() {
         ip if ip.is_unspecified() || ip.is_loopback() => None,
         IpAddr::V4(ip) => Some(ip.to_string()),
         IpAddr::V6(ip) => Some(format!("[{ip}]")),
     };
-    own.into_iter().chain(address).chain(config.hosts()).collect()
+    own.into_iter().chain(address).chain(http.hosts()).collect()
 }
 
 fn cannot(address: &Address, reason: &str) -> Failure {

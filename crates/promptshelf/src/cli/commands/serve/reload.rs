@@ -1,8 +1,7 @@
-//! Settings are read again at SIGHUP, and when a file that holds some has
-//! changed: `promptshelf.toml`, the tokens, the certificate and its key.
+//! Reloading of settings: at SIGHUP, and when a file that contains some has changed (`server.toml`, tokens, certificate,
+//! key).
 //!
-//! What cannot be understood leaves everything as it is, and is said. What a
-//! running server cannot change is said as well.
+//! Invalid settings are logged and change nothing. A change that needs a restart is logged, and the rest takes effect.
 
 use std::{
     fs,
@@ -12,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use promptshelf_core::{AccessRule, Definitions};
 use promptshelf_server::{
     Library,
     http::{
@@ -21,241 +21,226 @@ use promptshelf_server::{
     },
 };
 use promptshelf_service::{AuditFile, AuditFileOptions};
+use promptshelf_source::{Directory, Fixed};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::{listen, supervisor};
 use crate::{
     args::ServeArguments,
-    exit::Failure,
-    settings::{self, Address, HttpConfig, ManifestFile, observe::Traces},
+    settings::{ServerFileLocation, Settings},
 };
 
-/// Where figures are served and traces are sent to.
-pub(super) type Observed = (Option<Address>, Option<Traces>);
+/// The interval at which files are compared with their last known content.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Everything that can be said of serving.
-#[derive(Debug)]
-pub(super) struct Said {
-    pub(super) config: HttpConfig,
-    pub(super) audit: Option<AuditFileOptions>,
-    pub(super) observed: Observed,
-}
+/// Files have to stay the same for this time before they are read, because an editor may write in several steps.
+const SETTLE_TIME: Duration = Duration::from_millis(50);
 
-impl Said {
-    /// Reads every place once.
-    ///
-    /// # Errors
-    ///
-    /// The first value that cannot be, and where it stands.
-    pub(super) fn read(
-        arguments: &ServeArguments,
-        environment: &impl Fn(&str) -> Option<String>,
-    ) -> Result<Said, Failure> {
-        let file = ManifestFile::read(arguments.library.folder());
-        let manifest = file.parse();
-        let config = HttpConfig::read(&manifest, arguments.http.as_deref(), &arguments.over_http, environment)?;
-        let audit = settings::audit::read(&manifest, arguments.audit.as_deref(), environment)?;
-        let metrics = settings::observe::metrics(&manifest, arguments.over_http.metrics.as_deref(), environment)?;
-        let traces = settings::observe::traces(&manifest, arguments.traces.as_deref(), environment)?;
-        Ok(Said { config, audit, observed: (metrics, traces) })
-    }
+/// The number of comparisons after which files are read although they still change.
+const MAX_SETTLE_CHECKS: usize = 20;
 
-    /// Reads everything once more, behind a look at the files in which it
-    /// stands: what is read is then not older than what is known of them.
-    ///
-    /// # Errors
-    ///
-    /// The first value that cannot be, and where it stands.
-    pub(super) fn again(
-        &self,
-        arguments: &ServeArguments,
-        environment: &impl Fn(&str) -> Option<String>,
-    ) -> Result<(Said, Stamps), Failure> {
-        let known = stamps(&self.config, arguments.library.folder());
-        Ok((Said::read(arguments, environment)?, known))
-    }
-}
+/// A hash of a file's content; `None` for an unreadable file. Files are small, and modification times too coarse: two
+/// edits can have the same one.
+type ContentHash = Option<u64>;
 
-/// How often files are looked at, where nothing else tells of a change.
-const PERIOD: Duration = Duration::from_secs(2);
+/// The files that contain settings, with the content that was last seen.
+pub(super) type KnownFiles = Vec<(PathBuf, ContentHash)>;
 
-/// What a server has been started with, and what of it can change.
-pub(super) struct Settings<E> {
-    pub(super) arguments: ServeArguments,
-    pub(super) environment: E,
-    pub(super) bound: std::net::SocketAddr,
-    pub(super) config: HttpConfig,
-    pub(super) audit: Option<(Arc<AuditFile>, AuditFileOptions)>,
-    /// Where figures are served and traces are sent to.
-    pub(super) observed: Observed,
-    pub(super) library: Library,
-    pub(super) app: App,
-    pub(super) tls: Option<Tls>,
-}
-
-/// How long files have to stay as they are before they are read.
-const SETTLED: Duration = Duration::from_millis(50);
-const MOST_LOOKS: usize = 20;
-
-/// What tells one version of a file from another; nothing where it cannot be read.
-type Stamp = Option<u64>;
-
-/// The files are few and small, and times are too coarse: two edits can have the same.
-fn stamp(path: &Path) -> Stamp {
+fn content_hash(path: &Path) -> ContentHash {
     let mut hasher = DefaultHasher::new();
     fs::read(path).ok()?.hash(&mut hasher);
     Some(hasher.finish())
 }
 
-impl<E: Fn(&str) -> Option<String>> Settings<E> {
-    /// Follows the files and the signals. Never returns. `known` is what the
-    /// files were like before the settings were read.
-    pub(super) async fn follow(mut self, mut hangups: Hangups, mut known: Stamps) {
+/// The current content of the files of `settings`.
+pub(super) fn known_files(settings: &Settings, location: &ServerFileLocation) -> KnownFiles {
+    settings.files(location).into_iter().map(|path| (path.clone(), content_hash(&path))).collect()
+}
+
+/// A source without prompts, whose access rules bind those of all other sources.
+pub(super) fn rules_source(rules: &[AccessRule]) -> Definitions {
+    Definitions { access: rules.to_vec(), ..Definitions::default() }
+}
+
+fn is_same_access(before: &[AccessRule], after: &[AccessRule]) -> bool {
+    let parts = |rule: &AccessRule| {
+        let AccessRule { prompts, folders, tags, resources, diagnostics, access, .. } = rule.clone();
+        (prompts, folders, tags, resources, diagnostics, access)
+    };
+    before.iter().map(parts).eq(after.iter().map(parts))
+}
+
+/// A running server and the settings that it uses.
+pub(super) struct Reloader<E> {
+    pub(super) arguments: ServeArguments,
+    pub(super) environment: E,
+    pub(super) location: ServerFileLocation,
+    pub(super) bound: std::net::SocketAddr,
+    /// The settings in effect.
+    pub(super) settings: Settings,
+    pub(super) audit: Option<(Arc<AuditFile>, AuditFileOptions)>,
+    pub(super) directory: Directory,
+    /// The operator's access rules.
+    pub(super) rules: Fixed,
+    pub(super) library: Library,
+    pub(super) app: App,
+    pub(super) tls: Option<Tls>,
+}
+
+impl<E: Fn(&str) -> Option<String>> Reloader<E> {
+    /// Follows files and signals, and never returns. `known` is the content from before the settings were read.
+    pub(super) async fn run(mut self, mut hangups: Hangups, mut known: KnownFiles) {
         let mut reports = self.library.loader().reports();
-        let mut ticks = interval(PERIOD);
+        let mut ticks = interval(POLL_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let asked = tokio::select! {
+            let by_signal = tokio::select! {
                 () = hangups.next() => true,
                 _ = ticks.tick() => false,
-                // The library has been looked at, so that its manifest may be another one.
+                // A change of the library often comes with one of the settings.
                 Ok(()) = reports.changed() => false,
             };
-            let look = || stamps(&self.config, self.arguments.library.folder());
-            let mut now = look();
-            if !asked && now == known {
+            let current = || known_files(&self.settings, &self.location);
+            let mut now = current();
+            if !by_signal && now == known {
                 continue;
             }
-            // Somebody may be in the middle of writing, but not for ever.
-            for _ in 0..MOST_LOOKS {
-                sleep(SETTLED).await;
-                let later = look();
+            for _ in 0..MAX_SETTLE_CHECKS {
+                sleep(SETTLE_TIME).await;
+                let later = current();
                 if std::mem::replace(&mut now, later.clone()) == later {
                     break;
                 }
             }
             supervisor::reloading();
-            self.reload(asked, &known, &now).await;
+            self.reload(by_signal, &known, &now).await;
             supervisor::ready();
-            // Other files may hold settings from now on; those are read once more.
-            let files = self.config.files(self.arguments.library.folder());
-            known = files.into_iter().map(|path| seen(&now, path)).collect();
+            // The new settings can name other files, which are then unknown and cause another reload.
+            let files = self.settings.files(&self.location);
+            known = files.into_iter().map(|path| (path.clone(), find(&now, &path))).collect();
         }
     }
 
-    async fn reload(&mut self, asked: bool, known: &Stamps, now: &Stamps) {
-        if asked {
-            tracing::info!("reading everything again, as SIGHUP asks for");
-            // Why it may fail stands in the log already.
+    async fn reload(&mut self, by_signal: bool, known: &KnownFiles, now: &KnownFiles) {
+        if by_signal {
+            tracing::info!("SIGHUP: reloading library and settings");
+            // The loader logs its errors itself.
             self.library.loader().reload().await.ok();
         }
-        match self.read() {
-            Ok(Said { config, audit, observed }) => {
-                if observed != self.observed {
-                    needs_restart("[metrics] or [traces] has changed");
-                }
-                self.take(config, audit, asked).await;
-            }
-            Err(failure) => tracing::error!("the settings stay as they were: {failure}"),
+        let location = self.location.keep(self.settings.file.as_deref());
+        match Settings::read(&location, &self.arguments, &self.environment) {
+            Ok(settings) => self.apply(settings, by_signal).await,
+            Err(failure) => tracing::error!("invalid settings, the previous ones stay active: {failure}"),
         }
-        let is_other = |path: &PathBuf| seen(known, path.clone()).1 != seen(now, path.clone()).1;
-        if let (Some(tls), Some(files)) = (&self.tls, &self.config.tls)
-            && (asked || [&files.certificate, &files.key].into_iter().any(is_other))
+        let has_changed = |path: &Path| find(known, path) != find(now, path);
+        if let (Some(tls), Some(files)) = (&self.tls, &self.settings.http.tls)
+            && (by_signal || has_changed(&files.certificate) || has_changed(&files.key))
         {
-            renew(tls, files);
+            reload_certificate(tls, files);
         }
     }
 
-    fn read(&self) -> Result<Said, Failure> {
-        settings::check_toml(self.arguments.library.folder(), self.config.has_manifest)?;
-        Said::read(&self.arguments, &self.environment)
-    }
-
-    /// Takes settings that have been understood, as far as a running server can.
-    async fn take(&mut self, mut config: HttpConfig, audit: Option<AuditFileOptions>, asked: bool) {
-        let before = &self.config;
-        if config.address != before.address || config.allow_remote != before.allow_remote {
-            needs_restart("[http] has another address, or lets others connect");
-            (config.address, config.allow_remote) = (before.address.clone(), before.allow_remote);
+    /// Applies valid settings, apart from those that a running server cannot change.
+    async fn apply(&mut self, mut settings: Settings, by_signal: bool) {
+        let (before, http) = (&self.settings, &mut settings.http);
+        if settings.metrics != before.metrics || settings.traces != before.traces {
+            warn_restart("[metrics] or [traces] has changed");
+            settings.metrics.clone_from(&before.metrics);
+            settings.traces.clone_from(&before.traces);
         }
-        if config.sign_in.is_some() != before.sign_in.is_some() {
-            needs_restart("[auth] has come or gone");
-            config.sign_in.clone_from(&before.sign_in);
+        if http.address != before.http.address || http.allow_remote != before.http.allow_remote {
+            warn_restart("`address` or `allow-remote` in [http] has changed");
+            (http.address, http.allow_remote) = (before.http.address.clone(), before.http.allow_remote);
         }
-        if config.tls.is_some() != before.tls.is_some() {
-            needs_restart("[tls] has come or gone");
-            config.tls.clone_from(&before.tls);
+        if http.sign_in.is_some() != before.http.sign_in.is_some() {
+            warn_restart("[auth] was added or removed");
+            http.sign_in.clone_from(&before.http.sign_in);
         }
-        if audit.is_some() != self.audit.is_some() {
-            needs_restart("[audit] has come or gone");
+        if http.tls.is_some() != before.http.tls.is_some() {
+            warn_restart("[tls] was added or removed");
+            http.tls.clone_from(&before.http.tls);
         }
-        if let (Some((file, options)), Some(audit)) = (&mut self.audit, audit)
-            && (asked || audit != *options)
-        {
-            let (writer, path) = (Arc::clone(file), audit.clone());
-            match tokio::task::spawn_blocking(move || writer.reopen(path)).await {
-                Ok(Ok(())) => *options = audit,
-                Ok(Err(error)) => {
-                    tracing::error!(
-                        "the audit goes on where it was: {} cannot be written: {error}",
-                        audit.path.display()
-                    );
-                }
-                Err(error) => tracing::error!(%error, "opening the audit was not finished"),
-            }
-        }
-        self.library.service().set_limits(config.limits_in_force().as_ref());
-        let mut options = config.options.clone();
-        options.mcp.allowed_hosts = listen::hosts(&config, self.bound);
-        options.sign_in = match (self.app.options().sign_in, &config.sign_in) {
+        self.apply_audit(settings.audit.take(), by_signal).await;
+        self.apply_to_library(&settings).await;
+        self.library.service().set_limits(settings.http.effective_limits().as_ref());
+        let mut options = settings.http.options.clone();
+        options.mcp.allowed_hosts = listen::hosts(&settings.http, self.bound);
+        options.sign_in = match (self.app.options().sign_in, &settings.http.sign_in) {
             (Some(before), Some(after)) => Some(before.replaced_by(after.clone())),
             (_, after) => after.clone().map(SignIn::new),
         };
         self.app.replace(&options);
-        if let (Some(tls), Some(files)) = (&self.tls, &config.tls)
-            && config.tls != before.tls
+        if let (Some(tls), Some(files)) = (&self.tls, &settings.http.tls)
+            && settings.http.tls != self.settings.http.tls
         {
-            renew(tls, files);
+            reload_certificate(tls, files);
         }
-        self.config = config;
-        tracing::info!("the settings have been read again");
+        settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        self.settings = settings;
+        tracing::info!("settings reloaded");
+    }
+
+    /// Replaces grants and access rules, and loads the library again if they differ.
+    async fn apply_to_library(&self, settings: &Settings) {
+        let has_rules_changed = !is_same_access(&settings.access, &self.settings.access);
+        let has_grants_changed = settings.granted_roots != self.settings.granted_roots;
+        if has_rules_changed {
+            self.rules.replace(rules_source(&settings.access));
+        }
+        if has_grants_changed {
+            self.directory.grant_roots(settings.granted_roots.iter().cloned());
+        }
+        if has_rules_changed || has_grants_changed {
+            // The loader logs its errors itself.
+            self.library.loader().reload().await.ok();
+        }
+    }
+
+    async fn apply_audit(&mut self, audit: Option<AuditFileOptions>, by_signal: bool) {
+        if audit.is_some() != self.audit.is_some() {
+            warn_restart("[audit] was added or removed");
+        }
+        let (Some((file, options)), Some(audit)) = (&mut self.audit, audit) else { return };
+        // After SIGHUP a file that log rotation has moved is opened again.
+        if !by_signal && audit == *options {
+            return;
+        }
+        let (writer, path) = (Arc::clone(file), audit.clone());
+        match tokio::task::spawn_blocking(move || writer.reopen(path)).await {
+            Ok(Ok(())) => *options = audit,
+            Ok(Err(error)) => {
+                let path = audit.path.display();
+                tracing::error!("cannot write the audit file {path}, the previous one stays in use: {error}");
+            }
+            Err(error) => tracing::error!(%error, "opening the audit file was not completed"),
+        }
     }
 }
 
-fn needs_restart(what: &str) {
-    tracing::warn!("{what}: this takes a restart, and stays as it was until then");
+fn warn_restart(change: &str) {
+    tracing::warn!("{change}; restart to apply (the previous setting stays active)");
 }
 
-/// Takes the certificate that stands in files now, if it is one.
-fn renew(tls: &Tls, files: &TlsFiles) {
+/// Loads the certificate that is in the files now. The one in use stays if they are invalid.
+fn reload_certificate(tls: &Tls, files: &TlsFiles) {
     match tls.reload(files) {
-        Ok(()) => tracing::info!("the certificate in {} is in use now", files.certificate.display()),
-        Err(error) => tracing::error!("the certificate in use stays: {error}"),
+        Ok(()) => tracing::info!("certificate reloaded from {}", files.certificate.display()),
+        Err(error) => tracing::error!("the previous certificate stays in use: {error}"),
     }
 }
 
-/// Files with what they were like.
-pub(super) type Stamps = Vec<(PathBuf, Stamp)>;
-
-/// The files that hold settings, as they are now.
-fn stamps(config: &HttpConfig, folder: &Path) -> Stamps {
-    config.files(folder).into_iter().map(|path| (path.clone(), stamp(&path))).collect()
+fn find(files: &KnownFiles, path: &Path) -> ContentHash {
+    files.iter().find(|(known, _)| known == path).and_then(|(_, hash)| *hash)
 }
 
-/// A file with what it was like, which for one that was not looked at is nothing.
-fn seen(stamps: &Stamps, path: PathBuf) -> (PathBuf, Stamp) {
-    let found = stamps.iter().find(|(known, _)| *known == path).and_then(|(_, stamp)| *stamp);
-    (path, found)
-}
-
-/// Signals that ask to read settings again. Listens from the moment it is made.
+/// SIGHUP, received from the moment of creation.
 pub(super) struct Hangups {
     #[cfg(unix)]
     signal: Option<tokio::signal::unix::Signal>,
 }
 
 impl Hangups {
-    /// Whoever sits at a terminal and closes it wants to end the program, as ever.
+    /// On a terminal the signal keeps its default effect: closing the terminal ends the program.
     pub(super) fn listen(is_terminal: bool) -> Hangups {
         #[cfg(unix)]
         {
@@ -263,7 +248,7 @@ impl Hangups {
             let listen = || signal(SignalKind::hangup());
             let signal = if is_terminal { None } else { Some(listen()) };
             let signal = signal.and_then(|signal| {
-                signal.inspect_err(|error| tracing::warn!(%error, "SIGHUP cannot be listened for")).ok()
+                signal.inspect_err(|error| tracing::warn!(%error, "cannot receive SIGHUP")).ok()
             });
             Hangups { signal }
         }

@@ -1,0 +1,235 @@
+//! The sections of `server.toml` as serde types, from which its JSON Schema is derived as well.
+
+use std::{collections::BTreeMap, num::NonZeroU32, path::PathBuf};
+
+use promptshelf_server::http::proxy::ForwardedHeader;
+use promptshelf_service::Limits;
+use promptshelf_source::settings::Bounded;
+use schemars::JsonSchema;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::Value;
+
+use super::value::{Address, AlgorithmName, CollectorUrl, Day, HttpsUrl, Network, Sha256};
+
+/// The largest request body that can be configured: 1 GiB.
+pub(super) type BodyBytes = Bounded<1, { 1 << 30 }>;
+/// A time of up to one day, in seconds.
+pub(super) type Seconds = Bounded<1, { 24 * 60 * 60 }>;
+/// A rate or a number of requests.
+pub(super) type Count = Bounded<1, 1_000_000>;
+/// A number of files.
+pub(super) type Files = Bounded<1, 10_000>;
+
+/// Returns the JSON Schema of `server.toml`.
+pub(crate) fn schema() -> Value {
+    let mut schema = promptshelf_source::settings::schema::<ServerSettings>("server.toml");
+    // Access rules have one reader and one schema, in this file and in that of a library.
+    let mut access = promptshelf_author::schema::library()["properties"]["access"].take();
+    access["description"] = "Access rules that bind every library. A library can restrict access further.".into();
+    schema["properties"]["access"] = access;
+    schema
+}
+
+/// Settings of the operator.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct ServerSettings {
+    pub(super) http: Http,
+    pub(super) auth: Auth,
+    pub(super) tls: Tls,
+    pub(super) proxy: Proxy,
+    pub(super) limits: CallerLimits,
+    pub(super) audit: Audit,
+    pub(super) metrics: Metrics,
+    pub(super) traces: TracesSection,
+    pub(super) grants: Grants,
+    #[schemars(with = "Vec<Value>")]
+    // Names the section. Its rules are read by the reader that libraries use.
+    access: IgnoredAny,
+}
+
+/// The HTTP endpoint.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Http {
+    /// The address to listen on, as host:port. Default: 127.0.0.1:8080.
+    pub(super) address: Option<Address>,
+    /// Accept connections from other machines without sign-in.
+    pub(super) allow_remote: bool,
+    /// Host names under which clients reach the server, besides localhost.
+    pub(super) allow_hosts: Vec<String>,
+    /// Web origins that may connect, such as `https://example.com`.
+    pub(super) allow_origins: Vec<String>,
+    /// The largest request body, in bytes.
+    pub(super) max_body_bytes: Option<BodyBytes>,
+    /// The time until an answer has to begin, in seconds.
+    pub(super) request_timeout: Option<Seconds>,
+    /// The time that open streams have to end at shutdown, in seconds.
+    pub(super) shutdown_timeout: Option<Seconds>,
+}
+
+/// Sign-in of callers over HTTP.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Auth {
+    /// Static tokens: lines of `promptshelf token new`.
+    pub(super) tokens: Vec<Token>,
+    /// A file with such tokens, one a line.
+    pub(super) tokens_file: Option<PathBuf>,
+    /// The issuer URL of the authorization server whose access tokens are accepted.
+    pub(super) issuer: Option<HttpsUrl>,
+    /// The exact URL under which clients reach the server; tokens have to be issued for it.
+    pub(super) resource: Option<HttpsUrl>,
+    /// Accepted values of the `aud` claim. Default: the resource URL.
+    pub(super) audiences: Vec<String>,
+    /// The URL of the issuer's keys. Default: found through the issuer's metadata.
+    pub(super) jwks_uri: Option<HttpsUrl>,
+    /// Accepted signature algorithms. Default: all asymmetric ones.
+    pub(super) algorithms: Option<Vec<AlgorithmName>>,
+    /// The difference between clocks that is tolerated, in seconds. Default: 60.
+    pub(super) leeway: Option<Bounded<1, 600>>,
+    /// The claim with a caller's name. Default: `sub`.
+    pub(super) user_claim: Option<String>,
+    /// The claim with a caller's roles; dots select members of objects. Default: `roles`.
+    pub(super) roles_claim: Option<String>,
+    /// Scopes that every request needs.
+    pub(super) required_scopes: Vec<String>,
+    /// Scopes that clients can request from the authorization server.
+    pub(super) scopes_supported: Vec<String>,
+    /// Scopes by the broader scope that includes them.
+    pub(super) implies: BTreeMap<String, Vec<String>>,
+    /// The public client of the page at the authorization server.
+    pub(super) page_client_id: Option<String>,
+}
+
+/// A static token: the line that `promptshelf token new` prints.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Token {
+    /// The caller's name in rules and records.
+    pub(super) name: String,
+    /// The SHA-256 hash of the token, in hexadecimal digits.
+    pub(super) sha256: Sha256,
+    /// The scopes of the token.
+    #[serde(default)]
+    pub(super) scopes: Vec<String>,
+    /// The roles of its owner.
+    #[serde(default)]
+    pub(super) roles: Vec<String>,
+    /// The day at whose beginning (UTC) the token expires, such as 2027-01-31.
+    #[serde(default)]
+    pub(super) expires: Option<Day>,
+}
+
+/// The certificate of the server and its key, as PEM.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Tls {
+    /// The certificate chain.
+    pub(super) certificate: Option<PathBuf>,
+    /// The private key.
+    pub(super) key: Option<PathBuf>,
+}
+
+/// Proxies that are trusted to report the address of a caller.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Proxy {
+    /// Addresses or networks of the proxies, such as 10.0.0.0/8.
+    pub(super) trusted: Vec<Network>,
+    /// The header that the proxies set.
+    pub(super) header: HeaderName,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum HeaderName {
+    #[default]
+    XForwarded,
+    Forwarded,
+}
+
+impl From<HeaderName> for ForwardedHeader {
+    fn from(name: HeaderName) -> ForwardedHeader {
+        match name {
+            HeaderName::XForwarded => ForwardedHeader::XForwarded,
+            HeaderName::Forwarded => ForwardedHeader::Forwarded,
+        }
+    }
+}
+
+/// Limits for each caller.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct CallerLimits {
+    /// Requests in a minute, completion aside.
+    requests_per_minute: Option<Count>,
+    /// Completion requests in a minute.
+    completions_per_minute: Option<Count>,
+    /// Requests from one address in a minute.
+    requests_per_minute_per_address: Option<Count>,
+    /// Requests that are processed at the same time.
+    concurrent_requests: Option<Count>,
+    /// Subscriptions that are open at the same time.
+    subscriptions: Option<Count>,
+}
+
+impl CallerLimits {
+    /// The limits, if at least one is configured; the others keep their defaults.
+    pub(super) fn to_limits(&self) -> Option<Limits> {
+        let mut limits = Limits::default();
+        let mut is_configured = false;
+        for (configured, limit) in [
+            (self.requests_per_minute, &mut limits.requests_per_minute),
+            (self.completions_per_minute, &mut limits.completions_per_minute),
+            (self.requests_per_minute_per_address, &mut limits.requests_per_minute_per_address),
+            (self.concurrent_requests, &mut limits.concurrent_requests),
+            (self.subscriptions, &mut limits.subscriptions),
+        ] {
+            if let Some(number) = configured.and_then(|count| NonZeroU32::new(count.to_u32())) {
+                *limit = number;
+                is_configured = true;
+            }
+        }
+        is_configured.then_some(limits)
+    }
+}
+
+/// The record of requests.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Audit {
+    /// The file that requests are recorded in.
+    pub(super) file: Option<PathBuf>,
+    /// The size at which the next file begins, in bytes.
+    pub(super) max_bytes: Option<Bounded<1, { 1 << 40 }>>,
+    /// The number of older files that are kept.
+    pub(super) keep: Option<Files>,
+}
+
+/// Metrics for Prometheus.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Metrics {
+    /// The address that serves `/metrics`, as host:port.
+    pub(super) listen: Option<Address>,
+}
+
+/// Traces for an OpenTelemetry collector.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct TracesSection {
+    /// The collector's URL, such as http://127.0.0.1:4318.
+    pub(super) endpoint: Option<CollectorUrl>,
+    /// The percentage of traces that are sent. Default: 100.
+    pub(super) percent: Option<Bounded<1, 100>>,
+}
+
+/// Access of libraries to files outside of their folders.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Grants {
+    /// Folders that `[roots]` of a library may point to or below.
+    pub(super) roots: Vec<PathBuf>,
+}
+
