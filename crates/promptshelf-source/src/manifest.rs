@@ -202,7 +202,8 @@ const OPERATOR_LIMITS: [&str; 5] = [
 
 /// Reports settings that authors must not make, and removes them.
 fn refuse_operator_settings(root: &mut Node, notes: &mut Notes<'_>) {
-    const HELP: &str = "move it to server.toml, the operator's file: `serve --config FILE` or ~/.config/promptshelf/server.toml";
+    const HELP: &str =
+        "move it to server.toml, the operator's file: `serve --config FILE` or ~/.config/promptshelf/server.toml";
     for section in OPERATOR_SECTIONS {
         if let Some(span) = root.take(&[section]) {
             let message = format!("[{section}] belongs in server.toml");

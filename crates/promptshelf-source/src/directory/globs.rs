@@ -58,7 +58,8 @@ pub(super) enum GlobError {
 impl GlobIndex {
     pub(super) fn new<'f>(
         grants: &RootGrants,
-        manifest: &Manifest, files: impl Iterator<Item = &'f SmolStr>,
+        manifest: &Manifest,
+        files: impl Iterator<Item = &'f SmolStr>,
     ) -> GlobIndex {
         let root = |(name, declared): (&String, &crate::manifest::DeclaredRoot)| {
             (name.clone(), Root { grants: grants.clone(), path: declared.path.clone(), files: RefCell::new(None) })

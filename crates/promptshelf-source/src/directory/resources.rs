@@ -56,7 +56,8 @@ pub(super) fn definitions(
             }
             Err(RootError::NotGranted(path)) => {
                 let path = path.display();
-                let message = format!("the root `{name}` is outside of the library, and the operator has not granted it");
+                let message =
+                    format!("the root `{name}` is outside of the library, and the operator has not granted it");
                 let help = format!(
                     "move it into the library, or have the operator write `roots = [\"{path}\"]` under [grants] in server.toml"
                 );
@@ -163,9 +164,7 @@ fn one_file(
         return;
     }
     let state = match root.and_then(|name| library.manifest.roots.get(name)) {
-        Some(declared) => {
-            library.roots.open(&declared.path).ok().and_then(|root| root.state(path).ok())
-        }
+        Some(declared) => library.roots.open(&declared.path).ok().and_then(|root| root.state(path).ok()),
         None => library.root.state(path).ok(),
     };
     match state {

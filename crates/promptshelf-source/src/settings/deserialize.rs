@@ -34,7 +34,15 @@ pub(super) type RemovedKey = (String, Range<usize>);
 
 impl Mistake {
     fn new(code: Code, message: impl Into<String>) -> Mistake {
-        Mistake { code, message: message.into(), help: None, span: None, path: Vec::new(), keys: Vec::new(), missing: None }
+        Mistake {
+            code,
+            message: message.into(),
+            help: None,
+            span: None,
+            path: Vec::new(),
+            keys: Vec::new(),
+            missing: None,
+        }
     }
 
     fn wrong_type(expected: &str, node: &Node) -> Mistake {

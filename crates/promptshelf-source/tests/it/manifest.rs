@@ -260,7 +260,8 @@ fn a_root_that_is_not_there_is_named_and_the_rest_is_served() {
 #[test]
 fn operator_settings_are_refused_with_the_file_they_belong_in() {
     let found = mistakes("[auth]\nissuer = \"x\"\n[limits]\nfuel = 1\nsubscriptions = 1\n[tls]\n");
-    let help = "(move it to server.toml, the operator's file: `serve --config FILE` or ~/.config/promptshelf/server.toml)";
+    let help =
+        "(move it to server.toml, the operator's file: `serve --config FILE` or ~/.config/promptshelf/server.toml)";
     assert_eq!(
         found,
         [

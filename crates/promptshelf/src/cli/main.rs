@@ -63,8 +63,11 @@ fn perform(verb: &Verb, log_format: LogFormat, has_traces: bool) -> Result<(), F
     let outcome = runtime.block_on(async {
         match verb {
             Verb::Serve(arguments) => {
-                let context =
-                    commands::serve::ProcessContext { stdin_is_terminal: io::stdin().is_terminal(), log_format, has_traces };
+                let context = commands::serve::ProcessContext {
+                    stdin_is_terminal: io::stdin().is_terminal(),
+                    log_format,
+                    has_traces,
+                };
                 commands::serve::run(arguments, context, |name| std::env::var(name).ok()).await
             }
             Verb::Audit(arguments) => commands::audit::run(arguments),

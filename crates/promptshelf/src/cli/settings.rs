@@ -233,8 +233,9 @@ fn audit<E: Fn(&str) -> Option<String>>(
     let Some(path) = overrides.path("audit", arguments.audit.as_deref()).or_else(configured) else { return Ok(None) };
     if is_below(&path, arguments.library.folder()) {
         let message = format!("the audit file {} is inside the library", path.display());
-        return Err(Failure::new(Exit::Usage, message)
-            .help("callers can read files of the library: use a file outside of it"));
+        return Err(
+            Failure::new(Exit::Usage, message).help("callers can read files of the library: use a file outside of it")
+        );
     }
     let mut options = AuditFileOptions::new(path);
     if let Some(bytes) = written.max_bytes {

@@ -232,4 +232,3 @@ pub(super) struct Grants {
     /// Folders that `[roots]` of a library may point to or below.
     pub(super) roots: Vec<PathBuf>,
 }
-

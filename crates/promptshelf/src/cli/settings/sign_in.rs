@@ -46,11 +46,7 @@ pub(super) fn resolve<E: Fn(&str) -> Option<String>>(
     Ok((options(written, tokens, tokens_file.as_deref())?, tokens_file))
 }
 
-fn options(
-    auth: Auth,
-    tokens: Vec<StaticToken>,
-    tokens_file: Option<&Path>,
-) -> Result<Option<SignInOptions>, Failure> {
+fn options(auth: Auth, tokens: Vec<StaticToken>, tokens_file: Option<&Path>) -> Result<Option<SignInOptions>, Failure> {
     let usage = |message: String| Failure::new(Exit::Usage, message);
     if tokens.iter().any(|token| token.name.is_empty()) {
         return Err(usage("a token has an empty name".to_owned()));

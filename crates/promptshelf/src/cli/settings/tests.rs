@@ -6,7 +6,12 @@ use super::*;
 use crate::args::HttpArguments;
 
 /// Settings of a `server.toml`, variables and flags.
-fn read(text: &str, environment: &[(&str, &str)], http: Option<&str>, flags: HttpArguments) -> Result<Settings, Failure> {
+fn read(
+    text: &str,
+    environment: &[(&str, &str)],
+    http: Option<&str>,
+    flags: HttpArguments,
+) -> Result<Settings, Failure> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("server.toml");
     std::fs::write(&path, text).expect("the file can be written");
@@ -102,12 +107,12 @@ role = [\"a\"]
             "server.toml:11:23: error[invalid-value]: `requests-per-minute`: expected a whole number from 1 to 1000000, got 0",
             "server.toml:12:1: error[unknown-key]: `fuel` in [limits] belongs in promptshelf.toml (move it to the `promptshelf.toml` of the library)",
             "server.toml:14:12: error[invalid-value]: `trusted`: expected a network smaller than all addresses, got `0.0.0.0/0`",
-            "server.toml:15:10: error[invalid-value]: `header`: expected one of `x-forwarded` and `forwarded`, got `x-forwarded-for` (did you mean `x-forwarded`?)",
+            "server.toml:15:10: error[invalid-value]: `header`: expected one of `x-forwarded` and `forwarded`, got `x-forwarded-for`",
             "server.toml:17:12: error[invalid-value]: `endpoint`: expected the URL of a collector, such as http://127.0.0.1:4318",
             "server.toml:19:10: error[wrong-type]: `listen`: expected a string in quotes, found true or false",
             "server.toml:20:2: error[unknown-key]: [roots] belongs in promptshelf.toml (move it to the `promptshelf.toml` of the library)",
-            "server.toml:23:1: error[missing-key]: this asks nothing of anybody (name `scopes`, `roles` or `users`)",
-            "server.toml:24:1: error[unknown-key]: the key `role` means nothing in [[access]] (did you mean `roles`?)",
+            "server.toml:23:1: error[missing-key]: this rule requires nothing of callers (add `scopes`, `roles` or `users`)",
+            "server.toml:24:1: error[unknown-key]: unknown key `role` in [[access]] (did you mean `roles`?)",
         ]
     );
 }
@@ -116,7 +121,9 @@ role = [\"a\"]
 fn sections_have_to_be_tables() {
     assert_eq!(
         errors("http = 8080"),
-        ["server.toml:1:8: error[wrong-type]: `http`: expected a table, found a number (write it as a section, `[http]`)"]
+        [
+            "server.toml:1:8: error[wrong-type]: `http`: expected a table, found a number (write it as a section, `[http]`)"
+        ]
     );
     assert_eq!(errors("[http\nauth = 1").len(), 1, "syntax errors are reported as well");
 }
@@ -126,10 +133,7 @@ fn an_invalid_variable_is_named() {
     let environment = [("PROMPTSHELF_ALLOW_REMOTE", "perhaps")];
     let failure = read("", &environment, None, HttpArguments::default()).expect_err("invalid");
     assert_eq!(failure.exit, Exit::Usage);
-    assert_eq!(
-        failure.sentence,
-        "PROMPTSHELF_ALLOW_REMOTE in the environment: expected true or false, got `perhaps`"
-    );
+    assert_eq!(failure.sentence, "PROMPTSHELF_ALLOW_REMOTE in the environment: expected true or false, got `perhaps`");
 }
 
 #[test]

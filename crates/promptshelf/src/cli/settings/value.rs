@@ -163,8 +163,7 @@ impl FromStr for Network {
 
     fn from_str(text: &str) -> Result<Network, InvalidValue> {
         let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
-        let network =
-            network.map_err(|_| InvalidValue::new("an address or a network such as 10.0.0.0/8", text))?;
+        let network = network.map_err(|_| InvalidValue::new("an address or a network such as 10.0.0.0/8", text))?;
         match network.prefix_len() {
             // Every caller could then choose the address that it is counted under.
             0 => Err(InvalidValue::new("a network smaller than all addresses", text)),

@@ -7,9 +7,9 @@ use anstyle::Style;
 use promptshelf_server::Library;
 
 use crate::{
+    args::LogFormat,
     output::{Output, count, count_findings},
     settings::HttpSettings,
-    args::LogFormat,
 };
 
 /// What clients call the server when the library does not say.

@@ -247,9 +247,8 @@ impl Hangups {
             use tokio::signal::unix::{SignalKind, signal};
             let listen = || signal(SignalKind::hangup());
             let signal = if is_terminal { None } else { Some(listen()) };
-            let signal = signal.and_then(|signal| {
-                signal.inspect_err(|error| tracing::warn!(%error, "cannot receive SIGHUP")).ok()
-            });
+            let signal = signal
+                .and_then(|signal| signal.inspect_err(|error| tracing::warn!(%error, "cannot receive SIGHUP")).ok());
             Hangups { signal }
         }
         #[cfg(not(unix))]
