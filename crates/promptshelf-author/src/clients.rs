@@ -122,26 +122,26 @@ impl fmt::Display for Quirk {
             Quirk::NoPrompts => "shows no prompts",
             Quirk::MostArguments(most) => {
                 let thing = if *most == 1 { "argument" } else { "arguments" };
-                return write!(f, "hides prompts of more than {most} {thing}");
+                return write!(f, "hides prompts with more than {most} {thing}");
             }
-            Quirk::NeverGets => "lists prompts, and never gets one",
-            Quirk::FirstPage => "reads the first page of the list only",
-            Quirk::ReplacesInNames => "replaces every character of a name but a-z, 0-9, `_`, `.` and `-`",
-            Quirk::SplitsNames => "takes what stands before a `/` in a name for the server's name",
-            Quirk::SplitsValues => "splits what is typed at every space, inside quotation marks too",
-            Quirk::FillsRequiredOnly => "gives what is typed to required arguments only, and all of it to a single one",
-            Quirk::OneLineValues => "lets people type one line for a value",
+            Quirk::NeverGets => "lists prompts and never requests one",
+            Quirk::FirstPage => "reads only the first page of the list",
+            Quirk::ReplacesInNames => "replaces all characters of a name except a-z, 0-9, `_`, `.` and `-`",
+            Quirk::SplitsNames => "reads the part of a name before `/` as the server's name",
+            Quirk::SplitsValues => "splits input at every space, even inside quotation marks",
+            Quirk::FillsRequiredOnly => "assigns input to required arguments only; a single one gets all of it",
+            Quirk::OneLineValues => "accepts only one line of input for a value",
             Quirk::EmptyValues => "sends an empty string for every argument",
-            Quirk::Placeholders => "gets a prompt with `$1`, `$2` … as values, and fills them in afterwards",
-            Quirk::FirstMessage => "uses the first message only",
-            Quirk::LastUserMessage => "uses the user's last message only",
-            Quirk::EndsWithUser => "refuses a prompt that ends with the assistant",
-            Quirk::JoinsMessages => "joins all messages to one text, without saying who speaks",
-            Quirk::LabelsRoles => "makes one text of all messages, with words in it that say who speaks",
-            Quirk::TextOnly => "uses text only",
-            Quirk::NoAudio => "leaves sounds out",
-            Quirk::NoLinks => "leaves links to resources out",
-            Quirk::ImagesAsText => "puts pictures in as the text of their bytes",
+            Quirk::Placeholders => "requests the prompt with `$1`, `$2` … as values and substitutes them afterwards",
+            Quirk::FirstMessage => "uses only the first message",
+            Quirk::LastUserMessage => "uses only the user's last message",
+            Quirk::EndsWithUser => "rejects a prompt that ends with a message of the assistant",
+            Quirk::JoinsMessages => "joins all messages into one text without roles",
+            Quirk::LabelsRoles => "joins all messages into one text, with the roles as words in it",
+            Quirk::TextOnly => "uses only text",
+            Quirk::NoAudio => "omits audio",
+            Quirk::NoLinks => "omits resource links",
+            Quirk::ImagesAsText => "inserts images as Base64 text",
         };
         f.write_str(text)
     }

@@ -61,8 +61,8 @@ formats! {
     Prompty = "prompty", "Microsoft's prompty (*.prompty)",
     Goose = "goose", "Recipes of goose (*.yaml, *.json)",
     Fabric = "fabric", "Patterns of Fabric (NAME/system.md)",
-    Langfuse = "langfuse", "What Langfuse's API gives (*.json)",
-    Promptlayer = "promptlayer", "What PromptLayer's API gives (*.json)",
+    Langfuse = "langfuse", "Responses of Langfuse's API (*.json)",
+    Promptlayer = "promptlayer", "Responses of PromptLayer's API (*.json)",
     PromptsChat = "prompts-chat", "The table of prompts.chat (*.csv)",
 }
 
@@ -210,7 +210,7 @@ fn text_of(node: &Node, key: &str) -> Option<String> {
 /// Adds a warning for every key without an equivalent in MCP.
 fn lose_others(node: &Node, known: &[&str], notes: &mut Notes<'_>) {
     for entry in entries(node).iter().filter(|entry| !known.contains(&&*entry.key) && !entry.node.is_null()) {
-        let message = format!("`{}` has no place in a prompt and is left out", entry.key);
+        let message = format!("`{}` has no equivalent in a prompt and is omitted", entry.key);
         notes.warning(Code::NotSupported, &entry.key_span, message);
     }
 }
@@ -239,6 +239,6 @@ fn stem<'p>(path: &'p str, ending: &str) -> &'p str {
 
 /// Warns about a role that MCP does not have. Its text becomes one of the user.
 fn lose_role(role: &str, span: &std::ops::Range<usize>, notes: &mut Notes<'_>) {
-    let message = format!("MCP has no role `{role}`; the text is said by the user");
+    let message = format!("MCP has no role `{role}`; the text becomes a message of the user");
     notes.warning(Code::NotSupported, span, message);
 }

@@ -54,7 +54,7 @@ mod tests {
     fn every_code_has_a_page_and_every_page_has_a_code() {
         for code in Code::ALL {
             assert!(page(*code).len() > 100, "{code} has no page");
-            assert!(summary(*code).ends_with('.'), "the first line of {code} is no sentence: {}", summary(*code));
+            assert!(summary(*code).ends_with('.'), "the first line of {code} is not a sentence: {}", summary(*code));
         }
         let headings = GROUPS.iter().flat_map(|group| group.lines().filter_map(|line| line.strip_prefix("# ")));
         let headings: Vec<&str> = headings.collect();

@@ -180,7 +180,7 @@ mod tests {
                 let complains = found
                     .iter()
                     .any(|found| matches!(found.code, Code::WrongType | Code::InvalidCompletion) && found.is_error());
-                assert!(complains, "nothing is said of `{}`: {found:?}", key.name);
+                assert!(complains, "no diagnostic for `{}`: {found:?}", key.name);
                 assert!(!found.iter().any(|found| found.code == Code::UnknownKey), "`{}` is unknown", key.name);
             }
         }

@@ -88,7 +88,7 @@ struct Lint<'c> {
 
 impl Lint<'_> {
     fn find(&mut self, code: Code, place: Location, fact: &Fact, what: impl AsRef<str>, help: &str) {
-        let message = format!("{}: {}: it {}", self.client.name, what.as_ref(), fact.quirk);
+        let message = format!("{} {}: {}", self.client.name, fact.quirk, what.as_ref());
         let help = format!("{help} (source: {}, read {})", fact.source, fact.read);
         self.found.push(Diagnostic::warning(code, place, message).help(help));
     }
@@ -98,13 +98,13 @@ impl Lint<'_> {
         let library = || Location::file(&SourceText::new(".", ""));
         match fact.quirk {
             Quirk::NoPrompts | Quirk::NeverGets => {
-                let help = "people who use this client get the prompts with `promptshelf get`";
-                self.find(Code::ClientHides, library(), fact, "none of the prompts can be used", help);
+                let help = "use `promptshelf get` with this client";
+                self.find(Code::ClientHides, library(), fact, "no prompt can be used", help);
             }
             Quirk::FirstPage if catalog.prompts().len() > catalog.policy().page_size => {
                 let others = catalog.prompts().len() - catalog.policy().page_size;
                 let help = "raise `page-size` under [list] in promptshelf.toml";
-                self.find(Code::ClientHides, library(), fact, format!("{others} prompts are not shown"), help);
+                self.find(Code::ClientHides, library(), fact, format!("{others} prompts are hidden"), help);
             }
             _ => {}
         }
@@ -117,38 +117,38 @@ impl Lint<'_> {
         let arguments = prompt.arguments();
         match fact.quirk {
             Quirk::MostArguments(most) if arguments.len() > most => {
-                let what = format!("the prompt `{}` with its {} arguments is hidden", prompt.name(), arguments.len());
-                let help = "offer a variant of it that asks for less";
+                let what = format!("the prompt `{}` with {} arguments is hidden", prompt.name(), arguments.len());
+                let help = "offer a variant with fewer arguments";
                 self.find(Code::ClientHides, argument(most), fact, what, help);
             }
-            Quirk::ReplacesInNames if prompt.name().as_str().contains(|c: char| !is_kept(c)) => {
+            Quirk::ReplacesInNames if prompt.name().as_str().contains(|c: char| !is_portable(c)) => {
                 let changed: String =
-                    prompt.name().as_str().chars().map(|c| if is_kept(c) { c } else { '_' }).collect();
-                let what = format!("the prompt `{}` is called `{changed}`", prompt.name());
+                    prompt.name().as_str().chars().map(|c| if is_portable(c) { c } else { '_' }).collect();
+                let what = format!("the prompt `{}` appears as `{changed}`", prompt.name());
                 self.find(Code::ClientMangles, name(), fact, what, "use lower-case letters, digits, `-` and `_`");
             }
             Quirk::SplitsNames if prompt.name().as_str().contains('/') => {
-                let what = format!("the prompt `{}` cannot be called by its name", prompt.name());
+                let what = format!("the prompt `{}` cannot be requested by its name", prompt.name());
                 self.find(Code::ClientBreaks, name(), fact, what, "use `-` instead of `/`");
             }
             Quirk::SplitsValues if arguments.len() > 1 => {
-                let what = "a value of several words goes into several arguments";
-                self.find(Code::ClientBreaks, argument(1), fact, what, "ask for one argument, or for single words");
+                let what = "a value of several words is split among several arguments";
+                self.find(Code::ClientBreaks, argument(1), fact, what, "use one argument, or values of a single word");
             }
             Quirk::FillsRequiredOnly => self.required_only(prompt, fact),
             Quirk::OneLineValues => {
                 for (index, known) in
                     arguments.iter().enumerate().filter(|(_, known)| known.kind() == ArgumentType::Text)
                 {
-                    let what = format!("people cannot type several lines for `{}`", known.name());
-                    let help = "say in its description that a file can be chosen, or attach one";
+                    let what = format!("`{}` cannot have several lines", known.name());
+                    let help = "mention in its description that a file can be chosen, or attach a file";
                     self.find(Code::ClientBreaks, argument(index), fact, what, help);
                 }
             }
             Quirk::EmptyValues => {
                 for (index, known) in arguments.iter().enumerate().filter(|(_, known)| known.required()) {
-                    let what = format!("the required argument `{}` always comes empty", known.name());
-                    let help = "give it a default, and let the prompt ask for what is missing";
+                    let what = format!("the required argument `{}` is always empty", known.name());
+                    let help = "give it a default, and let the prompt ask for missing information";
                     self.find(Code::ClientBreaks, argument(index), fact, what, help);
                 }
             }
@@ -156,8 +156,8 @@ impl Lint<'_> {
                 let is_plain = |kind| matches!(kind, ArgumentType::String | ArgumentType::Text);
                 for (index, known) in arguments.iter().enumerate() {
                     if !is_plain(known.kind()) || !known.choices().is_empty() {
-                        let what = format!("the prompt decides by `{}` before its value is known", known.name());
-                        let help = "write the value into the text, without a condition that depends on it";
+                        let what = format!("the prompt depends on `{}` before its value is known", known.name());
+                        let help = "insert the value into the text without a condition";
                         self.find(Code::ClientBreaks, argument(index), fact, what, help);
                     }
                 }
@@ -172,29 +172,29 @@ impl Lint<'_> {
         if let (1.., Some(index)) = (required, optional) {
             let place = prompt.definition().origin.locate(&format!("arguments.{index}.name"));
             let name = prompt.arguments()[index].name();
-            let what = format!("`{name}` is only given by who writes --{name}=\"…\"");
-            self.find(Code::ClientBreaks, place, fact, what, "make its default fit most people");
+            let what = format!("`{name}` can only be set as --{name}=\"…\"");
+            self.find(Code::ClientBreaks, place, fact, what, "choose a default that suits most users");
         }
     }
 
     fn messages(&mut self, shape: &Shape, fact: &Fact) {
-        let one_message = "say everything in one message";
+        let one_message = "use a single message";
         match (fact.quirk, &shape.second, &shape.assistant) {
             (Quirk::FirstMessage, Some(place), _) => {
-                self.find(Code::ClientDrops, place.clone(), fact, "what comes from here on is left out", one_message);
+                self.find(Code::ClientDrops, place.clone(), fact, "the messages from here on are omitted", one_message);
             }
             (Quirk::LastUserMessage, Some(place), _) => {
                 self.find(
                     Code::ClientDrops,
                     place.clone(),
                     fact,
-                    "what comes before this may be left out",
+                    "the messages before this one may be omitted",
                     one_message,
                 );
             }
             (Quirk::JoinsMessages | Quirk::LabelsRoles, _, Some(place)) => {
-                let help = "let the user say everything";
-                self.find(Code::ClientFlattens, place.clone(), fact, "this becomes the user's text", help);
+                let help = "use messages of the user only";
+                self.find(Code::ClientFlattens, place.clone(), fact, "this message becomes text of the user", help);
             }
             (Quirk::EndsWithUser, ..) => {
                 if let Some(place) = &shape.ends_with_assistant {
@@ -212,17 +212,17 @@ impl Lint<'_> {
                 (Quirk::ImagesAsText, Kind::Image) => Code::ClientMangles,
                 _ => continue,
             };
-            let end = if code == Code::ClientDrops { "is left out" } else { "is not shown" };
+            let end = if code == Code::ClientDrops { "is omitted" } else { "is not shown" };
             let what = format!("{} {end}", kind.as_str());
             let help = match kind {
-                Kind::Image | Kind::Audio => "say in words what it shows or says",
-                Kind::Resource | Kind::Link => "include its text, with {% include %} or an argument",
+                Kind::Image | Kind::Audio => "describe it in words",
+                Kind::Resource | Kind::Link => "insert its text with {% include %} or an argument",
             };
             self.find(code, place.clone(), fact, what, help);
         }
     }
 }
 
-fn is_kept(c: char) -> bool {
+fn is_portable(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '.' | '-')
 }

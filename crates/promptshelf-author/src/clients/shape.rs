@@ -27,8 +27,8 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Kind::Image => "a picture",
-            Kind::Audio => "a sound",
+            Kind::Image => "an image",
+            Kind::Audio => "audio",
             Kind::Resource => "a resource",
             Kind::Link => "a link",
         }

@@ -18,7 +18,7 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
     let columns: Vec<String> = match reader.headers() {
         Ok(headers) => headers.iter().map(|it| it.trim_start_matches('\u{feff}').trim().to_lowercase()).collect(),
         Err(error) => {
-            notes.error(Code::Syntax, &(0..0), format!("this is no table: {error}"));
+            notes.error(Code::Syntax, &(0..0), format!("cannot read the table: {error}"));
             return Vec::new();
         }
     };
@@ -28,7 +28,7 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
         return Vec::new();
     };
     for other in columns.iter().filter(|column| !KNOWN_KEYS.contains(&&***column)) {
-        notes.warning(Code::NotSupported, &(0..0), format!("the column `{other}` has no place and is left out"));
+        notes.warning(Code::NotSupported, &(0..0), format!("the column `{other}` has no equivalent and is omitted"));
     }
     let mut prompts = Vec::new();
     let mut taken: HashMap<String, usize> = HashMap::new();
@@ -37,21 +37,25 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
             Ok(record) => record,
             Err(error) => {
                 let at = error.position().map_or(0, |at| usize::try_from(at.byte()).unwrap_or(0));
-                notes.error(Code::Syntax, &(at..at), format!("this row cannot be read: {error}"));
+                notes.error(Code::Syntax, &(at..at), format!("cannot read this row: {error}"));
                 break;
             }
         };
         let at = record.position().map_or(0, |at| usize::try_from(at.byte()).unwrap_or(0));
         let (title, text) = (record.get(act).unwrap_or_default().trim(), record.get(prompt).unwrap_or_default());
         if title.is_empty() || text.trim().is_empty() {
-            notes.warning(Code::EmptyPrompt, &(at..at), "a row without a title or a prompt is left out");
+            notes.warning(Code::EmptyPrompt, &(at..at), "a row without a title or a prompt is omitted");
             continue;
         }
         let mut path = slug(title);
         let count = taken.entry(path.clone()).and_modify(|count| *count += 1).or_insert(1);
         if *count > 1 {
             path = format!("{path}-{count}");
-            notes.warning(Code::DuplicateName, &(at..at), format!("`{title}` stands there again and becomes `{path}`"));
+            notes.warning(
+                Code::DuplicateName,
+                &(at..at),
+                format!("duplicate title `{title}`: this row becomes `{path}`"),
+            );
         }
         let value = |name: &str| column(name).and_then(|index| record.get(index)).unwrap_or_default();
         let mut tags = Vec::new();

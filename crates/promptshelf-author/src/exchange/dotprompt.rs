@@ -47,7 +47,7 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
         notes.warning(
             Code::NotSupported,
             &(0..0),
-            "a partial declares no arguments; those of the prompt around it count",
+            "a partial cannot declare arguments; it uses those of the including prompt",
         );
     }
     prompt.template = handlebars::translate(body, notes);

@@ -137,7 +137,7 @@ impl Work<'_> {
     fn body(&mut self, pieces: &[BodyPiece]) -> String {
         let has_dialogue = pieces.iter().any(|piece| matches!(piece, BodyPiece::Role(Role::Assistant)));
         if has_dialogue {
-            self.lose("all messages become one text; who speaks is said in a line of its own");
+            self.lose("all messages become one text; their roles become lines in it");
         }
         let mut out = String::new();
         let mut speaker = Role::User;
@@ -151,7 +151,9 @@ impl Work<'_> {
             match piece {
                 BodyPiece::Text(text) => {
                     for special in self.special(text) {
-                        self.lose(format!("`{special}` in the text means something there, and cannot be escaped"));
+                        self.lose(format!(
+                            "`{special}` in the text has a special meaning in the target format, and cannot be escaped"
+                        ));
                     }
                     out.push_str(if out.ends_with("\n\n") { text.trim_start_matches('\n') } else { text });
                 }
@@ -164,7 +166,7 @@ impl Work<'_> {
                     speaker = *role;
                 }
                 BodyPiece::Attach { path, .. } => {
-                    self.lose(format!("the attached file becomes a reference: `{path}` has to be in the project"));
+                    self.lose(format!("the attached file becomes a reference: `{path}` must exist in the project"));
                     out.push_str(if out.is_empty() || out.ends_with(char::is_whitespace) { "" } else { "\n" });
                     out.push_str(&match self.format {
                         ExportFormat::Claude => format!("@{path}"),
@@ -200,15 +202,15 @@ impl Work<'_> {
                 }
             }
             ExportFormat::Gemini => {
-                self.lose("a command of Gemini CLI takes one text: the arguments are given together, in order");
+                self.lose("a command of Gemini CLI has a single argument: all values are entered together, in order");
                 format!("<{name}>")
             }
             ExportFormat::Claude => {
-                self.lose(format!("a command counts {MAX_POSITIONS} arguments, and `{name}` comes after them"));
+                self.lose(format!("a command has at most {MAX_POSITIONS} positional arguments; `{name}` becomes a word in angle brackets"));
                 format!("<{name}>")
             }
             ExportFormat::Skill => {
-                self.lose(format!("a skill has no arguments: `{name}` stands there as a word in angle brackets"));
+                self.lose(format!("a skill has no arguments: `{name}` becomes a word in angle brackets"));
                 format!("<{name}>")
             }
         }
@@ -235,12 +237,12 @@ impl Work<'_> {
             ];
             let lost: Vec<&str> = details.iter().filter(|(_, is_there)| *is_there).map(|(key, _)| *key).collect();
             if !lost.is_empty() {
-                self.lose(format!("of the argument `{}` is lost: {}", argument.name(), lost.join(", ")));
+                self.lose(format!("lost properties of the argument `{}`: {}", argument.name(), lost.join(", ")));
             }
         }
         let definition = prompt.definition();
         if definition.access.is_some() {
-            self.lose("`access` has no place there: whoever has the file can use the prompt".to_owned());
+            self.lose("`access` has no equivalent: everyone with the file can use the prompt".to_owned());
         }
         for (key, is_there) in [
             ("title", prompt.title().is_some()),
@@ -252,7 +254,7 @@ impl Work<'_> {
             ("tests", !definition.tests.is_empty()),
         ] {
             if is_there {
-                self.lose(format!("`{key}` has no place there"));
+                self.lose(format!("`{key}` has no equivalent in the target format"));
             }
         }
     }

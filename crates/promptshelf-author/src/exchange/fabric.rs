@@ -15,7 +15,9 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
     let folder = notes.source.path.rsplit('/').nth(1).unwrap_or("pattern");
     let (pieces, mut arguments) = pieces.into_parts();
     let mut template = template::of(&pieces);
-    let described = |argument: promptshelf_core::ArgumentDefinition| argument.description("What the pattern works on");
+    let described = |argument: promptshelf_core::ArgumentDefinition| {
+        argument.description("The text that the pattern is applied to")
+    };
     match arguments.iter().position(|argument| argument.name == "input") {
         Some(index) => arguments[index] = described(arguments[index].clone()),
         None => {

@@ -40,7 +40,7 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
 
 fn argument(parameter: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDefinition> {
     let Some(key) = text_of(parameter, "key") else {
-        notes.warning(Code::MissingKey, &parameter.span, "a parameter without `key` is left out");
+        notes.warning(Code::MissingKey, &parameter.span, "a parameter without `key` is omitted");
         return None;
     };
     let input = get(parameter, "input_type");
@@ -50,7 +50,7 @@ fn argument(parameter: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDefinitio
         "date" => ArgumentType::Date,
         "file" => {
             let span = input.map_or(parameter.span.clone(), |node| node.span.clone());
-            let message = format!("`{key}` was a path whose file is read; now it is the text itself");
+            let message = format!("`{key}` was the path of a file to read; now it is the text itself");
             notes.warning(Code::NotSupported, &span, message);
             ArgumentType::Text
         }

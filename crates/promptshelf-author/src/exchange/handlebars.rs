@@ -157,7 +157,7 @@ impl<'t> Work<'t, '_, '_> {
                 (Some(end), is_scope)
             }
             None => {
-                self.keep(tag, &format!("the block `#{inside}` has no counterpart; its text is left as it is"));
+                self.keep(tag, &format!("the block `#{inside}` has no equivalent; its text stays unchanged"));
                 (None, false)
             }
         };
@@ -166,7 +166,7 @@ impl<'t> Work<'t, '_, '_> {
 
     fn otherwise(&mut self, tag: &Tag<'t>, condition: &str) {
         let Some(end) = self.open.last().and_then(|open| open.end) else {
-            return self.keep(tag, "`else` stands outside of a block that can be translated");
+            return self.keep(tag, "`else` outside of a translatable block");
         };
         let negated = condition.strip_prefix("unless ").map(|value| (value, true));
         match condition.strip_prefix("if ").map(|value| (value, false)).or(negated) {
@@ -174,9 +174,9 @@ impl<'t> Work<'t, '_, '_> {
             Some((value, negated)) if end == "endif" => match self.scopes.expression(value.trim()) {
                 Some(value) if negated => self.statement(tag, &format!("elif not ({value})")),
                 Some(value) => self.statement(tag, &format!("elif {value}")),
-                None => self.keep(tag, &format!("`else {condition}` has no counterpart")),
+                None => self.keep(tag, &format!("`else {condition}` has no equivalent")),
             },
-            _ => self.keep(tag, &format!("`else {condition}` has no counterpart in this block")),
+            _ => self.keep(tag, &format!("`else {condition}` has no equivalent in this block")),
         }
     }
 
@@ -193,7 +193,7 @@ impl<'t> Work<'t, '_, '_> {
             }
             other => {
                 self.open.extend(other);
-                self.keep(tag, &format!("`/{name}` closes nothing"));
+                self.keep(tag, &format!("`/{name}` has no opening tag"));
             }
         }
     }
@@ -203,7 +203,7 @@ impl<'t> Work<'t, '_, '_> {
         let all = words(inside);
         let (name, rest) = all.split_first().map_or(("", &[][..]), |(name, rest)| (*name, rest));
         if name.is_empty() || name.starts_with('(') {
-            return self.keep(tag, "a partial whose name is computed has no counterpart");
+            return self.keep(tag, "a partial whose name is computed has no equivalent");
         }
         let include = format!("include {}", template::string(&format!("_{}.md", super::slug(name.trim_matches('"')))));
         let mut given = Vec::new();
@@ -213,7 +213,7 @@ impl<'t> Work<'t, '_, '_> {
                 // A partial can use the variables around it.
                 Some(value) if value.split_once(" = ").is_some_and(|(key, value)| key == value) => {}
                 Some(value) => given.push(value),
-                None => self.lose(&tag.span, &format!("`{word}` is not given to the partial `{name}`")),
+                None => self.lose(&tag.span, &format!("`{word}` is not passed to the partial `{name}`")),
             }
         }
         if given.is_empty() {
@@ -234,7 +234,7 @@ impl<'t> Work<'t, '_, '_> {
                     self.lose(&tag.span, "only files of the library and its resources can be attached");
                     self.print(tag, &format!("attach({url})"));
                 }
-                None => self.keep(tag, "`media` without a `url` has no counterpart"),
+                None => self.keep(tag, "`media` without a `url` has no equivalent"),
             },
             ("json", Some(value)) => {
                 let indent = named("indent").map(|(_, indent)| format!("(indent={indent})")).unwrap_or_default();
@@ -250,18 +250,18 @@ impl<'t> Work<'t, '_, '_> {
             ("history", _) if rest.is_empty() => {
                 self.lose(
                     &tag.span,
-                    "the messages of an earlier conversation have no place in a prompt and are left out",
+                    "the messages of an earlier conversation have no equivalent in a prompt and are omitted",
                 );
             }
             ("section", Some(name)) => {
-                self.lose(&tag.span, &format!("the section {name} has no place in a prompt and is left out"));
+                self.lose(&tag.span, &format!("the section {name} has no equivalent in a prompt and is omitted"));
             }
-            ("log", _) => self.lose(&tag.span, "`log` has no place in a prompt and is left out"),
+            ("log", _) => self.lose(&tag.span, "`log` has no equivalent in a prompt and is omitted"),
             _ if rest.is_empty() => match self.scopes.expression(name) {
                 Some(value) => self.print(tag, &value),
-                None => self.keep(tag, &format!("`{inside}` has no counterpart; its text is left as it is")),
+                None => self.keep(tag, &format!("`{inside}` has no equivalent; its text stays unchanged")),
             },
-            _ => self.keep(tag, &format!("there is no helper `{name}`; its text is left as it is")),
+            _ => self.keep(tag, &format!("unknown helper `{name}`; its text stays unchanged")),
         }
     }
 

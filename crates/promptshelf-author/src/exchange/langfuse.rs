@@ -27,7 +27,7 @@ pub(super) fn read(notes: &mut Notes<'_>) -> Vec<Foreign> {
         };
         if let Some(other) = newest.get(&name).copied() {
             let (stays, goes) = if rank(node) > rank(other) { (node, other) } else { (other, node) };
-            let message = format!("another version of `{name}` is taken, and this one is left out");
+            let message = format!("another version of `{name}` is used; this one is omitted");
             notes.warning(Code::NotSupported, &(goes.span.start..goes.span.start + 1), message);
             newest.insert(name, stays);
         } else {
@@ -47,10 +47,10 @@ fn rank(node: &Node) -> (bool, u64) {
 fn prompt(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<Foreign> {
     lose_others(node, KNOWN_KEYS, notes);
     if let Some(labels) = get(node, "labels").filter(|labels| labels.items().iter().any(|label| !label.is_null())) {
-        notes.warning(Code::NotSupported, &labels.span, "a file has no labels; they are left out");
+        notes.warning(Code::NotSupported, &labels.span, "labels have no equivalent in a file and are omitted");
     }
     let Some(said) = get(node, "prompt") else {
-        notes.error(Code::MissingKey, &(node.span.start..node.span.start + 1), "there is no `prompt`");
+        notes.error(Code::MissingKey, &(node.span.start..node.span.start + 1), "a prompt needs a `prompt`");
         return None;
     };
     let mut pieces = Pieces::default();
@@ -77,7 +77,7 @@ fn prompt(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<Foreign> {
 fn add(message: &Node, pieces: &mut Pieces, notes: &mut Notes<'_>) {
     if text_of(message, "type").as_deref() == Some("placeholder") {
         let name = text_of(message, "name").unwrap_or_default();
-        let message_ = format!("the messages for `{name}` have no place in a prompt and are left out");
+        let message_ = format!("the messages for `{name}` have no equivalent in a prompt and are omitted");
         notes.warning(Code::NotSupported, &message.span, message_);
         return;
     }
@@ -109,7 +109,7 @@ fn with_references(pieces: &[BodyPiece], span: &std::ops::Range<usize>, notes: &
         out.push_str(&rest[..start]);
         out.push_str(&format!("{{{{ prompt({}) }}}}", template::string(&slug(name))));
         if let Some((key, value)) = parts.find(|(key, _)| *key != "name") {
-            let message = format!("the reference to `{name}` no longer says {key} {value}");
+            let message = format!("the reference to `{name}` loses its {key} {value}");
             notes.warning(Code::NotSupported, span, message);
         }
         rest = &inside[end + 3..];

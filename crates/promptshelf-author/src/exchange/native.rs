@@ -40,7 +40,7 @@ pub(super) fn read(format: ImportFormat, notes: &mut Notes<'_>) -> Vec<Foreign> 
     let live = if home.is_empty() && !live.contains('/') { format!("skill/{live}") } else { live };
     let source = SourceText::new(live, notes.source.text.clone());
     let Some(parsed) = parse_prompt(&source) else {
-        notes.error(Code::Syntax, &(0..0), "this file is not of that format");
+        notes.error(Code::Syntax, &(0..0), "the file does not have this format");
         return Vec::new();
     };
     for mut found in parsed.diagnostics {
@@ -73,7 +73,7 @@ fn lose_keys(source: &Arc<SourceText>, notes: &mut Notes<'_>) {
     lose_others(&tree, KNOWN_KEYS, notes);
     for row in super::get(&tree, "testData").map(Node::items).unwrap_or_default() {
         for entry in entries(row).iter().filter(|entry| entry.key == "expected") {
-            let message = "what a model should answer is not tested here, and is left out";
+            let message = "expected answers of a model are not tested, and are omitted";
             notes.warning(Code::NotSupported, &entry.key_span, message);
         }
     }

@@ -19,7 +19,7 @@ pub(super) fn arguments(schema: &Node, notes: &mut Notes<'_>) -> Vec<ArgumentDef
         notes.warning(
             Code::NotSupported,
             &schema.span,
-            "a schema that only has a name is not looked up; declare the arguments",
+            "a schema that is referenced by name is not resolved; declare the arguments",
         );
         return Vec::new();
     }
@@ -32,11 +32,7 @@ fn pico(entry: &Entry, notes: &mut Notes<'_>) -> Option<ArgumentDefinition> {
         None => (&*entry.key, None),
     };
     if name.is_empty() {
-        notes.warning(
-            Code::NotSupported,
-            &entry.key_span,
-            "arguments of any name have no counterpart and are left out",
-        );
+        notes.warning(Code::NotSupported, &entry.key_span, "wildcard arguments have no equivalent and are omitted");
         return None;
     }
     let (name, required) = name.strip_suffix('?').map_or((name, true), |name| (name, false));
@@ -80,11 +76,11 @@ fn named(name: &str, entry: &Entry, notes: &mut Notes<'_>) -> Option<ArgumentDef
     let ours = argument_name(name);
     match &ours {
         None => {
-            let message = format!("`{name}` cannot be an argument's name and is left out");
+            let message = format!("`{name}` is not a valid name of an argument and is omitted");
             notes.warning(Code::NotSupported, &entry.key_span, message);
         }
         Some(ours) if *ours != name => {
-            let message = format!("the argument `{name}` is called `{ours}` now; the text still says `{name}`");
+            let message = format!("the argument `{name}` is renamed to `{ours}`; the text still contains `{name}`");
             notes.warning(Code::NotSupported, &entry.key_span, message);
         }
         Some(_) => {}
@@ -100,7 +96,7 @@ fn kind_of(kind: &str, entry: &Entry, notes: &mut Notes<'_>) -> ArgumentType {
         "boolean" => ArgumentType::Boolean,
         "object" | "any" | "null" => ArgumentType::Json,
         other => {
-            let message = format!("the type `{other}` is not known here; any text is taken");
+            let message = format!("unknown type `{other}`; any text is accepted");
             notes.warning(Code::NotSupported, &entry.node.span, message);
             ArgumentType::String
         }

@@ -102,7 +102,7 @@ impl Made {
             match text {
                 Some(text) if kind == "text" => self.text(&text, format),
                 _ => {
-                    let message = format!("a part of type `{kind}` is left out");
+                    let message = format!("a part of type `{kind}` is omitted");
                     notes.warning(Code::NotSupported, &part.span, message).help =
                         Some("put the file into the library and attach it".to_owned());
                 }

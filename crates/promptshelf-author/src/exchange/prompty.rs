@@ -52,7 +52,7 @@ fn inputs(inputs: Option<&Node>, sample: Option<&Node>, notes: &mut Notes<'_>) -
                 match text_of(node, "name") {
                     Some(name) => arguments.extend(argument(&name, node, notes)),
                     None => {
-                        notes.warning(Code::MissingKey, &node.span, "an input without a name is left out");
+                        notes.warning(Code::MissingKey, &node.span, "an input without a name is omitted");
                     }
                 }
             }
@@ -86,7 +86,11 @@ fn inputs(inputs: Option<&Node>, sample: Option<&Node>, notes: &mut Notes<'_>) -
 
 fn argument(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDefinition> {
     let Some(ours) = argument_name(name).filter(|ours| ours == name) else {
-        notes.warning(Code::NotSupported, &node.span, format!("`{name}` cannot be an argument's name and is left out"));
+        notes.warning(
+            Code::NotSupported,
+            &node.span,
+            format!("`{name}` is not a valid name of an argument and is omitted"),
+        );
         return None;
     };
     let written = text_of(node, "kind").or_else(|| text_of(node, "type"));
@@ -96,11 +100,7 @@ fn argument(name: &str, node: &Node, notes: &mut Notes<'_>) -> Option<ArgumentDe
         Some("boolean") => ArgumentType::Boolean,
         Some("array" | "object") => ArgumentType::Json,
         Some(media @ ("image" | "audio" | "file" | "thread")) => {
-            notes.warning(
-                Code::NotSupported,
-                &node.span,
-                format!("`{name}` was of the kind `{media}` and is a text now"),
-            );
+            notes.warning(Code::NotSupported, &node.span, format!("`{name}` had the kind `{media}` and becomes text"));
             ArgumentType::String
         }
         _ => ArgumentType::String,

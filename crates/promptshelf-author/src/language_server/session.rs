@@ -165,12 +165,12 @@ impl<'c> Session<'c> {
                 parsed::<DefinitionParams>(params).map(|params| params.text_document_position_params)
             }
             _ => {
-                let message = format!("{method} is not served");
+                let message = format!("unknown method {method}");
                 return Response::new_err(id, ErrorCode::MethodNotFound as i32, message);
             }
         };
         let Some(position) = position else {
-            return Response::new_err(id, ErrorCode::InvalidParams as i32, "this cannot be understood".to_owned());
+            return Response::new_err(id, ErrorCode::InvalidParams as i32, "invalid parameters".to_owned());
         };
         let uri = position.text_document.uri.as_ref().to_owned();
         let found = self.workspace_of(&uri);
@@ -210,6 +210,6 @@ fn answered<T: Serialize>(id: lsp_server::RequestId, answer: Option<T>) -> Respo
 
 fn parsed<T: DeserializeOwned>(params: serde_json::Value) -> Option<T> {
     serde_json::from_value(params)
-        .inspect_err(|error| tracing::warn!("what the editor sent cannot be understood: {error}"))
+        .inspect_err(|error| tracing::warn!("invalid parameters from the editor: {error}"))
         .ok()
 }

@@ -2,20 +2,20 @@
 
 /// Functions, with their calls.
 pub(super) const FUNCTIONS: &[(&str, &str)] = &[
-    ("role", "`role(\"user\" | \"assistant\")`: from here on somebody else speaks."),
-    ("attach", "`attach(\"path or URI\")`: a picture, a sound or a file as a message of its own."),
+    ("role", "`role(\"user\" | \"assistant\")`: starts a message of this role."),
+    ("attach", "`attach(\"path or URI\")`: an image, audio or a file as a separate message."),
     ("link", "`link(\"path or URI\")`: a link that the client may read."),
-    ("prompt", "`prompt(\"name\", argument=value)`: another prompt's messages come in here."),
-    ("range", "`range(end)` or `range(start, end)`: numbers to go through."),
+    ("prompt", "`prompt(\"name\", argument=value)`: inserts the messages of another prompt."),
+    ("range", "`range(end)` or `range(start, end)`: numbers for a loop."),
     ("dict", "`dict(key=value)`: a mapping."),
-    ("namespace", "`namespace(key=value)`: something that a loop can set."),
+    ("namespace", "`namespace(key=value)`: variables that a loop can set."),
 ];
 
 /// Filters beyond those of Jinja.
 pub(super) const FILTERS: &[(&str, &str)] = &[
     ("fence", "`fence(\"language\")`: a Markdown code block that the value cannot close."),
-    ("xml", "`xml(\"tag\")`: the value between tags, which it cannot close."),
-    ("quote", "A Markdown quotation: every line behind `> `."),
+    ("xml", "`xml(\"tag\")`: the value between XML tags that the value cannot close."),
+    ("quote", "A Markdown block quotation: every line after `> `."),
     ("json", "The value as JSON; `json(indent=2)` over several lines."),
 ];
 

@@ -11,12 +11,12 @@ pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
         let can_be_described = !matches!(prompt.definition().body, Body::Pieces(_));
         if can_be_described && argument.description().is_none_or(|description| description.trim().is_empty()) {
             let message = format!("the argument `{}` has no description", argument.name());
-            let help = "say what it is, with an example: many clients show nothing else";
+            let help = "describe it, with an example: many clients show nothing else";
             found.push(Diagnostic::warning(Code::MissingDescription, place("name"), message).help(help));
         }
         if is_never_asked(prompt, argument) {
-            let message = format!("the condition is never true: nobody is asked for `{}`", argument.name());
-            let help = "compare with values that the other arguments can have";
+            let message = format!("the condition is never true: `{}` is never requested", argument.name());
+            let help = "compare with possible values of the other arguments";
             found.push(Diagnostic::warning(Code::InvalidCondition, place("when"), message).help(help));
         }
     }

@@ -18,15 +18,15 @@ pub(super) fn check(prompt: &Prompt, catalog: &Catalog, found: &mut Vec<Diagnost
             let place = || Location::new(source, range.start + attached.span.start..range.start + attached.span.end);
             if file.body.len() > limit {
                 let message =
-                    format!("`{}` has {} bytes, and a prompt can attach {limit}", attached.name, file.body.len());
+                    format!("`{}` has {} bytes; a prompt can attach at most {limit}", attached.name, file.body.len());
                 let help = "link to it instead, make it smaller, or raise `attachment-bytes` under [limits]";
                 found.push(Diagnostic::error(Code::TooLarge, place(), message).help(help));
             }
             let call = template.calls.iter().find(|call| call.span.contains(&attached.span.start));
             let is_typed = call.and_then(|call| text.get(call.span.clone())).is_some_and(|call| call.contains("mime"));
             if !is_typed && file.mime_type.as_str() == "application/octet-stream" {
-                let message = format!("nobody can tell what kind of file `{}` is", attached.name);
-                let help = "give the file a name with an ending, or say it: attach(…, mime=\"…\")";
+                let message = format!("the file type of `{}` is unknown", attached.name);
+                let help = "give the file name an extension, or pass the type: attach(…, mime=\"…\")";
                 found.push(Diagnostic::warning(Code::UnknownType, place(), message).help(help));
             }
         }

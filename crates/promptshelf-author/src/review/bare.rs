@@ -20,8 +20,8 @@ pub(super) fn check(prompt: &Prompt, found: &mut Vec<Diagnostic>) {
         let is_message = is_blank(&text[before..used.span.start]) && is_blank(&text[used.span.end..after]);
         if !is_message && stands_alone(text, &used.span) && named.insert(&used.name) {
             let name = &used.name;
-            let message = format!("nothing shows a model where `{name}` begins and ends");
-            let help = format!("`{{{{ {name} | fence }}}}` or `{{{{ {name} | xml(\"{name}\") }}}}` does");
+            let message = format!("no visible boundary around the value of `{name}`");
+            let help = format!("`{{{{ {name} | fence }}}}` or `{{{{ {name} | xml(\"{name}\") }}}}` adds one");
             let place = Location::new(prompt.source(), range.start + used.span.start..range.start + used.span.end);
             found.push(Diagnostic::hint(Code::BareText, place, message).help(help));
         }
@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                r#"<p>:3:4: hint[bare-text]: nothing shows a model where `code` begins and ends (`{{ code | fence }}` or `{{ code | xml("code") }}` does)"#
+                r#"<p>:3:4: hint[bare-text]: no visible boundary around the value of `code` (`{{ code | fence }}` or `{{ code | xml("code") }}` adds one)"#
             ]
         );
         assert_eq!(hints("Review:\n```\n{{ code }}\n```").len(), 1);

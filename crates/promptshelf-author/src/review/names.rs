@@ -10,9 +10,9 @@ pub(super) fn check(prompts: &PromptList, found: &mut Vec<Diagnostic>) {
     if prompts.iter().all(|prompt| prompt.name().is_portable()) {
         return;
     }
-    let after = "after clients have replaced what they cannot take, such as capitals and dots";
+    let after = "in clients that replace characters such as capitals and dots";
     pairs(prompts, mangled, found, |one, other| {
-        let message = format!("the prompts `{}` and `{}` have one name {after}", one.name(), other.name());
+        let message = format!("the prompts `{}` and `{}` have the same name {after}", one.name(), other.name());
         (Code::CollidingName, message, "rename one of them, with lower-case letters, digits, `-` and `_`")
     });
     // The only similar ASCII characters are `l` and `1`, and `O` and `0`. Names with numbers contain them too often
@@ -25,7 +25,7 @@ pub(super) fn check(prompts: &PromptList, found: &mut Vec<Diagnostic>) {
         |name| skeleton(name).collect(),
         found,
         |one, other| {
-            let message = format!("people cannot tell the names `{}` and `{}` apart", one.name(), other.name());
+            let message = format!("the names `{}` and `{}` look the same", one.name(), other.name());
             (Code::ConfusableName, message, "rename one of them, with letters of one script")
         },
     );

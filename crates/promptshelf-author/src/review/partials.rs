@@ -19,7 +19,7 @@ pub(super) fn check(catalog: &Catalog, found: &mut Vec<Diagnostic>) {
         if !file.is_served() && text.contains("{{") && !used.contains(path) && is_template(path) {
             let source = SourceText::new(path, "");
             let message = "no prompt includes this partial";
-            let help = format!("write {{% include \"{path}\" %}} where it belongs, or delete the file");
+            let help = format!("include it with {{% include \"{path}\" %}}, or delete the file");
             found.push(Diagnostic::warning(Code::UnusedPartial, Location::file(&source), message).help(help));
         }
     }

@@ -62,7 +62,7 @@ pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
     }
     let shown = SourceText::new(source.path.clone(), shown);
     for (span, what) in secrets {
-        let help = "remove it, and revoke it where it was made: whoever could read this file may have it";
+        let help = "remove it, and revoke it at its issuer: everyone with access to this file may have copied it";
         let message = format!("this looks like {what}");
         found.push(Diagnostic::warning(Code::LikelySecret, Location::new(&shown, span), message).help(help));
     }

@@ -22,18 +22,14 @@ pub(super) fn check(source: &Arc<SourceText>, found: &mut Vec<Diagnostic>) {
     for (run, first) in runs.into_iter().take(MAX_REPORTED) {
         let count = source.text[run.clone()].chars().count();
         let message = match count {
-            1 => format!("an invisible character stands here: U+{:04X}, {}", u32::from(first), describe(first)),
-            _ => format!(
-                "{count} invisible characters stand here, the first of them U+{:04X}, {}",
-                u32::from(first),
-                describe(first)
-            ),
+            1 => format!("invisible character U+{:04X}, {}", u32::from(first), describe(first)),
+            _ => format!("{count} invisible characters, the first is U+{:04X}, {}", u32::from(first), describe(first)),
         };
-        let help = "remove it: people do not see what a model reads here";
+        let help = "remove it: models read it, and people cannot see it";
         found.push(Diagnostic::warning(Code::InvisibleCharacter, Location::new(source, run), message).help(help));
     }
     if others > 0 {
-        let message = format!("invisible characters stand in {others} more places of this file");
+        let message = format!("{others} more positions with invisible characters in this file");
         found.push(Diagnostic::warning(Code::InvisibleCharacter, Location::file(source), message));
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn success_or_error(
     match (answer, &test.error) {
         (Ok(messages), None) => Ok(messages),
         (Ok(messages), Some(expected)) => Err(Some(Mismatch::new(
-            format!("an error that says \"{expected}\" was expected, and the prompt says:"),
+            format!("expected an error with \"{expected}\", got messages:"),
             all_text(&messages),
         ))),
         (Err(error), expected) => {
@@ -32,7 +32,7 @@ pub(super) fn success_or_error(
             match expected {
                 Some(expected) if error.contains(expected.as_str()) => Err(None),
                 Some(expected) => {
-                    Err(Some(Mismatch::new(format!("the error does not say \"{expected}\", but:"), error)))
+                    Err(Some(Mismatch::new(format!("expected an error with \"{expected}\", got:"), error)))
                 }
                 None => Err(Some(Mismatch::new("the prompt cannot be used with these arguments:", error))),
             }
@@ -49,10 +49,10 @@ pub(super) fn messages(test: &TestDefinition, messages: &[Message]) -> Vec<Misma
     }
     for refused in test.not_contains.iter().filter(|refused| text.contains(refused.as_str())) {
         let line = text.lines().find(|line| line.contains(refused.as_str())).unwrap_or(&text);
-        mismatches.push(Mismatch::new(format!("\"{refused}\" must not be there, and is:"), line));
+        mismatches.push(Mismatch::new(format!("\"{refused}\" must not occur, found in:"), line));
     }
     if let Some(expected) = test.equals.as_deref().filter(|expected| expected.trim() != text.trim()) {
-        mismatches.push(Mismatch::new("the messages say something else:", difference(expected.trim(), text.trim())));
+        mismatches.push(Mismatch::new("the messages differ:", difference(expected.trim(), text.trim())));
     }
     let roles: Vec<&str> = messages.iter().map(|message| message.role.as_str()).collect();
     let expected: Vec<&str> = test.roles.iter().map(|role| role.as_str()).collect();
@@ -67,7 +67,7 @@ fn sequence(what: &str, expected: &[&str], found: &[&str]) -> Option<Mismatch> {
     if expected.is_empty() || expected == found {
         return None;
     }
-    Some(Mismatch::new(format!("the {what} are others:"), format!("-{}\n+{}", expected.join(", "), found.join(", "))))
+    Some(Mismatch::new(format!("the {what} differ:"), format!("-{}\n+{}", expected.join(", "), found.join(", "))))
 }
 
 /// Returns the text of all blocks, separated by blank lines.
@@ -89,14 +89,14 @@ fn all_text(messages: &[Message]) -> String {
 pub(super) fn completions(test: &CompletionTest, answer: Result<Vec<String>, TargetError>) -> Vec<Mismatch> {
     let suggested = match answer {
         Ok(values) => values,
-        Err(error) => return vec![Mismatch::new("nothing can be suggested:", error.to_string())],
+        Err(error) => return vec![Mismatch::new("the argument cannot be completed:", error.to_string())],
     };
     let argument = &test.argument;
     let has = |value: &&String| suggested.contains(value);
     let missing = test.contains.iter().filter(|value| !has(value));
-    let missing = missing.map(|value| format!("`{value}` is not suggested for `{argument}`, but:"));
+    let missing = missing.map(|value| format!("`{value}` is missing in the suggestions for `{argument}`:"));
     let extra = test.not_contains.iter().filter(has);
-    let extra = extra.map(|value| format!("`{value}` must not be suggested for `{argument}`, and is:"));
+    let extra = extra.map(|value| format!("unexpected suggestion `{value}` for `{argument}`:"));
     missing.chain(extra).map(|sentence| Mismatch::new(sentence, suggested.join(", "))).collect()
 }
 
@@ -132,10 +132,10 @@ mod tests {
             sentences,
             [
                 "\"Grace\" is missing in:",
-                "\"Hi\" must not be there, and is:",
-                "the messages say something else:",
-                "the roles are others:",
-                "the kinds are others:",
+                "\"Hi\" must not occur, found in:",
+                "the messages differ:",
+                "the roles differ:",
+                "the kinds differ:",
             ]
         );
         assert_eq!(mismatches[3].details, "-user\n+user, assistant");

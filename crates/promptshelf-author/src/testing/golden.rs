@@ -30,13 +30,11 @@ impl GoldenFile {
         match fs::read_to_string(&self.path) {
             // Version control may have changed the line endings.
             Ok(before) if before.replace("\r\n", "\n") == now => None,
-            Ok(before) => {
-                Some(Mismatch::new(format!("the messages are not those of {path}:"), difference(&before, now)))
-            }
+            Ok(before) => Some(Mismatch::new(format!("the messages differ from {path}:"), difference(&before, now))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Some(Mismatch::new(format!("there is no {path} yet; `--update` writes it"), ""))
+                Some(Mismatch::new(format!("missing golden file {path}; `--update` writes it"), ""))
             }
-            Err(error) => Some(Mismatch::new(format!("{path} cannot be read: {error}"), "")),
+            Err(error) => Some(Mismatch::new(format!("cannot read {path}: {error}"), "")),
         }
     }
 

@@ -48,8 +48,8 @@ fn dotprompt_becomes_typed_arguments_and_a_template() {
     assert_eq!(
         lost(&greet),
         [
-            "2:1 `model` has no place in a prompt and is left out",
-            "16:1 MCP has no role `system`; the text is said by the user"
+            "2:1 `model` has no equivalent in a prompt and is omitted",
+            "16:1 MCP has no role `system`; the text becomes a message of the user"
         ]
     );
     let loader = shelved(&[greet, footer]);
@@ -94,12 +94,12 @@ fn what_has_no_counterpart_is_said_and_never_dropped_silently() {
     assert_eq!(
         lost(&made),
         [
-            "1:1 the block `#shout a` has no counterpart; its text is left as it is",
-            "1:25 there is no helper `help`; its text is left as it is",
-            "1:36 `@key` has no counterpart; its text is left as it is",
+            "1:1 the block `#shout a` has no equivalent; its text stays unchanged",
+            "1:25 unknown helper `help`; its text stays unchanged",
+            "1:36 `@key` has no equivalent; its text stays unchanged",
             "1:45 `#if` is never closed",
-            "1:56 the messages of an earlier conversation have no place in a prompt and are left out",
-            "1:67 `/nope` closes nothing",
+            "1:56 the messages of an earlier conversation have no equivalent in a prompt and are omitted",
+            "1:67 `/nope` has no opening tag",
         ]
     );
     let loader =
@@ -158,7 +158,7 @@ fn a_table_of_prompts_becomes_a_file_a_row() {
     );
     assert_eq!(
         lost(&made),
-        ["3:1 `A B` stands there again and becomes `a-b-2`", "4:1 a row without a title or a prompt is left out"]
+        ["3:1 duplicate title `A B`: this row becomes `a-b-2`", "4:1 a row without a title or a prompt is omitted"]
     );
     let loader = shelved(&[made]);
     let catalog = loader.handle().current();
@@ -227,12 +227,12 @@ fn a_file_that_is_read_live_says_the_same_when_it_is_imported() {
     assert_eq!(
         losses,
         [
-            "4:1 `model` has no place in a prompt and is left out",
-            "3:1 `agent` has no place in a prompt and is left out",
-            "3:1 `model` has no place in a prompt and is left out",
-            "5:10 MCP has no role `system`; the text is said by the user",
-            "9:17 what a model should answer is not tested here, and is left out",
-            "4:1 `license` has no place in a prompt and is left out",
+            "4:1 `model` has no equivalent in a prompt and is omitted",
+            "3:1 `agent` has no equivalent in a prompt and is omitted",
+            "3:1 `model` has no equivalent in a prompt and is omitted",
+            "5:10 MCP has no role `system`; the text becomes a message of the user",
+            "9:17 expected answers of a model are not tested, and are omitted",
+            "4:1 `license` has no equivalent in a prompt and is omitted",
         ]
     );
 }
@@ -293,12 +293,12 @@ fn what_an_export_loses_is_said_at_its_line() {
         "what is called here is left out",
         "the filter `upper` is dropped: the value stands there as it is given",
         "_p.md:1:9 what is computed here is left out",
-        "all messages become one text; who speaks is said in a line of its own",
-        "the attached file becomes a reference: `n.txt` has to be in the project",
-        "`$1` in the text means something there, and cannot be escaped",
-        "`access` has no place there: whoever has the file can use the prompt",
-        "`title` has no place there",
-        "`tags` has no place there",
+        "all messages become one text; their roles become lines in it",
+        "the attached file becomes a reference: `n.txt` must exist in the project",
+        "`$1` in the text has a special meaning in the target format, and cannot be escaped",
+        "`access` has no equivalent: everyone with the file can use the prompt",
+        "`title` has no equivalent in the target format",
+        "`tags` has no equivalent in the target format",
     ];
     assert_eq!(shown.len(), expected.len(), "{shown:#?}");
     for (shown, expected) in shown.iter().zip(expected) {

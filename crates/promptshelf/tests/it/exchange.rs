@@ -36,7 +36,7 @@ fn a_folder_is_imported_with_a_report_of_what_is_lost() {
     let dry = promptshelf(folder.path(), &["import", "in", "--to", "library", "--dry-run"]);
     assert_eq!(dry.status.code(), Some(0), "{}", text(&dry.stderr));
     let said = text(&dry.stdout);
-    assert!(said.contains("in/greet.prompt:2:1") && said.contains("`model` has no place"), "{said}");
+    assert!(said.contains("in/greet.prompt:2:1") && said.contains("`model` has no equivalent"), "{said}");
     assert!(said.contains("in/.claude/commands/fix.md:5:1") && said.contains("never run"), "{said}");
     assert!(said.ends_with("library/fix.md\nlibrary/greet.md\n"), "{said}");
     assert_eq!(

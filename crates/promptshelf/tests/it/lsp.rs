@@ -246,7 +246,7 @@ fn what_a_review_finds_is_told_too_and_never_at_an_old_place() {
     let (mut editor, text) = editor();
     editor.edit("review.md", &text.replace("Review ", "Review\u{202e} "));
     let wrong = editor.wrong("review.md");
-    assert!(wrong.len() == 1 && wrong[0].starts_with("9:6 an invisible character"), "{wrong:?}");
+    assert!(wrong.len() == 1 && wrong[0].starts_with("9:6 invisible character U+202E"), "{wrong:?}");
     editor.edit("review.md", &text.replace("Review ", "\n\n{{ x }}"));
     assert_eq!(editor.wrong("review.md").len(), 1);
     editor.close();
