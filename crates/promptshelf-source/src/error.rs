@@ -6,7 +6,7 @@ use std::{error::Error, fmt, io, path::Path, sync::Arc};
 
 use promptshelf_core::Diagnostic;
 
-/// The reason why a source could not be read at all. Displays as one sentence that says what to do.
+/// The reason why a source could not be read at all. The message is one sentence with the cause and the remedy.
 ///
 /// Cheap to clone.
 ///
@@ -36,8 +36,8 @@ enum Kind {
 }
 
 impl SourceError {
-    /// Creates an error of no specific kind, for sources outside this crate. `message` says what is wrong and what to
-    /// do about it.
+    /// Creates an error of no specific kind, for sources outside this crate. `message` is a sentence with the cause
+    /// and the remedy.
     pub fn new(message: impl Into<String>) -> SourceError {
         SourceError::of(Kind::Other, message, Vec::new())
     }

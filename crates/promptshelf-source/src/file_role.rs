@@ -21,7 +21,7 @@ impl FileRole {
         if name.eq_ignore_ascii_case("readme.md") || path.split('/').any(|part| part.starts_with('_')) {
             return FileRole::Asset;
         }
-        Format::of(path).map_or(FileRole::Asset, FileRole::Prompt)
+        Format::for_path(path).map_or(FileRole::Asset, FileRole::Prompt)
     }
 
     pub(crate) fn is_prompt(self) -> bool {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_says_what_a_file_is_for() {
+    fn role_depends_on_the_path() {
         for path in ["a.md", "git/commit.md", "readme/a.md", "a_b.md"] {
             assert!(FileRole::of(path).is_prompt(), "{path}");
         }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_folders_of_other_programs_are_looked_into_for_prompts_only() {
+    fn foreign_folders_are_read_for_prompts_only() {
         for folder in [".claude", ".claude/commands", ".claude/commands/git", ".claude/skills/x", "a"] {
             assert!(!is_ignored(folder, true), "{folder}");
         }

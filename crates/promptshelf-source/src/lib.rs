@@ -41,7 +41,12 @@ mod watch;
 pub use directory::Directory;
 pub use error::SourceError;
 pub use fixed::Fixed;
-pub use format::ForeignWords;
+pub use format::ForeignSyntax;
 pub use listing::prompt_files;
 pub use loader::{LoadReport, Loader, ReloadTask};
 pub use source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard};
+
+/// Compiles the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeDoctests;

@@ -23,6 +23,6 @@ pub fn prompt_files(library: &std::path::Path) -> Result<Vec<String>, SourceErro
         .files
         .into_iter()
         .map(|file| file.path.to_string())
-        .filter(|path| is_prompt(path) && Format::is_ours(path))
+        .filter(|path| is_prompt(path) && Format::is_native(path))
         .collect())
 }

@@ -169,7 +169,7 @@ mod tests {
     const PNG: &[u8] = &[0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A];
 
     #[test]
-    fn the_name_says_the_type() {
+    fn type_depends_on_the_name() {
         for (path, expected) in [
             ("a.md", "text/markdown"),
             ("x/a.RS", "text/x-rust"),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_contradict_only_what_they_can_tell() {
+    fn only_recognisable_bytes_contradict() {
         let is_contradicted =
             |path: &str, bytes: &[u8]| contradiction(&of(path, bytes), bytes).map(|found| found.as_str().to_owned());
         assert_eq!(is_contradicted("a.png", JPEG).as_deref(), Some("image/jpeg"));

@@ -9,8 +9,8 @@ use crate::error::SourceError;
 
 /// A place that prompts are read from.
 ///
-/// A source reads everything it contains and requests another read when it changes. It does not decide what is served:
-/// it returns all that it found, with a diagnostic for each part that it could not understand, and a
+/// A source reads everything it contains and requests another read when it changes. Publishing is not its task: it
+/// returns all that it found, with a diagnostic for each part that it could not understand, and a
 /// [`Loader`](crate::Loader) merges, checks and publishes the result.
 ///
 /// # Example

@@ -51,7 +51,7 @@ pub struct ParsedPrompt {
 /// ```
 #[must_use]
 pub fn parse_prompt(source: &Arc<SourceText>) -> Option<ParsedPrompt> {
-    let parsed = format::Format::of(&source.path)?.read(source);
+    let parsed = format::Format::for_path(&source.path)?.read(source);
     let definition = parsed.draft.map(|draft| draft.definition);
     Some(ParsedPrompt { definition, diagnostics: parsed.diagnostics })
 }

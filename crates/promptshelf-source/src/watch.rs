@@ -78,7 +78,7 @@ impl WatchedTrees {
         });
     }
 
-    /// Takes the scope of the signalled changes; [`ChangeScope::Anywhere`] if there was no signal.
+    /// Takes the scope of the signalled changes; [`ChangeScope::Anywhere`] without a signal.
     pub(crate) fn take_scope(&self) -> ChangeScope {
         self.with(|state| state.pending.take().unwrap_or(ChangeScope::Anywhere))
     }

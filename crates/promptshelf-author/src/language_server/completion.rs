@@ -2,7 +2,7 @@
 
 use gen_lsp_types::{CompletionItem, CompletionItemKind as Kind, CompletionItemTextEdit, Documentation, TextEdit};
 use promptshelf_core::{ArgumentDefinition, TemplateWords};
-use promptshelf_source::ForeignWords;
+use promptshelf_source::ForeignSyntax;
 
 use super::{
     cursor::{Cursor, Place},
@@ -99,11 +99,11 @@ fn values(workspace: &Workspace, path: &str, key: &[&str], list: &mut List<'_>) 
 
 /// Adds the placeholders of another program's format.
 fn placeholders(path: &str, text: &str, cursor: &Cursor<'_>, list: &mut List<'_>) {
-    let Some(words) = ForeignWords::of(path) else { return };
+    let Some(words) = ForeignSyntax::for_path(path) else { return };
     let is_part = |c: char| c.is_alphanumeric() || "_${@:".contains(c);
     let start = text[..cursor.offset].trim_end_matches(is_part).len();
     let typed = &text[start..cursor.offset];
-    for (place, about) in words.places.iter().filter(|(place, _)| !typed.is_empty() && place.starts_with(typed)) {
+    for (place, about) in words.placeholders.iter().filter(|(place, _)| !typed.is_empty() && place.starts_with(typed)) {
         let range = position::range(text, &(start..cursor.offset));
         let edit = TextEdit { range, new_text: (*place).to_owned() };
         list.add(place, Kind::Snippet, about).text_edit = Some(CompletionItemTextEdit::TextEdit(edit));

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use promptshelf_source::{ForeignWords, syntax::LIBRARY_FILE};
+use promptshelf_source::{ForeignSyntax, syntax::LIBRARY_FILE};
 
 use super::{
     cursor::{Cursor, Place},
@@ -24,7 +24,7 @@ pub(super) fn cursor_at<'t>(path: &str, text: &'t str, offset: usize) -> Cursor<
         Some(keys) if offset < keys.start => Cursor { place: Place::Text, span: 0..0, word: "", offset },
         Some(keys) if keys.contains(&offset) || offset == keys.end => keys::in_yaml(text, keys.start, offset),
         // Formats of other programs have no template language.
-        _ if ForeignWords::of(path).is_some() => {
+        _ if ForeignSyntax::for_path(path).is_some() => {
             let word = word_around(text, offset, is_word);
             Cursor { place: Place::Text, word: &text[word.clone()], span: word, offset }
         }

@@ -8,7 +8,7 @@ use std::{
 
 use gen_lsp_types as lsp;
 use promptshelf_core::{Catalog, Definitions, Diagnostic, PromptDefinition, Severity, SourceText, check};
-use promptshelf_source::{Directory, ForeignWords, Snapshot, Source, syntax::LIBRARY_FILE};
+use promptshelf_source::{Directory, ForeignSyntax, Snapshot, Source, syntax::LIBRARY_FILE};
 
 use super::{position, schema_query};
 use crate::review;
@@ -94,7 +94,7 @@ impl Workspace {
     /// Returns the keys that are allowed below others in a file, with their descriptions.
     pub(super) fn keys(&self, path: &str, within: &[&str]) -> Vec<(String, String)> {
         let owned = |(key, about): (&str, &str)| (key.to_owned(), about.to_owned());
-        match ForeignWords::of(path) {
+        match ForeignSyntax::for_path(path) {
             Some(words) if within.is_empty() => words.keys.iter().map(|key| owned((*key, ""))).collect(),
             Some(_) => Vec::new(),
             None => schema_query::keys(self.schema(path), within).into_iter().map(owned).collect(),
@@ -103,7 +103,7 @@ impl Workspace {
 
     /// Returns the allowed words for a key.
     pub(super) fn values(&self, path: &str, key: &[&str]) -> Vec<String> {
-        match ForeignWords::of(path) {
+        match ForeignSyntax::for_path(path) {
             Some(_) => Vec::new(),
             None => schema_query::values(self.schema(path), key).into_iter().map(str::to_owned).collect(),
         }

@@ -12,31 +12,35 @@ use super::{
 
 /// The requirements that callers have to meet.
 pub(crate) const REQUIREMENTS: Keys = keys(&[
-    key("scopes", Holds::Texts, "Scopes, all of which a caller's token has to have."),
-    key("roles", Holds::Texts, "Roles, one of which a caller has to have."),
-    key("users", Holds::Texts, "Callers by name, who are let in without the role."),
-    key("visible", Holds::Flag, "Whether those who lack only a scope see that it exists."),
+    key("scopes", Holds::Texts, "Scopes: a caller's token must have all of them."),
+    key("roles", Holds::Texts, "Roles: a caller must have one of them."),
+    key("users", Holds::Texts, "Names of callers who need none of the roles."),
+    key("visible", Holds::Flag, "Whether callers who lack only a scope can see that it exists."),
 ]);
 /// A rule of the manifest.
 pub(crate) const RULE: Keys = keys(&[
-    key("prompts", Holds::Texts, "Patterns for names of prompts."),
-    key("folders", Holds::Texts, "Folders of the library: prompts and files below them."),
+    key("prompts", Holds::Texts, "Patterns for the names of prompts."),
+    key("folders", Holds::Texts, "Folders of the library, with all prompts and files below them."),
     key("tags", Holds::Texts, "Tags of prompts."),
-    key("resources", Holds::Texts, "Patterns for URIs of resources."),
-    key("diagnostics", Holds::Flag, "What is wrong with the library, with lines of any file."),
-    key("scopes", Holds::Texts, "Scopes, all of which a caller's token has to have."),
-    key("roles", Holds::Texts, "Roles, one of which a caller has to have."),
-    key("users", Holds::Texts, "Callers by name, who are let in without the role."),
-    key("visible", Holds::Flag, "Whether those who lack only a scope see that it exists."),
+    key("resources", Holds::Texts, "Patterns for the URIs of resources."),
+    key(
+        "diagnostics",
+        Holds::Flag,
+        "Whether callers may read the diagnostics of the library, which quote lines of any file.",
+    ),
+    key("scopes", Holds::Texts, "Scopes: a caller's token must have all of them."),
+    key("roles", Holds::Texts, "Roles: a caller must have one of them."),
+    key("users", Holds::Texts, "Names of callers who need none of the roles."),
+    key("visible", Holds::Flag, "Whether callers who lack only a scope can see that it exists."),
 ]);
 
 /// Reads the requirements under the key `access`.
 pub(crate) fn access(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Access> {
     let node = table.node("access", notes)?;
     let prefix = format!("{}.", table.path("access"));
-    let demands = Table::of(node, &prefix, "`access`", notes)?;
-    demands.expect(&REQUIREMENTS, Severity::Error, "in `access`", notes);
-    read(&demands, notes)
+    let requirements = Table::of(node, &prefix, "`access`", notes)?;
+    requirements.expect(&REQUIREMENTS, Severity::Error, "in `access`", notes);
+    read(&requirements, notes)
 }
 
 /// Reads the rules under `[[access]]`.
@@ -64,19 +68,19 @@ pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
                 }
             }
         }
-        let Some(demands) = read(&table, notes) else { continue };
+        let Some(requirements) = read(&table, notes) else { continue };
         let [prompts, folders, tags, resources] = patterns;
         let mut origin = Origin::new(std::sync::Arc::clone(notes.source));
         origin.spans = std::mem::take(&mut notes.spans).into();
-        rules.push(AccessRule { prompts, folders, tags, resources, diagnostics, access: demands, origin });
+        rules.push(AccessRule { prompts, folders, tags, resources, diagnostics, access: requirements, origin });
     }
     notes.spans = around;
     rules
 }
 
 /// Creates a rule for exactly one URI.
-pub(crate) fn rule_for(uri: &str, demands: Access, origin: Origin) -> AccessRule {
-    AccessRule { resources: vec![globset::escape(uri)], ..AccessRule::new(demands, origin) }
+pub(crate) fn rule_for(uri: &str, requirements: Access, origin: Origin) -> AccessRule {
+    AccessRule { resources: vec![globset::escape(uri)], ..AccessRule::new(requirements, origin) }
 }
 
 fn read(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Access> {

@@ -18,28 +18,28 @@ const TYPES: &[&str] = &["string", "text", "integer", "number", "boolean", "date
 /// An argument of a prompt, or a variable of a URI template.
 pub(crate) const KEYS: Keys = Keys {
     keys: &[
-        key("name", Holds::Text, "The key; also the template's variable."),
-        key("title", Holds::Text, "The name for people."),
-        key("description", Holds::Text, "What it is, with an example: many clients show nothing else."),
-        key("type", Holds::Word(TYPES), "What kind of value it takes; text of one line if nothing is said."),
-        key("enum", Holds::Choices(&CHOICE), "The only values allowed."),
-        key("pattern", Holds::Text, "A regular expression that has to match somewhere in the value."),
-        key("minLength", Holds::Count(0), "The fewest characters."),
-        key("maxLength", Holds::Count(0), "The most characters."),
+        key("name", Holds::Text, "The name of the argument, also as a variable of the template."),
+        key("title", Holds::Text, "The display name."),
+        key("description", Holds::Text, "A description with an example: many clients show nothing else."),
+        key("type", Holds::Word(TYPES), "The type of its values; a single line of text by default."),
+        key("enum", Holds::Choices(&CHOICE), "The allowed values."),
+        key("pattern", Holds::Text, "A regular expression that must match a part of the value."),
+        key("minLength", Holds::Count(0), "The smallest number of characters."),
+        key("maxLength", Holds::Count(0), "The largest number of characters."),
         key("minimum", Holds::Number(None), "The smallest number."),
         key("maximum", Holds::Number(None), "The largest number."),
-        key("min-length", Holds::Count(0), "The same as `minLength`, as TOML spells it."),
-        key("max-length", Holds::Count(0), "The same as `maxLength`, as TOML spells it."),
-        key("required", Holds::Flag, "Whether a call without it is refused."),
-        key("default", Holds::Value, "The value when none is given."),
-        key("examples", Holds::Values, "Values to show people and to suggest."),
-        key("complete", Holds::Completion(COMPLETION), "Where suggestions come from."),
-        key("ask", Holds::Flag, "Whether a form asks for it when a call leaves it out."),
-        key("step", Holds::Count(1), "With which step of a guided prompt it is asked for."),
-        key("sensitive", Holds::Flag, "Whether its values stay out of records, logs and errors."),
-        key("audit", Holds::Flag, "Whether its values are part of the audit record."),
+        key("min-length", Holds::Count(0), "The same as `minLength`, in the spelling of TOML."),
+        key("max-length", Holds::Count(0), "The same as `maxLength`, in the spelling of TOML."),
+        key("required", Holds::Flag, "Whether calls without it are rejected."),
+        key("default", Holds::Value, "The value if a call has none."),
+        key("examples", Holds::Values, "Example values, for users and for completion."),
+        key("complete", Holds::Completion(COMPLETION), "The source of suggestions."),
+        key("ask", Holds::Flag, "Whether a form asks for it if a call has no value."),
+        key("step", Holds::Count(1), "The step of a guided prompt that asks for it."),
+        key("sensitive", Holds::Flag, "Whether its values are left out of audit records, logs and errors."),
+        key("audit", Holds::Flag, "Whether audit records contain its values."),
         INVISIBLE,
-        key("when", Holds::Text, "An expression over the arguments before it: whether it is asked for at all."),
+        key("when", Holds::Text, "A condition over the arguments before it; if false, no form asks for it."),
     ],
     required: &["name"],
 };
@@ -48,13 +48,13 @@ pub(crate) const KEYS: Keys = Keys {
 pub(crate) const INVISIBLE: Key = key(
     "invisible",
     Holds::Word(&["keep", "strip", "reject"]),
-    "What becomes of control, bidirectional and other invisible characters in values; `strip` if nothing is said.",
+    "The policy for control, bidirectional and other invisible characters in values; `strip` by default.",
 );
 
 const CHOICE: Keys = keys(&[
     key("value", Holds::Text, "The value."),
-    key("const", Holds::Text, "The same as `value`, as JSON Schema spells it."),
-    key("title", Holds::Text, "The value's name for people."),
+    key("const", Holds::Text, "The same as `value`, in the spelling of JSON Schema."),
+    key("title", Holds::Text, "The display name of the value."),
 ]);
 
 /// The sources of suggestions. In the last one, every other key is a value of the argument that `by` names.
@@ -62,13 +62,16 @@ const COMPLETION: &[Keys] = &[
     Keys { keys: &[key("file", Holds::Text, "A file whose lines are suggested.")], required: &["file"] },
     Keys {
         keys: &[
-            key("files", Holds::Text, "A pattern for paths, as `src/**/*.rs`."),
-            key("root", Holds::Text, "The declared root below which the pattern is matched."),
+            key("files", Holds::Text, "A pattern for paths, such as `src/**/*.rs`."),
+            key("root", Holds::Text, "The declared root that contains the paths."),
         ],
         required: &["files"],
     },
-    Keys { keys: &[key("resources", Holds::Text, "A pattern for URIs of this server.")], required: &["resources"] },
-    Keys { keys: &[key("by", Holds::Text, "The argument whose value decides.")], required: &["by"] },
+    Keys {
+        keys: &[key("resources", Holds::Text, "A pattern for the URIs of this server's resources.")],
+        required: &["resources"],
+    },
+    Keys { keys: &[key("by", Holds::Text, "The argument whose value selects the suggestions.")], required: &["by"] },
 ];
 
 /// Reads the arguments under a key, and those of them that complete from paths.

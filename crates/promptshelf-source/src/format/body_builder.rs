@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_is_found_where_it_stands_and_otherwise_the_whole_is_named() {
+    fn unknown_part_has_the_span_of_the_whole_value() {
         let text = "a: |\n  x !`ls`\n  y !`ls`\n";
         let mut spans = SpanFinder::new(text, 3..text.len());
         assert_eq!(&text[spans.next("!`ls`")], "!`ls`");
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn words_become_names() {
+    fn words_become_argument_names() {
         assert_eq!(argument_name("pr-number"), Some("pr_number".to_owned()));
         assert_eq!(argument_name(" ... "), None);
         assert_eq!(argument_name("2nd"), None);

@@ -6,8 +6,8 @@
 use super::{command, file_format::Format, foreign_folders};
 
 pub(super) const FORMAT: Format = Format {
-    holds: |path| foreign_folders::below(path, ".claude/commands").is_some() && path.ends_with(".md"),
+    matches: |path| foreign_folders::below(path, ".claude/commands").is_some() && path.ends_with(".md"),
     name: |path| foreign_folders::name_from_path(path, ".md"),
     read: command::read,
-    words: command::WORDS,
+    syntax: command::SYNTAX,
 };

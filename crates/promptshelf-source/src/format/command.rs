@@ -8,7 +8,7 @@ use promptshelf_core::{ArgumentDefinition, BodyPiece, Severity, SourceText};
 use super::{
     body_builder::{Pieces, SpanFinder, argument_name, not_run},
     draft::{Draft, Parsed},
-    file_format::ForeignWords,
+    file_format::ForeignSyntax,
     markdown,
     table::Table,
     tree::Notes,
@@ -41,11 +41,11 @@ const KEYS: &[&str] = &[
     "tags",
 ];
 
-pub(super) const WORDS: ForeignWords = ForeignWords {
+pub(super) const SYNTAX: ForeignSyntax = ForeignSyntax {
     keys: KEYS,
-    places: &[
-        ("$ARGUMENTS", "All that is typed behind the command."),
-        ("$1", "The first word behind the command; so on to `$9`."),
+    placeholders: &[
+        ("$ARGUMENTS", "The text after the command."),
+        ("$1", "The first word after the command; up to `$9`."),
         ("@", "A file of the project, by its path."),
     ],
 };
@@ -67,7 +67,7 @@ pub(super) fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
         written.trim_matches(|c| c == '"' || c == '\'').to_owned()
     });
 
-    let mut draft = Draft::plain(name, &mut notes);
+    let mut draft = Draft::without_template(name, &mut notes);
     let definition = draft.edit();
     if let Some(table) = keys.as_ref().and_then(|node| Table::of(node, "", "the front matter", &mut notes)) {
         table.refuse_others(KEYS, Severity::Warning, "in a command", &mut notes);
@@ -82,7 +82,7 @@ pub(super) fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let pieces = scan(text, body, hint.as_deref(), &mut notes);
     let (pieces, arguments) = pieces.into_parts();
     definition.arguments = arguments;
-    let draft = draft.saying(pieces, &mut notes);
+    let draft = draft.with_body(pieces, &mut notes);
     Parsed::of(draft, notes)
 }
 
@@ -182,7 +182,7 @@ fn with_appendix(pieces: Vec<BodyPiece>, hint: Option<&str>) -> Pieces {
 fn described(argument: ArgumentDefinition, hint: Option<&str>) -> ArgumentDefinition {
     match hint.filter(|hint| !hint.is_empty()) {
         Some(hint) => argument.description(hint),
-        None => argument.description("What follows the command"),
+        None => argument.description("Text after the command"),
     }
 }
 
@@ -192,7 +192,7 @@ fn names(hint: Option<&str>, count: usize) -> Vec<ArgumentDefinition> {
     let words = words(hint.unwrap_or_default());
     let by_number = |number: usize| {
         let argument = ArgumentDefinition::new(format!("arg{number}"));
-        argument.description(format!("What follows the command, word {number}"))
+        argument.description(format!("Word {number} after the command"))
     };
     let mut named: Vec<ArgumentDefinition> = Vec::new();
     for number in 1..=count {
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placeholders_are_told_from_prose() {
+    fn placeholders_are_distinguished_from_prose() {
         let placeholder =
             |text| placeholders_in(text).into_iter().map(|(_, placeholder)| placeholder).collect::<Vec<_>>();
         assert_eq!(placeholder("a $ARGUMENTS b $1 $10 $x $0"), [Placeholder::All, Placeholder::Position(1)]);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_names_what_it_has_words_for() {
+    fn hint_names_arguments() {
         let names =
             |hint, count| names(Some(hint), count).into_iter().map(|it| (it.name, it.required)).collect::<Vec<_>>();
         assert_eq!(names("<pr-number> [priority]", 2), [("pr_number".into(), true), ("priority".into(), false)]);

@@ -47,7 +47,7 @@ pub(crate) struct BrokenDraft {
 
 impl Draft {
     /// Creates a prompt without a template.
-    pub(super) fn plain(name: &str, notes: &mut Notes<'_>) -> Draft {
+    pub(super) fn without_template(name: &str, notes: &mut Notes<'_>) -> Draft {
         let definition =
             PromptDefinition::from_source(name, Body::Pieces(Vec::new()), Origin::new(Arc::clone(notes.source)));
         Draft { definition: Arc::new(definition), globs: Vec::new() }
@@ -59,7 +59,7 @@ impl Draft {
     }
 
     /// Sets the body, and stores the spans of all parts.
-    pub(super) fn saying(mut self, pieces: Vec<BodyPiece>, notes: &mut Notes<'_>) -> Draft {
+    pub(super) fn with_body(mut self, pieces: Vec<BodyPiece>, notes: &mut Notes<'_>) -> Draft {
         let definition = self.edit();
         definition.body = Body::Pieces(pieces);
         definition.origin.spans = std::mem::take(&mut notes.spans).into();

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_folders_of_other_programs_are_looked_into() {
+    fn only_known_foreign_folders_are_read() {
         for folder in [".claude", ".claude/commands", ".claude/commands/git", ".github", ".opencode/command"] {
             assert!(leads_to_foreign_folder(folder), "{folder}");
         }
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_the_path_below_the_home() {
+    fn name_is_the_path_below_the_foreign_folder() {
         assert_eq!(name_from_path(".gemini/commands/git/commit.toml", ".toml"), "git-commit");
         assert_eq!(name_from_path("team/x.prompt.md", ".prompt.md"), "team-x");
     }

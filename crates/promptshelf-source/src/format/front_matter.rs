@@ -18,22 +18,18 @@ use super::{
 
 /// The keys of a prompt file.
 pub(crate) const KEYS: Keys = keys(&[
-    key("name", Holds::Text, "The unique key; the file's path stands in for it."),
-    key("title", Holds::Text, "The name for people."),
-    key("description", Holds::Text, "What the prompt does: people choose by it."),
-    key("icons", Holds::TextsOrTables(&super::icons::KEYS), "Pictures for it."),
-    key("version", Holds::Text, "The author's version of it."),
-    key("tags", Holds::Texts, "Words to group prompts by."),
-    key("category", Holds::Text, "One word to group prompts by, as other prompt servers have it."),
-    key("access", Holds::Table(&super::access::REQUIREMENTS), "Who may use it; everybody if nothing is said."),
-    key("_meta", Holds::Object, "Extra members for clients that know them."),
-    key(
-        "arguments",
-        Holds::ListOfTextsOrTables(&super::arguments::KEYS),
-        "What the prompt asks for, in the order in which people are asked.",
-    ),
-    key("steps", Holds::Tables(&super::steps::KEYS), "What is said about the steps of a guided prompt."),
-    key("tests", Holds::Tables(&super::prompt_tests::KEYS), "What `promptshelf test` expects of it."),
+    key("name", Holds::Text, "The unique name; derived from the file's path by default."),
+    key("title", Holds::Text, "The display name."),
+    key("description", Holds::Text, "The purpose of the prompt, for users who choose one."),
+    key("icons", Holds::TextsOrTables(&super::icons::KEYS), "Icons."),
+    key("version", Holds::Text, "The version of the prompt."),
+    key("tags", Holds::Texts, "Words that group prompts."),
+    key("category", Holds::Text, "One word that groups prompts, as in other prompt servers."),
+    key("access", Holds::Table(&super::access::REQUIREMENTS), "The callers that may use it; all by default."),
+    key("_meta", Holds::Object, "Additional members for clients that support them."),
+    key("arguments", Holds::ListOfTextsOrTables(&super::arguments::KEYS), "The arguments, in the order of the form."),
+    key("steps", Holds::Tables(&super::steps::KEYS), "The steps of a guided prompt."),
+    key("tests", Holds::Tables(&super::prompt_tests::KEYS), "Tests for `promptshelf test`."),
 ]);
 
 /// Creates a definition of the valid parts; it must not be used if there are errors among the notes.
@@ -44,7 +40,7 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
     let table = keys.and_then(|node| {
         let table = Table::of(node, "", "the front matter", notes);
         if table.is_none() {
-            notes.help("write lines such as `description: What the prompt does`");
+            notes.help("write lines such as `description: Reviews a change`");
         }
         table
     });

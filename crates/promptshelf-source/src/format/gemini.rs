@@ -11,7 +11,7 @@ use promptshelf_core::{Code, Severity, SourceText};
 use super::{
     body_builder::{Pieces, SpanFinder, closing_brace, not_run},
     draft::{Draft, Parsed},
-    file_format::{ForeignWords, Format},
+    file_format::{ForeignSyntax, Format},
     foreign_folders,
     table::Table,
     toml,
@@ -22,22 +22,22 @@ const ARGS: &str = "{{args}}";
 
 const KEYS: &[&str] = &["prompt", "description"];
 
-const WORDS: ForeignWords = ForeignWords {
+const SYNTAX: ForeignSyntax = ForeignSyntax {
     keys: KEYS,
-    places: &[(ARGS, "All that is typed behind the command."), ("@{", "A file of the project, by its path.")],
+    placeholders: &[(ARGS, "The text after the command."), ("@{", "A file of the project, by its path.")],
 };
 
 pub(super) const FORMAT: Format = Format {
-    holds: |path| foreign_folders::below(path, ".gemini/commands").is_some() && path.ends_with(".toml"),
+    matches: |path| foreign_folders::below(path, ".gemini/commands").is_some() && path.ends_with(".toml"),
     name: |path| foreign_folders::name_from_path(path, ".toml"),
     read,
-    words: WORDS,
+    syntax: SYNTAX,
 };
 
 fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let mut notes = Notes::new(source);
     let tree = toml::parse(&mut notes);
-    let mut draft = Draft::plain(name, &mut notes);
+    let mut draft = Draft::without_template(name, &mut notes);
     let mut pieces = Pieces::default();
     if let Some(table) = Table::of(&tree, "", "the file", &mut notes) {
         table.refuse_others(KEYS, Severity::Warning, "in a command", &mut notes);
@@ -49,7 +49,7 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     }
     let (pieces, arguments) = pieces.into_parts();
     draft.edit().arguments = arguments;
-    let draft = draft.saying(pieces, &mut notes);
+    let draft = draft.with_body(pieces, &mut notes);
     Parsed::of(draft, notes)
 }
 
@@ -75,7 +75,7 @@ fn scan(text: &str, span: Range<usize>, pieces: &mut Pieces, notes: &mut Notes<'
         pieces.text(&text[done..start]);
         let written = &text[start..end];
         match &written[..1] {
-            "{" => pieces.argument("args", |argument| argument.description("What follows the command")),
+            "{" => pieces.argument("args", |argument| argument.description("Text after the command")),
             "!" => {
                 not_run(written, &mut spans, notes);
                 pieces.text(written);

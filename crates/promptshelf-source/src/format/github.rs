@@ -14,7 +14,7 @@ use promptshelf_core::{ArgumentDefinition, Code, Role, Severity, SourceText, Tes
 use super::{
     body_builder::{Pieces, SpanFinder, argument_name},
     draft::{Draft, Parsed},
-    file_format::{ForeignWords, Format},
+    file_format::{ForeignSyntax, Format},
     foreign_folders,
     table::Table,
     tree::{Node, Notes, Value},
@@ -35,23 +35,23 @@ const KEYS: &[&str] = &[
     "jsonSchema",
 ];
 
-const WORDS: ForeignWords = ForeignWords { keys: KEYS, places: &[("{{name}}", "A value that has to be given.")] };
+const SYNTAX: ForeignSyntax = ForeignSyntax { keys: KEYS, placeholders: &[("{{name}}", "A required value.")] };
 
 pub(super) const FORMAT: Format = Format {
-    holds: |path| ENDINGS.iter().any(|ending| path.ends_with(ending) && path.len() > ending.len()),
+    matches: |path| ENDINGS.iter().any(|ending| path.ends_with(ending) && path.len() > ending.len()),
     name: |path| {
         let ending = ENDINGS.iter().find(|ending| path.ends_with(*ending)).copied().unwrap_or_default();
         foreign_folders::name_from_path(path, ending)
     },
     read,
-    words: WORDS,
+    syntax: SYNTAX,
 };
 
 fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     let mut notes = Notes::new(source);
     let start = if source.text.starts_with('\u{feff}') { 3 } else { 0 };
     let tree = yaml::parse(start..source.text.len(), &mut notes);
-    let mut draft = Draft::plain(name, &mut notes);
+    let mut draft = Draft::without_template(name, &mut notes);
     let mut pieces = Pieces::default();
     let table = tree.as_ref().and_then(|node| Table::of(node, "", "the file", &mut notes));
     if let Some(table) = &table {
@@ -73,7 +73,7 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
         let tests = tests(table, &draft.definition.arguments, &mut notes);
         draft.edit().tests = tests;
     }
-    let draft = draft.saying(pieces, &mut notes);
+    let draft = draft.with_body(pieces, &mut notes);
     Parsed::of(draft, notes)
 }
 

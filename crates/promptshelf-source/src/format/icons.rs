@@ -15,9 +15,9 @@ pub(crate) const KEYS: Keys = Keys {
     keys: &[
         key("src", Holds::Text, "A file of the library, an https: URL or a data: URI."),
         key("mimeType", Holds::Text, "Its MIME type."),
-        key("mime-type", Holds::Text, "The same as `mimeType`, as TOML spells it."),
-        key("sizes", Holds::Texts, "Its sizes, as `48x48` or `any`."),
-        key("theme", Holds::Word(&["light", "dark"]), "The background it is drawn for."),
+        key("mime-type", Holds::Text, "The same as `mimeType`, in the spelling of TOML."),
+        key("sizes", Holds::Texts, "Its sizes, such as `48x48` or `any`."),
+        key("theme", Holds::Word(&["light", "dark"]), "The background that it is designed for."),
     ],
     required: &["src"],
 };

@@ -6,7 +6,7 @@ use promptshelf_core::{Code, SourceText};
 
 use super::{
     draft::Parsed,
-    file_format::{ForeignWords, Format},
+    file_format::{ForeignSyntax, Format},
     front_matter,
     tree::{Node, Notes},
     yaml,
@@ -17,10 +17,10 @@ const MAX_FRONT_MATTER: usize = 1 << 20;
 
 pub(super) const FORMAT: Format = Format {
     // Hidden files belong to other programs, which have formats of their own.
-    holds: |path| path.ends_with(".md") && path.len() > 3 && !path.starts_with('.'),
+    matches: |path| path.ends_with(".md") && path.len() > 3 && !path.starts_with('.'),
     name: |path| path.strip_suffix(".md").unwrap_or(path).replace('/', "-"),
     read,
-    words: ForeignWords::NONE,
+    syntax: ForeignSyntax::NONE,
 };
 
 pub(super) fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn front_matter_stands_between_two_lines_of_dashes() {
+    fn front_matter_is_between_two_lines_of_dashes() {
         assert_eq!(split("hello"), Split::Body(0..5));
         assert_eq!(split("---\na: b\n---\nhello"), Split::Both { keys: 4..9, body: 13..18 });
         assert_eq!(split("\u{feff}---\r\na: b\r\n---  \r\nhello"), Split::Both { keys: 8..14, body: 21..26 });
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn front_matter_below_empty_lines_is_none() {
+    fn front_matter_below_empty_lines_is_found() {
         assert_eq!(late("\n \n---\ntitle: x\n---\nhello"), Some(3));
         for text in ["---\ntitle: x\n---\n", "\nhello", "\n---\nA line of text.\n---\n", "\n---\ntitle: x"] {
             assert_eq!(late(text), None, "{text:?}");

@@ -30,7 +30,7 @@ pub(crate) mod tree;
 mod vscode;
 pub(crate) mod yaml;
 
-pub use self::file_format::ForeignWords;
+pub use self::file_format::ForeignSyntax;
 pub(crate) use self::{
     arguments::{KEYS as ARGUMENT, arguments},
     draft::{BrokenDraft, Draft, GlobCompletion},

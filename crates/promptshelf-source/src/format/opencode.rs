@@ -6,11 +6,11 @@
 use super::{command, file_format::Format, foreign_folders};
 
 pub(super) const FORMAT: Format = Format {
-    holds: |path| {
+    matches: |path| {
         let is_home = |home| foreign_folders::below(path, home).is_some();
         path.ends_with(".md") && (is_home(".opencode/command") || is_home(".opencode/commands"))
     },
     name: |path| foreign_folders::name_from_path(path, ".md"),
     read: command::read,
-    words: command::WORDS,
+    syntax: command::SYNTAX,
 };

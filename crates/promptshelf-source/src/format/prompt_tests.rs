@@ -16,24 +16,28 @@ pub(crate) const GOLDEN: &str = ".golden.md";
 
 /// The keys of a test.
 pub(crate) const KEYS: Keys = keys(&[
-    key("name", Holds::Text, "What the test is called."),
-    key("arguments", Holds::Pairs, "The values to fill in."),
-    key("contains", Holds::Texts, "Texts that have to stand in the messages."),
-    key("not_contains", Holds::Texts, "Texts that must not stand in the messages."),
-    key("equals", Holds::Text, "All that the messages say, white space at both ends apart."),
-    key("roles", Holds::Words(ROLES), "Who speaks, message by message."),
-    key("kinds", Holds::Words(KINDS), "The kinds of the blocks, message by message."),
-    key("error", Holds::Text, "A text that has to stand in the refusal of these values."),
-    key("golden", Holds::Text, "A file beside the prompt, ending in `.golden.md`, that holds what it said."),
-    key("complete", Holds::Table(&COMPLETE), "Suggestions to ask for instead of messages."),
+    key("name", Holds::Text, "The name of the test."),
+    key("arguments", Holds::Pairs, "The values of the arguments."),
+    key("contains", Holds::Texts, "Texts that the messages must contain."),
+    key("not_contains", Holds::Texts, "Texts that the messages must not contain."),
+    key("equals", Holds::Text, "The whole text of the messages, without white space at both ends."),
+    key("roles", Holds::Words(ROLES), "The role of each message."),
+    key("kinds", Holds::Words(KINDS), "The kind of each content block."),
+    key("error", Holds::Text, "A text that the error for these values must contain."),
+    key(
+        "golden",
+        Holds::Text,
+        "A file in the folder of the prompt, ending in `.golden.md`, with the expected messages.",
+    ),
+    key("complete", Holds::Table(&COMPLETE), "A completion to test instead of messages."),
 ]);
 
 const COMPLETE: Keys = Keys {
     keys: &[
         key("argument", Holds::Text, "The argument."),
-        key("value", Holds::Text, "What has been typed of it."),
-        key("context", Holds::Pairs, "The other arguments that are filled in."),
-        key("contains", Holds::Texts, "Values that have to be suggested."),
+        key("value", Holds::Text, "The text typed so far."),
+        key("context", Holds::Pairs, "The values of the other arguments."),
+        key("contains", Holds::Texts, "Values that must be suggested."),
         key("not_contains", Holds::Texts, "Values that must not be suggested."),
     ],
     required: &["argument"],

@@ -7,7 +7,7 @@ use promptshelf_core::SourceText;
 use super::{
     claude, command,
     draft::Parsed,
-    file_format::{ForeignWords, Format},
+    file_format::{ForeignSyntax, Format},
     gemini, github, markdown, opencode, skill, toml,
     tree::{Node, Notes},
     vscode, yaml,
@@ -26,13 +26,13 @@ const FORMATS: &[Format] = &[
 
 impl Format {
     /// Returns the format of the file at a path; `None` if it is not a prompt file.
-    pub(crate) fn of(path: &str) -> Option<&'static Format> {
-        FORMATS.iter().find(|format| (format.holds)(path))
+    pub(crate) fn for_path(path: &str) -> Option<&'static Format> {
+        FORMATS.iter().find(|format| (format.matches)(path))
     }
 
     /// Whether the file at a path has the native format.
-    pub(crate) fn is_ours(path: &str) -> bool {
-        FORMATS.iter().position(|format| (format.holds)(path)) == Some(FORMATS.len() - 1)
+    pub(crate) fn is_native(path: &str) -> bool {
+        FORMATS.iter().position(|format| (format.matches)(path)) == Some(FORMATS.len() - 1)
     }
 
     /// Parses the text of a file.
@@ -41,18 +41,18 @@ impl Format {
     }
 }
 
-impl ForeignWords {
+impl ForeignSyntax {
     /// Returns the syntax for the file at a path; `None` if it is not a prompt file of another program.
     ///
     /// ```
-    /// use promptshelf_source::ForeignWords;
+    /// use promptshelf_source::ForeignSyntax;
     ///
-    /// assert!(ForeignWords::of("hello.prompt.yml").is_some_and(|words| words.keys.contains(&"messages")));
-    /// assert_eq!(ForeignWords::of("hello.md"), None);
+    /// assert!(ForeignSyntax::for_path("hello.prompt.yml").is_some_and(|syntax| syntax.keys.contains(&"messages")));
+    /// assert_eq!(ForeignSyntax::for_path("hello.md"), None);
     /// ```
     #[must_use]
-    pub fn of(path: &str) -> Option<ForeignWords> {
-        Format::of(path).filter(|_| !Format::is_ours(path)).map(|format| format.words)
+    pub fn for_path(path: &str) -> Option<ForeignSyntax> {
+        Format::for_path(path).filter(|_| !Format::is_native(path)).map(|format| format.syntax)
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     /// Fragments with a meaning in some format, to be combined in any order.
-    const WORDS: &[&str] = &[
+    const FRAGMENTS: &[&str] = &[
         "---",
         "\n",
         "\r\n",
@@ -137,19 +137,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_a_format_panic(words in prop::collection::vec(prop::sample::select(WORDS), 0..60)) {
+        fn formats_never_panic(words in prop::collection::vec(prop::sample::select(FRAGMENTS), 0..60)) {
             let text = format!("---\n{}\n---\nbody", words.concat());
             for text in [&*words.concat(), &*text] {
                 for path in PATHS {
                     let source = SourceText::new(*path, text);
-                    let parsed = Format::of(path).expect("a format").read(&source);
+                    let parsed = Format::for_path(path).expect("a format").read(&source);
                     prop_assert!(parsed.draft.is_some() || parsed.diagnostics.iter().any(Diagnostic::is_error));
                 }
             }
         }
 
         #[test]
-        fn no_text_makes_a_manifest_panic(words in prop::collection::vec(prop::sample::select(WORDS), 0..60)) {
+        fn manifest_never_panics(words in prop::collection::vec(prop::sample::select(FRAGMENTS), 0..60)) {
             let words = words.concat();
             for text in [words.clone(), format!("[[resources]]\n{}", words.replace(": ", " = "))] {
                 crate::manifest::Manifest::parse(SourceText::new("promptshelf.toml", text)).ok();

@@ -19,7 +19,7 @@ use super::{
 pub(crate) fn requirements(source: &Arc<SourceText>) -> Requirements {
     let text = &source.text;
     // Only the native format has access rules.
-    if !Format::is_ours(&source.path) {
+    if !Format::is_native(&source.path) {
         return Requirements::Known(None);
     }
     // Not UTF-8, for instance UTF-16.
@@ -66,12 +66,12 @@ fn rules(text: &str, keys: &Range<usize>) -> Vec<Range<usize>> {
 
 fn read(source: &Arc<SourceText>, block: Range<usize>) -> Requirements {
     let mut notes = Notes::new(source);
-    let demanded = yaml::parse(block, &mut notes).and_then(|node| {
+    let access_rule = yaml::parse(block, &mut notes).and_then(|node| {
         let table = Table::of(&node, "", "the front matter", &mut notes)?;
         table.has("access").then(|| access(&table, &mut notes)).flatten()
     });
-    match demanded {
-        Some(demanded) if !notes.has_errors() => Requirements::Known(Some(demanded)),
+    match access_rule {
+        Some(access_rule) if !notes.has_errors() => Requirements::Known(Some(access_rule)),
         _ => Requirements::Unknown,
     }
 }
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_read_out_of_a_file_that_is_broken_elsewhere() {
+    fn rule_is_read_from_a_broken_file() {
         let roles =
             |role: &str| Requirements::Known(Some(Access { roles: vec![role.to_owned()], ..Access::default() }));
         assert_eq!(of("---\ndescription: [\naccess: { roles: [a] }\n---\nhello"), roles("a"));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_rule_and_cannot_be_understood_is_unknown() {
+    fn possible_rule_with_mistakes_is_unknown() {
         for keys in [
             "---\naccess: { roles: [a }\n---\n",
             "---\naccess: editors\n---\n",

@@ -12,7 +12,7 @@ use super::{
     body_builder::Pieces,
     command,
     draft::{Draft, Parsed},
-    file_format::{ForeignWords, Format},
+    file_format::{ForeignSyntax, Format},
     foreign_folders, markdown,
     table::Table,
     tree::Notes,
@@ -24,13 +24,13 @@ pub(crate) const FILE: &str = "SKILL.md";
 const KEYS: &[&str] = &["name", "description", "license", "compatibility", "metadata", "allowed-tools", "version"];
 
 pub(super) const FORMAT: Format = Format {
-    holds: |path| path.rsplit_once('/').is_some_and(|(_, name)| name == FILE) && !is_in_another_home(path),
+    matches: |path| path.rsplit_once('/').is_some_and(|(_, name)| name == FILE) && !is_in_another_home(path),
     name: |path| {
         let folder = path.rsplit('/').nth(1).unwrap_or_default();
         folder.to_owned()
     },
     read,
-    words: ForeignWords { keys: KEYS, places: &[] },
+    syntax: ForeignSyntax { keys: KEYS, placeholders: &[] },
 };
 
 fn is_in_another_home(path: &str) -> bool {
@@ -43,7 +43,7 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     }
     let mut notes = Notes::new(source);
     let (keys, body) = markdown::parts(&mut notes, |_| None);
-    let mut draft = Draft::plain(name, &mut notes);
+    let mut draft = Draft::without_template(name, &mut notes);
     if let Some(table) = keys.as_ref().and_then(|node| Table::of(node, "", "the front matter", &mut notes)) {
         table.refuse_others(KEYS, Severity::Warning, "in a skill", &mut notes);
         if let Some(name) = table.text("name", &mut notes) {
@@ -54,6 +54,6 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     }
     let mut pieces = Pieces::default();
     pieces.text(&source.text[body]);
-    let draft = draft.saying(pieces.into_parts().0, &mut notes);
+    let draft = draft.with_body(pieces.into_parts().0, &mut notes);
     Parsed::of(draft, notes)
 }

@@ -10,11 +10,11 @@ use super::{
 
 /// The keys of a step.
 pub(super) const KEYS: Keys = keys(&[
-    key("step", Holds::Count(1), "Its number; without one, the one after the step before it."),
-    key("key", Holds::Text, "The name under which clients are asked for it."),
-    key("message", Holds::Text, "What people read above the form."),
+    key("step", Holds::Count(1), "Its number; by default the number after the previous step."),
+    key("key", Holds::Text, "The key of the step in requests to clients."),
+    key("message", Holds::Text, "The text above the form."),
     key("url", Holds::Text, "A page to open instead of a form."),
-    key("decline", Holds::Word(&["stop", "continue"]), "What becomes of the prompt when people decline."),
+    key("decline", Holds::Word(&["stop", "continue"]), "The effect of declining the form."),
 ]);
 
 /// Reads the steps under `steps`. A step without a number follows the one before it.

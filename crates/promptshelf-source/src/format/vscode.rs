@@ -11,7 +11,7 @@ use promptshelf_core::{ArgumentDefinition, Severity, SourceText};
 use super::{
     body_builder::{Pieces, argument_name},
     draft::{Draft, Parsed},
-    file_format::{ForeignWords, Format},
+    file_format::{ForeignSyntax, Format},
     foreign_folders::{NameOrTitle, name_from_path},
     markdown,
     table::Table,
@@ -29,25 +29,25 @@ const VARIABLES: &[(&str, &str)] = &[
     ("file", "The path of the open file"),
     ("fileBasename", "The name of the open file"),
     ("fileDirname", "The folder of the open file"),
-    ("fileBasenameNoExtension", "The name of the open file, without its ending"),
+    ("fileBasenameNoExtension", "The name of the open file, without its extension"),
     ("workspaceFolder", "The path of the project"),
     ("workspaceFolderBasename", "The name of the project's folder"),
 ];
 
-const WORDS: ForeignWords = ForeignWords {
+const SYNTAX: ForeignSyntax = ForeignSyntax {
     keys: KEYS,
-    places: &[
-        ("${input:name:hint}", "A value that is asked for."),
+    placeholders: &[
+        ("${input:name:hint}", "A value that the user enters."),
         ("${selection}", "The selected text."),
         ("${file}", "The path of the open file."),
     ],
 };
 
 pub(super) const FORMAT: Format = Format {
-    holds: |path| path.ends_with(SUFFIX) && path.len() > SUFFIX.len(),
+    matches: |path| path.ends_with(SUFFIX) && path.len() > SUFFIX.len(),
     name: |path| name_from_path(path, SUFFIX),
     read,
-    words: WORDS,
+    syntax: SYNTAX,
 };
 
 fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
@@ -60,7 +60,7 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     if is_ours {
         return markdown::read(source, name);
     }
-    let mut draft = Draft::plain(name, &mut notes);
+    let mut draft = Draft::without_template(name, &mut notes);
     if let Some(table) = keys.as_ref().and_then(|node| Table::of(node, "", "the front matter", &mut notes)) {
         table.refuse_others(KEYS, Severity::Warning, "in a prompt file of VS Code", &mut notes);
         let definition = draft.edit();
@@ -76,7 +76,7 @@ fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     scan(&source.text[body], &mut pieces);
     let (pieces, arguments) = pieces.into_parts();
     draft.edit().arguments = arguments;
-    let draft = draft.saying(pieces, &mut notes);
+    let draft = draft.with_body(pieces, &mut notes);
     Parsed::of(draft, notes)
 }
 

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_put_into_the_path() {
+    fn values_are_inserted() {
         assert_eq!(expand("logs/{x}.log", "1h").as_deref(), Some("logs/1h.log"));
         assert_eq!(expand("{+x}", "src/main.rs").as_deref(), Some("src/main.rs"));
         assert_eq!(expand(".github/{x}", "a.yml").as_deref(), Some(".github/a.yml"));
@@ -124,7 +124,7 @@ mod tests {
 
     // req: R-2
     #[test]
-    fn a_value_cannot_lead_elsewhere() {
+    fn values_cannot_leave_the_folder() {
         for value in [
             "..",
             "../a",
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn invalid_templates_are_rejected() {
         for template in ["", "{", "a{x", "{}", "{+}", "{a b}", "{?x}"] {
             assert!(PathTemplate::parse(template).is_err(), "{template}");
         }

@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_paths_that_are_read_are_of_concern() {
+    fn only_readable_paths_are_relevant() {
         for path in
             ["a.md", "a/b.md", "", "..data", "target", "a/_b", ".claude", ".claude/commands", ".claude/commands/x.md"]
         {

@@ -1,6 +1,6 @@
-//! Who may use what, as it is written: what is read, and that no mistake opens anything.
+//! Access rules in prompt files and in the manifest: how they are read, and that no mistake gives access.
 
-use crate::library::{Followed, Library, lines};
+use crate::library::{Library, WatchedLibrary, lines};
 use promptshelf_core::{Access, Diagnostic};
 
 fn broken(front_matter: &str) -> Vec<String> {
@@ -11,7 +11,7 @@ fn broken(front_matter: &str) -> Vec<String> {
 }
 
 #[test]
-fn rules_are_read_where_they_stand() {
+fn access_rules_are_read_from_all_places() {
     let library = Library::of(&[
         (
             "a.md",
@@ -36,7 +36,7 @@ fn rules_are_read_where_they_stand() {
 
 // req: S-22
 #[test]
-fn no_mistake_in_a_prompt_file_leaves_it_open() {
+fn mistake_in_an_access_rule_of_a_prompt_is_an_error() {
     assert!(broken("access: {}")[0].starts_with("a.md:3:9: error[missing-key]: this rule requires nothing of callers"));
     assert_eq!(broken("access: { scope: [a] }").len(), 2);
     assert_eq!(broken("access: editors").len(), 1);
@@ -45,7 +45,7 @@ fn no_mistake_in_a_prompt_file_leaves_it_open() {
 }
 
 #[test]
-fn no_mistake_in_the_manifest_is_passed_over() {
+fn mistake_in_an_access_rule_of_the_manifest_is_an_error() {
     let mistakes = |manifest: &str| {
         let library = Library::of(&[("promptshelf.toml", manifest), ("a.md", "hello")]);
         lines(library.try_read().expect_err("it is invalid").diagnostics())
@@ -58,7 +58,7 @@ fn no_mistake_in_the_manifest_is_passed_over() {
 
 // req: S-23
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edit_that_closes_a_prompt_and_breaks_it_leaves_nothing_open() {
+async fn restricting_edit_takes_effect_although_the_file_is_broken() {
     let open = "---\ndescription: x\n---\nhello";
     let closed = "---\ndescription: x\naccess: { roles: [a] }\n---\nhello";
     for (before, edit, stays) in [
@@ -72,28 +72,28 @@ async fn an_edit_that_closes_a_prompt_and_breaks_it_leaves_nothing_open() {
         (closed, "---\ndescription: [\naccess: { roles: [b] }\n---\nhello", false),
     ] {
         let library = Library::of(&[("a.md", before), ("b.md", open)]);
-        let mut followed = library.follow().await;
+        let mut watched = library.watch().await;
         library.write("a.md", edit);
-        followed.until("it is reported", |_, report| report.diagnostics.iter().any(Diagnostic::is_error)).await;
-        assert_eq!(followed.names().len(), if stays { 2 } else { 1 }, "{edit}");
+        watched.until("it is reported", |_, report| report.diagnostics.iter().any(Diagnostic::is_error)).await;
+        assert_eq!(watched.names().len(), if stays { 2 } else { 1 }, "{edit}");
         library.write("a.md", closed);
-        followed
+        watched
             .until("it is mended", |catalog, report| catalog.prompts().len() == 2 && report.diagnostics.is_empty())
             .await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_file_keeps_nothing_of_another_folder() {
+async fn broken_file_does_not_keep_a_prompt_of_another_source() {
     let (one, two) =
         (Library::of(&[("a.md", "---\nname: one\n---\nx")]), Library::of(&[("a.md", "---\nname: two\n---\nx")]));
     let source =
         |library: &Library| Box::new(library.source().poll_interval(None)) as Box<dyn promptshelf_source::Source>;
-    let mut followed = Followed::all(vec![source(&one), source(&two)]).await;
-    assert_eq!(followed.names(), ["one", "two"]);
+    let mut watched = WatchedLibrary::all(vec![source(&one), source(&two)]).await;
+    assert_eq!(watched.names(), ["one", "two"]);
     one.write("a.md", "---\nname: [\n---\nx");
-    followed.until("it is reported", |_, report| report.diagnostics.iter().any(Diagnostic::is_error)).await;
+    watched.until("it is reported", |_, report| report.diagnostics.iter().any(Diagnostic::is_error)).await;
     two.remove("a.md");
-    followed.until("the other one is gone", |catalog, _| catalog.find("two").is_none()).await;
-    assert_eq!(followed.names(), ["one"]);
+    watched.until("the other one is gone", |catalog, _| catalog.find("two").is_none()).await;
+    assert_eq!(watched.names(), ["one"]);
 }

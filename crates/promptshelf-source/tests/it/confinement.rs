@@ -1,4 +1,4 @@
-//! Nothing outside the library is reached, and nothing odd inside it stops the rest.
+//! Confinement to the library's folder; unusual files do not affect the rest of the library.
 #![cfg(unix)]
 
 use std::{
@@ -18,19 +18,19 @@ fn library() -> Library {
 }
 
 #[test]
-fn links_that_stay_inside_are_followed() {
+fn links_inside_the_library_are_followed() {
     let library = library();
     library.write("sub/other.md", "other");
     symlink("good.md", library.path("again.md")).expect("link");
     symlink("../good.md", library.path("sub/up.md")).expect("link");
     symlink("sub", library.path("twin")).expect("link");
-    assert_eq!(library.faults(), [""; 0]);
+    assert_eq!(library.mistakes(), [""; 0]);
     assert_eq!(names(&library.read()), ["again", "good", "sub-other", "sub-up", "twin-other", "twin-up"]);
 }
 
 // req: J8, R-3, S-36, S-37, X9
 #[test]
-fn links_that_lead_out_are_named_and_the_rest_is_served() {
+fn links_out_of_the_library_are_reported_and_the_rest_is_served() {
     let library = library();
     fs::write(library.outside().join("secret.md"), "secret").expect("file");
     symlink("../secret.md", library.path("relative.md")).expect("link");
@@ -39,7 +39,7 @@ fn links_that_lead_out_are_named_and_the_rest_is_served() {
     symlink("nowhere.md", library.path("dangling.md")).expect("link");
     let help = "(copy the file into the library, or link to it by a relative path that stays inside)";
     assert_eq!(
-        library.faults(),
+        library.mistakes(),
         [
             format!("absolute.md:1:1: error[outside-library]: this path leads out of the library {help}"),
             "dangling.md:1:1: warning[outside-library]: the target of this symbolic link does not exist (remove it)"
@@ -52,7 +52,7 @@ fn links_that_lead_out_are_named_and_the_rest_is_served() {
 }
 
 #[test]
-fn links_in_a_circle_end() {
+fn link_cycles_are_reported() {
     let library = library();
     fs::create_dir(library.path("a")).expect("folder");
     symlink(".", library.path("self")).expect("link");
@@ -61,7 +61,7 @@ fn links_in_a_circle_end() {
     symlink("one.md", library.path("two.md")).expect("link");
     let circle = "this symbolic link is part of a cycle (remove it)";
     assert_eq!(
-        library.faults(),
+        library.mistakes(),
         [
             format!("a/up:1:1: warning[outside-library]: {circle}"),
             format!("one.md:1:1: error[outside-library]: {circle}"),
@@ -74,16 +74,16 @@ fn links_in_a_circle_end() {
 
 // req: S-36
 #[test]
-fn a_fifo_a_socket_and_a_device_are_never_opened() {
+fn fifo_socket_and_device_are_never_opened() {
     let library = library();
     let made = Command::new("mkfifo").arg(library.path("fifo.md")).status().expect("mkfifo");
     assert!(made.success());
     let _socket = UnixListener::bind(library.path("socket.md")).expect("socket");
     symlink("/dev/zero", library.path("device.md")).expect("link");
     symlink("fifo.md", library.path("linked.md")).expect("link");
-    let faults = library.faults();
+    let mistakes = library.mistakes();
     assert_eq!(
-        faults.iter().map(|fault| fault.split(" (").next().unwrap()).collect::<Vec<_>>(),
+        mistakes.iter().map(|fault| fault.split(" (").next().unwrap()).collect::<Vec<_>>(),
         [
             "device.md:1:1: error[outside-library]: this path leads out of the library",
             "fifo.md:1:1: error[outside-library]: this is not a regular file",
@@ -95,13 +95,13 @@ fn a_fifo_a_socket_and_a_device_are_never_opened() {
 }
 
 #[test]
-fn what_is_not_utf_8_is_named() {
+fn invalid_utf_8_is_reported() {
     let library = library();
     library.write("latin.md", b"caf\xe9");
     fs::write(library.root().join(OsStr::from_bytes(b"caf\xe9.md")), "hello").expect("file");
     library.write("bytes.txt", b"\xff\xfe");
     assert_eq!(
-        library.faults(),
+        library.mistakes(),
         [
             "caf\u{fffd}.md:1:1: warning[not-utf-8]: this file is left out: its name is not UTF-8 (rename it)",
             "latin.md:1:1: error[not-utf-8]: this file is not UTF-8: invalid byte at offset 3 (save it as UTF-8)",
@@ -114,18 +114,18 @@ fn what_is_not_utf_8_is_named() {
 }
 
 #[test]
-fn folders_nested_without_end_are_cut() {
+fn deeply_nested_folders_are_left_out() {
     let library = library();
     let deep = vec!["d"; 40].join("/");
     library.write(&format!("{deep}/deep.md"), "deep");
-    let faults = library.faults();
-    assert_eq!(faults.len(), 1);
-    assert!(faults[0].contains("error[too-many]: this folder is nested more than 32 levels deep"), "{faults:?}");
+    let mistakes = library.mistakes();
+    assert_eq!(mistakes.len(), 1);
+    assert!(mistakes[0].contains("error[too-many]: this folder is nested more than 32 levels deep"), "{mistakes:?}");
     assert_eq!(names(&library.read()), ["good"]);
 }
 
 #[test]
-fn a_missing_folder_ends_the_start_with_a_clear_line() {
+fn missing_folder_is_an_error_of_one_line() {
     let library = library();
     fs::remove_dir_all(library.root()).expect("removed");
     let error = library.try_read().expect_err("nothing is there");
@@ -140,15 +140,15 @@ fn a_missing_folder_ends_the_start_with_a_clear_line() {
 }
 
 #[test]
-fn an_empty_folder_is_a_library_without_prompts() {
+fn empty_folder_is_a_library_without_prompts() {
     let library = Library::of(&[("README.md", "# Nothing yet"), ("_draft.md", "later"), ("a.txt", "text")]);
-    let faults = library.faults();
-    assert_eq!(faults.len(), 1);
-    assert!(faults[0].starts_with(".:1:1: warning[empty-library]: this folder contains no prompts"), "{faults:?}");
+    let mistakes = library.mistakes();
+    assert_eq!(mistakes.len(), 1);
+    assert!(mistakes[0].starts_with(".:1:1: warning[empty-library]: this folder contains no prompts"), "{mistakes:?}");
 }
 
 #[test]
-fn what_may_not_be_read_is_named() {
+fn unreadable_files_are_reported() {
     use std::os::unix::fs::PermissionsExt as _;
     let library = library();
     library.write("closed.md", "secret");
@@ -157,12 +157,12 @@ fn what_may_not_be_read_is_named() {
         |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
     close(&library.path("closed.md"), 0o000);
     close(&library.path("folder"), 0o000);
-    // For root there is nothing that may not be read.
+    // For root every file is readable.
     if fs::read(library.path("closed.md")).is_err() {
-        let faults = library.faults();
-        assert_eq!(faults.len(), 2, "{faults:?}");
-        assert!(faults[0].starts_with("closed.md:1:1: error[unreadable]: this file cannot be read: "), "{faults:?}");
-        assert!(faults[1].starts_with("folder:1:1: error[unreadable]: this folder cannot be read: "), "{faults:?}");
+        let mistakes = library.mistakes();
+        assert_eq!(mistakes.len(), 2, "{mistakes:?}");
+        assert!(mistakes[0].starts_with("closed.md:1:1: error[unreadable]: cannot read this file: "), "{mistakes:?}");
+        assert!(mistakes[1].starts_with("folder:1:1: error[unreadable]: cannot read this folder: "), "{mistakes:?}");
         assert_eq!(names(&library.read()), ["good"]);
         for mode in [0o000, 0o300] {
             close(&library.root(), mode);

@@ -1,4 +1,4 @@
-//! Files of other programs, read where those programs keep them.
+//! Prompt files of other programs, in the folders of those programs.
 
 use promptshelf_core::{Catalog, ContentBlock, Part, RawArguments, Role, Variables};
 use promptshelf_source::Loader;
@@ -6,12 +6,12 @@ use proptest::prelude::*;
 
 use crate::library::{Library, lines};
 
-pub(crate) fn opened(library: &Library) -> Loader {
+pub(crate) fn open_loader(library: &Library) -> Loader {
     Loader::open(vec![Box::new(library.source())]).expect("it can be read")
 }
 
-/// What a prompt says, a line a message: who speaks, and the text or the file.
-pub(crate) fn said(catalog: &Catalog, name: &str, given: &[(&str, &str)]) -> Vec<String> {
+/// Renders a prompt; returns the role and the text or the file of each message.
+pub(crate) fn messages_of(catalog: &Catalog, name: &str, given: &[(&str, &str)]) -> Vec<String> {
     let prompt = catalog.find(name).unwrap_or_else(|| panic!("there is no {name}"));
     let given = RawArguments::from_iter(given.iter().copied());
     let bound = prompt.bind(&given, 1 << 20).unwrap_or_else(|problems| panic!("{name}: {problems:?}"));
@@ -29,7 +29,7 @@ fn shown(part: &Part) -> String {
     }
 }
 
-pub(crate) fn asks(catalog: &Catalog, name: &str) -> Vec<String> {
+pub(crate) fn arguments_of(catalog: &Catalog, name: &str) -> Vec<String> {
     let prompt = catalog.find(name).unwrap_or_else(|| panic!("there is no {name}"));
     let shown = |argument: &promptshelf_core::Argument| {
         format!("{}{}", argument.name(), if argument.required() { "!" } else { "" })
@@ -38,7 +38,7 @@ pub(crate) fn asks(catalog: &Catalog, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_folder_with_one_file_of_each_format_is_served() {
+fn one_file_of_each_format_is_served() {
     let library = Library::of(&[
         (
             ".claude/commands/git/fix.md",
@@ -67,33 +67,39 @@ fn a_folder_with_one_file_of_each_format_is_served() {
             "---\nname: peer\ndescription: d\ncategory: review\narguments:\n  - name: lang\n    description: x\n    required: true\n---\nReview this {{lang}}\n",
         ),
     ]);
-    let loader = opened(&library);
+    let loader = open_loader(&library);
     let catalog = loader.handle().current();
     assert_eq!(lines(&loader.diagnostics()), Vec::<String>::new());
     let names: Vec<&str> = catalog.prompts().iter().map(|prompt| prompt.name().as_str()).collect();
     assert_eq!(names, ["audit", "explain", "git-commit", "git-fix", "pdf-forms", "peer", "sum"]);
 
-    assert_eq!(asks(&catalog, "git-fix"), ["issue!", "priority"]);
+    assert_eq!(arguments_of(&catalog, "git-fix"), ["issue!", "priority"]);
     assert_eq!(
-        said(&catalog, "git-fix", &[("issue", "7"), ("priority", "{{ 1 }}")]),
+        messages_of(&catalog, "git-fix", &[("issue", "7"), ("priority", "{{ 1 }}")]),
         ["user: Fix #7 ({{ 1 }}): 7 {{ 1 }}"]
     );
-    assert_eq!(asks(&catalog, "audit"), ["arguments"]);
-    assert_eq!(said(&catalog, "audit", &[("arguments", "a b")]), ["user: Audit a b"]);
-    assert_eq!(said(&catalog, "git-commit", &[("args", "now")]), ["user: Commit now\nlike {{this}}"]);
-    assert_eq!(asks(&catalog, "explain"), ["selection", "who!"]);
-    assert_eq!(said(&catalog, "explain", &[("who", "Ada"), ("selection", "x")]), ["user: Explain x to Ada, ${other}"]);
-    assert_eq!(asks(&catalog, "sum"), ["text!"]);
-    assert_eq!(said(&catalog, "sum", &[("text", "t")]), ["user: Be brief.", "user: Sum up:\nt", "assistant: Gladly."]);
-    assert_eq!(said(&catalog, "pdf-forms", &[]), ["user: Read reference.md, then {{ fill }} $1."]);
-    assert_eq!(said(&catalog, "peer", &[("lang", "rust")]), ["user: Review this rust"]);
+    assert_eq!(arguments_of(&catalog, "audit"), ["arguments"]);
+    assert_eq!(messages_of(&catalog, "audit", &[("arguments", "a b")]), ["user: Audit a b"]);
+    assert_eq!(messages_of(&catalog, "git-commit", &[("args", "now")]), ["user: Commit now\nlike {{this}}"]);
+    assert_eq!(arguments_of(&catalog, "explain"), ["selection", "who!"]);
+    assert_eq!(
+        messages_of(&catalog, "explain", &[("who", "Ada"), ("selection", "x")]),
+        ["user: Explain x to Ada, ${other}"]
+    );
+    assert_eq!(arguments_of(&catalog, "sum"), ["text!"]);
+    assert_eq!(
+        messages_of(&catalog, "sum", &[("text", "t")]),
+        ["user: Be brief.", "user: Sum up:\nt", "assistant: Gladly."]
+    );
+    assert_eq!(messages_of(&catalog, "pdf-forms", &[]), ["user: Read reference.md, then {{ fill }} $1."]);
+    assert_eq!(messages_of(&catalog, "peer", &[("lang", "rust")]), ["user: Review this rust"]);
     assert_eq!(catalog.find("peer").expect("it is there").tags(), ["review"]);
     assert_eq!(catalog.find("sum").expect("it is there").title(), Some("Sums up"));
     assert_eq!(catalog.find("git-fix").expect("it is there").description(), Some("Fix #$1 ($2): $ARGUMENTS"));
 }
 
 #[test]
-fn each_row_of_test_data_is_a_test() {
+fn test_data_rows_become_tests() {
     let library = Library::of(&[(
         "a.prompt.yaml",
         "description: d\nmessages:\n- role: user\n  content: \"{{x}}\"\ntestData:\n- {x: 1, expected: one, judged: 2}\n- {x: \" two \", xx: 3}\n- four\nevaluators:\n- name: e\n  string: {contains: \"{{judged}}\"}\n",
@@ -114,12 +120,12 @@ fn each_row_of_test_data_is_a_test() {
 }
 
 #[test]
-fn commands_are_never_run_and_that_is_said_at_their_lines() {
+fn commands_are_not_run_and_reported() {
     let library = Library::of(&[
         (".claude/commands/a.md", "---\ndescription: d\n---\nNow:\n!`touch ran`\n"),
         (".gemini/commands/b.toml", "description = \"d\"\nprompt = '''\nNow:\n!{touch {ran} {{args}}}\n'''\n"),
     ]);
-    let loader = opened(&library);
+    let loader = open_loader(&library);
     assert_eq!(
         lines(&loader.diagnostics()),
         [
@@ -128,13 +134,13 @@ fn commands_are_never_run_and_that_is_said_at_their_lines() {
         ]
     );
     let catalog = loader.handle().current();
-    assert_eq!(said(&catalog, "a", &[]), ["user: Now:\n!`touch ran`"]);
-    assert_eq!(said(&catalog, "b", &[]), ["user: Now:\n!{touch {ran} {{args}}}"]);
+    assert_eq!(messages_of(&catalog, "a", &[]), ["user: Now:\n!`touch ran`"]);
+    assert_eq!(messages_of(&catalog, "b", &[]), ["user: Now:\n!{touch {ran} {{args}}}"]);
     assert!(!library.path("ran").exists());
 }
 
 #[test]
-fn files_of_the_library_are_attached_and_others_only_named() {
+fn only_library_files_are_attached() {
     let library = Library::of(&[
         (
             ".claude/commands/a.md",
@@ -147,49 +153,49 @@ fn files_of_the_library_are_attached_and_others_only_named() {
         ("docs/style.txt", "Be brief."),
     ]);
     std::fs::write(library.outside().join("secret.txt"), "secret").expect("written");
-    let loader = opened(&library);
+    let loader = open_loader(&library);
     let catalog = loader.handle().current();
     assert_eq!(
-        said(&catalog, "a", &[]),
+        messages_of(&catalog, "a", &[]),
         ["user: Follow @docs/style.txt and @../secret.txt, @docs/style.tx!", "user: <library:///docs/style.txt>"]
     );
     assert_eq!(
-        said(&catalog, "b", &[]),
+        messages_of(&catalog, "b", &[]),
         ["user: One", "user: <library:///docs/style.txt>", "user:  two @{/etc/passwd} @{ {{args}} }"]
     );
-    let faults = lines(&loader.diagnostics());
-    assert_eq!(faults.len(), 4, "{faults:#?}");
+    let mistakes = lines(&loader.diagnostics());
+    assert_eq!(mistakes.len(), 4, "{mistakes:#?}");
     assert!(
-        faults[0].starts_with(".claude/commands/a.md:4:28: warning[missing-file]: there is no file `../secret.txt`"),
-        "{faults:#?}"
+        mistakes[0].starts_with(".claude/commands/a.md:4:28: warning[missing-file]: there is no file `../secret.txt`"),
+        "{mistakes:#?}"
     );
-    assert!(faults[1].contains("did you mean `docs/style.txt`?"), "{faults:#?}");
-    assert!(faults[3].contains("a file chosen by the caller is not attached"), "{faults:#?}");
+    assert!(mistakes[1].contains("did you mean `docs/style.txt`?"), "{mistakes:#?}");
+    assert!(mistakes[3].contains("a file chosen by the caller is not attached"), "{mistakes:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_of_another_program_is_followed_like_any_other() {
+async fn foreign_files_are_watched() {
     let library = Library::of(&[("x.md", "---\ndescription: d\n---\nx")]);
-    let mut followed = library.follow().await;
+    let mut watched = library.watch().await;
     library.write(".claude/commands/team/a.md", "First @notes.txt");
-    followed.until_says("team-a", "First").await;
+    watched.until_text("team-a", "First").await;
     library.write(".claude/commands/team/a.md", "Second @notes.txt");
-    followed.until_says("team-a", "Second").await;
-    // A file that was missing is attached as soon as it is there.
+    watched.until_text("team-a", "Second").await;
+    // A missing file is attached as soon as it exists.
     library.write("notes.txt", "Noted");
-    followed.until_says("team-a", "Noted").await;
+    watched.until_text("team-a", "Noted").await;
     library.remove(".claude/commands/team/a.md");
-    followed.until("the prompt is gone", |catalog, _| catalog.find("team-a").is_none()).await;
+    watched.until("the prompt is gone", |catalog, _| catalog.find("team-a").is_none()).await;
 }
 
 #[test]
-fn mistakes_are_said_at_their_own_lines() {
+fn mistakes_are_reported_at_their_lines() {
     let library = Library::of(&[
         (".gemini/commands/a.toml", "description = \"d\"\nprmpt = \"x\"\n"),
         ("b.prompt.yml", "messages:\n  - role: boss\n    content: x\n  - content: y\n"),
         ("c.prompt.md", "---\nname: Two Words\ndescripton: d\n---\nx"),
     ]);
-    let faults = library.faults();
+    let mistakes = library.mistakes();
     let starts = [
         ".gemini/commands/a.toml:1:1: error[missing-key]: missing key `prompt` in a command",
         ".gemini/commands/a.toml:2:1: warning[unknown-key]: unknown key `prmpt` in a command (did you mean `prompt`?)",
@@ -197,8 +203,8 @@ fn mistakes_are_said_at_their_own_lines() {
         "b.prompt.yml:4:5: error[missing-key]: missing key `role` in a message",
         "c.prompt.md:3:1: warning[unknown-key]: unknown key `descripton` in a prompt file of VS Code",
     ];
-    assert_eq!(faults.len(), starts.len(), "{faults:#?}");
-    for (fault, start) in faults.iter().zip(starts) {
+    assert_eq!(mistakes.len(), starts.len(), "{mistakes:#?}");
+    for (fault, start) in mistakes.iter().zip(starts) {
         assert!(fault.starts_with(start), "{fault}");
     }
     let definitions = library.read();
@@ -207,18 +213,18 @@ fn mistakes_are_said_at_their_own_lines() {
 }
 
 #[test]
-fn a_prompt_file_with_declared_arguments_is_one_of_ours() {
+fn vs_code_file_with_arguments_has_the_native_format() {
     let text = "---\ndescription: d\narguments: [x]\n---\n{{ x | upper }}";
     let library = Library::of(&[("a.prompt.md", text)]);
-    let loader = opened(&library);
-    assert_eq!(said(&loader.handle().current(), "a", &[("x", "hi")]), ["user: HI"]);
+    let loader = open_loader(&library);
+    assert_eq!(messages_of(&loader.handle().current(), "a", &[("x", "hi")]), ["user: HI"]);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_looks_like_our_template_comes_out_as_it_stands(
+    fn template_syntax_in_foreign_files_is_plain_text(
         text in "[a-z ]{0,4}(\\{\\{|\\{%|\\{#|\\}\\}|%\\}|#\\}|\\{% raw %\\}|[a-z(){}% ]){0,12}x"
     ) {
         let yaml = format!("description: d\nmessages:\n- role: user\n  content: {}\n", serde_json::json!(text));
@@ -230,13 +236,13 @@ proptest! {
             ("d.prompt.yml", &yaml),
             ("e/SKILL.md", &*format!("---\nname: e\ndescription: d\n---\n{text}")),
         ]);
-        let loader = opened(&library);
+        let loader = open_loader(&library);
         let catalog = loader.handle().current();
         for name in ["a", "b", "c", "d", "e"] {
-            let arguments = asks(&catalog, name);
-            // `{{x}}` is a placeholder in one of them, and `{{args}}` in another.
+            let arguments = arguments_of(&catalog, name);
+            // `{{x}}` is a placeholder in one format, and `{{args}}` in another.
             if arguments.is_empty() {
-                prop_assert_eq!(said(&catalog, name, &[]), [format!("user: {text}")]);
+                prop_assert_eq!(messages_of(&catalog, name, &[]), [format!("user: {text}")]);
             } else {
                 prop_assert!(name == "d" || text.contains("{{args}}"));
             }

@@ -1,4 +1,4 @@
-//! Every mistake in a prompt file is named, with its line and column, in one pass.
+//! Front matter: every mistake is reported with its line and column, in one pass.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use promptshelf_core::{ArgumentType, Body, CompletionSource, Diagnostic, invisib
 
 use crate::library::{Library, broken};
 
-/// The definition of a file without mistakes.
+/// Reads the definition of a file without mistakes.
 fn read(text: &str) -> Arc<promptshelf_core::PromptDefinition> {
     let library = Library::of(&[("p.md", text)]);
-    assert_eq!(library.faults(), [""; 0]);
+    assert_eq!(library.mistakes(), [""; 0]);
     library.read().prompts.remove(0)
 }
 
-fn faults(text: &str) -> Vec<String> {
-    Library::of(&[("p.md", text)]).faults()
+fn mistakes(text: &str) -> Vec<String> {
+    Library::of(&[("p.md", text)]).mistakes()
 }
 
 fn body(definition: &promptshelf_core::PromptDefinition) -> &str {
@@ -25,7 +25,7 @@ fn body(definition: &promptshelf_core::PromptDefinition) -> &str {
 }
 
 #[test]
-fn a_file_without_front_matter_is_a_prompt() {
+fn file_without_front_matter_is_a_prompt() {
     let library = Library::of(&[("git/commit.md", "Write a message.")]);
     let definition = library.read().prompts.remove(0);
     assert_eq!(definition.name, "git-commit");
@@ -117,7 +117,7 @@ Body",
 }
 
 #[test]
-fn parts_of_a_definition_know_where_they_stand() {
+fn parts_of_a_definition_have_spans() {
     let definition = read("---\ntitle: Ü\narguments:\n  - name: a\n    default: ß x\n  - name: b\n---\n");
     let at = |part: &str| definition.origin.locate(part).to_string();
     assert_eq!(at("title"), "p.md:2:8");
@@ -129,7 +129,7 @@ fn parts_of_a_definition_know_where_they_stand() {
 }
 
 #[test]
-fn words_of_yaml_1_1_are_text_and_windows_files_are_fine() {
+fn yaml_1_1_booleans_are_text_and_crlf_is_accepted() {
     let definition = read(
         "\u{feff}---\r\ntitle: NO\r\ndescription: on\r\narguments:\r\n  - name: a\r\n    default: yes\r\n---\r\nHello\r\n",
     );
@@ -140,7 +140,7 @@ fn words_of_yaml_1_1_are_text_and_windows_files_are_fine() {
 }
 
 #[test]
-fn keys_without_a_value_are_keys_that_are_not_there() {
+fn key_without_a_value_counts_as_missing() {
     let definition = read("---\ntitle:\ndescription: ~\narguments:\nicons:\n---\nHello");
     assert_eq!((definition.title.as_ref(), definition.description.as_ref()), (None, None));
     assert!(definition.arguments.is_empty());
@@ -149,9 +149,9 @@ fn keys_without_a_value_are_keys_that_are_not_there() {
 }
 
 #[test]
-fn all_mistakes_are_named_together() {
+fn all_mistakes_are_reported_in_one_pass() {
     assert_eq!(
-        faults(
+        mistakes(
             "---
 title: [a]
 desciption: d
@@ -220,9 +220,9 @@ arguments:
     );
 }
 
-/// One line of YAML after the other that is none, and what is said of it.
+/// Invalid lines of YAML, each with the expected messages.
 #[test]
-fn each_line_that_is_no_yaml_is_named_and_the_others_are_read() {
+fn invalid_yaml_lines_are_reported_and_the_rest_is_read() {
     for (keys, expected) in [
         ("icons: [a, b\ndescription: x", &["2:8 this `[` is not closed"][..]),
         ("icons: {a: b\ndescription: x", &["2:8 this `{` is not closed"]),
@@ -261,18 +261,18 @@ fn each_line_that_is_no_yaml_is_named_and_the_others_are_read() {
     ] {
         let text = format!("---\n{keys}\n---\n");
         let found = Library::of(&[("p.md", &*text)]).read().diagnostics;
-        let said = |found: &Diagnostic| {
+        let messages_of = |found: &Diagnostic| {
             let (line, column) = found.location.line_column();
             format!("{line}:{column} {}", found.message)
         };
-        assert_eq!(found.iter().map(said).collect::<Vec<_>>(), expected, "{text}");
+        assert_eq!(found.iter().map(messages_of).collect::<Vec<_>>(), expected, "{text}");
     }
 }
 
 #[test]
-fn what_is_no_yaml_is_named_where_it_stands() {
+fn invalid_yaml_is_reported_at_its_position() {
     let quoted = "a value that starts with `{{` or `{%` must be quoted (write it as `\"{{ … }}\"`)";
-    let lines = "(write lines such as `description: What the prompt does`)";
+    let lines = "(write lines such as `description: Reviews a change`)";
     let closed = "(add the same mark at the end of the text)";
     for (text, expected) in [
         ("---\ntitle: x\nhello", "1:1: error[syntax]: the front matter is not closed (add a line `---` between the keys and the text)".to_owned()),
@@ -290,35 +290,35 @@ fn what_is_no_yaml_is_named_where_it_stands() {
         ("---\njust text\n---\n", format!("2:1: error[wrong-type]: the front matter: expected a mapping, found text {lines}")),
         ("---\n- a\n---\n", format!("2:1: error[wrong-type]: the front matter: expected a mapping, found a list {lines}")),
     ] {
-        assert_eq!(faults(text), [format!("p.md:{expected}")], "{text:?}");
+        assert_eq!(mistakes(text), [format!("p.md:{expected}")], "{text:?}");
         assert_eq!(broken(&Library::of(&[("p.md", text)]).read()), ["p.md"], "{text:?}");
     }
 }
 
 #[test]
-fn what_would_cost_too_much_is_refused() {
+fn oversized_and_deeply_nested_yaml_is_rejected() {
     let deep = format!("---\na: {}\n---\n", "[".repeat(100_000));
     let wide = format!("---\ntags: [{}]\n---\n", "a,".repeat(30_000));
     let long = format!("---\ntitle: {}\n---\n", "a".repeat(2 << 20));
     let bomb = format!("---\na: &a [x]\n{}---\n", (0..9).map(|n| format!("b{n}: [*a, *a]\n")).collect::<String>());
     for text in [deep, wide, long, bomb] {
-        let faults = faults(&text);
-        assert_eq!(faults.len(), 1, "{faults:?}");
-        assert!(faults[0].contains("error["), "{faults:?}");
+        let mistakes = mistakes(&text);
+        assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+        assert!(mistakes[0].contains("error["), "{mistakes:?}");
     }
 }
 
 #[test]
-fn mistakes_without_end_are_counted() {
+fn mistakes_beyond_the_limit_are_counted() {
     let keys: String = (0..150).map(|index| format!("k{index}: x\n")).collect();
-    let faults = faults(&format!("---\n{keys}---\nhello"));
-    assert_eq!(faults.len(), 101);
-    assert_eq!(faults[100], "p.md:102:1: error[too-many]: 50 further mistakes from here on are not listed");
+    let mistakes = mistakes(&format!("---\n{keys}---\nhello"));
+    assert_eq!(mistakes.len(), 101);
+    assert_eq!(mistakes[100], "p.md:102:1: error[too-many]: 50 further mistakes from here on are not listed");
 }
 
 #[test]
-fn what_no_client_could_load_and_no_policy_are_named() {
-    let faults = faults(
+fn unloadable_icons_and_unknown_policies_are_reported() {
+    let mistakes = mistakes(
         "---
 icons: ['data:image/png;base64,A', 'data:text/html,x', 'data:image/png', 'https://a b', 'data:image/svg+xml,%3Csvg/%3E']
 arguments:
@@ -335,5 +335,5 @@ arguments:
         "p.md:4:26: error[invalid-value]: `invisible`: unknown policy `strp` (did you mean `strip`?)",
         "p.md:5:26: error[wrong-type]: `invisible`: expected text, found a list",
     ];
-    assert_eq!(faults, expected);
+    assert_eq!(mistakes, expected);
 }

@@ -1,4 +1,4 @@
-//! A library in a folder of its own, and a loader that follows it.
+//! A library in a temporary folder, and a loader that watches it.
 
 use std::{
     fs,
@@ -11,10 +11,10 @@ use promptshelf_source::{Directory, LoadReport, Loader, ReloadTask, Source, Sour
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-/// Longer than anything takes, on a machine that is busy with other things.
+/// Longer than any operation takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A library, with room around it for what should not be reached.
+/// A library inside a folder with files that must stay unreachable.
 pub(crate) struct Library {
     around: TempDir,
 }
@@ -26,7 +26,7 @@ impl Library {
         Library { around }
     }
 
-    /// A library with these files.
+    /// Creates a library with these files.
     pub(crate) fn of(files: &[(&str, &str)]) -> Library {
         let library = Library::new();
         for (path, text) in files {
@@ -43,7 +43,7 @@ impl Library {
         self.root().join(path)
     }
 
-    /// The folder that the library stands in.
+    /// Returns the folder that contains the library.
     pub(crate) fn outside(&self) -> &Path {
         self.around.path()
     }
@@ -72,14 +72,14 @@ impl Library {
         self.source().read(None)?.expect("something is read").into_definitions()
     }
 
-    /// What is wrong with the library, a line each.
-    pub(crate) fn faults(&self) -> Vec<String> {
+    /// Returns the diagnostics of the library, one line each.
+    pub(crate) fn mistakes(&self) -> Vec<String> {
         lines(&self.read().diagnostics)
     }
 
-    /// Follows it by events alone.
-    pub(crate) async fn follow(&self) -> Followed {
-        Followed::of(self.source().poll_interval(None)).await
+    /// Watches the library by file system events alone.
+    pub(crate) async fn watch(&self) -> WatchedLibrary {
+        WatchedLibrary::of(self.source().poll_interval(None)).await
     }
 }
 
@@ -87,50 +87,51 @@ pub(crate) fn lines(diagnostics: &[Diagnostic]) -> Vec<String> {
     diagnostics.iter().map(ToString::to_string).collect()
 }
 
-/// Names of the prompts that are defined.
+/// Returns the names of all defined prompts.
 pub(crate) fn names(definitions: &Definitions) -> Vec<&str> {
     definitions.prompts.iter().map(|prompt| &*prompt.name).collect()
 }
 
-/// Paths of files that is invalid.
+/// Returns the paths of all broken files.
 pub(crate) fn broken(definitions: &Definitions) -> Vec<&str> {
     definitions.broken.iter().map(|file| &*file.path).collect()
 }
 
-/// A loader that follows sources.
-pub(crate) struct Followed {
+/// A loader that watches its sources.
+pub(crate) struct WatchedLibrary {
     pub(crate) loader: Loader,
     reports: watch::Receiver<LoadReport>,
-    _follower: ReloadTask,
+    _task: ReloadTask,
 }
 
-impl Followed {
-    pub(crate) async fn of(source: impl Source + 'static) -> Followed {
-        Followed::all(vec![Box::new(source)]).await
+impl WatchedLibrary {
+    pub(crate) async fn of(source: impl Source + 'static) -> WatchedLibrary {
+        WatchedLibrary::all(vec![Box::new(source)]).await
     }
 
-    pub(crate) async fn all(sources: Vec<Box<dyn Source>>) -> Followed {
+    pub(crate) async fn all(sources: Vec<Box<dyn Source>>) -> WatchedLibrary {
         let loader = Loader::open(sources).expect("they can be read");
         let mut follower = loader.spawn();
         follower.ready().await;
         let reports = loader.reports();
-        Followed { loader, reports, _follower: follower }
+        WatchedLibrary { loader, reports, _task: follower }
     }
 
-    /// Waits until a load leaves things as they should be.
-    pub(crate) async fn until(&mut self, what: &str, is_so: impl Fn(&Catalog, &LoadReport) -> bool) {
+    /// Waits for a load after which the condition holds.
+    pub(crate) async fn until(&mut self, what: &str, condition: impl Fn(&Catalog, &LoadReport) -> bool) {
         let loader = self.loader.clone();
-        let waiting = self.reports.wait_for(|report| is_so(&loader.handle().current(), report));
+        let waiting = self.reports.wait_for(|report| condition(&loader.handle().current(), report));
         if tokio::time::timeout(PATIENCE, waiting).await.is_err() {
             let report = self.loader.reports().borrow().clone();
             panic!("never seen: {what}; the last report is {report:#?}");
         }
     }
 
-    /// Waits until a prompt's body holds a text.
-    pub(crate) async fn until_says(&mut self, name: &str, text: &str) {
-        let what = format!("{name} says {text:?}");
-        self.until(&what, |catalog, _| says(catalog, name).is_some_and(|said| said.contains(text))).await;
+    /// Waits until a prompt's body contains a text.
+    pub(crate) async fn until_text(&mut self, name: &str, text: &str) {
+        let what = format!("{name} contains {text:?}");
+        self.until(&what, |catalog, _| text_of(catalog, name).is_some_and(|messages_of| messages_of.contains(text)))
+            .await;
     }
 
     pub(crate) fn names(&self) -> Vec<String> {
@@ -141,13 +142,13 @@ impl Followed {
         self.loader.reports().borrow().loads
     }
 
-    pub(crate) fn faults(&self) -> Vec<String> {
+    pub(crate) fn mistakes(&self) -> Vec<String> {
         lines(&self.loader.diagnostics())
     }
 }
 
-/// What a prompt without arguments says.
-pub(crate) fn says(catalog: &Catalog, name: &str) -> Option<String> {
+/// Returns the text of a prompt without arguments.
+pub(crate) fn text_of(catalog: &Catalog, name: &str) -> Option<String> {
     let prompt = catalog.find(name)?;
     let bound = prompt.bind(&promptshelf_core::RawArguments::from_iter(Vec::<(&str, &str)>::new()), 1_000).ok()?;
     let parts = prompt.render(catalog.render_context(), &bound).ok()?;

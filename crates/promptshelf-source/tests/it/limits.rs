@@ -1,11 +1,11 @@
-//! Bounds of reading, and what files are.
+//! Limits on reading, and the media types of files.
 
 use promptshelf_core::ResourceBody;
 
 use crate::library::{Library, broken, names};
 
 #[test]
-fn a_file_that_is_too_large_is_left_out() {
+fn large_file_is_left_out() {
     let library = Library::of(&[
         ("promptshelf.toml", "[limits]\nfile-bytes = 10"),
         ("a.md", "short"),
@@ -14,7 +14,7 @@ fn a_file_that_is_too_large_is_left_out() {
     ]);
     let help = "(make it smaller, or raise `file-bytes` under [limits] in promptshelf.toml)";
     assert_eq!(
-        library.faults(),
+        library.mistakes(),
         [
             format!("b.md:1:1: error[too-large]: this file has 21 bytes; the limit is 10 {help}"),
             format!("c.txt:1:1: warning[too-large]: this file has 21 bytes; the limit is 10 {help}"),
@@ -27,7 +27,7 @@ fn a_file_that_is_too_large_is_left_out() {
 
 // req: S-38
 #[test]
-fn a_library_that_is_too_large_is_cut() {
+fn large_library_is_read_in_part() {
     let library = Library::of(&[
         ("promptshelf.toml", "[limits]\nlibrary-bytes = 9"),
         ("a.md", "12345"),
@@ -35,14 +35,14 @@ fn a_library_that_is_too_large_is_cut() {
         ("c.md", "1"),
     ]);
     assert_eq!(
-        library.faults(),
+        library.mistakes(),
         [
             ".:1:1: error[too-many]: the library has more than 9 bytes; 2 files are left out (raise `library-bytes` under [limits] in promptshelf.toml)"
         ]
     );
     library.write("promptshelf.toml", "[limits]\nfiles = 2");
     assert_eq!(
-        library.faults(),
+        library.mistakes(),
         [
             ".:1:1: error[too-many]: the library has more than 2 files; some are left out (raise `files` under [limits] in promptshelf.toml)"
         ]
@@ -51,7 +51,7 @@ fn a_library_that_is_too_large_is_cut() {
 }
 
 #[test]
-fn files_have_a_type_and_what_contradicts_it_is_named() {
+fn media_type_is_derived_and_mismatch_is_reported() {
     let library = Library::of(&[
         ("a.md", "hello"),
         ("README.md", "# read me"),
@@ -62,7 +62,7 @@ fn files_have_a_type_and_what_contradicts_it_is_named() {
     library.write("wrong.png", [0xFF, 0xD8, 0xFF, 0xE0, 0, 0, b'J', b'F', b'I', b'F']);
     library.write("right.png", [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A]);
     assert_eq!(
-        library.faults(),
+        library.mistakes(),
         [
             "wrong.png:1:1: warning[content-mismatch]: the file name implies image/png, but the content is image/jpeg (rename the file, or save it in the other format)"
         ]
@@ -90,7 +90,7 @@ fn files_have_a_type_and_what_contradicts_it_is_named() {
 }
 
 #[test]
-fn what_is_hidden_or_left_by_editors_is_passed_over() {
+fn hidden_and_temporary_files_are_ignored() {
     let paths =
         [".a.md", ".git/a.md", "node_modules/a.md", "target/a.md", "a.md~", "#a.md#", "x/.b/a.md", "a.tmp", "4913"];
     let library = Library::of(&[("a.md", "hello")]);
@@ -100,12 +100,12 @@ fn what_is_hidden_or_left_by_editors_is_passed_over() {
     let definitions = library.read();
     assert_eq!(names(&definitions), ["a"]);
     assert!(definitions.files.is_empty());
-    assert_eq!(library.faults(), [""; 0]);
+    assert_eq!(library.mistakes(), [""; 0]);
 }
 
 // req: X28
 #[test]
-fn two_files_of_one_name_are_both_handed_over() {
+fn prompts_with_equal_names_are_both_returned() {
     let library = Library::of(&[("a/b.md", "one"), ("a-b.md", "two"), ("c.md", "---\nname: a-b\n---\nthree")]);
     assert_eq!(names(&library.read()), ["a-b", "a-b", "a-b"]);
     let loader = promptshelf_source::Loader::open(vec![Box::new(library.source())]).expect("loads");

@@ -1,15 +1,15 @@
-//! What a library on a disk becomes, and how changes to it are noticed.
+//! Libraries on disk: the definitions that are read from them, and how changes are noticed.
 
 mod access;
-mod checkouts;
+mod bulk_changes;
 mod confinement;
-mod contract;
+mod editor_saves;
 mod formats;
 mod front_matter;
+mod incremental_reads;
 mod library;
 mod limits;
 mod manifest;
 mod references;
 mod resources;
-mod reuse;
-mod saving;
+mod source_contract;

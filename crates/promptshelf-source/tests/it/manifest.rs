@@ -1,13 +1,13 @@
-//! `promptshelf.toml`: what it says, and every mistake in it with its place.
+//! `promptshelf.toml`: its keys, and every mistake with its position.
 
 use std::time::Duration;
 
 use promptshelf_core::invisible::InvisiblePolicy;
 use promptshelf_source::{Loader, Source as _};
 
-use crate::library::{Followed, Library, lines};
+use crate::library::{Library, WatchedLibrary, lines};
 
-/// Everything that is wrong with a manifest, when a server starts with it.
+/// Returns the mistakes in a manifest that a server starts with.
 fn mistakes(manifest: &str) -> Vec<String> {
     let library = Library::of(&[("promptshelf.toml", manifest)]);
     let error = library.try_read().expect_err("it is invalid");
@@ -16,7 +16,7 @@ fn mistakes(manifest: &str) -> Vec<String> {
 }
 
 #[test]
-fn everything_in_it_is_read() {
+fn every_key_is_read() {
     let library = Library::of(&[
         (
             "promptshelf.toml",
@@ -49,7 +49,7 @@ here = "."
         ("icon.svg", "<svg/>"),
         ("a.md", "hello"),
     ]);
-    assert_eq!(library.faults(), [""; 0]);
+    assert_eq!(library.mistakes(), [""; 0]);
     let definitions = library.read();
     let about = definitions.about;
     assert_eq!(about.name.as_deref(), Some("shelf"));
@@ -66,7 +66,7 @@ here = "."
 }
 
 #[test]
-fn every_mistake_is_named_with_its_place() {
+fn every_mistake_is_reported_at_its_position() {
     assert_eq!(
         mistakes(
             r#"[serve]
@@ -101,7 +101,7 @@ a = ["x"]
 }
 
 #[test]
-fn every_mistake_in_a_resource_is_named_with_its_place() {
+fn every_mistake_in_a_resource_is_reported_at_its_position() {
     assert_eq!(
         mistakes(
             r#"[roots]
@@ -179,7 +179,7 @@ variables = [{ naem = "b" }]
 }
 
 #[test]
-fn what_is_no_toml_ends_the_start_with_one_clear_line() {
+fn invalid_toml_is_an_error_of_one_line() {
     let library = Library::of(&[("promptshelf.toml", "\u{feff}[server]\nname = \"a\nfoo = 1\n[list\n")]);
     let error = library.try_read().expect_err("it is no TOML");
     assert!(error.is_invalid_manifest());
@@ -198,48 +198,48 @@ fn what_is_no_toml_ends_the_start_with_one_clear_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_edit_keeps_the_last_good_manifest() {
+async fn broken_edit_keeps_the_last_good_manifest() {
     let library = Library::of(&[("promptshelf.toml", "[server]\nname = \"first\""), ("a.md", "hello")]);
-    let mut followed = library.follow().await;
+    let mut watched = library.watch().await;
     let name = |catalog: &promptshelf_core::Catalog| catalog.about().name.clone();
 
     library.write("promptshelf.toml", "[server]\nname = ");
-    followed
+    watched
         .until("the mistake is reported", |_, report| {
             lines(&report.diagnostics).iter().any(|line| line.contains("promptshelf.toml:2:"))
         })
         .await;
-    assert_eq!(name(&followed.loader.handle().current()).as_deref(), Some("first"));
-    assert_eq!(followed.names(), ["a"]);
+    assert_eq!(name(&watched.loader.handle().current()).as_deref(), Some("first"));
+    assert_eq!(watched.names(), ["a"]);
 
     library.write("promptshelf.toml", "");
-    followed
+    watched
         .until("the empty file is reported", |_, report| {
             lines(&report.diagnostics).iter().any(|line| line.contains("the file is empty"))
         })
         .await;
-    assert_eq!(name(&followed.loader.handle().current()).as_deref(), Some("first"));
+    assert_eq!(name(&watched.loader.handle().current()).as_deref(), Some("first"));
 
     library.write("promptshelf.toml", "[server]\nname = \"second\"");
-    followed.until("the new name", |catalog, _| name(catalog).as_deref() == Some("second")).await;
-    assert!(!followed.faults().iter().any(|fault| fault.contains("promptshelf.toml")));
+    watched.until("the new name", |catalog, _| name(catalog).as_deref() == Some("second")).await;
+    assert!(!watched.mistakes().iter().any(|fault| fault.contains("promptshelf.toml")));
     library.remove("promptshelf.toml");
-    followed.until("no name", |catalog, _| name(catalog).is_none()).await;
+    watched.until("no name", |catalog, _| name(catalog).is_none()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_manifest_that_appears_is_followed_into_its_roots() {
+async fn roots_of_a_new_manifest_are_watched() {
     let library =
         Library::of(&[("a.md", "---\narguments:\n- {name: x, complete: {files: '*.txt', root: other}}\n---\n{{ x }}")]);
     let other = library.outside().join("other");
     std::fs::create_dir(&other).expect("folder");
-    let mut followed = Followed::of(library.source().poll_interval(None)).await;
-    assert_eq!(followed.names(), [""; 0]);
+    let mut watched = WatchedLibrary::of(library.source().poll_interval(None)).await;
+    assert_eq!(watched.names(), [""; 0]);
     library.write("promptshelf.toml", "[roots]\nother = \"../other\"");
-    followed.until("the prompt is served", |catalog, _| catalog.find("a").is_some()).await;
+    watched.until("the prompt is served", |catalog, _| catalog.find("a").is_some()).await;
 
     std::fs::write(other.join("one.txt"), "").expect("file");
-    followed
+    watched
         .until("the path is completed", |catalog, _| {
             let argument = &catalog.find("a").expect("still there").arguments()[0];
             matches!(argument.completion(), Some(promptshelf_core::CompletionSource::Paths(paths)) if **paths == ["one.txt"])
@@ -248,11 +248,14 @@ async fn a_manifest_that_appears_is_followed_into_its_roots() {
 }
 
 #[test]
-fn a_root_that_is_not_there_is_named_and_the_rest_is_served() {
+fn missing_root_is_reported_and_the_rest_is_served() {
     let library = Library::of(&[("promptshelf.toml", "[roots]\nx = \"../nowhere\""), ("a.md", "hello")]);
-    let faults = library.faults();
-    assert_eq!(faults.len(), 1);
-    assert!(faults[0].starts_with("promptshelf.toml:2:5: error[unreadable]: cannot read the root `x`: "), "{faults:?}");
+    let mistakes = library.mistakes();
+    assert_eq!(mistakes.len(), 1);
+    assert!(
+        mistakes[0].starts_with("promptshelf.toml:2:5: error[unreadable]: cannot read the root `x`: "),
+        "{mistakes:?}"
+    );
     assert!(library.source().read(None).is_ok());
     assert!(Loader::open(vec![Box::new(library.source())]).is_ok());
 }

@@ -1,4 +1,4 @@
-//! What one file says of others.
+//! References from one file to others.
 
 use promptshelf_core::{CompletionSource, MimeType};
 
@@ -6,14 +6,14 @@ use crate::library::{Library, broken};
 
 // req: B6
 #[test]
-fn an_icon_that_is_a_file_travels_with_the_prompt() {
+fn icon_file_is_embedded() {
     let library = Library::of(&[
         ("p.md", "---\nicons: [a.svg, b.svg, _i/c.txt]\n---\nHello"),
         ("a.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>"),
         ("_i/c.txt", "text"),
     ]);
     assert_eq!(
-        library.faults(),
+        library.mistakes(),
         [
             "p.md:2:16: warning[missing-file]: the library has no file `b.svg` for this icon (did you mean `a.svg`?)",
             "p.md:2:23: warning[invalid-value]: expected an image for an icon, but `_i/c.txt` is text/plain",
@@ -26,7 +26,7 @@ fn an_icon_that_is_a_file_travels_with_the_prompt() {
 }
 
 #[test]
-fn paths_to_complete_from_are_found_when_the_folder_is_read() {
+fn path_completion_is_resolved_on_read() {
     let library = Library::of(&[
         ("promptshelf.toml", "[roots]\nproject = \"../project\""),
         (
@@ -52,9 +52,12 @@ fn paths_to_complete_from_are_found_when_the_folder_is_read() {
     };
     assert_eq!(paths(0), ["src/deep/a.rs", "src/main.rs"]);
     assert_eq!(paths(1), ["x.txt"]);
-    let faults = library.faults();
-    assert_eq!(faults.len(), 3, "{faults:?}");
-    assert!(faults[0].starts_with("q.md:3:23: error[invalid-completion]: unknown root `projct`"), "{faults:?}");
-    assert!(faults[1].starts_with("q.md:4:23: error[invalid-completion]: invalid path pattern `[z`: "), "{faults:?}");
-    assert!(faults[2].starts_with("q.md:5:23: warning[invalid-completion]: no file matches `no*`"), "{faults:?}");
+    let mistakes = library.mistakes();
+    assert_eq!(mistakes.len(), 3, "{mistakes:?}");
+    assert!(mistakes[0].starts_with("q.md:3:23: error[invalid-completion]: unknown root `projct`"), "{mistakes:?}");
+    assert!(
+        mistakes[1].starts_with("q.md:4:23: error[invalid-completion]: invalid path pattern `[z`: "),
+        "{mistakes:?}"
+    );
+    assert!(mistakes[2].starts_with("q.md:5:23: warning[invalid-completion]: no file matches `no*`"), "{mistakes:?}");
 }

@@ -1,4 +1,4 @@
-//! Resources that the manifest declares, and the files behind them.
+//! Resources that the manifest declares, and their files.
 
 use std::fs;
 
@@ -77,9 +77,9 @@ fn library() -> Library {
 }
 
 #[test]
-fn what_is_declared_as_a_resource_is_no_prompt() {
+fn declared_resource_is_not_a_prompt() {
     assert_eq!(names(&library().read()), ["a"]);
-    assert_eq!(library().faults(), [""; 0]);
+    assert_eq!(library().mistakes(), [""; 0]);
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn declared_files_are_listed_and_read() {
 
 // req: J8, R-3, X9
 #[tokio::test]
-async fn what_may_not_be_read_is_not_found() {
+async fn unreadable_resource_is_not_found() {
     let library = library();
     let project = library.outside().join("project");
     #[cfg(unix)]
@@ -158,7 +158,7 @@ async fn what_may_not_be_read_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_version_differs_when_the_file_does() {
+async fn version_changes_with_the_file() {
     let library = library();
     let loader = load(&library);
     let catalog = loader.handle().current();
@@ -176,28 +176,28 @@ async fn a_version_differs_when_the_file_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_reads_from_a_root_hears_of_its_changes() {
+async fn changes_in_a_root_are_noticed() {
     let library = library();
-    let mut followed = library.follow().await;
-    let loads = followed.loads();
-    let generation = followed.loader.handle().current().generation();
+    let mut watched = library.watch().await;
+    let loads = watched.loads();
+    let generation = watched.loader.handle().current().generation();
     fs::write(library.outside().join("project/src/main.rs"), "changed").expect("file");
-    followed.until("another load", |_, report| report.loads > loads).await;
-    assert_eq!(followed.loader.handle().current().generation(), generation, "no definition has changed");
+    watched.until("another load", |_, report| report.loads > loads).await;
+    assert_eq!(watched.loader.handle().current().generation(), generation, "no definition has changed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_appears_is_listed() {
+async fn new_file_is_listed() {
     let library = library();
-    let mut followed = library.follow().await;
+    let mut watched = library.watch().await;
     library.write("docs/three.md", "three");
-    followed.until("it is listed", |catalog, _| catalog.find_resource("docs:///docs/three.md").is_some()).await;
+    watched.until("it is listed", |catalog, _| catalog.find_resource("docs:///docs/three.md").is_some()).await;
     library.remove("docs/three.md");
-    followed.until("it is gone", |catalog, _| catalog.find_resource("docs:///docs/three.md").is_none()).await;
+    watched.until("it is gone", |catalog, _| catalog.find_resource("docs:///docs/three.md").is_none()).await;
 }
 
 #[test]
-fn what_is_declared_but_not_there_is_named() {
+fn missing_declared_files_are_reported() {
     let library = Library::of(&[(
         "promptshelf.toml",
         "[roots]\nhere = \".\"\n[[resources]]\nuri = \"a://b\"\nfile = \"stlye.txt\"\n[[resources]]\nuri = \"a://c\"\nfile = \"x\"\nroot = \"here\"\n[[resources]]\nuri = \"a:///{path}\"\nfiles = \"*.zip\"\n",

@@ -1,4 +1,4 @@
-//! What has not changed is not read, or at least not understood, again.
+//! Incremental reads: unchanged files are not read, or at least not parsed, again.
 
 use std::{
     fs,
@@ -24,7 +24,7 @@ fn read(source: &impl Source, known: Option<Fingerprint>) -> Option<(Fingerprint
 }
 
 #[test]
-fn unchanged_files_are_shared_between_readings() {
+fn unchanged_files_are_shared_between_reads() {
     let library = Library::of(&[("a.md", "one"), ("b.md", "two"), ("c.txt", "three")]);
     let source = library.source();
     let (revision, first) = read(&source, None).expect("read");
@@ -38,14 +38,14 @@ fn unchanged_files_are_shared_between_readings() {
 }
 
 #[test]
-fn a_change_within_one_tick_of_the_clock_is_not_missed() {
+fn change_within_one_clock_tick_is_noticed() {
     let library = Library::of(&[("a.md", "one")]);
     let file = library.path("a.md");
     let source = library.source();
     let (mut revision, _) = read(&source, None).expect("read");
     let modified = fs::metadata(&file).expect("metadata").modified().expect("a time");
     for text in ["two", "six", "ten"] {
-        // As long as before, in the same file, and at the same time.
+        // The same length, the same file, and the same time.
         library.write("a.md", text);
         fs::File::options().write(true).open(&file).expect("open").set_modified(modified).expect("set");
         let (next, definitions) = read(&source, Some(revision)).expect("it has changed");
@@ -55,7 +55,7 @@ fn a_change_within_one_tick_of_the_clock_is_not_missed() {
 }
 
 #[test]
-fn a_file_that_is_only_touched_has_another_time_but_the_same_text() {
+fn touched_file_keeps_its_text() {
     let library = Library::of(&[("a.txt", "one"), ("p.md", "hello")]);
     let source = library.source();
     let (revision, first) = read(&source, None).expect("read");
@@ -67,7 +67,7 @@ fn a_file_that_is_only_touched_has_another_time_but_the_same_text() {
 }
 
 #[test]
-fn a_change_of_the_manifest_changes_what_files_are() {
+fn manifest_change_applies_to_unchanged_files() {
     let library = Library::of(&[("a.md", "one"), ("b.md", "two")]);
     let source = library.source();
     let (revision, first) = read(&source, None).expect("read");
@@ -81,18 +81,18 @@ fn a_change_of_the_manifest_changes_what_files_are() {
     assert_eq!(broken(&third), ["a.md", "b.md"]);
 }
 
-/// Writes until it was heard of, and gives what is read then.
+/// Writes a file until the change is noticed, and returns the next snapshot.
 async fn edit(
     library: &Library,
     path: &str,
     text: &str,
     source: &Directory,
-    nudge: &ReloadSignal,
+    signal: &ReloadSignal,
     known: Fingerprint,
 ) -> Snapshot {
     library.write(path, text);
     loop {
-        nudge.requested().await;
+        signal.requested().await;
         if let Some(reading) = source.read(Some(known)).expect("read") {
             return reading;
         }
@@ -100,17 +100,17 @@ async fn edit(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edit_that_was_heard_of_is_read_alone() {
+async fn edited_file_is_read_alone() {
     let prompt = |keys: &str, text: &str| format!("---\ndescription: d\n{keys}---\n{text}");
     let library = Library::of(&[("a.md", &prompt("", "one")), ("b.md", &prompt("", "two")), ("c.txt", "three")]);
     let source = library.source().poll_interval(None);
-    let nudge = ReloadSignal::new();
-    let _following = source.watch(nudge.clone());
+    let signal = ReloadSignal::new();
+    let _following = source.watch(signal.clone());
     let (mut known, _) = read(&source, None).expect("read");
     for (path, keys, text, names) in [
         ("a.md", "", "four", Some(vec!["a"])),
         ("b.md", "title: B\n", "five", Some(vec!["b"])),
-        // Somebody else may be concerned by these.
+        // Other definitions may depend on these.
         ("c.txt", "", "six", None),
         ("a.md", "name: other\n", "seven", None),
         ("a.md", "icons: c.txt\n", "eight", None),
@@ -118,7 +118,7 @@ async fn an_edit_that_was_heard_of_is_read_alone() {
         ("a.md", "", "ten", None),
         ("a.md", "", "eleven", Some(vec!["a"])),
     ] {
-        let reading = edit(&library, path, &prompt(keys, text), &source, &nudge, known).await;
+        let reading = edit(&library, path, &prompt(keys, text), &source, &signal, known).await;
         let edited = reading.edited_prompts();
         assert_eq!(edited.map(|all| all.iter().map(|it| &*it.name).collect::<Vec<_>>()), names, "{path} {text}");
         known = reading.fingerprint();

@@ -1,4 +1,4 @@
-//! What every source promises.
+//! The contract of every source.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,13 +7,13 @@ use promptshelf_source::{Directory, Fixed, Loader, ReloadSignal, Source};
 
 use crate::library::{Library, names};
 
-/// Something that holds prompts, and the source that reads them from it.
+/// A place that contains prompts, and the source that reads them.
 trait Place {
     type Source: Source + Clone + 'static;
 
     fn new() -> Self;
     fn source(&self) -> Self::Source;
-    /// Puts a prompt there, or another one in its place.
+    /// Adds or replaces a prompt.
     fn put(&mut self, name: &str, text: &str);
     fn remove(&mut self, name: &str);
 }
@@ -73,11 +73,11 @@ impl Place for Code {
     }
 }
 
-async fn nudged(nudge: &ReloadSignal) {
-    tokio::time::timeout(Duration::from_secs(30), nudge.requested()).await.expect("a nudge comes");
+async fn signalled(signal: &ReloadSignal) {
+    tokio::time::timeout(Duration::from_secs(30), signal.requested()).await.expect("a signal comes");
 }
 
-fn everything_that_is_there_is_read<P: Place>() {
+fn all_prompts_are_read<P: Place>() {
     let mut place = P::new();
     place.put("a", "one");
     place.put("b", "two");
@@ -88,7 +88,7 @@ fn everything_that_is_there_is_read<P: Place>() {
     assert_eq!(names, ["a", "b"]);
 }
 
-fn what_is_known_is_not_read_again<P: Place>() {
+fn known_fingerprint_returns_no_snapshot<P: Place>() {
     let mut place = P::new();
     place.put("a", "one");
     let source = place.source();
@@ -105,7 +105,7 @@ fn what_is_known_is_not_read_again<P: Place>() {
     assert!(third.into_definitions().expect("definitions").prompts.is_empty());
 }
 
-async fn everybody_who_follows_is_nudged_by_a_change<P: Place>() {
+async fn every_watcher_is_signalled<P: Place>() {
     let mut place = P::new();
     place.put("a", "one");
     let source = place.source();
@@ -114,16 +114,16 @@ async fn everybody_who_follows_is_nudged_by_a_change<P: Place>() {
     let _one = source.watch(first.clone());
     let two = source.clone().watch(second.clone());
     place.put("a", "another");
-    nudged(&first).await;
-    nudged(&second).await;
+    signalled(&first).await;
+    signalled(&second).await;
     drop(two);
     place.put("b", "new");
-    nudged(&first).await;
+    signalled(&first).await;
     place.remove("a");
-    nudged(&first).await;
+    signalled(&first).await;
 }
 
-async fn a_loader_serves_it_beside_others<P: Place>() {
+async fn loader_merges_it_with_other_sources<P: Place>() {
     let mut place = P::new();
     place.put("a", "one");
     let other = Fixed::new(Definitions::from_iter([PromptDefinition::template("other", "two")]));
@@ -149,23 +149,23 @@ macro_rules! contract {
             use super::*;
 
             #[test]
-            fn everything_that_is_there_is_read() {
-                super::everything_that_is_there_is_read::<$place>();
+            fn all_prompts_are_read() {
+                super::all_prompts_are_read::<$place>();
             }
 
             #[test]
-            fn what_is_known_is_not_read_again() {
-                super::what_is_known_is_not_read_again::<$place>();
+            fn known_fingerprint_returns_no_snapshot() {
+                super::known_fingerprint_returns_no_snapshot::<$place>();
             }
 
             #[tokio::test(flavor = "multi_thread")]
-            async fn everybody_who_follows_is_nudged_by_a_change() {
-                super::everybody_who_follows_is_nudged_by_a_change::<$place>().await;
+            async fn every_watcher_is_signalled() {
+                super::every_watcher_is_signalled::<$place>().await;
             }
 
             #[tokio::test(flavor = "multi_thread")]
-            async fn a_loader_serves_it_beside_others() {
-                super::a_loader_serves_it_beside_others::<$place>().await;
+            async fn loader_merges_it_with_other_sources() {
+                super::loader_merges_it_with_other_sources::<$place>().await;
             }
         }
     };
@@ -175,14 +175,14 @@ contract!(Library, a_folder);
 contract!(Code, code);
 
 #[test]
-fn a_shared_source_is_a_source() {
+fn arc_of_a_source_is_a_source() {
     let source: Arc<dyn Source> = Arc::new(Fixed::default());
     assert!(source.read(None).expect("read").is_some());
     assert!(Loader::open(vec![Box::new(source)]).is_ok());
 }
 
 #[test]
-fn a_loader_without_sources_serves_nothing() {
+fn loader_without_sources_is_empty() {
     let loader = Loader::open(Vec::new()).expect("loads");
     assert!(loader.handle().current().prompts().is_empty());
 }
