@@ -52,7 +52,7 @@ impl Fixed {
     /// let source = Fixed::default();
     /// let loader = Loader::open(vec![Box::new(source.clone())]).unwrap();
     /// let prompts = vec![PromptDefinition::template("hello", "Say hello.")];
-    /// source.replace(Definitions { prompts, ..Definitions::default() });
+    /// source.replace(Definitions::from_iter(prompts));
     /// loader.reload().await.unwrap();
     /// assert!(loader.handle().current().find("hello").is_some());
     /// # }
