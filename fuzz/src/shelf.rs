@@ -1,5 +1,5 @@
-//! What the targets send their bytes to: a small library behind a real server,
-//! with nothing in between that is not there in production.
+//! The server that all targets send their bytes to: a small library behind the production server, without test
+//! doubles.
 
 use std::{cell::RefCell, sync::LazyLock};
 
@@ -17,15 +17,15 @@ use tower_service::Service as _;
 
 pub const MODERN: &str = "2026-07-28";
 
-/// An answer: its status, and its body where it is no stream.
+/// A response: its status, and its body unless it is a stream.
 pub struct Answer {
     pub status: u16,
     pub body: Bytes,
 }
 
 impl Answer {
-    /// Panics unless it is an answer that the protocol knows: nothing at all, or
-    /// JSON-RPC without `null` for an id, and nothing that only a panic gives.
+    /// Panics unless the response conforms to the protocol: either empty, or JSON-RPC without a `null` id and without
+    /// an internal error, which only a panic causes.
     pub fn check(&self) {
         if self.body.is_empty() {
             assert_eq!(self.status, 202, "an answer without a body");
@@ -77,35 +77,35 @@ fn catalog() -> promptshelf_core::Catalog {
     check(definitions, None).catalog
 }
 
-/// Waits for something on this thread.
+/// Runs a future to its end on this thread.
 pub fn wait<T>(future: impl Future<Output = T>) -> T {
     RUNTIME.with_borrow(|runtime| runtime.block_on(future))
 }
 
-/// The server.
+/// Returns the server.
 #[must_use]
 pub fn server() -> Server {
     SERVER.0.clone()
 }
 
-/// Posts a body. `None` where the answer is a stream.
+/// Posts a body. Returns `None` if the response is a stream.
 #[must_use]
 pub fn post(headers: HeaderMap, body: impl Into<Bytes>) -> Option<Answer> {
     let mut request = Request::new(Full::new(body.into()));
     *request.method_mut() = Method::POST;
     *request.headers_mut() = headers;
     wait(async {
-        let response = SERVER.1.clone().call(request).await.expect("no request fails");
+        let response = SERVER.1.clone().call(request).await.expect("the service is infallible");
         let (head, body) = response.into_parts();
         if head.headers.get("content-type").is_some_and(|kind| kind == "text/event-stream") {
             return None;
         }
-        let body = body.collect().await.expect("no body fails").to_bytes();
+        let body = body.collect().await.expect("the body is complete").to_bytes();
         Some(Answer { status: head.status.as_u16(), body })
     })
 }
 
-/// The headers of a message of a revision.
+/// Returns the headers for a message of a protocol revision.
 #[must_use]
 pub fn headers(revision: Option<&str>) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -117,7 +117,7 @@ pub fn headers(revision: Option<&str>) -> HeaderMap {
     headers
 }
 
-/// A modern request, and its headers.
+/// Returns a modern request and its headers.
 #[must_use]
 pub fn modern(method: &str, mut params: Value) -> (HeaderMap, String) {
     let mut headers = headers(Some(MODERN));

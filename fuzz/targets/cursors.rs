@@ -1,5 +1,5 @@
-//! Any text as a cursor. What is taken for one is one that was given out, or
-//! names a place in the same list; nobody gets a first page for it.
+//! Arbitrary text as a cursor. An accepted cursor is either one that the server issued or a valid position in the
+//! same list; an invalid cursor is rejected and does not return the first page.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     for list in [ListKind::Prompts, ListKind::Resources, ListKind::ResourceTemplates] {
         if let Some(key) = decode(list, text) {
-            assert_eq!(encode(list, &key), text, "one place has one cursor");
+            assert_eq!(encode(list, &key), text, "a position has a single cursor");
         }
         assert_eq!(decode(list, &encode(list, text)).as_deref(), (text.len() < 3_000).then_some(text));
     }

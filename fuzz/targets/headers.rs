@@ -1,5 +1,4 @@
-//! Any values in the headers that say what a request is. A request goes through
-//! only when they say what its body says.
+//! Arbitrary values in the request headers. A request is accepted only if its headers match its body.
 
 #![no_main]
 
@@ -26,6 +25,6 @@ fuzz_target!(|bytes: &[u8]| {
     answer.check();
     if answer.status == 200 {
         let named = String::from_utf8_lossy(&named).trim().to_owned();
-        assert!(named == "greet" || named.starts_with("=?base64?"), "{named:?} was taken for greet");
+        assert!(named == "greet" || named.starts_with("=?base64?"), "{named:?} was accepted as greet");
     }
 });

@@ -1,5 +1,4 @@
-//! Any bytes over a pipe: whatever comes back is lines of the protocol, and the
-//! conversation ends when the input does.
+//! Arbitrary bytes on stdio: all output consists of protocol lines, and the conversation ends with the input.
 
 #![no_main]
 
@@ -14,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use tokio::io::AsyncWrite;
 
-/// Keeps what is written.
+/// Collects the output.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -35,8 +34,8 @@ impl AsyncWrite for Written {
 
 fuzz_target!(|bytes: &[u8]| {
     let written = Written::default();
-    // A question to a client that never answers ends with the input.
-    shelf::wait(shelf::server().serve_stdio(bytes, written.clone())).expect("nothing fails");
+    // A request to a client that never responds ends with the input.
+    shelf::wait(shelf::server().serve_stdio(bytes, written.clone())).expect("serving succeeds");
     let written = written.0.lock().expect("no panic");
     for line in written.split_inclusive(|byte| *byte == b'\n') {
         let message: Value = serde_json::from_slice(line).expect("every line is JSON");

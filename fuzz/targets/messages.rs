@@ -1,4 +1,4 @@
-//! Any bytes as the body of a request over HTTP, in every revision.
+//! Arbitrary bytes as the body of an HTTP request, in every protocol revision.
 
 #![no_main]
 

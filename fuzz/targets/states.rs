@@ -1,5 +1,4 @@
-//! Any `requestState` and any `inputResponses`. No state that was not given out
-//! is taken for one.
+//! Arbitrary values of `requestState` and `inputResponses`. A state that the server did not issue is rejected.
 
 #![no_main]
 
@@ -19,13 +18,13 @@ fuzz_target!(|bytes: &[u8]| {
     let forged = ask(json!({ "name": "setup", "requestState": state, "inputResponses": responses }));
     assert_eq!(forged["error"]["code"], -32602, "{forged}");
     let asked = ask(json!({ "name": "setup" }));
-    // A true state with answers that may be anything.
+    // A valid state with arbitrary responses.
     ask(json!({ "name": "setup", "requestState": asked["result"]["requestState"], "inputResponses": responses }));
     let mut changed = asked["result"]["requestState"].as_str().expect("a state").to_owned();
     changed.truncate(bytes.len() % changed.len());
     changed.push_str(state);
     if changed != asked["result"]["requestState"] {
         let refused = ask(json!({ "name": "setup", "requestState": changed }));
-        assert_eq!(refused["error"]["message"], forged["error"]["message"], "one sentence for all of them");
+        assert_eq!(refused["error"]["message"], forged["error"]["message"], "all rejected states have the same message");
     }
 });

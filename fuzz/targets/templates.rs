@@ -1,12 +1,11 @@
-//! Any template with any values. Values are text: what comes of a template has
-//! the same messages, whatever they hold.
+//! Arbitrary templates with arbitrary values. Values are text: the messages of a template do not depend on them.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use promptshelf_core::{ArgumentDefinition, Definitions, RawArguments, Part, PromptDefinition, RenderError, check};
 
-/// Templates whose shape is known: two messages, the first of the user.
+/// Templates with a known structure: two messages, the first with the user role.
 const KNOWN: [&str; 6] = [
     "{{ a }}{{ role('assistant') }}{{ b }}x",
     "x{{ a | fence }}{{ role('assistant') }}{{ b | quote }}x",
@@ -32,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let _ = render(template, a, b);
     let known = KNOWN[bytes.len() % KNOWN.len()];
-    // A message of white space alone is none; everything else stays as it is.
+    // A message with only white space is dropped; all others stay unchanged.
     let (a, b) = (format!("a{template}{a}"), format!("b{b}"));
     if let Some(Ok(parts)) = render(known, &a, &b) {
         assert_eq!(parts.len(), 2, "{known}");

@@ -280,12 +280,12 @@ fn operator_settings_are_refused_with_the_file_they_belong_in() {
 #[tokio::test(flavor = "multi_thread")]
 async fn operator_settings_in_an_edit_keep_the_last_good_manifest() {
     let library = Library::of(&[("promptshelf.toml", "[server]\nname = \"first\""), ("a.md", "hello")]);
-    let mut followed = library.follow().await;
+    let mut watched = library.watch().await;
     library.write("promptshelf.toml", "[server]\nname = \"second\"\n[http]\nallow-remote = true\n");
-    followed
+    watched
         .until("it is reported", |_, report| {
             lines(&report.diagnostics).iter().any(|line| line.contains("error[operator-setting]: [http] belongs"))
         })
         .await;
-    assert_eq!(followed.loader.handle().current().about().name.as_deref(), Some("first"));
+    assert_eq!(watched.loader.handle().current().about().name.as_deref(), Some("first"));
 }
