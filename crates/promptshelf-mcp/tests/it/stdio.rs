@@ -1,4 +1,4 @@
-//! Conversations over a pair of pipes.
+//! Conversations over stdio.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ fn modern(id: &Value, method: &str, mut params: Value) -> Value {
 
 // req: B1, C4
 #[tokio::test]
-async fn a_legacy_client_lists_gets_and_completes() {
+async fn legacy_client_lists_gets_and_completes() {
     let mut client = Client::legacy("2025-11-25").await;
     let list = client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/list" })).await;
     assert_eq!(
@@ -104,7 +104,7 @@ async fn a_legacy_client_lists_gets_and_completes() {
 
 // req: C3
 #[tokio::test]
-async fn a_modern_client_needs_no_handshake() {
+async fn modern_client_needs_no_handshake() {
     let mut client = Client::start();
     let discovered = client.request(modern(&json!(1), "server/discover", json!({}))).await;
     let result = &discovered["result"];
@@ -133,7 +133,7 @@ async fn both_eras_share_one_process() {
 
 // req: M1
 #[tokio::test]
-async fn before_initialize_an_unmarked_request_is_told_what_it_misses() {
+async fn request_of_neither_era_before_initialize_is_refused() {
     let mut client = Client::start();
     let answer = client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/list" })).await;
     assert_eq!(answer["error"]["code"], -32602);
@@ -144,7 +144,7 @@ async fn before_initialize_an_unmarked_request_is_told_what_it_misses() {
 
 // req: M2
 #[tokio::test]
-async fn an_unknown_revision_is_answered_with_the_newest_one_that_shakes_hands() {
+async fn initialize_with_unknown_revision_returns_newest_legacy_one() {
     let mut client = Client::start();
     for requested in ["2099-01-01", "2026-07-28", "nonsense"] {
         let params =
@@ -157,7 +157,7 @@ async fn an_unknown_revision_is_answered_with_the_newest_one_that_shakes_hands()
 
 // req: M7
 #[tokio::test]
-async fn modern_requests_of_another_revision_are_refused_with_what_is_supported() {
+async fn modern_request_of_unknown_revision_is_refused_with_supported_ones() {
     let mut client = Client::start();
     let mut request = modern(&json!(1), "prompts/list", json!({}));
     request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("v999.0.0");
@@ -168,7 +168,7 @@ async fn modern_requests_of_another_revision_are_refused_with_what_is_supported(
 
 // req: O13
 #[tokio::test]
-async fn methods_that_the_modern_era_lost_are_unknown_there() {
+async fn removed_methods_are_unknown_in_the_modern_era() {
     let mut client = Client::legacy("2025-11-25").await;
     for method in
         ["initialize", "ping", "logging/setLevel", "resources/subscribe", "roots/list", "__proto__", "prompts/get\n"]
@@ -181,7 +181,7 @@ async fn methods_that_the_modern_era_lost_are_unknown_there() {
 
 // req: K1, N1
 #[tokio::test]
-async fn broken_lines_are_answered_and_the_conversation_goes_on() {
+async fn malformed_lines_are_answered_and_the_conversation_continues() {
     let mut client = Client::start();
     let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
     let cases: &[(&[u8], i32)] = &[
@@ -209,7 +209,7 @@ async fn broken_lines_are_answered_and_the_conversation_goes_on() {
 }
 
 #[tokio::test]
-async fn blank_lines_carriage_returns_and_responses_are_passed_over() {
+async fn blank_lines_carriage_returns_and_responses_are_ignored() {
     let mut client = Client::start();
     client.pipe.send(b"").await;
     client.pipe.send(b"  \t\r").await;
@@ -219,7 +219,7 @@ async fn blank_lines_carriage_returns_and_responses_are_passed_over() {
 }
 
 #[tokio::test]
-async fn an_endless_line_is_refused_without_being_kept() {
+async fn endless_line_is_refused_without_being_buffered() {
     let mut client = Client::start();
     let chunk = vec![b'a'; 1 << 20];
     for _ in 0..17 {
@@ -233,7 +233,7 @@ async fn an_endless_line_is_refused_without_being_kept() {
 
 // req: N14
 #[tokio::test]
-async fn ids_come_back_to_the_digit() {
+async fn ids_are_returned_unchanged() {
     let mut client = Client::start();
     for id in ["1152921504606846976", "123456789012345678901234567890", "-7", "\"\\u00e4\"", "0"] {
         client.pipe.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).as_bytes()).await;
@@ -244,7 +244,7 @@ async fn ids_come_back_to_the_digit() {
 
 // req: K4
 #[tokio::test]
-async fn batches_belong_to_one_revision_only() {
+async fn batches_are_accepted_in_one_revision_only() {
     let batch = json!([
         { "jsonrpc": "2.0", "id": 1, "method": "ping" },
         { "jsonrpc": "2.0", "method": "notifications/initialized" },
@@ -255,7 +255,7 @@ async fn batches_belong_to_one_revision_only() {
     assert_eq!(answers[0], json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
     assert_eq!(answers[1]["error"]["code"], -32602);
     assert_eq!(answers.as_array().map(Vec::len), Some(2));
-    // Nothing is answered of one that cannot be.
+    // An invalid batch is refused as a whole.
     let hello =
         json!({ "jsonrpc": "2.0", "id": 2, "method": "initialize", "params": { "protocolVersion": "2025-06-18" } });
     for stranger in [hello, modern(&json!(2), "prompts/list", json!({}))] {
@@ -271,7 +271,7 @@ async fn batches_belong_to_one_revision_only() {
 
 // req: H1
 #[tokio::test]
-async fn a_legacy_client_hears_of_a_changed_list_once() {
+async fn legacy_client_is_notified_once_of_a_changed_list() {
     let mut client = Client::legacy("2024-11-05").await;
     client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/list" })).await;
     client.handle.replace(shelf::catalog("Greets somebody else", "first"));
@@ -279,7 +279,7 @@ async fn a_legacy_client_hears_of_a_changed_list_once() {
         client.receive().await,
         json!({ "jsonrpc": "2.0", "method": "notifications/prompts/list_changed", "params": {} })
     );
-    // The same list again is no change.
+    // An equal list is not a change.
     client.handle.replace(shelf::catalog("Greets somebody else", "first"));
     let answer = client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
     assert_eq!(answer["id"], 2);
@@ -287,7 +287,7 @@ async fn a_legacy_client_hears_of_a_changed_list_once() {
 
 // req: H14
 #[tokio::test]
-async fn a_legacy_client_hears_of_a_resource_that_it_subscribed_to() {
+async fn legacy_client_is_notified_of_subscribed_resources() {
     let mut client = Client::legacy("2025-11-25").await;
     let params = json!({ "uri": "docs://note" });
     let answer =
@@ -312,7 +312,7 @@ async fn a_legacy_client_hears_of_a_resource_that_it_subscribed_to() {
 
 // req: O9
 #[tokio::test]
-async fn a_legacy_client_that_wants_log_messages_gets_them_from_its_level_up() {
+async fn legacy_client_gets_log_messages_from_its_level() {
     let mut client = Client::legacy("2025-11-25").await;
     let bad = client
         .request(json!({ "jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": { "level": "loud" } }))
@@ -335,7 +335,7 @@ async fn a_legacy_client_that_wants_log_messages_gets_them_from_its_level_up() {
 
 // req: H5, K6, O3
 #[tokio::test]
-async fn a_subscription_is_acknowledged_tagged_filtered_and_cancelled() {
+async fn subscription_is_acknowledged_tagged_filtered_and_cancelled() {
     let mut client = Client::start();
     let id = "123456789012345678901234567890";
     let filter = json!({ "notifications": {
@@ -356,7 +356,7 @@ async fn a_subscription_is_acknowledged_tagged_filtered_and_cancelled() {
     let heard = [client.pipe.next_line().await.expect("one"), client.pipe.next_line().await.expect("two")];
     assert!(heard[0].contains("notifications/prompts/list_changed") && heard[0].contains(id), "{heard:?}");
     assert!(heard[1].contains("notifications/resources/updated") && heard[1].contains("docs://note"), "{heard:?}");
-    // No untagged copy: nobody has shaken hands here. And nothing after the cancellation.
+    // No untagged copy, because there was no `initialize`, and nothing after the cancellation.
     client
         .pipe
         .send(
@@ -371,7 +371,7 @@ async fn a_subscription_is_acknowledged_tagged_filtered_and_cancelled() {
 
 // req: H4
 #[tokio::test]
-async fn a_malformed_filter_is_refused() {
+async fn malformed_filter_is_refused() {
     let mut client = Client::start();
     for filter in
         [json!({}), json!({ "notifications": [] }), json!({ "notifications": { "promptsListChanged": "yes" } })]
@@ -386,7 +386,7 @@ async fn a_malformed_filter_is_refused() {
 
 // req: M17
 #[tokio::test]
-async fn an_id_in_flight_cannot_be_used_again() {
+async fn id_in_progress_cannot_be_reused() {
     let mut client = Client::start();
     let listen = modern(&json!(7), "subscriptions/listen", json!({ "notifications": {} }));
     assert_eq!(client.request(listen).await["method"], "notifications/subscriptions/acknowledged");
@@ -396,7 +396,7 @@ async fn an_id_in_flight_cannot_be_used_again() {
 
 // req: O5
 #[tokio::test]
-async fn shutting_down_ends_subscriptions_with_a_result() {
+async fn shutdown_ends_subscriptions_with_a_result() {
     let mut client = Client::start();
     client
         .request(modern(
@@ -418,7 +418,7 @@ async fn shutting_down_ends_subscriptions_with_a_result() {
 }
 
 #[tokio::test]
-async fn what_came_before_the_end_of_the_input_is_answered() {
+async fn requests_before_the_end_of_the_input_are_answered() {
     let mut client = Client::start();
     for id in 0..100 {
         client
@@ -430,10 +430,9 @@ async fn what_came_before_the_end_of_the_input_is_answered() {
     assert!(answers.iter().enumerate().all(|(id, answer)| answer["id"] == id));
 }
 
-/// Time stands still here unless nobody has anything to do: what is waited for
-/// then never comes by itself.
+/// The paused clock advances only when every task waits, so that a time-out means a deadlock.
 #[tokio::test(start_paused = true)]
-async fn who_does_not_read_its_answers_is_not_read_until_it_does() {
+async fn client_that_does_not_read_is_not_read_either() {
     const ASKED: usize = 20_000;
     let mut client = Client::start();
     let mut input = client.pipe.take_input();
@@ -454,7 +453,7 @@ async fn who_does_not_read_its_answers_is_not_read_until_it_does() {
 
 // req: X18
 #[tokio::test]
-async fn a_batch_cannot_ask_for_all_the_memory_there_is() {
+async fn batch_response_is_bounded() {
     let mut client = Client::legacy("2025-03-26").await;
     client.handle.replace(shelf::catalog("Greets somebody", &"x".repeat(5 << 20)));
     let params = json!({ "uri": "docs://note" });

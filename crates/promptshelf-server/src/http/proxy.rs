@@ -31,6 +31,7 @@ pub struct Proxies {
 
 /// The headers in which a proxy forwards the caller's address and host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ForwardedHeader {
     /// `X-Forwarded-For` and `X-Forwarded-Host`, the most common ones.
     #[default]

@@ -71,6 +71,35 @@ fn a_signal_ends_a_server_on_stdio() {
     assert_eq!(ended(&mut pipes.child).code(), Some(0));
 }
 
+/// Some clients (those on Node.js) give the server sockets in place of pipes.
+// req: K8
+#[test]
+fn sockets_as_stdin_and_stdout_are_served_until_a_signal() {
+    use std::os::{fd::OwnedFd, unix::net::UnixStream};
+
+    let folder = library(&[("hello.md", HELLO)]);
+    let (mut client, server) = UnixStream::pair().expect("two sockets");
+    client.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let output = OwnedFd::from(server.try_clone().expect("a descriptor"));
+    let mut child = promptshelf()
+        .args(["serve", "--stdio", "prompts"])
+        .current_dir(folder.path())
+        .stdin(OwnedFd::from(server))
+        .stdout(output)
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it can be started");
+    for id in 1..=3 {
+        writeln!(client, r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).expect("the server reads");
+        let mut line = String::new();
+        BufReader::new(&client).read_line(&mut line).expect("the server answers");
+        assert!(line.contains(&format!("\"id\":{id}")), "{line}");
+    }
+    // The input stays open; a thread of the server still waits for its next bytes.
+    send(&child, Signal::TERM);
+    assert_eq!(ended(&mut child).code(), Some(0));
+}
+
 // req: K7
 #[test]
 fn the_end_of_the_input_ends_a_server_on_stdio() {

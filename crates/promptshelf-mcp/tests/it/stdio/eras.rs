@@ -1,4 +1,4 @@
-//! Both eras on one pipe, and what each of them does not get.
+//! Both eras in one conversation, and messages that each era must not get.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::shelf;
 
 // req: DC8, K13
 #[tokio::test]
-async fn where_both_eras_listen_a_change_is_told_to_each_in_its_own_way() {
+async fn change_is_notified_to_each_era_in_its_form() {
     let mut client = Client::legacy("2025-11-25").await;
     let filter = json!({ "notifications": { "promptsListChanged": true } });
     client.request(modern(&json!(1), "subscriptions/listen", filter.clone())).await;
@@ -27,7 +27,7 @@ async fn where_both_eras_listen_a_change_is_told_to_each_in_its_own_way() {
 
 // req: H9, K5, O10, O15
 #[tokio::test]
-async fn a_modern_client_gets_no_log_messages_and_no_requests() {
+async fn modern_client_gets_no_log_messages_and_no_requests() {
     let mut client = Client::start();
     let mut listen =
         modern(&json!(1), "subscriptions/listen", json!({ "notifications": { "promptsListChanged": true } }));
@@ -41,10 +41,10 @@ async fn a_modern_client_gets_no_log_messages_and_no_requests() {
     assert_eq!(client.end().await, Vec::<Value>::new());
 }
 
-/// Who asks for progress gets the answer, and no progress: there is none to tell of.
+/// Progress notifications are optional, and this server has none to send.
 // req: O7, O8
 #[tokio::test]
-async fn a_token_for_progress_is_taken_and_nothing_is_told_under_it() {
+async fn progress_token_is_accepted_without_notifications() {
     for mut client in [Client::start(), Client::legacy("2025-11-25").await] {
         for (id, token) in [(10, json!("t")), (11, json!(7)), (12, json!(1_u64 << 60))] {
             let mut get = modern(&json!(id), "prompts/get", json!({ "name": "quiet" }));
@@ -59,7 +59,7 @@ async fn a_token_for_progress_is_taken_and_nothing_is_told_under_it() {
 
 // req: N15, O1, O2, O6
 #[tokio::test]
-async fn cancelling_what_is_over_or_was_never_there_is_passed_over() {
+async fn cancelling_finished_or_unknown_requests_is_ignored() {
     let mut client = Client::start();
     let cancel = |params: Value| json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
     let params =
@@ -79,6 +79,6 @@ async fn cancelling_what_is_over_or_was_never_there_is_passed_over() {
         client.notify(&cancel(params)).await;
     }
     client.notify(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled" })).await;
-    // The same id again: legacy clients do not, but nothing waits under it.
+    // Legacy clients do not reuse an ID, but a finished one is free.
     assert_eq!(client.request(json!({ "jsonrpc": "2.0", "id": 0, "method": "ping" })).await["result"], json!({}));
 }

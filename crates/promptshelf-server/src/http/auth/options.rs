@@ -18,6 +18,7 @@ pub use jsonwebtoken::Algorithm;
 /// let sign_in = SignIn::new(options);
 /// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct SignInOptions {
     /// The exact URL under which clients reach the MCP endpoint.
     pub resource: Option<String>,
@@ -52,6 +53,7 @@ pub struct StaticToken {
 
 /// An authorization server whose access tokens are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct IssuerOptions {
     /// The issuer identifier, exactly as in the server's metadata.
     pub issuer: String,

@@ -83,15 +83,15 @@ fn options(auth: Auth, tokens: Vec<StaticToken>, tokens_file: Option<&Path>) -> 
             None => Ok(None),
         };
     }
-    Ok(Some(SignInOptions {
-        resource,
-        tokens,
-        issuer,
-        required_scopes: auth.required_scopes,
-        scopes_supported: auth.scopes_supported,
-        implies: auth.implies,
-        page_client_id: auth.page_client_id,
-    }))
+    let mut options = SignInOptions::default();
+    options.resource = resource;
+    options.tokens = tokens;
+    options.issuer = issuer;
+    options.required_scopes = auth.required_scopes;
+    options.scopes_supported = auth.scopes_supported;
+    options.implies = auth.implies;
+    options.page_client_id = auth.page_client_id;
+    Ok(Some(options))
 }
 
 /// Reads a file with one token a line, each an inline table; lines that begin with `#` are comments.

@@ -166,11 +166,10 @@ async fn rotated_keys_are_fetched_when_the_cool_down_is_over_and_old_ones_are_us
     const SECOND: Duration = Duration::from_secs(1);
     let (old, new) = (Key::elliptic("old"), Key::elliptic("new"));
     let issuer = Issuer::start(&[&old]);
-    let sign_in = SignIn::new(SignInOptions {
-        resource: Some(RESOURCE.to_owned()),
-        issuer: Some(IssuerOptions::new(issuer.url.clone())),
-        ..SignInOptions::default()
-    });
+    let mut options = SignInOptions::default();
+    options.resource = Some(RESOURCE.to_owned());
+    options.issuer = Some(IssuerOptions::new(issuer.url.clone()));
+    let sign_in = SignIn::new(options);
     let library = promptshelf::Library::builder().build().expect("a library");
     let mut options = promptshelf::http::Options::default();
     options.sign_in = Some(sign_in);
