@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, fmt};
 
 use anyhow::{Context, Result, bail};
 
-use crate::repository::Repository;
+use crate::{repository::Repository, terminal::Program};
 
 /// The texts of the repository, and the dependencies between its crates.
 #[derive(Default)]
@@ -24,6 +24,8 @@ pub(crate) struct Tree {
     texts: BTreeMap<String, String>,
     /// The workspace's own crates.
     crates: Vec<Crate>,
+    /// Names of the crates that `promptshelf-client` depends on, also through others.
+    below_client: Vec<String>,
 }
 
 /// A crate of the workspace.
@@ -66,6 +68,7 @@ type Rule = fn(&Tree) -> Vec<Finding>;
 
 const RULES: &[(&str, Rule)] = &[
     ("dependencies point one way", walls::dependencies_point_one_way),
+    ("the client depends on no part of the server", walls::client_is_small),
     ("only core's template modules name minijinja", walls::only_template_modules_name_minijinja),
     ("core does no I/O and reads no clock", walls::core_does_no_io),
     ("stdout belongs to the protocol and to the command line", walls::stdout_is_reserved),
@@ -144,7 +147,11 @@ fn read(repository: &Repository) -> Result<Tree> {
             }
         })
         .collect();
-    Ok(Tree { texts, crates })
+    let below = Program::cargo(&repository.root)
+        .args(&["tree", "--package", "promptshelf-client", "--edges", "normal", "--prefix", "none", "--format", "{p}"])
+        .read()?;
+    let below_client = below.lines().filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect();
+    Ok(Tree { texts, crates, below_client })
 }
 
 #[cfg(test)]
@@ -152,6 +159,6 @@ impl Tree {
     /// Creates a tree of these files, for the test of a rule.
     fn of(texts: &[(&str, &str)]) -> Tree {
         let texts = texts.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
-        Tree { texts: texts.collect(), crates: Vec::new() }
+        Tree { texts: texts.collect(), ..Tree::default() }
     }
 }

@@ -57,7 +57,14 @@ impl LanguageServer {
     /// Creates a server that finds libraries in the editor's folders.
     #[must_use]
     pub fn new() -> LanguageServer {
-        LanguageServer { library: None, schemas: WorkspaceOptions { prompt: schema::prompt(), library: schema::library(), granted_roots: Vec::new() } }
+        LanguageServer {
+            library: None,
+            schemas: WorkspaceOptions {
+                prompt: schema::prompt(),
+                library: schema::library(),
+                granted_roots: Vec::new(),
+            },
+        }
     }
 
     /// Serves this library instead of those in the editor's folders.

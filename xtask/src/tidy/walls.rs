@@ -12,7 +12,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("promptshelf-author", &["promptshelf-core", "promptshelf-source"]),
     ("promptshelf-service", &["promptshelf-core"]),
     ("promptshelf-mcp", &["promptshelf-core", "promptshelf-service"]),
-    ("promptshelf-server", &["promptshelf-core", "promptshelf-source", "promptshelf-service", "promptshelf-mcp"]),
+    (
+        "promptshelf-server",
+        &["promptshelf-core", "promptshelf-source", "promptshelf-author", "promptshelf-service", "promptshelf-mcp"],
+    ),
     // Today the client opens a folder with the server in its own process.
     ("promptshelf-client", &["promptshelf-core", "promptshelf-server"]),
     ("promptshelf", ALL),
@@ -51,6 +54,9 @@ const FORBIDDEN_IN_CORE: &[&str] = &[
     "tracing",
 ];
 
+/// Crates that the client must not depend on, not even through others.
+const FORBIDDEN_IN_CLIENT: &[&str] = &["axum", "cap-std", "minijinja", "notify", "promptshelf-server"];
+
 /// The modules that write to stdout: the output of a command, or the protocol.
 const MAY_PRINT: &[&str] = &[
     "crates/promptshelf/src/cli/commands",
@@ -88,6 +94,26 @@ pub(super) fn dependencies_point_one_way(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// The client is for users of any server, so it must not bring the server's dependencies with it. Holds as soon as the
+/// client no longer opens folders itself, that is, no longer depends on `promptshelf-server`.
+pub(super) fn client_is_small(tree: &Tree) -> Vec<Finding> {
+    const CLIENT: &str = "promptshelf-client";
+    let opens_folders = tree.crates.iter().filter(|it| it.name == CLIENT).any(|client| {
+        client.dependencies.iter().any(|dependency| dependency.name == "promptshelf-server" && !dependency.for_tests)
+    });
+    if opens_folders {
+        return Vec::new();
+    }
+    let forbidden = tree.below_client.iter().filter(|name| FORBIDDEN_IN_CLIENT.contains(&name.as_str()));
+    forbidden
+        .map(|name| {
+            let message =
+                format!("`{name}` is below it: see `cargo tree --package {CLIENT} --edges normal --invert {name}`");
+            Finding::new(CLIENT, 0, message)
+        })
+        .collect()
+}
+
 /// The template engine can be replaced as long as few files name it.
 pub(super) fn only_template_modules_name_minijinja(tree: &Tree) -> Vec<Finding> {
     let template = |path: &str| {
@@ -105,7 +131,7 @@ pub(super) fn only_template_modules_name_minijinja(tree: &Tree) -> Vec<Finding> 
 /// Core is pure: its caller passes in bytes and the time.
 pub(super) fn core_does_no_io(tree: &Tree) -> Vec<Finding> {
     let core = |path: &str| path.starts_with("crates/promptshelf-core/src/");
-    let words = ["fs::", "net::", "std::fs", "std::net", "std::process", "std::env", "SystemTime", "Instant"];
+    let words = ["fs::", "net::", "std::fs", "std::net", "std::process", "std::env", "SystemTime::now", "Instant"];
     words_outside(tree, core, &words, "core must not use files, sockets or clocks")
 }
 
@@ -175,6 +201,17 @@ mod tests {
     fn only_tests_depend_on_the_testkit() {
         assert_eq!(problems(vec![none(TESTKIT), depends("promptshelf-mcp", TESTKIT, true)]), 0);
         assert!(problems(vec![none(TESTKIT), depends("promptshelf-mcp", TESTKIT, false)]) > 0);
+    }
+
+    #[test]
+    fn client_without_the_server_has_none_of_its_dependencies() {
+        let found = |client: Crate, below: &str| {
+            let below_client = vec!["serde".to_owned(), below.to_owned()];
+            client_is_small(&Tree { crates: vec![client], below_client, ..Tree::default() }).len()
+        };
+        assert_eq!(found(none("promptshelf-client"), "axum"), 1);
+        assert_eq!(found(none("promptshelf-client"), "rmcp"), 0);
+        assert_eq!(found(depends("promptshelf-client", "promptshelf-server", false), "axum"), 0);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{
     hover,
     locate::cursor_at,
     position,
-    workspace::{WorkspaceOptions, Workspace},
+    workspace::{Workspace, WorkspaceOptions},
 };
 
 pub(super) struct Session<'c> {

@@ -1,4 +1,4 @@
-//! The audit, at the program itself: what is written, and how it is read.
+//! The audit of the program: its records, and their reading.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     program::{Pipes, Server, library, promptshelf, run},
-    sign_in::{ask, ask_at},
+    server_auth::{ask, ask_at},
 };
 
 const HELLO: &str = "---\ndescription: Greets\nversion: 1.2\narguments:\n  - name: whom\n    description: Whom\n    audit: true\n  \
@@ -66,7 +66,7 @@ fn every_question_is_on_the_disk_when_the_server_has_ended_and_no_secret_is_anyw
 }
 
 #[test]
-fn older_files_are_read_first_and_what_was_lost_is_said() {
+fn older_files_are_read_first_and_losses_are_reported() {
     let folder = library(&[]);
     let record =
         |name: &str| format!("{{\"time\":\"2026-01-01T00:00:00Z\",\"caller\":\"{name}\",\"outcome\":\"ok\"}}\n");

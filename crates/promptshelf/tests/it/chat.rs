@@ -90,7 +90,7 @@ fn a_tab_completes_prompts_and_the_servers_values() {
 }
 
 #[test]
-fn hints_show_what_is_missing_and_what_the_server_would_say() {
+fn hints_show_missing_arguments_and_completions() {
     let folder = library(&[("echo.md", ECHO)]);
     let mut chat = chat(&folder, &["prompts"]);
     chat.wait_for("promptshelf> ");
@@ -105,7 +105,7 @@ fn hints_show_what_is_missing_and_what_the_server_would_say() {
 
 // req: Q11
 #[test]
-fn a_form_asks_for_what_is_missing_and_goes_back() {
+fn form_requests_missing_arguments_and_goes_back() {
     let folder = library(&[("echo.md", ECHO)]);
     let mut chat = chat(&folder, &["prompts"]);
     chat.line("/echo");
@@ -123,7 +123,7 @@ fn a_form_asks_for_what_is_missing_and_goes_back() {
     chat.wait_for("[first and more|rust]");
     chat.line("/echo");
     chat.wait_for("<text>: ");
-    // What was typed for this argument before comes back.
+    // The earlier input for this argument comes back.
     chat.press(UP);
     chat.wait_for("first and more");
     chat.press(CTRL_C);
@@ -132,7 +132,7 @@ fn a_form_asks_for_what_is_missing_and_goes_back() {
 }
 
 #[test]
-fn what_was_filled_in_is_not_lost_when_the_server_refuses_it() {
+fn rejected_values_stay_in_the_form() {
     let folder = library(&[("echo.md", ECHO)]);
     let mut chat = chat(&folder, &["prompts"]);
     chat.line("/echo");
@@ -248,7 +248,7 @@ fn messages_are_shown_copied_saved_and_piped() {
 
 // req: Q11
 #[test]
-fn links_are_followed_only_when_somebody_says_so() {
+fn links_are_followed_on_request_only() {
     let linking = "See\n\n{{ link(\"note.txt\") }}\n";
     let folder = library(&[("linking.md", linking), ("note.txt", "Remember the milk.\n")]);
     let mut chat = chat(&folder, &["prompts"]);
@@ -284,7 +284,7 @@ fn images_are_shown_only_where_the_terminal_can() {
 }
 
 #[test]
-fn a_change_of_the_list_is_told_and_a_changed_prompt_is_compared() {
+fn list_change_is_announced_and_a_changed_prompt_is_compared() {
     let folder = library(&[("hello.md", "---\ndescription: Greets\n---\nHello.\n")]);
     let mut chat = chat(&folder, &["prompts"]);
     chat.line("/hello");
@@ -348,7 +348,7 @@ fn a_question_for_a_secret_comes_with_a_warning_and_can_be_declined() {
 }
 
 #[test]
-fn what_is_pasted_arrives_as_it_was() {
+fn pasted_text_arrives_unchanged() {
     let folder = library(&[("echo.md", ECHO)]);
     let mut chat = chat(&folder, &["prompts"]);
     chat.line("/echo language=rust");

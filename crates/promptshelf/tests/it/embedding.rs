@@ -63,36 +63,67 @@ fn a_mistake_in_code_is_an_error_and_one_in_a_file_is_not() {
 
 #[cfg(unix)]
 mod stdout {
-    use std::{env, process::Command};
+    use std::{
+        env,
+        process::Command,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
 
     const CHILD: &str = "PROMPTSHELF_TEST_NOISY_SERVER";
 
-    /// Serves when it is started by the test below; otherwise there is nothing to do.
+    /// Serves in the child process of the test below. In the test run itself it checks that rendering prints, without
+    /// which that test would prove nothing.
     #[test]
     fn noisy_server() {
-        if env::var_os(CHILD).is_none() {
-            return;
-        }
-        let noisy = PromptDefinition::new("noisy", |_| {
+        let printed = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&printed);
+        let noisy = PromptDefinition::new("noisy", move |_| {
             println!("a careless line");
+            count.fetch_add(1, Ordering::Relaxed);
             Ok(vec![Message::user("Done.")])
         });
-        let panics = PromptDefinition::new("panics", |_| panic!("a mistake in somebody's prompt"));
-        let library = Library::builder().prompt(noisy).prompt(panics).build().expect("it is right");
+        let panics = PromptDefinition::new("panics", |_| panic!("a mistake in the code of a prompt"));
+        let library = Library::builder().prompt(noisy).prompt(panics).build().expect("a valid library");
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(library.serve_stdio()).expect("the pipes work");
+        if env::var_os(CHILD).is_some() {
+            runtime.block_on(library.serve_stdio()).expect("intact pipes");
+            assert_eq!(printed.load(Ordering::Relaxed), 2, "the parent gets the prompt twice");
+            return;
+        }
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (input, output) = tokio::io::split(theirs);
+        let responses = runtime.block_on(async {
+            let server = library.server().clone();
+            let serving = tokio::spawn(async move { server.serve_stdio(input, output).await });
+            let (mut from_server, mut to_server) = tokio::io::split(ours);
+            let get = json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": { "name": "noisy" } });
+            let requests = format!("{}\n{get}\n", initialize_request());
+            to_server.write_all(requests.as_bytes()).await.expect("the server reads");
+            to_server.shutdown().await.expect("an open pipe");
+            let mut responses = String::new();
+            from_server.read_to_string(&mut responses).await.expect("text");
+            serving.await.expect("no panic").expect("a clean end");
+            responses
+        });
+        assert_eq!(printed.load(Ordering::Relaxed), 1);
+        assert!(responses.contains("Done.") && !responses.contains("careless"), "{responses}");
     }
 
     // req: K2
     #[test]
-    fn what_a_prompts_code_prints_does_not_reach_the_protocol() {
+    fn output_of_prompt_code_does_not_reach_the_protocol() {
         let mut command = Command::new(env::current_exe().expect("this program has a path"));
         command.args(["embedding::stdout::noisy_server", "--exact", "--nocapture"]).env(CHILD, "1");
         let mut pipes = Pipes::start(command);
         pipes.send(&initialize_request().to_string());
-        // The test runner itself speaks first.
+        // The test runner prints first.
         while !pipes.line().starts_with('{') {}
         let answer = pipes.request(1, "prompts/get", &json!({ "name": "noisy" }));
         assert_eq!(answer["result"]["messages"][0]["content"]["text"], "Done.", "{answer}");

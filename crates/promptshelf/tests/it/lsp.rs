@@ -137,8 +137,8 @@ impl Editor {
         );
     }
 
-    /// What is wrong with a file now: a request is answered after everything
-    /// before it has been checked.
+    /// Returns the current diagnostics of a file: the response to a request comes after all earlier text has been
+    /// checked.
     fn wrong(&mut self, path: &str) -> Vec<String> {
         let at = json!({ "textDocument": { "uri": self.uri(path) }, "position": { "line": 0, "character": 0 } });
         self.request("textDocument/hover", at);
@@ -204,7 +204,7 @@ fn editor() -> (Editor, String) {
 }
 
 #[test]
-fn what_is_typed_is_checked_before_it_is_saved() {
+fn unsaved_text_is_checked() {
     let (mut editor, text) = editor();
     assert_eq!(editor.wrong("review.md"), Vec::<String>::new());
     editor.edit("review.md", &text.replace("{{ language }}", "🙂 {{ langage }}"));
@@ -242,7 +242,7 @@ fn changes_of_parts_are_put_together() {
 }
 
 #[test]
-fn what_a_review_finds_is_told_too_and_never_at_an_old_place() {
+fn review_findings_are_published_at_current_positions() {
     let (mut editor, text) = editor();
     editor.edit("review.md", &text.replace("Review ", "Review\u{202e} "));
     let wrong = editor.wrong("review.md");
@@ -280,7 +280,7 @@ fn the_manifest_and_files_of_other_programs_are_completed_too() {
 }
 
 #[test]
-fn other_files_see_what_is_not_saved_and_no_longer_after_it_is_thrown_away() {
+fn unsaved_text_of_other_files_counts_until_discarded() {
     let (mut editor, text) = editor();
     editor.edit("review.md", &format!("{text}{{% include \"_new.md\" %}}"));
     assert_eq!(editor.wrong("review.md").len(), 1);
@@ -297,7 +297,7 @@ fn other_files_see_what_is_not_saved_and_no_longer_after_it_is_thrown_away() {
 }
 
 #[test]
-fn a_broken_manifest_is_told_and_the_rest_goes_on() {
+fn broken_manifest_is_reported_and_the_rest_works() {
     let (mut editor, text) = editor();
     editor.start_editing("promptshelf.toml", "[limits]\nfuel = \"much\"\n");
     let wrong = editor.wrong("promptshelf.toml");
@@ -311,7 +311,7 @@ fn a_broken_manifest_is_told_and_the_rest_goes_on() {
 }
 
 #[test]
-fn what_can_be_typed_next_is_offered() {
+fn completion_offers_valid_continuations() {
     let (mut editor, _) = editor();
     let with = |body: &str| format!("{HEAD}{body}");
     let words = editor.completes("review.md", &with("{{ co^"));
@@ -340,7 +340,7 @@ fn what_can_be_typed_next_is_offered() {
 }
 
 #[test]
-fn a_completion_replaces_what_has_been_typed() {
+fn completion_replaces_the_typed_prefix() {
     let (mut editor, _) = editor();
     let at = editor.at("review.md", "x\n{% include \"_sh^ared\" %}");
     let items = editor.request("textDocument/completion", at);
@@ -359,7 +359,7 @@ fn a_completion_replaces_what_has_been_typed() {
 }
 
 #[test]
-fn what_the_cursor_is_on_is_explained_and_found() {
+fn hover_and_definition_work_at_the_cursor() {
     let (mut editor, _) = editor();
     let with = |body: &str| format!("{HEAD}{body}");
     assert_eq!(

@@ -1,28 +1,25 @@
 //! The program from outside: its command line, its servers, its examples.
 
-mod answers;
-#[cfg(unix)]
-mod asked;
-#[cfg(unix)]
-mod attacks;
 mod audit;
-mod author;
+mod authoring;
 #[cfg(unix)]
 mod chat;
+mod cli_errors;
+mod cli_get;
+mod client_auth;
 #[cfg(unix)]
-mod crowd;
-#[cfg(unix)]
-mod duties;
+mod elicitation;
 mod embedding;
 #[cfg(unix)]
-mod ending;
-mod exchange;
+mod hostile_clients;
 #[cfg(unix)]
-mod hostile;
-mod limits;
+mod hostile_servers;
+mod import_export;
+mod legacy_stream;
 #[cfg(unix)]
 mod lsp;
-mod mistakes;
+#[cfg(unix)]
+mod many_streams;
 #[cfg(all(unix, feature = "traces"))]
 mod observe;
 #[cfg(unix)]
@@ -31,16 +28,19 @@ mod official_client;
 mod operation;
 mod page;
 #[cfg(unix)]
+mod protocol_rules;
+mod rate_limits;
+#[cfg(unix)]
 mod reload;
-mod remote;
+mod remote_servers;
+mod server_auth;
 mod serving;
-mod sign_in;
-mod signing_in;
+#[cfg(unix)]
+mod shutdown;
 #[cfg(unix)]
 mod streams;
 #[cfg(unix)]
 mod transcripts;
-mod unasked;
 #[cfg(unix)]
 mod wire;
 

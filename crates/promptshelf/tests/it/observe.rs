@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use self::collector::{Collector, Span};
 use crate::{
     program::{Folder, PATIENCE, Pipes, Server, ended, library, promptshelf},
-    sign_in::{Answer, ask_at},
+    server_auth::{Answer, ask_at},
 };
 
 const HELLO: &str =
@@ -100,7 +100,7 @@ fn figures_are_read_on_a_listener_of_their_own() {
 }
 
 #[test]
-fn figures_follow_the_library_its_mistakes_and_who_is_refused() {
+fn metrics_follow_the_library_its_errors_and_rejections() {
     let folder = library(&[("hello.md", HELLO), ("../server.toml", "[limits]\nrequests-per-minute = 1\n")]);
     let (server, url) = with_figures(&folder, &[]);
     for _ in 0..3 {
@@ -119,7 +119,7 @@ fn figures_follow_the_library_its_mistakes_and_who_is_refused() {
 
 // req: S-28
 #[test]
-fn what_callers_make_up_never_becomes_a_figure() {
+fn caller_supplied_names_never_become_metric_labels() {
     let folder = hello();
     let (server, url) = with_figures(&folder, &[]);
     server.request("prompts/get", &json!({ "name": "hello" }));
@@ -160,7 +160,7 @@ async fn a_server_that_ends_is_not_ready() {
 }
 
 #[test]
-fn an_address_that_cannot_be_had_is_said_and_ends_the_program() {
+fn unavailable_metrics_address_ends_the_program() {
     let folder = hello();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
@@ -170,7 +170,7 @@ fn an_address_that_cannot_be_had_is_said_and_ends_the_program() {
     assert!(shown.contains("exit code: 2") && shown.contains("the URL of a collector"), "{shown}");
 }
 
-/// The spans of a request, by the id that its answer has: its own, and what is below it.
+/// The spans of a request, found by the id of its response: its own, and those below it.
 fn spans<'s>(spans: &'s [Span], answer: &Answer) -> (&'s Span, Vec<&'s Span>) {
     let id = answer.headers["x-request-id"].to_str().expect("ASCII");
     let own = spans.iter().find(|span| span.attributes.get("request").is_some_and(|request| request == id));
@@ -245,7 +245,7 @@ fn over_stdio_a_request_continues_the_trace_of_its_caller_too() {
 
 // req: S-30
 #[test]
-fn a_collector_that_is_away_keeps_nobody_from_being_served() {
+fn missing_collector_does_not_delay_requests() {
     let folder = hello();
     let nowhere = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("http://{}", nowhere.local_addr().expect("an address"));

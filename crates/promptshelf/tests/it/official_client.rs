@@ -1,8 +1,6 @@
-//! The official Rust SDK's client against the program: on both transports, in
-//! the newest revision that it speaks and in older ones.
+//! The official Rust SDK's client against the program: on both transports, in its newest revision and in older ones.
 //!
-//! What our own transcripts cannot show is whether somebody else's reading of
-//! the protocol is the same as ours.
+//! Our own transcripts cannot show whether another implementation reads the protocol as we do.
 
 mod guided;
 
@@ -24,7 +22,7 @@ use tokio::sync::mpsc;
 
 use crate::wire::{Folder, HttpWire, http_to_program, in_time, serve_command};
 
-/// Passes on what it is told.
+/// Forwards notifications to the test.
 struct Ears {
     revision: Revision,
     heard: mpsc::UnboundedSender<String>,
@@ -130,8 +128,7 @@ fn kind(block: &ContentBlock) -> &'static str {
     }
 }
 
-/// Each prompt of the example library: what it is asked with, the kinds of its
-/// blocks, and words that it says.
+/// Each prompt of the example library: its arguments, the kinds of its blocks, and words of its text.
 fn examples() -> Vec<(&'static str, Value, &'static [&'static str], &'static str)> {
     vec![
         ("analyze-code", json!({ "language": "sql" }), &["text"], "analyze the sql code"),
@@ -161,7 +158,7 @@ fn examples() -> Vec<(&'static str, Value, &'static [&'static str], &'static str
 
 // req: Q1, Q9
 #[tokio::test]
-async fn the_official_client_lists_what_the_library_holds() {
+async fn official_client_lists_the_library() {
     for peer in peers().await {
         let library = Library::builder().folder(peer.folder.path()).build().expect("a library");
         let catalog = library.catalog();
@@ -208,7 +205,7 @@ async fn the_official_client_gets_every_prompt() {
 
 // req: DC7
 #[tokio::test]
-async fn the_official_client_is_told_what_is_wrong() {
+async fn official_client_gets_error_details() {
     for peer in peers().await {
         let problem = |result: Result<Vec<(Role, ContentBlock)>, ServiceError>| match result {
             Err(ServiceError::McpError(error)) => (error.code.0, error.message.into_owned()),
@@ -254,7 +251,7 @@ async fn the_official_client_completes_and_reads() {
 
 // req: H2, K10, Q7, Q9
 #[tokio::test]
-async fn the_official_client_hears_of_edits_in_the_modern_era() {
+async fn official_client_is_notified_of_edits_in_the_modern_era() {
     for mut peer in [Peer::stdio(Revision::V2026_07_28).await, Peer::http(Revision::V2026_07_28).await] {
         let filter = SubscriptionFilter::builder().prompts_list_changed().resource_subscription("docs://style").build();
         let mut subscription = peer.client.listen(filter.clone()).await.expect("a subscription");
@@ -281,7 +278,7 @@ async fn the_official_client_hears_of_edits_in_the_modern_era() {
 /// where it was given the id of a session, and this server has none to give.
 #[tokio::test]
 #[expect(deprecated, reason = "the older era is what this is about")]
-async fn the_official_client_hears_of_edits_in_the_older_era() {
+async fn official_client_is_notified_of_edits_in_the_legacy_era() {
     for revision in [Revision::V2025_11_25, Revision::V2024_11_05] {
         let mut peer = Peer::stdio(revision).await;
         peer.client.subscribe(SubscribeRequestParams::new("docs://style")).await.expect("a subscription");

@@ -1,5 +1,5 @@
-//! Running the program: certificates, settings that change under it, proxies in
-//! front of it, and whoever has started it.
+//! Operation of the program: certificates, settings that change at run time, proxies in front of it, and service
+//! managers.
 
 mod proxies;
 mod settings;
@@ -25,7 +25,7 @@ fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).expect("it runs");
 }
 
-/// Waits until the server has said something, after what it was heard to say before.
+/// Waits until the server has logged something new.
 fn receive(server: &Server, words: &str) -> String {
     let begun = Instant::now();
     let mut heard = Vec::new();
@@ -38,7 +38,7 @@ fn receive(server: &Server, words: &str) -> String {
     }
 }
 
-/// Puts a file in place as a whole, so that nobody reads half of it.
+/// Replaces a file atomically, so that no reader gets half of it.
 fn put(folder: &Path, name: &str, text: &str) {
     let beside = folder.join("being-written");
     fs::write(&beside, text).expect("written");

@@ -1,5 +1,4 @@
-//! The page's files and what lies beside MCP for it. What the page does with
-//! them is tested in a browser (`tests/web`).
+//! The page's files and its library API. The behaviour of the page itself is tested in a browser (`tests/web`).
 
 mod callers;
 
@@ -43,7 +42,7 @@ fn the_page_comes_with_its_policy_and_is_sent_once() {
 }
 
 #[test]
-fn what_lies_beside_mcp_is_told_to_the_page() {
+fn page_gets_its_library_api() {
     let server = Server::of(&library(&[("team/review.md", REVIEW), ("broken.md", BROKEN)]), &[]);
     let shelf = read(&server, "/library/prompts");
     let expected = json!([{ "name": "team-review", "path": "team/review.md", "tags": ["code"], "texts": ["code"] }]);
@@ -75,7 +74,7 @@ fn the_page_is_for_the_same_hosts_and_origins_as_the_endpoint() {
 
 // req: S-18
 #[test]
-fn the_page_may_ask_the_issuer_and_nobody_else() {
+fn page_policy_names_the_issuer_only() {
     let auth = "[auth]\nissuer = \"https://id.example/realms/team\"\nresource = \"https://prompts.example/mcp\"\n";
     let policy = |settings: &str| {
         let server = Server::of(&library(&[("review.md", REVIEW), ("../server.toml", settings)]), &[]);
@@ -93,7 +92,7 @@ fn the_page_may_ask_the_issuer_and_nobody_else() {
 }
 
 #[test]
-fn a_change_is_told_to_a_page_that_waits_for_it() {
+fn waiting_page_is_notified_of_a_change() {
     let folder = library(&[("review.md", REVIEW)]);
     let server = Server::of(&folder, &[]);
     let known = read(&server, "/library/changes")["loads"].as_u64().expect("a number");

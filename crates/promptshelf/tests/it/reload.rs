@@ -1,6 +1,6 @@
-//! Edits of real files, and the clients that hear of them.
+//! Edits of real files, and the notifications of clients.
 //!
-//! That nothing is heard is shown without waiting: what follows is heard next.
+//! The absence of a notification is shown without waiting: the next message received is a later one.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ use crate::{
 const PROMPTS: &str = "notifications/prompts/list_changed";
 const UPDATED: &str = "notifications/resources/updated";
 
-/// A client of each era on each transport, with a library of its own; what it
-/// is told is tagged with the id, where there is one.
+/// A client of each era on each transport, with a library of its own; its notifications carry the id, if there is
+/// one.
 async fn listeners(filter: Value) -> Vec<(&'static str, Folder, Client, Option<Value>)> {
     let mut listeners = Vec::new();
     for revision in [Revision::V2026_07_28, Revision::V2025_11_25, Revision::V2024_11_05] {
@@ -40,7 +40,7 @@ fn notification(method: &str, mut params: Value, id: Option<&Value>) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params })
 }
 
-/// What the list says of a prompt.
+/// The description of a prompt in the list.
 async fn described(client: &mut Client, name: &str) -> String {
     let list = client.request("prompts/list", json!({})).await;
     let prompts = list["result"]["prompts"].as_array().expect("a list");
@@ -48,7 +48,7 @@ async fn described(client: &mut Client, name: &str) -> String {
     prompt["description"].as_str().expect("a description").to_owned()
 }
 
-/// Asks until a prompt says something.
+/// Gets a prompt until its text contains the words.
 async fn says(client: &mut Client, name: &str, arguments: &Value, words: &str) {
     let begun = Instant::now();
     while !client.text(name, arguments).await.contains(words) {
@@ -57,7 +57,7 @@ async fn says(client: &mut Client, name: &str, arguments: &Value, words: &str) {
 }
 
 #[tokio::test]
-async fn an_edited_description_is_heard_of_once_and_an_edited_text_not_at_all() {
+async fn edited_description_notifies_once_and_edited_text_never() {
     let code = json!({ "code": "a + b" });
     for (transport, folder, mut client, id) in listeners(json!({ "promptsListChanged": true })).await {
         let changed = notification(PROMPTS, json!({}), id.as_ref());
@@ -78,7 +78,7 @@ async fn an_edited_description_is_heard_of_once_and_an_edited_text_not_at_all() 
 }
 
 #[tokio::test]
-async fn an_edited_file_is_heard_of_by_who_follows_the_resource() {
+async fn edited_file_notifies_its_subscribers() {
     let style = json!({ "uri": "docs://style" });
     for (transport, folder, mut client, id) in listeners(json!({ "resourceSubscriptions": ["docs://style"] })).await {
         if id.is_none() {
@@ -103,7 +103,7 @@ async fn a_broken_edit_keeps_the_last_good_prompt() {
     for (transport, folder, mut client, id) in listeners(json!({ "promptsListChanged": true })).await {
         let good = client.text("code_review", &code).await;
         folder.edit("code_review.md", "{{ code | fence(language) }}", "{{ code | fence(language }}");
-        // Whoever hears of this edit knows that the one before has been read as well.
+        // A notification about this edit shows that the one before has been read as well.
         folder.edit("analyze-code.md", "Analyzes code", "Looks at code");
         assert_eq!(client.receive().await, notification(PROMPTS, json!({}), id.as_ref()), "{transport}");
         assert_eq!(client.text("code_review", &code).await, good, "{transport}");
@@ -136,9 +136,9 @@ async fn a_thousand_edits_at_once_are_few_changes_and_the_last_one_is_served() {
 
 // req: H10
 #[tokio::test]
-async fn a_hundred_subscriptions_hear_of_an_edit_once_each() {
+async fn hundred_subscriptions_get_one_notification_each() {
     for transport in ["stdio", "HTTP"] {
-        // A library of its own: an edit that is meant for the other client would be heard of too.
+        // A library of its own: an edit for the other client would notify this one too.
         let folder = Folder::copy_of("examples/library");
         let mut client = match transport {
             "stdio" => client_over_stdio(folder.path(), Revision::V2026_07_28).await,
@@ -159,10 +159,10 @@ async fn a_hundred_subscriptions_hear_of_an_edit_once_each() {
     }
 }
 
-/// The promise is a tenth of a second. It is printed and not asserted, because
-/// on a machine that does something else besides it says nothing.
+/// The promised bound is a tenth of a second. It is printed and not asserted, because it depends on the load of the
+/// machine.
 #[tokio::test]
-async fn an_edit_is_served_and_heard_of_soon() {
+async fn edit_is_served_and_notified_within_its_bound() {
     const EDITS: usize = 20;
     let folder = Folder::copy_of("examples/library");
     let code = json!({ "code": "a + b" });

@@ -1,4 +1,4 @@
-//! Servers that run: what they serve, what they say, and what they keep to themselves.
+//! Running servers: responses, logs, and the limits of both.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -13,7 +13,7 @@ const HELLO: &str = "---\ndescription: Greets\n---\nSay hello.\n";
 const BROKEN: &str = "---\ndescription: x\n---\n{{ nobody }} \u{1b}[2J\n";
 
 #[test]
-fn a_folder_is_served_over_http_and_the_server_says_where() {
+fn folder_is_served_over_http_at_the_logged_address() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &[]);
     let (status, answer) = server.request("prompts/list", &json!({}));
     assert_eq!((status, &answer["result"]["prompts"][0]["name"]), (200, &json!("hello")), "{answer}");
@@ -28,7 +28,7 @@ fn a_folder_is_served_over_http_and_the_server_says_where() {
 
 // req: L54
 #[test]
-fn every_answer_says_that_it_is_not_to_be_stored() {
+fn every_response_forbids_storing() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &[]);
     for (path, status) in [("healthz", 200), ("elsewhere", 404)] {
         let url = server.url.replace("mcp", path);
@@ -106,7 +106,7 @@ fn a_request_with_a_head_that_is_too_large_is_refused() {
 
 // req: O12, R-11
 #[test]
-fn requests_are_logged_without_what_they_hold() {
+fn requests_are_logged_without_their_contents() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &["--log", "trace"]);
     server.request("prompts/get", &json!({ "name": "hello", "arguments": { "secret": "swordfish" } }));
     let mut said = Vec::new();

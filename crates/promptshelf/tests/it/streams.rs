@@ -100,7 +100,7 @@ impl Wire {
         }
     }
 
-    /// Reads until so many resources are said to have changed.
+    /// Reads until so many resources have been announced as changed.
     fn hears_of(&mut self, resources: usize) {
         let mut told = HashSet::new();
         while told.len() < resources {
@@ -180,7 +180,7 @@ fn a_client_of_http_1_0_gets_no_chunks() {
 fn a_stream_can_follow_other_answers_on_its_connection_and_nothing_follows_it() {
     let folder = folder();
     let mut server = Server::of(&folder, &["--shutdown-timeout", "600"]);
-    // A head without a body is no stream, and the connection goes on.
+    // A head without a body is not a stream, and the connection stays usable.
     let mut wire = Wire::open(&server, &older("HEAD"));
     assert_eq!(wire.head()[0], "HTTP/1.1 405 Method Not Allowed");
     let pipelined = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -215,7 +215,7 @@ fn a_client_that_sends_no_more_has_gone() {
 }
 
 #[test]
-fn a_slow_reader_gets_everything_and_one_that_never_reads_keeps_nobody() {
+fn slow_reader_gets_everything_and_a_stuck_one_blocks_no_other() {
     let folder = folder();
     let mut server = Server::of(&folder, &["--shutdown-timeout", "1"]);
     let uris: Vec<String> = (0..MANY).map(|number| format!("docs://{number:0>LONG$}")).collect();

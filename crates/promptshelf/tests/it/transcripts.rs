@@ -1,13 +1,13 @@
-//! Conversations with the server, written down, and played on every wire.
+//! Written conversations with the server, played on every transport.
 //!
-//! A transcript is a Markdown file in `transcripts/`. It is played over a pair
-//! of pipes in memory, over the program's stdin and stdout, and over HTTP, and
-//! has to read the same on all three. `TRANSCRIPT=x05` plays only those whose
-//! name holds `x05`; `UPDATE_TRANSCRIPTS=1` writes down what is answered, to be
-//! read by a person before it is believed.
+//! A transcript is a Markdown file in `transcripts/`. It is played over a pair of pipes in memory, over the program's
+//! stdin and stdout, and over HTTP, and must give the same result on all three. `TRANSCRIPT=x05` plays only those
+//! whose name contains `x05`; `UPDATE_TRANSCRIPTS=1` records the actual responses, for review by a person.
 //!
 //! ```text
-//! # A sentence that says what is shown
+//! # A sentence that names the subject
+//!
+//! <!-- req: C6 -->
 //!
 //! Prose.
 //!
@@ -18,7 +18,7 @@
 //! Hello {{ name }}
 //! ~~~
 //!
-//! ## 2025-06-18, 2025-11-25: what happens here
+//! ## 2025-06-18, 2025-11-25: the events of this conversation
 //!
 //! ~~~client
 //! {"id":1,"method":"prompts/get","params":{"name":"greet"}}
@@ -29,50 +29,41 @@
 //! ~~~
 //! ```
 //!
-//! Everything outside of blocks, headings and the two lines `Library:` and
-//! `Over:` is prose.
+//! Everything outside of blocks, headings and the two lines `Library:` and `Over:` is prose. The comment `req:` names
+//! the requirements that the transcript proves.
 //!
-//! **Library.** `Library:` names a folder of this repository that is served. A
-//! block `~~~file PATH` before the first conversation adds a file to it, or
-//! makes a library without one.
+//! **Library.** `Library:` names a folder of this repository to serve. A block `~~~file PATH` before the first
+//! conversation adds a file to it, or creates a library without one.
 //!
-//! **Over.** The wires it is about: `memory`, `stdio`, `http`. All of them when
-//! the line is missing.
+//! **Over.** The transports of the transcript: `memory`, `stdio`, `http`. Without the line, all of them.
 //!
-//! **Conversations.** A heading that begins with revisions opens one for each
-//! of them, with a server of its own. In a legacy revision the handshake has
-//! taken place, and over HTTP the stream for notifications is open. A heading
-//! that begins with `No revision` leaves the handshake to the transcript.
+//! **Conversations.** A heading that begins with revisions opens one conversation for each of them, with a server of
+//! its own. In a legacy revision the handshake has taken place, and over HTTP the stream for notifications is open. A
+//! heading that begins with `No revision` leaves the handshake to the transcript.
 //!
-//! **What the client sends.** In a block `~~~client` stands one message, on as
-//! many lines as are pleasant; `"jsonrpc":"2.0"` is added, and in 2026-07-28 also
-//! `_meta` with revision and capabilities, unless the message has one. A block
-//! `~~~raw` is sent exactly as it stands, without its last line break.
-//! `~~~client again` sends the message until the answer is the one that is
-//! written down, as somebody does who waits for an edit to be served; other
-//! messages that come meanwhile are kept for the blocks after it.
+//! **Messages of the client.** A block `~~~client` contains one message, on any number of lines; `"jsonrpc":"2.0"` is
+//! added, and in 2026-07-28 also `_meta` with revision and capabilities, unless the message has one. A block `~~~raw`
+//! is sent exactly as written, without its last line break. `~~~client again` repeats the message until the response
+//! is the expected one, like a client that waits for an edit; other messages that arrive meanwhile are kept for the
+//! blocks after it.
 //!
-//! In both, `‹a×1000›` is a thousand times `a` (with `#` in it, counted from
-//! 0), `‹0xff›` is a byte, and `‹name›` is what an answer has given that name.
+//! In both, `‹a×1000›` is a thousand times `a` (with `#` in it, counted from 0), `‹0xff›` is a byte, and `‹name›` is
+//! the string that an earlier response bound to that name.
 //!
-//! Over HTTP every message is a request of its own, with the headers that its
-//! revision demands. A transcript that is over HTTP alone may begin a block with
-//! lines of its own: a verb (`GET`), a header that takes the place of the usual
-//! one (`Mcp-Name: other`, more than once if wanted), or one that is left out
-//! (`-Mcp-Name`); a line `-` leaves all out that have to do with the revision.
+//! Over HTTP every message is a request of its own, with the headers that its revision requires. A transcript over
+//! HTTP alone may begin a block with header lines: a method (`GET`), a header that replaces the usual one (`Mcp-Name:
+//! other`, repeatable), or one to omit (`-Mcp-Name`); a line `-` omits all headers of the revision.
 //!
-//! **What the server says.** Each block `~~~server` is the next message, whole:
-//! every key has to be there, and no other. `"…"` is any value, `"‹name›"` any
-//! string, which later lines can then send, and `"begin…[99]"` a string of 99
-//! characters with that beginning. Where no block follows, nothing is said.
-//! An empty block is an answer without a body, and one that `UPDATE_TRANSCRIPTS`
-//! fills in. Over HTTP the status is 200 (202 where nothing is said), or what
-//! stands behind `server`; a transcript that is over HTTP alone may begin the
-//! block with headers that have to be there or, with `-`, must not be.
+//! **Messages of the server.** Each block `~~~server` is the next message, complete: every key is required, and no
+//! other is allowed. `"…"` matches any value, `"‹name›"` any string and binds it for later lines, and `"begin…[99]"`
+//! a string of 99 characters with that beginning. Without a block, no message is expected. An empty block is a
+//! response without a body, and one that `UPDATE_TRANSCRIPTS` fills in. Over HTTP the status is 200 (202 without a
+//! message), or the number after `server`; a transcript over HTTP alone may begin the block with headers that are
+//! required or, with `-`, forbidden.
 //!
-//! **Meanwhile.** `~~~file PATH` writes a file, `~~~remove PATH` removes one, and
-//! `~~~shutdown` asks the server to end, all while the conversation goes on. At
-//! the end of a conversation nothing may be left that no block has expected.
+//! **Meanwhile.** `~~~file PATH` writes a file, `~~~remove PATH` removes one, and `~~~shutdown` asks the server to
+//! end, all while the conversation goes on. At the end of a conversation no message may be left that no block has
+//! expected.
 
 mod expected;
 mod play;

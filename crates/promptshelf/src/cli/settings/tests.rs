@@ -181,13 +181,13 @@ fn the_file_is_found_by_flag_then_variable_then_the_usual_places() {
         let location = ServerFileLocation::find(flag.map(Path::new), &environment);
         location.candidates().iter().map(|path| path.display().to_string()).collect::<Vec<_>>()
     };
-    let variables = [("PROMPTSHELF_CONFIG", "b.toml"), ("XDG_CONFIG_HOME", "/x"), ("HOME", "/home/a")];
+    let variables = [("PROMPTSHELF_CONFIG", "b.toml"), ("XDG_CONFIG_HOME", "/x"), ("HOME", "/srv/a")];
     assert_eq!(candidates(Some("a.toml"), &variables), ["a.toml"]);
     assert_eq!(candidates(None, &variables), ["b.toml"]);
     assert_eq!(candidates(None, &variables[1..]), ["/x/promptshelf/server.toml", "/etc/promptshelf/server.toml"]);
     assert_eq!(
         candidates(None, &variables[2..]),
-        ["/home/a/.config/promptshelf/server.toml", "/etc/promptshelf/server.toml"]
+        ["/srv/a/.config/promptshelf/server.toml", "/etc/promptshelf/server.toml"]
     );
     assert_eq!(candidates(None, &[("XDG_CONFIG_HOME", "relative")]), ["/etc/promptshelf/server.toml"]);
 

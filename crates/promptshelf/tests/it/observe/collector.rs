@@ -55,7 +55,7 @@ impl Collector {
         self.bodies.lock().expect("nobody panicked").clone()
     }
 
-    /// Every span that came. Whoever sends them has ended.
+    /// Every span received. The sender has ended.
     pub(super) fn spans(&self) -> Vec<Span> {
         let mut spans = Vec::new();
         for (_, body) in self.bodies() {

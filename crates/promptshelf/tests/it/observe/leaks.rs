@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Collector, end, measured, modern, scrape};
 use crate::{
     program::{Server, library, promptshelf},
-    sign_in::{
+    server_auth::{
         Answer, ask_at,
         issuer::{Issuer, Key, RESOURCE},
     },
@@ -22,7 +22,7 @@ const FAILING: &str = "---\ndescription: Fails\narguments:\n  - name: password\n
 const GUIDED: &str = "---\ndescription: Asks\narguments:\n  - name: text\n    description: Text\n    required: true\n    \
                       ask: true\n---\n{{ text }}\n";
 
-/// What must not be found anywhere, by what it is.
+/// Values that must not occur in any output, with their kind.
 const SECRETS: &[(&str, &str)] = &[
     ("a made-up token", "secret-bearer-0001"),
     ("a token in the query", "secret-query-0002"),
@@ -109,7 +109,7 @@ fn no_secret_and_no_content_is_in_any_log_record_figure_or_trace() {
     let mut answers = ask_everything(&server, token);
     answers.extend(ask_everything(&server, &signed));
     for refused in [&expired, &forged] {
-        let answer = crate::sign_in::ask(&server.url, refused, "prompts/list", &json!({}));
+        let answer = crate::server_auth::ask(&server.url, refused, "prompts/list", &json!({}));
         assert_eq!(answer.status, 401);
         answers.push(answer);
     }
@@ -143,7 +143,7 @@ fn no_secret_and_no_content_is_in_any_log_record_figure_or_trace() {
             assert!(line.is_none(), "{about} is in the {place}: {}", line.unwrap_or_default());
         }
     }
-    // What a caller hears holds its own words, but for what is sensitive where it is no message.
+    // A response contains the caller's own words, apart from sensitive values outside the messages.
     for answer in answers.iter().filter(|answer| !answer.body.contains("\"messages\"")) {
         assert!(!answer.body.contains(secret("a sensitive value")), "{}", answer.body);
         assert!(!answer.body.contains(token) && !answer.body.contains(&signed), "{}", answer.body);

@@ -156,7 +156,7 @@ async fn three_steps_are_walked() {
 }
 
 #[tokio::test]
-async fn a_step_that_the_condition_leaves_out_is_not_asked_and_a_declined_one_has_its_defaults() {
+async fn skipped_step_is_not_requested_and_a_declined_one_uses_defaults() {
     each(&json!({ LANGUAGE: { "language": "rust" } }), async |client, person| {
         let text = text(&client.get_prompt(new_service()).await.expect("a prompt"));
         assert_eq!(person.asked(), [LANGUAGE, RUNNING], "{}", person.revision);
@@ -167,7 +167,7 @@ async fn a_step_that_the_condition_leaves_out_is_not_asked_and_a_declined_one_ha
 
 // req: I14
 #[tokio::test]
-async fn declining_what_is_needed_gives_no_prompt() {
+async fn declined_required_step_returns_no_prompt() {
     each(&json!({}), async |client, person| {
         assert!(is_refusal(client.get_prompt(new_service()).await), "{}", person.revision);
         assert_eq!(person.asked(), [LANGUAGE]);
@@ -178,7 +178,7 @@ async fn declining_what_is_needed_gives_no_prompt() {
 /// Over HTTP the older era has no conversation to ask in, and 2024-11-05 no questions at all.
 // req: DC5, I23
 #[tokio::test]
-async fn where_nothing_can_be_asked_there_are_arguments() {
+async fn clients_without_elicitation_get_arguments() {
     let server = server("a secret of this server alone");
     for revision in [Revision::V2025_11_25, Revision::V2024_11_05] {
         let person = Person::new(revision, willing());

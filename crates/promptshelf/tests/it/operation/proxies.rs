@@ -1,4 +1,4 @@
-//! Behind a proxy: who asks is what the proxy says, if it is a trusted one.
+//! Servers behind a proxy: a trusted proxy determines the client's address.
 
 use std::{collections::BTreeSet, fs};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{HELLO, until};
 use crate::{
     program::{Folder, Server, library},
-    sign_in::ask_at,
+    server_auth::ask_at,
 };
 
 fn server(proxy: &str) -> (Folder, Server) {
@@ -35,7 +35,7 @@ fn recorded(folder: &Folder, questions: usize) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_trusted_proxy_says_who_asks_and_for_which_host() {
+fn trusted_proxy_forwards_address_and_host() {
     let (folder, server) = server("trusted = [\"127.0.0.0/8\"]");
     for caller in ["203.0.113.1", "1.1.1.1, 203.0.113.2"] {
         let headers = [("X-Forwarded-For", caller), ("X-Forwarded-Host", "prompts.example"), ("Host", "inner:80")];
@@ -44,14 +44,14 @@ fn a_trusted_proxy_says_who_asks_and_for_which_host() {
     }
     let elsewhere = [("X-Forwarded-For", "203.0.113.3"), ("X-Forwarded-Host", "evil.example"), ("Host", "localhost")];
     assert_eq!(status(&server, &elsewhere), 403);
-    // The other header may come from anybody.
+    // Any client can send the other header.
     assert_eq!(status(&server, &[("Forwarded", "for=203.0.113.9")]), 200);
     assert_eq!(recorded(&folder, 5), ["127.0.0.1", "203.0.113.1", "203.0.113.2"].map(str::to_owned).into());
 }
 
 // req: S-8
 #[test]
-fn nobody_else_is_believed() {
+fn headers_of_untrusted_proxies_are_ignored() {
     let (folder, server) = server("trusted = [\"10.0.0.0/8\"]");
     let claims = |address: &'static str| {
         [("X-Forwarded-For", address), ("Forwarded", "for=203.0.113.7"), ("X-Forwarded-Host", "prompts.example")]
@@ -65,7 +65,7 @@ fn nobody_else_is_believed() {
 }
 
 #[test]
-fn the_standard_header_is_read_where_the_operator_says_so() {
+fn forwarded_header_is_read_if_configured() {
     let (folder, server) = server("trusted = [\"127.0.0.1\"]\nheader = \"forwarded\"");
     let headers = [("Forwarded", "for=1.1.1.1, for=\"[2001:db8::7]:4711\";host=prompts.example"), ("Host", "inner")];
     assert_eq!(status(&server, &headers), 200);

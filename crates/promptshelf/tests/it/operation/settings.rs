@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{HELLO, Subscription, put, receive, send, until};
 use crate::{
     program::{PATIENCE, Server, library, promptshelf},
-    sign_in::{ask, ask_at},
+    server_auth::{ask, ask_at},
 };
 
 /// A new token, and the line that is kept of it.
@@ -33,7 +33,7 @@ fn subscription(server: &Server, token: &str) -> Subscription<TcpStream> {
 
 // req: S-4
 #[test]
-fn a_withdrawn_token_ends_what_was_opened_with_it_and_nothing_else() {
+fn withdrawn_token_ends_its_own_streams_only() {
     let folder = library(&[("hello.md", HELLO)]);
     let [(ada, ada_line), (bob, bob_line), (eve, eve_line)] = ["ada", "bob", "eve"].map(token);
     put(folder.path(), "tokens", &format!("{ada_line}\n{bob_line}\n"));

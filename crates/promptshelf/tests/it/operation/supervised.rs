@@ -1,4 +1,4 @@
-//! What a service manager hears, and what a container's health check sees.
+//! Notifications to a service manager, and the health check of a container.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use super::{HELLO, send};
 use crate::program::{PATIENCE, Server, ended, library, promptshelf};
 
 #[test]
-fn a_service_manager_hears_when_the_server_is_ready_reloads_and_ends() {
+fn service_manager_is_notified_of_ready_reload_and_stop() {
     let folder = library(&[("hello.md", HELLO)]);
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).expect("a socket");
@@ -38,7 +38,7 @@ fn a_service_manager_hears_when_the_server_is_ready_reloads_and_ends() {
 
 /// The command is taken out of the container file and asks at another port.
 #[test]
-fn the_container_s_health_check_tells_a_server_from_none() {
+fn health_check_detects_a_missing_server() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/Containerfile");
     let text = fs::read_to_string(path).expect("the container file");
     let check = text.split_once("HEALTHCHECK").and_then(|(_, rest)| rest.split_once("CMD ")).expect("a health check").1;

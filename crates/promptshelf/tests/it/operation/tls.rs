@@ -1,4 +1,4 @@
-//! HTTPS: which certificate is in use, and what a handshake may cost.
+//! HTTPS: the certificate in use, and the bounds of handshakes.
 
 use std::{
     fs,
@@ -94,7 +94,7 @@ impl<T: Read + Write> ReadWrite for T {}
 
 // req: S-6
 #[test]
-fn https_is_served_with_http_1_and_nothing_is_said_without_tls() {
+fn https_serves_http_1_and_plain_requests_get_no_response() {
     let certificate = Certificate::new();
     let (_folder, server) = server(&certificate);
     assert!(server.url.starts_with("https://"), "{}", server.url);
@@ -158,7 +158,7 @@ fn over_tls_a_shutdown_ends_a_subscription_with_its_result() {
 
 // req: S-7
 #[test]
-fn whoever_begins_many_handshakes_and_ends_none_is_refused_and_not_for_ever() {
+fn unfinished_handshakes_are_limited_for_a_time() {
     let certificate = Certificate::new();
     let (_folder, server) = server(&certificate);
     let mut idle = Vec::new();

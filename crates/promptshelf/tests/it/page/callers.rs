@@ -8,9 +8,8 @@ use serde_json::Value;
 use super::get;
 use crate::program::{Folder, Server, library};
 
-/// A library in which much is hidden, and in which hidden names stand where one
-/// would not look for them: as a suggestion, in a circle, in files that cannot
-/// be read.
+/// A library with many hidden prompts, whose names also occur in less obvious places: in a suggestion, in a circle of
+/// includes, and in files that cannot be read.
 const LIBRARY: &[(&str, &str)] = &[
     ("open.md", "---\ndescription: Open\ntags: [all]\n---\nOpen.\n"),
     (
@@ -27,7 +26,7 @@ const LIBRARY: &[(&str, &str)] = &[
     ("unreadable.md", "---\ndescription: x\naccess: { users: [nobody] }\nsecret: [basement\n---\nbasement\n"),
 ];
 
-/// Words that none but those who may see hidden things ever get.
+/// Words that only callers with access to the hidden prompts may receive.
 const SECRETS: [&str; 4] = ["hidden", "hiden", "clandestine", "basement"];
 
 /// Callers, and what their tokens are.
@@ -85,7 +84,7 @@ fn json(body: &str) -> Value {
 
 // req: S-16
 #[test]
-fn every_caller_gets_what_it_may_see_and_nothing_else() {
+fn every_caller_gets_exactly_its_permitted_prompts() {
     let server = Server::of(&signing_in(""), &[]);
     for (who, _) in CALLERS {
         for path in ROUTES {
@@ -138,7 +137,7 @@ fn lists_and_facts_are_each_caller_s_own() {
     let (hidden, missing) = (unknown("secret-hidden"), unknown("secret-nothing"));
     assert_eq!(hidden.2.replace("hidden", "nothing"), missing.2, "hidden and missing are the same word for word");
     assert_eq!((hidden.0, hidden.1), (missing.0, missing.1));
-    // What is told about clients is told of prompts that one may use.
+    // The table of clients only concerns prompts that the caller may use.
     let told = |who: &str| ask(&server, who, "/library/clients").2;
     assert!(told("editor").contains("secret-hidden") && !told("editor").contains("shown"));
     assert!(told("writer").contains("shown"));
@@ -146,7 +145,7 @@ fn lists_and_facts_are_each_caller_s_own() {
 
 // req: S-16
 #[test]
-fn what_is_wrong_is_told_to_those_whom_a_rule_names() {
+fn diagnostics_are_shown_to_permitted_callers_only() {
     let diagnostics = |server: &Server, who: &str| json(&ask(server, who, "/library/diagnostics").2);
     let silent = Server::of(&signing_in(""), &[]);
     for who in ["reader", "writer", "editor"] {

@@ -1,4 +1,4 @@
-//! What a transcript expects, what came, and how it is written down.
+//! Expected messages: comparison with the actual ones, and their recording.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -22,8 +22,7 @@ pub(crate) struct Recorded {
     pub(crate) text: String,
 }
 
-/// Compares, and keeps what the expectation gives a name to. The error says
-/// where the two differ first.
+/// Compares, and binds the names of the expectation. The error names the first difference.
 pub(crate) fn compare(expected: &Value, came: &Value, names: &mut HashMap<String, String>) -> Result<(), String> {
     match (expected, came) {
         (Value::String(wanted), _) if wanted == "…" => Ok(()),
@@ -70,8 +69,8 @@ fn beginning(wanted: &str) -> Option<(&str, usize)> {
     Some((start, length.parse().ok()?))
 }
 
-/// What came, written so that a transcript can hold it: wildcards that stood
-/// there stay, very long words are cut, and times of files are left open.
+/// Formats an actual message for a transcript: earlier wildcards stay, very long words are cut, and the times of
+/// files become wildcards.
 pub(crate) fn write_down(before: Option<&Value>, came: &Value) -> String {
     let mut out = String::new();
     write(&mut out, &settle(before, came), 0);
@@ -160,7 +159,7 @@ fn a_transcript_notices_every_difference() {
 }
 
 #[test]
-fn a_transcript_leaves_open_what_it_says_it_does() {
+fn transcript_placeholders_match_any_value() {
     let mut names = HashMap::new();
     let expected = json!({ "any": "…", "named": "‹cursor›", "long": "abc…[5]" });
     let came = json!({ "any": { "x": 1 }, "named": "c", "long": "abcde" });

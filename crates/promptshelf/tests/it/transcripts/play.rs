@@ -30,7 +30,7 @@ pub(crate) async fn check(script: &Script, over: Over) -> Result<(), String> {
     Ok(())
 }
 
-/// Plays each conversation in its first revision and writes down what comes.
+/// Plays each conversation in its first revision and records the responses.
 pub(crate) async fn record(script: &Script, over: Over) -> Result<Vec<Recorded>, String> {
     let mut recorded = Vec::new();
     for conversation in &script.conversations {
@@ -51,7 +51,7 @@ struct Stage {
     folder: Folder,
     revision: Option<Revision>,
     names: HashMap<String, String>,
-    /// What came already. A pipe's messages have no status.
+    /// Messages that have arrived. Those of a pipe have no status.
     waiting: VecDeque<(Option<StatusCode>, HeaderMap, Option<Value>)>,
 }
 
@@ -83,7 +83,7 @@ impl Stage {
         let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         self.send(initialized.to_string().into_bytes(), &Head::default()).await;
         match self.wire {
-            // Who is answered has been heard: from here on changes are told.
+            // A response shows that the server has taken the subscription: changes are announced from here on.
             Wire::Pipe(_) => {
                 let ping = json!({ "jsonrpc": "2.0", "id": "ready", "method": "ping" });
                 self.send(ping.to_string().into_bytes(), &Head::default()).await;

@@ -21,7 +21,7 @@ pub(crate) struct Script {
     lines: Vec<String>,
     /// A folder of the repository.
     pub(crate) library: Option<String>,
-    /// What is there before anybody speaks.
+    /// Files that exist before the first message.
     pub(crate) files: Vec<(String, String)>,
     pub(crate) over: Vec<Over>,
     pub(crate) conversations: Vec<Conversation>,
@@ -51,7 +51,7 @@ pub(crate) enum Act {
     ShutDown,
 }
 
-/// What stands before the body of a block about HTTP.
+/// The lines before the body of a block about HTTP.
 #[derive(Debug, Default)]
 pub(crate) struct Head {
     pub(crate) verb: Option<Method>,

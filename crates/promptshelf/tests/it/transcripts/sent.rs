@@ -1,4 +1,4 @@
-//! From what a transcript writes to what goes over the wire.
+//! Conversion of a transcript's messages to the bytes and headers of a request.
 
 use http::Method;
 use promptshelf::mcp::Revision;
@@ -37,8 +37,8 @@ pub(crate) fn expand(text: &str, named: &dyn Fn(&str) -> Option<String>) -> Resu
     Ok(out)
 }
 
-/// Puts a message onto one line and adds what every message has. What stands
-/// there stays as it is, keys that are there twice included.
+/// Puts a message onto one line and adds the members of every message. Other members stay as written, duplicate keys
+/// included.
 pub(crate) fn complete(text: &[u8], revision: Option<Revision>) -> Result<String, String> {
     #[derive(Deserialize)]
     struct Message<'a> {

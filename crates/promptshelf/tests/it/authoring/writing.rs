@@ -1,0 +1,108 @@
+//! `new`, `fmt`, `render` and `schema`: the commands around the writing of a prompt.
+
+use std::fs;
+
+use insta::assert_snapshot;
+
+use super::EXAMPLES;
+use crate::program::{library, promptshelf, run, shown};
+
+#[test]
+fn output_of_new_passes_every_check() {
+    let folder = library(&[]);
+    for (name, template) in [("hello", "text"), ("git/review", "code"), ("talk", "conversation")] {
+        let output = run(&folder, &["new", name, "-l", "prompts", "--from", template]);
+        assert_eq!(output, format!("exit code: 0\n----- stdout -----\nprompts/{name}.md\n----- stderr -----\n"));
+    }
+    let text = fs::read_to_string(folder.path().join("prompts/git/review.md")).expect("it is written");
+    assert!(text.starts_with("---\n# yaml-language-server: $schema=../.promptshelf/prompt.schema.json\n"), "{text}");
+    for line in [
+        &["check", "prompts", "--deny", "warnings"][..],
+        &["test", "prompts"],
+        &["fmt", "prompts", "--check"],
+        &["get", "git-review", "-l", "prompts", "--arg", "code=x"],
+    ] {
+        let output = run(&folder, line);
+        assert!(output.starts_with("exit code: 0\n"), "{output}");
+    }
+}
+
+#[test]
+fn new_rejects_existing_files_and_names_that_clients_change() {
+    let folder = library(&[("hello.md", "Hello\n")]);
+    let lines: [&[&str]; 4] = [
+        &["new", "hello", "-l", "prompts"],
+        &["new", "Say Hello", "-l", "prompts"],
+        &["new", "../hello", "-l", "prompts"],
+        &["new", "hello", "-l", "elsewhere"],
+    ];
+    assert_snapshot!(lines.map(|line| run(&folder, line)).join("\n"));
+    assert_eq!(fs::read_to_string(folder.path().join("prompts/hello.md")).ok().as_deref(), Some("Hello\n"));
+}
+
+const MESSY: &str = "---\n# who\ndescription:   'Greets'\nname: hello\n---\nHello\n";
+
+#[test]
+fn fmt_lists_its_changes_and_check_changes_nothing() {
+    let folder = library(&[("a.md", MESSY), ("b.md", "---\na: b: c\n---\nHello\n"), ("_c.md", MESSY)]);
+    let looked = run(&folder, &["fmt", "prompts", "--check"]);
+    assert_eq!(fs::read_to_string(folder.path().join("prompts/a.md")).ok().as_deref(), Some(MESSY));
+    let changed = run(&folder, &["fmt", "prompts"]);
+    let again = run(&folder, &["fmt", "prompts/a.md"]);
+    assert_snapshot!(format!("{looked}\n{changed}\n{again}"));
+    let text = fs::read_to_string(folder.path().join("prompts/a.md")).expect("it is there");
+    assert_eq!(text, "---\nname: hello\n# who\ndescription: \"Greets\"\n---\nHello\n");
+}
+
+#[test]
+fn the_examples_are_laid_out() {
+    let mut command = promptshelf();
+    command.args(["fmt", "--check", EXAMPLES]);
+    assert!(shown(command, "").starts_with("exit code: 0\n"));
+}
+
+const GREETING: &str = "\
+---
+description: Greets
+arguments:
+  - name: who
+    description: Whom
+    required: true
+    examples: [Ada]
+---
+Hello, {{ who }}!
+
+{{ attach(\"dot.png\") }}
+
+{{ role(\"assistant\") }}
+Hi.
+";
+
+#[test]
+fn render_shows_messages_with_their_cost() {
+    let folder =
+        library(&[("sub/greeting.md", GREETING), ("dot.png", ""), ("promptshelf.toml", ""), ("bad.md", "{% if %}")]);
+    let lines: [&[&str]; 4] = [
+        &["render", "prompts/sub/greeting.md"],
+        &["render", "sub-greeting", "-l", "prompts", "--arg", "who=Grace"],
+        &["render", "prompts/bad.md"],
+        &["render", "nothing", "-l", "prompts"],
+    ];
+    let output = lines.map(|line| run(&folder, line)).join("\n");
+    let root = fs::canonicalize(folder.path()).expect("it is there");
+    assert_snapshot!(output.replace(&*root.to_string_lossy(), "…"));
+}
+
+#[test]
+fn schemas_are_json_of_every_section() {
+    let folder = library(&[]);
+    for (file, key) in [("prompt", "arguments"), ("library", "resources"), ("server", "http")] {
+        let output = run(&folder, &["schema", file]);
+        let json = output
+            .split_once("----- stdout -----\n")
+            .and_then(|(_, rest)| rest.split_once("----- stderr"))
+            .expect("both");
+        let schema: serde_json::Value = serde_json::from_str(json.0).expect("it is JSON");
+        assert!(schema["properties"][key].is_object(), "{file}");
+    }
+}

@@ -1,0 +1,177 @@
+//! What `list`, `get`, `complete` and `check` answer, as snapshots of stdout,
+//! stderr and the exit code.
+
+use insta::assert_snapshot;
+
+use crate::program::{Folder, library, run, run_with};
+
+const REVIEW: &str = "\
+---
+title: Review
+description: Reviews code
+arguments:
+  - name: code
+    description: The code to review
+    type: text
+    required: true
+  - name: language
+    description: Its language
+    enum: [rust, python]
+    default: rust
+  - name: framework
+    description: The framework in use
+    complete:
+      by: language
+      rust: [axum, rocket]
+      python: [flask, fastapi]
+---
+Please review this {{ language }} code{% if framework %}, which uses {{ framework }}{% endif %}:
+
+{{ code | fence(language) }}
+";
+
+const TALK: &str = "\
+---
+title: Talk
+description: A conversation with a note
+---
+Read this note:
+
+{{ attach(\"note.txt\") }}
+
+{{ role(\"assistant\") }}
+I have read it.
+
+{{ role(\"user\") }}
+What does it say?
+";
+
+fn shelf() -> Folder {
+    library(&[("review.md", REVIEW), ("talk.md", TALK), ("note.txt", "Remember the milk.\n")])
+}
+
+#[test]
+fn list_prints_a_line_a_prompt_in_a_pipe() {
+    assert_snapshot!(run(&shelf(), &["list", "prompts"]));
+}
+
+#[test]
+fn list_prints_json_as_clients_get_it() {
+    assert_snapshot!(run(&shelf(), &["list", "--json", "-l", "prompts"]));
+}
+
+#[test]
+fn get_prints_the_text_alone_where_a_prompt_is_one_text() {
+    assert_snapshot!(run(&shelf(), &["get", "review", "-l", "prompts", "--arg", "code=fn main() {}"]));
+}
+
+#[test]
+fn get_reads_values_from_files_and_from_stdin() {
+    let folder = shelf();
+    let from_stdin = run_with(&folder, &["get", "review", "-l", "prompts", "-a", "code=-"], "print(1)\n");
+    let from_file = run(&folder, &["get", "review", "-l", "prompts", "-a", "code=@prompts/note.txt"]);
+    assert_snapshot!(format!("{from_stdin}\n{from_file}"));
+}
+
+#[test]
+fn get_prints_a_conversation_with_its_speakers() {
+    assert_snapshot!(run(&shelf(), &["get", "talk", "-l", "prompts"]));
+}
+
+#[test]
+fn get_prints_json_as_clients_get_it() {
+    assert_snapshot!(run(&shelf(), &["get", "review", "-l", "prompts", "--arg", "code=x", "--json"]));
+}
+
+#[test]
+fn get_prints_formats_of_model_providers() {
+    let folder = shelf();
+    let [openai, anthropic] =
+        ["openai", "anthropic"].map(|format| run(&folder, &["get", "talk", "-l", "prompts", "--format", format]));
+    assert_snapshot!(format!("{openai}\n{anthropic}"));
+}
+
+#[test]
+fn get_works_in_the_current_folder() {
+    let folder = shelf();
+    let mut command = crate::program::promptshelf();
+    command.args(["get", "talk"]).current_dir(folder.path().join("prompts"));
+    assert!(crate::program::shown(command, "").starts_with("exit code: 0\n"));
+}
+
+#[test]
+fn complete_knows_the_arguments_that_are_filled_in() {
+    let folder = shelf();
+    let line = ["complete", "review", "framework", "-l", "prompts"];
+    let rust = run(&folder, &line);
+    let python = run(&folder, &[&line[..], &["--arg", "language=python"]].concat());
+    let typed = run(&folder, &["complete", "review", "framework", "ax", "-l", "prompts", "--json"]);
+    assert_snapshot!(format!("{rust}\n{python}\n{typed}"));
+}
+
+#[test]
+fn check_reports_success() {
+    assert_snapshot!(run(&shelf(), &["check", "prompts"]));
+}
+
+const BROKEN: &str = "\
+---
+description: Greets
+arguments:
+  - name: name
+    descripton: Whom
+    required: true
+---
+Hello {{ nmae }}!
+";
+
+#[test]
+fn check_draws_each_mistake_with_its_line() {
+    assert_snapshot!(run(&library(&[("hello.md", BROKEN)]), &["check", "prompts"]));
+}
+
+#[test]
+fn check_prints_json_for_programs() {
+    assert_snapshot!(run(&library(&[("hello.md", BROKEN)]), &["check", "prompts", "--format", "json"]));
+}
+
+#[test]
+fn check_can_deny_warnings() {
+    let folder = library(&[("hello.md", "Say hello.\n")]);
+    assert!(run(&folder, &["check", "prompts"]).starts_with("exit code: 0\n"));
+    assert_snapshot!(run(&folder, &["check", "prompts", "--deny", "warnings"]));
+}
+
+#[test]
+fn list_mentions_omitted_prompts() {
+    assert_snapshot!(run(
+        &library(&[("hello.md", BROKEN), ("talk.md", "---\ndescription: Talks\n---\nHi\n")]),
+        &["list", "prompts"]
+    ));
+}
+
+#[test]
+fn program_prints_its_name_and_version() {
+    let output = crate::program::promptshelf().arg("--version").output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), concat!("promptshelf ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn the_help_shows_examples_and_exit_codes() {
+    let folder = shelf();
+    assert_snapshot!([run(&folder, &["--help"]), run(&folder, &["serve", "--help"])].join("\n"));
+}
+
+#[cfg(unix)]
+#[test]
+fn closed_output_pipe_is_not_a_failure() {
+    use std::process::Stdio;
+
+    let folder = shelf();
+    let mut command = crate::program::promptshelf();
+    command.args(["list", "prompts", "--json"]).current_dir(folder.path());
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut child = command.stdout(writer).stderr(Stdio::null()).spawn().expect("it can be started");
+    assert_eq!(crate::program::ended(&mut child).code(), Some(0));
+}

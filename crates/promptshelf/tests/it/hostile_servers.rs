@@ -1,0 +1,287 @@
+//! Hostile servers: whatever they send, the terminal executes the program's sequences only, and no link, icon or page
+//! of theirs is fetched, opened or run.
+
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    fake_server::FakeServer,
+    program::{library, promptshelf, run},
+    terminal::{CTRL_C, TAB, Terminal},
+};
+
+/// A session at a terminal with a hostile server: these lines, and then the end.
+fn session(stranger: &FakeServer, lines: &[&str]) -> String {
+    let folder = library(&[]);
+    let mut command = promptshelf();
+    command.args(["chat", "--timeout", "10", &stranger.url]).current_dir(folder.path());
+    command.env("HOME", folder.path()).env("XDG_STATE_HOME", folder.path().join("state"));
+    let mut terminal = Terminal::start(command);
+    for line in lines {
+        terminal.line(line);
+    }
+    terminal.line("quit");
+    let (code, written) = terminal.end();
+    assert_eq!(code, Some(0), "{}", String::from_utf8_lossy(&written));
+    unharmed(&written)
+}
+
+/// Returns the written text, which must contain no control sequences other than those of the line editor: for the
+/// cursor, for clearing, and for the mode of the keyboard.
+fn unharmed(written: &[u8]) -> String {
+    let text = String::from_utf8(written.to_vec()).expect("it is UTF-8");
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        if c == '\u{1b}' {
+            assert_eq!(characters.next(), Some('['), "a control sequence that is no CSI: {text:?}");
+            let parameters = |c: &char| c.is_ascii_digit() || matches!(c, ';' | '?');
+            while characters.next_if(parameters).is_some() {}
+            let last = characters.next();
+            assert!(last.is_some_and(|c| "ABCDJKhlm".contains(c)), "a control sequence {last:?}: {text:?}");
+        } else {
+            let harmless = matches!(c, '\r' | '\n' | '\t') || !c.is_control();
+            assert!(harmless, "the control character {c:?}: {text:?}");
+            let hidden = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+                | '\u{e0000}'..='\u{e007f}' | '\u{feff}' | '\u{2028}' | '\u{2029}');
+            assert!(!hidden, "the invisible character {c:?}: {text:?}");
+        }
+    }
+    text
+}
+
+/// Twenty ways to harm a terminal, or who looks at it.
+const HARM: [&str; 20] = [
+    "\u{1b}[2J\u{1b}[H",                                            // clears the screen
+    "\u{1b}]0;sudo password:\u{7}",                                 // sets the title
+    "\u{1b}]52;c;cm0gLXJmIH4=\u{7}",                                // fills the clipboard
+    "\u{1b}]8;;https://evil.example\u{1b}\\bank\u{1b}]8;;\u{1b}\\", // hides a link's address
+    "\u{1b}]1337;File=inline=1:AAAA\u{7}",                          // shows an image in iTerm2
+    "\u{1b}_Ga=T,f=100;AAAA\u{1b}\\",                               // shows an image in kitty
+    "\u{1b}P$q\"p\u{1b}\\",                                         // asks the terminal, which answers as if typed
+    "\u{1b}[6n",                                                    // asks where the cursor is
+    "\u{1b}[21t",                                                   // asks for the title
+    "\u{1b}c",                                                      // resets the terminal
+    "\u{9b}2J",                                                     // the same sequences in one byte
+    "\u{9d}0;evil\u{9c}",
+    "good\rEVIL",                                             // overwrites the line
+    "evil\u{8}\u{8}\u{8}\u{8}good",                           // overwrites characters
+    "\u{7}\u{7}\u{7}",                                        // rings
+    "\u{202e}txt.exe",                                        // turns the reading direction
+    "\u{2066}a\u{2069}\u{200f}b",                             // isolates and marks
+    "\u{e0049}\u{e0067}\u{e006e}\u{e006f}\u{e0072}\u{e0065}", // text that only a model reads
+    "in\u{200b}visi\u{2060}ble\u{feff}",                      // text that no search finds
+    "a\u{2028}b\u{2029}c\u{0}d",                              // lines and ends that are none
+];
+
+/// A server with one text in every place of its responses.
+fn everywhere(harm: &'static str) -> FakeServer {
+    let text = |text: &str| json!({ "role": "user", "content": { "type": "text", "text": text } });
+    let resource = json!({ "uri": format!("docs://{harm}"), "mimeType": harm, "text": harm });
+    let messages = json!([
+        text(harm),
+        { "role": "assistant", "content": { "type": "image", "data": "AAAA", "mimeType": harm } },
+        { "role": "user", "content": { "type": "image", "data": harm, "mimeType": harm } },
+        { "role": "user", "content": { "type": "audio", "data": "AAAA", "mimeType": harm } },
+        { "role": "user", "content": { "type": "resource", "resource": resource } },
+        { "role": "user", "content": { "type": "resource_link", "uri": format!("docs://{harm}"), "name": harm, "title": harm } },
+    ]);
+    let form = json!({
+        "type": "object",
+        "properties": {
+            "one": { "type": "string", "title": harm, "description": harm, "default": harm },
+            harm: { "type": "string", "enum": [harm], "enumNames": [harm] },
+        },
+    });
+    let argument = json!({ "name": format!("a{harm}"), "title": harm, "description": harm, "required": true });
+    let list = json!([
+        { "name": "plain", "title": harm, "description": harm },
+        { "name": format!("n{harm}"), "description": harm, "arguments": [argument] },
+        { "name": "typed", "arguments": [{ "name": "value" }, { "name": "other", "description": harm }] },
+        { "name": "asks" },
+        { "name": "fails" },
+    ]);
+    FakeServer::start(move |method, params| match (method, params["name"].as_str()) {
+        ("prompts/list", _) => Some(json!({ "prompts": list })),
+        ("prompts/get", Some("fails")) => Some(json!({ "rpc-error": { "code": -32602, "message": harm } })),
+        ("prompts/get", Some("asks")) if params.get("inputResponses").is_none() => {
+            let question = json!({ "mode": "form", "message": harm, "requestedSchema": form });
+            let question = json!({ "method": "elicitation/create", "params": question });
+            Some(json!({ "resultType": "input_required", "inputRequests": { "q": question } }))
+        }
+        ("prompts/get", _) => Some(json!({ "messages": messages })),
+        ("completion/complete", _) => Some(json!({ "completion": { "values": [harm, format!("x{harm}"), "xyz"] } })),
+        ("resources/list", _) => {
+            Some(json!({ "resources": [{ "uri": format!("docs://{harm}"), "name": harm, "mimeType": harm }] }))
+        }
+        ("resources/templates/list", _) => Some(json!({ "resourceTemplates": [] })),
+        ("resources/read", _) => Some(json!({ "contents": [{ "uri": harm, "mimeType": harm, "text": harm }] })),
+        _ => None,
+    })
+}
+
+// req: Q21, S-39
+#[test]
+fn twenty_transcripts_leave_the_terminal_unharmed() {
+    for harm in HARM {
+        let stranger = everywhere(harm);
+        let folder = library(&[]);
+        let mut command = promptshelf();
+        command.args(["chat", &stranger.url]).current_dir(folder.path());
+        command.env("HOME", folder.path()).env("XDG_STATE_HOME", folder.path().join("state"));
+        let mut terminal = Terminal::start(command);
+        for line in
+            ["prompts", "servers", "resources", "/plain", "show 1", "follow 6", "/fails", "read docs://x", "help"]
+        {
+            terminal.line(line);
+        }
+        terminal.wait_for("promptshelf> ");
+        terminal.press("/typed x");
+        terminal.press(TAB);
+        terminal.press("yz\r");
+        terminal.line("/asks");
+        terminal.wait_for("one [optional]: ");
+        terminal.press(CTRL_C);
+        terminal.wait_for("cancelled");
+        terminal.wait_for("promptshelf> ");
+        terminal.press("/n");
+        terminal.press(TAB);
+        terminal.press(CTRL_C);
+        terminal.line("quit");
+        let (code, written) = terminal.end();
+        assert_eq!(code, Some(0));
+        unharmed(&written);
+        for verb in ["list", "resources"] {
+            let mut command = promptshelf();
+            command.args([verb, "--url", &stranger.url]).current_dir(folder.path());
+            let (_, written) = Terminal::start(command).end();
+            unharmed(&written);
+        }
+    }
+}
+
+/// A list whose pages name the next page.
+fn listing(next: Value) -> FakeServer {
+    let asked = AtomicUsize::new(0);
+    FakeServer::start(move |method, _| {
+        (method == "prompts/list").then(|| {
+            let page = asked.fetch_add(1, Ordering::Relaxed);
+            json!({ "prompts": [{ "name": format!("p{page}") }], "nextCursor": next })
+        })
+    })
+}
+
+// req: F1, F3, F5, Q6
+#[test]
+fn lists_without_an_end_are_cut() {
+    let folder = library(&[]);
+    let list = |stranger: &FakeServer| run(&folder, &["list", "--url", &stranger.url]);
+    let circle = list(&listing(json!("again")));
+    assert!(circle.starts_with("exit code: 1\n") && circle.contains("goes in a circle: page 2"), "{circle}");
+    let huge = list(&listing(json!("x".repeat(100_000))));
+    assert!(huge.contains("a cursor of 100000 bytes"), "{huge}");
+}
+
+// req: Q21
+#[test]
+fn names_and_counts_are_bounded() {
+    let folder = library(&[]);
+    let list = |prompts: Value| {
+        let stranger = FakeServer::of(prompts, json!([]));
+        run(&folder, &["list", "--url", &stranger.url])
+    };
+    assert!(list(json!([{ "name": "x".repeat(2000) }])).contains("2000 bytes, and at most 1024 are taken"));
+    let arguments: Vec<Value> = (0..300).map(|number| json!({ "name": format!("a{number}") })).collect();
+    assert!(list(json!([{ "name": "many", "arguments": arguments }])).contains("has 300 arguments"));
+    let long = list(json!([{ "name": "long", "description": "d".repeat(1 << 20) }]));
+    assert!(long.len() < 20_000 && long.contains("dd…"));
+}
+
+// req: Q4, S-40
+#[test]
+fn a_server_that_never_stops_asking_is_left() {
+    let stranger = FakeServer::start(|method, _| match method {
+        "prompts/list" => Some(json!({ "prompts": [{ "name": "again" }] })),
+        "prompts/get" => Some(json!({ "resultType": "input_required", "requestState": "s" })),
+        _ => None,
+    });
+    let folder = library(&[]);
+    let shown = run(&folder, &["get", "again", "--url", &stranger.url]);
+    assert!(shown.contains("still asks after 50 rounds"), "{shown}");
+}
+
+// req: Q10, Q13, S-37, S-39
+#[test]
+fn links_and_icons_are_never_fetched() {
+    let fetched = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&fetched);
+    let bait = FakeServer::start(move |_, _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        None
+    });
+    let icons = json!([{ "src": bait.url, "mimeType": "image/png" }]);
+    let link = json!({ "type": "resource_link", "uri": bait.url, "name": "bait", "icons": icons });
+    let page =
+        json!({ "method": "elicitation/create", "params": { "mode": "url", "message": "Sign in", "url": bait.url } });
+    let stranger = FakeServer::start(move |method, params| match method {
+        "prompts/list" => Some(json!({ "prompts": [{ "name": "bait", "icons": icons }, { "name": "page" }] })),
+        "prompts/get" if params["name"] == "page" && params.get("inputResponses").is_none() => {
+            Some(json!({ "resultType": "input_required", "inputRequests": { "q": page } }))
+        }
+        "prompts/get" => Some(json!({ "messages": [{ "role": "user", "content": link }] })),
+        _ => None,
+    });
+    let shown = session(&stranger, &["prompts", "/bait", "follow 1"]);
+    assert!(shown.contains("method not found"), "the link is read from the server that sent it: {shown}");
+    let folder = library(&[]);
+    let mut command = promptshelf();
+    command.args(["get", "page", "--url", &stranger.url]).current_dir(folder.path());
+    let mut terminal = Terminal::start(command);
+    terminal.wait_for(&format!("visit this page:\r\n\r\n  {}", bait.url));
+    terminal.wait_for("Ctrl-D to decline: ");
+    terminal.press("\r");
+    terminal.wait_for("bait");
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(fetched.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn stderr_of_a_server_command_is_escaped() {
+    let folder = library(&[]);
+    let mut command = promptshelf();
+    let script = "printf '\\033]0;evil\\007\\033[2Jbroken' >&2; exit 1";
+    command.args(["list", "--", "sh", "-c", script]).current_dir(folder.path());
+    let (code, written) = Terminal::start(command).end();
+    assert_eq!(code, Some(9));
+    let shown = unharmed(&written);
+    assert!(shown.contains("\\u{1b}]0;evil\\u{7}\\u{1b}[2Jbroken"), "{shown}");
+}
+
+// req: S-40
+#[test]
+fn an_answer_that_never_ends_is_not_read_to_its_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("it is bound"));
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || {
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
+                let mut asked = [0; 1 << 16];
+                assert!(stream.read(&mut asked).is_ok_and(|read| read > 0));
+                stream.write_all(head.as_bytes()).ok();
+                while stream.write_all(&[b' '; 1 << 16]).is_ok() {}
+            });
+        }
+    });
+    let folder = library(&[]);
+    let shown = run(&folder, &["list", "--url", &url]);
+    assert!(shown.starts_with("exit code: 1\n") && shown.contains("has more than 16777216 bytes"), "{shown}");
+}

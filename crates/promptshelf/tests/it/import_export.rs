@@ -1,0 +1,93 @@
+//! `import` and `export`, from outside.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use tempfile::TempDir;
+
+fn promptshelf(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_promptshelf")).args(arguments).current_dir(folder).output().expect("it runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("a folder around it")).expect("folders");
+        fs::write(path, text).expect("a file");
+    }
+    folder
+}
+
+#[test]
+fn folder_import_reports_losses() {
+    let folder = folder(&[
+        ("in/greet.prompt", "---\nmodel: m\ndescription: Greets\ninput: {schema: {name: string}}\n---\nHi {{name}}\n"),
+        ("in/.claude/commands/fix.md", "---\ndescription: Fixes\n---\nFix $ARGUMENTS\n!`ls`\n"),
+        ("in/notes.txt", "nothing"),
+    ]);
+    let dry = promptshelf(folder.path(), &["import", "in", "--to", "library", "--dry-run"]);
+    assert_eq!(dry.status.code(), Some(0), "{}", text(&dry.stderr));
+    let said = text(&dry.stdout);
+    assert!(said.contains("in/greet.prompt:2:1") && said.contains("`model` has no equivalent"), "{said}");
+    assert!(said.contains("in/.claude/commands/fix.md:5:1") && said.contains("never run"), "{said}");
+    assert!(said.ends_with("library/fix.md\nlibrary/greet.md\n"), "{said}");
+    assert_eq!(
+        text(&dry.stderr),
+        "2 files would be written, 2 changes to look at; 1 file of no known format left alone\n"
+    );
+    assert!(!folder.path().join("library").exists());
+
+    let done = promptshelf(folder.path(), &["import", "in", "--to", "library"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let got = promptshelf(folder.path(), &["get", "greet", "-l", "library", "--arg", "name=Ada"]);
+    assert_eq!(text(&got.stdout), "Hi Ada\n");
+
+    let again = promptshelf(folder.path(), &["import", "in/greet.prompt", "--to", "library"]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(text(&again.stderr).contains("greet.md is there already, and stays as it is"));
+}
+
+#[test]
+fn import_of_one_file_uses_the_named_format() {
+    let folder = folder(&[("x.md", "---\ndescription: d\n---\nDo $1 {{ y }}\n")]);
+    let done = promptshelf(folder.path(), &["import", "x.md", "--from", "claude", "--to", "out"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let got = promptshelf(folder.path(), &["get", "x", "-l", "out", "--arg", "arg1=it"]);
+    assert_eq!(text(&got.stdout), "Do it {{ y }}\n");
+    let none = promptshelf(folder.path(), &["import", "x.md", "--to", "out"]);
+    assert_eq!(none.status.code(), Some(1));
+}
+
+#[test]
+fn prompts_are_exported_to_stdout_or_into_a_folder() {
+    let folder = folder(&[
+        (
+            "a.md",
+            "---\ndescription: Does\narguments: [{name: x, required: true}]\n---\nDo {% if x %}{{ x }}{% endif %}\n",
+        ),
+        ("b.md", "---\ndescription: Is\n---\nBe.\n"),
+    ]);
+    let one = promptshelf(folder.path(), &["export", "a", "--format", "claude"]);
+    assert_eq!(text(&one.stdout), "---\ndescription: Does\nargument-hint: \"<x>\"\n---\n\nDo $ARGUMENTS\n");
+    assert!(text(&one.stderr).contains("the condition is dropped"), "{}", text(&one.stderr));
+    let filled = promptshelf(folder.path(), &["export", "a", "--format", "claude", "--arg", "x=it"]);
+    assert_eq!(text(&filled.stdout), "---\ndescription: Does\n---\n\nDo it\n");
+    assert_eq!(text(&filled.stderr), "");
+    let all = promptshelf(folder.path(), &["export", "--format", "gemini"]);
+    assert_eq!(all.status.code(), Some(2));
+    let messages = promptshelf(folder.path(), &["export", "b", "--format", "messages"]);
+    let messages: serde_json::Value = serde_json::from_slice(&messages.stdout).expect("JSON");
+    assert_eq!(messages["messages"][0]["content"]["text"], "Be.");
+    let wrong = promptshelf(folder.path(), &["export", "aa", "--format", "claude"]);
+    assert_eq!(wrong.status.code(), Some(7));
+    let all = promptshelf(folder.path(), &["export", "--format", "skill", "--to", "out"]);
+    assert_eq!(text(&all.stdout), "out/a/SKILL.md\nout/b/SKILL.md\n");
+}

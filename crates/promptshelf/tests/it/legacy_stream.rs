@@ -1,0 +1,95 @@
+//! The stream for notifications of a legacy server, which costs a request.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::State,
+    http::{StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use futures_util::StreamExt;
+use promptshelf::client::{Answer, Client, ElicitationHandler, Question, Target};
+use serde_json::{Value, json};
+
+use crate::{fake_server::FakeServer, program::PATIENCE};
+
+const CHANGED: &str = r#"data: {"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#;
+
+/// A server of revision 2025-11-25 with one prompt; counts the streams that are opened.
+fn older() -> (FakeServer, Arc<AtomicUsize>) {
+    let streams = Arc::new(AtomicUsize::new(0));
+    let app = Router::new().route("/mcp", post(reply).get(stream).delete(async || StatusCode::OK));
+    (FakeServer::serving(app.with_state(Arc::clone(&streams))), streams)
+}
+
+async fn reply(Json(request): Json<Value>) -> Response {
+    let result = match request["method"].as_str().unwrap_or_default() {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": { "prompts": { "listChanged": true } },
+            "serverInfo": { "name": "older", "version": "1" },
+        }),
+        "prompts/get" => json!({ "messages": [] }),
+        method if method.starts_with("notifications/") => return StatusCode::ACCEPTED.into_response(),
+        _ => {
+            let error = json!({ "code": -32601, "message": "method not found" });
+            return Json(json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).into_response();
+        }
+    };
+    let answer = Json(json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
+    ([("mcp-session-id", "one")], answer).into_response()
+}
+
+/// Sends a notification at once, and stays open.
+async fn stream(State(streams): State<Arc<AtomicUsize>>) -> Response {
+    streams.fetch_add(1, Ordering::SeqCst);
+    let told = futures_util::stream::iter([Ok::<_, std::io::Error>(format!("{CHANGED}\n\n"))]);
+    let told = Body::from_stream(told.chain(futures_util::stream::pending()));
+    ([(CONTENT_TYPE, "text/event-stream")], told).into_response()
+}
+
+struct Nobody;
+
+impl ElicitationHandler for Nobody {
+    fn answer(&self, _question: Question) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+        Box::pin(std::future::ready(Answer::Decline))
+    }
+}
+
+#[tokio::test]
+async fn prompt_needs_no_stream_and_notifications_open_one() {
+    let (server, streams) = older();
+    let client = Client::connect(&Target::url(&server.url)).await.expect("it answers");
+    for _ in 0..20 {
+        client.get("hello", &[].into()).await.expect("there is one");
+    }
+    assert_eq!(streams.load(Ordering::SeqCst), 0);
+
+    let mut changes = client.changes();
+    let changed = tokio::time::timeout(PATIENCE, changes.next()).await;
+    assert_eq!(changed, Ok(true));
+    assert_eq!(streams.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn elicitation_handler_opens_the_stream() {
+    let (server, streams) = older();
+    let client = Client::to(&Target::url(&server.url)).answerer(Arc::new(Nobody)).connect().await.expect("it answers");
+    let opened = async {
+        while streams.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, opened).await.is_ok());
+    drop(client);
+}

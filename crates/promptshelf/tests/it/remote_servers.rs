@@ -1,0 +1,191 @@
+//! `list`, `get`, `complete` and `resources` of servers that are not folders: an address, a command, a name. And the
+//! library's client itself.
+
+use std::{fs, sync::Arc};
+
+use futures_util::TryStreamExt;
+use insta::assert_snapshot;
+use promptshelf::client::{Client, ClientError, Of, Target};
+use serde_json::json;
+
+use crate::{
+    fake_server::FakeServer,
+    program::{Folder, Server, example, library, promptshelf, run, shown},
+};
+
+const REVIEW: &str = "\
+---
+title: Review
+description: Reviews code
+arguments:
+  - name: code
+    description: The code to review
+    required: true
+  - name: language
+    description: Its language
+    enum: [rust, ruby, python]
+---
+Review this {{ language }} code: {{ code }}
+
+{{ attach(\"dot.png\") }}
+
+{{ attach(\"style.txt\") }}
+
+{{ link(\"style.txt\") }}
+
+{{ role(\"assistant\") }}
+I will.
+";
+
+fn shelf() -> Folder {
+    let folder = library(&[("review.md", REVIEW), ("style.txt", "Be `brief`.\n")]);
+    fs::write(folder.path().join("prompts/dot.png"), b"\x89PNG\r\n\x1a\n0123").expect("it can be written");
+    folder
+}
+
+/// A command line that ends with our own server, started as a command.
+fn of_command(line: &[&str]) -> Vec<String> {
+    let server = [env!("CARGO_BIN_EXE_promptshelf"), "serve", "prompts", "--stdio"];
+    line.iter().chain(&["--"]).chain(&server).map(|word| (*word).to_owned()).collect()
+}
+
+fn ask(folder: &Folder, line: &[&str]) -> String {
+    let line = of_command(line);
+    run(folder, &line.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+// req: F5
+#[test]
+fn a_command_is_listed_and_completed_like_a_folder() {
+    let folder = shelf();
+    assert_eq!(ask(&folder, &["list"]), run(&folder, &["list", "prompts"]));
+    let complete = ["complete", "review", "language", "ru"];
+    let of_folder = run(&folder, &[&complete[..], &["-l", "prompts"]].concat());
+    assert_eq!(ask(&folder, &complete), of_folder);
+    assert!(of_folder.contains("ruby"));
+}
+
+#[test]
+fn a_prompt_of_an_address_is_printed_in_every_format() {
+    let folder = shelf();
+    let server = Server::of(&folder, &[]);
+    let get = |more: &[&str]| {
+        let line = ["get", "review", "--url", &server.url, "-a", "code=x", "-a", "language=rust"];
+        run(&folder, &[&line[..], more].concat())
+    };
+    for format in ["text", "openai", "anthropic", "markdown"] {
+        let of_folder = ["get", "review", "-l", "prompts", "-a", "code=x", "-a", "language=rust", "--format", format];
+        let of_folder = run(&folder, &of_folder);
+        // What only the library itself knows is behind a link; a client would have to ask.
+        if !matches!(format, "openai" | "anthropic") {
+            assert_eq!(get(&["--format", format]), of_folder);
+        }
+    }
+    let shown = [get(&["--format", "markdown"]), get(&["--json"]), get(&["--out", "files"])].join("\n");
+    let without_times: Vec<&str> = shown.lines().filter(|line| !line.contains("\"lastModified\"")).collect();
+    assert_snapshot!(without_times.join("\n"));
+    let files: Vec<_> = fs::read_dir(folder.path().join("files")).expect("it was made").collect();
+    assert_eq!(files.len(), 1);
+}
+
+#[test]
+fn resources_are_listed_and_read() {
+    let folder = shelf();
+    let read = ["resources", "prompts", "--read", "library:///style.txt"];
+    assert_eq!(run(&folder, &read), "exit code: 0\n----- stdout -----\nBe `brief`.\n----- stderr -----\n");
+    let missing = ask(&folder, &["resources", "--read", "library:///nothing.txt"]);
+    assert!(missing.starts_with("exit code: 7\n"), "{missing}");
+}
+
+#[test]
+fn a_name_is_looked_up_in_the_clients_configuration() {
+    let folder = shelf();
+    let server = json!({ "command": env!("CARGO_BIN_EXE_promptshelf"), "args": ["serve", "${LIBRARY}", "--stdio"] });
+    let file = folder.path().join(".mcp.json");
+    fs::write(file, json!({ "mcpServers": { "mine": server } }).to_string()).expect("it can be written");
+    let line = |name: &str| {
+        let mut command = promptshelf();
+        command.args(["list", "--server", name]).current_dir(folder.path());
+        command.env("LIBRARY", "prompts").env("HOME", folder.path());
+        shown(command, "")
+    };
+    assert!(line("mine").starts_with("exit code: 0\n----- stdout -----\nreview\t"));
+    let other = line("yours");
+    assert!(other.starts_with("exit code: 2\n") && other.contains("the servers with names are mine"), "{other}");
+}
+
+#[test]
+fn every_failure_has_its_number() {
+    let folder = shelf();
+    let refused = FakeServer::start(|method, _| match method {
+        "prompts/get" => Some(json!({ "rpc-error": { "code": -32603, "message": "broken" } })),
+        _ => None,
+    });
+    let code = |line: &[&str]| run(&folder, line).lines().next().map(str::to_owned).unwrap_or_default();
+    assert_eq!(code(&["list", "--url", "http://127.0.0.1:1/mcp"]), "exit code: 9");
+    assert_eq!(code(&["list", "--", "false"]), "exit code: 9");
+    assert_eq!(code(&["list", "--", "no-such-program-anywhere"]), "exit code: 9");
+    assert_eq!(code(&["list", "--timeout", "0.2", "--", "sleep", "20"]), "exit code: 10");
+    assert_eq!(code(&["get", "x", "--url", &refused.url]), "exit code: 1");
+    assert_eq!(code(&["list", "prompts", "--url", &refused.url]), "exit code: 2");
+    assert!(ask(&folder, &["get", "revie"]).starts_with("exit code: 7\n"));
+    assert!(ask(&folder, &["get", "review"]).starts_with("exit code: 8\n"));
+}
+
+// req: Q18
+#[test]
+fn a_token_of_the_environment_is_sent_to_the_address_but_not_in_clear() {
+    let folder = shelf();
+    let line = |url: &str| {
+        let mut command = promptshelf();
+        command.args(["list", "--url", url]).current_dir(folder.path()).env("PROMPTSHELF_TOKEN", "t");
+        shown(command, "")
+    };
+    let stranger = FakeServer::start(|method, params| {
+        let named = json!({ "name": params["(headers)"]["authorization"].as_str().unwrap_or("nobody") });
+        (method == "prompts/list").then(|| json!({ "prompts": [named] }))
+    });
+    let known = line(&stranger.url);
+    assert!(known.contains("\nBearer t\t"), "{known}");
+    let clear = line("http://example.com/mcp");
+    assert!(clear.starts_with("exit code: 2\n") && clear.contains("not https"), "{clear}");
+}
+
+#[test]
+fn the_example_of_the_client_prints_a_prompt() {
+    let folder = shelf();
+    let mut command = example("client");
+    command.arg("prompts").current_dir(folder.path());
+    assert_snapshot!(shown(command, ""));
+}
+
+// req: G7, Q6
+#[tokio::test]
+async fn list_is_cached_until_the_server_notifies() {
+    let folder = shelf();
+    let path = folder.path().join("prompts");
+    let client = Client::connect(&Target::folder(&path)).await.expect("it can be opened");
+    let names = async || -> Vec<String> {
+        let prompts: Vec<_> = client.prompts().try_collect().await.expect("it lists");
+        prompts.into_iter().map(|prompt| prompt.name).collect()
+    };
+    let mut changes = client.changes();
+    assert_eq!(names().await, ["review"]);
+    fs::write(path.join("other.md"), "---\ndescription: Other\n---\nHi\n").expect("it can be written");
+    assert!(changes.next().await);
+    assert_eq!(names().await, ["other", "review"]);
+}
+
+#[tokio::test]
+async fn context_shapes_completions_and_errors_are_distinguished() {
+    let folder = shelf();
+    let client = Client::connect(&Target::folder(folder.path().join("prompts"))).await.expect("it can be opened");
+    let completion = client.complete(Of::Prompt("review"), "language", "py", &[].into()).await.expect("it completes");
+    assert_eq!(completion.values, ["python"]);
+    let missing = client.get("review", &[].into()).await;
+    assert!(missing.is_err_and(|error| error.is_invalid_params()));
+    let nowhere = Client::connect(&Target::url("http://127.0.0.1:1/mcp")).await;
+    assert!(matches!(nowhere, Err(ClientError::Down(_))));
+    let client = Arc::new(client);
+    assert_eq!(client.revision().as_deref(), Some("2026-07-28"));
+}

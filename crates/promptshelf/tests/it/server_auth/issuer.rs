@@ -1,0 +1,157 @@
+//! A fake authorization server: it publishes keys, counts requests, and signs tokens.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::{TcpListener, TcpStream},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use aws_lc_rs::{
+    encoding::AsDer,
+    rsa::{KeyPair, KeySize},
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair},
+};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, jwk::Jwk};
+use serde_json::{Value, json};
+
+pub(crate) const RESOURCE: &str = "https://prompts.example/team/mcp";
+
+/// A key that signs.
+pub(crate) struct Key {
+    pub(crate) id: &'static str,
+    pub(crate) algorithm: Algorithm,
+    pub(crate) secret: EncodingKey,
+}
+
+impl Key {
+    pub(crate) fn elliptic(id: &'static str) -> Key {
+        let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).expect("a key");
+        let der = pair.to_pkcs8v1().expect("DER");
+        Key { id, algorithm: Algorithm::ES256, secret: EncodingKey::from_ec_der(der.as_ref()) }
+    }
+
+    pub(crate) fn rsa(id: &'static str) -> Key {
+        let pair = KeyPair::generate(KeySize::Rsa2048).expect("a key");
+        let der = AsDer::<aws_lc_rs::encoding::Pkcs8V1Der<'_>>::as_der(&pair).expect("DER");
+        // The key inside PKCS #8 begins after a head of 26 bytes.
+        Key { id, algorithm: Algorithm::RS256, secret: EncodingKey::from_rsa_der(&der.as_ref()[26..]) }
+    }
+
+    pub(crate) fn public(&self) -> Value {
+        let mut jwk = Jwk::from_encoding_key(&self.secret, self.algorithm).expect("a public half");
+        jwk.common.key_id = Some(self.id.to_owned());
+        serde_json::to_value(jwk).expect("JSON")
+    }
+
+    pub(crate) fn header(&self) -> Header {
+        Header { kid: Some(self.id.to_owned()), ..Header::new(self.algorithm) }
+    }
+
+    pub(crate) fn sign(&self, claims: &Value) -> String {
+        encode(&self.header(), claims, &self.secret).expect("a token")
+    }
+}
+
+/// The server. It runs until the tests end.
+pub(crate) struct Issuer {
+    pub(crate) url: String,
+    keys: Arc<Mutex<Value>>,
+    pub(crate) asked: Arc<AtomicUsize>,
+    leaked: Arc<AtomicBool>,
+    up: Arc<AtomicBool>,
+}
+
+impl Issuer {
+    pub(crate) fn start(keys: &[&Key]) -> Issuer {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let issuer = Issuer {
+            url: url.clone(),
+            keys: Arc::default(),
+            asked: Arc::default(),
+            leaked: Arc::default(),
+            up: Arc::new(AtomicBool::new(true)),
+        };
+        issuer.publish(keys);
+        let (keys, up) = (Arc::clone(&issuer.keys), Arc::clone(&issuer.up));
+        let (asked, leaked) = (Arc::clone(&issuer.asked), Arc::clone(&issuer.leaked));
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let keys = keys.lock().expect("keys").clone();
+                answer(stream, &url, &keys, (&asked, &leaked), up.load(Ordering::SeqCst));
+            }
+        });
+        issuer
+    }
+
+    pub(crate) fn publish(&self, keys: &[&Key]) {
+        let keys: Vec<Value> = keys.iter().map(|key| key.public()).collect();
+        *self.keys.lock().expect("keys") = json!({ "keys": keys });
+    }
+
+    pub(crate) fn publish_raw(&self, keys: Value) {
+        *self.keys.lock().expect("keys") = keys;
+    }
+
+    pub(crate) fn set_up(&self, up: bool) {
+        self.up.store(up, Ordering::SeqCst);
+    }
+
+    /// How often its keys have been asked for.
+    pub(crate) fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// Whether it was ever sent anything that a caller had brought.
+    pub(super) fn was_told(&self) -> bool {
+        self.leaked.load(Ordering::SeqCst)
+    }
+
+    /// Claims that are right.
+    pub(crate) fn claims(&self) -> Value {
+        json!({
+            "iss": self.url, "aud": RESOURCE, "sub": "ada", "iat": now(), "nbf": now(), "exp": now() + 600,
+            "scope": "prompts:read", "roles": ["editor"],
+        })
+    }
+}
+
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs()
+}
+
+fn answer(mut stream: TcpStream, url: &str, keys: &Value, (asked, leaked): (&AtomicUsize, &AtomicBool), up: bool) {
+    let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
+    let mut first = String::new();
+    reader.read_line(&mut first).ok();
+    let mut head = String::new();
+    while reader.read_line(&mut head).is_ok_and(|read| read > 2) {}
+    // Nothing of what callers bring goes anywhere else.
+    let head = head.to_ascii_lowercase();
+    let leaks =
+        head.contains("authorization") || head.contains("cookie") || head.contains("eyj") || first.contains('?');
+    if leaks {
+        leaked.store(true, Ordering::SeqCst);
+    }
+    let (status, body) = match first.split(' ').nth(1) {
+        _ if !up => (503, json!({})),
+        Some("/.well-known/openid-configuration") => (200, json!({ "issuer": url, "jwks_uri": format!("{url}/jwks") })),
+        Some("/jwks") => {
+            asked.fetch_add(1, Ordering::SeqCst);
+            (200, keys.clone())
+        }
+        _ => (404, json!({})),
+    };
+    let body = body.to_string();
+    write!(
+        stream,
+        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .ok();
+}
