@@ -1,4 +1,4 @@
-//! Where an argument's suggestions come from, and how they are ranked.
+//! Sources of an argument's completions, and their ranking.
 
 use std::{borrow::Cow, cell::RefCell, collections::HashSet};
 
@@ -18,35 +18,34 @@ use crate::{
 /// The most values that one answer holds (specification, *Utilities / Completion*).
 pub const MAX_VALUES: usize = 100;
 
-/// The longest text that is completed; a person does not type more.
+/// The longest input that is completed; people do not type more.
 const MAX_TYPED_BYTES: usize = 1_024;
 
-/// What to suggest.
+/// Completions of an argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completions {
     /// The best values, best first, at most [`MAX_VALUES`].
     pub values: Vec<String>,
-    /// How many there are in all.
+    /// The number of all matching values.
     pub total: usize,
 }
 
 impl Completions {
-    /// Whether there are more than are shown.
+    /// Returns whether there are more values than are listed.
     #[must_use]
     pub fn has_more(&self) -> bool {
         self.total > self.values.len()
     }
 }
 
-/// Suggests values for an argument of which `typed` has been typed, with the
-/// arguments in `known` already filled in.
+/// Returns values for an argument after the input `typed`, with the values of other arguments in `known`.
 #[must_use]
 pub fn complete(argument: &Argument, catalog: &Catalog, typed: &str, known: &Variables) -> Completions {
     complete_from(argument, catalog, typed, known, None)
 }
 
-/// Like [`complete`], from those resources only of whose URIs `may_see` is
-/// true. A library's file is asked for by its `library:` URI.
+/// Like [`complete`], restricted to resources whose URI satisfies `may_see`. A library's file is passed by its
+/// `library:` URI.
 #[must_use]
 pub fn complete_from(
     argument: &Argument,
@@ -61,7 +60,7 @@ pub fn complete_from(
     rank(&candidates(argument, catalog, typed, known, may_see), typed)
 }
 
-/// Every value there is, in the author's order, some of them perhaps twice.
+/// Returns all values in the author's order, possibly with duplicates.
 fn candidates<'c>(
     argument: &'c Argument,
     catalog: &'c Catalog,
@@ -91,7 +90,7 @@ fn candidates<'c>(
                 Some(value) => {
                     cases.iter().filter(|(case, _)| case == value).flat_map(|(_, values)| borrowed(values)).collect()
                 }
-                // Nothing is known of the other argument yet: anything may fit.
+                // Without a value of the other argument, all cases are possible.
                 None => cases.iter().flat_map(|(_, values)| borrowed(values)).collect(),
             }
         }
@@ -115,15 +114,14 @@ fn candidates<'c>(
     found
 }
 
-/// Leaves of equal values the first one.
+/// Removes duplicates and keeps the first of equal values.
 fn retain_first<'v, T>(found: &mut Vec<T>, values: impl Iterator<Item = &'v str>) {
     let mut seen = HashSet::with_capacity_and_hasher(found.len(), foldhash::fast::RandomState::default());
     let mut is_first = values.map(|value| seen.insert(value));
     found.retain(|_| is_first.next().unwrap_or(true));
 }
 
-/// Exact first, then what begins with the typed text, then fuzzy matches by
-/// score; the author's order decides between equals.
+/// Orders values: exact matches, then prefixes, then fuzzy matches by score; ties keep the author's order.
 fn rank(candidates: &[Cow<'_, str>], typed: &str) -> Completions {
     let typed = typed.trim();
     if typed.is_empty() {
@@ -158,7 +156,7 @@ fn rank(candidates: &[Cow<'_, str>], typed: &str) -> Completions {
 }
 
 thread_local! {
-    /// Making one costs more than matching a few values.
+    /// Creating a matcher costs more than matching a few values.
     static MATCHER: RefCell<Matcher> = RefCell::new(Matcher::new(Config::DEFAULT));
 }
 

@@ -1,14 +1,12 @@
-//! Cursors: an opaque, versioned "after this name".
+//! Cursors of list pages: opaque and versioned, with the meaning "after this name".
 //!
-//! A cursor names the last item of a page instead of a position, so that a
-//! library that changes between two pages neither repeats nor skips what did
-//! not change (protocol requirement F2, trap T29). It grants nothing: each page
-//! is filtered for its own caller. The checksum is there to refuse damage, not
-//! to keep secrets.
+//! A cursor contains the name of a page's last item instead of a position, so that a library that changes between two
+//! pages neither repeats nor skips unchanged items (protocol requirement F2, trap T29). It grants no access: each
+//! page is filtered for its own caller. The checksum detects damage; it does not keep secrets.
 
 use base64::Engine as _;
 
-/// Which list a cursor belongs to.
+/// The list that a cursor belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ListKind {
     /// `prompts/list`.
@@ -22,7 +20,7 @@ pub enum ListKind {
 const VERSION: u8 = 1;
 const ENGINE: base64::engine::GeneralPurpose = base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// The longest cursor that is looked at.
+/// The longest cursor that is decoded.
 const MAX_CURSOR_BYTES: usize = 4_096;
 
 impl ListKind {
@@ -35,7 +33,7 @@ impl ListKind {
     }
 }
 
-/// The cursor of the page after the item with this key.
+/// Returns the cursor of the page after the item with this key.
 #[must_use]
 pub fn encode(list: ListKind, last: &str) -> String {
     let mut bytes = Vec::with_capacity(last.len() + 6);
@@ -45,8 +43,7 @@ pub fn encode(list: ListKind, last: &str) -> String {
     ENGINE.encode(bytes)
 }
 
-/// The key that a cursor stands for; `None` for anything that [`encode`] did
-/// not give for this list.
+/// Returns the key in a cursor; `None` unless it was created by [`encode`] for this list.
 ///
 /// ```
 /// use promptshelf_core::cursor::{ListKind, decode, encode};

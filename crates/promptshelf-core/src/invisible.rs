@@ -1,29 +1,28 @@
-//! Characters that people cannot see, or that change how others are shown.
+//! Characters that are invisible, or that change the display of others.
 //!
-//! One table for whoever warns of them, for whoever shows a text on a terminal
-//! and for whoever takes values: what the one reports, the others make visible,
-//! take out or refuse.
+//! There is one table for lints, for terminals and for values of callers: the characters that lints report are made
+//! visible on terminals, and stripped from values or rejected.
 
 use std::borrow::Cow;
 
-/// What becomes of invisible characters in a value that a caller sends.
+/// The treatment of invisible characters in a caller's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum InvisiblePolicy {
-    /// They stay as they are.
+    /// Keeps them.
     Keep,
-    /// They are taken out, and unusual line breaks become usual ones.
+    /// Removes them, and converts unusual line breaks to `\n`.
     #[default]
     Strip,
-    /// The value is refused, and the answer names the character.
+    /// Rejects the value; the error names the character.
     Reject,
 }
 
 impl InvisiblePolicy {
-    /// Every policy there is.
+    /// All policies.
     pub const ALL: &'static [InvisiblePolicy] =
         &[InvisiblePolicy::Keep, InvisiblePolicy::Strip, InvisiblePolicy::Reject];
 
-    /// The policy as files spell it.
+    /// Returns the policy's name in files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -33,17 +32,17 @@ impl InvisiblePolicy {
         }
     }
 
-    /// Reads the spelling of files.
+    /// Parses a policy's name in files.
     #[must_use]
     pub fn parse(text: &str) -> Option<InvisiblePolicy> {
         InvisiblePolicy::ALL.iter().copied().find(|policy| policy.as_str() == text)
     }
 
-    /// A text as this policy lets it through.
+    /// Applies the policy to a text.
     ///
     /// # Errors
     ///
-    /// What is wrong, as the rest of a sentence that begins with the value's name.
+    /// The reason for a rejection, as the rest of a sentence that begins with the value's name.
     pub(crate) fn apply(self, text: &str) -> Result<Cow<'_, str>, String> {
         match self {
             _ if is_plain(text) => Ok(Cow::Borrowed(text)),
@@ -60,9 +59,8 @@ impl InvisiblePolicy {
     }
 }
 
-/// Whether a character shows nothing, or changes how others are shown. White
-/// space of ordinary texts, such as a line break, is among them: it is for the
-/// caller to say what is ordinary in his place.
+/// Returns whether a character is invisible or changes the display of others. White space such as line breaks is
+/// included; callers decide which white space is ordinary in their context.
 ///
 /// ```
 /// use promptshelf_core::invisible::is_invisible;
@@ -80,20 +78,19 @@ pub fn is_invisible(c: char) -> bool {
             | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether an invisible character is part of how some scripts and emoji are
-/// written: joiners (UAX #31, section 2.3; UTS #51) and one variation selector
-/// (Unicode Standard, section 23.4), as long as there is something before them
-/// that they change. A second selector changes nothing and could only hide something.
+/// Returns whether an invisible character belongs to the preceding one in some scripts and emoji: joiners (UAX #31,
+/// section 2.3; UTS #51) and a single variation selector (Unicode Standard, section 23.4). A second selector has no
+/// effect and could only hide data.
 #[must_use]
 pub fn joins(before: char, c: char) -> bool {
     match c {
-        // `#️⃣` begins like this.
+        // The start of `#️⃣`.
         '\u{fe0e}' | '\u{fe0f}' if matches!(before, '0'..='9' | '#' | '*') => true,
         '\u{200d}' if before == '\u{fe0f}' => true,
         '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' => !before.is_ascii() && !is_invisible(before),
         // Free variation selectors of Mongolian.
         '\u{180b}'..='\u{180d}' | '\u{180f}' => matches!(before, '\u{1807}'..='\u{18aa}'),
-        // Variants of ideographs, as names need them.
+        // Ideographic variation selectors, used in names.
         '\u{e0100}'..='\u{e01ef}' => {
             matches!(before, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
         }
@@ -101,21 +98,18 @@ pub fn joins(before: char, c: char) -> bool {
     }
 }
 
-/// The flags of England, Scotland and Wales behind a black flag, written with
-/// tags: the only ones that are recommended for interchange (UTS #51, emoji tag
-/// sequences). Any others would be a place to hide text in.
+/// The flags of England, Scotland and Wales: a black flag followed by tag characters. They are the only ones
+/// recommended for interchange (UTS #51, emoji tag sequences); any others could hide text.
 const FLAGS: [&str; 3] = [
     "\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
     "\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",
     "\u{e0067}\u{e0062}\u{e0077}\u{e006c}\u{e0073}\u{e007f}",
 ];
 
-/// The invisible characters of a text that are no part of how people write, by
-/// their places.
+/// Returns the invisible characters of a text, with their offsets, that are not part of ordinary writing.
 ///
-/// Ordinary are tabs and line breaks, a byte order mark at the beginning, marks
-/// of direction beside right-to-left letters (UAX #9), joiners and selectors
-/// where [`joins`] says so, and the tags of three flags.
+/// Ordinary are tabs and line breaks, a byte order mark at the start, directional marks next to right-to-left letters
+/// (UAX #9), joiners and selectors according to [`joins`], and the tags of three flags.
 ///
 /// ```
 /// use promptshelf_core::invisible::hidden;
@@ -124,7 +118,7 @@ const FLAGS: [&str; 3] = [
 /// assert_eq!(hidden("one\n\ttwo 👩\u{200d}💻").next(), None);
 /// ```
 pub fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
-    // What is hidden itself gives nothing after it a reason to be there.
+    // A hidden character does not justify the one after it.
     let (mut before, mut flag_end) = ('\0', 0);
     if is_plain(text) { "" } else { text }.char_indices().filter(move |&(at, c)| {
         let is_hidden = is_invisible(c) && is_hidden(&text[at..], at, before, c, &mut flag_end);
@@ -133,8 +127,7 @@ pub fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
     })
 }
 
-/// Most values are plain. Whole blocks are looked at, because that is quicker
-/// than to stop at the first byte that is not.
+/// Most values are plain. Whole blocks are compared, which is faster than stopping at the first other byte.
 fn is_plain(text: &str) -> bool {
     let plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
     text.as_bytes().chunks(64).all(|block| block.iter().fold(true, |all, byte| all & plain(byte)))
@@ -149,14 +142,14 @@ fn is_hidden(rest: &str, at: usize, before: char, c: char, flag_end: &mut usize)
     at >= *flag_end && !is_ordinary(at, before, c, rest[c.len_utf8()..].chars().next())
 }
 
-/// Characters that ordinary texts hold.
+/// Returns whether a character belongs to ordinary text.
 fn is_ordinary(at: usize, before: char, c: char, next: Option<char>) -> bool {
     match c {
         '\n' | '\t' => true,
         '\r' => next == Some('\n'),
         // A byte order mark.
         '\u{feff}' => at == 0,
-        // Sentinels of direction belong to how Hebrew and Arabic are written.
+        // Directional marks are part of Hebrew and Arabic writing.
         '\u{200e}' | '\u{200f}' | '\u{61c}' => {
             let right_to_left = |c: char| matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}');
             right_to_left(before) || next.is_some_and(right_to_left)
@@ -165,8 +158,8 @@ fn is_ordinary(at: usize, before: char, c: char, next: Option<char>) -> bool {
     }
 }
 
-/// A text without what [`hidden`] finds. What some programs break lines with
-/// (Unicode Standard, section 5.8) becomes a line break, so that no words grow together.
+/// Returns a text without the characters found by [`hidden`]. Unusual line breaks (Unicode Standard, section 5.8)
+/// become `\n`, so that words stay separate.
 ///
 /// ```
 /// use promptshelf_core::invisible::stripped;
@@ -182,7 +175,7 @@ pub fn stripped(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// A text in which what [`hidden`] finds is named by its code point, as `<U+202E>`.
+/// Returns a text in which the characters found by [`hidden`] are replaced by their code points, as `<U+202E>`.
 #[must_use]
 pub fn named(text: &str) -> Cow<'_, str> {
     rewritten(text, |c, out| out.push_str(&format!("<U+{:04X}>", u32::from(c))))
@@ -203,7 +196,7 @@ fn rewritten(text: &str, mut instead: impl FnMut(char, &mut String)) -> Cow<'_, 
     Cow::Owned(out)
 }
 
-/// What an invisible character does, in words.
+/// Returns the effect of an invisible character in words.
 #[must_use]
 pub fn describe(c: char) -> &'static str {
     match c {

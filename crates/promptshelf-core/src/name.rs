@@ -1,13 +1,11 @@
-//! The only way in which a string becomes a prompt's name.
+//! Validated names of prompts.
 //!
-//! The specification asks only that a name is a unique string. What clients
-//! really do with it is narrower, so what would break the protocol's own
-//! headers is refused here, and what some client would mangle is left to
-//! `check` to warn about.
+//! The specification only requires a unique string. Clients and the protocol's HTTP headers accept less: names that
+//! would break headers are rejected here; `check` warns about names that some clients change.
 
 use std::{borrow::Borrow, fmt};
 
-/// The most bytes that a name can have.
+/// The greatest length of a name in bytes.
 pub const MAX_NAME_BYTES: usize = 128;
 
 /// A prompt's name: 1 to [`MAX_NAME_BYTES`] bytes, no control character, no
@@ -22,26 +20,26 @@ pub const MAX_NAME_BYTES: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PromptName(Box<str>);
 
-/// Why a string is no prompt name.
+/// The reason why a string is not a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Nothing is there.
+    /// The string is empty.
     #[error("a prompt's name cannot be empty")]
     Empty,
-    /// It is longer than [`MAX_NAME_BYTES`].
+    /// The string is longer than [`MAX_NAME_BYTES`].
     #[error("a prompt's name cannot be longer than {MAX_NAME_BYTES} bytes")]
     TooLong,
-    /// It holds a character that no client could take.
+    /// The string contains a character that no client accepts.
     #[error("a prompt's name cannot hold {0:?}")]
     Character(char),
 }
 
 impl PromptName {
-    /// Checks a string.
+    /// Validates a string.
     ///
     /// # Errors
     ///
-    /// [`NameError`] says what is wrong with it.
+    /// [`NameError`] with the violated rule.
     pub fn new(name: impl Into<String>) -> Result<PromptName, NameError> {
         let name = name.into();
         if name.is_empty() {
@@ -56,14 +54,14 @@ impl PromptName {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether every client keeps the name as it is: ASCII lower-case letters,
-    /// digits, `_` and `-`, without `__`, which some use to join names.
+    /// Returns whether all clients use the name unchanged: it consists of ASCII lower-case letters, digits, `_` and
+    /// `-`, without `__`, which some clients use as a separator.
     #[must_use]
     pub fn is_portable(&self) -> bool {
         self.0.len() <= 64

@@ -1,13 +1,10 @@
-//! Templates: compiled once, when they are first rendered, within a budget, and
-//! unable to be forged.
+//! Templates: compiled on first use, rendered within a budget, and safe against forged structure.
 //!
-//! `role`, `attach`, `link` and `prompt` leave a *mark* in the text that comes out: a
-//! frame that holds a number nobody outside this rendering can know. After the
-//! rendering the text is cut at the marks, and only there. Whatever a value
-//! holds, and whatever filters do to it, it cannot spell that number, so it
-//! cannot start a message, change a role or add a block.
+//! `role`, `attach`, `link` and `prompt` insert a sentinel into the output: a frame with a random number that is
+//! unknown outside of the rendering. Afterwards, the text is cut at the sentinels and nowhere else. No value and no
+//! filter can produce the number, so no value can start a message, change a role or add a block.
 //!
-//! This room is the only one that knows the template engine.
+//! This is the only module that uses the template engine.
 
 mod analysis;
 mod compile_error;

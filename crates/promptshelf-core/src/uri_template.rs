@@ -1,10 +1,8 @@
-//! URI templates (RFC 6570): which URIs belong to one, what their variables are,
-//! and which URI has given variables.
+//! URI templates (RFC 6570): matching of URIs, extraction of variables, and expansion.
 //!
-//! Matching is not defined by the RFC, so it is here, for the operators that
-//! name resources: `{x}`, `{+x}`, `{/x}`, `{?x,y}` and `{&x}`. The others, and
-//! modifiers, are refused rather than matched wrongly. Expansion is here too,
-//! because the two have to agree: what one of them writes, the other reads.
+//! The RFC does not define matching, so it is implemented here for the operators that name resources: `{x}`, `{+x}`,
+//! `{/x}`, `{?x,y}` and `{&x}`. Other operators and modifiers are rejected instead of matched incorrectly. Expansion
+//! is implemented next to it, because the two must be inverse to each other.
 
 use std::fmt;
 
@@ -14,12 +12,11 @@ use regex::bytes::Regex;
 
 use crate::value::Variables;
 
-/// What is encoded in the value of a simple variable: all but what RFC 3986
-/// calls unreserved.
+/// Characters to encode in a simple variable: all except the unreserved ones of RFC 3986.
 const SIMPLE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What is encoded in the value of `{+x}`: all that cannot stand in a path.
-/// Unlike in the RFC that includes `%`, `?` and `#`, which file names can hold.
+/// Characters to encode in `{+x}`: all that are not allowed in a path. In contrast to the RFC this includes `%`, `?`
+/// and `#`, which are valid in file names.
 const RESERVED: &AsciiSet = &SIMPLE
     .remove(b'/')
     .remove(b':')
@@ -55,21 +52,21 @@ impl fmt::Debug for UriTemplate {
     }
 }
 
-/// Whether a string is an absolute URI with a scheme (RFC 3986).
+/// Returns whether a string is an absolute URI with a scheme (RFC 3986).
 pub(crate) fn is_uri(text: &str) -> bool {
     UriStr::new(text).is_ok()
 }
 
-/// The scheme of a URI, in lower case.
+/// Returns the scheme of a URI in lower case.
 pub(crate) fn scheme(uri: &str) -> Option<String> {
     UriStr::new(uri).ok().map(|uri| uri.scheme_str().to_ascii_lowercase())
 }
 
-/// Schemes that a link or a label never has: clients might run what they hold.
+/// Schemes that links and labels must not have: clients might execute their content.
 const REFUSED_SCHEMES: &[&str] = &["javascript", "vbscript", "data", "blob", "about"];
 
-/// Why a text cannot name something that is never fetched: a link's target, or
-/// the URI that an attachment is shown as.
+/// Returns why a text cannot name something that is never fetched: the target of a link, or the displayed URI of an
+/// attachment.
 pub(crate) fn label_fault(uri: &str) -> Option<String> {
     match scheme(uri) {
         Some(scheme) if REFUSED_SCHEMES.contains(&scheme.as_str()) => {
@@ -80,13 +77,13 @@ pub(crate) fn label_fault(uri: &str) -> Option<String> {
     }
 }
 
-/// A part of a template: text, or an operator with its variables.
+/// A part of a template: literal text, or an operator with its variables.
 enum Part<'t> {
     Literal(&'t str),
     Expression(char, Vec<&'t str>),
 }
 
-/// Takes a template apart. A sentence says why it cannot be.
+/// Splits a template into parts. The error is a sentence.
 fn parts(template: &str) -> Result<Vec<Part<'_>>, String> {
     let mut parts = Vec::new();
     let mut rest = template;
@@ -125,18 +122,18 @@ fn expression(text: &str) -> Result<Part<'_>, String> {
 }
 
 impl UriTemplate {
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
     ///
-    /// A sentence that says what is wrong with it.
+    /// A sentence that describes the mistake.
     pub(crate) fn parse(template: &str) -> Result<UriTemplate, String> {
         let parts = parts(template)?;
         if !matches!(parts.first(), Some(Part::Literal(first)) if has_scheme(first)) {
             return Err("a URI template begins with a scheme, as in `docs://{name}`".into());
         }
-        // Bytes will do: what delimits a variable is ASCII, and so no character is ever divided. What
-        // matches characters instead takes ten times as long to make.
+        // Byte patterns suffice: the delimiters of variables are ASCII, so no character is divided. Unicode patterns
+        // take ten times as long to compile.
         let mut pattern = String::from("(?-u)^");
         let (mut path, mut query) = (Vec::<PathVariable>::new(), Vec::<String>::new());
         let mut query_begins = '?';
@@ -163,7 +160,7 @@ impl UriTemplate {
                 match operator {
                     '?' | '&' => query.push(name),
                     _ => {
-                        // A comma joins several values of one expression; a slash, those of `{/x,y}`.
+                        // A comma separates the values of one expression; a slash those of `{/x,y}`.
                         pattern.push_str(match (operator, index) {
                             ('/', _) => "/([^/?#]*)",
                             ('+', 0) => "(.*?)",
@@ -187,22 +184,20 @@ impl UriTemplate {
         Ok(UriTemplate { pattern, path, query })
     }
 
-    /// The variables, in the order in which they stand in the template.
+    /// Returns the variables in the order of the template.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.path.iter().map(|variable| &*variable.name).chain(self.query.iter().map(String::as_str))
     }
 
-    /// The variables' values, decoded, if the URI is one of the template's.
-    /// Query variables may come in any order and may be missing; others than
-    /// the template's mean that the URI is another one.
+    /// Returns the decoded values of the variables if the URI matches. Query variables may be in any order and may be
+    /// missing; an unknown one means that the URI does not match.
     pub(crate) fn matches(&self, uri: &str) -> Option<Variables> {
         let captures = self.pattern.captures(uri.as_bytes())?;
         let mut variables = Variables::new();
         for (index, variable) in self.path.iter().enumerate() {
             let raw = captures.get(index + 1)?.as_bytes();
             let value = percent_decode(raw).decode_utf8().ok()?;
-            // `%2F` in a simple variable would smuggle a path in where the
-            // template has room for one segment only.
+            // `%2F` in a simple variable would insert a path where the template allows a single segment.
             if value.is_empty() || (!variable.reserved && value.contains('/')) {
                 return None;
             }
@@ -230,9 +225,8 @@ fn has_scheme(text: &str) -> bool {
     })
 }
 
-/// Expands a URI template with values (RFC 6570, section 3); `None` for a
-/// template that this crate does not support. In `{+x}` everything is encoded
-/// that cannot stand in a path, so that any file's path makes a URI.
+/// Expands a URI template with values (RFC 6570, section 3); `None` for unsupported templates. In `{+x}`, all
+/// characters that are not allowed in a path are encoded, so that any file's path gives a URI.
 ///
 /// ```
 /// use promptshelf_core::{Variables, expand_uri_template};

@@ -1,12 +1,10 @@
-//! Guided prompts: what is still to be asked, one step after the other.
+//! Guided prompts: missing arguments are requested with forms, step by step.
 //!
-//! An argument with `ask: true` is asked for when a call leaves it out and the
-//! client can show a form. Steps group such arguments; a condition decides from
-//! what is known already whether an argument is asked for at all. Everything
-//! here is a pure function of what was sent and answered, so that any server
-//! that holds the same library can take the next step.
+//! An argument with `ask: true` is requested when a call omits it and the client can show a form. Steps group such
+//! arguments; a condition on known values decides whether an argument is requested at all. Everything here is a pure
+//! function of the sent and answered values, so any server with the same library can continue with the next step.
 //!
-//! How a form looks on the wire, and who remembers the answers, is not here.
+//! The form's wire format and the storage of answers are not here.
 
 use std::collections::BTreeSet;
 
@@ -17,36 +15,36 @@ use crate::{
     value::{Bindings, Variables},
 };
 
-/// What has been answered so far.
+/// All answers so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answers {
-    /// Values, by argument, as a caller would send them.
+    /// Values by argument, as a caller would send them.
     pub values: Variables,
-    /// Steps that are over: answered, or declined where that lets the prompt go on.
+    /// Finished steps: answered, or declined where the prompt continues anyway.
     pub passed: BTreeSet<u32>,
 }
 
-/// What is to be asked now.
+/// The next form.
 #[derive(Clone, Debug)]
 pub struct Form<'p> {
     /// The step.
     pub step: u32,
-    /// The key under which the form travels.
+    /// The key of the form in the protocol.
     pub key: String,
-    /// What the person reads above it.
+    /// The text above the form.
     pub message: String,
-    /// What is asked for. Empty where a page is to be opened.
+    /// The requested arguments. Empty if a page is to be opened.
     pub fields: Vec<&'p Argument>,
     /// The page to open.
     pub url: Option<&'p str>,
-    /// What becomes of the prompt when the person declines.
+    /// The consequence of declining.
     pub decline: Decline,
-    /// Whether the prompt cannot be made without the answer.
+    /// Whether the prompt cannot be rendered without the answer.
     pub indispensable: bool,
 }
 
 impl Form<'_> {
-    /// Checks what a person filled in; a field left blank is not given.
+    /// Validates the submitted values; an empty field counts as missing.
     ///
     /// # Errors
     ///
@@ -70,14 +68,13 @@ impl Form<'_> {
 }
 
 impl Prompt {
-    /// Whether it ever asks anything.
+    /// Returns whether it ever requests anything.
     #[must_use]
     pub fn is_guided(&self) -> bool {
         self.arguments().iter().any(Argument::is_asked) || self.steps().iter().any(|step| step.url.is_some())
     }
 
-    /// What is to be asked next, after what a caller sent and what has been
-    /// answered; `None` when nothing is left to ask.
+    /// Returns the next form, after the arguments of the call and all answers; `None` if nothing is missing.
     #[must_use]
     pub fn next_form(&self, given: &RawArguments<'_>, answers: &Answers) -> Option<Form<'_>> {
         let numbers: BTreeSet<u32> = self
@@ -115,12 +112,12 @@ impl Prompt {
         })
     }
 
-    /// What a caller sent and what has been answered, together.
+    /// Returns the arguments of the call together with the answers.
     #[must_use]
     pub fn with_answers<'a>(&self, given: &RawArguments<'a>, answers: &'a Answers) -> RawArguments<'a> {
         let mut together = given.clone();
         for (name, value) in &answers.values {
-            // What a caller sends for itself counts more than what a form gave.
+            // Arguments of the call take precedence over answers.
             if self.argument(name).is_some_and(Argument::is_asked) && !is_given(given, name) {
                 together.push(name.as_str(), RawArgumentValue::Text(value.as_str().into()));
             }
@@ -128,8 +125,7 @@ impl Prompt {
         together
     }
 
-    /// Every value that is known and valid so far, with defaults: what
-    /// conditions are decided by.
+    /// Returns all known and valid values, with defaults; conditions are evaluated with them.
     fn known(&self, given: &RawArguments<'_>, answers: &Answers) -> Bindings {
         let together = self.with_answers(given, answers);
         let mut known = Bindings::default();

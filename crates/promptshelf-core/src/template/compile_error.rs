@@ -10,7 +10,7 @@ pub(crate) struct CompileError {
     pub(crate) message: String,
     /// Bytes of the template.
     pub(crate) span: Range<usize>,
-    /// What to do about it.
+    /// A suggestion for the author.
     pub(crate) help: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn bytes(span: minijinja::machinery::Span) -> Range<usize> {
     span.start_offset as usize..span.end_offset as usize
 }
 
-/// The bytes of a line, counted from one.
+/// Returns the bytes of a line, counted from one.
 fn line_span(text: &str, line: usize) -> Range<usize> {
     let start = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
     let end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);

@@ -1,4 +1,4 @@
-//! One template, compiled when it is first rendered.
+//! One template, compiled on first use.
 
 use std::{
     fmt,
@@ -23,12 +23,12 @@ use crate::{
     value::{Bindings, Value, Variables},
 };
 
-/// How deep partials can include each other, whatever the library allows: more
-/// than this the engine's stack does not hold.
+/// The upper bound for nested includes, whatever the library's limit is: deeper nesting would overflow the stack of
+/// the engine.
 pub(crate) const MAX_INCLUDE_DEPTH: usize = 40;
 
-/// One template with everything that it includes. It is compiled when it is
-/// rendered for the first time: of a large library most prompts never are.
+/// A template with its partials. It is compiled when it is first rendered, because most prompts of a large library
+/// never are.
 pub(crate) struct Template {
     source: Arc<SourceText>,
     /// Bytes of the source.
@@ -38,10 +38,10 @@ pub(crate) struct Template {
     compiled: OnceLock<Box<Compiled>>,
 }
 
-/// What a template has become.
+/// The compiled form of a template.
 struct Compiled {
     plain: Option<Plain>,
-    /// The engine with the template and its partials in it, once it was needed.
+    /// The engine with the template and its partials, created on first use.
     engine: OnceLock<Environment<'static>>,
 }
 
@@ -52,8 +52,7 @@ impl fmt::Debug for Template {
 }
 
 impl Template {
-    /// A template with its partials. All of them have to be such that a
-    /// [`Lint`] could be made of them.
+    /// Creates a template with its partials. All of them must have been analysed by [`Lint`] without errors.
     pub(crate) fn new(
         source: Arc<SourceText>,
         range: Range<usize>,
@@ -67,20 +66,20 @@ impl Template {
         self.source.text.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// The engine with the template and its partials in it.
+    /// Returns the engine with the template and its partials.
     fn engine<'t>(&self, compiled: &'t Compiled) -> Result<&'t Environment<'static>, RenderError> {
         if let Some(engine) = compiled.engine.get() {
             return Ok(engine);
         }
         let engine = self.compile().map_err(|error| RenderError::Failed(error.message))?;
-        // Whoever else compiled it meanwhile made the same of it.
+        // A concurrent compilation has the same result.
         Ok(compiled.engine.get_or_init(|| engine))
     }
 
     pub(super) fn compile(&self) -> Result<Environment<'static>, CompileError> {
         let mut environment = environment::base();
         environment.set_fuel(Some(self.budget.fuel));
-        // One include costs ten of the engine's own steps of depth; the rest is for loops and macros.
+        // One include uses ten levels of the engine's recursion limit; the rest is for loops and macros.
         environment.set_recursion_limit(self.budget.include_depth.min(MAX_INCLUDE_DEPTH) * 10 + 50);
         for partial in &*self.partials {
             add(&mut environment, &partial.path, &partial.text)?;
@@ -89,7 +88,7 @@ impl Template {
         Ok(environment)
     }
 
-    /// What one rendering may use.
+    /// Returns the budget of one rendering.
     pub(crate) fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -107,8 +106,7 @@ impl Template {
         }
     }
 
-    /// Renders a prompt into pieces: text, and what stands between the texts.
-    /// Takes what it uses off what is left.
+    /// Renders a prompt into pieces: text, and directives between texts. Subtracts the used budget from `left`.
     pub(crate) fn render(&self, bindings: &Bindings, left: &mut Remaining) -> Result<Vec<Piece>, RenderError> {
         match self.begin(|name| Printed::of(bindings.get(name)), left)? {
             Begun::Done(text) => Ok(vec![Piece::Text(text)]),
@@ -116,7 +114,7 @@ impl Template {
         }
     }
 
-    /// What a plain template says, or else the engine that has to be asked.
+    /// Renders a plain template directly; for others, returns the engine to use.
     fn begin<'v>(
         &self,
         find: impl Fn(&str) -> Option<Printed<'v>>,
@@ -147,14 +145,13 @@ impl Template {
     }
 }
 
-/// A rendering that needed no engine, or one that does.
+/// A finished rendering of a plain template, or the engine for another one.
 enum Begun<'t> {
     Done(String),
     For(&'t Environment<'static>),
 }
 
-/// Adds a template as it is run. What is wrong with it is said of the template
-/// as it was written.
+/// Adds a template in the form that is run. Errors refer to the template as it was written.
 fn add(environment: &mut Environment<'static>, name: &str, text: &str) -> Result<(), CompileError> {
     let counted = kept::counted(text).into_owned();
     if environment.add_template_owned(name.to_owned(), counted).is_ok() {

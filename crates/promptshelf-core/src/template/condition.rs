@@ -1,4 +1,4 @@
-//! Conditions: an expression in template syntax that is true or not.
+//! Conditions: boolean expressions in template syntax.
 
 use minijinja::{Expression, Value as JinjaValue};
 
@@ -28,7 +28,7 @@ impl Condition {
         Ok(Condition { expression, text: text.to_owned() })
     }
 
-    /// The names that decide it.
+    /// Returns the names that it depends on.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.expression.undeclared_variables(false).into_iter().collect();
         names.retain(|name| fixed_globals().all(|known| known != name));
@@ -36,15 +36,14 @@ impl Condition {
         names
     }
 
-    /// Whether it is true. One that fails, as when it compares what cannot be
-    /// compared, is not.
+    /// Returns whether it is true. A condition that fails, such as a comparison of different types, is false.
     pub(crate) fn holds(&self, bindings: &Bindings) -> bool {
         let context = JinjaValue::from_pairs(bindings.iter().map(|(name, value)| (name, to_jinja(value))));
         self.expression.eval(context).is_ok_and(|value| value.is_true())
     }
 }
 
-/// The names that decide a condition; none for one that is none.
+/// Returns the names that a condition depends on; empty if it is malformed.
 pub(crate) fn condition_names(text: &str) -> Vec<String> {
     Condition::parse(text).map(|condition| condition.names()).unwrap_or_default()
 }

@@ -1,8 +1,7 @@
-//! Refuses templates that are nested more deeply than the stack can bear.
+//! Rejects templates whose nesting would overflow the stack.
 //!
-//! The engine's parser guards itself against nested blocks and parentheses. A
-//! chain, such as `a|f|f|f`, `1+1+1` or one `{% elif %}` after the other,
-//! becomes just as deep a tree and passes that guard.
+//! The engine's parser limits nested blocks and parentheses. A chain such as `a|f|f|f`, `1+1+1` or a sequence of `{%
+//! elif %}` becomes an equally deep tree and passes that limit.
 
 use minijinja::{
     machinery::{Token, tokenize},
@@ -14,11 +13,11 @@ use super::compile_error::{CompileError, bytes};
 /// The longest chain of operators, calls and filters in one tag.
 const MAX_CHAIN: usize = 100;
 
-/// The most `{% elif %}` that stand inside each other's `else`.
+/// The most `{% elif %}` that are nested in each other's `else`.
 const MAX_BRANCHES: usize = 100;
 
-/// Looks at a template's tokens before its parser does. What is no token is
-/// left to the parser, which says better what is wrong.
+/// Checks a template's tokens before they are parsed. Lexical errors are left to the parser, whose messages are
+/// better.
 pub(super) fn check(text: &str) -> Result<(), CompileError> {
     let mut chain = Chain::default();
     let mut branches = Branches::default();
@@ -32,11 +31,11 @@ pub(super) fn check(text: &str) -> Result<(), CompileError> {
     Ok(())
 }
 
-/// How deep the tree of the present expression is at most.
+/// The greatest possible depth of the current expression's tree.
 #[derive(Default)]
 struct Chain {
     depth: usize,
-    /// For each open bracket, how deep what stands in it begins.
+    /// For each open bracket, the depth at which its content begins.
     opened: Vec<usize>,
 }
 
@@ -72,12 +71,12 @@ impl Chain {
     }
 }
 
-/// How many `{% elif %}` are open.
+/// The number of open `{% elif %}`.
 #[derive(Default)]
 struct Branches {
     in_tag: bool,
     open: usize,
-    /// For each open `{% if %}`, how many were open before it.
+    /// For each open `{% if %}`, the number that was open before it.
     before: Vec<usize>,
 }
 

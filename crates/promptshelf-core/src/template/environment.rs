@@ -1,4 +1,4 @@
-//! The template engine as every prompt gets it: which filters and functions there are.
+//! The configuration of the template engine: its filters, tests and functions.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,11 +7,11 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value as JinjaValue}
 use super::{filters, functions, kept, print};
 use crate::value::Value;
 
-/// The functions that a template knows.
+/// The functions of the template language.
 pub(super) const GLOBALS: &[&str] = &["role", "attach", "link", "prompt", "range", "dict", "namespace"];
 
-/// Filters of the engine that are not offered. `safe` and `escape` concern
-/// HTML; `format` can be told to make a gigabyte from two bytes.
+/// Filters of the engine that are not available. `safe` and `escape` concern HTML; `format` can produce a gigabyte
+/// from two bytes.
 const LEFT_OUT: &[&str] = &["safe", "escape", "e", "format"];
 
 static BASE: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -30,18 +30,18 @@ static BASE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
-/// The environment that all others are copies of.
+/// Returns the environment that all others are cloned from.
 pub(super) fn shared() -> &'static Environment<'static> {
     &BASE
 }
 
-/// A fresh environment. Filters and functions are shared, so that this costs
-/// next to nothing and every prompt can have its own.
+/// Returns a new environment. Filters and functions are shared, so that it is cheap and every prompt can have its
+/// own.
 pub(super) fn base() -> Environment<'static> {
     BASE.clone()
 }
 
-/// The filters that a template knows.
+/// The filters of the template language.
 pub(super) const FILTERS: &[&str] = &[
     "abs",
     "attr",
@@ -94,7 +94,7 @@ pub(super) const FILTERS: &[&str] = &[
     "zip",
 ];
 
-/// The tests (`x is …`) that a template knows.
+/// The tests (`x is …`) of the template language.
 pub(super) const TESTS: &[&str] = &[
     "!=",
     "<",
@@ -138,12 +138,12 @@ pub(super) const TESTS: &[&str] = &[
     "upper",
 ];
 
-/// Functions that a template knows.
+/// Returns the functions of the template language.
 pub(crate) fn known_globals() -> impl Iterator<Item = &'static str> {
     GLOBALS.iter().copied()
 }
 
-/// What a template can use besides its arguments.
+/// The words that templates can use in addition to arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct TemplateWords {
     /// Functions, such as `attach`.
@@ -155,23 +155,22 @@ pub struct TemplateWords {
 }
 
 impl TemplateWords {
-    /// Every word there is.
+    /// All words.
     pub const ALL: TemplateWords = TemplateWords { functions: GLOBALS, filters: FILTERS, tests: TESTS };
 }
 
-/// Functions that no argument is called like. `prompt` is one only where it is
-/// called, because arguments are often called so.
+/// Returns the functions whose names arguments cannot have. `prompt` is excluded: it is a function only in a call,
+/// because it is a frequent name of arguments.
 pub(super) fn fixed_globals() -> impl Iterator<Item = &'static str> {
     known_globals().filter(|name| *name != "prompt")
 }
 
-/// Whether a word is the name of a filter.
+/// Returns whether a word is the name of a filter.
 pub(crate) fn is_filter(word: &str) -> bool {
     FILTERS.contains(&word)
 }
 
-/// An argument that was not given prints as nothing, and so does what is asked
-/// of it: `{{ options.depth }}` without `options`.
+/// A missing argument prints nothing, and so do its attributes: `{{ options.depth }}` without `options`.
 const UNDEFINED: UndefinedBehavior = UndefinedBehavior::Chainable;
 
 /// Converts a value for the engine.

@@ -1,4 +1,4 @@
-//! Filters that put values into a prompt safely, and bounds for those that grow them.
+//! Filters that insert values safely, and limits for filters that enlarge them.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use super::{
     print::{self, text},
 };
 
-/// The most items in a list that a filter may make, or in one item of it.
+/// The most items of a list that a filter creates, or of one of its items.
 const MAX_ITEMS: usize = 100_000;
 
 pub(super) fn add_to(environment: &mut Environment<'static>) {
@@ -32,8 +32,7 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     }
 }
 
-/// Filters of the engine that look at the whole value or copy it: one step each,
-/// however long the value is.
+/// Filters of the engine that read or copy the whole value, at the cost of one step whatever its length.
 const COPYING: &[&str] = &[
     "capitalize",
     "count",
@@ -58,10 +57,10 @@ const COPYING: &[&str] = &[
     "urlencode",
 ];
 
-/// The engine as it comes, to call its own filters.
+/// The unmodified engine, for calls of its own filters.
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(Environment::new);
 
-/// A filter of the engine, counted like what is made.
+/// Wraps a filter of the engine and counts its output.
 fn copying(
     name: &'static str,
 ) -> impl Fn(&mut State<'_, '_>, &Value, Rest<ValueOrKwargs>) -> Result<Value, Error> + Send + Sync + 'static {
@@ -73,9 +72,8 @@ fn copying(
     }
 }
 
-/// `{{ code | fence("rust") }}`: a Markdown code block (CommonMark, section 4.5)
-/// whose fence is longer than any run of backticks in the value, so that the
-/// value cannot close it. A value that was not given gives nothing.
+/// `{{ code | fence("rust") }}`: a Markdown code block (CommonMark, section 4.5). Its fence is longer than any run of
+/// backticks in the value, so that the value cannot close it. A missing value gives an empty text.
 fn fence(state: &mut State<'_, '_>, value: &Value, language: Option<&Value>) -> Result<String, Error> {
     if value.is_undefined() || value.is_none() {
         return Ok(String::new());
@@ -91,8 +89,8 @@ fn fence(state: &mut State<'_, '_>, value: &Value, language: Option<&Value>) -> 
     Ok(format!("{fence}{language}\n{body}{newline}{fence}"))
 }
 
-/// `{{ notes | xml("notes") }}`: the value between `<notes>` and `</notes>`. A
-/// closing tag inside the value is defused, so that the value cannot end it.
+/// `{{ notes | xml("notes") }}`: the value between `<notes>` and `</notes>`. End tags inside the value are escaped,
+/// so that the value cannot close the element.
 fn xml(state: &mut State<'_, '_>, value: &Value, tag: &str) -> Result<String, Error> {
     let is_name = tag.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && tag.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
@@ -107,8 +105,8 @@ fn xml(state: &mut State<'_, '_>, value: &Value, tag: &str) -> Result<String, Er
     Ok(format!("<{tag}>\n{}\n</{tag}>", defuse(&body, tag).trim_end_matches('\n')))
 }
 
-/// Escapes the `<` of everything that reads like an end tag of `tag`, in any
-/// letter case and with white space where people or models overlook it.
+/// Escapes the `<` of everything that resembles an end tag of `tag`, in any letter case and with white space that
+/// people or models overlook.
 fn defuse(body: &str, tag: &str) -> String {
     let mut out = String::with_capacity(body.len());
     let mut rest = body;
@@ -126,8 +124,8 @@ fn defuse(body: &str, tag: &str) -> String {
     out
 }
 
-/// `{{ message | quote }}`: a Markdown block quote, every line behind `> `. A
-/// lone carriage return ends a line too (CommonMark, section 2.1).
+/// `{{ message | quote }}`: a Markdown block quotation, every line after `> `. A lone carriage return ends a line,
+/// too (CommonMark, section 2.1).
 fn quote(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
     let body = text(state, value)?.replace("\r\n", "\n").replace('\r', "\n");
     spend(state, body.len().saturating_mul(3))?;
@@ -135,23 +133,21 @@ fn quote(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// `{{ value | json }}`: the value as JSON, as it would stand in a document of
-/// its own. `indent=2` spreads it over lines.
+/// `{{ value | json }}`: the value as JSON. `indent=2` formats it on several lines.
 fn json(state: &mut State<'_, '_>, value: &Value, kwargs: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = kwargs.get("indent")?;
     kwargs.assert_all_used()?;
     print::json(state, value, indent.is_some())
 }
 
-/// `{{ value | string }}`: the value as it prints.
+/// `{{ value | string }}`: the value as text.
 fn string(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
     let text = text(state, value)?;
     spend(state, text.len())?;
     Ok(text.into_owned())
 }
 
-/// The engine's `replace`, within bounds: two long values could otherwise
-/// multiply.
+/// The engine's `replace` with a limit, because the lengths of two values could multiply.
 fn replace(state: &mut State<'_, '_>, value: &Value, from: &str, to: &str) -> Result<String, Error> {
     let body = text(state, value)?;
     if from.is_empty() {
@@ -162,7 +158,7 @@ fn replace(state: &mut State<'_, '_>, value: &Value, from: &str, to: &str) -> Re
     Ok(body.replace(from, to))
 }
 
-/// The engine's `indent`, within bounds.
+/// The engine's `indent` with a limit.
 fn indent(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<String, Error> {
     let arguments = arguments.into_values();
     let (positional, kwargs): (&[Value], Kwargs) = from_args(&arguments)?;
@@ -188,7 +184,7 @@ fn indent(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwarg
     Ok(out)
 }
 
-/// `{{ tags | join(", ") }}`: each item as it prints, or one attribute of each.
+/// `{{ tags | join(", ") }}`: the items, or one attribute of each, as text.
 fn join(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -214,12 +210,12 @@ fn join(
     Ok(joined)
 }
 
-/// The engine's `batch`, within bounds: it fills up to whatever number it is given.
+/// The engine's `batch` with a limit: it pads the last batch to any length.
 fn batch(state: &mut State<'_, '_>, value: Value, count: usize, fill_with: Option<Value>) -> Result<Value, Error> {
     engine::batch(state, value, few(count)?, fill_with)
 }
 
-/// The engine's `slice`, within bounds.
+/// The engine's `slice` with a limit.
 fn slice(state: &mut State<'_, '_>, value: Value, count: usize, fill_with: Option<Value>) -> Result<Value, Error> {
     engine::slice(state, value, few(count)?, fill_with)
 }

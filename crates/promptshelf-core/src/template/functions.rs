@@ -1,4 +1,4 @@
-//! `role`, `attach`, `link` and `prompt`: what a template says about structure.
+//! The functions `role`, `attach`, `link` and `prompt`, which create structure.
 
 use minijinja::{
     Environment, Error, ErrorKind, State, Value,
@@ -24,13 +24,13 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_function("range", range);
 }
 
-/// The most numbers in a range; the engine's own limit.
+/// The longest range, as in the engine.
 const MAX_RANGE: u64 = 100_000;
 
 /// The largest number in a range.
 const MAX_NUMBER: u64 = 1 << 30;
 
-/// The keyword arguments that each function takes.
+/// Returns the keyword arguments of a function.
 pub(super) fn keywords(function: &str) -> &'static [&'static str] {
     match function {
         "role" => &["audience", "priority"],
@@ -83,7 +83,7 @@ fn prompt(state: &mut State<'_, '_>, name: &str, kwargs: Kwargs) -> Result<Strin
     Sentinels::put(state, Directive::Prompt(Call { name: name.to_owned(), arguments }))
 }
 
-/// A value as a caller would send it; `None` for one that was not given.
+/// Returns a value as a caller would send it; `None` if it is undefined.
 pub(crate) fn sent(value: &Value) -> Option<String> {
     match value.as_str() {
         Some(text) => Some(text.to_owned()),
@@ -92,7 +92,7 @@ pub(crate) fn sent(value: &Value) -> Option<String> {
     }
 }
 
-/// The engine's `range`, for numbers with which it can reckon.
+/// The engine's `range`, restricted to numbers that cannot overflow.
 fn range(lower: i64, upper: Option<i64>, step: Option<i64>) -> Result<Value, Error> {
     let mut numbers = [Some(lower), upper, step].into_iter().flatten();
     if numbers.any(|number| number.unsigned_abs() > MAX_NUMBER) {
@@ -107,8 +107,7 @@ fn range(lower: i64, upper: Option<i64>, step: Option<i64>) -> Result<Value, Err
     minijinja::functions::range(small(lower)?, upper.map(small).transpose()?, step.map(small).transpose()?)
 }
 
-/// What is wrong with a named argument that is written out, as far as its value
-/// alone shows it.
+/// Returns the error of a literal keyword argument, as far as its value alone shows it.
 pub(super) fn fault(name: &str, value: &Value) -> Option<String> {
     let detail = |error: Error| error.detail().unwrap_or_default().to_owned();
     match name {

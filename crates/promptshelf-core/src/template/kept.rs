@@ -1,9 +1,8 @@
-//! Texts that grow from one round of a loop to the next.
+//! Limits texts that grow from one iteration of a loop to the next.
 //!
-//! The engine counts steps, and one step can double a text. What a round makes
-//! is gone with it, unless a namespace keeps it: `{% set all.text = all.text ~ x %}`.
-//! The engine has no hook there, so filters are put around what is kept and
-//! around what stands in its lists, and count it. Lines stay where they are.
+//! The engine counts steps, and one step can double a text. The values of an iteration are dropped at its end, unless
+//! a namespace keeps them: `{% set all.text = all.text ~ x %}`. The engine has no hook for that assignment, so
+//! counting filters are added around the assigned value and the items of its lists. Line numbers do not change.
 
 use std::borrow::Cow;
 
@@ -16,12 +15,12 @@ use minijinja::{
 
 use super::{compile_error::bytes, meter::spend};
 
-/// The filters. No author can write them: `check` knows no such names.
+/// The names of the filters. Authors cannot use them: `check` reports unknown filters.
 const KEPT: &str = "__kept";
 const ITEM: &str = "__item";
 
-/// What is kept is copied each time, and so counts a little although it has not
-/// grown: texts that are put together from ten thousand pieces are made all the same.
+/// A stored value is copied each time, so it counts a fraction even without growth; texts joined from ten thousand
+/// pieces remain possible.
 const COPIES: usize = 32;
 
 pub(super) fn add_to(environment: &mut Environment<'static>) {
@@ -29,14 +28,14 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter(ITEM, item);
 }
 
-/// Passes a value on that is kept, counted by how much longer it is.
+/// Passes a stored value on and counts its growth.
 fn kept(state: &mut State<'_, '_>, value: Value, before: &Value) -> Result<Value, Error> {
     let (now, before) = (size(&value), size(before));
     spend(state, now.saturating_sub(before).saturating_add(now / COPIES))?;
     Ok(value)
 }
 
-/// Passes a value on that stands in a list or a mapping that is kept.
+/// Passes on an item of a stored list or mapping.
 fn item(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     spend(state, value.as_str().map_or(0, str::len))?;
     Ok(value)
@@ -50,7 +49,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// The template with the filters in it.
+/// Returns the template with the filters added.
 pub(super) fn counted(text: &str) -> Cow<'_, str> {
     let mut out = Rewritten { text, done: 0, out: String::new() };
     let mut tokens = tokenize(text, false, SyntaxConfig::default()).map_while(Result::ok);
@@ -68,7 +67,7 @@ pub(super) fn counted(text: &str) -> Cow<'_, str> {
             }
         };
         let Some(assign) = assign else { continue };
-        // Several at once are counted one by one, like the items of a list.
+        // Multiple targets are counted one by one, like the items of a list.
         let (mut open, before) = match target.as_slice() {
             [(Token::Ident(_), from), (Token::Dot, _), (Token::Ident(_), to)] => {
                 out.insert(assign, "(");
@@ -83,7 +82,7 @@ pub(super) fn counted(text: &str) -> Cow<'_, str> {
         for (token, span) in std::iter::from_fn(&mut next) {
             out.item(&mut open, &last.0, &token, span.start, last.1);
             if matches!(token, Token::BlockEnd) {
-                // Before the white space, and before what `-%}` says of it.
+                // Inserted before white space, and before the effect of `-%}` on it.
                 before.inspect(|before| out.insert(last.1, &format!(")|{KEPT}({before})")));
                 break;
             }
@@ -97,14 +96,14 @@ pub(super) fn counted(text: &str) -> Cow<'_, str> {
     Cow::Owned(out.out)
 }
 
-/// A bracket that is open: whether items stand in it, and whether one has begun.
+/// An open bracket: whether it contains items, and whether one has begun.
 enum Open {
     List { begun: bool },
     Mapping { begun: bool, value: bool },
     Other,
 }
 
-/// A text, and what has been made of its beginning.
+/// A text, and the rewritten form of its beginning.
 struct Rewritten<'t> {
     text: &'t str,
     done: usize,
@@ -118,8 +117,8 @@ impl Rewritten<'_> {
         self.done = at;
     }
 
-    /// Puts the filter around items, while tokens come one after the other: this
-    /// one begins at `start`, and the one before it ended at `end`.
+    /// Adds the filter around items while the tokens are read: the current token begins at `start`, and the previous
+    /// one ended at `end`.
     fn item(&mut self, open: &mut Vec<Open>, before: &Token<'_>, token: &Token<'_>, start: usize, end: usize) {
         let ends = matches!(
             token,
@@ -148,7 +147,7 @@ impl Rewritten<'_> {
     }
 }
 
-/// Whether a bracket after this token asks for an item and is no list.
+/// Returns whether a bracket after this token is a subscript instead of a list.
 fn ends_operand(token: &Token<'_>) -> bool {
     match token {
         Token::Ident(word) => !matches!(*word, "and" | "or" | "not" | "in" | "is" | "if" | "else"),

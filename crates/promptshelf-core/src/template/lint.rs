@@ -1,7 +1,7 @@
-//! What can be said of a template without rendering it.
+//! Static analysis of templates.
 //!
-//! Walks the engine's syntax tree for what `check` wants to know: which names,
-//! filters, partials and files a template uses, and where.
+//! Walks the engine's syntax tree and collects the names, filters, partials and files that a template uses, with
+//! their positions.
 
 use std::ops::Range;
 
@@ -21,36 +21,35 @@ use crate::diagnostic::Code;
 
 mod expression;
 
-/// Names that the engine sets by itself.
+/// Names that the engine defines by itself.
 const IMPLIED: &[&str] = &["loop", "self", "super", "caller", "varargs", "kwargs"];
 
-/// Filters that show where a value begins and ends.
+/// Filters that mark the boundaries of a value.
 const ENCLOSING: &[&str] = &["fence", "xml", "quote", "json"];
 
-/// What a template uses, and what is wrong with it by itself.
+/// The names that a template uses, and its own mistakes.
 #[derive(Debug, Default)]
 pub(crate) struct Lint {
     /// Names that neither the template nor the engine defines.
     pub(crate) variables: Vec<Use>,
-    /// Such names that are called.
+    /// Undefined names that are called.
     pub(crate) called: Vec<Use>,
-    /// Names that the template defines anywhere. What it includes may use them.
+    /// Names that the template defines anywhere. Its partials may use them.
     pub(crate) bound: Vec<String>,
     /// Partials that are included.
     pub(crate) partials: Vec<Use>,
-    /// Files and URIs that are attached, where they are written out.
+    /// Files and URIs that are attached by a literal.
     pub(crate) attached: Vec<Use>,
-    /// Files and URIs that are linked, where they are written out.
+    /// Files and URIs that are linked by a literal.
     pub(crate) linked: Vec<Use>,
-    /// Prompts that are brought in.
+    /// Prompts that are inserted.
     pub(crate) calls: Vec<PromptCall>,
-    /// Names that are put in as they are, neither fenced nor quoted, and the
-    /// bytes of their tags.
+    /// Names that are inserted neither fenced nor quoted, with the bytes of their tags.
     pub(crate) bare: Vec<Use>,
     /// Calls of `role`, `attach`, `link` and `prompt`.
     pub(crate) structure: Vec<Use>,
     pub(crate) faults: Vec<Fault>,
-    /// What cannot be read. The rest says what the others say.
+    /// Parts that cannot be parsed. The other fields cover the rest.
     pub(crate) syntax: Vec<CompileError>,
 }
 
@@ -62,17 +61,17 @@ pub(crate) struct Use {
     pub(crate) span: Range<usize>,
 }
 
-/// Another prompt that a template brings in.
+/// Another prompt that a template inserts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PromptCall {
     pub(crate) target: Use,
-    /// The arguments that it is given, and the values that are written out.
+    /// The arguments that are passed, with the values of literals.
     pub(crate) given: Vec<(Use, Option<String>)>,
-    /// Whether there may be more of them than are written out.
+    /// Whether more arguments may be passed than are written as literals.
     pub(crate) is_open: bool,
 }
 
-/// Something that is wrong with a template by itself.
+/// A mistake in a template by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) code: Code,
@@ -83,7 +82,7 @@ pub(crate) struct Fault {
 }
 
 impl Lint {
-    /// Reads a template, or what can be read of it.
+    /// Analyses a template, or its readable parts.
     pub(crate) fn of(text: &str) -> Lint {
         let read = depth::check(text).ok().and_then(|()| Lint::walk(text));
         if let Some(lint) = read {
@@ -91,7 +90,7 @@ impl Lint {
         }
         let Some(readable) = syntax::readable(text) else { return Lint::default() };
         let mut lint = Lint::walk(&readable.text).unwrap_or_default();
-        // What stands in a tag that cannot be read may define and use anything.
+        // An unreadable tag may define and use any name.
         lint.variables.retain(|used| !readable.words.contains(&used.name));
         lint.called.retain(|used| !readable.words.contains(&used.name));
         lint.bound.extend(readable.words);
@@ -109,7 +108,7 @@ impl Lint {
 
 struct Walker<'t> {
     text: &'t str,
-    /// The names that are defined where the walk is, from the outermost scope inwards.
+    /// The names defined at the current position, from the outermost scope inwards.
     scopes: Vec<Vec<&'t str>>,
     lint: Lint,
 }
@@ -138,7 +137,7 @@ impl<'t> Walker<'t> {
                 });
                 self.scoped(|walker| walker.statements(&each.else_body));
             }
-            // A condition is no scope of its own: what is set in it stays set.
+            // A condition does not open a scope: assignments in it remain.
             Stmt::IfCond(condition) => {
                 self.expression(&condition.expr);
                 self.statements(&condition.true_body);
@@ -196,7 +195,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Takes a value that is put into the text.
+    /// Records a value that is inserted into the text.
     fn emitted(&mut self, value: &Expr<'t>) {
         let mut inner = value;
         while let Expr::Filter(filter) = inner
@@ -226,13 +225,13 @@ impl<'t> Walker<'t> {
         self.scopes.pop();
     }
 
-    /// Takes what stands left of a `=`, or behind a `for`.
+    /// Defines the targets of an assignment or of `for`.
     fn bind(&mut self, target: &Expr<'t>) {
         match target {
             Expr::Var(variable) => self.bind_name(variable.id),
             Expr::List(list) => list.items.iter().for_each(|item| self.bind(item)),
             Expr::Tuple(tuple) => tuple.items.iter().for_each(|item| self.bind(item)),
-            // `ns.x = …` defines no name, but uses one.
+            // `ns.x = …` uses a name and defines none.
             other => self.expression(other),
         }
     }
@@ -246,7 +245,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Whether nothing around this place defines a name.
+    /// Returns whether no surrounding scope defines a name.
     fn is_free(&self, name: &str) -> bool {
         !self.scopes.iter().any(|scope| scope.contains(&name))
             && !IMPLIED.contains(&name)

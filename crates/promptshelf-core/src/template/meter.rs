@@ -1,21 +1,20 @@
-//! How much text one rendering makes on its way, wherever it ends up.
+//! Limits the text that one rendering creates, including intermediate values.
 //!
-//! The engine counts steps, and one step can copy a value of a megabyte. Text
-//! that is captured, filtered or kept in a mark never reaches the bounded
-//! output, so it is counted here.
+//! The engine counts steps, and one step can copy a megabyte. Text that is captured, filtered or stored in a sentinel
+//! never reaches the bounded output, so it is counted here.
 
 use minijinja::{Error, ErrorKind, State};
 
-/// How much text a step may make, taken over the whole rendering.
+/// The bytes of text per step, averaged over the whole rendering.
 const BYTES_PER_STEP: u64 = 64;
 
-/// What every rendering may make, however few steps it has.
+/// The bytes that every rendering may create, however few steps it has.
 pub(super) const AT_LEAST: u64 = 16 << 20;
 
 #[derive(Default)]
 struct Made(u64);
 
-/// Counts text that is about to be made.
+/// Counts text that is about to be created.
 pub(super) fn spend(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
     let made = state.get_or_insert_extension_with(Made::default);
     made.0 = made.0.saturating_add(bytes as u64);
@@ -30,7 +29,7 @@ fn limit(state: &State<'_, '_>) -> u64 {
     steps.saturating_mul(BYTES_PER_STEP).max(AT_LEAST)
 }
 
-/// How much may still be made; nothing when it was too much already.
+/// Returns how many bytes may still be created; zero once the limit is exceeded.
 pub(super) fn left(state: &State<'_, '_>) -> u64 {
     let made = state.get_extension::<Made>().map_or(0, |made| made.0);
     (limit(state) + 1).saturating_sub(made)

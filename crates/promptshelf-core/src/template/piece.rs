@@ -6,7 +6,7 @@ use crate::{
     value::Variables,
 };
 
-/// What one rendering may still use: all prompts that it brings in share it.
+/// The rest of a rendering's budget, shared with all inserted prompts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Remaining {
     pub(crate) fuel: u64,
@@ -14,20 +14,20 @@ pub(crate) struct Remaining {
 }
 
 impl Remaining {
-    /// Everything, before anything is rendered.
+    /// Returns the whole budget.
     pub(crate) fn of(budget: &Budget) -> Remaining {
         Remaining { fuel: budget.fuel, output_bytes: budget.output_bytes }
     }
 }
 
-/// What a rendering is made of.
+/// A part of a rendering.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Piece {
     Text(String),
     Directive(Directive),
 }
 
-/// What a template's functions put between texts.
+/// A directive of a template's function between texts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Directive {
     Role { role: Role, annotations: Annotations },
@@ -36,7 +36,7 @@ pub(crate) enum Directive {
     Prompt(Call),
 }
 
-/// A block to put in.
+/// A block to insert.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Attach {
     /// A library file's path, or a URI.
@@ -46,15 +46,15 @@ pub(crate) struct Attach {
     pub(crate) annotations: Annotations,
 }
 
-/// Another prompt to bring in.
+/// Another prompt to insert.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Call {
     pub(crate) name: String,
-    /// As a caller would send them.
+    /// The arguments as a caller would send them.
     pub(crate) arguments: Variables,
 }
 
-/// A link to put in.
+/// A link to insert.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Link {
     /// A library file's path, or a URI.

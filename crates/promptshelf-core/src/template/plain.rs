@@ -1,9 +1,7 @@
-//! Templates that are texts with places for arguments between them and nothing
-//! else, as most are: they need no engine.
+//! Renders templates that consist of texts and arguments only, without the engine.
 //!
-//! What the engine would do is done here in the same way, down to what is taken
-//! off the budget. Where it could come to anything else, it is asked: for values
-//! that are not printed as they stand, and for what is nearly too much.
+//! Most templates are of this kind. The result and the used budget equal those of the engine. The engine takes over
+//! where they could differ: for values with a special printed form, and close to the budget's limits.
 
 use std::fmt::Write;
 
@@ -15,7 +13,7 @@ use minijinja::machinery::{
 use super::{environment::GLOBALS, meter, piece::Remaining};
 use crate::value::Value;
 
-/// Texts and places, in order.
+/// Texts and arguments, in order.
 #[derive(Debug)]
 pub(super) struct Plain(Box<[Part]>);
 
@@ -26,7 +24,7 @@ enum Part {
 }
 
 impl Part {
-    /// Steps of the engine: it prints a text, or looks a name up and prints what it finds.
+    /// Returns the steps that the engine would count: one for a text, more for looking up and printing a name.
     fn steps(&self) -> u64 {
         match self {
             Part::Text(_) => 1,
@@ -35,14 +33,14 @@ impl Part {
     }
 }
 
-/// How a value is printed.
+/// The printed form of a value.
 pub(super) enum Printed<'v> {
     Text(&'v str),
     Integer(i64),
 }
 
 impl<'v> Printed<'v> {
-    /// Nothing for what was not given; `None` where the engine has a way of its own.
+    /// Returns the printed form, empty for a missing value; `None` if the engine must print it.
     pub(super) fn of(value: Option<&'v Value>) -> Option<Printed<'v>> {
         match value {
             None => Some(Printed::Text("")),
@@ -53,7 +51,7 @@ impl<'v> Printed<'v> {
         }
     }
 
-    /// Bytes, at most.
+    /// Returns the greatest possible length in bytes.
     fn len(&self) -> usize {
         match self {
             Printed::Text(text) => text.len(),
@@ -63,13 +61,13 @@ impl<'v> Printed<'v> {
 }
 
 impl Plain {
-    /// `None` for a template that has anything else in it.
+    /// Parses a template; `None` if it contains anything else.
     pub(super) fn of(text: &str) -> Option<Plain> {
         let Ok(Stmt::Template(template)) = parse(text, "", Default::default()) else { return None };
         let part = |statement: &Stmt<'_>| match statement {
             Stmt::EmitRaw(raw) => Some(Part::Text(raw.raw.into())),
             Stmt::EmitExpr(emit) => match &emit.expr {
-                // A function prints, too.
+                // A function's name prints something, too.
                 Expr::Var(name) if !GLOBALS.contains(&name.id) => Some(Part::Argument(name.id.into())),
                 _ => None,
             },
@@ -78,8 +76,7 @@ impl Plain {
         template.children.iter().map(part).collect::<Option<_>>().map(Plain)
     }
 
-    /// The text with its values, taken off what is left. `None` where only the engine
-    /// knows, and nothing is taken.
+    /// Renders the text and subtracts the used budget. `None`, with nothing subtracted, if the engine must render it.
     pub(super) fn render<'v>(
         &self,
         find: impl Fn(&str) -> Option<Printed<'v>>,
@@ -136,7 +133,7 @@ mod tests {
         ]
     }
 
-    /// Parts of plain templates, with what takes white space away around them.
+    /// Parts of plain templates, with white space control around them.
     fn part() -> impl Strategy<Value = String> {
         prop_oneof![
             "[a-zé \n]{0,20}",

@@ -1,8 +1,7 @@
-//! How a value reads in a prompt.
+//! The printed form of values.
 //!
-//! Text as it is; nothing for what was not given; `true` and `4` as people write
-//! them; lists and mappings as JSON. The engine's own way, `True` and `{'a': None}`,
-//! is another language's.
+//! Text as it is; nothing for missing values; `true` and `4` in their usual form; lists and mappings as JSON. The
+//! engine's default, `True` and `{'a': None}`, is Python's notation.
 
 use std::{
     borrow::Cow,
@@ -14,12 +13,12 @@ use minijinja::{Error, ErrorKind, Output, State, Value, value::ValueKind};
 
 use super::meter;
 
-/// Prints a value where the template says so. Takes the place of the engine's formatter.
+/// Prints a value; replaces the engine's formatter.
 pub(super) fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     metered(out, state, value)
 }
 
-/// A value as text, for filters.
+/// Returns a value as text, for filters.
 pub(super) fn text<'v>(state: &mut State<'_, '_>, value: &'v Value) -> Result<Cow<'v, str>, Error> {
     if let Some(text) = value.as_str() {
         return Ok(Cow::Borrowed(text));
@@ -29,7 +28,7 @@ pub(super) fn text<'v>(state: &mut State<'_, '_>, value: &'v Value) -> Result<Co
     Ok(Cow::Owned(text))
 }
 
-/// A value as JSON; `null` for what was not given.
+/// Returns a value as JSON; `null` for a missing one.
 pub(super) fn json(state: &mut State<'_, '_>, value: &Value, is_pretty: bool) -> Result<String, Error> {
     let mut text = String::new();
     let null = Value::from(());
@@ -66,7 +65,7 @@ fn write_value(into: &mut Metered<'_, impl Write>, value: &Value) -> Result<(), 
     Ok(())
 }
 
-/// Stops as soon as it is too much: a short list can hold one long text many times.
+/// Stops at the limit: a short list can contain one long text many times.
 struct Metered<'w, W> {
     into: &'w mut W,
     left: u64,

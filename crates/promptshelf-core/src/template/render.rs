@@ -1,4 +1,4 @@
-//! One rendering: within its budget, into pieces.
+//! One rendering within its budget, into pieces.
 
 use std::io;
 
@@ -37,7 +37,7 @@ pub(super) fn render(
     }
 }
 
-/// `expected` is how many bytes will likely come out.
+/// `expected` is the estimated length of the output in bytes.
 fn run(
     environment: &Environment<'_>,
     context: Value,
@@ -75,7 +75,7 @@ fn run(
 }
 
 fn failure(error: &Error) -> RenderError {
-    // What fails inside a partial comes wrapped once for each `include` around it.
+    // Each `include` wraps the error of a partial once.
     let mut error = error;
     while let Some(inside) = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Error>()) {
         error = inside;
@@ -91,7 +91,7 @@ fn failure(error: &Error) -> RenderError {
     RenderError::Stumbled(format!("{}{place}", error.detail().map_or_else(|| error.kind().to_string(), str::to_owned)))
 }
 
-/// Takes bytes up to a limit.
+/// A writer with a limit.
 struct Bounded {
     bytes: Vec<u8>,
     limit: usize,

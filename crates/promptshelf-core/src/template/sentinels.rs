@@ -1,4 +1,4 @@
-//! Sentinels: how structure travels through a text that anybody's values are in.
+//! Sentinels: structure inside a text that contains untrusted values.
 
 use minijinja::{Error, ErrorKind, State};
 
@@ -7,13 +7,12 @@ use super::{
     piece::{Attach, Call, Directive, Link, Piece},
 };
 
-/// Opens and closes a mark's frame: characters that Unicode keeps for a
-/// program's own use (section 23.7, noncharacters). They only make frames easy
-/// to find; what makes a frame a mark is the number in it.
+/// Opens and closes a sentinel: noncharacters, which Unicode reserves for internal use (section 23.7). They only make
+/// sentinels easy to find; the random number inside makes them authentic.
 const OPEN: char = '\u{FDD0}';
 const CLOSE: char = '\u{FDD1}';
 
-/// The marks of one rendering.
+/// The sentinels of one rendering.
 pub(super) struct Sentinels {
     nonce: String,
     directives: Vec<Directive>,
@@ -38,7 +37,7 @@ impl Sentinels {
         Ok(state.get_or_insert_extension_with(|| Sentinels::new(random)))
     }
 
-    /// Keeps a mark and gives the frame that stands for it in the text.
+    /// Stores a directive and returns its sentinel.
     pub(super) fn put(state: &mut State<'_, '_>, directive: Directive) -> Result<String, Error> {
         meter::spend(state, size_of::<Directive>() + directive.text_len())?;
         let own = Sentinels::of(state)?;
@@ -50,8 +49,7 @@ impl Sentinels {
         Sentinels { nonce: std::mem::take(&mut self.nonce), directives: std::mem::take(&mut self.directives) }
     }
 
-    /// Cuts a text at its marks. `None` when a frame was altered on its way,
-    /// as when a template sends `role(…)` through a filter.
+    /// Cuts a text at its sentinels. `None` if a sentinel was altered, as by a filter after `role(…)`.
     pub(super) fn cut(&self, text: &str) -> Option<Vec<Piece>> {
         let frame = format!("{OPEN}{}:", self.nonce);
         let mut pieces = Vec::with_capacity(2 * self.directives.len() + 1);
@@ -68,7 +66,7 @@ impl Sentinels {
     }
 
     fn push_text(&self, pieces: &mut Vec<Piece>, text: &str) -> Option<()> {
-        // A lone number means that a frame lost its edges. It must not be shown.
+        // The number without its frame means that a sentinel was damaged. It must not be shown.
         if text.contains(&self.nonce) {
             return None;
         }

@@ -1,7 +1,7 @@
-//! Every mistake in a template's syntax, each at its tag and in an author's words.
+//! Reports every syntax error of a template at its tag, in an author's terms.
 //!
-//! The engine's parser stops at the first one. So what cannot be read is
-//! blanked, together with the tags that belong to it, and the rest is read again.
+//! The engine's parser stops at the first error. The tags that it cannot read are blanked, together with the tags
+//! that belong to them, and the rest is parsed again.
 
 mod explain;
 mod tags;
@@ -14,20 +14,19 @@ pub(super) use self::explain::in_expression;
 use self::tags::{Kind, Tag};
 use super::{compile_error::CompileError, depth};
 
-/// The most mistakes that are looked for: each means to read the text again.
+/// The most errors that are reported: each requires another parse.
 const MOST: usize = 20;
 
-/// What is left of a template, and what is wrong with it.
+/// The readable part of a template, and its errors.
 pub(super) struct Readable {
-    /// As long as the template. What cannot be read is blank in it.
+    /// The text, as long as the template. Unreadable parts are blank.
     pub(super) text: String,
     pub(super) mistakes: Vec<CompileError>,
-    /// Words in what is blank: names among them may have been defined there.
+    /// Words in the blank parts, which may define names.
     pub(super) words: Vec<String>,
 }
 
-/// What the engine can read of a template that it cannot read as a whole;
-/// `None` where it can.
+/// Returns the readable part of a template that the engine cannot parse; `None` if it can.
 pub(super) fn readable(text: &str) -> Option<Readable> {
     if let Err(error) = depth::check(text) {
         return Some(Readable { text: String::new(), mistakes: vec![error], words: Vec::new() });
@@ -36,7 +35,7 @@ pub(super) fn readable(text: &str) -> Option<Readable> {
 }
 
 fn first_mistake(text: &str) -> Option<CompileError> {
-    // The template's name is no part of the message.
+    // The template's name is not part of the message.
     parse(text, "", SyntaxConfig::default()).err().map(|error| CompileError::new(&error, text))
 }
 
@@ -60,10 +59,10 @@ fn mend(text: &str, first: CompileError) -> Readable {
         };
         let Some(error) = error else { break };
         let at = |tag: &Tag| tag.span.start <= error.span.start && error.span.start <= tag.span.end;
-        // Of two tags that touch, the error is in the first: the second has not been read yet.
+        // With two adjacent tags, the error is in the first: the second has not been read yet.
         let Some(index) = tags.iter().position(|tag| tag.kind != Kind::Comment && !left.is_blank(&tag.span) && at(tag))
         else {
-            // Nothing is known of its place; without it nothing is left to read.
+            // Without a position, nothing more can be read.
             mistakes.push(if mistakes.is_empty() { first } else { error });
             left.text.clear();
             break;
@@ -81,7 +80,7 @@ struct Remaining {
 }
 
 impl Remaining {
-    /// Puts as many spaces in a tag's place, so that places stay what they are.
+    /// Replaces a tag with as many spaces, so that positions do not change.
     fn blank(&mut self, span: &Range<usize>) {
         let Some(tag) = self.text.get(span.clone()) else { return };
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -133,7 +132,7 @@ mod tests {
         assert!(["a", "b", "x", "d"].iter().all(|word| readable.words.iter().any(|known| known == word)));
     }
 
-    /// Words that mean something somewhere, in any order.
+    /// Words with a meaning in some syntax, to be combined in any order.
     const WORDS: &[&str] = &[
         "{{", "}}", "{%", "%}", "{#", "#}", "{%-", "-%}", " ", "\n", "if", "elif", "else", "endif", "for", "in",
         "endfor", "set", "=", "endset", "raw", "endraw", "macro", "(", ")", "[", "]", "{", "}", "'", "\"", "\\", "|",

@@ -1,4 +1,4 @@
-//! Expressions of a template: names, filters, tests and calls.
+//! Analysis of expressions: names, filters, tests and calls.
 
 use std::ops::Range;
 
@@ -168,7 +168,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Whether `prompt` is called, and not something that the template calls so.
+    /// Returns whether the function `prompt` is called, and not a macro of that name.
     fn is_prompt(&self, call: &Call<'t>) -> bool {
         matches!(&call.expr, Expr::Var(function) if function.id == "prompt") && self.is_free("prompt")
     }
@@ -204,8 +204,8 @@ impl<'t> Walker<'t> {
         self.lint.calls.push(PromptCall { target, given, is_open });
     }
 
-    /// Where the name of a filter or test stands. The engine only tells where
-    /// what comes before it and the whole expression stand.
+    /// Returns the position of a filter's or test's name. The engine only reports the positions of the operand and of
+    /// the whole expression.
     fn name_span(&self, before: Option<Span>, whole: Span, name: &str) -> Range<usize> {
         let whole = bytes(whole);
         let start = before.map_or(whole.start, |before| bytes(before).end.max(whole.start));
@@ -216,7 +216,7 @@ impl<'t> Walker<'t> {
     }
 }
 
-/// The name of `role`, `attach` or `link`, if one of them is called.
+/// Returns the name of `role`, `attach` or `link` if one of them is called.
 fn structure_function<'t>(call: &Call<'t>) -> Option<&'t str> {
     match &call.expr {
         Expr::Var(function) if matches!(function.id, "role" | "attach" | "link") => Some(function.id),

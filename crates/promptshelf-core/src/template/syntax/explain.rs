@@ -1,9 +1,9 @@
-//! What the engine says of a tag, in an author's words.
+//! Rewrites the engine's syntax errors in an author's terms.
 
 use super::tags::{Kind, Tag};
 use crate::template::compile_error::CompileError;
 
-/// What is wrong inside of a tag.
+/// Describes an error inside a tag.
 pub(super) fn in_tag(text: &str, tag: &Tag, error: CompileError) -> CompileError {
     let (begin, end) = tag.kind.brackets();
     let inside = tag.inside(text);
@@ -16,7 +16,7 @@ pub(super) fn in_tag(text: &str, tag: &Tag, error: CompileError) -> CompileError
     explain(text, inside, tag.kind, CompileError { span, ..error })
 }
 
-/// The same for an expression alone.
+/// Describes an error in a single expression.
 pub(in crate::template) fn in_expression(text: &str, error: CompileError) -> CompileError {
     explain(text, text, Kind::Statement, error)
 }
@@ -59,7 +59,7 @@ fn explain(text: &str, inside: &str, kind: Kind, error: CompileError) -> Compile
     said(format!("`{word}` cannot stand here"), help)
 }
 
-/// What the engine waits for, as a person would say it.
+/// Describes the token that the engine expects.
 fn wanted(expected: &str) -> Option<String> {
     match expected {
         "identifier" | "identifier or integer" => Some("a name".to_owned()),

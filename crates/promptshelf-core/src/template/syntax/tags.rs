@@ -1,5 +1,4 @@
-//! Tags of a template that the engine cannot read: where they begin and end,
-//! and which of them belong together.
+//! The tags of an unreadable template: their bounds, and the groups that they form.
 
 use std::ops::Range;
 
@@ -35,12 +34,12 @@ pub(super) struct Tag {
     pub(super) span: Range<usize>,
     pub(super) kind: Kind,
     is_closed: bool,
-    /// Where a quotation mark stands that nothing closes.
+    /// The position of an unclosed quotation mark.
     quote: Option<usize>,
 }
 
 impl Tag {
-    /// What stands between its brackets.
+    /// Returns the text between the delimiters.
     pub(super) fn inside<'t>(&self, text: &'t str) -> &'t str {
         let inside = text.get(self.span.start + 2..self.span.end).unwrap_or_default();
         let inside = inside.strip_suffix(self.kind.brackets().1).unwrap_or(inside);
@@ -48,15 +47,14 @@ impl Tag {
         inside.strip_suffix(['-', '+']).unwrap_or(inside).trim()
     }
 
-    /// The bytes that are no template where the tag is none: a raw text that
-    /// nothing ends is text to the end.
+    /// Returns the bytes to blank with the tag: an unclosed `raw` block extends to the end.
     pub(super) fn taken(&self, text: &str) -> Range<usize> {
         let is_raw = self.kind == Kind::Statement && self.word(text) == "raw";
         let end = if is_raw { end_of_raw(text, self.span.end) } else { self.span.end };
         self.span.start..end
     }
 
-    /// The word that says what a statement is.
+    /// Returns the first word of a statement.
     fn word<'t>(&self, text: &'t str) -> &'t str {
         let inside = self.inside(text);
         let end = inside.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inside.len());
@@ -68,7 +66,7 @@ impl Tag {
     }
 }
 
-/// Finds every tag. A text in `{% raw %}` has none.
+/// Finds all tags. A text in `{% raw %}` has none.
 pub(super) fn scan(text: &str) -> Vec<Tag> {
     let mut tags: Vec<Tag> = Vec::new();
     let mut at = 0;
@@ -89,7 +87,7 @@ pub(super) fn scan(text: &str) -> Vec<Tag> {
     tags
 }
 
-/// The tag that ends a raw text; the end of everything where none does.
+/// Returns the position after the tag that ends a raw text; the end of the text if there is none.
 fn end_of_raw(text: &str, mut at: usize) -> usize {
     while let Some(found) = text[at..].find("{%") {
         let start = at + found;
@@ -112,7 +110,7 @@ fn tag(text: &str, start: usize, kind: Kind) -> Tag {
     match closing(&text[inside..], close) {
         Ok(found) => Tag { span: start..end_of(found), kind, is_closed: true, quote: None },
         Err(quote) => {
-            // What nothing closes ends with its line, or where the next one begins.
+            // An unclosed tag ends with its line, or at the next tag.
             let line = text[inside..].find('\n').unwrap_or(text.len() - inside);
             let line = &text[inside..inside + line];
             let quote = quote.map(|quote| inside + quote);
@@ -128,8 +126,8 @@ fn tag(text: &str, start: usize, kind: Kind) -> Tag {
     }
 }
 
-/// Where a tag is closed, quotes and brackets respected; otherwise where the
-/// quotation mark stands that keeps it from being closed, if one does.
+/// Returns the end of a tag, skipping strings and brackets; otherwise the position of an unclosed quotation mark, if
+/// that is the cause.
 fn closing(text: &str, close: &str) -> Result<usize, Option<usize>> {
     let mut braces = 0_usize;
     let mut at = 0;
@@ -153,8 +151,7 @@ fn closing(text: &str, close: &str) -> Result<usize, Option<usize>> {
     Err(None)
 }
 
-/// How long a string is. One that takes the end of its tag with it into the
-/// next line was not meant.
+/// Returns the length of a string. A string that swallows the end of its tag and a line break is a mistake.
 fn end_of_string(text: &str, quote: char, close: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -169,7 +166,7 @@ fn end_of_string(text: &str, quote: char, close: &str) -> Option<usize> {
     None
 }
 
-/// Statements that something has to end, and what ends them.
+/// Statements with an end tag, and that tag.
 const BLOCKS: &[(&str, &str)] = &[
     ("if", "endif"),
     ("for", "endfor"),
@@ -183,10 +180,10 @@ const BLOCKS: &[(&str, &str)] = &[
     ("raw", "endraw"),
 ];
 
-/// Statements that end where they stand, or belong to another one.
+/// Statements without an end tag, or that belong to another one.
 const OTHERS: &[&str] = &["elif", "else", "include", "import", "from", "extends", "do", "continue", "break"];
 
-/// Which tags belong together.
+/// The groups of tags that belong together.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     groups: Vec<Group>,
@@ -201,12 +198,12 @@ struct Group {
 }
 
 impl Groups {
-    /// The tags that belong to one, itself among them.
+    /// Returns the tags of a tag's group, including itself.
     pub(super) fn of(&self, tag: usize) -> &[usize] {
         self.of.get(tag).and_then(|group| self.groups.get(*group)).map(|group| &*group.members).unwrap_or_default()
     }
 
-    /// One tag of each group in which something is wrong.
+    /// Returns one tag of each group with an error.
     pub(super) fn broken(&self) -> impl Iterator<Item = usize> {
         self.groups.iter().filter(|group| group.is_broken).filter_map(|group| group.members.first().copied())
     }
@@ -232,16 +229,16 @@ impl Groups {
     }
 }
 
-/// A statement that is not ended yet.
+/// A statement whose end tag has not been found yet.
 struct Open<'t> {
     group: usize,
     tag: usize,
     word: &'t str,
-    /// Whether something is wrong with its tag already.
+    /// Whether its tag already has an error.
     is_broken: bool,
 }
 
-/// Puts tags together, and says what does not fit.
+/// Groups tags and reports those that do not match.
 pub(super) fn groups(text: &str, tags: &[Tag], mistakes: &mut Vec<CompileError>) -> Groups {
     let mut groups = Groups::default();
     let mut open: Vec<Open<'_>> = Vec::new();
@@ -291,7 +288,7 @@ pub(super) fn groups(text: &str, tags: &[Tag], mistakes: &mut Vec<CompileError>)
     groups
 }
 
-/// What is wrong with a tag by itself, as far as its edges and its first word show.
+/// Returns the error of a tag by itself, as far as its delimiters and first word show it.
 fn own_mistake(tag: &Tag, text: &str) -> Option<CompileError> {
     let (begin, end) = tag.kind.brackets();
     if let Some(quote) = tag.quote {
@@ -316,12 +313,12 @@ fn own_mistake(tag: &Tag, text: &str) -> Option<CompileError> {
     Some(CompileError { message, span: start..start + written.len(), help: Some(help) })
 }
 
-/// Whether something has to end a statement: `{% set x = 1 %}` is whole.
+/// Returns whether a statement needs an end tag; `{% set x = 1 %}` does not.
 fn opens(word: &str, inside: &str) -> bool {
     BLOCKS.iter().any(|(begins, _)| *begins == word) && (word != "set" || !inside.contains('='))
 }
 
-/// The statement that a word is, or is meant to be.
+/// Returns the statement with this name, or the one most similar to it.
 fn known(word: &str) -> &str {
     let statements = || BLOCKS.iter().flat_map(|(begins, ends)| [*begins, *ends]).chain(OTHERS.iter().copied());
     if word.is_empty() || statements().any(|known| known == word) {
@@ -330,7 +327,7 @@ fn known(word: &str) -> &str {
     nearest(word, statements()).unwrap_or_default()
 }
 
-/// Nothing is said twice of one tag.
+/// A tag with an error is not reported twice.
 fn not_closed(tags: &[Tag], open: &Open<'_>) -> Option<CompileError> {
     let (tag, word) = (tags.get(open.tag)?, open.word);
     let error =
