@@ -1,22 +1,25 @@
-//! `promptshelf.toml`: what a library says about itself.
+//! The manifest of a library, `promptshelf.toml`.
 //!
-//! Unlike a prompt file, the manifest is understood wholly or not at all: a
-//! bound or a root that is spelled wrongly must not be passed over.
+//! Unlike a prompt file, a manifest with mistakes is rejected as a whole: a misspelled limit or root must not be ignored.
 
 mod resources;
+mod root;
 
-use std::{collections::BTreeMap, ops::Range, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use promptshelf_core::{About, AccessRule, Budget, Code, Diagnostic, Icon, Policy, Severity, SourceText, Spans};
 
-pub(crate) use self::resources::{ContentDraft, ResourceDraft};
+pub(crate) use self::{
+    resources::{ContentDraft, ResourceDraft},
+    root::DeclaredRoot,
+};
 use crate::format::{
     ICON, Node, Notes, Table, access, arguments, icons,
     keys::{Holds, Keys, key, keys},
     toml,
 };
 
-/// A manifest that has been understood.
+/// A parsed manifest.
 #[derive(Debug)]
 pub(crate) struct Manifest {
     pub(crate) source: Arc<SourceText>,
@@ -26,22 +29,22 @@ pub(crate) struct Manifest {
     pub(crate) roots: BTreeMap<String, DeclaredRoot>,
     pub(crate) resources: Vec<ResourceDraft>,
     pub(crate) access: Vec<AccessRule>,
-    /// Where the server's icons stand.
+    /// The spans of the server's icons.
     pub(crate) icon_spans: Spans,
-    /// What is wrong with it.
+    /// The mistakes and warnings in it.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Bounds on reading.
+/// Limits on reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// The most bytes of one file of the library.
+    /// The largest library file, in bytes.
     pub(crate) file_bytes: u64,
-    /// The most bytes of all files together.
+    /// The largest total size of all files, in bytes.
     pub(crate) library_bytes: u64,
-    /// The most files.
+    /// The largest number of files.
     pub(crate) files: usize,
-    /// The most bytes of a resource that is read when it is asked for.
+    /// The largest resource that is read on request, in bytes.
     pub(crate) resource_bytes: u64,
 }
 
@@ -51,57 +54,53 @@ impl Default for Limits {
     }
 }
 
-/// A folder that resources and completion may read from.
-#[derive(Clone, Debug)]
-pub(crate) struct DeclaredRoot {
-    /// As it is written: relative to the library, or absolute.
-    pub(crate) path: PathBuf,
-    pub(crate) span: Range<usize>,
-}
-
-/// The whole file.
+/// The sections of the file.
 pub(crate) const SECTIONS: Keys = keys(&[
-    key("server", Holds::Table(&SERVER), "What the server says of itself."),
-    key("list", Holds::Table(&LIST), "How prompts and resources are listed."),
-    key("limits", Holds::Table(&LIMITS), "Bounds of reading and rendering."),
-    key("arguments", Holds::Table(&ARGUMENTS), "What holds for the arguments of every prompt."),
-    key("roots", Holds::Pairs, "Folders that resources and completion may read from, by name."),
-    key("access", Holds::Tables(&access::RULE), "Who may see and use what."),
-    key("resources", Holds::Tables(&resources::KEYS), "What clients can read and prompts can attach."),
+    key("server", Holds::Table(&SERVER), "The name and description of the server."),
+    key("list", Holds::Table(&LIST), "The pages and lifetime of lists."),
+    key("limits", Holds::Table(&LIMITS), "Limits on reading and rendering."),
+    key("arguments", Holds::Table(&ARGUMENTS), "Defaults for the arguments of all prompts."),
+    key("roots", Holds::Pairs, "Folders that resources and completion may read, by name."),
+    key("access", Holds::Tables(&access::RULE), "Access rules."),
+    key("resources", Holds::Tables(&resources::KEYS), "Resources that clients can read and prompts can attach."),
 ]);
 
 const SERVER: Keys = keys(&[
-    key("name", Holds::Text, "The programmatic name."),
-    key("title", Holds::Text, "The name for people."),
+    key("name", Holds::Text, "The identifier."),
+    key("title", Holds::Text, "The display name."),
     key("version", Holds::Text, "The library's version."),
-    key("description", Holds::Text, "What the library is."),
-    key("website-url", Holds::Text, "Where to read about it."),
-    key("instructions", Holds::Text, "How a client should use the server, for the model to read."),
-    key("icons", Holds::TextsOrTables(&ICON), "Pictures for it."),
+    key("description", Holds::Text, "A description of the library."),
+    key("website-url", Holds::Text, "A web page about the library."),
+    key("instructions", Holds::Text, "Instructions for the model about the use of this server."),
+    key("icons", Holds::TextsOrTables(&ICON), "Icons."),
 ]);
 
 const LIST: Keys = keys(&[
-    key("page-size", Holds::Count(1), "Prompts or resources a page; many clients read the first page only."),
-    key("ttl", Holds::Count(0), "For how many seconds clients may reuse a list."),
+    key(
+        "page-size",
+        Holds::Count(1),
+        "The number of prompts or resources on a page; many clients read only the first page.",
+    ),
+    key("ttl", Holds::Count(0), "The seconds for which clients may reuse a list."),
 ]);
 
 const ARGUMENTS: Keys = keys(&[arguments::INVISIBLE]);
 
 const LIMITS: Keys = keys(&[
-    key("file-bytes", Holds::Count(1), "The most bytes of one file of the library."),
-    key("library-bytes", Holds::Count(1), "The most bytes of all files together."),
-    key("files", Holds::Count(1), "The most files."),
-    key("resource-bytes", Holds::Count(1), "The most bytes of a resource that is read when it is asked for."),
-    key("value-bytes", Holds::Count(1), "The most bytes of one value."),
-    key("output-bytes", Holds::Count(1), "The most bytes of text that a prompt comes out as."),
-    key("attachment-bytes", Holds::Count(1), "The most bytes of attachments of a prompt."),
-    key("messages", Holds::Count(1), "The most messages of a prompt."),
-    key("fuel", Holds::Count(1), "The most steps of the template engine."),
-    key("include-depth", Holds::Count(1), "How deep partials may include each other."),
+    key("file-bytes", Holds::Count(1), "The largest library file, in bytes."),
+    key("library-bytes", Holds::Count(1), "The largest total size of all files, in bytes."),
+    key("files", Holds::Count(1), "The largest number of files."),
+    key("resource-bytes", Holds::Count(1), "The largest resource that is read on request, in bytes."),
+    key("value-bytes", Holds::Count(1), "The largest value of an argument, in bytes."),
+    key("output-bytes", Holds::Count(1), "The largest rendered text of a prompt, in bytes."),
+    key("attachment-bytes", Holds::Count(1), "The largest total size of a prompt's attachments, in bytes."),
+    key("messages", Holds::Count(1), "The largest number of messages of a prompt."),
+    key("fuel", Holds::Count(1), "The largest number of steps of the template engine."),
+    key("include-depth", Holds::Count(1), "The largest depth of nested partials."),
 ]);
 
 impl Manifest {
-    /// What holds for a library without a manifest.
+    /// Returns the defaults for a library without a manifest.
     pub(crate) fn none() -> Manifest {
         Manifest {
             source: SourceText::new(crate::file_role::MANIFEST, ""),
@@ -116,11 +115,11 @@ impl Manifest {
         }
     }
 
-    /// Understands a manifest.
+    /// Parses a manifest.
     ///
     /// # Errors
     ///
-    /// Every mistake in it, and what is only worth a warning besides.
+    /// All mistakes and warnings, if there is at least one mistake.
     pub(crate) fn parse(source: Arc<SourceText>) -> Result<Manifest, Vec<Diagnostic>> {
         let manifest = Manifest::understood(source);
         if manifest.diagnostics.iter().any(Diagnostic::is_error) {
@@ -129,8 +128,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// As much of a manifest as can be understood: enough to look at the rest
-    /// of the library with, and never enough to serve it.
+    /// Parses the valid parts of a manifest: enough to check the rest of the library, but not to serve it.
     pub(crate) fn understood(source: Arc<SourceText>) -> Manifest {
         let mut notes = Notes::new(&source);
         let mut root = toml::parse(&mut notes);
@@ -218,7 +216,7 @@ fn refuse_operator_settings(root: &mut Node, notes: &mut Notes<'_>) {
     }
 }
 
-/// A section with its keys checked. What is filed about it is of no use later.
+/// Returns a section, and reports its unknown keys. Its spans are not stored.
 fn section<'n>(table: &Table<'n, '_>, name: &str, known: &Keys, notes: &mut Notes<'_>) -> Option<Table<'n, 'static>> {
     let node = table.node(name, notes)?;
     let place = format!("in [{name}]");
@@ -236,8 +234,9 @@ fn server(node: &Node, notes: &mut Notes<'_>) -> (About, Spans) {
     let website_url = table.text("website-url", notes).filter(|url| {
         let is_web = url.starts_with("https://") || url.starts_with("http://");
         if !is_web && let Some(node) = table.node("website-url", notes) {
-            notes.error(Code::InvalidValue, &node.span, format!("`{url}` is no web address")).help =
-                Some("begin it with `https://`".to_owned());
+            notes
+                .error(Code::InvalidValue, &node.span, format!("`website-url`: expected a web address, found `{url}`"))
+                .help = Some("start it with `https://`".to_owned());
         }
         is_web
     });
@@ -276,7 +275,7 @@ fn budget(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Budget {
     }
 }
 
-/// What is larger than the machine can count is no bound at all.
+/// Converts a limit; one beyond the address space is unlimited.
 fn size_of(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }

@@ -14,7 +14,7 @@ pub struct Keys {
 pub struct Key {
     /// The key as it is written.
     pub name: &'static str,
-    /// What it is for, as one sentence.
+    /// A description in one sentence.
     pub about: &'static str,
     /// The values it takes.
     pub holds: Holds,
@@ -77,7 +77,7 @@ impl Keys {
         self.keys.iter().map(|key| key.name).collect()
     }
 
-    /// Where a key stands in the order in which files are written.
+    /// Returns the position of a key in the canonical order.
     #[must_use]
     pub fn rank(&self, name: &str) -> usize {
         self.keys.iter().position(|key| key.name == name).unwrap_or(self.keys.len())

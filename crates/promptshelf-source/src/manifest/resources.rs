@@ -1,10 +1,10 @@
-//! `[[resources]]`: what is declared to be read under a URI.
+//! The resource declarations of the manifest, `[[resources]]`.
 
 use std::{collections::BTreeMap, ops::Range};
 
 use promptshelf_core::{Access, Annotations, ArgumentDefinition, Code, Icon, MimeType, Role, Severity, Spans, nearest};
 
-use super::DeclaredRoot;
+use super::root::DeclaredRoot;
 use crate::{
     format::{
         ARGUMENT, GlobCompletion, ICON, Node, Notes, Table, Value,
@@ -16,7 +16,7 @@ use crate::{
     resource::PathTemplate,
 };
 
-/// A resource as it is declared. Files have not been looked for yet.
+/// A declared resource, before its files are resolved.
 #[derive(Debug)]
 pub(crate) struct ResourceDraft {
     /// A URI, or a URI template. With `files`, a template of each file's URI.
@@ -45,30 +45,34 @@ pub(crate) enum ContentDraft {
 }
 
 pub(super) const KEYS: Keys = keys(&[
-    key("uri", Holds::Text, "A URI; with `files`, a template of each file's URI that holds `{+path}`."),
+    key("uri", Holds::Text, "A URI; with `files`, a template for the URI of each file, with `{+path}`."),
     key("uri-template", Holds::Text, "A URI template (RFC 6570) with variables."),
-    key("file", Holds::Text, "A file; with a URI template it may hold its variables, as `{name}` or `{+path}`."),
-    key("files", Holds::Text, "A pattern for files, each of which becomes a resource."),
-    key("text", Holds::Text, "Text in the template's language, over the URI's variables."),
-    key("root", Holds::Text, "The declared root that `file` or `files` is relative to."),
-    key("name", Holds::Text, "The programmatic name."),
-    key("title", Holds::Text, "The name for people."),
-    key("description", Holds::Text, "What it is."),
-    key("mime-type", Holds::Text, "Its MIME type, where the file's name does not say it."),
-    key("icons", Holds::TextsOrTables(&ICON), "Pictures for it."),
-    key("access", Holds::Table(&access::REQUIREMENTS), "Who may use it; everybody if nothing is said."),
-    key("audience", Holds::Words(&["user", "assistant"]), "Whom it is meant for."),
-    key("priority", Holds::Number(Some((0.0, 1.0))), "How much it matters, 0 (hardly) to 1 (indispensable)."),
+    key(
+        "file",
+        Holds::Text,
+        "A file; with a URI template, the path may contain its variables as `{name}` or `{+path}`.",
+    ),
+    key("files", Holds::Text, "A pattern for files; each of them becomes a resource."),
+    key("text", Holds::Text, "A template over the variables of the URI."),
+    key("root", Holds::Text, "The declared root that contains `file` or `files`."),
+    key("name", Holds::Text, "The identifier."),
+    key("title", Holds::Text, "The display name."),
+    key("description", Holds::Text, "A description of the resource."),
+    key("mime-type", Holds::Text, "The MIME type; derived from the file by default."),
+    key("icons", Holds::TextsOrTables(&ICON), "Icons."),
+    key("access", Holds::Table(&access::REQUIREMENTS), "The callers that may use it; all by default."),
+    key("audience", Holds::Words(&["user", "assistant"]), "The intended audience."),
+    key("priority", Holds::Number(Some((0.0, 1.0))), "The importance, from 0 (least) to 1 (required)."),
     key(
         "variables",
         Holds::ListOfTextsOrTables(&ARGUMENT),
-        "The template's variables that have constraints or completion.",
+        "The variables of the URI template with constraints or completion.",
     ),
 ]);
 
 pub(super) fn read(node: &Node, roots: &BTreeMap<String, DeclaredRoot>, notes: &mut Notes<'_>) -> Vec<ResourceDraft> {
     let Value::List(items) = &node.value else {
-        notes.error(Code::WrongType, &node.span, "a resource is declared in a section of its own").help =
+        notes.error(Code::WrongType, &node.span, "expected a section for each resource").help =
             Some("write `[[resources]]`, with two brackets".to_owned());
         return Vec::new();
     };
@@ -101,7 +105,7 @@ fn resource(node: &Node, roots: &BTreeMap<String, DeclaredRoot>, notes: &mut Not
 
     let is_template = address? == "uri-template";
     let uri = table.text(address?, notes)?;
-    // Everybody who asks where the URI stands asks for `uri`.
+    // Both keys store their span under `uri`.
     if let Some(span) = notes.spans.get(address?).cloned() {
         notes.spans.insert("uri".to_owned(), span);
     }
@@ -127,13 +131,13 @@ fn resource(node: &Node, roots: &BTreeMap<String, DeclaredRoot>, notes: &mut Not
     })
 }
 
-/// The one key of several that is there.
+/// Returns the single key among several that is present; reports none or two.
 fn one_of<'k>(table: &Table<'_, '_>, keys: &[&'k str], head: &Range<usize>, notes: &mut Notes<'_>) -> Option<&'k str> {
     let mut there = keys.iter().copied().filter(|key| table.has(key));
     match (there.next(), there.next()) {
         (Some(key), None) => Some(key),
         (None, _) => {
-            notes.error(Code::MissingKey, head, format!("a resource needs one of {}", list(keys.iter().copied())));
+            notes.error(Code::MissingKey, head, format!("a resource must have one of {}", list(keys.iter().copied())));
             None
         }
         (Some(first), Some(second)) => {
@@ -150,20 +154,20 @@ fn content(table: &Table<'_, '_>, key: &str, root: Option<String>, notes: &mut N
         if table.has("root")
             && let Some(node) = table.node("root", notes)
         {
-            notes.warning(Code::NoEffect, &node.span, "`root` has no effect beside `text`");
+            notes.warning(Code::NoEffect, &node.span, "`root` has no effect together with `text`");
         }
         return Some(ContentDraft::Text(written));
     }
     let span = table.node(key, notes)?.span.clone();
     if written.starts_with('/') || written.split('/').any(|part| part == "..") {
-        let message = format!("`{key}` has to be a path inside the library or its root");
+        let message = format!("`{key}`: expected a path inside the library or its root");
         notes.error(Code::Outside, &span, message).help =
-            Some("declare the folder under [roots], name it with `root`, and give the path inside it".to_owned());
+            Some("declare the folder under [roots], select it with `root`, and use a path relative to it".to_owned());
         return None;
     }
     if key == "files" {
         if let Err(error) = globset::Glob::new(&written) {
-            notes.error(Code::InvalidValue, &span, format!("`{written}` is no pattern for paths: {}", error.kind()));
+            notes.error(Code::InvalidValue, &span, format!("invalid path pattern `{written}`: {}", error.kind()));
             return None;
         }
         return Some(ContentDraft::Files { glob: written, root });
@@ -177,7 +181,7 @@ fn content(table: &Table<'_, '_>, key: &str, root: Option<String>, notes: &mut N
     }
 }
 
-/// Whether the URI and what is behind it fit together.
+/// Whether the URI and the content match; reports a mismatch.
 fn check(
     table: &Table<'_, '_>,
     is_template: bool,
@@ -190,10 +194,10 @@ fn check(
     let (uri_span, file_span) = (node_span(if is_template { "uri-template" } else { "uri" }), node_span("file"));
     let fault = match content {
         ContentDraft::Files { .. } if is_template => {
-            Some((uri_span, "with `files`, every file has a URI of its own", "use `uri`, with `{+path}` in it"))
+            Some((uri_span, "with `files`, every file has a URI of its own", "use `uri` with `{+path}`"))
         }
         ContentDraft::Files { .. } if !uri.contains("{+path}") && !uri.contains("{path}") => {
-            Some((uri_span, "with `files`, the URI has to hold the file's path", "put `{+path}` into it"))
+            Some((uri_span, "with `files`, the URI must contain the file's path", "add `{+path}` to it"))
         }
         ContentDraft::Files { .. } => None,
         _ if !is_template && has_variables => {
@@ -203,7 +207,7 @@ fn check(
             let is_known = |name: &&str| !uri_variables(uri).any(|known| known == *name);
             match path.names().find(is_known) {
                 Some(name) => {
-                    let message = format!("the path holds `{{{name}}}`, which is no variable of the URI");
+                    let message = format!("the path uses `{{{name}}}`, but the URI has no such variable");
                     notes.error(Code::UndeclaredArgument, &file_span, message).help =
                         nearest(name, uri_variables(uri)).map(|near| format!("did you mean `{near}`?"));
                     return false;
@@ -220,8 +224,7 @@ fn check(
     true
 }
 
-/// The names between the braces of a URI template. Whether it is a good one is
-/// found out when it is checked.
+/// Returns the variable names of a URI template, which is validated later.
 fn uri_variables(uri: &str) -> impl Iterator<Item = &str> {
     let expressions = uri.split('{').skip(1).filter_map(|rest| rest.split('}').next());
     expressions.flat_map(|expression| expression.trim_start_matches(['+', '/', '?', '&']).split(','))
@@ -232,7 +235,7 @@ fn root(table: &Table<'_, '_>, roots: &BTreeMap<String, DeclaredRoot>, notes: &m
     if !roots.contains_key(&name) {
         let span = notes.spans.get("root").cloned().unwrap_or_default();
         let near = nearest(&name, roots.keys().map(String::as_str));
-        notes.error(Code::InvalidValue, &span, format!("there is no root `{name}`")).help = Some(match near {
+        notes.error(Code::InvalidValue, &span, format!("unknown root `{name}`")).help = Some(match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("declare it under [roots], as in `{name} = \"../{name}\"`"),
         });
@@ -249,8 +252,8 @@ fn audience(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Vec<Role> {
             None => {
                 let span = notes.spans.get(&format!("audience.{index}")).or_else(|| notes.spans.get("audience"));
                 let span = span.cloned().unwrap_or_default();
-                notes.error(Code::InvalidValue, &span, format!("an audience cannot be `{word}`")).help =
-                    Some("write `user` or `assistant`".to_owned());
+                notes.error(Code::InvalidValue, &span, format!("unknown audience `{word}`")).help =
+                    Some("expected `user` or `assistant`".to_owned());
             }
         }
     }
@@ -261,7 +264,7 @@ fn priority(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<f64> {
     let priority = table.number("priority", notes)?;
     if !(0.0..=1.0).contains(&priority) {
         let span = notes.spans.get("priority").cloned().unwrap_or_default();
-        notes.error(Code::InvalidValue, &span, "`priority` has to be between 0 and 1");
+        notes.error(Code::InvalidValue, &span, "`priority`: expected a number between 0 and 1");
         return None;
     }
     Some(priority)
