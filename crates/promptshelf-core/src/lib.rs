@@ -39,6 +39,7 @@ mod prompt;
 mod render_error;
 mod resource;
 mod template;
+mod template_outline;
 mod timestamp;
 mod uri_template;
 mod value;
@@ -60,11 +61,17 @@ pub use definition::{
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;
 pub use name::{MAX_NAME_BYTES, NameError, PromptName};
-pub use prompt::{Outline, Part, Prompt, RenderContext};
+pub use prompt::{Part, Prompt, RenderContext};
 pub use render_error::RenderError;
 pub use resource::Resource;
 pub use template::{TemplateAnalysis, TemplateUse, TemplateWords};
+pub use template_outline::Outline;
 pub use timestamp::{Timestamp, TimestampError};
 pub use uri_template::expand_uri_template;
 pub use value::{Bindings, BoxFuture, Value, Variables};
 pub use workflow::{Answers, Form};
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -22,6 +22,7 @@ pub struct PromptName(Box<str>);
 
 /// The reason why a string is not a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NameError {
     /// The string is empty.
     #[error("a prompt's name cannot be empty")]

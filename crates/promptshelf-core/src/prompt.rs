@@ -3,12 +3,10 @@
 mod assemble;
 mod checked;
 mod context;
-mod outline;
 mod part;
 mod render;
 
 pub use checked::Prompt;
 pub(crate) use checked::{CheckedBody, Uses};
 pub use context::RenderContext;
-pub use outline::Outline;
 pub use part::Part;

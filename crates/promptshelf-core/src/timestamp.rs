@@ -1,6 +1,6 @@
 //! Points in time, such as the last change of a file.
 
-use std::{fmt, str::FromStr, time::SystemTime};
+use std::{fmt, str::FromStr};
 
 /// A point in time, written as RFC 3339 has it.
 ///
@@ -14,7 +14,7 @@ use std::{fmt, str::FromStr, time::SystemTime};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(jiff::Timestamp);
 
-/// A text or a system time that cannot be expressed as a [`Timestamp`].
+/// A text or a number that cannot be expressed as a [`Timestamp`].
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("expected a point in time such as 2026-07-28T10:00:00Z")]
 pub struct TimestampError(#[source] jiff::Error);
@@ -27,11 +27,14 @@ impl FromStr for Timestamp {
     }
 }
 
-impl TryFrom<SystemTime> for Timestamp {
-    type Error = TimestampError;
-
-    fn try_from(time: SystemTime) -> Result<Timestamp, TimestampError> {
-        time.try_into().map(Timestamp).map_err(TimestampError)
+impl Timestamp {
+    /// Creates a timestamp from seconds since 1970-01-01T00:00:00Z, and nanoseconds.
+    ///
+    /// # Errors
+    ///
+    /// [`TimestampError`] for a year outside -9999 to 9999.
+    pub fn from_unix(seconds: i64, nanoseconds: i32) -> Result<Timestamp, TimestampError> {
+        jiff::Timestamp::new(seconds, nanoseconds).map(Timestamp).map_err(TimestampError)
     }
 }
 

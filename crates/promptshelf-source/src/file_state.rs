@@ -67,6 +67,7 @@ impl FileState {
     }
 
     pub(crate) fn modified(&self) -> Option<Timestamp> {
-        self.modified.and_then(|time| Timestamp::try_from(time).ok())
+        let time = jiff::Timestamp::try_from(self.modified?).ok()?;
+        Timestamp::from_unix(time.as_second(), time.subsec_nanosecond()).ok()
     }
 }

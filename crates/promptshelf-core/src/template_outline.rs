@@ -11,11 +11,11 @@ use minijinja::machinery::{
     parse,
 };
 
-use super::checked::Prompt;
 use crate::{
     content::Role,
     definition::{Body, BodyPiece},
     diagnostic::{Code, Diagnostic, Location, SourceText},
+    prompt::Prompt,
     template::sent,
 };
 
