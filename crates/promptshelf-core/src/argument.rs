@@ -1,8 +1,7 @@
-//! What a prompt asks for, and what a caller sent for it.
+//! Arguments of prompts: checked declarations, and the values of a call.
 //!
-//! On the wire every value is a string. [`bind`] turns what a caller sent into
-//! typed values and reports every problem of the call together, because a
-//! person who has to fix one problem a round gives up.
+//! On the wire every value is a string. [`bind`] converts the strings of a call into typed values and reports all
+//! problems of the call together, because people give up when they have to fix one problem per round.
 
 mod bind;
 mod checked;

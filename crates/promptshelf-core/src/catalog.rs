@@ -1,4 +1,4 @@
-//! Catalogs: an immutable, sorted set of prompts and resources.
+//! Catalogs: immutable, sorted sets of prompts and resources.
 
 use std::{collections::HashSet, ops::Range, sync::Arc};
 
@@ -20,7 +20,7 @@ mod list;
 pub(crate) use access::AccessTable;
 pub use list::PromptList;
 
-/// Everything that a server serves at one moment.
+/// The prompts and resources that a server serves at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     pub(crate) generation: u64,
@@ -28,7 +28,7 @@ pub struct Catalog {
     pub(crate) policy: Policy,
     /// By name.
     pub(crate) prompts: PromptList,
-    /// Names of those that others bring in, and maybe of some that were.
+    /// Names of the prompts that other prompts include, and possibly of some that were included before.
     pub(crate) brought_in: Arc<HashSet<String>>,
     pub(crate) resources: Resources,
     pub(crate) files: Arc<LibraryFiles>,
@@ -36,7 +36,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// How many catalogs came before it in its place.
+    /// The number of catalogs before this one in the same handle.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation
@@ -46,13 +46,13 @@ impl Catalog {
         Catalog { generation, ..self }
     }
 
-    /// What the server says of itself.
+    /// The description of the server.
     #[must_use]
     pub fn about(&self) -> &About {
         &self.about
     }
 
-    /// Bounds and quirks.
+    /// Limits and list options.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
@@ -76,39 +76,38 @@ impl Catalog {
         &self.resources.templates
     }
 
-    /// The prompt with exactly this name: no letter case and no Unicode form is
-    /// made equal to another.
+    /// Returns the prompt with exactly this name; neither letter case nor Unicode forms are normalized.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<Prompt>> {
         self.prompts.get(self.position(name)?)
     }
 
-    /// The place of the prompt with exactly this name.
+    /// Returns the index of the prompt with exactly this name.
     #[must_use]
     pub fn position(&self, name: &str) -> Option<usize> {
         self.prompts.position(name)
     }
 
-    /// The resource that a URI is of, with the values of its template's
-    /// variables. Fixed URIs come before templates, and templates in order.
+    /// Returns the resource of a URI, with the values of its template's variables. Fixed URIs come before templates,
+    /// and templates in order.
     #[must_use]
     pub fn find_resource(&self, uri: &str) -> Option<(&Arc<Resource>, Variables)> {
         self.resources.find(uri)
     }
 
-    /// A resource or resource template by exactly what its declaration says.
+    /// Returns the resource with exactly this declared URI or URI template.
     #[must_use]
     pub fn find_declared(&self, uri: &str) -> Option<&Arc<Resource>> {
         self.resources.find_declared(uri)
     }
 
-    /// A file of the library that is read as a resource though none is declared for it.
+    /// Returns a library file by its `library:` URI, if it is read without a declared resource.
     #[must_use]
     pub fn find_library_file(&self, uri: &str) -> Option<ResourceContents> {
         self.files.find(uri).map(|file| file.contents(uri))
     }
 
-    /// A file of the library, by its path.
+    /// Returns a file of the library by its path.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&Arc<LibraryFile>> {
         self.files.by_path.get(path)
@@ -157,8 +156,8 @@ impl Catalog {
         self.access.sets()
     }
 
-    /// Returns the index in [`access_sets`](Catalog::access_sets) of the rules for an item of a
-    /// list; `None` if there are no rules at all.
+    /// Returns the index in [`access_sets`](Catalog::access_sets) of the rules for an item of a list; `None` if the
+    /// catalog has no rules.
     #[must_use]
     pub fn access_place(&self, list: ListKind, index: usize) -> Option<usize> {
         self.access.place(list, index)
@@ -179,7 +178,7 @@ impl Catalog {
         self.access.uri(uri, &self.resources, &self.files)
     }
 
-    /// Returns the rules for the diagnostics of the library. Empty if there are none.
+    /// Returns the rules for the diagnostics of the library; empty without such rules.
     #[must_use]
     pub fn diagnostics_access(&self) -> AccessSet {
         self.access.diagnostics()
@@ -191,8 +190,8 @@ impl Catalog {
         self.access.declared(resource)
     }
 
-    /// The items of a list that a cursor begins, as many as a page holds;
-    /// `None` for a cursor that is none of this list's. No cursor is the first page.
+    /// Returns the page of a list that begins at a cursor; the first page without one. `None` if the cursor does not
+    /// belong to this list.
     #[must_use]
     pub fn page(&self, list: ListKind, cursor: Option<&str>) -> Option<Page> {
         let length = self.length(list);
@@ -202,9 +201,8 @@ impl Catalog {
         Some(Page { range: start..end, next_cursor })
     }
 
-    /// Like [`page`](Catalog::page), of those items only that are shown. The
-    /// range holds a page of them, and in between those that are not. No cursor
-    /// ever names an item that is not shown.
+    /// Returns a page like [`page`](Catalog::page), counting shown items only. The range may also contain hidden
+    /// items. A cursor never names a hidden item.
     #[must_use]
     pub fn page_of(&self, list: ListKind, cursor: Option<&str>, is_shown: impl Fn(usize) -> bool) -> Option<Page> {
         let length = self.length(list);
@@ -217,7 +215,7 @@ impl Catalog {
         Some(Page { range: start..last + 1, next_cursor: Some(cursor::encode(list, self.key(list, last))) })
     }
 
-    /// Where a page begins.
+    /// Returns the index of the first item of a page.
     fn start(&self, list: ListKind, cursor: Option<&str>) -> Option<usize> {
         match cursor {
             None => Some(0),
@@ -233,7 +231,7 @@ impl Catalog {
         }
     }
 
-    /// How many items come before or are this one.
+    /// Returns the number of items up to and including a key.
     fn after(&self, list: ListKind, last: &str) -> usize {
         match list {
             ListKind::Prompts => self.prompts.partition_point(|name| name <= last),
@@ -254,22 +252,22 @@ impl Catalog {
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Places in the list.
+    /// Indexes in the list.
     pub range: Range<usize>,
     /// The cursor of the next page, unless this is the last one.
     pub next_cursor: Option<String>,
 }
 
-/// What differs between two catalogs, as far as clients are told.
+/// The difference between two catalogs, as clients are notified of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The generation of the newer catalog.
     pub generation: u64,
-    /// What `prompts/list` shows has changed.
+    /// Whether the result of `prompts/list` has changed.
     pub prompts: bool,
-    /// What `resources/list` or `resources/templates/list` shows has changed.
+    /// Whether the result of `resources/list` or `resources/templates/list` has changed.
     pub resources: bool,
-    /// What some URI holds may have changed.
+    /// Whether the content of a URI may have changed.
     pub contents: bool,
 }
 
@@ -279,8 +277,8 @@ impl Change {
             !std::ptr::eq(old, new)
                 && (old.len() != new.len() || old.iter().zip(new).any(|(old, new)| !old.is_listed_like(new)))
         };
-        // Who sees what is not compared caller by caller: a list that may have
-        // changed for somebody is announced to everybody, and names nothing.
+        // Views are not compared caller by caller: a list that may have changed for one caller is announced to all,
+        // without names.
         let access = !Arc::ptr_eq(&old.access, &new.access) && !old.access.is_like(&new.access);
         let prompts = access || !old.prompts.is_listed_like(&new.prompts);
         Change {

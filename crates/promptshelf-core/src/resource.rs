@@ -1,6 +1,6 @@
-//! What can be attached and read: resources, their URIs and URI templates.
+//! Checked resources: content with a URI or a URI template.
 //!
-//! How a file is opened is not here: a source brings a [`ReadResource`].
+//! Files are opened by a [`ReadResource`], which a source provides.
 
 use std::sync::Arc;
 
@@ -57,19 +57,19 @@ impl Resource {
         &self.definition.name
     }
 
-    /// The name for people.
+    /// The display name.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.definition.title.as_deref()
     }
 
-    /// What it is.
+    /// The description.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.definition.description.as_deref()
     }
 
-    /// Its MIME type, where it is known without reading.
+    /// Its MIME type, if it is known without reading.
     #[must_use]
     pub fn mime_type(&self) -> Option<&MimeType> {
         match &self.content {
@@ -78,7 +78,7 @@ impl Resource {
         }
     }
 
-    /// Its size in bytes, where it is known without reading.
+    /// Its size in bytes, if it is known without reading.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         match &self.content {
@@ -89,25 +89,25 @@ impl Resource {
         }
     }
 
-    /// Pictures for it.
+    /// Icons.
     #[must_use]
     pub fn icons(&self) -> &[Icon] {
         &self.definition.icons
     }
 
-    /// Whom it concerns and how much.
+    /// Audience and priority (MCP `annotations`).
     #[must_use]
     pub fn annotations(&self) -> &Annotations {
         &self.definition.annotations
     }
 
-    /// The template's variables, in the order in which they stand in it.
+    /// The variables of the URI template, in its order.
     #[must_use]
     pub fn variables(&self) -> &[Argument] {
         &self.variables
     }
 
-    /// The variables that a URI gives, if it is one of this resource's.
+    /// Returns the variables of a URI, if it belongs to this resource.
     #[must_use]
     pub fn matches(&self, uri: &str) -> Option<Variables> {
         match &self.address {
@@ -116,7 +116,7 @@ impl Resource {
         }
     }
 
-    /// The library's file that a URI with these variables reads, if it is one.
+    /// Returns the path of the library file that a URI with these variables reads, if it reads one.
     pub(crate) fn library_path(&self, variables: &Variables) -> Option<String> {
         match &self.content {
             CheckedContent::File(file) => Some(file.path.clone()),
@@ -132,11 +132,11 @@ impl Resource {
         Ok(bound.to_variables())
     }
 
-    /// Reads it, under a URI for which [`matches`](Resource::matches) gave the variables.
+    /// Reads the content of a URI for which [`matches`](Resource::matches) returned the variables.
     ///
     /// # Errors
     ///
-    /// [`ReadError`]; a variable that its constraints do not allow is `NotFound`.
+    /// [`ReadError`]; a variable that violates its constraints is `NotFound`.
     pub async fn read(&self, uri: &str, variables: &Variables) -> Result<ResourceContents, ReadError> {
         let variables = self.bind(variables).map_err(|_| ReadError::NotFound)?;
         let contents = |body, mime_type| ResourceContents { uri: uri.into(), mime_type, body };
@@ -159,7 +159,7 @@ impl Resource {
         }
     }
 
-    /// A number that differs when what the URI holds does.
+    /// Returns a number that changes with the content of the URI.
     pub async fn version(&self, variables: &Variables) -> Option<u64> {
         let variables = self.bind(variables).ok()?;
         match &self.content {
@@ -174,9 +174,8 @@ impl Resource {
 }
 
 impl Resource {
-    /// Whether lists show the same of both. Its size and when it was last
-    /// changed do not count: an edit of a file is a change of what it holds, of
-    /// which whoever follows it hears, and not of what there is.
+    /// Whether lists show the same of both. Size and time of change are ignored: an edit of a file changes the
+    /// content of a resource, which its subscribers are notified of, and not the list.
     pub(crate) fn is_listed_like(self: &Arc<Self>, other: &Arc<Resource>) -> bool {
         let (ours, theirs) = (self.annotations(), other.annotations());
         Arc::ptr_eq(self, other)

@@ -1,4 +1,4 @@
-//! What a caller sent is checked against what a prompt asks for, all at once.
+//! Binding of a call: its strings are validated against the arguments of a prompt, all at once.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -9,54 +9,53 @@ use crate::{
     value::{Bindings, Value, Variables},
 };
 
-/// How many bytes of a caller's own words an answer repeats.
+/// The largest number of bytes of a caller's text that an error repeats.
 const ECHO_BYTES: usize = 64;
 
-/// What a caller sent: names and values, in the order in which they came.
+/// The arguments of a call: names and values, in the order of the request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RawArguments<'a>(Vec<(Cow<'a, str>, RawArgumentValue<'a>)>);
 
-/// One value that a caller sent.
+/// One value of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RawArgumentValue<'a> {
-    /// A string, as the protocol asks for.
+    /// A string, as the protocol requires.
     Text(Cow<'a, str>),
-    /// Something else; the word says what, such as `number`.
+    /// A JSON value of another type; the word names the type, such as `number`.
     Other(&'static str),
 }
 
 impl<'a> RawArguments<'a> {
-    /// Nothing.
+    /// Creates an empty list.
     #[must_use]
     pub const fn new() -> RawArguments<'a> {
         RawArguments(Vec::new())
     }
 
-    /// Adds a value. When a name comes twice, the last one counts, as JSON
-    /// readers agree on.
+    /// Adds a value. If a name occurs twice, the last value is used, as JSON readers agree on.
     pub fn push(&mut self, name: impl Into<Cow<'a, str>>, value: RawArgumentValue<'a>) {
         self.0.push((name.into(), value));
     }
 
-    /// The value under a name.
+    /// Returns the value of a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&RawArgumentValue<'a>> {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// How many values came.
+    /// Returns the number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether none came.
+    /// Returns whether there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The names.
+    /// Iterates over the names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| &**name)
     }
@@ -79,12 +78,12 @@ impl<'a, N: Into<Cow<'a, str>>, V: Into<Cow<'a, str>>> FromIterator<(N, V)> for 
     }
 }
 
-/// One thing that is wrong with what a caller sent.
+/// One invalid or missing value of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The argument.
     pub argument: String,
-    /// What is wrong, as the rest of a sentence that begins with the argument's name.
+    /// The problem, as the rest of a sentence that begins with the argument's name.
     pub reason: String,
 }
 
@@ -94,16 +93,15 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Checks what a caller sent and fills in defaults. `value_bytes` bounds each value.
+/// Validates the values of a call and fills in defaults. `value_bytes` limits each value.
 ///
-/// - An absent argument and, for an optional one, an empty string mean "not
-///   given": common clients send `""` for every field left blank.
+/// - An absent argument and, for an optional one, an empty string mean "not set": common clients send `""` for every
+///   field left blank.
 /// - For a required argument an empty string is a value like any other.
-/// - Values for arguments that the prompt does not have are passed over.
-/// - Invisible characters stay, go or are refused, as the argument or else the
-///   library says.
-/// - A value that is one bare placeholder, `$1` to `$9` or `$ARGUMENTS`, is
-///   taken as it is: such a client fills the placeholder in afterwards, by itself.
+/// - Values for arguments that the prompt does not have are ignored.
+/// - Invisible characters are kept, removed or rejected, by the policy of the argument or else of the library.
+/// - A value that is one bare placeholder, `$1` to `$9` or `$ARGUMENTS`, is accepted unchanged: such a client fills
+///   the placeholder in afterwards, by itself.
 ///
 /// # Errors
 ///
@@ -125,8 +123,8 @@ pub fn bind(arguments: &[Argument], given: &RawArguments<'_>, value_bytes: usize
 }
 
 impl Argument {
-    /// The value that was given, or the default; `None` where there is neither.
-    /// What does not apply, by what is known so far, has no default.
+    /// Returns the value of the call, or the default; `None` if neither exists. An argument whose condition is false
+    /// has no default.
     fn bind(&self, given: &RawArguments<'_>, known: &Bindings, value_bytes: usize) -> Result<Option<Value>, String> {
         match given.get(self.name()) {
             Some(RawArgumentValue::Other(kind)) => Err(format!("has to be a string, and is a JSON {kind}")),
@@ -142,8 +140,8 @@ impl Argument {
         self.default.as_deref().cloned().filter(|_| self.applies(known))
     }
 
-    /// A text as it may come in: of a bounded length, and with invisible
-    /// characters as the policy has it. The one place where that is decided.
+    /// Applies the length limit and the policy for invisible characters. This is the only function that decides about
+    /// them.
     fn let_in<'t>(&self, text: &'t str, value_bytes: usize) -> Result<Cow<'t, str>, String> {
         if text.len() > value_bytes {
             return Err(format!("is longer than {value_bytes} bytes"));
@@ -151,8 +149,8 @@ impl Argument {
         self.invisible.apply(text)
     }
 
-    /// Reads a text that was let in. JSON can spell what it must not hold, so
-    /// what stands in it is let in once more.
+    /// Parses a text that passed `let_in`. JSON escapes can spell invisible characters, so the policy is applied to
+    /// the parsed strings again.
     fn parse_let_in(&self, text: &str) -> Result<Value, String> {
         if is_placeholder(text) {
             return Ok(Value::Text(Arc::from(text)));
@@ -160,7 +158,7 @@ impl Argument {
         match self.parser().parse(text)? {
             Value::List(items) => {
                 let let_in = items.iter().map(|item| self.invisible.apply(item)).collect::<Result<Vec<_>, _>>()?;
-                // What the author asks of items holds for what is left of them.
+                // The author's constraints on items apply to the text without invisible characters.
                 if let_in.iter().zip(&items).any(|(after, before)| *after != *before) {
                     return self.parser().parse(&serde_json::Value::from(let_in).to_string());
                 }
@@ -192,25 +190,25 @@ impl Argument {
         Problem { argument: self.name().to_owned(), reason }
     }
 
-    /// Checks one value by itself.
+    /// Validates one value by itself.
     pub(crate) fn check(&self, text: &str, value_bytes: usize) -> Result<(), Problem> {
         let checked = self.let_in(text, value_bytes).and_then(|text| self.parse_let_in(&text));
         checked.map(drop).map_err(|reason| self.problem(reason))
     }
 
-    /// That it is not there.
+    /// Returns the problem of a missing value.
     pub(crate) fn missing(&self) -> Problem {
         self.problem(missing(self, &[], &RawArguments::new()))
     }
 
-    /// Adds the value that was given, or the default, if it is one that can be used.
+    /// Adds the value of the call, or the default, if it is valid.
     pub(crate) fn bind_leniently(&self, given: &RawArguments<'_>, known: &mut Bindings) {
         if let Ok(Some(value)) = self.bind(given, known, usize::MAX) {
             known.0.push((self.name().to_owned(), value));
         }
     }
 
-    /// A value as this argument reads it, if it can be read.
+    /// Parses a value as this argument's type; `None` if it is invalid.
     #[must_use]
     pub fn parsed(&self, text: &str) -> Option<Value> {
         self.parser().parse(text).ok()
@@ -221,8 +219,8 @@ fn is_placeholder(text: &str) -> bool {
     matches!(text.as_bytes(), [b'$', b'1'..=b'9']) || text == "$ARGUMENTS"
 }
 
-/// The sentence for a required argument that is not there: what it is, what it
-/// can be, and which misspelt name may have been meant for it.
+/// Returns the message for a missing required argument: its description, its choices, and a misspelt name that may
+/// have been meant for it.
 fn missing(argument: &Argument, arguments: &[Argument], given: &RawArguments<'_>) -> String {
     let mut reason = String::from("is required");
     if let Some(description) = argument.description() {

@@ -1,4 +1,4 @@
-//! One checked argument.
+//! One checked argument: its definition and the compiled parts of it.
 
 use std::sync::Arc;
 
@@ -20,16 +20,16 @@ pub struct Argument {
     pub(super) default: Option<Box<Value>>,
     /// Decides whether it is asked for.
     pub(crate) condition: Option<Arc<Condition>>,
-    /// What becomes of invisible characters in its values.
+    /// The treatment of invisible characters in its values.
     pub(crate) invisible: InvisiblePolicy,
 }
 
-/// Where an argument's definition stands.
+/// The location of an argument's definition.
 #[derive(Clone, Debug)]
 pub(crate) enum Declared {
-    /// It is a prompt's, at this place among its arguments.
+    /// An argument of a prompt, at this index of its list.
     Prompt(Arc<PromptDefinition>, u32),
-    /// It stands alone.
+    /// A definition of its own, such as a variable of a URI template.
     Alone(Arc<ArgumentDefinition>),
 }
 
@@ -42,20 +42,20 @@ impl Declared {
     }
 }
 
-/// Why an argument's definition cannot be used, and which part of it is wrong.
+/// A mistake in an argument's definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ArgumentFault {
     /// The part of the definition, such as `pattern`.
     pub(crate) part: &'static str,
     pub(crate) code: crate::Code,
     pub(crate) message: String,
-    /// What to do about it.
+    /// The suggested correction.
     pub(crate) help: Option<String>,
 }
 
 impl Argument {
-    /// Checks a definition by itself; every fault is reported. `usual` is what
-    /// becomes of invisible characters where it does not say so.
+    /// Checks a definition by itself and reports every mistake. `usual` is the policy for invisible characters if the
+    /// definition has none.
     pub(crate) fn new(declared: Declared, usual: InvisiblePolicy) -> (Argument, Vec<ArgumentFault>) {
         use crate::Code;
         let definition = declared.definition();
@@ -159,7 +159,7 @@ impl Argument {
         Parser { definition: self.definition(), pattern: self.pattern.as_deref() }
     }
 
-    /// The choice that a value is nearly.
+    /// Returns the choice most similar to a value.
     fn near(&self, value: &str) -> Option<String> {
         let choices = self.definition().choices.iter().map(|choice| choice.value.as_str());
         crate::nearest(value, choices).map(|near| format!("did you mean `{near}`?"))
@@ -171,44 +171,43 @@ impl Argument {
         &self.definition().name
     }
 
-    /// The name for people.
+    /// The display name.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.definition().title.as_deref()
     }
 
-    /// What it is, as its author says it.
+    /// The author's description.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.definition().description.as_deref()
     }
 
-    /// Whether a call without it is refused at once. A default makes an argument
-    /// optional, and so does that it is asked for.
+    /// Whether a call without it is rejected at once. A default makes an argument optional, and so does `ask`.
     #[must_use]
     pub fn required(&self) -> bool {
         self.is_indispensable() && !self.is_asked()
     }
 
-    /// Whether the prompt cannot be made without it.
+    /// Whether the prompt cannot be rendered without it.
     #[must_use]
     pub fn is_indispensable(&self) -> bool {
         self.definition().required && self.definition().default.is_none()
     }
 
-    /// Whether it is asked for when a call leaves it out.
+    /// Whether a form asks for it when a call leaves it out.
     #[must_use]
     pub fn is_asked(&self) -> bool {
         self.definition().ask
     }
 
-    /// With which step of a guided prompt it is asked for.
+    /// The step of a guided prompt that asks for it.
     #[must_use]
     pub fn step(&self) -> u32 {
         self.definition().step.unwrap_or(1)
     }
 
-    /// Whether it is asked for at all, as far as what is known already decides.
+    /// Whether it is asked for, as far as the known values decide its condition.
     #[must_use]
     pub fn applies(&self, known: &Bindings) -> bool {
         self.condition.as_ref().is_none_or(|condition| condition.holds(known))
@@ -220,7 +219,7 @@ impl Argument {
         self.condition.as_ref().map(|condition| condition.names())
     }
 
-    /// Whether its values stay out of records, logs and errors.
+    /// Whether its values are kept out of records, logs and errors.
     #[must_use]
     pub fn is_sensitive(&self) -> bool {
         self.definition().sensitive
@@ -232,13 +231,13 @@ impl Argument {
         self.definition().audit && !self.definition().sensitive
     }
 
-    /// What kind of value it takes.
+    /// The type of its values.
     #[must_use]
     pub fn kind(&self) -> ArgumentType {
         self.definition().kind
     }
 
-    /// The value when none is given, as a caller would send it.
+    /// The value of a call that leaves it out, as a caller would send it.
     #[must_use]
     pub fn default_value(&self) -> Option<&str> {
         self.definition().default.as_deref()
@@ -250,28 +249,28 @@ impl Argument {
         &self.definition().choices
     }
 
-    /// Values to show people.
+    /// Sample values for people.
     #[must_use]
     pub fn examples(&self) -> &[String] {
         &self.definition().examples
     }
 
-    /// Where suggestions come from, besides choices and examples.
+    /// The source of suggestions, besides choices and examples.
     #[must_use]
     pub fn completion(&self) -> Option<&CompletionSource> {
         self.definition().completion.as_ref()
     }
 
-    /// Everything that its author wrote about it.
+    /// The definition, as its author wrote it.
     #[must_use]
     pub fn definition(&self) -> &ArgumentDefinition {
         self.declared.definition()
     }
 }
 
-/// What is wrong with a pattern, in an author's words, and what to do about it.
+/// Returns the message and the help for an invalid pattern.
 fn pattern_fault(error: &regex::Error) -> (String, Option<String>) {
-    // The engine's message repeats the pattern over several lines; the last one says what is wrong.
+    // The engine's message repeats the pattern over several lines; the last line has the reason.
     let text = error.to_string();
     let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
     if reason.starts_with("look-around") || reason.starts_with("backreferences") {

@@ -1,7 +1,7 @@
-//! What is asked of whoever wants a prompt or a resource.
+//! The access rules of a catalog, and the items that each applies to.
 //!
-//! A rule is data: which scopes, roles and users. Who a caller is and whether
-//! a caller meets a rule is not here; this crate knows no callers.
+//! A rule is data: scopes, roles and users. Callers, and whether a caller satisfies a rule, are deliberately
+//! elsewhere.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::{
     uri_template::expand_uri_template,
 };
 
-/// The checked rules of a catalog, and which of them hold for what.
+/// The checked rules of a catalog, with the rules for each item.
 #[derive(Debug, Default)]
 pub(crate) struct AccessTable {
     rules: Vec<CheckedRule>,
-    /// Each combination of demands there is; the first one demands nothing.
+    /// Each combination of rules; the first one is empty.
     sets: Vec<AccessSet>,
-    /// By place in the list, the place in `sets`. Empty where nothing is asked.
+    /// For each index of the list, the index in `sets`. Empty without rules.
     prompts: Vec<usize>,
     resources: Vec<usize>,
     templates: Vec<usize>,
@@ -40,8 +40,7 @@ struct CheckedRule {
     access: Arc<Access>,
 }
 
-/// A glob. One that is none fits everything: a rule that cannot be understood
-/// must not leave open what it was meant to close.
+/// A compiled glob. An invalid glob matches everything, so that a typo never opens access.
 #[derive(Debug)]
 struct Pattern(Option<GlobMatcher>);
 
@@ -87,8 +86,7 @@ impl CheckedRule {
         self.resources.iter().any(|glob| glob.fits(uri))
     }
 
-    /// Whether a path is below one of the folders. Letter case does not count,
-    /// because to some file systems it does not.
+    /// Whether a path is below one of the folders. Letter case is ignored, because some file systems ignore it.
     fn fits_path(&self, path: &str) -> bool {
         if self.folders.is_empty() {
             return false;
@@ -105,7 +103,7 @@ impl CheckedRule {
 }
 
 impl AccessTable {
-    /// Decides which rules hold for what a catalog lists.
+    /// Determines the rules for each item of a catalog's lists.
     pub(crate) fn check(
         rules: &[AccessRule],
         prompts: &PromptList,
@@ -179,7 +177,7 @@ impl AccessTable {
         } else if let Some(file) = files.find(uri) {
             path = Some(file.path.clone());
             names.push(library_uri(&file.path));
-            // Whoever declares another URI for a file means that one to be asked for.
+            // A rule for the declared URI of a file also applies to its `library:` URI.
             let declared = resources
                 .fixed
                 .iter()
@@ -202,7 +200,7 @@ impl AccessTable {
         resource_access(&self.rules, resource.uri(), resource)
     }
 
-    /// Whether nothing is asked for differently than by another table.
+    /// Whether both tables have the same rules for the same items.
     pub(crate) fn is_like(&self, other: &AccessTable) -> bool {
         self.sets == other.sets
             && self.prompts == other.prompts
@@ -211,7 +209,7 @@ impl AccessTable {
     }
 }
 
-/// What is asked for a resource by its declaration.
+/// Returns the rules for a resource by its declaration.
 fn resource_access(rules: &[CheckedRule], uri: &str, resource: &Resource) -> AccessSet {
     let path = match &resource.content {
         CheckedContent::File(file) => Some(&*file.path),

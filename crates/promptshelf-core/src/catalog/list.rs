@@ -1,7 +1,7 @@
-//! Prompts by name, in pieces that one catalog shares with the next.
+//! The prompts of a catalog by name, in chunks that successive catalogs share.
 //!
-//! One edited prompt in a large library copies one piece, and two catalogs are
-//! compared without a look at what they share.
+//! An edited prompt in a large library copies one chunk, and a comparison of two catalogs skips the chunks that they
+//! share.
 
 use std::{
     ops::{Index, Range},
@@ -10,72 +10,72 @@ use std::{
 
 use crate::prompt::Prompt;
 
-/// How many prompts a piece holds, unless it is the last one. Near the root of
-/// a large library's size, so that neither a piece nor the list of pieces is long.
+/// The number of prompts of a chunk, except the last one. Near the square root of a large library's size, so that
+/// neither a chunk nor the list of chunks is long.
 const PIECE: usize = 256;
 
-/// The prompts of a catalog, by name. Clones share everything.
+/// The prompts of a catalog, by name. Clones share all chunks.
 #[derive(Clone, Debug, Default)]
 pub struct PromptList {
     pieces: Vec<Arc<[Arc<Prompt>]>>,
 }
 
 impl PromptList {
-    /// Prompts that are sorted by name, no name twice.
+    /// Creates a list from prompts that are sorted by name, without duplicates.
     pub(crate) fn from_sorted(prompts: &[Arc<Prompt>]) -> PromptList {
         PromptList { pieces: prompts.chunks(PIECE).map(Arc::from).collect() }
     }
 
-    /// How many there are.
+    /// Returns the number of prompts.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE + last.len())
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no prompts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// The one at a place.
+    /// Returns the prompt at an index.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&Arc<Prompt>> {
         self.pieces.get(index / PIECE)?.get(index % PIECE)
     }
 
-    /// All of them, by name.
+    /// Iterates over the prompts, by name.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Prompt>> + Clone {
         self.pieces.iter().flat_map(|piece| piece.iter())
     }
 
-    /// Those at some places, such as those of a page.
+    /// Iterates over the prompts of a range of indexes, such as those of a page.
     pub fn range(&self, places: Range<usize>) -> impl Iterator<Item = &Arc<Prompt>> {
         places.map_while(|index| self.get(index))
     }
 
-    /// The place of the one with exactly this name.
+    /// Returns the index of the prompt with exactly this name.
     #[must_use]
     pub fn position(&self, name: &str) -> Option<usize> {
         let index = self.partition_point(|known| known < name);
         self.get(index).is_some_and(|prompt| prompt.name().as_str() == name).then_some(index)
     }
 
-    /// How many names come first that `is_before` holds for.
+    /// Returns the number of leading names for which `is_before` is true.
     pub(crate) fn partition_point(&self, is_before: impl Fn(&str) -> bool) -> usize {
         let is_before = |prompt: &Arc<Prompt>| is_before(prompt.name().as_str());
         let whole = self.pieces.partition_point(|piece| piece.last().is_some_and(is_before));
         whole * PIECE + self.pieces.get(whole).map_or(0, |piece| piece.partition_point(is_before))
     }
 
-    /// Puts one in the place of another one of its name.
+    /// Replaces a prompt by another one of the same name.
     pub(crate) fn replace(&mut self, index: usize, prompt: Arc<Prompt>) {
         if let Some(piece) = self.pieces.get_mut(index / PIECE) {
             Arc::make_mut(piece)[index % PIECE] = prompt;
         }
     }
 
-    /// Whether each one is listed like the one at its place in another list.
+    /// Whether each prompt is listed like the prompt at the same index of another list.
     pub(crate) fn is_listed_like(&self, other: &PromptList) -> bool {
         let mut pieces = self.pieces.iter().zip(&other.pieces).filter(|(one, other)| !Arc::ptr_eq(one, other));
         self.len() == other.len()

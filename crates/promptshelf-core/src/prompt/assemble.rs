@@ -1,4 +1,4 @@
-//! Pieces of a rendering become messages.
+//! Conversion of rendered pieces into messages.
 
 use std::{collections::BTreeMap, mem, sync::Arc};
 
@@ -20,8 +20,7 @@ use crate::{
     value::Bindings,
 };
 
-/// Makes messages: text around a block becomes messages of the same role, in
-/// order, and blank text makes none.
+/// Creates messages: text around a block becomes messages of the same role, in order, and blank text is dropped.
 pub(super) fn assemble(
     prompt: &Prompt,
     bindings: &Bindings,
@@ -41,12 +40,12 @@ pub(super) fn assemble(
 }
 
 struct Assembly<'a> {
-    /// The files of the prompt that is being put together.
+    /// The attachments of the current prompt.
     attachments: &'a BTreeMap<String, Arc<LibraryFile>>,
     context: RenderContext<'a>,
     ledger: Ledger<'a>,
     role: Role,
-    /// What `role(…)` says about the texts of its message.
+    /// The annotations of `role(…)` for the texts of its message.
     annotations: Annotations,
     parts: Vec<Part>,
 }
@@ -69,8 +68,7 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    /// Another prompt's messages. It begins as every prompt does, with the
-    /// person, and afterwards speaks whoever spoke before.
+    /// Adds the messages of another prompt. It begins with the role `user`; afterwards the previous role is restored.
     fn bring_in(&mut self, around: &'a Prompt, call: &Call) -> Result<(), RenderError> {
         let Some(prompt) = around.uses().prompts.get(&call.name) else {
             return Err(RenderError::Failed(format!("the prompt `{}` was not found by the check", call.name)));
@@ -96,7 +94,7 @@ impl<'a> Assembly<'a> {
         if kept.is_empty() {
             return;
         }
-        // In its place: it may be long.
+        // In place, because the text may be long.
         let end = text.trim_end().len();
         let start = end - kept.len();
         text.truncate(end);
@@ -104,9 +102,8 @@ impl<'a> Assembly<'a> {
         self.push(text_block(text, &self.annotations));
     }
 
-    /// A file that the template names outright, or one that a computed path
-    /// leads to. A value may have had a part in the latter, so it reaches only
-    /// what anybody can read anyway: nothing below a `_`.
+    /// Returns a file that the template names literally, or one at a computed path. A caller's value may be part of a
+    /// computed path, so such a path only reaches files that are served anyway: nothing below a `_`.
     fn file(&self, path: &str) -> Option<&Arc<LibraryFile>> {
         self.attachments.get(path).or_else(|| self.context.files.by_path.get(path).filter(|file| file.is_served()))
     }
@@ -131,7 +128,7 @@ impl<'a> Assembly<'a> {
         within(self.ledger.attached, self.ledger.budget.attachment_bytes, "bytes of attachments")?;
         let annotations = Annotations { last_modified: file.modified, ..attach.annotations };
         let block = match label {
-            // With a URI of its own it is a resource, whatever its type.
+            // With a URI of its own it is an embedded resource, whatever its type.
             Some(uri) => {
                 let contents = file.contents(uri);
                 let mime_type = mime_type.unwrap_or_else(|| contents.mime_type.clone());
@@ -146,7 +143,7 @@ impl<'a> Assembly<'a> {
 
     fn link(&mut self, link: Link) -> Result<(), RenderError> {
         let given = mime_type(link.mime.as_deref())?;
-        // What is hidden has no URI that a client could read.
+        // A hidden file has no URI that a client could read.
         let is_linkable =
             |file: &&Arc<LibraryFile>| file.is_served() || self.context.files.declared.contains_key(&file.path);
         let mut block = match self.file(&link.target).filter(is_linkable).cloned() {
@@ -202,8 +199,8 @@ impl<'a> Assembly<'a> {
     }
 }
 
-/// Without blank lines at its beginning and white space at its end: they come
-/// from how a file is laid out. Indentation of the first line stays.
+/// Removes blank lines at the beginning and white space at the end, which come from the layout of the file. The
+/// indentation of the first line stays.
 fn trimmed(text: &str) -> &str {
     let text = text.trim_end();
     let blank = text.len() - text.trim_start().len();
@@ -211,7 +208,7 @@ fn trimmed(text: &str) -> &str {
     &text[first_line..]
 }
 
-/// A URI that only names something: nothing is ever fetched from it.
+/// Validates a URI that is only a label: nothing is fetched from it.
 fn label(uri: String) -> Result<Arc<str>, RenderError> {
     match label_fault(&uri) {
         None => Ok(Arc::from(uri)),
@@ -219,8 +216,7 @@ fn label(uri: String) -> Result<Arc<str>, RenderError> {
     }
 }
 
-/// One that is written out in the template was checked with it, so that what is
-/// wrong here comes from a value.
+/// Parses a MIME type. Literal types were validated by the check, so an invalid one here comes from a caller's value.
 fn mime_type(text: Option<&str>) -> Result<Option<MimeType>, RenderError> {
     let parse = |text| {
         MimeType::parse(text).ok_or_else(|| RenderError::Rejected(format!("`{}` is no MIME type", shortened(text))))
@@ -240,8 +236,7 @@ fn last_part(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().filter(|part| !part.is_empty()).unwrap_or(path)
 }
 
-/// Makes a block out of a library's file: a picture or a sound as such, anything
-/// else as an embedded resource.
+/// Creates a block from a library file: an image or audio block, or else an embedded resource.
 fn file_block(
     file: &LibraryFile,
     uri: Arc<str>,
@@ -264,12 +259,12 @@ fn text_block(text: String, annotations: &Annotations) -> ContentBlock {
     ContentBlock::Text(Text { text, annotations: annotations.clone() })
 }
 
-/// What one assembly has used of its budget.
+/// The part of the budget that one assembly has used.
 struct Ledger<'b> {
     budget: &'b Budget,
     attached: usize,
-    /// Bytes of what links say.
+    /// Bytes of the texts in links.
     linked: usize,
-    /// What templates may still use.
+    /// The budget that is left for templates.
     left: Remaining,
 }
