@@ -1,8 +1,7 @@
-//! Definitions in; a catalog and diagnostics out.
+//! The check: converts definitions into a catalog and diagnostics.
 //!
-//! One broken prompt never takes another one down, and a prompt that was good
-//! before stays as it was. What has not changed since the previous catalog is
-//! taken over from it instead of being compiled again.
+//! A broken prompt never affects another one, and a prompt that was valid before keeps its previous version. Prompts
+//! that have not changed since the previous catalog are taken from it instead of being compiled again.
 
 mod arguments;
 mod calls;

@@ -1,5 +1,4 @@
-//! Prompts that a template brings in: whether they are there, how deep, in a
-//! circle or not, and whether they are given what they ask for.
+//! Prompts that a template includes: existence, depth, circles, and their required arguments.
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
@@ -15,7 +14,7 @@ use crate::{
     template::lint::PromptCall,
 };
 
-/// Checks one call, and keeps the prompt that it brings in.
+/// Checks one call, and adds the prompt that it includes.
 pub(super) fn check(
     definition: &PromptDefinition,
     own: &Including,

@@ -1,5 +1,5 @@
-//! Prompts that their source could not understand: they are looked at for more
-//! mistakes, so that all are found at once, and never served.
+//! The check of prompts that their source could not read completely: they are checked for more mistakes, so that one
+//! run reports all, and are never served.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{
     diagnostic::{Code, Diagnostic},
 };
 
-/// Adds what is wrong with a draft to `found`, which holds what its source found.
+/// Adds the mistakes of a draft to `found`, which contains those that its source found.
 pub(super) fn check(broken: &BrokenFile, shelf: &Shelf<'_>, found: &mut Vec<Diagnostic>) {
     let Some(draft) = &broken.draft else { return };
     let known: Vec<Diagnostic> =
@@ -21,7 +21,7 @@ pub(super) fn check(broken: &BrokenFile, shelf: &Shelf<'_>, found: &mut Vec<Diag
     found.extend(more.into_iter().filter(|new| !follows(new, broken, draft, &known)));
 }
 
-/// Whether a mistake may be nothing but a consequence of one that is known.
+/// Whether a mistake may only be a consequence of a known one.
 fn follows(new: &Diagnostic, broken: &BrokenFile, draft: &PromptDefinition, known: &[Diagnostic]) -> bool {
     if new.location.source.path != broken.path {
         return new.code == Code::UndeclaredArgument && !broken.has_all_arguments;
@@ -34,7 +34,7 @@ fn follows(new: &Diagnostic, broken: &BrokenFile, draft: &PromptDefinition, know
         return true;
     }
     match new.code {
-        // Any of the lines that could not be read may say it.
+        // The description may be in any of the lines that could not be read.
         Code::MissingDescription => known.iter().any(|old| old.code == Code::Syntax),
         Code::UndeclaredArgument
         | Code::UnusedArgument
@@ -42,7 +42,7 @@ fn follows(new: &Diagnostic, broken: &BrokenFile, draft: &PromptDefinition, know
         | Code::InvalidCompletion
         | Code::CircularCompletion
         | Code::NoEffect => !broken.has_all_arguments,
-        // What an argument takes depends on its type.
+        // The valid values of an argument depend on its type.
         Code::InvalidValue | Code::InvalidDefault => (0..draft.arguments.len()).any(|index| {
             let part = |key: &str| draft.origin.locate(&format!("arguments.{index}{key}")).span();
             let argument = part("");

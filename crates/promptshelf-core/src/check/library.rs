@@ -16,8 +16,7 @@ use crate::{
     library_files::LibraryFiles,
 };
 
-/// Checks definitions. Prompts of `previous` stay in place of those that are
-/// broken now.
+/// Checks definitions. Broken prompts keep their version in `previous`.
 ///
 /// ```
 /// use promptshelf_core::{Code, Definitions, PromptDefinition, check};
@@ -42,7 +41,7 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
     let prompts = each::Prompts::new(&prompts, duplicates, &broken, previous);
     let mut checked = prompts.check_all(&catalog, &mut diagnostics);
 
-    // The last good version stays, unless another prompt has its name by now.
+    // The last valid version stays, unless another prompt has its name by now.
     checked.sort_by(|a, b| a.name().cmp(b.name()));
     if prompts.keeps_any() {
         let is_taken = |name| checked.binary_search_by(|prompt| prompt.name().cmp(name)).is_ok();
@@ -59,8 +58,7 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
     Checked { catalog, diagnostics }
 }
 
-/// Two prompts of one name: which one is meant nobody can know, so neither is
-/// served, and both are named.
+/// Removes prompts that share a name, and reports all of them: serving either would be a guess.
 fn without_duplicates(
     prompts: Vec<Arc<PromptDefinition>>,
     diagnostics: &mut Vec<Diagnostic>,

@@ -1,4 +1,4 @@
-//! Partials: which ones a template brings in, how deep, and whether in a circle.
+//! Partials that a template includes: existence, depth and circles.
 
 use std::{collections::HashMap, ops::Range, rc::Rc, sync::Arc};
 
@@ -8,7 +8,7 @@ use crate::{
     template::{Lint, lint::Use},
 };
 
-/// A text that includes others: a file, and where its template begins in it.
+/// A text that includes others: a file, and the offset of the template in it.
 #[derive(Clone)]
 pub(super) struct Including {
     pub(super) source: Arc<SourceText>,
@@ -21,8 +21,8 @@ impl Including {
     }
 }
 
-/// Follows includes from a template, each partial once. Gives what each partial
-/// uses, and fills `partials` with the texts to compile.
+/// Follows includes from a template, each partial once. Returns the names that each partial uses, and fills
+/// `partials` with the texts to compile.
 pub(super) fn collect(
     own: &Including,
     first: &[Use],
@@ -42,16 +42,16 @@ struct Walk<'a> {
     partials: &'a mut Vec<Arc<SourceText>>,
     found: &'a mut Vec<Diagnostic>,
     lints: Vec<(Including, Lint)>,
-    /// The partials that lead to the present one.
+    /// The partials on the way to the current one.
     path: Vec<String>,
     done: HashMap<String, Done>,
 }
 
-/// A partial that has been followed already.
+/// A partial that was followed before.
 struct Done {
-    /// How deep it was at most.
+    /// The largest depth at which it was followed.
     depth: usize,
-    /// What it includes in its turn.
+    /// The partials that it includes.
     includes: Rc<[Use]>,
 }
 
@@ -85,8 +85,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What a partial includes, unless it has been followed from as deep as
-    /// here before. Reading it happens once.
+    /// Returns the includes of a partial, unless it was followed at this depth before. Each partial is parsed once.
     fn includes_of(&mut self, name: &str, partial: &Arc<SourceText>) -> Option<Rc<[Use]>> {
         let depth = self.path.len();
         if let Some(done) = self.done.get_mut(name) {

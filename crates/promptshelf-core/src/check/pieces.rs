@@ -1,4 +1,4 @@
-//! Bodies that are no templates: files are found, and everything else stays.
+//! Bodies without a template: attached files are looked up, and everything else stays.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,8 +8,7 @@ use crate::{
     diagnostic::{Code, Diagnostic, Location, nearest},
 };
 
-/// Whether every file of a body stood among these: one that was missing may be
-/// there by now.
+/// Whether every attached file of a body was found; a missing one may exist by now.
 pub(super) fn are_settled(pieces: &[BodyPiece], attachments: &BTreeMap<String, Arc<LibraryFile>>) -> bool {
     pieces.iter().all(|piece| match piece {
         BodyPiece::Attach { path, .. } => attachments.contains_key(path),
@@ -17,7 +16,7 @@ pub(super) fn are_settled(pieces: &[BodyPiece], attachments: &BTreeMap<String, A
     })
 }
 
-/// Gives the body with a text in the place of every file that is not there.
+/// Returns the body, with text in place of missing files.
 pub(super) fn check(
     definition: &PromptDefinition,
     pieces: &[BodyPiece],

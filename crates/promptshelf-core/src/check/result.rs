@@ -2,22 +2,22 @@
 
 use crate::{catalog::Catalog, diagnostic::Diagnostic};
 
-/// The most other places that are named with one mistake.
+/// The largest number of related locations of one diagnostic.
 const MOST_RELATED: usize = 5;
 
-/// What checking gives.
+/// The result of a check.
 #[derive(Debug)]
 pub struct Checked {
-    /// Everything that can be served.
+    /// The prompts and resources that can be served.
     pub catalog: Catalog,
-    /// Everything that is wrong, by file and place.
+    /// All diagnostics, by file and position.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Puts diagnostics in order, each once.
+/// Sorts diagnostics and removes duplicates.
 pub(super) fn arrange(diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
-    // What is wrong with a partial is found once for each prompt that includes it.
+    // A mistake in a partial is found once for each prompt that includes it.
     diagnostics.dedup_by(|again, first| {
         let is_same = again.sort_key() == first.sort_key() && again.severity == first.severity;
         if is_same {

@@ -7,22 +7,22 @@ use crate::{
     resource::Resource,
 };
 
-/// What prompts are checked against.
+/// The library that prompts are checked against.
 pub(super) struct Shelf<'a> {
-    /// That of the catalog, for every template to share.
+    /// The budget of the catalog, shared by all templates.
     pub(super) budget: Arc<Budget>,
     pub(super) files: &'a LibraryFiles,
     pub(super) uris: &'a Uris<'a>,
     pub(super) catalog: &'a Catalog,
-    /// Absent where no prompt can be brought in.
+    /// Absent for resources, which cannot include prompts.
     pub(super) prompts: Option<&'a dyn FindPrompt>,
-    /// Files that are there but were not read, with the reason.
+    /// Files that exist but were not read, with the reason.
     pub(super) unread: &'a BTreeMap<String, Diagnostic>,
 }
 
-/// URIs of the resources that have a fixed one.
+/// The URIs of resources without a template.
 pub(super) enum Uris<'a> {
-    /// As they are declared: none of them is checked yet.
+    /// As declared, before their check.
     Declared(Vec<String>),
     Checked(&'a [Arc<Resource>]),
 }
@@ -42,21 +42,21 @@ pub(super) trait FindPrompt {
     fn find(&self, name: &str, shelf: &Shelf<'_>) -> Result<Arc<Prompt>, Missing>;
 }
 
-/// Why a prompt cannot be brought in.
+/// The reason why a prompt cannot be included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// It leads back to where it is brought in; names each one on the way.
+    /// It includes itself, by way of the named prompts.
     Circle(Vec<String>),
-    /// Too many prompts stand in each other.
+    /// The chain of prompts is too long.
     TooDeep,
-    /// It is there, but cannot be served.
+    /// It exists, but cannot be served.
     Broken,
-    /// There is none; names one that may be meant.
+    /// It does not exist; names a similar one.
     Unknown(Option<String>),
 }
 
 impl Shelf<'_> {
-    /// Another prompt of the library, checked.
+    /// Returns another prompt of the library, checked.
     pub(super) fn prompt(&self, name: &str) -> Result<Arc<Prompt>, Missing> {
         self.prompts.ok_or(Missing::Unknown(None))?.find(name, self)
     }

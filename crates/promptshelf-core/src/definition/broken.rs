@@ -1,45 +1,44 @@
-//! Files that should define a prompt and cannot be understood.
+//! Prompt files that cannot be read completely.
 
 use std::sync::Arc;
 
 use super::{access::Access, prompt::PromptDefinition};
 
-/// A file that should define a prompt and cannot be understood. What was last
-/// served from it goes on being served, unless that could leave open what the
-/// file closes by now.
+/// A prompt file that cannot be read completely. Its last valid version stays in service, unless the file may require
+/// more of callers by now.
 #[derive(Clone, Debug)]
 pub struct BrokenFile {
     /// Its path inside the library.
     pub path: String,
-    /// What it asks of callers.
+    /// The access requirements of the file.
     pub demands: Requirements,
-    /// Which of several sources it is from; see [`Definitions::of_source`](crate::Definitions::of_source).
+    /// The source of the file, if there are several; see [`Definitions::of_source`](crate::Definitions::of_source).
     pub from: usize,
-    /// What could be understood of it. It is looked at for more mistakes, and never served.
+    /// The readable part of the file. It is checked for more mistakes, and never served.
     pub draft: Option<Arc<PromptDefinition>>,
     /// Whether the draft has every argument that its author declared.
     pub has_all_arguments: bool,
 }
 
-/// What a file asks of callers, as far as that can be told.
+/// The access requirements of a file, as far as they can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Requirements {
-    /// This, or nothing.
+    /// The access rule of the file, if it has one.
     Known(Option<Access>),
-    /// Something that nobody can know.
+    /// The requirements cannot be determined.
     Unknown,
 }
 
 impl BrokenFile {
-    /// A file of the only source.
+    /// Creates a broken file of the only source.
     pub fn new(path: impl Into<String>, demands: Requirements) -> BrokenFile {
         BrokenFile { path: path.into(), demands, from: 0, draft: None, has_all_arguments: false }
     }
 }
 
 impl Requirements {
-    /// Whether what was served under `before` may go on being served. An edit
-    /// that takes a rule away may: nothing is opened by that.
+    /// Whether a prompt served under `before` may stay in service. Removing a rule keeps it in service under the old
+    /// rule, which opens nothing.
     pub(crate) fn leave(&self, before: Option<&Access>) -> bool {
         match self {
             Requirements::Known(None) => true,

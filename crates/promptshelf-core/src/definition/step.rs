@@ -1,26 +1,26 @@
 //! Declarations of the steps of a guided prompt.
 
-/// What an author says about one step.
+/// One step of a guided prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepDefinition {
-    /// Which step: what arguments name as their `step`. Steps are taken in this order.
+    /// The number that arguments refer to as `step`. Steps are taken in this order.
     pub number: u32,
-    /// The key under which the form travels.
+    /// The key of the form in requests and responses.
     pub key: Option<String>,
-    /// What the person reads above the form.
+    /// The message above the form.
     pub message: Option<String>,
     /// A page to open instead of a form (`https:`).
     pub url: Option<String>,
-    /// What becomes of the prompt when the person declines or cancels.
+    /// The effect on the prompt if the person declines or cancels.
     pub decline: Decline,
 }
 
-/// What becomes of a prompt when the person does not answer.
+/// The effect on a prompt if the person does not answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Decline {
-    /// There is no prompt then.
+    /// The prompt is cancelled.
     #[default]
     Stop,
-    /// It goes on with defaults, and without what has none.
+    /// The prompt continues with defaults, and without values that have none.
     Continue,
 }

@@ -1,45 +1,44 @@
-//! What an author expects of a prompt, written beside it. Running tests is not
-//! here: it needs somebody who may read what a prompt embeds.
+//! Tests of a prompt, written next to it. They are run elsewhere, on behalf of a caller who may read the embedded
+//! resources.
 
 use crate::{content::Role, value::Variables};
 
 /// One test of a prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TestDefinition {
-    /// What the test is called.
+    /// The name of the test.
     pub name: Option<String>,
     /// The values to fill in, as a caller would send them.
     pub arguments: Variables,
-    /// Texts that have to stand in the messages.
+    /// Texts that the messages must contain.
     pub contains: Vec<String>,
-    /// Texts that must not.
+    /// Texts that the messages must not contain.
     pub not_contains: Vec<String>,
-    /// All that the messages say.
+    /// The complete text of the messages.
     pub equals: Option<String>,
-    /// Who speaks, message by message; empty expects nothing.
+    /// The roles of the messages; empty for any.
     pub roles: Vec<Role>,
-    /// The kinds of the blocks, message by message, as the protocol's `type`
-    /// member spells them; empty expects nothing.
+    /// The kinds of the blocks, message by message, as the protocol's `type` member spells them; empty for any.
     pub kinds: Vec<String>,
-    /// A text that has to stand in the refusal of these values.
+    /// A text that the error for these values must contain.
     pub error: Option<String>,
-    /// A file beside the prompt that holds what the messages were like.
+    /// A file next to the prompt with the expected messages.
     pub golden: Option<String>,
-    /// Suggestions to ask for instead of messages.
+    /// Suggestions to request instead of messages.
     pub complete: Option<CompletionTest>,
 }
 
-/// What an author expects of an argument's completion.
+/// The expected completion of an argument.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompletionTest {
     /// The argument.
     pub argument: String,
-    /// What has been typed of it.
+    /// The text typed so far.
     pub value: String,
     /// The other arguments that are filled in.
     pub context: Variables,
-    /// Values that have to be suggested.
+    /// Values that must be suggested.
     pub contains: Vec<String>,
-    /// Values that must not.
+    /// Values that must not be suggested.
     pub not_contains: Vec<String>,
 }
