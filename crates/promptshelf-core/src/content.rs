@@ -1,9 +1,8 @@
-//! What a prompt says: roles, messages and content blocks.
+//! Content of prompt messages: roles, messages and content blocks.
 //!
-//! These are the five kinds of block that a prompt message can hold in any
-//! protocol revision (specification 2026-07-28, *Server features / Prompts*).
-//! How a block looks on the wire, and what an older revision gets instead of a
-//! kind it does not know, is deliberately not here.
+//! These are the five kinds of block that a prompt message can contain in any protocol revision (specification
+//! 2026-07-28, *Server features / Prompts*). The wire format, and the replacement of kinds that an older revision
+//! does not define, are deliberately elsewhere.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +12,7 @@ use base64::Engine as _;
 /// A `_meta` object: keys as `[prefix/]name`, values any JSON.
 pub type Meta = serde_json::Map<String, serde_json::Value>;
 
-/// Who speaks. There is no `system` role in MCP.
+/// The role of a message. There is no `system` role in MCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// The person.
@@ -49,7 +48,7 @@ impl Role {
 pub struct Message {
     /// Who speaks.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub content: ContentBlock,
 }
 
@@ -101,9 +100,9 @@ impl ContentBlock {
         }
     }
 
-    /// Why the block must not go out, if it must not: a URI that is none or that
-    /// clients might run, or a type that is another kind's. Whatever a prompt in
-    /// code can get wrong is looked at; the types of the parts see to the rest.
+    /// Returns the reason why the block must not be sent: an invalid URI, a URI that clients might run, or a type of
+    /// another kind. This validates the mistakes that a prompt in code can make; the types of the parts exclude the
+    /// others.
     pub(crate) fn fault(&self) -> Option<BlockFault> {
         let kind = |fits: bool, media: &Media, what: &str| {
             (!fits).then(|| BlockFault::Prompt(format!("{what} of the type {}", media.mime_type.as_str())))
@@ -154,7 +153,7 @@ pub(crate) enum BlockFault {
 pub struct Text {
     /// The text, exactly as it is sent.
     pub text: String,
-    /// Whom it concerns and how much.
+    /// Audience and priority (MCP `annotations`).
     pub annotations: Annotations,
 }
 
@@ -165,16 +164,16 @@ pub struct Media {
     pub data: Blob,
     /// Their MIME type.
     pub mime_type: MimeType,
-    /// Whom it concerns and how much.
+    /// Audience and priority (MCP `annotations`).
     pub annotations: Annotations,
 }
 
 /// A resource whose contents travel with the message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmbeddedResource {
-    /// What the resource holds.
+    /// The contents of the resource.
     pub contents: ResourceContents,
-    /// Whom it concerns and how much.
+    /// Audience and priority (MCP `annotations`).
     pub annotations: Annotations,
 }
 
@@ -225,7 +224,7 @@ pub struct ResourceLink {
     pub name: String,
     /// Its name for people.
     pub title: Option<String>,
-    /// What it is.
+    /// The description.
     pub description: Option<String>,
     /// Its MIME type, where known.
     pub mime_type: Option<MimeType>,
@@ -233,17 +232,16 @@ pub struct ResourceLink {
     pub size: Option<u64>,
     /// Pictures for it.
     pub icons: Vec<Icon>,
-    /// Whom it concerns and how much.
+    /// Audience and priority (MCP `annotations`).
     pub annotations: Annotations,
-    /// What stands behind the link, where that is at hand: revisions that do
-    /// not know links get it embedded.
+    /// The linked contents, if available: revisions without links receive them embedded.
     pub target: Option<Arc<ResourceContents>>,
 }
 
 /// Hints for the client about a block or a resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Annotations {
-    /// Whom it is meant for; empty says nothing.
+    /// The intended audience; empty for any.
     pub audience: Vec<Role>,
     /// How much it matters, 0 (hardly) to 1 (indispensable).
     pub priority: Option<f64>,
@@ -252,7 +250,7 @@ pub struct Annotations {
 }
 
 impl Annotations {
-    /// Whether nothing is said.
+    /// Whether no annotation is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.audience.is_empty() && self.priority.is_none() && self.last_modified.is_none()
@@ -273,8 +271,8 @@ pub struct Icon {
 }
 
 impl Icon {
-    /// Why clients cannot load it, if they cannot: it is neither `https:` nor
-    /// `data:`, no URI, or data that is no image or does not decode (RFC 2397).
+    /// Returns the reason why clients cannot load it: a scheme other than `https:` and `data:`, an invalid URI, or
+    /// data that is not an image or does not decode (RFC 2397).
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         match crate::uri_template::scheme(&self.src).as_deref() {
@@ -367,10 +365,10 @@ impl MimeType {
     }
 }
 
-/// Bytes that are shared, and encoded at most once.
+/// Shared bytes, encoded at most once.
 ///
-/// A blob stands in a catalog and goes out with every answer that holds it, so
-/// its Base64 form (RFC 4648, section 4) is kept once it has been asked for.
+/// A blob is stored in a catalog and sent with every answer that contains it, so its Base64 form (RFC 4648, section
+/// 4) is cached on first use.
 #[derive(Clone)]
 pub struct Blob(Arc<BlobInner>);
 
@@ -398,7 +396,7 @@ impl Blob {
         self.0.bytes.len()
     }
 
-    /// Whether there are none.
+    /// Whether the blob is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.bytes.is_empty()

@@ -1,8 +1,7 @@
-//! What can be wrong with a library, where, and what to do about it.
+//! Diagnostics: mistakes in a library, with location and suggested correction.
 //!
-//! A diagnostic is the author's: a value that is collected, never thrown. It
-//! carries the text it points into, so that whoever shows it can draw the line.
-//! How it is drawn is not here.
+//! A diagnostic is meant for the author: a value that is collected, never thrown. It carries the text that it points
+//! into, so that a renderer can show the line. Rendering is deliberately elsewhere.
 
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -11,7 +10,7 @@ use std::{fmt, ops::Range, sync::Arc};
 pub struct SourceText {
     /// The file's path inside the library, with `/` between its parts.
     pub path: String,
-    /// What the file holds. Empty where it could not be read as text.
+    /// The content of the file; empty if it is not text.
     pub text: Arc<str>,
 }
 
@@ -107,7 +106,7 @@ pub struct Diagnostic {
     pub code: Code,
     /// How bad it is.
     pub severity: Severity,
-    /// What is wrong, as one sentence without a full stop.
+    /// The mistake, as one sentence without a full stop.
     pub message: String,
     /// Where.
     pub location: Location,
@@ -143,7 +142,7 @@ impl Diagnostic {
         Diagnostic { severity: Severity::Hint, ..Diagnostic::error(code, location, message) }
     }
 
-    /// Says what to do about it.
+    /// Sets the suggested correction.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
@@ -252,7 +251,7 @@ codes! {
     TooLarge = "too-large",
     /// A file that should hold text is not UTF-8.
     NotUtf8 = "not-utf-8",
-    /// Something in the folder leads out of it, or is no file.
+    /// A path that leads out of the folder, or is not a regular file.
     Outside = "outside-library",
     /// There are more files than the library allows.
     TooMany = "too-many",
@@ -300,13 +299,13 @@ codes! {
     UnknownResource = "unknown-resource",
     /// A file whose bytes contradict its type.
     ContentMismatch = "content-mismatch",
-    /// A pattern that is no regular expression.
+    /// An invalid regular expression.
     InvalidPattern = "invalid-pattern",
     /// A default or example that its own argument would not take.
     InvalidDefault = "invalid-default",
     /// A condition or a step that cannot work.
     InvalidCondition = "invalid-condition",
-    /// A form that asks for what should be kept secret.
+    /// A form that asks for a secret.
     AsksForSecret = "asks-for-secret",
     /// A completion source that cannot work.
     InvalidCompletion = "invalid-completion",
@@ -320,19 +319,19 @@ codes! {
     EmptyPrompt = "empty-prompt",
     /// A library without any prompt.
     EmptyLibrary = "empty-library",
-    /// A character that people cannot see or that reorders what they see.
+    /// An invisible character, or one that reorders the visible text.
     InvisibleCharacter = "invisible-character",
     /// Something that looks like a key, a token or a password.
     LikelySecret = "likely-secret",
     /// Names that clients make one of.
     CollidingName = "colliding-name",
-    /// Names that people cannot tell apart.
+    /// Names that look alike.
     ConfusableName = "confusable-name",
-    /// An attachment of which nobody can tell what it is.
+    /// An attachment of unknown type.
     UnknownType = "unknown-type",
     /// A partial that no prompt includes.
     UnusedPartial = "unused-partial",
-    /// A value of many lines that a model cannot tell from the text around it.
+    /// A value of many lines without a boundary to the text around it.
     BareText = "bare-text",
     /// A client will not offer the prompt.
     ClientHides = "client-hides",

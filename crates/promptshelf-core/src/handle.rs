@@ -40,8 +40,7 @@ impl CatalogHandle {
         self.0.current.load_full()
     }
 
-    /// Puts a catalog in the place of the current one, as the next generation,
-    /// and tells the observers what has changed.
+    /// Replaces the current catalog, as the next generation, and notifies the observers of the change.
     pub fn replace(&self, catalog: Catalog) -> Change {
         self.announce(|current| {
             let catalog = catalog.with_generation(current.generation() + 1);
@@ -50,8 +49,7 @@ impl CatalogHandle {
         })
     }
 
-    /// Tells the observers that what stands behind resources may have changed,
-    /// though the catalog did not.
+    /// Notifies the observers that the content of resources may have changed, though the catalog did not.
     pub fn touch(&self) -> Change {
         self.announce(|current| {
             (None, Change { generation: current.generation(), prompts: false, resources: false, contents: true })

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use super::origin::Origin;
 
-/// What is asked of a caller. Everything that is named has to be met: one of
-/// the roles or users, and all of the scopes.
+/// The requirements for a caller. All that are set must be met: one of the roles or users, and all of the scopes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Access {
     /// Scopes, all of which a caller's token has to have.
@@ -16,13 +15,13 @@ pub struct Access {
     pub roles: Vec<String>,
     /// Callers by name, one of which it has to be, unless it has one of the roles.
     pub users: Vec<String>,
-    /// Whether the thing is shown to callers who lack only a scope. They are
-    /// then told which scope it takes; otherwise it does not exist for them.
+    /// Whether the item is shown to callers who lack only a scope. They receive the missing scope; otherwise the item
+    /// does not exist for them.
     pub visible: bool,
 }
 
-/// What is asked for everything that fits a pattern. All rules that fit hold
-/// together, and together with what a prompt asks for itself.
+/// The requirements for everything that matches a pattern. All matching rules apply together, and together with a
+/// prompt's own rule.
 #[derive(Clone, Debug)]
 pub struct AccessRule {
     /// Globs over the names of prompts.
@@ -33,9 +32,9 @@ pub struct AccessRule {
     pub tags: Vec<String>,
     /// Globs over URIs of resources; `*` also matches `/`, and letter case does not count.
     pub resources: Vec<String>,
-    /// What is wrong with the library, with the lines of any file that it points at.
+    /// Whether the rule applies to the diagnostics of the library, which quote lines of its files.
     pub diagnostics: bool,
-    /// What is asked.
+    /// The requirements.
     pub access: Access,
     /// Where the rule stands.
     pub origin: Origin,

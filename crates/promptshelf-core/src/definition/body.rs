@@ -1,4 +1,4 @@
-//! What a prompt says, in the three ways in which it can be written.
+//! The body of a prompt: a template, text pieces, or code.
 
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -8,7 +8,7 @@ use crate::{
     value::{Bindings, BoxFuture},
 };
 
-/// What a prompt says.
+/// The body of a prompt.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// A template: these bytes of the origin's text.
@@ -23,20 +23,20 @@ pub enum Body {
     Function(PromptFunction),
 }
 
-/// A part of a body that is no template.
+/// A part of a body without a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyPiece {
     /// Text that comes out as it is.
     Text(String),
     /// The value of an argument; nothing where none was given.
     Argument(String),
-    /// From here on somebody else speaks.
+    /// The role of the following parts.
     Role(Role),
     /// A file of the library.
     Attach {
         /// Its path inside the library.
         path: String,
-        /// What stands in its place when the library has no such file.
+        /// The text used if the library has no such file.
         otherwise: String,
         /// Bytes of the origin's text.
         span: Range<usize>,

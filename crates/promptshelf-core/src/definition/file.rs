@@ -18,7 +18,7 @@ pub(crate) fn library_uri(path: &str) -> String {
     uri
 }
 
-/// What RFC 3986 does not allow to stand in a path as it is.
+/// The characters that RFC 3986 does not allow unescaped in a path.
 const PATH: &percent_encoding::AsciiSet =
     &percent_encoding::NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -29,7 +29,7 @@ pub struct LibraryFile {
     pub path: String,
     /// Its MIME type.
     pub mime_type: MimeType,
-    /// What it holds.
+    /// The content.
     pub body: ResourceBody,
     /// When it last changed, where known.
     pub modified: Option<Timestamp>,

@@ -14,7 +14,7 @@ use crate::{
 /// Everything that a source, or several, define.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
-    /// What the server says of itself.
+    /// The description of the server.
     pub about: About,
     /// Bounds and quirks.
     pub policy: Policy,
@@ -26,11 +26,11 @@ pub struct Definitions {
     pub files: BTreeMap<String, Arc<LibraryFile>>,
     /// Resources, in any order.
     pub resources: Vec<ResourceDefinition>,
-    /// What is asked of callers, by patterns.
+    /// Access rules, by patterns.
     pub access: Vec<AccessRule>,
     /// Files that should define a prompt and cannot be understood.
     pub broken: Vec<BrokenFile>,
-    /// What the source found wrong while reading.
+    /// Diagnostics of the source, from reading.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -67,8 +67,8 @@ impl Definitions {
         self.diagnostics.extend(other.diagnostics);
     }
 
-    /// Says which of several sources these are from: files of two of them can
-    /// have the same path and are different files.
+    /// Sets the source number of all definitions: files of two sources can have the same path and are different
+    /// files.
     #[must_use]
     pub fn of_source(mut self, number: usize) -> Definitions {
         // A definition is copied only where its number changes.
@@ -80,7 +80,7 @@ impl Definitions {
     }
 }
 
-/// What the server says of itself.
+/// The description of the server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
     /// The programmatic name; empty means the server's default.
@@ -89,7 +89,7 @@ pub struct About {
     pub title: Option<String>,
     /// The library's version.
     pub version: Option<String>,
-    /// What the library is.
+    /// The purpose of the library.
     pub description: Option<String>,
     /// Where to read about it.
     pub website_url: Option<String>,

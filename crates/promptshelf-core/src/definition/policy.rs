@@ -17,7 +17,7 @@ pub struct Policy {
     /// What becomes of invisible characters in values, where an argument does
     /// not say so itself.
     pub invisible: InvisiblePolicy,
-    /// What one rendering may use.
+    /// The limits of one rendering.
     pub budget: Budget,
 }
 
@@ -33,7 +33,7 @@ impl Default for Policy {
     }
 }
 
-/// What one rendering may use.
+/// The limits of one rendering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Steps of the template engine. Each may make 64 bytes of text on the way,

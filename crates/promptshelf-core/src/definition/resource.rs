@@ -18,7 +18,7 @@ pub struct ResourceDefinition {
     pub name: String,
     /// The name for people.
     pub title: Option<String>,
-    /// What it is.
+    /// The description.
     pub description: Option<String>,
     /// Its MIME type, where it is not taken from the file.
     pub mime_type: Option<MimeType>,
@@ -26,19 +26,18 @@ pub struct ResourceDefinition {
     pub size: Option<u64>,
     /// Pictures for it.
     pub icons: Vec<Icon>,
-    /// Whom it concerns and how much.
+    /// Audience and priority (MCP `annotations`).
     pub annotations: Annotations,
     /// The template's variables that have constraints, a default or completion.
     pub variables: Vec<ArgumentDefinition>,
-    /// What it holds.
+    /// The content.
     pub content: ResourceContent,
     /// Where it comes from.
     pub origin: Origin,
 }
 
 impl ResourceDefinition {
-    /// A resource of which no more is known than its URI, what it holds, and
-    /// where it comes from: what a source begins with. Its name is its URI.
+    /// Creates a resource from its URI, content and origin. Its name is its URI.
     #[must_use]
     pub fn from_source(uri: impl Into<String>, content: ResourceContent, origin: Origin) -> ResourceDefinition {
         let uri = uri.into();
@@ -58,7 +57,7 @@ impl ResourceDefinition {
     }
 }
 
-/// What a resource holds.
+/// The content of a resource.
 #[derive(Clone, Debug)]
 pub enum ResourceContent {
     /// Always this.
@@ -73,10 +72,9 @@ pub enum ResourceContent {
 
 /// Reads a resource when it is asked for.
 pub trait ReadResource: fmt::Debug + Send + Sync {
-    /// The body behind a URI whose template variables have these values.
+    /// Reads the body of a URI whose template variables have these values.
     ///
-    /// A reader decides by itself what it opens: `variables` come from callers
-    /// and can be anything that the template lets through.
+    /// The reader decides what it opens: `variables` come from callers and can be any text that the template matches.
     fn read<'a>(&'a self, variables: &'a Variables) -> BoxFuture<'a, Result<ReadBody, ReadError>>;
 
     /// A number that differs when the body does; `None` where nothing is there.
@@ -90,7 +88,7 @@ pub trait ReadResource: fmt::Debug + Send + Sync {
     }
 }
 
-/// What a reader found.
+/// The result of a reader.
 #[derive(Clone, Debug)]
 pub struct ReadBody {
     /// Text or bytes.
@@ -114,7 +112,7 @@ pub enum ReadError {
         /// The most bytes allowed.
         limit: u64,
     },
-    /// Something failed that is no caller's business; the text is for the log.
+    /// An internal failure; the text is for the log and not for callers.
     #[error("{0}")]
     Failed(String),
 }
