@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use crate::{error_code::WireError, multi_round::Elicitation, revision::Revision, subscription::Followed};
+use crate::{error_code::WireError, followed::Followed, multi_round::Elicitation, revision::Revision};
 
 /// The most resources that can be subscribed to at once.
 const MAX_SUBSCRIBED: usize = 10_000;

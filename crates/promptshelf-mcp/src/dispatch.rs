@@ -11,7 +11,7 @@ use crate::{
     error_code::{Advice, WireError},
     jsonrpc::{self, Request},
     multi_round::{self, Ask, Elicitation, Outcome, Round},
-    request::{LOG_LEVELS, Params, Target},
+    request::{CompletionTarget, LOG_LEVELS, Params},
     revision::{Era, Revision},
     to_wire,
 };
@@ -121,7 +121,7 @@ impl Server {
             }
             ("resources/subscribe", Era::Legacy) => self.subscribe(context, params, out).await,
             ("resources/unsubscribe", Era::Legacy) => {
-                context.conversation.unsubscribe(params.uri()?);
+                context.conversation.unsubscribe(&params.uri()?);
                 out.extend_from_slice(b"{}");
                 Ok(())
             }
@@ -142,7 +142,7 @@ impl Server {
         let requested = params.protocol_version()?;
         // Another revision is answered with the newest that has a handshake;
         // whether that will do is for the client to say.
-        let known = Revision::parse(requested).filter(|revision| !revision.is_modern());
+        let known = Revision::parse(&requested).filter(|revision| !revision.is_modern());
         let agreed = known.unwrap_or(Revision::NEWEST_LEGACY);
         context.conversation.agree(agreed);
         context.conversation.set_elicitation(params.capabilities().map(Elicitation::of).unwrap_or_default());
@@ -160,7 +160,7 @@ impl Server {
         let cursor = params.cursor()?;
         let page = self
             .service()
-            .list(context.caller, list, cursor)
+            .list(context.caller, list, cursor.as_deref())
             .map_err(|rejection| WireError::rejected(&rejection, context.revision))?;
         self.pages().write(&page, context.revision, out);
         Ok(())
@@ -170,19 +170,19 @@ impl Server {
         let name = params.name()?;
         let given = params.arguments()?;
         let rejected = |rejection| WireError::rejected(&rejection, context.revision);
-        let open = self.service().open(context.caller, name).map_err(rejected)?;
+        let open = self.service().open(context.caller, &name).map_err(rejected)?;
         let answer = if open.prompt().is_guided() {
-            let answers = match self.ask(context, &open, given, params).await? {
+            let answers = match self.ask(context, &open, &given, params).await? {
                 Outcome::Ready(answers) => answers,
                 Outcome::Asked(question) => {
                     out.extend_from_slice(&question);
                     return Ok(());
                 }
             };
-            let given = open.prompt().with_answers(given, &answers);
+            let given = open.prompt().with_answers(&given, &answers);
             self.service().render(open, &given).await
         } else {
-            self.service().render(open, given).await
+            self.service().render(open, &given).await
         };
         let mut answer = answer.map_err(rejected)?;
         if !context.revision.has_links() {
@@ -226,8 +226,8 @@ impl Server {
             false => promptshelf_core::Variables::new(),
         };
         let reference = match &request.target {
-            Target::Prompt(name) => Reference::Prompt(name),
-            Target::Resource(uri) => Reference::Resource(uri),
+            CompletionTarget::Prompt(name) => Reference::Prompt(name),
+            CompletionTarget::Resource(uri) => Reference::Resource(uri),
         };
         let completions = self
             .service()
@@ -245,7 +245,7 @@ impl Server {
         let uri = params.uri()?;
         let contents = self
             .service()
-            .read(context.caller, uri)
+            .read(context.caller, &uri)
             .await
             .map_err(|rejection| WireError::rejected(&rejection, context.revision))?;
         to_wire::resource_contents(&contents, context.revision, out);
@@ -255,8 +255,8 @@ impl Server {
     async fn subscribe(&self, context: Context<'_>, params: &Params<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
         let uri = params.uri()?;
         let rejected = |rejection| WireError::rejected(&rejection, context.revision);
-        let view = self.service().follow(context.caller, uri).map_err(rejected)?;
-        let Some(followed) = self.followed().follow(&view, uri) else {
+        let view = self.service().follow(context.caller, &uri).map_err(rejected)?;
+        let Some(followed) = self.followed().follow(&view, &uri) else {
             return Err(WireError::invalid_params(
                 "This resource cannot be followed: its URI is too long, or too many are",
             ));

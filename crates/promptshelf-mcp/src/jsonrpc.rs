@@ -17,9 +17,9 @@ use serde::{
 use serde_json::value::RawValue;
 
 use crate::{
-    blocks::{BLOCK, quotes},
     error_code::WireError,
-    request::{Params, ParamsApart, ParamsTogether},
+    json::{self, present, write},
+    request::{Params, RequestMeta},
 };
 
 /// How deep arrays and objects may be inside each other.
@@ -53,14 +53,14 @@ pub(crate) enum Message<'a> {
 pub(crate) struct Request<'a> {
     pub(crate) id: RequestId,
     pub(crate) method: Cow<'a, str>,
-    pub(crate) params: Box<Params<'a>>,
+    pub(crate) params: Params<'a>,
 }
 
 /// A message that wants none.
 #[derive(Debug)]
 pub(crate) struct Notification<'a> {
     pub(crate) method: Cow<'a, str>,
-    pub(crate) params: Box<Params<'a>>,
+    pub(crate) params: Params<'a>,
 }
 
 /// An answer to a request that this server has sent.
@@ -118,27 +118,21 @@ impl From<WireError> for Fault {
     }
 }
 
-/// What any message has. `P` is what is kept of `params`.
+/// The members of any message.
 #[derive(Deserialize)]
-#[serde(bound(deserialize = "P: Deserialize<'de> + Default"))]
-struct Envelope<'a, P> {
+struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     method: Option<&'a RawValue>,
-    #[serde(default)]
-    params: P,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     error: Option<&'a RawValue>,
-}
-
-/// A member that is there, even when it is `null`.
-pub(crate) fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&'a RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Reads one message, or a batch of them.
@@ -197,20 +191,12 @@ fn unreadable(error: &serde_json::Error) -> WireError {
     }
 }
 
-/// Reads an envelope together with its `params`.
-fn envelope(text: &str) -> Result<Envelope<'_, ParamsTogether<'_>>, serde_json::Error> {
-    serde_json::from_str(text).or_else(|_| {
-        let Envelope { jsonrpc, id, method, params: ParamsApart(params), result, error } = serde_json::from_str(text)?;
-        Ok(Envelope { jsonrpc, id, method, params: ParamsTogether(params), result, error })
-    })
-}
-
 fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
     // serde would take an array for an envelope, member by member.
     if text.trim_ascii_start().starts_with('[') {
         return Err(WireError::invalid_request("A message is an object").into());
     }
-    let envelope = envelope(text).map_err(|error| unreadable(&error))?;
+    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
     let id = match envelope.id.map(RequestId::parse) {
         None => None,
         Some(Some(id)) => Some(id),
@@ -226,28 +212,13 @@ fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
             _ => Err(invalid(id, "A message needs a `method`")),
         };
     };
-    let Some(method) = self::text(method) else { return Err(invalid(id, "`method` has to be a string")) };
+    let Some(method) = json::text(method) else { return Err(invalid(id, "`method` has to be a string")) };
     match id {
         // A notification that asks for an answer is neither the one nor the other.
         Some(id) if method.starts_with("notifications/") => Err(invalid(Some(id), "A notification has no id")),
-        Some(id) => Ok(Message::Request(Request { id, method, params: envelope.params.0 })),
-        None => Ok(Message::Notification(Notification { method, params: envelope.params.0 })),
+        Some(id) => Ok(Message::Request(Request { id, method, params: Params::parse(envelope.params) })),
+        None => Ok(Message::Notification(Notification { method, params: Params::parse(envelope.params) })),
     }
-}
-
-/// A JSON string, borrowed where it holds no escapes.
-pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    match memchr::memchr(b'\\', inside.as_bytes()) {
-        None => Some(Cow::Borrowed(inside)),
-        Some(_) => serde_json::from_str(raw.get()).ok().map(Cow::Owned),
-    }
-}
-
-/// A JSON object. By itself serde takes an array for a struct as well, member
-/// by member, and no array is ever meant here.
-pub(crate) fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
-    raw.get().starts_with('{').then(|| serde_json::from_str(raw.get()).ok()).flatten()
 }
 
 /// Whether arrays and objects are too deep inside each other. The parser passes
@@ -275,23 +246,31 @@ fn is_too_deep(bytes: &[u8]) -> bool {
 
 /// The place behind a string that begins here, behind its first quote.
 fn end_of_string(bytes: &[u8], begin: usize) -> usize {
-    let is_end = |at: usize| {
-        let escapes = bytes[begin..at].iter().rev().take_while(|byte| **byte == b'\\').count();
-        escapes % 2 == 0
-    };
     let mut at = begin;
-    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-        let mut quotes = quotes(block);
-        while quotes != 0 {
-            let quote = at + quotes.trailing_zeros() as usize;
-            if is_end(quote) {
-                return quote + 1;
-            }
-            quotes &= quotes - 1;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found + 1;
+        if bytes[at - 1] == b'"' {
+            return at;
         }
-        at += BLOCK;
+        // The escaped byte.
+        at += 1;
     }
-    (at..bytes.len()).find(|at| bytes[*at] == b'"' && is_end(*at)).map_or(bytes.len(), |quote| quote + 1)
+    bytes.len()
+}
+
+/// Checks that messages can be one batch: 2025-03-26 excludes `initialize` from batches, and 2026-07-28 has none. An
+/// invalid batch is refused as a whole, because no revision defines the meaning of the rest.
+pub(crate) fn check_batch(batch: &[Result<Message<'_>, Fault>]) -> Result<(), WireError> {
+    for message in batch.iter().flatten() {
+        let Message::Request(request) = message else { continue };
+        if request.method == "initialize" {
+            return Err(WireError::invalid_request("`initialize` must not be part of a batch"));
+        }
+        if request.params.check().and_then(|()| request.params.meta()).is_ok_and(RequestMeta::is_modern) {
+            return Err(WireError::no_batches());
+        }
+    }
+    Ok(())
 }
 
 /// Begins the answer to a request. The result is to be written behind it, and
@@ -360,15 +339,6 @@ pub(crate) fn notification(method: &str, params: &impl Serialize) -> Bytes {
     out.extend_from_slice(br#","params":"#);
     write(&mut out, params);
     close(out)
-}
-
-/// Writes JSON. What this crate serialises has string keys and finite numbers,
-/// and a vector takes every byte, so that nothing here can fail.
-pub(crate) fn write(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
-    if let Err(error) = serde_json::to_writer(&mut *out, value) {
-        tracing::error!(%error, "an answer could not be written");
-        out.extend_from_slice(b"null");
-    }
 }
 
 #[cfg(test)]

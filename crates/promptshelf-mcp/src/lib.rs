@@ -17,11 +17,12 @@
 //!
 //! What is deliberately not here: how prompts are stored, and who may do what.
 
-mod blocks;
 mod conversation;
 mod dispatch;
 mod error_code;
+mod followed;
 pub mod http;
+mod json;
 mod jsonrpc;
 mod multi_round;
 mod observe;
@@ -32,12 +33,9 @@ pub mod stdio;
 mod subscription;
 mod to_wire;
 
-use std::{
-    hash::{BuildHasher as _, Hasher as _, RandomState},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 use promptshelf_service::{Caller, Service};
@@ -47,7 +45,7 @@ pub use http::{HttpBody, HttpOptions, HttpService};
 pub use multi_round::StateKey;
 pub use revision::{Era, Revision};
 
-use crate::{conversation::Conversation, page::Pages, subscription::Register};
+use crate::{conversation::Conversation, followed::Register, page::Pages};
 
 /// A prompt server. Cheap to clone; clones are the same server.
 #[derive(Clone, Debug)]
@@ -89,7 +87,7 @@ impl Server {
             state_key,
             followed: Register::default(),
             shutdown: CancellationToken::new(),
-            requests: AtomicU64::new(RandomState::new().build_hasher().finish()),
+            requests: AtomicU64::new(random()),
             subscriptions: AtomicUsize::new(0),
         };
         Server { inner: Arc::new(inner) }
@@ -158,4 +156,13 @@ impl Server {
     pub(crate) fn shutdown_token(&self) -> &CancellationToken {
         &self.inner.shutdown
     }
+}
+
+/// Returns a random number from the operating system.
+///
+/// # Panics
+///
+/// If the operating system has no random numbers.
+fn random() -> u64 {
+    getrandom::u64().expect("the operating system has random numbers")
 }

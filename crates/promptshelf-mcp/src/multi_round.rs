@@ -14,8 +14,7 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::{
     error_code::WireError,
-    jsonrpc::{self, text},
-    request::members,
+    json::{self, members, text},
     revision::Revision,
     to_wire::ResultMeta,
 };
@@ -157,7 +156,7 @@ impl<'a> Round<'a> {
             request_state: state,
             meta: ResultMeta::of(view),
         };
-        jsonrpc::write(&mut out, &result);
+        json::write(&mut out, &result);
         out
     }
 }

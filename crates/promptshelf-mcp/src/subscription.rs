@@ -25,13 +25,9 @@ use tokio::{
 };
 
 use crate::{
-    Server, conversation::Conversation, error_code::WireError, jsonrpc, jsonrpc::RequestId, request::LOG_LEVELS,
-    revision::Revision,
+    Server, conversation::Conversation, error_code::WireError, followed::Followed, json, jsonrpc, jsonrpc::RequestId,
+    request::LOG_LEVELS, revision::Revision,
 };
-
-mod followed;
-
-pub(crate) use followed::{Followed, Register};
 
 /// The most resources that one subscription can follow.
 const MAX_URIS: usize = 1_000;
@@ -150,7 +146,7 @@ impl Subscription {
         filter: Option<&RawValue>,
     ) -> Result<(Subscription, Bytes), WireError> {
         let malformed = || WireError::invalid_params("`notifications` has to be an object that says what to listen to");
-        let filter: Filter = filter.and_then(jsonrpc::object).ok_or_else(malformed)?;
+        let filter: Filter = filter.and_then(json::object).ok_or_else(malformed)?;
         if filter.resource_subscriptions.len() > MAX_URIS {
             return Err(WireError::invalid_params(format!("One subscription follows at most {MAX_URIS} resources")));
         }
@@ -330,7 +326,7 @@ impl Subscription {
     pub(crate) fn end(&self) -> Option<Bytes> {
         let Scope::Request { id, .. } = &self.scope else { return None };
         let mut out = jsonrpc::open_result(id);
-        jsonrpc::write(&mut out, &self.tagged(json!({ "resultType": "complete" })));
+        json::write(&mut out, &self.tagged(json!({ "resultType": "complete" })));
         Some(jsonrpc::close(out))
     }
 

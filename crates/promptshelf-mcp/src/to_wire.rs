@@ -12,13 +12,12 @@ use promptshelf_service::{Answer, CacheScope, ListPage, RenderedPrompt, View};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::{jsonrpc::write, revision::Revision};
+use crate::{json::write, revision::Revision};
 
 mod block;
-mod text;
 
 pub(crate) use block::MAX_EMBEDDED_BYTES;
-use block::{WireAnnotations, WireContents};
+use block::{WireAnnotations, WireContents, WireMessage};
 
 /// What the server is called when the library does not say.
 const DEFAULT_NAME: &str = "promptshelf";
@@ -294,33 +293,24 @@ pub(crate) fn list(page: &Answer<ListPage>, revision: Revision, out: &mut Vec<u8
 
 /// Writes the result of `prompts/get`.
 pub(crate) fn prompt(answer: &Answer<RenderedPrompt>, revision: Revision, out: &mut Vec<u8>) {
-    // With room for what JSON adds: growing would copy what is there.
+    #[derive(Serialize)]
+    struct Result<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        description: Option<&'a str>,
+        messages: Vec<WireMessage<'a>>,
+        #[serde(flatten)]
+        modern: Modern<'a>,
+    }
     let RenderedPrompt { prompt, messages } = answer.value();
-    let said: usize = messages.iter().map(|message| message.content.size()).sum();
-    out.reserve(said + said / 3 + 1_024);
-    out.push(b'{');
-    if let Some(description) = prompt.description() {
-        out.extend_from_slice(br#""description":"#);
-        text::write(out, description);
-        out.push(b',');
-    }
-    out.extend_from_slice(br#""messages":["#);
-    for (at, message) in messages.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        block::write_message(message, revision, out);
-    }
-    out.push(b']');
-    if revision.is_modern() {
-        let server = Implementation::brief(answer.view().about());
-        out.extend_from_slice(br#","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"#);
-        text::write(out, server.name);
-        out.extend_from_slice(br#","version":"#);
-        text::write(out, server.version);
-        out.extend_from_slice(b"}}");
-    }
-    out.push(b'}');
+    // Including escapes: growing would copy the text.
+    let size: usize = messages.iter().map(|message| message.content.size()).sum();
+    out.reserve(size + size / 3 + 1_024);
+    let result = Result {
+        description: prompt.description(),
+        messages: messages.iter().map(|message| WireMessage::new(message, revision)).collect(),
+        modern: Modern::complete(answer.view(), revision),
+    };
+    write(out, &result);
 }
 
 /// Writes the result of `completion/complete`.

@@ -70,7 +70,7 @@ pub(super) fn modern_revision(headers: &HeaderMap, meta: &RequestMeta<'_>) -> Re
     if version != header {
         return Err(mismatch(&PROTOCOL_VERSION));
     }
-    Revision::parse(version).filter(|known| known.is_modern()).ok_or_else(|| WireError::unsupported_version(version))
+    Revision::parse(&version).filter(|known| known.is_modern()).ok_or_else(|| WireError::unsupported_version(&version))
 }
 
 /// Checks a modern notification, for which the protocol makes no rules: what

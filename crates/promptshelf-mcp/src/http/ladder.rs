@@ -28,8 +28,8 @@ use super::{
 use crate::{
     dispatch::{Answer, Asking, Context, is_modern_method},
     error_code::{INTERNAL_ERROR, WireError},
-    jsonrpc::{self, Fault, Incoming, Message, Notification},
-    request::{Params, RequestMeta, check_batch},
+    jsonrpc::{self, Fault, Incoming, Message, Notification, check_batch},
+    request::{Params, RequestMeta},
     revision::{Era, Revision},
     subscription::Subscription,
 };

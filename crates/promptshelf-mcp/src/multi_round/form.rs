@@ -6,7 +6,10 @@ use promptshelf_core::{Argument, ArgumentType, Choice, Form, Variables};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use crate::{jsonrpc::object, request::members, revision::Revision};
+use crate::{
+    json::{members, object},
+    revision::Revision,
+};
 
 /// What a client does with a question.
 #[derive(Debug, PartialEq, Eq)]

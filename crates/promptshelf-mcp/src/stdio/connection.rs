@@ -15,9 +15,8 @@ use crate::{
     conversation::Conversation,
     dispatch::{Answer, Asking, Context},
     error_code::WireError,
-    jsonrpc::{self, Fault, Incoming, Message, Notification, Request, RequestId},
+    jsonrpc::{self, Fault, Incoming, Message, Notification, Request, RequestId, check_batch},
     multi_round::Ask,
-    request::check_batch,
     revision::Revision,
     subscription::Subscription,
 };
@@ -178,8 +177,8 @@ impl Connection {
         let agreed = self.conversation.revision();
         let revision = if meta.is_modern() {
             let version = meta.require()?;
-            let revision = Revision::parse(version).filter(|revision| revision.is_modern());
-            revision.ok_or_else(|| WireError::unsupported_version(version))?
+            let revision = Revision::parse(&version).filter(|revision| revision.is_modern());
+            revision.ok_or_else(|| WireError::unsupported_version(&version))?
         } else {
             match (agreed, &*request.method) {
                 (Some(revision), _) => revision,

@@ -5,19 +5,23 @@ use std::borrow::Cow;
 use promptshelf_core::{Annotations, ContentBlock, Media, Message, ResourceBody, ResourceContents, ResourceLink, Role};
 use serde::{Serialize, Serializer};
 
-use super::{WireResource, text};
-use crate::{jsonrpc::write, revision::Revision};
+use super::WireResource;
+use crate::revision::Revision;
 
 /// The largest thing behind a link that an older revision gets embedded instead.
 pub(crate) const MAX_EMBEDDED_BYTES: usize = 64 << 10;
 
-/// Writes a message.
-pub(super) fn write_message(message: &Message, revision: Revision, out: &mut Vec<u8>) {
-    out.extend_from_slice(br#"{"role":"#);
-    text::write_plain(out, message.role.as_str());
-    out.extend_from_slice(br#","content":"#);
-    WireBlock::new(&message.content, revision).write(out);
-    out.push(b'}');
+/// A message of a prompt.
+#[derive(Serialize)]
+pub(super) struct WireMessage<'a> {
+    role: &'static str,
+    content: WireBlock<'a>,
+}
+
+impl<'a> WireMessage<'a> {
+    pub(super) fn new(message: &'a Message, revision: Revision) -> WireMessage<'a> {
+        WireMessage { role: message.role.as_str(), content: WireBlock::new(&message.content, revision) }
+    }
 }
 
 #[derive(Serialize)]
@@ -75,31 +79,6 @@ impl<'a> WireBlock<'a> {
     }
 }
 
-impl WireBlock<'_> {
-    /// Writes the block as serde would, and what is long in it faster.
-    fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            WireBlock::Text(block) => {
-                out.extend_from_slice(br#"{"type":"text","text":"#);
-                text::write(out, &block.text);
-                close(block.annotations.as_ref(), out);
-            }
-            WireBlock::Image(media) => media.write("image", out),
-            WireBlock::Audio(media) => media.write("audio", out),
-            WireBlock::Resource(_) | WireBlock::ResourceLink(_) => write(out, self),
-        }
-    }
-}
-
-/// Ends a block, after its annotations.
-fn close(annotations: Option<&WireAnnotations>, out: &mut Vec<u8>) {
-    if let Some(annotations) = annotations {
-        out.extend_from_slice(br#","annotations":"#);
-        write(out, annotations);
-    }
-    out.push(b'}');
-}
-
 /// Audio for a revision that does not know it: what there would be to hear.
 fn audio_in_words(media: &Media, revision: Revision) -> WireText<'static> {
     let text = format!(
@@ -130,16 +109,6 @@ impl<'a> WireMedia<'a> {
             mime_type: media.mime_type.as_str(),
             annotations: WireAnnotations::new(&media.annotations, revision),
         }
-    }
-
-    fn write(&self, kind: &'static str, out: &mut Vec<u8>) {
-        out.extend_from_slice(br#"{"type":"#);
-        text::write_plain(out, kind);
-        out.extend_from_slice(br#","data":"#);
-        text::write_plain(out, self.data);
-        out.extend_from_slice(br#","mimeType":"#);
-        text::write(out, self.mime_type);
-        close(self.annotations.as_ref(), out);
     }
 }
 
@@ -195,29 +164,5 @@ fn short<S: Serializer>(priority: &Option<f64>, serializer: S) -> Result<S::Ok, 
     match priority {
         Some(priority) if *priority == 0.0 || *priority == 1.0 => serializer.serialize_u8(u8::from(*priority == 1.0)),
         other => other.serialize(serializer),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_block_is_written_as_serde_writes_it() {
-        let annotations =
-            || Some(WireAnnotations { audience: vec!["user", "assistant"], priority: Some(0.5), last_modified: None });
-        let media = |annotations| WireMedia { data: "QUJD", mime_type: "image/png", annotations };
-        let text = |annotations| WireText { text: "a \"line\"\n".into(), annotations };
-        for block in [
-            WireBlock::Text(text(None)),
-            WireBlock::Text(text(annotations())),
-            WireBlock::Image(media(None)),
-            WireBlock::Image(media(annotations())),
-            WireBlock::Audio(media(annotations())),
-        ] {
-            let mut out = Vec::new();
-            block.write(&mut out);
-            assert_eq!(String::from_utf8(out).expect("it is text"), serde_json::to_string(&block).expect("it is JSON"));
-        }
     }
 }
