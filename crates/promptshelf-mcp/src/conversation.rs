@@ -1,9 +1,8 @@
-//! What a legacy client has said that later messages rest on.
+//! The state of a legacy conversation: revision, capabilities, subscriptions, log level.
 //!
-//! On stdio each pipe has its own. Over HTTP nobody has one, because there are
-//! no sessions: there, one for all remembers which resources somebody
-//! subscribed to, so that every open stream hears of those. That is more than
-//! a single client asked for, never less.
+//! On stdio each connection has its own. Over HTTP there are no sessions, so all legacy clients share one, in which
+//! only the subscribed resources count: every open stream receives notifications about all of them. A client may
+//! receive more than it subscribed to, never less.
 
 use std::{
     collections::HashMap,
@@ -15,47 +14,45 @@ use std::{
 
 use crate::{error_code::WireError, followed::Followed, multi_round::Elicitation, revision::Revision};
 
-/// The most resources that can be subscribed to at once.
+/// Maximum number of subscribed resources.
 const MAX_SUBSCRIBED: usize = 10_000;
 
-/// What a legacy client has said.
+/// The state of a legacy conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
-    /// What `initialize` agreed on.
+    /// The revision agreed on in `initialize`.
     revision: Mutex<Option<Revision>>,
-    /// What the client can show, as `initialize` said.
+    /// The elicitation support that the client declared in `initialize`.
     elicitation: Mutex<Elicitation>,
-    /// The resources subscribed to, by URI.
+    /// The subscribed resources, by URI.
     subscribed: Mutex<HashMap<String, Arc<Followed>>>,
-    /// The place of the chosen level in the list of levels.
+    /// Index of the selected level in [`LOG_LEVELS`](crate::request::LOG_LEVELS).
     log_level: Mutex<Option<usize>>,
     announcing: AtomicBool,
 }
 
 impl Conversation {
-    /// The revision that `initialize` agreed on.
+    /// Returns the revision agreed on in `initialize`.
     pub(crate) fn revision(&self) -> Option<Revision> {
         *lock(&self.revision)
     }
 
-    /// Notes what `initialize` agreed on.
+    /// Stores the revision agreed on in `initialize`.
     pub(crate) fn agree(&self, revision: Revision) {
         *lock(&self.revision) = Some(revision);
     }
 
-    /// Notes what the client can show.
     pub(crate) fn set_elicitation(&self, elicitation: Elicitation) {
         *lock(&self.elicitation) = elicitation;
     }
 
-    /// What the client can show.
     pub(crate) fn elicitation(&self) -> Elicitation {
         *lock(&self.elicitation)
     }
 
-    /// True once: for whoever is to tell of changes from now on.
+    /// Returns true once: to the caller that has to start sending change notifications.
     pub(crate) fn begin_announcing(&self) -> bool {
-        // It is asked for with each request: a look costs less than an exchange.
+        // Called for each request: a load is cheaper than an exchange.
         !self.announcing.load(Ordering::Relaxed) && !self.announcing.swap(true, Ordering::Relaxed)
     }
 
@@ -63,7 +60,9 @@ impl Conversation {
         let mut subscribed = lock(&self.subscribed);
         let uri = followed.uri().to_owned();
         if subscribed.len() >= MAX_SUBSCRIBED && !subscribed.contains_key(&uri) {
-            return Err(WireError::invalid_params(format!("At most {MAX_SUBSCRIBED} resources can be subscribed to")));
+            return Err(WireError::invalid_params(format!(
+                "Too many subscribed resources; the limit is {MAX_SUBSCRIBED}"
+            )));
         }
         subscribed.insert(uri, followed);
         Ok(())
@@ -73,7 +72,7 @@ impl Conversation {
         lock(&self.subscribed).remove(uri);
     }
 
-    /// The resources subscribed to.
+    /// Returns the subscribed resources.
     pub(crate) fn subscribed(&self) -> Vec<Arc<Followed>> {
         lock(&self.subscribed).values().cloned().collect()
     }
@@ -82,7 +81,7 @@ impl Conversation {
         *lock(&self.log_level) = Some(level);
     }
 
-    /// Whether messages of a level are wanted.
+    /// Returns whether the client wants messages of a level.
     pub(crate) fn wants_log(&self, level: usize) -> bool {
         lock(&self.log_level).is_some_and(|least| level >= least)
     }

@@ -1,4 +1,7 @@
-//! A method's name becomes a question to the service. No decisions here.
+//! Dispatch: calls the service operation for each method.
+//!
+//! Elsewhere: access decisions (`promptshelf-service`), encoding (`to_wire`), and `subscriptions/listen`
+//! (`subscription`).
 
 use bytes::Bytes;
 use promptshelf_core::{Answers, RawArguments, cursor::ListKind};
@@ -16,7 +19,7 @@ use crate::{
     to_wire,
 };
 
-/// Who asks, in which revision, and in which conversation.
+/// The origin of a request: caller, revision and conversation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) revision: Revision,
@@ -25,26 +28,26 @@ pub(crate) struct Context<'a> {
     pub(crate) asking: Asking<'a>,
 }
 
-/// How a prompt can ask back.
+/// The way in which a guided prompt can ask the user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asking<'a> {
-    /// It cannot: what it would ask for are arguments like any other.
+    /// None: its questions are ordinary arguments.
     Never,
-    /// By its answer; the client comes back with what the person said. Holds the
-    /// client's capabilities, which only guided prompts have to look into.
+    /// With an `input_required` result; the client repeats the request with the user's answers. Holds the client's
+    /// capabilities, undecoded because only guided prompts need them.
     Rounds(&'a RawValue),
-    /// By requests of this server's own over the same pipe.
+    /// With requests of the server on the same connection.
     Requests(&'a dyn Ask, Elicitation),
 }
 
-/// An answer, and the HTTP status that it travels with.
+/// A response, and its HTTP status.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) body: Bytes,
     pub(crate) status: u16,
-    /// What became of the request, as a word of a closed set.
+    /// The outcome as a word of a closed set, for metrics and traces.
     pub(crate) outcome: &'static str,
-    /// What its headers say.
+    /// What HTTP headers add.
     pub(crate) advice: Option<Advice>,
 }
 
@@ -58,8 +61,8 @@ impl Answer {
     }
 }
 
-/// The methods of the modern era. `subscriptions/listen` is the transports'
-/// own: its answer is a stream.
+/// The methods of the modern era. The transports handle `subscriptions/listen` themselves, because its response is a
+/// stream.
 const MODERN: &[&str] = &[
     "prompts/get",
     "prompts/list",
@@ -74,18 +77,18 @@ const MODERN: &[&str] = &[
 /// The methods that only the legacy era has.
 const LEGACY: &[&str] = &["initialize", "ping", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"];
 
-/// Whether a method of the modern era exists.
+/// Returns whether a method exists in the modern era.
 pub(crate) fn is_modern_method(method: &str) -> bool {
     MODERN.contains(&method)
 }
 
-/// Every method there is.
+/// Returns all methods.
 pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
     MODERN.iter().chain(LEGACY).copied()
 }
 
 impl Server {
-    /// Answers a request.
+    /// Handles a request.
     pub(crate) async fn answer(&self, context: Context<'_>, request: &Request<'_>) -> Answer {
         let mut out = jsonrpc::open_result(&request.id);
         match self.result(context, &request.method, &request.params, &mut out).await {
@@ -94,7 +97,7 @@ impl Server {
         }
     }
 
-    /// Writes a request's result.
+    /// Writes the result of a request.
     async fn result(
         &self,
         context: Context<'_>,
@@ -128,7 +131,7 @@ impl Server {
             ("logging/setLevel", Era::Legacy) => {
                 let level = params.level()?;
                 let known = LOG_LEVELS.iter().position(|known| *known == level).ok_or_else(|| {
-                    WireError::invalid_params(format!("`level` has to be one of {}", LOG_LEVELS.join(", ")))
+                    WireError::invalid_params(format!("`level` must be one of {}", LOG_LEVELS.join(", ")))
                 })?;
                 context.conversation.set_log_level(known);
                 out.extend_from_slice(b"{}");
@@ -140,8 +143,7 @@ impl Server {
 
     fn initialize(&self, context: Context<'_>, params: &Params<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
         let requested = params.protocol_version()?;
-        // Another revision is answered with the newest that has a handshake;
-        // whether that will do is for the client to say.
+        // An unknown revision is answered with the newest legacy one; the client decides whether to continue.
         let known = Revision::parse(&requested).filter(|revision| !revision.is_modern());
         let agreed = known.unwrap_or(Revision::NEWEST_LEGACY);
         context.conversation.agree(agreed);
@@ -168,21 +170,21 @@ impl Server {
 
     async fn get(&self, context: Context<'_>, params: &Params<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
         let name = params.name()?;
-        let given = params.arguments()?;
+        let arguments = params.arguments()?;
         let rejected = |rejection| WireError::rejected(&rejection, context.revision);
         let open = self.service().open(context.caller, &name).map_err(rejected)?;
         let answer = if open.prompt().is_guided() {
-            let answers = match self.ask(context, &open, &given, params).await? {
+            let answers = match self.ask(context, &open, &arguments, params).await? {
                 Outcome::Ready(answers) => answers,
-                Outcome::Asked(question) => {
+                Outcome::InputRequired(question) => {
                     out.extend_from_slice(&question);
                     return Ok(());
                 }
             };
-            let given = open.prompt().with_answers(&given, &answers);
-            self.service().render(open, &given).await
+            let arguments = open.prompt().with_answers(&arguments, &answers);
+            self.service().render(open, &arguments).await
         } else {
-            self.service().render(open, &given).await
+            self.service().render(open, &arguments).await
         };
         let mut answer = answer.map_err(rejected)?;
         if !context.revision.has_links() {
@@ -192,12 +194,12 @@ impl Server {
         Ok(())
     }
 
-    /// Asks what a guided prompt still has to know, in the way that the client has.
+    /// Asks the user the questions of a guided prompt, in the way that the client supports.
     async fn ask(
         &self,
         context: Context<'_>,
         open: &OpenPrompt,
-        given: &RawArguments<'_>,
+        arguments: &RawArguments<'_>,
         params: &Params<'_>,
     ) -> Result<Outcome, WireError> {
         match context.asking {
@@ -211,10 +213,10 @@ impl Server {
                     responses: params.input_responses(),
                     state: params.request_state(),
                 };
-                round.take(open, given)
+                round.take(open, arguments)
             }
             Asking::Requests(ask, elicitation) => {
-                multi_round::converse(ask, elicitation, context.revision, open, given).await.map(Outcome::Ready)
+                multi_round::elicit_all(ask, elicitation, context.revision, open, arguments).await.map(Outcome::Ready)
             }
         }
     }
@@ -233,7 +235,7 @@ impl Server {
             .service()
             .complete(context.caller, reference, &request.argument, &request.typed, &known)
             .map_err(|rejection| match rejection {
-                // Nobody reads here: what is unknown is the reference, in every revision.
+                // Completion reads no resource: the reference is an invalid parameter in every revision.
                 Rejection::UnknownResource { .. } => WireError::invalid_params(rejection.to_string()),
                 other => WireError::rejected(&other, context.revision),
             })?;
@@ -258,10 +260,10 @@ impl Server {
         let view = self.service().follow(context.caller, &uri).map_err(rejected)?;
         let Some(followed) = self.followed().follow(&view, &uri) else {
             return Err(WireError::invalid_params(
-                "This resource cannot be followed: its URI is too long, or too many are",
+                "This resource cannot be subscribed to: its URI is too long, or the server's limit of subscriptions is reached",
             ));
         };
-        // What it holds now is what later changes are told against.
+        // Later changes are compared with the present content.
         followed.changed(self.service()).await;
         context.conversation.subscribe(followed)?;
         out.extend_from_slice(b"{}");

@@ -1,8 +1,7 @@
-//! The one table from what went wrong to code and HTTP status.
+//! Error codes and HTTP statuses: the one table.
 //!
-//! Statuses are mandated for few errors (2026-07-28, *Transports / Streamable
-//! HTTP*); every other JSON-RPC error travels with 200, because a client that
-//! meets a bare 400 may take the server for one of the older era.
+//! The specification mandates few statuses (2026-07-28, *Transports / Streamable HTTP*). Every other JSON-RPC error
+//! has status 200, because a client may take a bare 400 for a server of the legacy era.
 
 use promptshelf_service::Rejection;
 use serde_json::{Value, json};
@@ -20,10 +19,10 @@ pub(crate) const HEADER_MISMATCH: i32 = -32020;
 pub(crate) const MISSING_CAPABILITY: i32 = -32021;
 pub(crate) const UNSUPPORTED_VERSION: i32 = -32022;
 
-/// How many bytes of a caller's own words an error repeats.
+/// Maximum length of a caller's text in an error, in bytes.
 const ECHO_BYTES: usize = 64;
 
-/// A JSON-RPC error, and the HTTP status that it travels with.
+/// A JSON-RPC error, and its HTTP status.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WireError {
     pub(crate) code: i32,
@@ -32,12 +31,12 @@ pub(crate) struct WireError {
     pub(crate) status: u16,
 }
 
-/// What a client is to do about an error, as far as headers of HTTP say it.
+/// Information about an error for HTTP headers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Advice {
-    /// Come back with a token that has these scopes.
+    /// A token with these scopes is required.
     Scopes(Vec<String>),
-    /// Come back after so many seconds.
+    /// Seconds until a retry is admitted.
     RetryAfter(u64),
 }
 
@@ -54,9 +53,9 @@ impl WireError {
         WireError::new(INVALID_REQUEST, 400, message)
     }
 
-    /// Several messages in one, where each stands alone.
+    /// A batch in a revision that has none.
     pub(crate) fn no_batches() -> WireError {
-        WireError::invalid_request("This revision of the protocol has no batches")
+        WireError::invalid_request("This protocol revision has no batches")
     }
 
     /// An unknown method, or one of a capability that is not declared.
@@ -65,23 +64,22 @@ impl WireError {
         WireError::new(METHOD_NOT_FOUND, status, format!("Method not found: {}", echo(method)))
     }
 
-    /// Parameters that cannot be used.
+    /// Invalid parameters.
     pub(crate) fn invalid_params(message: impl Into<String>) -> WireError {
         WireError::new(INVALID_PARAMS, 200, message)
     }
 
-    /// A `_meta` key that every modern request needs is missing or malformed.
+    /// A required `_meta` key is missing or malformed.
     pub(crate) fn invalid_meta(message: impl Into<String>) -> WireError {
         WireError::new(INVALID_PARAMS, 400, message)
     }
 
-    /// A header is missing, malformed, or says something else than the body.
+    /// A header is missing, malformed, or different from the body.
     pub(crate) fn header_mismatch(message: impl Into<String>) -> WireError {
         WireError::new(HEADER_MISMATCH, 400, message)
     }
 
-    /// A revision that is not served. `supported` holds only what a retry of
-    /// the same shape can use.
+    /// An unsupported revision. `supported` holds only those that the same request can be repeated with.
     pub(crate) fn unsupported_version(requested: &str) -> WireError {
         let supported = Revision::ALL.iter().filter(|revision| revision.is_modern()).map(|revision| revision.as_str());
         let supported: Vec<&str> = supported.collect();
@@ -90,10 +88,10 @@ impl WireError {
         error
     }
 
-    /// Nothing can be done without a question that the client cannot show.
+    /// The prompt cannot continue without a question that the client cannot show.
     pub(crate) fn missing_elicitation(by_url: bool) -> WireError {
         let mode = if by_url { json!({ "url": {} }) } else { json!({}) };
-        let message = "This prompt has to ask something, and the client has not declared the capability to show it";
+        let message = "This prompt asks the user a question, which requires the elicitation capability";
         let data = json!({ "requiredCapabilities": { "elicitation": mode } });
         WireError { data: Some(data), ..WireError::new(MISSING_CAPABILITY, 400, message) }
     }
@@ -107,7 +105,7 @@ impl WireError {
         WireError { data: Some(data), ..WireError::new(INVALID_REQUEST, 429, message) }
     }
 
-    /// A word for it, of a closed set, for figures and traces.
+    /// Returns the error as a word of a closed set, for metrics and traces.
     pub(crate) fn word(&self) -> &'static str {
         match (self.code, self.status) {
             (INVALID_REQUEST, 401) => "unauthorized",
@@ -127,7 +125,7 @@ impl WireError {
         }
     }
 
-    /// What HTTP says about it in headers.
+    /// Returns what HTTP headers add.
     pub(crate) fn advice(&self) -> Option<Advice> {
         let data = self.data.as_ref()?;
         match self.status {
@@ -140,7 +138,7 @@ impl WireError {
         }
     }
 
-    /// What the service says to a caller, as a revision spells it.
+    /// Converts a rejection of the service for a revision.
     pub(crate) fn rejected(rejection: &Rejection, revision: Revision) -> WireError {
         let message = rejection.to_string();
         match rejection {
@@ -169,13 +167,13 @@ impl WireError {
                 WireError::too_many(message, u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX))
             }
             Rejection::TooManyAtOnce { .. } => WireError::too_many(message, 1_000),
-            // `Rejection::Internal`, and kinds that a later version of the service may add.
+            // `Rejection::Internal`, and variants that a later version of the service may add.
             _ => WireError::new(INTERNAL_ERROR, 200, message),
         }
     }
 }
 
-/// A caller's own words, short enough to repeat.
+/// Shortens a caller's text.
 pub(crate) fn echo(text: &str) -> &str {
     &text[..text.floor_char_boundary(ECHO_BYTES)]
 }
@@ -184,8 +182,7 @@ pub(crate) fn echo(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// Of the codes that the specification keeps for itself only those are used
-    /// that it has given out, and each in the era that has it.
+    /// Of the codes reserved for the specification only the assigned ones are used, each in its era.
     // req: I24, J6, N9, N10, N11, N12, N13, N20
     #[test]
     fn codes_are_those_of_the_specification() {

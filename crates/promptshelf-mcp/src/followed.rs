@@ -1,8 +1,6 @@
-//! Resources that somebody follows, each looked at once a change, however many
-//! follow it.
+//! Followed resources, each compared once for each change, however many subscriptions follow it.
 //!
-//! What a follower keeps of a resource is a pointer. When the last of them is
-//! gone, so is what is kept of the resource.
+//! A subscription holds an `Arc`. Dropping the last one removes the resource from the registry.
 
 use std::{
     collections::HashMap,
@@ -11,30 +9,30 @@ use std::{
 
 use promptshelf_service::{Caller, Service, View};
 
-/// The longest URI that is followed, in bytes.
+/// Maximum length of a followed URI, in bytes.
 pub(crate) const MAX_URI_BYTES: usize = 2_048;
 
-/// The most resources that are followed at once, by all together.
+/// Maximum number of followed resources, of all subscriptions together.
 const MAX_FOLLOWED: usize = 100_000;
 
-/// A resource that somebody follows.
+/// A resource that at least one subscription follows.
 #[derive(Debug)]
 pub(crate) struct Followed {
     caller: Caller,
     uri: Arc<str>,
-    /// Held while it is looked at, so that nobody looks at the same time.
-    seen: tokio::sync::Mutex<Seen>,
-    known: Arc<Mutex<Known>>,
+    /// Locked during the comparison, so that subscriptions do not compare at the same time.
+    comparison: tokio::sync::Mutex<Comparison>,
+    resources: Arc<Mutex<Resources>>,
 }
 
-/// What a resource held. Changes are counted by [`Service::tick`].
+/// The last comparison. Changes are numbered by [`Service::tick`].
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct Comparison {
     version: Option<u64>,
-    /// After which change it was looked at.
-    looked: Option<u64>,
-    /// After which change it held something else than before.
-    changed: u64,
+    /// The change after which the content was compared.
+    compared_at: Option<u64>,
+    /// The change after which the content was different.
+    changed_at: u64,
 }
 
 impl Followed {
@@ -42,27 +40,27 @@ impl Followed {
         &self.uri
     }
 
-    /// The last change after which it held something else than before.
+    /// Returns the last change after which the content was different.
     pub(crate) async fn changed(&self, service: &Service) -> u64 {
         let tick = service.tick();
-        let mut seen = self.seen.lock().await;
-        if seen.looked.is_none_or(|looked| looked < tick) {
+        let mut comparison = self.comparison.lock().await;
+        if comparison.compared_at.is_none_or(|compared_at| compared_at < tick) {
             let version = service.view(&self.caller).version(&self.uri).await;
-            if seen.looked.is_some() && version != seen.version {
-                seen.changed = tick;
+            if comparison.compared_at.is_some() && version != comparison.version {
+                comparison.changed_at = tick;
             }
-            (seen.version, seen.looked) = (version, Some(tick));
+            (comparison.version, comparison.compared_at) = (version, Some(tick));
         }
-        seen.changed
+        comparison.changed_at
     }
 }
 
 impl Drop for Followed {
     fn drop(&mut self) {
-        let mut known = lock(&self.known);
-        let Known { followed, entries } = &mut *known;
+        let mut resources = lock(&self.resources);
+        let Resources { followed, entries } = &mut *resources;
         let Some(of_caller) = followed.get_mut(&self.caller) else { return };
-        // Somebody may have begun to follow it again in the meantime.
+        // Another subscription may follow it again by now.
         if of_caller.get(&self.uri).is_some_and(|followed| followed.strong_count() == 0) {
             of_caller.remove(&self.uri);
             *entries -= 1;
@@ -73,48 +71,49 @@ impl Drop for Followed {
     }
 }
 
-/// Everything that is followed.
+/// All followed resources.
 #[derive(Debug, Default)]
-pub(crate) struct Register {
-    known: Arc<Mutex<Known>>,
+pub(crate) struct Registry {
+    resources: Arc<Mutex<Resources>>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct Resources {
     followed: HashMap<Caller, HashMap<Arc<str>, Weak<Followed>>>,
     entries: usize,
 }
 
-impl Register {
-    /// A resource to follow; the same for all who follow it. `None` when too
-    /// many are followed, or it is not for this server to follow.
+impl Registry {
+    /// Returns the resource for a URI, shared by all its subscriptions. `None` if too many are followed, or if the
+    /// caller may not read it.
     pub(crate) fn follow(&self, view: &View, uri: &str) -> Option<Arc<Followed>> {
         if uri.len() > MAX_URI_BYTES || !view.serves(uri) {
             return None;
         }
-        // All requests of a caller are one follower.
+        // All requests of a caller count as one follower.
         let caller = &view.caller().principal();
-        let mut known = lock(&self.known);
-        let there = known.followed.get(caller).and_then(|of_caller| of_caller.get(uri)?.upgrade());
-        if there.is_some() {
-            return there;
+        let mut resources = lock(&self.resources);
+        let existing = resources.followed.get(caller).and_then(|of_caller| of_caller.get(uri)?.upgrade());
+        if existing.is_some() {
+            return existing;
         }
-        if known.entries >= MAX_FOLLOWED {
+        if resources.entries >= MAX_FOLLOWED {
             return None;
         }
         let uri: Arc<str> = uri.into();
-        let (caller, seen) = (caller.clone(), tokio::sync::Mutex::default());
-        let followed = Arc::new(Followed { caller, uri: Arc::clone(&uri), seen, known: Arc::clone(&self.known) });
-        let of_caller = known.followed.entry(followed.caller.clone()).or_default();
+        let (caller, comparison) = (caller.clone(), tokio::sync::Mutex::default());
+        let followed =
+            Arc::new(Followed { caller, uri: Arc::clone(&uri), comparison, resources: Arc::clone(&self.resources) });
+        let of_caller = resources.followed.entry(followed.caller.clone()).or_default();
         if of_caller.insert(uri, Arc::downgrade(&followed)).is_none() {
-            known.entries += 1;
+            resources.entries += 1;
         }
         Some(followed)
     }
 }
 
-fn lock(known: &Mutex<Known>) -> MutexGuard<'_, Known> {
-    known.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(resources: &Mutex<Resources>) -> MutexGuard<'_, Resources> {
+    resources.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -132,7 +131,7 @@ mod tests {
         let resource = ResourceDefinition::from_source("docs:///{+path}", content, origin);
         let definitions = Definitions { resources: vec![resource], ..Definitions::default() };
         let service = Service::new(CatalogHandle::new(check(definitions, None).catalog));
-        let register = Register::default();
+        let register = Registry::default();
         let follow = |uri: &str| register.follow(&service.view(&Caller::anonymous()), uri);
         let first = follow("docs:///a").expect("it is served");
         assert!(Arc::ptr_eq(&first, &follow("docs:///a").expect("it is served")));
@@ -144,7 +143,7 @@ mod tests {
         drop(all);
         assert!(follow("docs:///one-more").is_some());
         drop(first);
-        let known = lock(&register.known);
-        assert_eq!((known.entries, known.followed.len()), (0, 0));
+        let resources = lock(&register.resources);
+        assert_eq!((resources.entries, resources.followed.len()), (0, 0));
     }
 }

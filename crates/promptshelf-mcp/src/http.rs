@@ -1,24 +1,21 @@
-//! The endpoint of Streamable HTTP, as a tower service.
+//! The endpoint for Streamable HTTP, as a tower service.
 //!
-//! [`Server::http`] makes a [`HttpService`] that any tower-based HTTP server can
-//! mount at a path. `ladder` decides what a request gets, one rung after the
-//! other; `gate` holds the first rung, which hosts and origins are served at all.
+//! [`Server::http`] returns a [`HttpService`] that any tower-based HTTP server can mount at a path. `handler`
+//! validates and handles a request, `host_check` checks its `Host` and `Origin`, and `header` its protocol headers.
 //!
-//! There are no sessions, in either era: a `Mcp-Session-Id` is never given out
-//! and never looked at. An id would grant nothing here, so a client that brings
-//! one from another server or replica is simply served.
+//! There are no sessions in either era: `Mcp-Session-Id` is neither issued nor read. A client that sends one from
+//! another server or replica is served like any other.
 //!
-//! What is deliberately not here: sockets, TLS, paths, timeouts, and who a
-//! caller is. Whoever has found that out puts a [`Caller`] into the request's
-//! extensions, or a [`Denial`]; without either the caller is anonymous.
+//! Elsewhere: sockets, TLS, paths, timeouts and authentication (`promptshelf-server`). Authentication adds a
+//! [`Caller`] or a [`Denial`] to the request's extensions; without either the caller is anonymous.
 //!
 //! [`Caller`]: promptshelf_service::Caller
 
 mod body;
 mod events;
-mod gate;
+mod handler;
 mod header;
-mod ladder;
+mod host_check;
 mod reply;
 
 use std::{
@@ -36,9 +33,9 @@ use tokio::sync::Semaphore;
 pub use body::HttpBody;
 pub use reply::{Denial, RequiredScopes};
 
-use crate::{Server, http::gate::Gate};
+use crate::{Server, http::host_check::HostCheck};
 
-/// Bounds and quirks of the endpoint.
+/// Bounds, allowed hosts and allowed origins of the endpoint.
 ///
 /// ```
 /// use promptshelf_mcp::HttpOptions;
@@ -51,21 +48,18 @@ use crate::{Server, http::gate::Gate};
 /// ```
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// The host names that the server answers to, with a port where only that
-    /// one is meant. Empty, as by default: `localhost`, `127.0.0.1` and `[::1]`
-    /// on any port. A name that is not here is refused, because a web page could
-    /// make its own name point at this machine.
+    /// The host names that the server answers to, with a port to allow only that one. Empty by default, which means
+    /// `localhost`, `127.0.0.1` and `[::1]` on any port. Other names are refused, because a web page could point its
+    /// own host name at this machine (DNS rebinding).
     pub allowed_hosts: Vec<String>,
-    /// The origins of web pages that may use the server, such as
-    /// `https://app.example.com`, besides `http` and `https` pages on an allowed
-    /// host. The origin `null` is refused unless it is here.
+    /// The origins of web pages that may use the server, such as `https://app.example.com`, in addition to `http` and
+    /// `https` pages on an allowed host. The origin `null` is refused unless it is listed.
     pub allowed_origins: Vec<String>,
-    /// The largest message that is read, in bytes. 4 MiB by default.
+    /// Maximum size of a message, in bytes. 4 MiB by default.
     pub max_body_bytes: usize,
-    /// How long a stream may be quiet before a comment line shows that it is
-    /// still there. 15 seconds by default; between one second and one day.
+    /// Interval of comment lines on an idle stream. 15 seconds by default; between one second and one day.
     pub keep_alive: Duration,
-    /// The most streams that are open at once. 20 000 by default.
+    /// Maximum number of open streams. 20,000 by default.
     pub max_streams: usize,
 }
 
@@ -81,8 +75,7 @@ impl Default for HttpOptions {
     }
 }
 
-/// The endpoint. Cheap to clone; clones are the same endpoint and share its
-/// bounds.
+/// The endpoint. Cheap to clone; clones share its bounds.
 #[derive(Clone, Debug)]
 pub struct HttpService {
     endpoint: Arc<Endpoint>,
@@ -91,15 +84,15 @@ pub struct HttpService {
 #[derive(Debug)]
 struct Endpoint {
     server: Server,
-    gate: Gate,
+    host_check: HostCheck,
     max_body_bytes: usize,
     keep_alive: Duration,
-    /// One permit a stream.
+    /// One permit for each stream.
     streams: Arc<Semaphore>,
 }
 
 impl Server {
-    /// The server's endpoint for Streamable HTTP.
+    /// Returns the server's endpoint for Streamable HTTP.
     #[must_use]
     pub fn http(&self, options: HttpOptions) -> HttpService {
         HttpService { endpoint: Arc::new(self.endpoint(&options)) }
@@ -108,7 +101,7 @@ impl Server {
     fn endpoint(&self, options: &HttpOptions) -> Endpoint {
         Endpoint {
             server: self.clone(),
-            gate: Gate::new(options),
+            host_check: HostCheck::new(options),
             max_body_bytes: options.max_body_bytes,
             keep_alive: options.keep_alive.clamp(Duration::from_secs(1), Duration::from_hours(24)),
             streams: Arc::new(Semaphore::new(options.max_streams.min(Semaphore::MAX_PERMITS))),
@@ -117,23 +110,22 @@ impl Server {
 }
 
 impl HttpService {
-    /// The same endpoint with other options. Streams that are open stay, and
-    /// count as open; only how many there can be stays as it was.
+    /// Returns the endpoint with other options. Open streams stay open and still count; `max_streams` stays
+    /// unchanged.
     #[must_use]
     pub fn with_options(&self, options: &HttpOptions) -> HttpService {
-        let before = &self.endpoint;
-        let endpoint = Endpoint { streams: Arc::clone(&before.streams), ..before.server.endpoint(options) };
+        let current = &self.endpoint;
+        let endpoint = Endpoint { streams: Arc::clone(&current.streams), ..current.server.endpoint(options) };
         HttpService { endpoint: Arc::new(endpoint) }
     }
 
-    /// Whether a request for something else on the same server, such as a page,
-    /// comes to a host and from an origin that the endpoint serves.
+    /// Checks the host and origin of a request for something else on the same server, such as a web page.
     ///
     /// # Errors
     ///
-    /// Why not, as a sentence that whoever asks may read. The answer is a 403.
+    /// The reason, as a sentence for the response, whose status is 403.
     pub fn admit(&self, head: &Parts) -> Result<(), &'static str> {
-        self.endpoint.gate.admit(head).map(|_| ())
+        self.endpoint.host_check.admit(head).map(|_| ())
     }
 }
 

@@ -1,7 +1,9 @@
-//! JSON-RPC 2.0: one message in, one message out; borrowed and bounded.
+//! JSON-RPC 2.0 messages: parsing with bounds, and encoding.
 //!
-//! A message is read without copying: what is a string in it stays where it
-//! came in. An id is kept as it was written, so that it goes back to the digit.
+//! A message is parsed without copying: strings are borrowed from its bytes. An ID is kept as it was written, so that
+//! it is returned digit for digit.
+//!
+//! Elsewhere: the members of `params` (`request`), and results (`to_wire`).
 
 use std::{
     borrow::Cow,
@@ -22,25 +24,24 @@ use crate::{
     request::{Params, RequestMeta},
 };
 
-/// How deep arrays and objects may be inside each other.
+/// Maximum nesting depth of arrays and objects.
 const MAX_DEPTH: usize = 128;
 
-/// The most messages that one batch may hold.
+/// Maximum number of messages in a batch.
 const MAX_BATCH: usize = 1_000;
 
-/// The most bytes that the answers of one batch may have together, so that a
-/// small batch cannot ask for all the memory there is.
+/// Maximum total size of the responses to a batch, in bytes, so that a small batch cannot use up the memory.
 pub(crate) const MAX_BATCH_ANSWER: usize = 32 << 20;
 
-/// What came in.
+/// A parsed body or line.
 #[derive(Debug)]
 pub(crate) enum Incoming<'a> {
     One(Message<'a>),
-    /// Only revision 2025-03-26 has batches; the transports decide.
+    /// Only revision 2025-03-26 has batches; the transports check it.
     Batch(Vec<Result<Message<'a>, Fault>>),
 }
 
-/// One message.
+/// A single message.
 #[derive(Debug)]
 pub(crate) enum Message<'a> {
     Request(Request<'a>),
@@ -48,7 +49,7 @@ pub(crate) enum Message<'a> {
     Response(Reply<'a>),
 }
 
-/// A message that wants an answer.
+/// A message that requires a response.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) id: RequestId,
@@ -56,28 +57,28 @@ pub(crate) struct Request<'a> {
     pub(crate) params: Params<'a>,
 }
 
-/// A message that wants none.
+/// A message without a response.
 #[derive(Debug)]
 pub(crate) struct Notification<'a> {
     pub(crate) method: Cow<'a, str>,
     pub(crate) params: Params<'a>,
 }
 
-/// An answer to a request that this server has sent.
+/// The response to a request of this server.
 #[derive(Debug)]
 pub(crate) struct Reply<'a> {
     pub(crate) id: Option<RequestId>,
-    /// Nothing where the client answered with an error.
+    /// `None` if the client responded with an error.
     pub(crate) result: Option<&'a RawValue>,
 }
 
-/// A request's id, exactly as it was written: a JSON string or integer.
+/// A request ID exactly as it was written: a JSON string or integer.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub(crate) struct RequestId(Box<RawValue>);
 
 impl RequestId {
-    /// Takes what stands behind `"id":`.
+    /// Parses the value of `id`.
     pub(crate) fn parse(raw: &RawValue) -> Option<RequestId> {
         let text = raw.get();
         let digits = text.strip_prefix('-').unwrap_or(text);
@@ -85,7 +86,7 @@ impl RequestId {
         (text.starts_with('"') || is_integer).then(|| RequestId(raw.to_owned()))
     }
 
-    /// The id as JSON.
+    /// Returns the ID as JSON.
     pub(crate) fn as_json(&self) -> &str {
         self.0.get()
     }
@@ -105,7 +106,7 @@ impl Hash for RequestId {
     }
 }
 
-/// A message that could not be taken, and what to answer.
+/// An invalid message: the error, and the ID to respond to.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) id: Option<RequestId>,
@@ -135,27 +136,29 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Reads one message, or a batch of them.
+/// Parses one message or a batch.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming<'_>, Fault> {
     if is_too_deep(bytes) {
         return Err(WireError::parse("The JSON is nested too deeply").into());
     }
-    let text = str::from_utf8(bytes).map_err(|_| WireError::parse("This is no JSON"))?;
+    let text = str::from_utf8(bytes).map_err(|_| WireError::parse("Invalid JSON"))?;
     if !text.trim_ascii_start().starts_with('[') {
         return parse_one(text).map(Incoming::One);
     }
     let Batch(batch) = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
     if batch.is_empty() {
-        return Err(WireError::invalid_request("A batch cannot be empty").into());
+        return Err(WireError::invalid_request("A batch must not be empty").into());
     }
     if batch.len() > MAX_BATCH {
-        return Err(WireError::invalid_request(format!("A batch holds at most {MAX_BATCH} messages")).into());
+        return Err(
+            WireError::invalid_request(format!("Too many messages in a batch; the limit is {MAX_BATCH}")).into()
+        );
     }
     Ok(Incoming::Batch(batch.into_iter().map(|message| parse_one(message.get())).collect()))
 }
 
-/// The messages of a batch, and not many more than it may hold: a body of
-/// nothing but commas would else become many times its own size.
+/// The messages of a batch. Reads at most one more than allowed: a body of commas alone would need many times its own
+/// size.
 struct Batch<'a>(Vec<&'a RawValue>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Batch<'a> {
@@ -186,46 +189,47 @@ impl<'de: 'a, 'a> Deserialize<'de> for Batch<'a> {
 
 fn unreadable(error: &serde_json::Error) -> WireError {
     match error.classify() {
-        serde_json::error::Category::Data => WireError::invalid_request("This is no JSON-RPC 2.0 message"),
-        _ => WireError::parse("This is no JSON"),
+        serde_json::error::Category::Data => WireError::invalid_request("Invalid JSON-RPC 2.0 message"),
+        _ => WireError::parse("Invalid JSON"),
     }
 }
 
 fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
-    // serde would take an array for an envelope, member by member.
+    // serde would read an envelope from an array, one member after the other.
     if text.trim_ascii_start().starts_with('[') {
-        return Err(WireError::invalid_request("A message is an object").into());
+        return Err(WireError::invalid_request("A message must be an object").into());
     }
     let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
     let id = match envelope.id.map(RequestId::parse) {
         None => None,
         Some(Some(id)) => Some(id),
-        Some(None) => return Err(WireError::invalid_request("An id is a string or a whole number").into()),
+        Some(None) => return Err(WireError::invalid_request("`id` must be a string or an integer").into()),
     };
     let invalid = |id: Option<RequestId>, message: &str| Fault { id, error: WireError::invalid_request(message) };
     if envelope.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
-        return Err(invalid(id, "`jsonrpc` has to be \"2.0\""));
+        return Err(invalid(id, "`jsonrpc` must be \"2.0\""));
     }
     let Some(method) = envelope.method else {
         return match (envelope.result, envelope.error) {
             (Some(_), None) | (None, Some(_)) => Ok(Message::Response(Reply { id, result: envelope.result })),
-            _ => Err(invalid(id, "A message needs a `method`")),
+            _ => Err(invalid(id, "`method` is missing")),
         };
     };
-    let Some(method) = json::text(method) else { return Err(invalid(id, "`method` has to be a string")) };
+    let Some(method) = json::text(method) else { return Err(invalid(id, "`method` must be a string")) };
     match id {
-        // A notification that asks for an answer is neither the one nor the other.
-        Some(id) if method.starts_with("notifications/") => Err(invalid(Some(id), "A notification has no id")),
+        // A notification with an ID is neither a notification nor a request.
+        Some(id) if method.starts_with("notifications/") => {
+            Err(invalid(Some(id), "A notification must not have an `id`"))
+        }
         Some(id) => Ok(Message::Request(Request { id, method, params: Params::parse(envelope.params) })),
         None => Ok(Message::Notification(Notification { method, params: Params::parse(envelope.params) })),
     }
 }
 
-/// Whether arrays and objects are too deep inside each other. The parser passes
-/// over what it does not need without recursion, so this is about what may
-/// still be looked into, not about its stack.
+/// Returns whether arrays and objects are nested too deeply. The parser skips unused values without recursion, so
+/// this bounds the values that are decoded later, not the parser's stack.
 fn is_too_deep(bytes: &[u8]) -> bool {
-    // Nothing can be deeper than it has openings: true of nearly every message.
+    // Fast path for nearly all messages: the depth cannot exceed the number of openings.
     if memchr::memchr2_iter(b'{', b'[', bytes).nth(MAX_DEPTH).is_none() {
         return false;
     }
@@ -233,7 +237,7 @@ fn is_too_deep(bytes: &[u8]) -> bool {
     while let Some(byte) = bytes.get(at) {
         at += 1;
         match byte {
-            // Texts are passed over: there may be much in them.
+            // Strings are skipped: they may be long.
             b'"' => at = end_of_string(bytes, at),
             b'{' | b'[' if depth == MAX_DEPTH => return true,
             b'{' | b'[' => depth += 1,
@@ -244,7 +248,7 @@ fn is_too_deep(bytes: &[u8]) -> bool {
     false
 }
 
-/// The place behind a string that begins here, behind its first quote.
+/// Returns the position after a string, given the position after its opening quote.
 fn end_of_string(bytes: &[u8], begin: usize) -> usize {
     let mut at = begin;
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
@@ -273,10 +277,9 @@ pub(crate) fn check_batch(batch: &[Result<Message<'_>, Fault>]) -> Result<(), Wi
     Ok(())
 }
 
-/// Begins the answer to a request. The result is to be written behind it, and
-/// then [`close`].
+/// Starts the response to a request. The result is written after it, and then [`close`] is called.
 pub(crate) fn open_result(id: &RequestId) -> Vec<u8> {
-    // Whoever writes the result knows how much that is, and makes room for it.
+    // The size of the result is not known yet; its writer reserves the space.
     let mut out = Vec::with_capacity(64);
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     out.extend_from_slice(id.as_json().as_bytes());
@@ -284,14 +287,14 @@ pub(crate) fn open_result(id: &RequestId) -> Vec<u8> {
     out
 }
 
-/// Ends an answer that [`open_result`] began.
+/// Ends a response that [`open_result`] started.
 pub(crate) fn close(mut out: Vec<u8>) -> Bytes {
     out.push(b'}');
     out.into()
 }
 
-/// An error. Without an id where the request's could not be read: `null`, as
-/// plain JSON-RPC has it, is in no revision's schema.
+/// Encodes an error. Without an ID if that of the request could not be parsed: `null`, as in plain JSON-RPC, is in no
+/// revision's schema.
 pub(crate) fn error(id: Option<&RequestId>, error: &WireError) -> Bytes {
     #[derive(Serialize)]
     struct Body<'a> {
@@ -312,12 +315,12 @@ pub(crate) fn error(id: Option<&RequestId>, error: &WireError) -> Bytes {
     close(out)
 }
 
-/// Several answers together; nothing where there are none.
+/// Joins responses to a batch; `None` if there are none.
 pub(crate) fn batch(answers: &[Bytes]) -> Option<Bytes> {
     (!answers.is_empty()).then(|| [b"[", answers.join(&b","[..]).as_slice(), b"]"].concat().into())
 }
 
-/// A request of this server's own.
+/// Encodes a request of this server.
 pub(crate) fn request(id: &str, method: &str, params: &impl Serialize) -> Bytes {
     #[derive(Serialize)]
     struct Message<'a, P> {
@@ -331,7 +334,7 @@ pub(crate) fn request(id: &str, method: &str, params: &impl Serialize) -> Bytes 
     out.into()
 }
 
-/// A notification.
+/// Encodes a notification.
 pub(crate) fn notification(method: &str, params: &impl Serialize) -> Bytes {
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(br#"{"jsonrpc":"2.0","method":"#);

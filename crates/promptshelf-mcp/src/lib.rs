@@ -1,21 +1,20 @@
-//! Prompts over the Model Context Protocol.
+//! A Model Context Protocol server for prompts.
 //!
-//! A [`Server`] speaks all five revisions on stdio and on Streamable HTTP, both
-//! eras side by side. Over HTTP it keeps nothing between two requests, so that
-//! replicas need no stickiness; over stdio the pipe itself is the conversation.
+//! A [`Server`] implements all five revisions on stdio and on Streamable HTTP, in both eras side by side. Over HTTP
+//! it keeps no state between two requests, so replicas need no sticky sessions. On stdio each connection is a
+//! conversation.
 //!
 //! ```no_run
 //! # async fn example(service: promptshelf_service::Service) -> std::io::Result<()> {
 //! let server = promptshelf_mcp::Server::new(service);
-//! server.serve_stdio(tokio::io::empty(), tokio::io::sink()).await
+//! server.serve_stdio(tokio::io::stdin(), tokio::io::stdout()).await
 //! # }
 //! ```
 //!
-//! The way of a request: [`http`] or [`stdio`] takes the bytes, `jsonrpc` reads
-//! the message, `request` its members, `dispatch` asks the service, `to_wire`
-//! or `error_code` writes the answer.
+//! The path of a request: [`http`] or [`stdio`] receives the bytes, `jsonrpc` parses the message, `request` its
+//! parameters, `dispatch` calls the service, and `to_wire` or `error_code` encodes the response.
 //!
-//! What is deliberately not here: how prompts are stored, and who may do what.
+//! Elsewhere: how prompts are stored (`promptshelf-source`), and access rules (`promptshelf-service`).
 
 mod conversation;
 mod dispatch;
@@ -45,9 +44,21 @@ pub use http::{HttpBody, HttpOptions, HttpService};
 pub use multi_round::StateKey;
 pub use revision::{Era, Revision};
 
-use crate::{conversation::Conversation, followed::Register, page::Pages};
+use crate::{conversation::Conversation, followed::Registry, page::Pages};
 
-/// A prompt server. Cheap to clone; clones are the same server.
+/// A prompt server. Cheap to clone; clones share all state.
+///
+/// ```
+/// use promptshelf_core::{CatalogHandle, Definitions, check};
+/// use promptshelf_mcp::{HttpOptions, Server};
+/// use promptshelf_service::Service;
+///
+/// let handle = CatalogHandle::new(check(Definitions::default(), None).catalog);
+/// let server = Server::new(Service::new(handle));
+/// let endpoint = server.http(HttpOptions::default());
+/// server.shutdown();
+/// assert!(server.is_shut_down());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Server {
     inner: Arc<Inner>,
@@ -57,35 +68,33 @@ pub struct Server {
 struct Inner {
     service: Service,
     pages: Pages,
-    /// What legacy clients over HTTP have said that is of any use without
-    /// knowing who said it.
-    crowd: Arc<Conversation>,
+    /// The subscriptions of legacy clients over HTTP, which have no session.
+    shared_conversation: Arc<Conversation>,
     state_key: StateKey,
-    followed: Register,
+    followed: Registry,
     shutdown: CancellationToken,
-    /// The number of the next request; where it begins is different for each start.
+    /// The number of the next request; the first one is random.
     requests: AtomicU64,
-    /// How many subscriptions are open.
+    /// The number of open subscriptions.
     subscriptions: AtomicUsize,
 }
 
 impl Server {
-    /// A server of what a service offers.
+    /// Creates a server backed by `service`, with a random state key.
     #[must_use]
     pub fn new(service: Service) -> Server {
         Server::with_state_key(service, StateKey::random())
     }
 
-    /// A server that shares a key with others, so that a guided prompt can
-    /// begin on one and end on another.
+    /// Creates a server with a given state key. Replicas with the same key can continue each other's guided prompts.
     #[must_use]
     pub fn with_state_key(service: Service, state_key: StateKey) -> Server {
         let inner = Inner {
             service,
             pages: Pages::default(),
-            crowd: Arc::default(),
+            shared_conversation: Arc::default(),
             state_key,
-            followed: Register::default(),
+            followed: Registry::default(),
             shutdown: CancellationToken::new(),
             requests: AtomicU64::new(random()),
             subscriptions: AtomicUsize::new(0),
@@ -93,32 +102,31 @@ impl Server {
         Server { inner: Arc::new(inner) }
     }
 
-    /// The service behind it.
+    /// Returns the service.
     #[must_use]
     pub fn service(&self) -> &Service {
         &self.inner.service
     }
 
-    /// Ends every stream and every conversation in the way the protocol asks
-    /// for. Requests that are being answered are answered.
+    /// Ends all streams and conversations as the protocol requires. Requests in progress are still answered.
     pub fn shutdown(&self) {
         self.inner.shutdown.cancel();
     }
 
-    /// Whether it has been shut down.
+    /// Returns whether the server has been shut down.
     #[must_use]
     pub fn is_shut_down(&self) -> bool {
         self.inner.shutdown.is_cancelled()
     }
 
-    /// How many subscriptions are open, those of older revisions included.
+    /// Returns the number of open subscriptions, including those of legacy clients.
     #[must_use]
     pub fn subscriptions(&self) -> usize {
         self.inner.subscriptions.load(Ordering::Relaxed)
     }
 
-    /// A caller with the number of a request, unless it has one already: by
-    /// that logs, records and traces know the request.
+    /// Returns the caller with a request number, unless it has one. Logs, records and traces identify the request by
+    /// it.
     pub(crate) fn numbered(&self, caller: &Caller) -> Caller {
         let caller = caller.clone();
         if caller.request().is_some() {
@@ -135,20 +143,19 @@ impl Server {
         &self.inner.pages
     }
 
-    pub(crate) fn crowd(&self) -> &Arc<Conversation> {
-        &self.inner.crowd
+    pub(crate) fn shared_conversation(&self) -> &Arc<Conversation> {
+        &self.inner.shared_conversation
     }
 
     pub(crate) fn state_key(&self) -> &StateKey {
         &self.inner.state_key
     }
 
-    pub(crate) fn followed(&self) -> &Register {
+    pub(crate) fn followed(&self) -> &Registry {
         &self.inner.followed
     }
 
-    /// Waits for [`shutdown`](Server::shutdown), for whoever holds requests open
-    /// beside the server's own.
+    /// Waits for [`shutdown`](Server::shutdown), for other requests that are kept open.
     pub async fn closing(&self) {
         self.inner.shutdown.cancelled().await;
     }

@@ -1,9 +1,10 @@
-//! Guided prompts over the wire: forms to ask, answers to check.
+//! Guided prompts: questions to the user, and checks of the answers.
 //!
-//! In the modern era a question is the answer to `prompts/get`, and the client
-//! asks again with what the person said (2026-07-28, *Multi round-trip
-//! requests*). On a legacy pipe the server asks by a request of its own. Either
-//! way the questions and the answers are the same.
+//! A modern server answers `prompts/get` with a question, and the client repeats the request with the user's answers
+//! (2026-07-28, *Multi round-trip requests*). A legacy server sends a request of its own on stdio. Questions and
+//! checks are the same in both eras.
+//!
+//! Elsewhere: the signed state between rounds (`state`), and the schema of forms (`form`).
 
 use std::collections::BTreeMap;
 
@@ -24,13 +25,13 @@ mod state;
 
 pub use state::StateKey;
 
-use form::Reply;
+use form::ElicitResult;
 use state::{Bound, Progress};
 
-/// How often one prompt may ask before it gives up.
+/// Maximum number of questions of one prompt.
 const MAX_ROUNDS: u32 = 32;
 
-/// What a client can show.
+/// The elicitation modes that a client supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Elicitation {
     pub(crate) form: bool,
@@ -38,7 +39,7 @@ pub(crate) struct Elicitation {
 }
 
 impl Elicitation {
-    /// Reads a client's capabilities. An `elicitation` without modes means forms.
+    /// Reads a client's capabilities. An `elicitation` capability without modes means forms.
     pub(crate) fn of(capabilities: &RawValue) -> Elicitation {
         let declared = members::<&RawValue>(capabilities);
         let Some(modes) = declared.and_then(|all| members::<IgnoredAny>(all.get("elicitation")?)) else {
@@ -53,22 +54,21 @@ impl Elicitation {
     }
 }
 
-/// Asks the person at the other end of a legacy pipe.
+/// Sends elicitation requests to a legacy client.
 pub(crate) trait Ask: std::fmt::Debug + Sync {
-    /// Sends `elicitation/create` with these parameters and waits for its
-    /// result; `None` when there comes none.
+    /// Sends `elicitation/create` with these parameters and waits for the result; `None` if there is none.
     fn ask(&self, params: Value) -> BoxFuture<'_, Option<Box<RawValue>>>;
 }
 
-/// What comes of one look at a guided prompt.
+/// The next step of a guided prompt.
 pub(crate) enum Outcome {
-    /// Everything is known.
+    /// All questions are answered.
     Ready(Answers),
     /// The result to send: a question.
-    Asked(Vec<u8>),
+    InputRequired(Vec<u8>),
 }
 
-/// A modern request for a guided prompt.
+/// One round of a guided prompt in a modern request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round<'a> {
     pub(crate) caller: &'a Caller,
@@ -82,21 +82,21 @@ pub(crate) struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    /// Takes what the client answered, and says what comes next.
-    pub(crate) fn take(&self, prompt: &OpenPrompt, given: &RawArguments<'_>) -> Result<Outcome, WireError> {
-        let arguments = canonical(given);
-        let bound = Bound { caller: self.caller.key(), prompt: prompt.prompt().name().as_str(), arguments: &arguments };
+    /// Checks the client's answers, and returns the next step.
+    pub(crate) fn take(&self, prompt: &OpenPrompt, arguments: &RawArguments<'_>) -> Result<Outcome, WireError> {
+        let canonical = canonical(arguments);
+        let bound = Bound { caller: self.caller.key(), prompt: prompt.prompt().name().as_str(), arguments: &canonical };
         let mut progress = self.progress(&bound)?;
         let responses = self.responses()?;
         let mut answers = Answers { values: progress.answers, passed: progress.passed };
         loop {
-            let Some(form) = prompt.prompt().next_form(given, &answers) else { return Ok(Outcome::Ready(answers)) };
+            let Some(form) = prompt.prompt().next_form(arguments, &answers) else { return Ok(Outcome::Ready(answers)) };
             let mut again = None;
             if let Some(raw) = responses.get(&form.key) {
-                let reply = form::reply(raw)
-                    .ok_or_else(|| WireError::invalid_params(format!("The answer to `{}` is malformed", form.key)))?;
+                let result = form::result(raw)
+                    .ok_or_else(|| WireError::invalid_params(format!("Malformed answer to `{}`", form.key)))?;
                 let value_bytes = prompt.view().catalog().policy().value_bytes;
-                match settle(&form, reply, value_bytes, &mut answers)? {
+                match apply_answer(&form, result, value_bytes, &mut answers)? {
                     None => continue,
                     Some(problem) => again = Some(problem),
                 }
@@ -110,11 +110,11 @@ impl<'a> Round<'a> {
             }
             progress.rounds += 1;
             if progress.rounds > MAX_ROUNDS {
-                return Err(asked_too_often());
+                return Err(too_many_rounds());
             }
             let progress =
                 Progress { answers: answers.values.clone(), passed: answers.passed.clone(), rounds: progress.rounds };
-            return Ok(Outcome::Asked(self.question(
+            return Ok(Outcome::InputRequired(self.question(
                 prompt.view(),
                 &form,
                 again.as_deref(),
@@ -123,17 +123,17 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// How far the prompt has come, according to a state that is ours.
+    /// Returns the progress of the prompt, from a valid state.
     fn progress(&self, bound: &Bound<'_>) -> Result<Progress, WireError> {
         let Some(raw) = self.state else { return Ok(Progress::default()) };
-        // One sentence for everything that can be wrong with it.
-        let refused = || WireError::invalid_params("This `requestState` cannot be used; begin again without it");
+        // One message for all causes, so that it gives no hint about the signature.
+        let refused = || WireError::invalid_params("Invalid `requestState`; start again without it");
         text(raw).and_then(|state| self.key.open(bound, &state)).ok_or_else(refused)
     }
 
     fn responses(&self) -> Result<BTreeMap<String, &'a RawValue>, WireError> {
         let Some(raw) = self.responses else { return Ok(BTreeMap::new()) };
-        members(raw).ok_or_else(|| WireError::invalid_params("`inputResponses` has to be an object"))
+        members(raw).ok_or_else(|| WireError::invalid_params("`inputResponses` must be an object"))
     }
 
     fn question(&self, view: &View, form: &Form<'_>, again: Option<&str>, state: String) -> Vec<u8> {
@@ -146,7 +146,8 @@ impl<'a> Round<'a> {
             #[serde(rename = "_meta")]
             meta: ResultMeta<'a>,
         }
-        let request = json!({ "method": "elicitation/create", "params": form::question(form, again, self.revision) });
+        let request =
+            json!({ "method": "elicitation/create", "params": form::elicitation_params(form, again, self.revision) });
         let mut requests = serde_json::Map::new();
         requests.insert(form.key.clone(), request);
         let mut out = Vec::new();
@@ -161,49 +162,51 @@ impl<'a> Round<'a> {
     }
 }
 
-/// Asks what a guided prompt still has to know, one question after the other.
-pub(crate) async fn converse(
+/// Asks the user all questions of a guided prompt, one after the other.
+pub(crate) async fn elicit_all(
     ask: &dyn Ask,
     elicitation: Elicitation,
     revision: Revision,
     open: &OpenPrompt,
-    given: &RawArguments<'_>,
+    arguments: &RawArguments<'_>,
 ) -> Result<Answers, WireError> {
     let (mut answers, mut again) = (Answers::default(), None);
     for _ in 0..MAX_ROUNDS {
-        let Some(form) = open.prompt().next_form(given, &answers) else { return Ok(answers) };
+        let Some(form) = open.prompt().next_form(arguments, &answers) else { return Ok(answers) };
         if !elicitation.can_ask(&form) {
             if form.url.is_some() && form.indispensable {
-                return Err(WireError::invalid_params("This prompt has to open a page, which the client cannot do"));
+                return Err(WireError::invalid_params(
+                    "This prompt opens a web page, which requires the URL mode of elicitation",
+                ));
             }
-            // What is missing is missing like any other argument.
+            // A missing answer is reported later, like any missing argument.
             answers.passed.insert(form.step);
             continue;
         }
-        let result = ask.ask(form::question(&form, again.take().as_deref(), revision)).await;
-        let reply = match result {
-            Some(result) => form::reply(&result)
-                .ok_or_else(|| WireError::invalid_params(format!("The answer to `{}` is malformed", form.key)))?,
-            None => Reply::Cancel,
+        let result = ask.ask(form::elicitation_params(&form, again.take().as_deref(), revision)).await;
+        let result = match result {
+            Some(result) => form::result(&result)
+                .ok_or_else(|| WireError::invalid_params(format!("Malformed answer to `{}`", form.key)))?,
+            None => ElicitResult::Cancel,
         };
-        again = settle(&form, reply, open.view().catalog().policy().value_bytes, &mut answers)?;
+        again = apply_answer(&form, result, open.view().catalog().policy().value_bytes, &mut answers)?;
     }
-    Err(asked_too_often())
+    Err(too_many_rounds())
 }
 
-fn asked_too_often() -> WireError {
-    WireError::invalid_params("This prompt has asked too often; begin again")
+fn too_many_rounds() -> WireError {
+    WireError::invalid_params("This prompt asked too many questions; start again")
 }
 
-/// Takes an answer to a form. `Some` says why it has to be asked again.
-pub(crate) fn settle(
+/// Adds the answer to a form. Returns the reason if the form has to be shown again.
+pub(crate) fn apply_answer(
     form: &Form<'_>,
-    reply: Reply,
+    result: ElicitResult,
     value_bytes: usize,
     answers: &mut Answers,
 ) -> Result<Option<String>, WireError> {
-    match (reply, form.decline) {
-        (Reply::Accept(filled_in), _) => match form.check(&filled_in, value_bytes) {
+    match (result, form.decline) {
+        (ElicitResult::Accept(filled_in), _) => match form.check(&filled_in, value_bytes) {
             Ok(values) => {
                 answers.values.extend(values);
                 answers.passed.insert(form.step);
@@ -214,25 +217,25 @@ pub(crate) fn settle(
                 Ok(Some(problems.join("; ")))
             }
         },
-        (Reply::Decline | Reply::Cancel, Decline::Continue) => {
+        (ElicitResult::Decline | ElicitResult::Cancel, Decline::Continue) => {
             answers.passed.insert(form.step);
             Ok(None)
         }
-        (Reply::Decline, Decline::Stop) => {
-            Err(WireError::invalid_params("The question was declined, so there is no prompt"))
+        (ElicitResult::Decline, Decline::Stop) => {
+            Err(WireError::invalid_params("The user declined the question; the prompt was not rendered"))
         }
-        (Reply::Cancel, Decline::Stop) => {
-            Err(WireError::invalid_params("The question was cancelled, so there is no prompt"))
+        (ElicitResult::Cancel, Decline::Stop) => {
+            Err(WireError::invalid_params("The user cancelled the question; the prompt was not rendered"))
         }
     }
 }
 
-/// What a caller sent, in a form in which equal arguments are equal bytes.
-fn canonical(given: &RawArguments<'_>) -> Vec<u8> {
-    let members: BTreeMap<&str, Value> = given
+/// Returns the arguments as bytes that are equal for equal arguments.
+fn canonical(arguments: &RawArguments<'_>) -> Vec<u8> {
+    let members: BTreeMap<&str, Value> = arguments
         .names()
         .filter_map(|name| {
-            let value = match given.get(name)? {
+            let value = match arguments.get(name)? {
                 RawArgumentValue::Text(text) => json!(text),
                 RawArgumentValue::Other(kind) => json!({ "kind": kind }),
             };

@@ -1,7 +1,6 @@
-//! What is told of a request while it is answered: a span for traces and logs,
-//! and a word for what became of it.
+//! Metrics and traces of requests: a span, and an outcome as a word of a closed set.
 //!
-//! Where nobody observes and nobody logs, nothing is looked for and nothing told.
+//! Without an observer and without logging, nothing is collected.
 
 use std::{pin::Pin, time::Instant};
 
@@ -10,33 +9,31 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::{Server, dispatch::methods};
 
-/// What is not asked for by a message that could be read.
+/// The method in metrics of a message that could not be parsed.
 pub(crate) const UNREAD: &str = "none";
 
-/// A method as one of a closed set: callers make up others, and those are one.
-fn known(method: &str) -> &'static str {
+/// Maps a method to a closed set: unknown methods become `other`.
+fn method_label(method: &str) -> &'static str {
     methods().find(|known| *known == method).unwrap_or("other")
 }
 
-/// A request that is being answered. What became of it is told when this is
-/// dropped, so that one that nobody waits for is told of as well.
-struct Answering<'a> {
+/// A request in progress. Reported on drop, so that a cancelled request is reported too.
+struct RequestInProgress<'a> {
     observer: &'a dyn Observer,
     method: &'static str,
     outcome: &'static str,
-    began: Instant,
+    started: Instant,
 }
 
-impl Drop for Answering<'_> {
+impl Drop for RequestInProgress<'_> {
     fn drop(&mut self) {
-        self.observer.answered(self.method, self.outcome, self.began.elapsed());
+        self.observer.answered(self.method, self.outcome, self.started.elapsed());
     }
 }
 
 impl Server {
-    /// Answers a request, and tells of it. `trace` is looked for only where
-    /// somebody wants to know; `outcome` says what became of it. The answering
-    /// is pinned already, because a future that is handed over is held twice.
+    /// Runs and reports a request. `trace` is called only with an observer. The future is pinned by the caller,
+    /// because a future passed by value would be stored twice.
     pub(crate) async fn observed<'t, T>(
         &self,
         caller: &Caller,
@@ -46,7 +43,7 @@ impl Server {
         outcome: impl FnOnce(&T) -> &'static str,
     ) -> T {
         let observer = self.service().observer();
-        let method = known(method);
+        let method = method_label(method);
         let span = span(method, caller);
         if let Some(observer) = observer
             && !span.is_disabled()
@@ -54,8 +51,12 @@ impl Server {
         {
             observer.set_parent(&span, &trace);
         }
-        let mut watch =
-            observer.map(|observer| Answering { observer, method, outcome: "cancelled", began: Instant::now() });
+        let mut watch = observer.map(|observer| RequestInProgress {
+            observer,
+            method,
+            outcome: "cancelled",
+            started: Instant::now(),
+        });
         let answer = answering.instrument(span.clone()).await;
         let outcome = outcome(&answer);
         span.record("error.type", (outcome != "ok").then_some(outcome));
@@ -66,22 +67,21 @@ impl Server {
         answer
     }
 
-    /// When something begins that may never become a request, if anybody wants
-    /// to know.
+    /// Returns the start time of a message that may turn out to be invalid, if there is an observer.
     pub(crate) fn begins(&self) -> Option<Instant> {
         self.service().observer().map(|_| Instant::now())
     }
 
-    /// Tells of what was refused before it could be read.
-    pub(crate) fn unread(&self, began: Option<Instant>, outcome: &'static str) {
-        if let (Some(observer), Some(began)) = (self.service().observer(), began) {
-            observer.answered(UNREAD, outcome, began.elapsed());
+    /// Reports a message that was refused before it could be parsed.
+    pub(crate) fn unread(&self, started: Option<Instant>, outcome: &'static str) {
+        if let (Some(observer), Some(started)) = (self.service().observer(), started) {
+            observer.answered(UNREAD, outcome, started.elapsed());
         }
     }
 }
 
-/// A span without anything that the caller sent. Its names are those of
-/// OpenTelemetry's conventions for MCP, where they have one.
+/// Creates a span without any text of the caller. Its names are those of OpenTelemetry's conventions for MCP, where
+/// those define one.
 fn span(method: &'static str, caller: &Caller) -> Span {
     tracing::debug_span!(
         "request",
@@ -101,8 +101,8 @@ mod tests {
 
     #[test]
     fn what_callers_make_up_is_one_method() {
-        assert_eq!(known("prompts/get"), "prompts/get");
-        assert_eq!(known("prompts/get/of/somebody"), "other");
+        assert_eq!(method_label("prompts/get"), "prompts/get");
+        assert_eq!(method_label("prompts/get/of/somebody"), "other");
         assert!(methods().filter(|method| is_modern_method(method)).count() == 8);
     }
 }

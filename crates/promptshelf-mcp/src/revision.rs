@@ -1,11 +1,18 @@
-//! The five revisions of the protocol, and what each one knows.
+//! The five protocol revisions and their differences.
 //!
-//! Every difference between revisions that concerns prompts is a question
-//! here, so that no other file compares revisions by itself.
+//! Every difference that concerns prompts is a method here, so that no other file compares revisions.
 
 use std::fmt;
 
-/// A revision of the protocol, oldest first.
+/// A protocol revision, oldest first.
+///
+/// ```
+/// use promptshelf_mcp::{Era, Revision};
+///
+/// let revision = Revision::parse("2025-06-18").expect("a known revision");
+/// assert_eq!(revision.era(), Era::Legacy);
+/// assert_eq!(revision.as_str(), "2025-06-18");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
     /// 2024-11-05
@@ -20,17 +27,17 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// How a conversation begins.
+/// The start of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
     /// With an `initialize` handshake.
     Legacy,
-    /// Without: every request says for itself what it needs to.
+    /// Without a handshake: each request carries its protocol version and capabilities.
     Modern,
 }
 
 impl Revision {
-    /// Every revision, oldest first.
+    /// All revisions, oldest first.
     pub const ALL: [Revision; 5] = [
         Revision::V2024_11_05,
         Revision::V2025_03_26,
@@ -39,14 +46,14 @@ impl Revision {
         Revision::V2026_07_28,
     ];
 
-    /// The newest revision that has a handshake.
+    /// The newest revision with a handshake.
     pub const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
 
-    /// What a request over HTTP without any sign of its revision is read as
-    /// (2025-06-18 and later, *Transports / Protocol Version Header*).
+    /// The revision of an HTTP request that names none (2025-06-18 and later, *Transports / Protocol Version
+    /// Header*).
     pub const UNNAMED: Revision = Revision::V2025_03_26;
 
-    /// The revision as the protocol spells it.
+    /// Returns the revision in the protocol's spelling.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -58,19 +65,19 @@ impl Revision {
         }
     }
 
-    /// Reads the protocol's spelling.
+    /// Parses the protocol's spelling.
     #[must_use]
     pub fn parse(text: &str) -> Option<Revision> {
         Revision::ALL.into_iter().find(|revision| revision.as_str() == text)
     }
 
-    /// How its conversations begin.
+    /// Returns the era of the revision.
     #[must_use]
     pub fn era(self) -> Era {
         if self < Revision::V2026_07_28 { Era::Legacy } else { Era::Modern }
     }
 
-    /// Whether its conversations have no handshake.
+    /// Returns whether the revision has no handshake.
     #[must_use]
     pub fn is_modern(self) -> bool {
         self.era() == Era::Modern
@@ -96,23 +103,22 @@ impl Revision {
         self >= Revision::V2025_06_18
     }
 
-    /// Arguments that are already filled in, in a request for completion.
+    /// Arguments that are already filled in, in completion requests.
     pub(crate) fn has_completion_context(self) -> bool {
         self >= Revision::V2025_06_18
     }
 
-    /// Elicitation by a request of the server's own.
+    /// Elicitation with a request of the server.
     pub(crate) fn has_elicitation_requests(self) -> bool {
         (Revision::V2025_06_18..Revision::V2026_07_28).contains(&self)
     }
 
-    /// Modes of elicitation, titled choices, several choices at once, and
-    /// defaults of every type.
+    /// Modes of elicitation, titled choices, multiple choices, and defaults of every type.
     pub(crate) fn has_elicitation_modes(self) -> bool {
         self >= Revision::V2025_11_25
     }
 
-    /// JSON-RPC batches; 2025-03-26 alone asks receivers to take them.
+    /// JSON-RPC batches; only 2025-03-26 requires receivers to accept them.
     pub(crate) fn has_batches(self) -> bool {
         self == Revision::V2025_03_26
     }

@@ -1,8 +1,10 @@
-//! A change becomes notifications, once, for whoever asked.
+//! Subscriptions: catalog changes as notifications.
 //!
-//! A modern client asks with `subscriptions/listen` and gets everything tagged
-//! with its request's id; a legacy client asks for nothing and gets list changes
-//! untagged. Changes that come faster than a listener takes them become one.
+//! A modern client opens one with `subscriptions/listen`, and its notifications carry the ID of that request. A
+//! legacy client receives list changes without asking, and without an ID. Changes that arrive faster than a
+//! subscription sends them are combined.
+//!
+//! Elsewhere: comparing the content of resources (`followed`), and sending (`http::events`, `stdio`).
 
 use std::{
     collections::BTreeSet,
@@ -29,7 +31,7 @@ use crate::{
     request::LOG_LEVELS, revision::Revision,
 };
 
-/// The most resources that one subscription can follow.
+/// Maximum number of resources that one subscription follows.
 const MAX_URIS: usize = 1_000;
 
 const PROMPTS: &str = "notifications/prompts/list_changed";
@@ -38,22 +40,22 @@ const UPDATED: &str = "notifications/resources/updated";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const MESSAGE: &str = "notifications/message";
 
-/// Somebody who listens.
+/// An open subscription.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     server: Server,
     caller: Caller,
     changes: Receiver<Change>,
-    /// Count it for as long as it exists: among all, and among those of its caller.
+    /// Count the subscription as open: in total, and for its caller.
     _open: Open,
     _slot: Option<Slot>,
-    /// When the caller stops being who it is (protocol requirement P19).
+    /// The expiry of the caller's token (protocol requirement P19).
     expires: Option<Instant>,
     scope: Scope,
-    told: Told,
+    last_sent: LastSent,
 }
 
-/// Counts a subscription as open for as long as this exists.
+/// Counts a subscription as open until dropped.
 #[derive(Debug)]
 struct Open(Server);
 
@@ -70,20 +72,20 @@ impl Drop for Open {
     }
 }
 
-/// What a listener has been told of the resources that it follows.
+/// The last change that was sent to the client, for followed resources.
 #[derive(Debug)]
-enum Told {
-    /// Of each, the change that it was told of last.
-    Each(Vec<(Arc<Followed>, u64)>),
-    /// Of those of its conversation, everything up to a change.
-    Until(u64),
+enum LastSent {
+    /// For each resource.
+    PerResource(Vec<(Arc<Followed>, u64)>),
+    /// For all resources of a conversation together.
+    UpTo(u64),
 }
 
 #[derive(Debug)]
 enum Scope {
-    /// What a `subscriptions/listen` request asked for.
+    /// The notifications that a `subscriptions/listen` request selected.
     Request { id: RequestId, prompts: bool, resources: bool },
-    /// What a legacy client has come to expect.
+    /// A legacy conversation, which receives all list changes.
     Conversation(Arc<Conversation>),
 }
 
@@ -98,8 +100,7 @@ struct Filter {
     resource_subscriptions: BTreeSet<String>,
 }
 
-/// Reads URIs, and not many more than there may be: each takes many times the
-/// bytes that a short one comes in.
+/// Reads at most one URI more than allowed: each takes many times the bytes that it arrives in.
 fn uris<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<String>, D::Error> {
     struct Uris;
     impl<'de> Visitor<'de> for Uris {
@@ -124,10 +125,10 @@ fn uris<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<String>, 
     deserializer.deserialize_seq(Uris)
 }
 
-/// The part of a filter that is honoured.
+/// The accepted part of a filter, for the acknowledgment.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Honoured<'a> {
+struct Accepted<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     prompts_list_changed: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -137,32 +138,37 @@ struct Honoured<'a> {
 }
 
 impl Subscription {
-    /// Opens what a `subscriptions/listen` request asks for. The bytes are the
-    /// acknowledgment, which has to be the first message of the subscription.
+    /// Opens a subscription for a `subscriptions/listen` request. The bytes are the acknowledgment, which must be its
+    /// first message.
     pub(crate) async fn listen(
         server: &Server,
         caller: &Caller,
         id: &RequestId,
         filter: Option<&RawValue>,
     ) -> Result<(Subscription, Bytes), WireError> {
-        let malformed = || WireError::invalid_params("`notifications` has to be an object that says what to listen to");
+        let malformed = || {
+            WireError::invalid_params(
+                "`notifications` must be an object of notifications such as {\"promptsListChanged\":true}",
+            )
+        };
         let filter: Filter = filter.and_then(json::object).ok_or_else(malformed)?;
         if filter.resource_subscriptions.len() > MAX_URIS {
-            return Err(WireError::invalid_params(format!("One subscription follows at most {MAX_URIS} resources")));
+            return Err(WireError::invalid_params(format!(
+                "Too many resources; a subscription follows at most {MAX_URIS}"
+            )));
         }
         let slot = server
             .service()
             .subscribe(caller)
             .map_err(|rejection| WireError::rejected(&rejection, Revision::V2026_07_28))?;
-        // From here on no change is missed: what changes while resources are
-        // looked at is looked at again.
+        // Subscribed before resources are read, so that a change in the meantime is not missed.
         let changes = server.service().changes();
         let view = server.service().view(caller);
-        let mut told = Vec::new();
+        let mut last_sent = Vec::new();
         for uri in filter.resource_subscriptions {
             if let Some(followed) = server.followed().follow(&view, &uri) {
                 let changed = followed.changed(server.service()).await;
-                told.push((followed, changed));
+                last_sent.push((followed, changed));
             }
         }
         let scope = Scope::Request {
@@ -170,12 +176,12 @@ impl Subscription {
             prompts: filter.prompts_list_changed,
             resources: filter.resources_list_changed,
         };
-        let honoured = Honoured {
+        let accepted = Accepted {
             prompts_list_changed: filter.prompts_list_changed,
             resources_list_changed: filter.resources_list_changed,
-            resource_subscriptions: told.iter().map(|(followed, _)| followed.uri()).collect(),
+            resource_subscriptions: last_sent.iter().map(|(followed, _)| followed.uri()).collect(),
         };
-        let honoured = json!({ "notifications": honoured });
+        let accepted = json!({ "notifications": accepted });
         let subscription = Subscription {
             server: server.clone(),
             caller: caller.clone(),
@@ -184,17 +190,17 @@ impl Subscription {
             _slot: slot,
             expires: expiry(caller),
             scope,
-            told: Told::Each(told),
+            last_sent: LastSent::PerResource(last_sent),
         };
-        let acknowledgment = subscription.message(ACKNOWLEDGED, honoured);
+        let acknowledgment = subscription.message(ACKNOWLEDGED, accepted);
         Ok((subscription, acknowledgment))
     }
 
-    /// Follows what a legacy conversation gets to hear.
+    /// Opens a subscription for a legacy conversation.
     ///
     /// # Errors
     ///
-    /// When the caller has too many open already.
+    /// When the caller has too many subscriptions open.
     pub(crate) fn of_conversation(
         server: &Server,
         caller: &Caller,
@@ -208,28 +214,28 @@ impl Subscription {
             changes: server.service().changes(),
             expires: expiry(caller),
             scope: Scope::Conversation(Arc::clone(conversation)),
-            told: Told::Until(server.service().tick()),
+            last_sent: LastSent::UpTo(server.service().tick()),
         })
     }
 
-    /// Waits for something to tell. `None` when the server shuts down, and
-    /// when what the caller has proved has expired or is withdrawn.
+    /// Waits for the next notifications. `None` when the server shuts down and when the caller's token expires or is
+    /// revoked.
     ///
-    /// May be dropped while it waits without losing anything.
+    /// Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<Vec<Bytes>> {
         loop {
             let change = tokio::select! {
                 biased;
                 () = self.server.shutdown_token().cancelled() => return None,
-                () = until(self.expires) => return None,
+                () = sleep_or_pending(self.expires) => return None,
                 () = self.caller.revoked() => return None,
                 change = self.changes.recv() => match change {
                     Ok(change) => change,
-                    Err(RecvError::Lagged(_)) => everything(),
+                    Err(RecvError::Lagged(_)) => all_changed(),
                     Err(RecvError::Closed) => return None,
                 },
             };
-            let change = self.with_what_is_waiting(change);
+            let change = self.combined(change);
             let messages = self.messages(&change).await;
             if !messages.is_empty() {
                 return Some(messages);
@@ -237,13 +243,13 @@ impl Subscription {
         }
     }
 
-    /// Takes changes that are already there into one.
-    fn with_what_is_waiting(&mut self, mut change: Change) -> Change {
+    /// Combines a change with those that are already in the queue.
+    fn combined(&mut self, mut change: Change) -> Change {
         use tokio::sync::broadcast::error::TryRecvError;
         loop {
             let next = match self.changes.try_recv() {
                 Ok(next) => next,
-                Err(TryRecvError::Lagged(_)) => everything(),
+                Err(TryRecvError::Lagged(_)) => all_changed(),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return change,
             };
             change.generation = change.generation.max(next.generation);
@@ -274,39 +280,39 @@ impl Subscription {
         messages
     }
 
-    /// The followed resources that hold something else than before.
+    /// Returns the followed resources with different content.
     async fn updated(&mut self) -> Vec<Arc<Followed>> {
         let (service, caller) = (self.server.service(), &self.caller);
         let mut updated = Vec::new();
-        match (&mut self.told, &self.scope) {
-            (Told::Each(each), _) => {
-                for (followed, told) in each {
+        match (&mut self.last_sent, &self.scope) {
+            (LastSent::PerResource(resources), _) => {
+                for (followed, last_sent) in resources {
                     let changed = followed.changed(service).await;
-                    if changed > *told {
-                        *told = changed;
+                    if changed > *last_sent {
+                        *last_sent = changed;
                         updated.push(Arc::clone(followed));
                     }
                 }
             }
-            (Told::Until(told), Scope::Conversation(conversation)) => {
+            (LastSent::UpTo(last_sent), Scope::Conversation(conversation)) => {
                 let now = service.tick();
                 for followed in conversation.subscribed() {
-                    if followed.changed(service).await > *told {
+                    if followed.changed(service).await > *last_sent {
                         updated.push(followed);
                     }
                 }
-                *told = now;
+                *last_sent = now;
             }
-            (Told::Until(_), Scope::Request { .. }) => {}
+            (LastSent::UpTo(_), Scope::Request { .. }) => {}
         }
-        // Others may follow what this caller must not even know of, and what a
-        // caller may follow can change.
+        // In a shared conversation others may follow resources that are hidden from this caller, and access rules can
+        // change.
         let view = service.view(caller);
         updated.retain(|followed| view.permit(followed.uri()).is_ok());
         updated
     }
 
-    /// A word about the change for a legacy client that asked for log messages.
+    /// Returns a log message about the change, if the legacy client has set a log level.
     fn log(&self, change: &Change) -> Option<Bytes> {
         let Scope::Conversation(conversation) = &self.scope else { return None };
         let info = LOG_LEVELS.iter().position(|level| *level == "info")?;
@@ -321,8 +327,8 @@ impl Subscription {
         Some(jsonrpc::notification(MESSAGE, &json!({ "level": "info", "logger": "library", "data": text })))
     }
 
-    /// The answer to the `subscriptions/listen` request, which ends it: a
-    /// result, and no cancellation (2026-07-28, *Subscriptions*).
+    /// Returns the result of the `subscriptions/listen` request, which ends the subscription (2026-07-28,
+    /// *Subscriptions*).
     pub(crate) fn end(&self) -> Option<Bytes> {
         let Scope::Request { id, .. } = &self.scope else { return None };
         let mut out = jsonrpc::open_result(id);
@@ -343,7 +349,7 @@ impl Subscription {
     }
 }
 
-/// Members, and the subscription that they belong to.
+/// The parameters of a notification, with the ID of its subscription.
 #[derive(Serialize)]
 struct Tagged<'a> {
     #[serde(flatten)]
@@ -358,20 +364,20 @@ struct Tag<'a> {
     id: &'a RequestId,
 }
 
-/// The moment at which a caller's token expires.
+/// Returns the expiry of the caller's token.
 fn expiry(caller: &Caller) -> Option<Instant> {
     let left = caller.expires()?.duration_since(SystemTime::now()).unwrap_or_default();
     Instant::now().checked_add(left)
 }
 
-async fn until(moment: Option<Instant>) {
+async fn sleep_or_pending(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
         None => std::future::pending().await,
     }
 }
 
-/// What a listener that lagged behind has to take as changed.
-fn everything() -> Change {
+/// Returns the change that a subscription assumes after it has lagged behind.
+fn all_changed() -> Change {
     Change { generation: 0, prompts: true, resources: true, contents: true }
 }

@@ -1,8 +1,7 @@
-//! Our prompts as each revision says them.
+//! Encoding of results for each revision.
 //!
-//! Members that a revision does not know are left out, never renamed; blocks
-//! that it does not know are said with those it knows (down-conversion rules
-//! DC1 to DC4 of `DESIGN.md`).
+//! Members that a revision does not have are left out. Content blocks that it does not have are replaced by blocks
+//! that it has (down-conversion rules DC1 to DC4 in `docs/design`).
 
 use promptshelf_core::{
     About, Argument, Icon, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink, Theme,
@@ -19,10 +18,10 @@ mod block;
 pub(crate) use block::MAX_EMBEDDED_BYTES;
 use block::{WireAnnotations, WireContents, WireMessage};
 
-/// What the server is called when the library does not say.
+/// The server's name, unless the library declares one.
 const DEFAULT_NAME: &str = "promptshelf";
 
-/// Members of every modern result. Legacy results have none of them.
+/// The members of every modern result. Legacy results have none of them.
 #[derive(Serialize, Default)]
 struct Modern<'a> {
     #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
@@ -35,7 +34,7 @@ struct Modern<'a> {
     meta: Option<ResultMeta<'a>>,
 }
 
-/// `_meta` of every modern result: who answers.
+/// `_meta` of every modern result: the server information.
 #[derive(Serialize)]
 pub(crate) struct ResultMeta<'a> {
     #[serde(rename = "io.modelcontextprotocol/serverInfo")]
@@ -49,7 +48,7 @@ impl<'a> ResultMeta<'a> {
 }
 
 impl<'a> Modern<'a> {
-    /// For a result that may not be reused.
+    /// Returns the members of a result that must not be cached.
     fn complete(view: &'a View, revision: Revision) -> Modern<'a> {
         if !revision.is_modern() {
             return Modern::default();
@@ -57,7 +56,7 @@ impl<'a> Modern<'a> {
         Modern { result_type: Some("complete"), meta: Some(ResultMeta::of(view)), ..Modern::default() }
     }
 
-    /// For a result that may be reused: by everybody, or by the one who asked.
+    /// Returns the members of a result that may be cached, with its time to live and cache scope.
     fn cacheable(view: &'a View, revision: Revision) -> Modern<'a> {
         if !revision.is_modern() {
             return Modern::default();
@@ -70,7 +69,7 @@ impl<'a> Modern<'a> {
     }
 }
 
-/// Who answers.
+/// The server information.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Implementation<'a> {
@@ -87,7 +86,7 @@ struct Implementation<'a> {
 }
 
 impl<'a> Implementation<'a> {
-    /// Name and version: enough to say with every result.
+    /// Returns name and version, which every result carries.
     fn brief(about: &'a About) -> Implementation<'a> {
         Implementation {
             name: about.name.as_deref().unwrap_or(DEFAULT_NAME),
@@ -159,7 +158,7 @@ impl<'a> WirePrompt<'a> {
         WirePrompt {
             name: prompt.name().as_str(),
             title: prompt.title().filter(|_| titled),
-            // Where titles are not known, one is better than no description.
+            // Before titles existed, a title is better than no description.
             description: prompt.description().or(prompt.title().filter(|_| !titled)),
             icons: icons(prompt.icons(), revision),
             arguments: prompt.arguments().iter().map(|argument| WireArgument::new(argument, titled)).collect(),
@@ -175,7 +174,7 @@ struct WireArgument<'a> {
     title: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
-    /// Always said: some clients take an absent `required` for true.
+    /// Always present: some clients take a missing `required` for true.
     required: bool,
 }
 
@@ -225,7 +224,7 @@ impl<'a> WireResource<'a> {
             name: resource.name(),
             title: resource.title().filter(|_| titled),
             description: resource.description().or(resource.title().filter(|_| !titled)),
-            // A template's files may be of any type; what is not declared is not known.
+            // A template's resources may be of any type, unless it is declared.
             mime_type: resource.mime_type().map(MimeType::as_str),
             size: resource.size(),
             icons: icons(resource.icons(), revision),
@@ -233,7 +232,7 @@ impl<'a> WireResource<'a> {
         }
     }
 
-    /// A link says what a list would, of whatever it leads to.
+    /// Returns a resource link, with the members of a list entry.
     fn linked(link: &'a ResourceLink, revision: Revision) -> WireResource<'a> {
         WireResource {
             uri: Some(&link.uri),
@@ -265,13 +264,13 @@ pub(crate) fn list(page: &Answer<ListPage>, revision: Revision, out: &mut Vec<u8
         #[serde(flatten)]
         modern: Modern<'a>,
     }
-    let ListPage { list, page: place } = page.value();
+    let ListPage { list, page: page_range } = page.value();
     let catalog = page.view().catalog();
     let mut items = Items {
         prompts: None,
         resources: None,
         resource_templates: None,
-        next_cursor: place.next_cursor.as_deref(),
+        next_cursor: page_range.next_cursor.as_deref(),
         modern: Modern::cacheable(page.view(), revision),
     };
     match list {
@@ -302,7 +301,7 @@ pub(crate) fn prompt(answer: &Answer<RenderedPrompt>, revision: Revision, out: &
         modern: Modern<'a>,
     }
     let RenderedPrompt { prompt, messages } = answer.value();
-    // Including escapes: growing would copy the text.
+    // Space for escapes included: growing would copy the text.
     let size: usize = messages.iter().map(|message| message.content.size()).sum();
     out.reserve(size + size / 3 + 1_024);
     let result = Result {
@@ -329,8 +328,8 @@ pub(crate) fn completions(answer: &Answer<Completions>, revision: Revision, out:
         modern: Modern<'a>,
     }
     let completions = answer.value();
-    let said: usize = completions.values.iter().map(|value| value.len() + 3).sum();
-    out.reserve(said + 256);
+    let size: usize = completions.values.iter().map(|value| value.len() + 3).sum();
+    out.reserve(size + 256);
     let completion =
         Completion { values: &completions.values, total: completions.total, has_more: completions.has_more() };
     write(out, &Result { completion, modern: Modern::complete(answer.view(), revision) });
@@ -365,7 +364,7 @@ pub(crate) fn initialization(view: &View, revision: Revision, out: &mut Vec<u8>)
         "logging": {},
     });
     if revision.has_audio() {
-        // 2025-03-26 brought audio and the capability for completion together.
+        // 2025-03-26 introduced audio and the completion capability together.
         capabilities["completions"] = json!({});
     }
     let about = view.about();

@@ -1,4 +1,4 @@
-//! Bodies: a request's, read with a bound, and those of answers.
+//! Bodies: bounded reading of requests, and the bodies of responses.
 
 use std::{
     convert::Infallible,
@@ -13,14 +13,14 @@ use http_body_util::Full;
 
 use super::events::Events;
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug)]
 pub struct HttpBody(Kind);
 
 #[derive(Debug)]
 enum Kind {
     Full(Full<Bytes>),
-    /// Boxed, so that the answers that nearly everybody gets stay small.
+    /// Boxed to keep the other, most frequent variant small.
     Events(Box<Events>),
 }
 
@@ -34,7 +34,7 @@ impl HttpBody {
     }
 }
 
-/// A body with nothing in it.
+/// Returns an empty body.
 impl Default for HttpBody {
     fn default() -> HttpBody {
         HttpBody::full(Bytes::new())
@@ -70,21 +70,20 @@ impl Body for HttpBody {
     }
 }
 
-/// Why a body could not be read.
+/// The reason why a body could not be read.
 #[derive(Debug)]
-pub(super) enum Unread {
+pub(super) enum BodyError {
     TooLarge,
-    BrokeOff,
+    Interrupted,
 }
 
-/// The most of a refused body that is taken and forgotten.
-const MOST_FORGOTTEN: u64 = 16 << 20;
+/// Maximum number of bytes of a refused body that are read and discarded.
+const MAX_DISCARDED: u64 = 16 << 20;
 
-/// Takes a body that is refused and forgets it, as far as that is bearable: most
-/// clients send everything before they read why nobody wants it, and a connection
-/// that is closed meanwhile tells them nothing.
-pub(super) async fn forget<B: Body>(mut body: Pin<&mut B>) {
-    let mut left = MOST_FORGOTTEN;
+/// Reads and discards a refused body up to a bound. Most clients send the whole body before they read the response,
+/// and would report a connection error if it were closed earlier.
+pub(super) async fn discard<B: Body>(mut body: Pin<&mut B>) {
+    let mut left = MAX_DISCARDED;
     if body.size_hint().lower() > left {
         return;
     }
@@ -99,8 +98,9 @@ pub(super) async fn forget<B: Body>(mut body: Pin<&mut B>) {
     .await;
 }
 
-/// Reads a body. One that comes in one piece is not copied.
-pub(super) async fn read<B: Body>(mut body: Pin<&mut B>, limit: usize) -> Result<Bytes, Unread> {
+/// Reads a body. A body of one chunk is not copied. Chunks are joined as they arrive: collecting them would need many
+/// times the size of a body that arrives in chunks of one byte.
+pub(super) async fn read<B: Body>(mut body: Pin<&mut B>, limit: usize) -> Result<Bytes, BodyError> {
     let expected = body.size_hint().lower();
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();
@@ -109,13 +109,13 @@ pub(super) async fn read<B: Body>(mut body: Pin<&mut B>, limit: usize) -> Result
             let frame = match body.as_mut().poll_frame(context) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(None) => return Poll::Ready(Ok(())),
-                Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Unread::BrokeOff)),
+                Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(BodyError::Interrupted)),
                 Poll::Ready(Some(Ok(frame))) => frame,
             };
-            // Trailers say nothing to us.
+            // Trailers are ignored.
             let Ok(mut data) = frame.into_data() else { continue };
             if data.remaining() > limit - first.len() - joined.len() {
-                return Poll::Ready(Err(Unread::TooLarge));
+                return Poll::Ready(Err(BodyError::TooLarge));
             }
             if first.is_empty() && joined.is_empty() {
                 first = data.copy_to_bytes(data.remaining());

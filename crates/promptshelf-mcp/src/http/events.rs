@@ -1,8 +1,7 @@
-//! A stream of server-sent events: what a subscription tells, one event a message.
+//! A stream of server-sent events with the notifications of one subscription.
 //!
-//! Dropping it ends the subscription. A stream that has nothing to tell shows
-//! with comment lines that it is still there, which is also how a peer that has
-//! vanished is noticed.
+//! Dropping the stream ends the subscription. An idle stream sends comment lines, which keep proxies from closing it
+//! and detect a peer that has disappeared.
 
 use std::{
     fmt,
@@ -20,26 +19,25 @@ use tokio_util::sync::ReusableBoxFuture;
 
 use crate::subscription::Subscription;
 
-/// A line that every reader of events passes over.
+/// A comment line, which clients ignore.
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 /// The events of one subscription.
 pub(super) struct Events {
-    /// What the stream begins with.
+    /// The first bytes of the stream.
     opening: Option<Bytes>,
-    /// The subscription waits in here, so that no poll interrupts it.
+    /// Waits for notifications; kept between polls, so that no wait is interrupted.
     waiting: ReusableBoxFuture<'static, (Subscription, Option<Vec<Bytes>>)>,
     period: Duration,
     keep_alive: Pin<Box<Sleep>>,
     ended: bool,
-    /// Counts the stream as open for as long as it exists.
+    /// Counts the stream as open until dropped.
     _permit: OwnedSemaphorePermit,
 }
 
 impl Events {
-    /// The events of a subscription, after a first message. Without one a
-    /// comment is sent, because some proxies hold back an answer's head until
-    /// there is a body.
+    /// Creates the stream, with an optional first message. Without one it starts with a comment, because some proxies
+    /// hold back the response head until the body starts.
     pub(super) fn new(
         subscription: Subscription,
         first: Option<&Bytes>,
@@ -97,7 +95,7 @@ async fn wait(mut subscription: Subscription) -> (Subscription, Option<Vec<Bytes
     (subscription, messages)
 }
 
-/// Messages as events. Our JSON has no line breaks, so that each is one line.
+/// Encodes messages as events. The JSON of this crate has no line breaks, so each message is one `data` line.
 fn write(messages: &[Bytes]) -> Bytes {
     const BEFORE: &[u8] = b"event: message\ndata: ";
     const AFTER: &[u8] = b"\n\n";

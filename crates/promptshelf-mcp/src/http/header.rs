@@ -1,4 +1,4 @@
-//! What the headers of a request say, and whether the body says the same.
+//! Protocol headers of a request, and their comparison with the body.
 
 use std::borrow::Cow;
 
@@ -24,25 +24,25 @@ static TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// The trace that the headers say a request belongs to (W3C Trace Context).
+/// Returns the trace of the headers (W3C Trace Context).
 pub(super) fn trace(headers: &HeaderMap) -> Option<TraceContext<'_>> {
     let parent = once(headers, &TRACEPARENT).ok()??;
-    // It may come in pieces.
+    // The field may be split into several headers.
     let states: Vec<&str> = headers.get_all(&TRACESTATE).iter().filter_map(|state| state.to_str().ok()).collect();
     Some(TraceContext { parent: parent.into(), state: (!states.is_empty()).then(|| states.join(",").into()) })
 }
 
-/// A header that is there at most once. Which of two counts nobody can know:
-/// one might be checked here and the other believed elsewhere.
+/// Returns the value of a header that may occur once. A duplicate is refused: this server might check one of the two
+/// while a proxy uses the other.
 fn once<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, WireError> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(WireError::header_mismatch(format!("The header {name} is there twice")));
+        return Err(WireError::header_mismatch(format!("The header {name} occurs twice")));
     }
     let value = value.to_str().map_err(|_| {
         WireError::header_mismatch(format!(
-            "The header {name} holds characters that no header can; they are to be encoded"
+            "The header {name} has invalid characters; encode the value as =?base64?…?="
         ))
     })?;
     Ok(Some(value.trim_matches([' ', '\t'])))
@@ -53,17 +53,17 @@ fn required<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<&'a str, Wi
 }
 
 fn mismatch(name: &HeaderName) -> WireError {
-    WireError::header_mismatch(format!("The header {name} and the body say different things"))
+    WireError::header_mismatch(format!("The header {name} differs from the body"))
 }
 
-/// Whether the headers say that a request is of the modern era.
-pub(super) fn name_modern_revision(headers: &HeaderMap) -> bool {
+/// Returns whether the headers name a modern revision.
+pub(super) fn names_modern_revision(headers: &HeaderMap) -> bool {
     headers.get_all(&PROTOCOL_VERSION).iter().any(|version| {
         version.to_str().is_ok_and(|version| Revision::parse(version.trim()).is_some_and(Revision::is_modern))
     })
 }
 
-/// The revision of a modern request: header and body have to agree on it.
+/// Returns the revision of a modern request, on which header and body must agree.
 pub(super) fn modern_revision(headers: &HeaderMap, meta: &RequestMeta<'_>) -> Result<Revision, WireError> {
     let header = required(headers, &PROTOCOL_VERSION)?;
     let version = meta.require()?;
@@ -73,58 +73,58 @@ pub(super) fn modern_revision(headers: &HeaderMap, meta: &RequestMeta<'_>) -> Re
     Revision::parse(&version).filter(|known| known.is_modern()).ok_or_else(|| WireError::unsupported_version(&version))
 }
 
-/// Checks a modern notification, for which the protocol makes no rules: what
-/// there is has to be right, and of what is missing only the version is missed.
+/// Checks a modern notification, for which the protocol defines no rules: the version is required, and other headers
+/// must be correct if present.
 pub(super) fn check_modern_notification(
     headers: &HeaderMap,
     meta: &RequestMeta<'_>,
     method: &str,
 ) -> Result<(), WireError> {
     let version = required(headers, &PROTOCOL_VERSION)?;
-    if meta.require().is_ok_and(|said| said != version) {
+    if meta.require().is_ok_and(|in_body| in_body != version) {
         return Err(mismatch(&PROTOCOL_VERSION));
     }
     if !Revision::parse(version).is_some_and(Revision::is_modern) {
         return Err(WireError::unsupported_version(version));
     }
     match once(headers, &METHOD)? {
-        Some(said) if said != method => Err(mismatch(&METHOD)),
+        Some(value) if value != method => Err(mismatch(&METHOD)),
         _ => Ok(()),
     }
 }
 
-/// The revision of a legacy request.
+/// Returns the revision of a legacy request.
 pub(super) fn legacy_revision(headers: &HeaderMap) -> Result<Revision, WireError> {
-    // No code of the modern era here: a client would take it for a sign of one.
+    // Not an error code of the modern era, which a client would take for a modern server.
     let version = once(headers, &PROTOCOL_VERSION).map_err(|error| WireError::invalid_request(error.message))?;
     let Some(version) = version else { return Ok(Revision::UNNAMED) };
     Revision::parse(version).filter(|known| !known.is_modern()).ok_or_else(|| {
         let supported = Revision::ALL.map(Revision::as_str);
-        let message = format!("Unsupported protocol version; this server speaks {}", supported.join(", "));
+        let message = format!("Unsupported protocol version; expected one of {}", supported.join(", "));
         WireError { data: Some(json!({ "supported": supported })), ..WireError::invalid_request(message) }
     })
 }
 
-/// Checks that a modern request's header names its method.
+/// Checks that the header of a modern request names its method.
 pub(super) fn check_method(headers: &HeaderMap, method: &str) -> Result<(), WireError> {
     if required(headers, &METHOD)? == method { Ok(()) } else { Err(mismatch(&METHOD)) }
 }
 
-/// Checks that a modern request's header names what the request is about.
+/// Checks that the header of a modern request names its prompt or resource.
 pub(super) fn check_name(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), WireError> {
     let name = match method {
         "prompts/get" => params.name(),
         "resources/read" => params.uri(),
         _ => return Ok(()),
     };
-    // A body that names nothing is refused for that, whatever the header says.
+    // A body without a name is refused for that reason, whatever the header holds.
     let name = name?;
-    let said = decoded(required(headers, &NAME)?)
+    let value = decoded(required(headers, &NAME)?)
         .ok_or_else(|| WireError::header_mismatch(format!("The header {NAME} cannot be decoded")))?;
-    if said == name { Ok(()) } else { Err(mismatch(&NAME)) }
+    if value == name { Ok(()) } else { Err(mismatch(&NAME)) }
 }
 
-/// What a header's value stands for: itself, or UTF-8 in Base64 between markers.
+/// Decodes a header value: plain, or Base64 of UTF-8 between markers.
 fn decoded(value: &str) -> Option<Cow<'_, str>> {
     let Some(encoded) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
         return Some(Cow::Borrowed(value));
@@ -132,27 +132,27 @@ fn decoded(value: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(STANDARD.decode(encoded).ok()?).ok().map(Cow::Owned)
 }
 
-/// Whether a body is JSON by its own account.
-pub(super) fn says_json(headers: &HeaderMap) -> bool {
+/// Returns whether the content type is JSON.
+pub(super) fn has_json_body(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else { return false };
     let essence = value.split(';').next().unwrap_or_default();
     essence.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// Whether the client takes one of the two things that a request is answered with.
-pub(super) fn accepts_an_answer(headers: &HeaderMap) -> bool {
+/// Returns whether the client accepts one of the two response types.
+pub(super) fn accepts_response(headers: &HeaderMap) -> bool {
     let ranges = ["application/json", EVENT_STREAM, "*/*", "application/*", "text/*"];
     !headers.contains_key(header::ACCEPT)
         || accepted(headers).any(|range| ranges.iter().any(|known| range.eq_ignore_ascii_case(known)))
 }
 
-/// Whether the client asks for a stream by name. `*/*` is not enough: that is
-/// what a browser or a command line tool says, which would wait forever.
-pub(super) fn asks_for_events(headers: &HeaderMap) -> bool {
+/// Returns whether the client requests a stream explicitly. `*/*` is not enough: browsers and command line tools send
+/// it, and would wait for ever.
+pub(super) fn accepts_events(headers: &HeaderMap) -> bool {
     accepted(headers).any(|range| range.eq_ignore_ascii_case(EVENT_STREAM))
 }
 
-/// The media ranges of `Accept`, without those that are refused by a weight of zero.
+/// Returns the media ranges of `Accept` with a weight above zero.
 fn accepted(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).filter_map(|range| {

@@ -1,4 +1,4 @@
-//! Answers as HTTP has them.
+//! HTTP responses.
 
 use bytes::Bytes;
 use http::{
@@ -15,25 +15,23 @@ use crate::{
     jsonrpc::Fault,
 };
 
-/// The verbs that there are.
-const VERBS: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
+/// The methods of the endpoint.
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// In a response's extensions: the scopes that a token needs for what was asked
-/// for. Whoever looks after tokens makes a challenge of it.
+/// A response extension: the scopes that a token needs for the request. Authentication turns it into a challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredScopes(pub Vec<String>);
 
-/// In a request's extensions: that it is to be refused, and how. It is refused
-/// here and not by whoever decided so, because a browser may read the answer
-/// only after its origin has been checked.
+/// A request extension: the request is to be refused. The endpoint sends the refusal, and not the authentication that
+/// decided on it, because a browser may read the response only after its origin has been checked.
 #[derive(Clone, Debug)]
 pub struct Denial {
-    /// The status of the answer.
+    /// The status of the response.
     pub status: StatusCode,
-    /// A sentence for whoever asked.
+    /// The message, as a sentence.
     pub message: &'static str,
     /// The value of `WWW-Authenticate`.
     pub challenge: Option<HeaderValue>,
@@ -42,15 +40,15 @@ pub struct Denial {
 }
 
 impl Denial {
-    /// A refusal without any advice.
+    /// Creates a refusal without challenge and retry time.
     #[must_use]
     pub fn new(status: StatusCode, message: &'static str) -> Denial {
         Denial { status, message, challenge: None, retry_after: None }
     }
 }
 
-/// Says by which id logs, records and traces know the request.
-pub(super) fn name_request(headers: &mut HeaderMap, caller: &Caller) {
+/// Adds the ID of the request that logs, records and traces show.
+pub(super) fn add_request_id(headers: &mut HeaderMap, caller: &Caller) {
     if let Some(id) = caller.request_id().and_then(|id| HeaderValue::try_from(id).ok()) {
         headers.insert(REQUEST_ID.clone(), id);
     }
@@ -68,7 +66,7 @@ pub(super) fn denial(denial: &Denial) -> (Response<HttpBody>, &'static str) {
     (response, refused.error.word())
 }
 
-/// A refusal that has nothing to do with what a message says.
+/// Creates a refusal that does not depend on the content of a message.
 pub(super) fn refusal(status: StatusCode, message: impl Into<String>) -> Fault {
     WireError { status: status.as_u16(), ..WireError::invalid_request(message) }.into()
 }
@@ -90,7 +88,7 @@ pub(super) fn json(answer: Answer) -> Response<HttpBody> {
 pub(super) fn fault(fault: &Fault) -> Response<HttpBody> {
     let mut response = json(Answer::error(fault.id.as_ref(), &fault.error));
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-        response.headers_mut().insert(header::ALLOW, VERBS);
+        response.headers_mut().insert(header::ALLOW, METHODS);
     }
     response
 }
@@ -98,20 +96,20 @@ pub(super) fn fault(fault: &Fault) -> Response<HttpBody> {
 pub(super) fn events(events: Events) -> Response<HttpBody> {
     let mut response = Response::new(HttpBody::events(events));
     describe(response.headers_mut(), "text/event-stream");
-    // A proxy that collects a stream before it passes it on never passes it on.
+    // A proxy that buffers the whole stream would never pass it on.
     response.headers_mut().insert(ACCEL_BUFFERING.clone(), HeaderValue::from_static("no"));
     response
 }
 
-/// The answer to what wants no answer.
+/// Returns the response to a message that requires none.
 pub(super) fn accepted() -> Response<HttpBody> {
     empty(StatusCode::ACCEPTED)
 }
 
-/// The answer to a question about the endpoint itself.
-pub(super) fn verbs() -> Response<HttpBody> {
+/// Returns the response to `OPTIONS`.
+pub(super) fn options() -> Response<HttpBody> {
     let mut response = empty(StatusCode::NO_CONTENT);
-    response.headers_mut().insert(header::ALLOW, VERBS);
+    response.headers_mut().insert(header::ALLOW, METHODS);
     response
 }
 
@@ -124,6 +122,6 @@ fn empty(status: StatusCode) -> Response<HttpBody> {
 
 fn describe(headers: &mut HeaderMap, content_type: &'static str) {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    // What one caller gets may not be what another one may see.
+    // The response for one caller may be hidden from another.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
 }

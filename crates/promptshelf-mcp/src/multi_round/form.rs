@@ -1,4 +1,4 @@
-//! Forms as elicitation asks them, and answers as clients give them.
+//! Elicitation forms: the schema that clients show, and the results that they send.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use crate::{
     revision::Revision,
 };
 
-/// What a client does with a question.
+/// A client's result of an elicitation.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
-    /// Values, by field, as a caller would send them.
+pub(crate) enum ElicitResult {
+    /// Values by field, in the form of prompt arguments.
     Accept(Variables),
     Decline,
     Cancel,
 }
 
-/// The parameters of `elicitation/create` for a form.
-pub(crate) fn question(form: &Form<'_>, again: Option<&str>, revision: Revision) -> Value {
+/// Returns the parameters of `elicitation/create` for a form.
+pub(crate) fn elicitation_params(form: &Form<'_>, again: Option<&str>, revision: Revision) -> Value {
     let message = match again {
         Some(reason) => format!("{} ({reason})", form.message),
         None => form.message.clone(),
@@ -30,7 +30,7 @@ pub(crate) fn question(form: &Form<'_>, again: Option<&str>, revision: Revision)
     if let Some(url) = form.url {
         let mut params = json!({ "mode": "url", "message": message, "url": url });
         if !revision.is_modern() {
-            // 2025-11-25 names each page, so that its end could be told of; 2026-07-28 does not.
+            // 2025-11-25 identifies each page, so that its completion can be reported; 2026-07-28 does not.
             params["elicitationId"] = json!(form.key);
         }
         return params;
@@ -49,32 +49,32 @@ pub(crate) fn question(form: &Form<'_>, again: Option<&str>, revision: Revision)
     params
 }
 
-/// One field. Only what the protocol's flat schemas have is said; everything
-/// else, such as a pattern, is checked when the answer comes.
+/// Returns the schema of one field. It holds only keywords of the protocol's flat schemas; other constraints, such as
+/// patterns, are checked when the answer arrives.
 fn property(field: &Argument, revision: Revision) -> Value {
     let mut property = kind(field, revision);
-    let mut say = |key: &str, value: Option<Value>| {
+    let mut set = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
             property[key] = value;
         }
     };
-    say("title", field.title().map(Value::from));
-    say("description", field.description().map(Value::from));
+    set("title", field.title().map(Value::from));
+    set("description", field.description().map(Value::from));
     let definition = field.definition();
     match field.kind() {
         ArgumentType::String | ArgumentType::Text if field.choices().is_empty() => {
-            say("minLength", definition.min_length.map(Value::from));
-            say("maxLength", definition.max_length.map(Value::from));
+            set("minLength", definition.min_length.map(Value::from));
+            set("maxLength", definition.max_length.map(Value::from));
         }
         ArgumentType::Integer | ArgumentType::Number if field.choices().is_empty() => {
-            say("minimum", definition.minimum.map(number));
-            say("maximum", definition.maximum.map(number));
+            set("minimum", definition.minimum.map(number));
+            set("maximum", definition.maximum.map(number));
         }
         _ => {}
     }
     // 2025-06-18 has defaults for booleans only.
     if revision.has_elicitation_modes() || field.kind() == ArgumentType::Boolean {
-        say("default", field.default_value().and_then(|default| default_of(field, default)));
+        set("default", field.default_value().and_then(|default| default_of(field, default)));
     }
     property
 }
@@ -109,7 +109,7 @@ fn kind(field: &Argument, revision: Revision) -> Value {
     }
 }
 
-/// Choices: with titles under the keyword that holds them, plain otherwise.
+/// Returns the schema of choices: with titles under the given keyword, and as a plain `enum` without titles.
 fn options(choices: &[Choice], keyword: &str) -> Value {
     if choices.iter().all(|choice| choice.title.is_none()) {
         let values: Vec<&str> = choices.iter().map(|choice| &*choice.value).collect();
@@ -131,7 +131,7 @@ fn default_of(field: &Argument, default: &str) -> Option<Value> {
     })
 }
 
-/// `3` rather than `3.0`, as people write it.
+/// Writes `3` and not `3.0`, as people do.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::float_cmp,
@@ -142,8 +142,8 @@ fn number(value: f64) -> Value {
     if whole as f64 == value { json!(whole) } else { json!(value) }
 }
 
-/// Reads an `ElicitResult`; `None` for what is none.
-pub(crate) fn reply(raw: &RawValue) -> Option<Reply> {
+/// Reads an `ElicitResult`; `None` if malformed.
+pub(crate) fn result(raw: &RawValue) -> Option<ElicitResult> {
     #[derive(Deserialize)]
     struct Result<'a> {
         action: String,
@@ -158,15 +158,15 @@ pub(crate) fn reply(raw: &RawValue) -> Option<Reply> {
                 .into_iter()
                 .map(|(name, value)| Some((name, text(value)?)))
                 .collect::<Option<_>>()
-                .map(Reply::Accept)
+                .map(ElicitResult::Accept)
         }
-        "decline" => Some(Reply::Decline),
-        "cancel" => Some(Reply::Cancel),
+        "decline" => Some(ElicitResult::Decline),
+        "cancel" => Some(ElicitResult::Cancel),
         _ => None,
     }
 }
 
-/// A field's value as a caller would send it for an argument.
+/// Returns a field's value in the form of a prompt argument.
 fn text(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),

@@ -1,11 +1,9 @@
-//! `requestState`: what has been answered so far, carried by the client, signed.
+//! `requestState`: the answers so far, signed and carried by the client.
 //!
-//! The server remembers nothing between two rounds. What it would have to
-//! remember goes to the client and comes back, and is believed only when the
-//! signature holds, it has not expired, and it belongs to the same caller, the
-//! same prompt and the same arguments (2026-07-28, *Multi round-trip requests*:
-//! treat as attacker-controlled). It is signed, not encrypted: it holds nothing
-//! but what the client itself has sent.
+//! The server keeps no state between two rounds. It sends the state to the client and accepts it back only if the
+//! signature is valid, the state has not expired, and it belongs to the same caller, prompt and arguments
+//! (2026-07-28, *Multi round-trip requests*: treat as attacker-controlled). The state is signed and not encrypted: it
+//! holds only data that the client has sent.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,19 +12,24 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-/// The longest state that is looked at, in bytes.
+/// Maximum length of a state, in bytes.
 const MAX_STATE_BYTES: usize = 1 << 20;
 
-/// Separates these signatures from any other use of the same key.
+/// Separates these signatures from other uses of the same key.
 const PURPOSE: &[u8] = b"promptshelf requestState 1\0";
 
 const ENGINE: base64::engine::GeneralPurpose = base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// The key that request states are signed with.
 ///
-/// Servers that share a key accept each other's states, so that a guided
-/// prompt can begin on one replica and end on another. Without a configured
-/// key each process draws its own.
+/// Servers that share a key accept each other's states, so that a guided prompt can start on one replica and end on
+/// another. By default each process generates its own key.
+///
+/// ```
+/// use promptshelf_mcp::StateKey;
+///
+/// let shared = StateKey::from_secret(b"32 random bytes, the same on each replica");
+/// ```
 #[derive(Clone)]
 pub struct StateKey {
     key: [u8; 32],
@@ -39,22 +42,22 @@ impl std::fmt::Debug for StateKey {
     }
 }
 
-/// For how long a state can come back: a person may think about a form.
+/// Default lifetime of a state: time for a person to fill in a form.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 impl StateKey {
-    /// A key from a secret of any length; 32 random bytes are a good one.
+    /// Derives a key from a secret of any length; 32 random bytes are recommended.
     #[must_use]
     pub fn from_secret(secret: &[u8]) -> StateKey {
         use sha2::Digest as _;
         StateKey { key: Sha256::digest(secret).into(), lifetime: LIFETIME }
     }
 
-    /// A key that nobody else has.
+    /// Generates a random key.
     ///
     /// # Panics
     ///
-    /// When the operating system has no random numbers to give.
+    /// If the operating system has no random numbers.
     #[must_use]
     pub fn random() -> StateKey {
         let mut key = [0; 32];
@@ -62,13 +65,13 @@ impl StateKey {
         StateKey { key, lifetime: LIFETIME }
     }
 
-    /// Lets states expire after another time than an hour.
+    /// Sets the lifetime of states; one hour by default.
     #[must_use]
     pub fn lifetime(self, lifetime: Duration) -> StateKey {
         StateKey { lifetime, ..self }
     }
 
-    /// Signs what a state holds. `bound` is what it belongs to.
+    /// Signs a state that belongs to `bound`.
     pub(super) fn seal(&self, bound: &Bound<'_>, progress: &Progress) -> String {
         let expires = since_epoch().saturating_add(self.lifetime).as_secs();
         let payload = serde_json::to_vec(&Sealed { expires, progress }).unwrap_or_default();
@@ -76,15 +79,15 @@ impl StateKey {
         format!("{}.{}", ENGINE.encode(payload), ENGINE.encode(signature))
     }
 
-    /// What a state holds, if it is ours, whole, in time, and belongs to `bound`.
-    /// Which of these fails is nobody's business.
+    /// Returns the content of a state if it is signed with this key, complete, not expired, and belongs to `bound`.
+    /// The result deliberately does not show which check failed.
     pub(super) fn open(&self, bound: &Bound<'_>, state: &str) -> Option<Progress> {
         if state.len() > MAX_STATE_BYTES {
             return None;
         }
         let (payload, signature) = state.split_once('.')?;
         let (payload, signature) = (ENGINE.decode(payload).ok()?, ENGINE.decode(signature).ok()?);
-        // Compared in constant time, and before anything of the payload is read.
+        // Compared in constant time, before any part of the payload is parsed.
         self.mac(bound, &payload).verify_slice(&signature).ok()?;
         let opened: Opened = serde_json::from_slice(&payload).ok()?;
         (Duration::from_secs(opened.expires) > since_epoch()).then_some(opened.progress)
@@ -94,7 +97,7 @@ impl StateKey {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes a key of any length");
         mac.update(PURPOSE);
         for part in [bound.caller.as_bytes(), bound.prompt.as_bytes(), bound.arguments, payload] {
-            // With their lengths, so that nothing can move from one part to the next.
+            // Prefixed with their lengths, so that no byte can move from one part to the next.
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part);
         }
@@ -106,23 +109,23 @@ fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// What a state belongs to.
+/// The request that a state belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound<'a> {
     pub(super) caller: &'a str,
     pub(super) prompt: &'a str,
-    /// The arguments of the request, in a form in which equal ones are equal bytes.
+    /// The arguments of the request, as bytes that are equal for equal arguments.
     pub(super) arguments: &'a [u8],
 }
 
-/// How far a guided prompt has come.
+/// The progress of a guided prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Progress {
-    /// What has been answered, by argument.
+    /// The answers so far, by argument.
     pub(super) answers: std::collections::BTreeMap<String, String>,
-    /// Steps that are over.
+    /// Completed steps.
     pub(super) passed: std::collections::BTreeSet<u32>,
-    /// Questions asked so far.
+    /// Number of questions so far.
     pub(super) rounds: u32,
 }
 

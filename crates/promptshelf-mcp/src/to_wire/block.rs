@@ -1,4 +1,4 @@
-//! Messages and blocks as each revision says them.
+//! Encoding of messages and content blocks for each revision.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::WireResource;
 use crate::revision::Revision;
 
-/// The largest thing behind a link that an older revision gets embedded instead.
+/// Maximum size of a link's target that is embedded for a revision without links, in bytes.
 pub(crate) const MAX_EMBEDDED_BYTES: usize = 64 << 10;
 
 /// A message of a prompt.
@@ -66,7 +66,7 @@ impl<'a> WireBlock<'a> {
             }),
             ContentBlock::Image(media) => WireBlock::Image(WireMedia::new(media, revision)),
             ContentBlock::Audio(media) if revision.has_audio() => WireBlock::Audio(WireMedia::new(media, revision)),
-            ContentBlock::Audio(media) => WireBlock::Text(audio_in_words(media, revision)),
+            ContentBlock::Audio(media) => WireBlock::Text(audio_as_text(media, revision)),
             ContentBlock::Resource(resource) => {
                 let annotations = WireAnnotations::new(&resource.annotations, revision);
                 WireBlock::Resource(WireEmbedded { resource: WireContents::new(&resource.contents), annotations })
@@ -74,24 +74,23 @@ impl<'a> WireBlock<'a> {
             ContentBlock::Link(link) if revision.has_links() => {
                 WireBlock::ResourceLink(WireResource::linked(link, revision))
             }
-            ContentBlock::Link(link) => link_without_links(link, revision),
+            ContentBlock::Link(link) => replaced_link(link, revision),
         }
     }
 }
 
-/// Audio for a revision that does not know it: what there would be to hear.
-fn audio_in_words(media: &Media, revision: Revision) -> WireText<'static> {
+/// Replaces audio for a revision without it by a description.
+fn audio_as_text(media: &Media, revision: Revision) -> WireText<'static> {
     let text = format!(
-        "[A sound of type {} and {} bytes, which this version of the protocol cannot carry]",
+        "[Audio of type {} and {} bytes, which this protocol revision does not support]",
         media.mime_type.as_str(),
         media.data.len()
     );
     WireText { text: Cow::Owned(text), annotations: WireAnnotations::new(&media.annotations, revision) }
 }
 
-/// A link for a revision that does not know links: the thing itself where it is
-/// at hand and small, its name otherwise.
-fn link_without_links(link: &ResourceLink, revision: Revision) -> WireBlock<'_> {
+/// Replaces a link for a revision without them: by its target if that is available and small, otherwise by its name.
+fn replaced_link(link: &ResourceLink, revision: Revision) -> WireBlock<'_> {
     let annotations = WireAnnotations::new(&link.annotations, revision);
     match link.target.as_deref().filter(|target| target.body.len() <= MAX_EMBEDDED_BYTES) {
         Some(target) => WireBlock::Resource(WireEmbedded { resource: WireContents::new(target), annotations }),
@@ -112,7 +111,7 @@ impl<'a> WireMedia<'a> {
     }
 }
 
-/// A resource's contents: exactly one of text and Base64.
+/// The contents of a resource: either text or Base64.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WireContents<'a> {
@@ -146,7 +145,7 @@ pub(super) struct WireAnnotations {
 }
 
 impl WireAnnotations {
-    /// The annotations that a revision knows, if that leaves any.
+    /// Returns the annotations that the revision has, unless none is left.
     pub(super) fn new(annotations: &Annotations, revision: Revision) -> Option<WireAnnotations> {
         let last_modified = annotations.last_modified.filter(|_| revision.has_titles());
         let empty = annotations.audience.is_empty() && annotations.priority.is_none() && last_modified.is_none();
@@ -158,7 +157,7 @@ impl WireAnnotations {
     }
 }
 
-/// `1` rather than `1.0`, as authors write it.
+/// Writes `1` and not `1.0`, as authors do.
 #[expect(clippy::ref_option, reason = "serde hands the field over like this")]
 fn short<S: Serializer>(priority: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     match priority {

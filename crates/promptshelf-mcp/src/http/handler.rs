@@ -1,10 +1,8 @@
-//! What a request gets: one rung after the other, and the first one that
-//! breaks answers.
+//! Validation and handling of HTTP requests.
 //!
-//! The order is that of the specification where it has one, and else that of
-//! its conformance suite. Nothing below a rung is looked at before the rung
-//! holds; above all nothing of a body before it is clear that whoever sends it
-//! may.
+//! The checks run in the order of the specification where it defines one, and otherwise in that of its conformance
+//! suite. The first failed check determines the response. No part of a body is read before host, origin and
+//! authentication have been checked.
 
 use std::{
     future::poll_fn,
@@ -20,9 +18,9 @@ use promptshelf_service::Caller;
 
 use super::{
     Endpoint,
-    body::{self, HttpBody, Unread},
+    body::{self, BodyError, HttpBody},
     events::Events,
-    gate, header, reply,
+    header, host_check, reply,
     reply::{Denial, refusal},
 };
 use crate::{
@@ -34,75 +32,78 @@ use crate::{
     subscription::Subscription,
 };
 
-/// What a request gets.
-enum Reply {
-    One(Answer),
+/// The response to a request.
+enum Output {
+    Response(Answer),
     Stream(Box<Events>),
 }
 
 impl Endpoint {
-    /// Answers a request.
+    /// Handles an HTTP request.
     pub(super) async fn respond<B: Body>(&self, request: Request<B>) -> Response<HttpBody> {
         let (head, body) = request.into_parts();
-        let began = self.server.begins();
+        let started = self.server.begins();
         let caller = self.server.numbered(head.extensions.get().unwrap_or(&Caller::anonymous()));
         let faulty = |fault: Fault| {
-            self.server.unread(began, fault.error.word());
+            self.server.unread(started, fault.error.word());
             reply::fault(&fault)
         };
-        let mut response = match self.gate.admit(&head) {
+        let mut response = match self.host_check.admit(&head) {
             Ok(origin) => {
                 let denial = head.extensions.get::<Denial>().filter(|_| head.method != Method::OPTIONS);
                 let mut response = match denial.map(reply::denial) {
                     Some((response, outcome)) => {
-                        self.server.unread(began, outcome);
+                        self.server.unread(started, outcome);
                         response
                     }
-                    None => self.climb(&head, &caller, body).await.unwrap_or_else(faulty),
+                    None => self.handle(&head, &caller, body).await.unwrap_or_else(faulty),
                 };
                 if let Some(origin) = origin {
-                    gate::permit_reading(response.headers_mut(), origin);
+                    host_check::allow_reading(response.headers_mut(), origin);
                 }
                 response
             }
             Err(reason) => {
-                tracing::debug!(request = caller.request_id(), reason, "a request was refused at the gate");
+                tracing::debug!(request = caller.request_id(), reason, "request refused by the host check");
                 faulty(refusal(StatusCode::FORBIDDEN, reason))
             }
         };
-        reply::name_request(response.headers_mut(), &caller);
+        reply::add_request_id(response.headers_mut(), &caller);
         response
     }
 
-    async fn climb<B: Body>(&self, head: &Parts, caller: &Caller, body: B) -> Result<Response<HttpBody>, Fault> {
+    async fn handle<B: Body>(&self, head: &Parts, caller: &Caller, body: B) -> Result<Response<HttpBody>, Fault> {
         match head.method {
             Method::POST => {}
             Method::GET => return self.open_legacy_stream(&head.headers, caller),
             Method::OPTIONS => {
-                let mut response = reply::verbs();
-                gate::permit_sending(response.headers_mut(), &head.headers);
+                let mut response = reply::options();
+                host_check::allow_sending(response.headers_mut(), &head.headers);
                 return Ok(response);
             }
             Method::DELETE => {
-                return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "There are no sessions here that could be ended"));
+                return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "This server has no sessions to delete"));
             }
-            _ => return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "Messages are sent with POST")),
+            _ => return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed; expected POST")),
         }
         let mut body = pin!(body);
         if body.size_hint().lower() > self.max_body_bytes as u64 {
             return Err(self.too_large(head, body).await);
         }
-        if !header::says_json(&head.headers) {
-            return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "A message is sent as application/json"));
+        if !header::has_json_body(&head.headers) {
+            return Err(refusal(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "Unsupported content type; expected application/json",
+            ));
         }
-        if !header::accepts_an_answer(&head.headers) {
-            let message = "Answers are application/json or text/event-stream";
+        if !header::accepts_response(&head.headers) {
+            let message = "Not acceptable; responses are application/json or text/event-stream";
             return Err(refusal(StatusCode::NOT_ACCEPTABLE, message));
         }
         let bytes = match body::read(body.as_mut(), self.max_body_bytes).await {
             Ok(bytes) => bytes,
-            Err(Unread::TooLarge) => return Err(self.too_large(head, body).await),
-            Err(Unread::BrokeOff) => return Err(WireError::parse("The body broke off").into()),
+            Err(BodyError::TooLarge) => return Err(self.too_large(head, body).await),
+            Err(BodyError::Interrupted) => return Err(WireError::parse("The body ended early").into()),
         };
         match jsonrpc::parse(&bytes)? {
             Incoming::One(Message::Request(request)) => Ok(self.request(&head.headers, caller, &request).await),
@@ -113,11 +114,11 @@ impl Endpoint {
     }
 
     async fn too_large<B: Body>(&self, head: &Parts, body: Pin<&mut B>) -> Fault {
-        // Who asks before it sends has sent nothing yet.
+        // A client that sent `Expect` waits with the body until it is admitted.
         if !head.headers.contains_key(http::header::EXPECT) {
-            body::forget(body).await;
+            body::discard(body).await;
         }
-        let message = format!("A message may have at most {} bytes", self.max_body_bytes);
+        let message = format!("Message too large; the limit is {} bytes", self.max_body_bytes);
         refusal(StatusCode::PAYLOAD_TOO_LARGE, message)
     }
 
@@ -128,15 +129,15 @@ impl Endpoint {
         request: &jsonrpc::Request<'_>,
     ) -> Response<HttpBody> {
         let answering = pin!(self.try_request(headers, caller, request));
-        let outcome = |reply: &Result<Reply, Fault>| match reply {
-            Ok(Reply::One(answer)) => answer.outcome,
-            Ok(Reply::Stream(_)) => "ok",
+        let outcome = |output: &Result<Output, Fault>| match output {
+            Ok(Output::Response(answer)) => answer.outcome,
+            Ok(Output::Stream(_)) => "ok",
             Err(fault) => fault.error.word(),
         };
         let trace = || request.params.trace().or_else(|| header::trace(headers));
         match self.server.observed(caller, &request.method, trace, answering, outcome).await {
-            Ok(Reply::One(answer)) => reply::json(answer),
-            Ok(Reply::Stream(events)) => reply::events(*events),
+            Ok(Output::Response(answer)) => reply::json(answer),
+            Ok(Output::Stream(events)) => reply::events(*events),
             Err(fault) => reply::fault(&fault),
         }
     }
@@ -146,7 +147,7 @@ impl Endpoint {
         headers: &HeaderMap,
         caller: &Caller,
         request: &jsonrpc::Request<'_>,
-    ) -> Result<Reply, Fault> {
+    ) -> Result<Output, Fault> {
         let with_id = |error| Fault { id: Some(request.id.clone()), error };
         let (meta, era) = read_meta(headers, &request.params).map_err(with_id)?;
         let revision = match era {
@@ -158,16 +159,16 @@ impl Endpoint {
                 }
                 revision
             }
-            // It says in its body which revision it is about.
+            // Its body names the revision.
             Era::Legacy if request.method == "initialize" => Revision::NEWEST_LEGACY,
-            // The headers are wrong for whatever may be in the body: no id.
+            // Without an ID: the headers are invalid for any body.
             Era::Legacy => header::legacy_revision(headers)?,
         };
         let asking = match meta.client_capabilities() {
             Some(capabilities) if revision.is_modern() => Asking::Rounds(capabilities),
             _ => Asking::Never,
         };
-        Ok(Reply::One(self.answer(revision, asking, caller, request).await))
+        Ok(Output::Response(self.answer(revision, asking, caller, request).await))
     }
 
     fn notification(&self, headers: &HeaderMap, notification: &Notification<'_>) -> Result<Response<HttpBody>, Fault> {
@@ -176,8 +177,8 @@ impl Endpoint {
             Era::Modern => header::check_modern_notification(headers, meta, &notification.method)?,
             Era::Legacy => drop(header::legacy_revision(headers)?),
         }
-        // Every notification that a client may send is about something that this
-        // server does not keep: an `initialize`, or another request in flight.
+        // All notifications from clients concern state that this server does not keep: an `initialize` handshake, or
+        // another request in progress.
         Ok(reply::accepted())
     }
 
@@ -187,7 +188,7 @@ impl Endpoint {
         caller: &Caller,
         batch: Vec<Result<Message<'_>, Fault>>,
     ) -> Result<Response<HttpBody>, Fault> {
-        if header::name_modern_revision(headers) || !header::legacy_revision(headers)?.has_batches() {
+        if header::names_modern_revision(headers) || !header::legacy_revision(headers)?.has_batches() {
             return Err(WireError::no_batches().into());
         }
         check_batch(&batch)?;
@@ -196,7 +197,7 @@ impl Endpoint {
             let answer = match message {
                 Ok(Message::Request(request)) => match read_meta(headers, &request.params) {
                     _ if out.len() > jsonrpc::MAX_BATCH_ANSWER => {
-                        let error = WireError::invalid_request("The batch asks for too much at once");
+                        let error = WireError::invalid_request("The responses of this batch are too large");
                         Answer::error(Some(&request.id), &error)
                     }
                     Ok(_) => {
@@ -228,43 +229,43 @@ impl Endpoint {
         caller: &Caller,
         request: &jsonrpc::Request<'_>,
     ) -> Answer {
-        let context = Context { revision, caller, conversation: self.server.crowd(), asking };
+        let context = Context { revision, caller, conversation: self.server.shared_conversation(), asking };
         let answer = caught(caller, &request.method, pin!(self.server.answer(context, request))).await;
         answer.unwrap_or_else(|error| Answer::error(Some(&request.id), &error))
     }
 
-    async fn listen(&self, caller: &Caller, request: &jsonrpc::Request<'_>) -> Result<Reply, WireError> {
+    async fn listen(&self, caller: &Caller, request: &jsonrpc::Request<'_>) -> Result<Output, WireError> {
         let permit = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| too_many_streams())?;
         let opening = pin!(Subscription::listen(&self.server, caller, &request.id, request.params.notifications()));
         let (subscription, acknowledgment) = caught(caller, &request.method, opening).await??;
-        Ok(Reply::Stream(Box::new(Events::new(subscription, Some(&acknowledgment), self.keep_alive, permit))))
+        Ok(Output::Stream(Box::new(Events::new(subscription, Some(&acknowledgment), self.keep_alive, permit))))
     }
 
-    /// Opens the stream on which a legacy client hears of changes.
+    /// Opens the stream of change notifications for a legacy client.
     fn open_legacy_stream(&self, headers: &HeaderMap, caller: &Caller) -> Result<Response<HttpBody>, Fault> {
-        if header::name_modern_revision(headers) {
-            let message = "This revision of the protocol has no GET; there is subscriptions/listen";
+        if header::names_modern_revision(headers) {
+            let message = "This protocol revision has no GET stream; use subscriptions/listen";
             return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, message));
         }
         header::legacy_revision(headers)?;
-        if !header::asks_for_events(headers) {
-            let message = "This is an endpoint of the Model Context Protocol: messages are sent with POST, \
-                           and GET opens a text/event-stream, which has to be accepted";
+        if !header::accepts_events(headers) {
+            let message = "Model Context Protocol endpoint: send messages with POST, or open a stream with GET and \
+                           `Accept: text/event-stream`";
             return Err(refusal(StatusCode::NOT_ACCEPTABLE, message));
         }
         let permit = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| too_many_streams())?;
-        let subscription = Subscription::of_conversation(&self.server, caller, self.server.crowd())
+        let subscription = Subscription::of_conversation(&self.server, caller, self.server.shared_conversation())
             .map_err(|rejection| WireError::rejected(&rejection, Revision::NEWEST_LEGACY))?;
         Ok(reply::events(Events::new(subscription, None, self.keep_alive, permit)))
     }
 }
 
-/// What a message says about itself, and the era that it is therefore of:
-/// modern, when headers or body have anything that only modern messages have.
+/// Returns `_meta` and the era of a message: modern if the headers or the body have anything that only modern
+/// messages have.
 fn read_meta<'p, 'a>(headers: &HeaderMap, params: &'p Params<'a>) -> Result<(&'p RequestMeta<'a>, Era), WireError> {
-    let named = header::name_modern_revision(headers);
+    let named = header::names_modern_revision(headers);
     params.check().map_err(|error| {
-        // What a modern message has to say about itself is not there then.
+        // The members that a modern message requires are missing, too.
         if named { WireError { status: 400, ..error } } else { error }
     })?;
     let meta = params.meta()?;
@@ -272,7 +273,7 @@ fn read_meta<'p, 'a>(headers: &HeaderMap, params: &'p Params<'a>) -> Result<(&'p
     Ok((meta, era))
 }
 
-/// The rungs of a modern request above its revision and below its parameters.
+/// Checks the headers of a modern request, after its revision and before its parameters.
 fn check_modern(headers: &HeaderMap, request: &jsonrpc::Request<'_>) -> Result<(), WireError> {
     header::check_method(headers, &request.method)?;
     if !is_modern_method(&request.method) {
@@ -281,10 +282,10 @@ fn check_modern(headers: &HeaderMap, request: &jsonrpc::Request<'_>) -> Result<(
     header::check_name(headers, &request.method, &request.params)
 }
 
-/// Takes the answer to a request that this server would have sent. It sends none.
+/// Accepts a response from a client. This server sends no requests over HTTP.
 fn response(headers: &HeaderMap) -> Result<Response<HttpBody>, Fault> {
-    if header::name_modern_revision(headers) {
-        return Err(WireError::invalid_request("This revision of the protocol has no responses from clients").into());
+    if header::names_modern_revision(headers) {
+        return Err(WireError::invalid_request("This protocol revision has no responses from clients").into());
     }
     header::legacy_revision(headers)?;
     Ok(reply::accepted())
@@ -299,8 +300,7 @@ fn too_many_streams() -> WireError {
     }
 }
 
-/// Waits for an answer, or for the panic that comes instead of it: a mistake of
-/// ours in one request must not look to its client like a broken connection.
+/// Runs a request and catches a panic: a bug in one request must not appear to its client as a connection error.
 async fn caught<T>(
     caller: &Caller,
     method: &str,
@@ -308,9 +308,9 @@ async fn caught<T>(
 ) -> Result<T, WireError> {
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context))) {
         Ok(poll) => poll.map(Ok),
-        // The panic hook has said what and where.
+        // The panic hook has logged the message and the location.
         Err(_) => {
-            tracing::error!(request = caller.request_id(), method, "a request was not answered because of a panic");
+            tracing::error!(request = caller.request_id(), method, "request failed with a panic");
             Poll::Ready(Err(WireError::internal()))
         }
     })
