@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_kept_of_what_nobody_follows() {
+    fn dropped_resource_leaves_registry() {
         let content = ResourceContent::Template("{{ path }}".into());
         let origin = Origin::new(SourceText::new("promptshelf.toml", ""));
         let resource = ResourceDefinition::from_source("docs:///{+path}", content, origin);
@@ -139,7 +139,7 @@ mod tests {
         let all: Vec<_> = (1..MAX_FOLLOWED).map(|number| follow(&format!("docs:///{number}"))).collect();
         assert!(all.iter().all(Option::is_some));
         assert!(follow("docs:///one-more").is_none());
-        assert!(follow("docs:///a").is_some(), "what is followed already takes no place");
+        assert!(follow("docs:///a").is_some(), "a followed resource takes no further place");
         drop(all);
         assert!(follow("docs:///one-more").is_some());
         drop(first);

@@ -3,7 +3,7 @@
 //! [`Server::http`] returns a [`HttpService`] that any tower-based HTTP server can mount at a path. `handler`
 //! validates and handles a request, `host_check` checks its `Host` and `Origin`, and `header` its protocol headers.
 //!
-//! There are no sessions in either era: `Mcp-Session-Id` is neither issued nor read. A client that sends one from
+//! Both eras are served without sessions: `Mcp-Session-Id` is neither issued nor read. A client that sends one from
 //! another server or replica is served like any other.
 //!
 //! Elsewhere: sockets, TLS, paths, timeouts and authentication (`promptshelf-server`). Authentication adds a

@@ -315,7 +315,7 @@ pub(crate) fn error(id: Option<&RequestId>, error: &WireError) -> Bytes {
     close(out)
 }
 
-/// Joins responses to a batch; `None` if there are none.
+/// Joins responses to a batch; `None` for an empty list.
 pub(crate) fn batch(answers: &[Bytes]) -> Option<Bytes> {
     (!answers.is_empty()).then(|| [b"[", answers.join(&b","[..]).as_slice(), b"]"].concat().into())
 }
@@ -352,7 +352,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn strings_end_where_they_end_read_byte_by_byte(
+        fn end_of_string_matches_reference(
             bytes in prop::collection::vec(prop_oneof![20 => Just(b'x'), 2 => Just(b'\\'), 1 => Just(b'"')], 0..150),
             begin in 0_usize..40,
         ) {

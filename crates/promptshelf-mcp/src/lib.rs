@@ -173,3 +173,8 @@ impl Server {
 fn random() -> u64 {
     getrandom::u64().expect("the operating system has random numbers")
 }
+
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

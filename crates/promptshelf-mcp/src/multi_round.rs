@@ -56,7 +56,7 @@ impl Elicitation {
 
 /// Sends elicitation requests to a legacy client.
 pub(crate) trait Ask: std::fmt::Debug + Sync {
-    /// Sends `elicitation/create` with these parameters and waits for the result; `None` if there is none.
+    /// Sends `elicitation/create` with these parameters and waits for the result; `None` without one.
     fn ask(&self, params: Value) -> BoxFuture<'_, Option<Box<RawValue>>>;
 }
 

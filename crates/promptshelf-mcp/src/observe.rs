@@ -100,7 +100,7 @@ mod tests {
     use crate::dispatch::is_modern_method;
 
     #[test]
-    fn what_callers_make_up_is_one_method() {
+    fn unknown_methods_share_one_label() {
         assert_eq!(method_label("prompts/get"), "prompts/get");
         assert_eq!(method_label("prompts/get/of/somebody"), "other");
         assert!(methods().filter(|method| is_modern_method(method)).count() == 8);

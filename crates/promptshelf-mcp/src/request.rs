@@ -250,12 +250,12 @@ mod tests {
     }
 
     #[test]
-    fn what_no_text_or_number_can_hold_is_wrong_by_itself() {
+    fn unrepresentable_value_invalidates_only_its_member() {
         let sent = r#"{"name":"\ud800","uri":1e400,"cursor":"c","arguments":{"a":1e400,"b":"\udc00","c":"\n"}}"#;
         with_params(sent, |params| {
             params.check().expect("they are an object");
-            assert_eq!(params.name().expect_err("it is no text").message, "`name` must be a string");
-            assert_eq!(params.uri().expect_err("it is no text").message, "`uri` must be a string");
+            assert_eq!(params.name().expect_err("not a string").message, "`name` must be a string");
+            assert_eq!(params.uri().expect_err("not a string").message, "`uri` must be a string");
             assert_eq!(params.cursor().expect("it is one"), Some("c".into()));
             let given = params.arguments().expect("they are an object");
             assert_eq!(given.get("a"), Some(&RawArgumentValue::Other("number")));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn params_are_an_object_and_have_a_member_once() {
+    fn params_must_be_object_with_unique_members() {
         for other in ["[]", r#"[{"a":1},2]"#, r#""text""#, r#""\n""#, "true", "null", "1", "-1", "1.5"] {
             let said = mistake(other);
             assert_eq!(said.as_deref(), Some("`params` must be an object with unique member names"), "{other}");

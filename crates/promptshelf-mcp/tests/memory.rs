@@ -1,10 +1,7 @@
-//! What strangers can make the server hold: a bound for each attack that is
-//! about size, and for ten thousand listeners at once.
+//! Peak memory: a bound for each attack on size, and for ten thousand subscriptions.
 //!
-//! Requests go through the tower service and the pipes in memory, without
-//! sockets, so that everything that is counted is the server's own. Bounds are
-//! of peak memory, never of time. One test at a time, because the counter is
-//! the whole process's.
+//! Requests use the tower service and in-memory pipes without sockets, so that only the server's memory is counted.
+//! The counter covers the whole process, so the tests run one at a time.
 
 use std::{
     pin::pin,
@@ -70,7 +67,7 @@ fn request(revision: &str, method: &str, body: impl Into<Bytes>) -> Request<Full
     request.body(Full::new(body)).expect("a request")
 }
 
-/// The status, the code and the size of an answer, and what the way to it took at its most.
+/// The status, error code and size of a response, and the peak memory of its request.
 async fn cost(endpoint: &HttpService, request: Request<Full<Bytes>>) -> (u16, i64, usize, usize) {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
@@ -82,11 +79,11 @@ async fn cost(endpoint: &HttpService, request: Request<Full<Bytes>>) -> (u16, i6
     (status, answer["error"]["code"].as_i64().unwrap_or_default(), body.len(), taken)
 }
 
-/// X1, X4, X7, X11, X18, X20, X21 and X23: whatever the size, the server holds
-/// little more than the message itself, and repeats next to nothing of it.
+/// X1, X4, X7, X11, X18, X20, X21 and X23: the server needs little more than the size of the message, and echoes only
+/// a bounded part of it.
 // req: E8, R-12, S-38, X1, X7, X11, X18, X20
 #[tokio::test]
-async fn no_message_over_http_takes_more_than_a_few_times_its_own_size() {
+async fn http_message_memory_is_bounded() {
     let _alone = ALONE.lock().await;
     let (server, _handle) = server();
     let large = server.http(HttpOptions { max_body_bytes: 16 * MEGABYTE, ..HttpOptions::default() });
@@ -194,10 +191,10 @@ async fn no_message_over_http_takes_more_than_a_few_times_its_own_size() {
     }
 }
 
-/// X24: a line without end is neither kept nor waited for.
+/// X24: a line without end is neither stored nor awaited.
 // req: R-12, X24
 #[tokio::test]
-async fn no_line_takes_more_than_its_bound() {
+async fn line_memory_is_bounded() {
     let _alone = ALONE.lock().await;
     let (server, _handle) = server();
     let before = MEMORY.current_usage();
@@ -216,7 +213,7 @@ async fn no_line_takes_more_than_its_bound() {
     assert!(taken < 3 * promptshelf_mcp::stdio::MAX_LINE_BYTES + MEGABYTE, "{taken} bytes for a line without end");
 }
 
-/// Everything that a stream has to say at present.
+/// All messages that a stream has ready.
 fn said(body: &mut HttpBody) -> Vec<String> {
     let mut context = Context::from_waker(Waker::noop());
     let mut said = Vec::new();
@@ -229,15 +226,15 @@ fn said(body: &mut HttpBody) -> Vec<String> {
     said
 }
 
-/// X23: ten thousand listeners, a storm of a thousand edits, and all of them gone.
+/// X23: ten thousand subscriptions, a thousand edits, and the end of all streams.
 // req: H10, H11, R-12, X23
 #[tokio::test]
-async fn ten_thousand_listeners_are_small_hear_of_a_storm_in_few_words_and_are_freed() {
+async fn ten_thousand_subscriptions_are_small_and_freed() {
     const LISTENERS: usize = 10_000;
     const EDITS: usize = 1_000;
-    /// After so many edits the listeners read what there is for them.
+    /// Number of edits after which the streams are read.
     const PAUSE: usize = 200;
-    /// What one listener may take, the headers of its answer included.
+    /// Maximum memory of one subscription, including its response headers, in bytes.
     const BOUND: usize = 8 << 10;
     let _alone = ALONE.lock().await;
     let (server, handle) = server();
@@ -245,7 +242,7 @@ async fn ten_thousand_listeners_are_small_hear_of_a_storm_in_few_words_and_are_f
     let empty = MEMORY.current_usage();
     let mut streams = Vec::with_capacity(LISTENERS);
     for number in 0..LISTENERS {
-        // Half of them follow the list, half one and the same resource.
+        // Half of them follow the list, half the same resource.
         let filter = match number % 2 {
             0 => json!({ "promptsListChanged": true }),
             _ => json!({ "resourceSubscriptions": ["docs://note"] }),
@@ -282,7 +279,7 @@ async fn ten_thousand_listeners_are_small_hear_of_a_storm_in_few_words_and_are_f
                 assert!(message.contains(&format!("subscriptionId\":{number}}}")), "{message}");
                 told[number] += 1;
             }
-            // What is polled by hand would run out of tokio's budget for one turn.
+            // Polling by hand would use up tokio's budget of one turn.
             tokio::task::yield_now().await;
         }
     }

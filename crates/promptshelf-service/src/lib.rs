@@ -13,7 +13,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), promptshelf_service::Rejection> {
 //! let greet = PromptDefinition::template("greet", "Say hello.").description("Greets");
-//! let definitions = Definitions { prompts: vec![greet], ..Definitions::default() };
+//! let definitions = Definitions { prompts: vec![greet.into()], ..Definitions::default() };
 //! let service = Service::new(CatalogHandle::new(check(definitions, None).catalog));
 //!
 //! let answer = service.get(&Caller::local(), "greet", &RawArguments::new()).await?;
@@ -47,3 +47,8 @@ pub use overview::LibraryOverview;
 pub use rejection::Rejection;
 pub use service::{OpenPrompt, Service};
 pub use view::{CacheScope, View, Visibility};
+
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

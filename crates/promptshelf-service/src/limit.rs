@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_idle_is_forgotten() {
+    fn idle_callers_are_removed() {
         // A token comes back each microsecond, so that a bucket is full again at once.
         let buckets = Buckets::default();
         buckets.set(NonZeroU32::new(60_000_000));
@@ -297,12 +297,12 @@ mod tests {
         assert!(kept < 2 * SWEEP as usize, "{kept}");
 
         let slots = Slots::new(Some(NonZeroU32::MIN));
-        drop(slots.take("somebody".to_owned()));
-        assert!(slots.taken.lock().expect("nobody panicked").is_empty());
+        drop(slots.take("caller".to_owned()));
+        assert!(slots.taken.lock().expect("not poisoned").is_empty());
     }
 
     #[test]
-    fn a_network_of_the_sixth_version_counts_as_one() {
+    fn ipv6_network_counts_as_one() {
         let key = |text: &str| address_key(text.parse().expect("an address"));
         assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:1"));
         assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
@@ -311,14 +311,14 @@ mod tests {
     }
 
     #[test]
-    fn other_limits_hold_at_once_and_what_is_open_goes_on_counting() {
+    fn new_limits_apply_to_open_items() {
         let limits = |requests, subscriptions| {
             let number = |number| NonZeroU32::new(number).expect("it is not zero");
             Limits { requests_per_minute: number(requests), subscriptions: number(subscriptions), ..Limits::default() }
         };
         let (meter, caller) = (Meter::new(None), Caller::anonymous());
         let ask = || meter.admit(&caller, RequestClass::Other).map(drop);
-        let open = meter.subscribe(&caller).expect("nobody is limited");
+        let open = meter.subscribe(&caller).expect("no limits");
         assert!(!meter.is_on() && (0..10).all(|_| ask().is_ok()));
 
         meter.set(Some(&limits(2, 1)));

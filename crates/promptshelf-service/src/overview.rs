@@ -1,4 +1,4 @@
-//! What the web page shows of a library beyond MCP, under the same access rules and limits.
+//! Operations of the web page beyond MCP, under the same access rules and limits.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The service: one method for each operation. Each one admits the caller, does its work on one [`View`], and records
 //! the outcome.
 //!
-//! Elsewhere: how results are made (`operations`), and what the web page needs beyond MCP (`overview`).
+//! Elsewhere: making results (`operations`), and operations of the web page (`overview`).
 
 use std::{
     net::IpAddr,

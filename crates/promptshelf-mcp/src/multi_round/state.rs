@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_comes_back_whole_to_whoever_has_the_key() {
+    fn state_opens_with_same_key() {
         let state = StateKey::from_secret(b"shared").seal(&BOUND, &progress());
         assert_eq!(StateKey::from_secret(b"shared").open(&BOUND, &state), Some(progress()));
         assert_eq!(StateKey::from_secret(b"other").open(&BOUND, &state), None);
@@ -162,7 +162,7 @@ mod tests {
 
     // req: I7, I19
     #[test]
-    fn a_state_belongs_to_its_caller_prompt_and_arguments() {
+    fn state_is_bound_to_caller_prompt_and_arguments() {
         let key = StateKey::from_secret(b"shared");
         let state = key.seal(&BOUND, &progress());
         assert_eq!(key.open(&Bound { caller: "other", ..BOUND }, &state), None);
@@ -173,7 +173,7 @@ mod tests {
 
     // req: I7, R-5
     #[test]
-    fn a_state_expires() {
+    fn state_expires() {
         let key = StateKey::from_secret(b"shared").lifetime(Duration::ZERO);
         assert_eq!(key.open(&BOUND, &key.seal(&BOUND, &progress())), None);
     }
@@ -181,7 +181,7 @@ mod tests {
     proptest! {
         // req: I6, R-5, X20
         #[test]
-        fn no_change_of_a_state_goes_unnoticed(position in 0_usize..1_000, with in proptest::char::range('!', '~')) {
+        fn changed_state_is_refused(position in 0_usize..1_000, with in proptest::char::range('!', '~')) {
             let key = StateKey::from_secret(b"shared");
             let state = key.seal(&BOUND, &progress());
             let position = position % state.len();

@@ -74,7 +74,7 @@ impl Connection {
         for message in messages {
             let message = match message {
                 Ok(Message::Request(request)) if bytes > jsonrpc::MAX_BATCH_ANSWER => {
-                    let error = WireError::invalid_request("The batch asks for too much at once");
+                    let error = WireError::invalid_request("The responses of this batch are too large");
                     Err(Fault { id: Some(request.id), error })
                 }
                 other => other,

@@ -1,18 +1,18 @@
-//! Guided prompts: questions, answers, and the state that travels between them.
+//! Guided prompts: questions, answers, and the state between rounds.
 
 use std::time::Duration;
 
 use promptshelf_mcp::StateKey;
 use serde_json::{Value, json};
 
-use crate::{shelf, stdio::Client};
+use crate::{library, stdio::Client};
 
 fn key() -> StateKey {
     StateKey::from_secret(b"a secret that servers share")
 }
 
 fn start() -> Client {
-    let (server, handle) = shelf::guided_server(key());
+    let (server, handle) = library::guided_server(key());
     Client::of(server, handle)
 }
 
@@ -32,7 +32,7 @@ fn accept(content: &Value) -> Value {
     json!({ "action": "accept", "content": content })
 }
 
-/// Asks for `setup` with answers and a state.
+/// Repeats the request for `setup` with answers and a state.
 fn again(id: u32, responses: &Value, state: &Value) -> Value {
     let params = json!({ "name": "setup", "arguments": { "project": "shelf" }, "inputResponses": responses, "requestState": state });
     get(id, params, &forms())
@@ -48,7 +48,7 @@ fn text(answer: &Value) -> &str {
 
 // req: C12, I2, I3, I15, I25, K5
 #[tokio::test]
-async fn three_steps_with_a_condition_are_walked() {
+async fn three_steps_with_condition_complete() {
     let mut client = start();
     let first = client.request(begin()).await;
     let result = &first["result"];
@@ -67,7 +67,7 @@ async fn three_steps_with_a_condition_are_walked() {
         } } })
     );
     assert_eq!(result["resultType"], "input_required");
-    // No caching hints, and nothing else beside the question.
+    // No cache members, and nothing else besides the question.
     let mut keys: Vec<&str> = result.as_object().expect("an object").keys().map(String::as_str).collect();
     keys.sort_unstable();
     assert_eq!(keys, ["_meta", "inputRequests", "requestState", "resultType"]);
@@ -103,7 +103,7 @@ async fn three_steps_with_a_condition_are_walked() {
 
 // req: I13
 #[tokio::test]
-async fn a_second_server_with_the_same_key_goes_on_where_the_first_one_ended() {
+async fn replica_with_same_key_continues() {
     let mut first = start();
     let question = first.request(begin()).await;
     assert!(first.end().await.is_empty());
@@ -119,7 +119,7 @@ async fn a_second_server_with_the_same_key_goes_on_where_the_first_one_ended() {
 
 // req: I6, I7, R-5, X20
 #[tokio::test]
-async fn a_state_that_is_not_ours_or_not_for_this_is_refused_in_one_sentence() {
+async fn invalid_states_get_the_same_error() {
     let mut client = start();
     let question = client.request(begin()).await;
     let state = question["result"]["requestState"].as_str().expect("a state").to_owned();
@@ -130,16 +130,16 @@ async fn a_state_that_is_not_ours_or_not_for_this_is_refused_in_one_sentence() {
         String::from_utf8(bytes).expect("ASCII")
     };
     let other_key = {
-        let (server, handle) = shelf::guided_server(StateKey::random());
+        let (server, handle) = library::guided_server(StateKey::random());
         let question = Client::of(server, handle).request(begin()).await;
         question["result"]["requestState"].clone()
     };
     let expired = {
-        let (server, handle) = shelf::guided_server(key().lifetime(Duration::ZERO));
+        let (server, handle) = library::guided_server(key().lifetime(Duration::ZERO));
         let question = Client::of(server, handle).request(begin()).await;
         question["result"]["requestState"].clone()
     };
-    let refused = json!({ "code": -32602, "message": "This `requestState` cannot be used; begin again without it" });
+    let refused = json!({ "code": -32602, "message": "Invalid `requestState`; start again without it" });
     let states = [
         json!(flipped),
         json!(state[..state.len() - 1]),
@@ -168,7 +168,7 @@ async fn a_state_that_is_not_ours_or_not_for_this_is_refused_in_one_sentence() {
 
 // req: I9, I10, I18, R-12, X21
 #[tokio::test]
-async fn wrong_and_missing_answers_are_asked_for_again_and_not_forever() {
+async fn invalid_answers_are_asked_for_again_up_to_a_limit() {
     let mut client = start();
     let mut state = client.request(begin()).await["result"]["requestState"].clone();
     let wrong = [
@@ -195,7 +195,7 @@ async fn wrong_and_missing_answers_are_asked_for_again_and_not_forever() {
     for _ in 0..40 {
         let got = client.request(again(3, &json!({}), &state)).await;
         if let Some(error) = got.get("error") {
-            assert_eq!(error["message"], "This prompt has asked too often; begin again");
+            assert_eq!(error["message"], "This prompt asked too many questions; start again");
             return;
         }
         state = got["result"]["requestState"].clone();
@@ -223,7 +223,7 @@ async fn malformed_answers_are_refused() {
 
 // req: I14, X21
 #[tokio::test]
-async fn declining_and_cancelling_have_the_outcome_that_the_file_declares() {
+async fn decline_and_cancel_follow_declaration() {
     let mut client = start();
     let state = client.request(begin()).await["result"]["requestState"].clone();
     for action in ["decline", "cancel"] {
@@ -240,7 +240,7 @@ async fn declining_and_cancelling_have_the_outcome_that_the_file_declares() {
 }
 
 #[tokio::test]
-async fn answers_without_a_state_count_when_they_are_all_there() {
+async fn complete_answers_need_no_state() {
     let mut client = start();
     let responses = json!({
         "basics": accept(&json!({ "language": "rust" })),
@@ -252,7 +252,7 @@ async fn answers_without_a_state_count_when_they_are_all_there() {
 }
 
 #[tokio::test]
-async fn what_a_caller_sends_is_not_asked_for() {
+async fn sent_arguments_are_not_asked_for() {
     let mut client = start();
     let arguments =
         json!({ "language": "python", "tests": "no", "framework": "flask", "since": "2026-01-01", "topics": "style" });
@@ -262,7 +262,7 @@ async fn what_a_caller_sends_is_not_asked_for() {
 
 // req: I4, I5, X22
 #[tokio::test]
-async fn a_client_that_cannot_show_what_is_indispensable_is_told_what_it_needs() {
+async fn missing_capability_names_required_elicitation() {
     let mut client = start();
     for (name, capabilities, required) in [
         ("setup", json!({}), json!({ "elicitation": {} })),
@@ -274,7 +274,7 @@ async fn a_client_that_cannot_show_what_is_indispensable_is_told_what_it_needs()
         assert_eq!(got["error"]["code"], -32021, "{name}, {capabilities}");
         assert_eq!(got["error"]["data"], json!({ "requiredCapabilities": required }));
     }
-    // What is not indispensable goes without.
+    // Optional questions are skipped.
     let arguments = json!({ "language": "rust" });
     let got = client.request(get(2, json!({ "name": "setup", "arguments": arguments }), &json!({}))).await;
     assert_eq!(text(&got), ": rust, true, , 2, , .");
@@ -282,7 +282,7 @@ async fn a_client_that_cannot_show_what_is_indispensable_is_told_what_it_needs()
 
 // req: I3, I16
 #[tokio::test]
-async fn a_page_is_opened_before_the_prompt_comes() {
+async fn url_elicitation_precedes_prompt() {
     let mut client = start();
     let pages = json!({ "elicitation": { "url": {} } });
     let asked = client.request(get(1, json!({ "name": "connect" }), &pages)).await;
@@ -298,7 +298,7 @@ async fn a_page_is_opened_before_the_prompt_comes() {
 }
 
 #[tokio::test]
-async fn what_is_asked_for_is_listed_as_optional() {
+async fn asked_arguments_are_listed_as_optional() {
     let mut client = start();
     let mut list = get(1, json!({}), &json!({}));
     list["method"] = json!("prompts/list");
@@ -325,7 +325,7 @@ fn reply(question: &Value, result: &Value) -> Value {
 
 // req: I23
 #[tokio::test]
-async fn a_legacy_client_on_a_pipe_is_asked_by_requests_of_the_servers_own() {
+async fn legacy_stdio_client_receives_elicitation_requests() {
     let mut client = legacy("2025-11-25", forms()).await;
     let basics = client.request(legacy_get(&json!({}))).await;
     assert_eq!(basics["method"], "elicitation/create");
@@ -334,7 +334,7 @@ async fn a_legacy_client_on_a_pipe_is_asked_by_requests_of_the_servers_own() {
     assert!(again["params"]["message"].as_str().is_some_and(|message| message.contains("has to be one of")));
     let step_2 = client.request(reply(&again, &accept(&json!({ "language": "rust" })))).await;
     assert!(step_2["params"]["requestedSchema"]["properties"].get("workers").is_some());
-    // Other requests go on while a question waits.
+    // Other requests continue while a question is open.
     let ping = client.request(json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" })).await;
     assert_eq!(ping["id"], "p");
     let more = client.request(reply(&step_2, &accept(&json!({ "workers": 3 })))).await;
@@ -346,7 +346,7 @@ async fn a_legacy_client_on_a_pipe_is_asked_by_requests_of_the_servers_own() {
 
 // req: DC6, I15, I23
 #[tokio::test]
-async fn forms_of_2025_06_18_have_only_what_it_knows() {
+async fn forms_of_2025_06_18_use_its_keywords_only() {
     let mut client = legacy("2025-06-18", forms()).await;
     let basics = client.request(legacy_get(&json!({}))).await;
     assert_eq!(
@@ -369,7 +369,7 @@ async fn forms_of_2025_06_18_have_only_what_it_knows() {
 
 // req: A15, DC5, I23, X22
 #[tokio::test]
-async fn a_legacy_client_without_forms_has_arguments_like_any_other() {
+async fn legacy_client_without_forms_sends_arguments() {
     for (revision, capabilities) in [("2025-11-25", json!({})), ("2025-03-26", forms()), ("2024-11-05", json!({}))] {
         let mut client = legacy(revision, capabilities).await;
         let missing = client.request(legacy_get(&json!({}))).await;
@@ -377,14 +377,14 @@ async fn a_legacy_client_without_forms_has_arguments_like_any_other() {
         assert_eq!(missing["error"]["data"]["problems"][0]["argument"], "language");
         let done = client.request(legacy_get(&json!({ "language": "rust", "since": "" }))).await;
         assert_eq!(text(&done), ": rust, true, , 2, , .");
-        // The condition holds without a form as well.
+        // Conditions of steps hold without forms, too.
         let missing = client.request(legacy_get(&json!({ "language": "python" }))).await;
         assert_eq!(missing["error"]["data"]["problems"][0]["argument"], "framework");
     }
 }
 
 #[tokio::test]
-async fn an_error_or_the_end_of_the_pipe_is_no_answer() {
+async fn error_or_end_of_input_cancels_question() {
     let mut client = legacy("2025-11-25", forms()).await;
     let question = client.request(legacy_get(&json!({}))).await;
     let error = json!({ "jsonrpc": "2.0", "id": question["id"], "error": { "code": -1, "message": "no" } });
@@ -397,7 +397,7 @@ async fn an_error_or_the_end_of_the_pipe_is_no_answer() {
 
 // req: O1, O2
 #[tokio::test]
-async fn cancelling_the_request_forgets_the_question() {
+async fn cancelled_request_drops_question() {
     let mut client = legacy("2025-11-25", forms()).await;
     let question = client.request(legacy_get(&json!({}))).await;
     client
@@ -409,7 +409,7 @@ async fn cancelling_the_request_forgets_the_question() {
 
 // req: A10, G2, I2
 #[tokio::test]
-async fn a_question_has_no_hints_for_caches() {
+async fn question_is_not_cacheable() {
     let asked = start().request(begin()).await;
     let result = asked["result"].as_object().expect("a result");
     assert_eq!(result.keys().collect::<Vec<_>>(), ["resultType", "inputRequests", "requestState", "_meta"]);
@@ -418,7 +418,7 @@ async fn a_question_has_no_hints_for_caches() {
 
 // req: I4, M5, X22
 #[tokio::test]
-async fn only_what_this_request_declares_counts() {
+async fn capabilities_apply_per_request() {
     let mut client = start();
     let state = client.request(begin()).await["result"]["requestState"].clone();
     let params = json!({
@@ -431,7 +431,7 @@ async fn only_what_this_request_declares_counts() {
 
 // req: I16
 #[tokio::test]
-async fn a_page_has_an_id_in_the_one_revision_that_wants_one() {
+async fn elicitation_id_only_in_2025_11_25() {
     let mut client = legacy("2025-11-25", json!({ "elicitation": { "url": {} } })).await;
     let params = json!({ "name": "connect" });
     let connect = json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": params });

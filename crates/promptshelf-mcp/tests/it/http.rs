@@ -1,12 +1,12 @@
-//! The endpoint of Streamable HTTP, asked without a socket where none is needed.
+//! The Streamable HTTP endpoint, without a socket where possible.
 
-mod any_bytes;
+mod arbitrary_input;
 mod batches;
 mod callers;
 mod endpoint;
-mod gate;
 mod guided;
 mod headers;
+mod host_check;
 mod legacy;
 mod listener;
 mod messages;

@@ -1,6 +1,6 @@
-//! The server as clients meet it, transport by transport.
+//! Tests of the server through its transports.
 
 mod guided;
 mod http;
-mod shelf;
+mod library;
 mod stdio;

@@ -8,7 +8,7 @@ use promptshelf_testkit::{pipe::Pipe, served::Served};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
-use crate::shelf;
+use crate::library;
 
 mod eras;
 
@@ -21,7 +21,7 @@ pub(crate) struct Client {
 
 impl Client {
     fn start() -> Client {
-        let (server, handle) = shelf::server();
+        let (server, handle) = library::server();
         Client::of(server, handle)
     }
 
@@ -274,13 +274,13 @@ async fn batches_are_accepted_in_one_revision_only() {
 async fn legacy_client_is_notified_once_of_a_changed_list() {
     let mut client = Client::legacy("2024-11-05").await;
     client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/list" })).await;
-    client.handle.replace(shelf::catalog("Greets somebody else", "first"));
+    client.handle.replace(library::catalog("Greets somebody else", "first"));
     assert_eq!(
         client.receive().await,
         json!({ "jsonrpc": "2.0", "method": "notifications/prompts/list_changed", "params": {} })
     );
     // An equal list is not a change.
-    client.handle.replace(shelf::catalog("Greets somebody else", "first"));
+    client.handle.replace(library::catalog("Greets somebody else", "first"));
     let answer = client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
     assert_eq!(answer["id"], 2);
 }
@@ -293,13 +293,13 @@ async fn legacy_client_is_notified_of_subscribed_resources() {
     let answer =
         client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": params })).await;
     assert_eq!(answer["result"], json!({}));
-    client.handle.replace(shelf::catalog("Greets somebody", "other"));
+    client.handle.replace(library::catalog("Greets somebody", "other"));
     assert_eq!(
         client.receive().await,
         json!({ "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params })
     );
     client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "resources/unsubscribe", "params": params })).await;
-    client.handle.replace(shelf::catalog("Greets somebody", "third"));
+    client.handle.replace(library::catalog("Greets somebody", "third"));
     assert_eq!(client.request(json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" })).await["id"], 3);
     let unknown = json!({ "uri": "docs://nothing" });
     let answer =
@@ -321,14 +321,14 @@ async fn legacy_client_gets_log_messages_from_its_level() {
     client
         .request(json!({ "jsonrpc": "2.0", "id": 2, "method": "logging/setLevel", "params": { "level": "info" } }))
         .await;
-    client.handle.replace(shelf::catalog("Greets everybody", "first"));
+    client.handle.replace(library::catalog("Greets everybody", "first"));
     assert_eq!(client.receive().await["method"], "notifications/prompts/list_changed");
     let message = client.receive().await;
     assert_eq!(message["params"]["data"], "The library has changed: 2 prompts, 1 resource");
     client
         .request(json!({ "jsonrpc": "2.0", "id": 3, "method": "logging/setLevel", "params": { "level": "error" } }))
         .await;
-    client.handle.replace(shelf::catalog("Greets somebody", "first"));
+    client.handle.replace(library::catalog("Greets somebody", "first"));
     assert_eq!(client.receive().await["method"], "notifications/prompts/list_changed");
     assert_eq!(client.request(json!({ "jsonrpc": "2.0", "id": 4, "method": "ping" })).await["id"], 4);
 }
@@ -352,7 +352,7 @@ async fn subscription_is_acknowledged_tagged_filtered_and_cancelled() {
         acknowledged["params"]["notifications"],
         json!({ "promptsListChanged": true, "resourceSubscriptions": ["docs://note"] })
     );
-    client.handle.replace(shelf::catalog("Greets everybody", "other"));
+    client.handle.replace(library::catalog("Greets everybody", "other"));
     let heard = [client.pipe.next_line().await.expect("one"), client.pipe.next_line().await.expect("two")];
     assert!(heard[0].contains("notifications/prompts/list_changed") && heard[0].contains(id), "{heard:?}");
     assert!(heard[1].contains("notifications/resources/updated") && heard[1].contains("docs://note"), "{heard:?}");
@@ -365,7 +365,7 @@ async fn subscription_is_acknowledged_tagged_filtered_and_cancelled() {
         )
         .await;
     client.request(modern(&json!(1), "server/discover", json!({}))).await;
-    client.handle.replace(shelf::catalog("Greets somebody", "third"));
+    client.handle.replace(library::catalog("Greets somebody", "third"));
     assert_eq!(client.request(modern(&json!(2), "server/discover", json!({}))).await["id"], 2);
 }
 
@@ -455,7 +455,7 @@ async fn client_that_does_not_read_is_not_read_either() {
 #[tokio::test]
 async fn batch_response_is_bounded() {
     let mut client = Client::legacy("2025-03-26").await;
-    client.handle.replace(shelf::catalog("Greets somebody", &"x".repeat(5 << 20)));
+    client.handle.replace(library::catalog("Greets somebody", &"x".repeat(5 << 20)));
     let params = json!({ "uri": "docs://note" });
     let read = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params });
     client.notify(&Value::Array(vec![read; 20])).await;

@@ -281,10 +281,10 @@ fn ends_with_a_line(path: &Path) -> io::Result<bool> {
 mod tests {
     use super::*;
 
-    /// A queue that nobody empties.
+    /// A queue without a reader.
     // req: S-26
     #[test]
-    fn what_is_lost_is_counted_and_said() {
+    fn lost_records_are_counted_and_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("audit.jsonl");
         let (queue, entries) = mpsc::sync_channel(1);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_file_makes_room_for_a_new_one_and_only_so_many_are_kept() {
+    fn large_file_is_rotated() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("audit.jsonl");
         let audit = AuditFile::open(AuditFileOptions { max_bytes: 20, keep: 2, path: path.clone() }).expect("it opens");
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_cut_does_not_spoil_the_next_one() {
+    fn cut_line_is_ended() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("audit.jsonl");
         fs::write(&path, "{\"half").expect("written");
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn records_go_on_in_a_new_file_and_stay_where_they_are_when_there_is_none() {
+    fn reopen_switches_file_or_keeps_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let [path, moved] = ["audit.jsonl", "moved"].map(|name| folder.path().join(name));
         let audit = AuditFile::open(AuditFileOptions::new(&path)).expect("it opens");
@@ -353,7 +353,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_file_is_for_its_owner_alone() {
+    fn file_is_readable_by_owner_only() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("audit.jsonl");

@@ -1,9 +1,9 @@
-//! Who may see and use what: every caller, every prompt and every method.
+//! Access rules: every caller, every prompt and every method.
 
 use promptshelf_core::{RawArguments, Variables, cursor::ListKind};
 use promptshelf_service::{Caller, Reference, Rejection, Service, Visibility};
 
-use crate::shelf::{definitions, known, service};
+use crate::library::{definitions, known, service};
 
 fn callers() -> Vec<(&'static str, Caller)> {
     vec![
@@ -25,8 +25,8 @@ enum Expected {
     Hidden,
 }
 
-/// What should be, written down once more and differently: by prompt, who is
-/// let in, and whether the others see that it exists.
+/// The expected decision, derived independently of the implementation: for each prompt the admitted callers, and its
+/// visibility to others.
 fn expected(caller: &str, prompt: &str) -> Expected {
     let (welcome, shown): (&[&str], bool) = match prompt {
         "open" | "picker" | "attaching" => return Expected::Open,
@@ -56,7 +56,7 @@ fn listed(service: &Service, caller: &Caller, list: ListKind) -> Vec<String> {
 
 // req: P17, S-14
 #[tokio::test]
-async fn every_rule_holds_for_every_caller_prompt_and_method() {
+async fn rules_hold_for_all_callers_prompts_and_methods() {
     let service = service();
     for (who, caller) in callers() {
         let listed = listed(&service, &caller, ListKind::Prompts);
@@ -87,7 +87,7 @@ async fn every_rule_holds_for_every_caller_prompt_and_method() {
 
 // req: P17, R-13, S-44
 #[tokio::test]
-async fn hidden_and_missing_are_the_same_word_for_word() {
+async fn hidden_equals_missing() {
     let service = service();
     let caller = known("eve", &[], &[]);
     let get =
@@ -104,15 +104,15 @@ async fn hidden_and_missing_are_the_same_word_for_word() {
     assert_eq!(complete("docs://closed/a").replace("closed/a", "no/such"), complete("docs://no/such"));
 }
 
-/// Each address under which something closed could be read, however it is spelled.
+/// All URIs under which a restricted file could be read, in all spellings.
 // req: S-15
 #[tokio::test]
-async fn no_other_spelling_of_a_uri_opens_what_is_closed() {
+async fn uri_spelling_does_not_bypass_rules() {
     let service = service();
     let closed = [
         "docs://closed/a",
         "docs://closed/alias",
-        // The same file by its own address, and by another spelling of that.
+        // The same file by its library URI, and by another spelling of it.
         "library:///aliased.txt",
         "library:///%61liased.txt",
         "library:///secret/plan.txt",
@@ -144,7 +144,7 @@ async fn no_other_spelling_of_a_uri_opens_what_is_closed() {
 
 // req: E8, R-4, X11
 #[tokio::test]
-async fn completion_and_attachments_give_nothing_closed_away() {
+async fn completion_and_attachments_respect_rules() {
     let service = service();
     for (who, caller) in callers() {
         let values = |argument: &str| {
@@ -160,7 +160,7 @@ async fn completion_and_attachments_give_nothing_closed_away() {
 
 // req: S-19
 #[tokio::test]
-async fn links_are_followed_to_nothing_closed() {
+async fn links_respect_rules() {
     let mut definitions = definitions();
     for (name, uri) in
         [("to-open", "docs://open"), ("to-closed", "docs://closed/a"), ("to-alias", "library:///aliased.txt")]
@@ -187,7 +187,7 @@ async fn links_are_followed_to_nothing_closed() {
 
 // req: F8, X10
 #[test]
-fn pages_hold_what_a_caller_sees_and_cursors_name_nothing_else() {
+fn pages_and_cursors_reveal_only_visible_prompts() {
     let mut definitions = definitions();
     definitions.policy.page_size = 1;
     let checked = promptshelf_core::check(definitions, None);
@@ -212,7 +212,7 @@ fn pages_hold_what_a_caller_sees_and_cursors_name_nothing_else() {
 
 // req: G4, R-6, X29
 #[test]
-fn what_varies_is_private_and_what_does_not_is_public() {
+fn cache_scope_is_private_if_answers_vary() {
     let visibility = |service: &Service, caller: &Caller| service.view(caller).visibility().clone();
     let restricted = service();
     assert_ne!(visibility(&restricted, &Caller::anonymous()), Visibility::Public);
@@ -230,11 +230,11 @@ fn what_varies_is_private_and_what_does_not_is_public() {
 
 // req: S-22
 #[test]
-fn a_rule_that_is_no_pattern_closes_everything_and_is_named() {
+fn invalid_pattern_closes_everything() {
     let mut definitions = definitions();
     definitions.access.push(promptshelf_core::AccessRule {
         prompts: vec!["[".into()],
-        ..crate::shelf::rule(crate::shelf::demand(&[], &["admin"], &[]))
+        ..crate::library::rule(crate::library::demand(&[], &["admin"], &[]))
     });
     let checked = promptshelf_core::check(definitions, None);
     assert!(checked.diagnostics.iter().any(promptshelf_core::Diagnostic::is_error));
@@ -243,7 +243,7 @@ fn a_rule_that_is_no_pattern_closes_everything_and_is_named() {
 }
 
 #[test]
-fn a_changed_rule_is_a_changed_list() {
+fn changed_rule_changes_list() {
     let catalog = |definitions| promptshelf_core::check(definitions, None).catalog;
     let handle = promptshelf_core::CatalogHandle::new(catalog(definitions()));
     assert!(!handle.replace(catalog(definitions())).prompts);

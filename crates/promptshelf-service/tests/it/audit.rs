@@ -1,4 +1,4 @@
-//! What is recorded, and what never is.
+//! Audit records: their members, and data that must not appear.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use promptshelf_core::{
 use promptshelf_service::{Caller, Limits, Recorder, Reference, Service};
 use serde_json::{Value, json};
 
-use crate::shelf::{definitions, known};
+use crate::library::{definitions, known};
 
 const SECRET: &str = "hunter2-hunter2";
 
@@ -60,7 +60,7 @@ fn sensitive() -> Definitions {
 
 // req: S-26
 #[tokio::test]
-async fn every_question_leaves_one_record_whatever_becomes_of_it() {
+async fn every_operation_leaves_one_record() {
     let (service, memory) = audited(definitions());
     let caller = known("ada", &[], &[]).with_address("10.0.0.7".parse().expect("an address")).with_request(0xab);
     let one = |memory: &Memory| {
@@ -112,7 +112,7 @@ fn one_or_none(memory: &Memory) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_waits_for_is_recorded_as_cancelled() {
+async fn dropped_request_is_recorded_as_cancelled() {
     let mut definitions = Definitions::default();
     let waiting = PromptDefinition::new_async("waiting", |_| std::future::pending()).description("Waits");
     definitions.prompts.push(waiting.into());
@@ -126,7 +126,7 @@ async fn a_question_that_nobody_waits_for_is_recorded_as_cancelled() {
     assert_eq!(memory.records()[0]["outcome"], "cancelled");
 }
 
-/// Polls once.
+/// Polls a future once.
 fn futures_executor_poll<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::Output> {
     match future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
         std::task::Poll::Ready(output) => Some(output),
@@ -136,11 +136,11 @@ fn futures_executor_poll<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::
 
 // req: S-27, S-33
 #[tokio::test]
-async fn values_are_recorded_by_consent_alone_and_secrets_never() {
+async fn values_are_recorded_only_with_consent() {
     let (service, memory) = audited(sensitive());
     let long = format!("{SECRET}{}", "x".repeat(40));
     let caller = Caller::local();
-    // The prompt gets it without the invisible character, and repeats it so.
+    // The prompt receives the value without the invisible character, and repeats it.
     let spread = format!("{}\u{200b}{}", &SECRET[..3], &SECRET[3..]);
     let asked = [("good", SECRET), ("rejecting", SECRET), ("failing", SECRET), ("good", &long), ("rejecting", &spread)];
     for (prompt, token) in asked {
@@ -157,7 +157,7 @@ async fn values_are_recorded_by_consent_alone_and_secrets_never() {
 }
 
 #[test]
-fn a_secret_is_neither_recorded_nor_asked_for_by_a_form() {
+fn secret_is_neither_recorded_nor_asked_for() {
     for set in
         [(|argument: &mut ArgumentDefinition| argument.audit = true) as fn(&mut ArgumentDefinition), |argument| {
             argument.ask = true;

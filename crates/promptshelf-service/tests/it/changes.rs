@@ -1,4 +1,4 @@
-//! Catalogs that change while they are asked.
+//! Catalogs that are replaced during requests.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tokio::sync::{
 use crate::{catalog, prompts, resource};
 
 #[tokio::test]
-async fn every_listener_hears_a_change_once() {
+async fn every_receiver_gets_change_once() {
     let handle = CatalogHandle::new(catalog(prompts([])));
     let service = Service::new(handle.clone());
     handle.replace(catalog(prompts([])));
@@ -30,7 +30,7 @@ async fn every_listener_hears_a_change_once() {
 }
 
 #[tokio::test]
-async fn who_lags_behind_is_told_so() {
+async fn lagging_receiver_is_notified() {
     let handle = CatalogHandle::new(catalog(prompts([])));
     let service = Service::new(handle.clone());
     let mut listener = service.changes();
@@ -42,7 +42,7 @@ async fn who_lags_behind_is_told_so() {
 }
 
 #[test]
-fn nobody_has_to_listen() {
+fn changes_need_no_receiver() {
     let handle = CatalogHandle::new(catalog(prompts([])));
     let service = Service::new(handle.clone());
     drop(service.changes());
@@ -50,7 +50,7 @@ fn nobody_has_to_listen() {
     assert_eq!(service.catalog().generation(), 1);
 }
 
-/// A library in which everything says the same number.
+/// A library with the same number in every prompt.
 fn numbered(number: usize) -> Definitions {
     let text = format!("{number} {{{{ attach('docs://number') }}}}");
     let body = ResourceBody::Text(number.to_string().into());
@@ -102,7 +102,7 @@ fn text(content: &ContentBlock) -> String {
 
 // req: X26
 #[tokio::test]
-async fn a_prompt_that_waits_ends_with_the_catalog_it_began_with() {
+async fn waiting_prompt_keeps_its_catalog() {
     let gate = Arc::new(Semaphore::new(0));
     let waiting = Arc::clone(&gate);
     let slow = PromptDefinition::new_async("slow", move |arguments| {

@@ -1,4 +1,4 @@
-//! Completing arguments of prompts and variables of resource templates.
+//! Completion of prompt arguments and of resource template variables.
 
 use promptshelf_core::{
     ArgumentDefinition, CompletionSource, Definitions, PromptDefinition, ResourceContent, Variables,
@@ -32,7 +32,7 @@ fn complete(
 
 // req: E5
 #[test]
-fn arguments_are_completed_with_those_filled_in_already() {
+fn completion_uses_known_arguments() {
     let review = Reference::Prompt("review");
     assert_eq!(complete(review, "language", "ru", &[]), Ok(vec!["rust".into()]));
     assert_eq!(complete(review, "framework", "", &[("language", "python")]), Ok(vec!["django".into()]));
@@ -46,7 +46,7 @@ fn variables_of_a_resource_template_are_completed() {
 
 // req: E7
 #[test]
-fn what_is_not_there_cannot_be_completed() {
+fn unknown_target_is_not_completed() {
     let sentence = |answer: Result<Vec<String>, Rejection>| answer.expect_err("it is rejected").to_string();
     assert_eq!(sentence(complete(Reference::Prompt("reviw"), "language", "", &[])), "Unknown prompt: reviw");
     assert_eq!(

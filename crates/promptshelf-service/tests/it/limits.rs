@@ -1,11 +1,11 @@
-//! How much a caller may ask, and that nobody else pays for it.
+//! Limits of one caller, without effect on others.
 
 use std::{num::NonZeroU32, time::Duration};
 
 use promptshelf_core::{RawArguments, Variables, cursor::ListKind};
 use promptshelf_service::{Caller, Limits, Reference, Rejection, Service};
 
-use crate::shelf::{known, service};
+use crate::library::{known, service};
 
 fn number(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).expect("it is not zero")
@@ -21,7 +21,7 @@ fn complete(service: &Service, caller: &Caller) -> Result<(), Rejection> {
 
 // req: R-12, S-24
 #[tokio::test]
-async fn whoever_asks_too_much_is_told_when_to_come_back_and_others_are_served() {
+async fn rate_limit_names_retry_time_per_caller() {
     let service = limited(Limits { requests_per_minute: number(3), ..Limits::default() });
     let (ada, eve) = (known("ada", &[], &[]), known("eve", &[], &[]));
     for _ in 0..3 {
@@ -32,7 +32,7 @@ async fn whoever_asks_too_much_is_told_when_to_come_back_and_others_are_served()
     assert!(retry_after > Duration::ZERO && retry_after <= Duration::from_secs(20), "{retry_after:?}");
     assert!(matches!(service.read(&eve, "docs://open").await, Err(Rejection::TooManyRequests { .. })));
     assert!(service.list(&ada, ListKind::Prompts, None).is_ok());
-    // The person at this machine is not limited, and completion has a bucket of its own.
+    // The local user is not limited, and completion has its own bucket.
     for _ in 0..10 {
         service.list(&Caller::local(), ListKind::Prompts, None).expect("a page");
     }
@@ -41,7 +41,7 @@ async fn whoever_asks_too_much_is_told_when_to_come_back_and_others_are_served()
 
 // req: E8, X11
 #[test]
-fn completion_has_a_limit_of_its_own() {
+fn completion_has_own_limit() {
     let service = limited(Limits { completions_per_minute: number(2), ..Limits::default() });
     let eve = known("eve", &[], &[]);
     assert_eq!((complete(&service, &eve), complete(&service, &eve)), (Ok(()), Ok(())));
@@ -50,7 +50,7 @@ fn completion_has_a_limit_of_its_own() {
 }
 
 #[test]
-fn strangers_are_told_apart_by_their_addresses() {
+fn anonymous_callers_are_limited_by_address() {
     let service = limited(Limits { requests_per_minute: number(1), ..Limits::default() });
     let at = |address: &str| Caller::anonymous().with_address(address.parse().expect("an address"));
     assert!(service.list(&at("10.0.0.1"), ListKind::Prompts, None).is_ok());
@@ -59,7 +59,7 @@ fn strangers_are_told_apart_by_their_addresses() {
 }
 
 #[test]
-fn addresses_have_a_limit_whoever_is_behind_them() {
+fn addresses_are_limited() {
     let service = limited(Limits { requests_per_minute_per_address: number(2), ..Limits::default() });
     let address = |text: &str| text.parse().expect("an address");
     assert!(service.admit_address(address("10.0.0.1")).is_ok() && service.admit_address(address("10.0.0.1")).is_ok());
@@ -69,7 +69,7 @@ fn addresses_have_a_limit_whoever_is_behind_them() {
 
 // req: R-12
 #[test]
-fn what_is_open_at_the_same_time_is_counted_and_given_back() {
+fn open_requests_are_counted_and_released() {
     let service = limited(Limits { subscriptions: number(2), concurrent_requests: number(1), ..Limits::default() });
     let (ada, eve) = (known("ada", &[], &[]), known("eve", &[], &[]));
     let held = [service.subscribe(&eve).expect("one"), service.subscribe(&eve).expect("two")];

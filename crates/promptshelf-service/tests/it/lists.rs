@@ -1,4 +1,4 @@
-//! Lists, page by page.
+//! Pagination of lists.
 
 use promptshelf_core::{
     CatalogHandle, Definitions, Policy, PromptDefinition, ResourceBody, ResourceContent, cursor::ListKind,
@@ -12,7 +12,7 @@ fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Definitions {
     Definitions { policy, ..prompts(names.into_iter().map(|name| PromptDefinition::template(name, "x"))) }
 }
 
-/// One page's names, and the cursor of the next one.
+/// The names of one page, and the next cursor.
 fn page(service: &Service, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
     let list = service.list(&Caller::local(), ListKind::Prompts, cursor).expect("a cursor of this list");
     let ListPage { page, .. } = list.value().clone();
@@ -22,7 +22,7 @@ fn page(service: &Service, cursor: Option<&str>) -> (Vec<String>, Option<String>
 
 // req: B11, F6
 #[test]
-fn pages_follow_each_other_to_the_end() {
+fn pages_cover_whole_list() {
     let service = Service::new(CatalogHandle::new(catalog(named(["e", "a", "d", "b", "c"]))));
     let (first, cursor) = page(&service, None);
     let (second, cursor) = page(&service, cursor.as_deref());
@@ -32,12 +32,12 @@ fn pages_follow_each_other_to_the_end() {
 }
 
 #[test]
-fn a_list_that_changes_between_pages_neither_repeats_nor_skips() {
+fn changing_list_neither_repeats_nor_skips() {
     let handle = CatalogHandle::new(catalog(named(["a", "b", "c", "d", "e"])));
     let service = Service::new(handle.clone());
     let (first, cursor) = page(&service, None);
     assert_eq!(first, ["a", "b"]);
-    // What was listed last is gone, something came before it and something after it.
+    // The last listed prompt is gone, and there are new ones before and after it.
     handle.replace(catalog(named(["aa", "a", "bb", "c", "d", "e"])));
     let (second, cursor) = page(&service, cursor.as_deref());
     assert_eq!(second, ["bb", "c"]);
@@ -46,7 +46,7 @@ fn a_list_that_changes_between_pages_neither_repeats_nor_skips() {
 }
 
 #[test]
-fn a_page_is_of_one_catalog() {
+fn page_keeps_its_catalog() {
     let handle = CatalogHandle::new(catalog(named(["a", "b", "c"])));
     let service = Service::new(handle.clone());
     let list = service.list(&Caller::local(), ListKind::Prompts, None).expect("the first page");
@@ -56,7 +56,7 @@ fn a_page_is_of_one_catalog() {
 
 // req: F8
 #[test]
-fn a_cursor_of_another_list_or_of_nobody_is_refused() {
+fn foreign_cursor_is_refused() {
     let text = |text: &str| ResourceContent::Fixed(ResourceBody::Text(text.into()));
     let mut definitions = named(["a", "b", "c"]);
     definitions.resources = ["x:1", "x:2", "x:3"].map(|uri| resource(uri, text(uri))).to_vec();
@@ -80,7 +80,7 @@ fn a_cursor_of_another_list_or_of_nobody_is_refused() {
 
 // req: A16
 #[test]
-fn an_empty_list_is_one_empty_page() {
+fn empty_list_is_one_empty_page() {
     let service = Service::new(CatalogHandle::new(catalog(Definitions::default())));
     for kind in [ListKind::Prompts, ListKind::Resources, ListKind::ResourceTemplates] {
         let list = service.list(&Caller::anonymous(), kind, None).expect("the first page").into_value();

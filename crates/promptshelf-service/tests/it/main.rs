@@ -1,14 +1,14 @@
-//! The service, asked as its faces ask it.
+//! Tests of the service through its public API.
 
 mod access;
 mod audit;
 mod changes;
 mod completions;
+mod library;
 mod limits;
 mod lists;
 mod prompts;
 mod resources;
-mod shelf;
 
 use promptshelf_core::{
     Catalog, CatalogHandle, Definitions, Diagnostic, Origin, PromptDefinition, ResourceContent, ResourceDefinition,
@@ -16,7 +16,7 @@ use promptshelf_core::{
 };
 use promptshelf_service::Service;
 
-/// A catalog of definitions that have nothing wrong with them.
+/// Returns a catalog without errors.
 fn catalog(definitions: Definitions) -> Catalog {
     let checked = check(definitions, None);
     assert!(!checked.diagnostics.iter().any(Diagnostic::is_error), "{:?}", checked.diagnostics);

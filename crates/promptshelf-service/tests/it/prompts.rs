@@ -1,4 +1,4 @@
-//! Getting a prompt: in template or in code, and every way in which it can fail.
+//! Rendering of prompts from templates and code, and all its errors.
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ fn hello() -> PromptDefinition {
 }
 
 #[tokio::test]
-async fn a_template_is_filled_in() {
+async fn template_is_rendered() {
     let service = service(prompts([hello()]));
     assert_eq!(get(&service, "hello", &[("name", "Ada")]).await, Ok(vec![Message::user("Hello Ada!")]));
 }
 
 #[tokio::test]
-async fn a_prompt_in_code_gets_checked_values() {
+async fn code_prompt_gets_checked_values() {
     let add = PromptDefinition::new("add", |arguments| {
         let number = |name| match arguments.get(name) {
             Some(Value::Integer(number)) => *number,
@@ -53,7 +53,7 @@ async fn a_prompt_in_code_gets_checked_values() {
 }
 
 #[tokio::test]
-async fn a_prompt_in_code_may_wait() {
+async fn code_prompt_may_wait() {
     let (sender, receiver) = tokio::sync::watch::channel("");
     let slow = PromptDefinition::new_async("slow", move |arguments| {
         let mut receiver = receiver.clone();
@@ -72,7 +72,7 @@ async fn a_prompt_in_code_may_wait() {
 
 // req: C7
 #[tokio::test]
-async fn each_kind_of_failure_is_told_to_whom_it_concerns() {
+async fn failures_map_to_rejections() {
     let failing = |name: &str, error: RenderError| PromptDefinition::new(name, move |_| Err(error.clone()));
     let service = service(prompts([
         failing("rejected", RenderError::Rejected("there is no branch of this name".into())),
@@ -93,7 +93,7 @@ async fn each_kind_of_failure_is_told_to_whom_it_concerns() {
 
 // req: C7, N8
 #[tokio::test]
-async fn a_template_that_fails_with_a_callers_values_refuses_them_and_says_nothing_of_itself() {
+async fn failing_template_reveals_nothing() {
     let broken = |name: &str, text: &str| {
         PromptDefinition::template(name, text).argument(ArgumentDefinition::new("n").kind(ArgumentType::Json))
     };
@@ -105,12 +105,12 @@ async fn a_template_that_fails_with_a_callers_values_refuses_them_and_says_nothi
             "The prompt divides cannot be used with these arguments: its template fails with these values; see the server's log"
         );
     }
-    // Nobody sent anything that could be at fault.
+    // Without arguments the caller cannot be the cause.
     assert_eq!(get(&service, "fails", &[]).await, Err(Rejection::Internal));
 }
 
 #[tokio::test]
-async fn a_prompt_in_code_has_the_same_bounds() {
+async fn code_prompt_has_same_bounds() {
     let budget = Budget { messages: 2, output_bytes: 10, attachment_bytes: 10, ..Budget::default() };
     let repeated = |name: &str, count: usize, bytes: usize| {
         PromptDefinition::new(name, move |_| Ok(vec![Message::user("x".repeat(bytes)); count]))
@@ -127,7 +127,7 @@ async fn a_prompt_in_code_has_the_same_bounds() {
 
 // req: R-13
 #[tokio::test]
-async fn an_unknown_prompt_is_repeated_shortened_and_nothing_else_is_said() {
+async fn unknown_prompt_echo_is_shortened() {
     let service = service(prompts([hello()]));
     assert_eq!(sentence(get(&service, "helo", &[]).await), "Unknown prompt: helo");
     assert_eq!(sentence(get(&service, "Hello", &[]).await), "Unknown prompt: Hello");
@@ -138,7 +138,7 @@ async fn an_unknown_prompt_is_repeated_shortened_and_nothing_else_is_said() {
 }
 
 #[tokio::test]
-async fn a_missing_argument_is_named_with_what_may_have_been_meant() {
+async fn missing_argument_suggests_similar_name() {
     let service = service(prompts([hello()]));
     assert_eq!(
         sentence(get(&service, "hello", &[("nmae", "Ada")]).await),
@@ -147,7 +147,7 @@ async fn a_missing_argument_is_named_with_what_may_have_been_meant() {
 }
 
 #[tokio::test]
-async fn a_value_may_be_as_long_as_the_policy_says() {
+async fn value_length_follows_policy() {
     let policy = Policy { value_bytes: 3, ..Policy::default() };
     let service = service(Definitions { policy, ..prompts([hello()]) });
     assert!(get(&service, "hello", &[("name", "Ada")]).await.is_ok());
@@ -171,7 +171,7 @@ fn attaching(template: &str, attachment_bytes: usize) -> Service {
 
 // req: D5, J12
 #[tokio::test]
-async fn resources_are_embedded_where_they_are_attached() {
+async fn attached_resources_are_embedded() {
     let service =
         attaching("Before {{ attach('docs://style', priority=1) }} {{ attach(uri, uri='x:y', mime='text/a') }}", 100);
     let messages = get(&service, "attach", &[("uri", "docs://one")]).await.expect("it is good");
@@ -201,7 +201,7 @@ async fn only_resources_of_this_server_are_embedded() {
 }
 
 #[tokio::test]
-async fn all_that_is_embedded_counts_together() {
+async fn attachments_share_one_limit() {
     let twice = "{{ attach('docs://style') }}{{ attach('docs://style') }}";
     assert!(get(&attaching(twice, 28), "attach", &[]).await.is_ok());
     let rejection = sentence(get(&attaching(twice, 27), "attach", &[]).await);
@@ -210,7 +210,7 @@ async fn all_that_is_embedded_counts_together() {
 
 // req: DC3
 #[tokio::test]
-async fn who_cannot_follow_links_gets_what_is_small_and_can_be_read() {
+async fn resolve_links_embeds_small_readable_targets() {
     let template = "{{ link('docs://style') }}{{ link('docs://a/b') }}{{ link('https://example.com/') }}";
     let service = attaching(template, 100);
     let targets = async |most_bytes| {
@@ -227,7 +227,7 @@ async fn who_cannot_follow_links_gets_what_is_small_and_can_be_read() {
     assert_eq!(targets(length - 1).await, [None, None, None], "a larger one stays a link");
 }
 
-/// A message of a prompt in code that no client could use, or that one might run.
+/// Blocks of a prompt in code that clients cannot use, or that they might execute.
 fn unusable() -> Vec<(&'static str, ContentBlock)> {
     let media = || Media {
         data: Blob::new(vec![1, 2]),
@@ -273,7 +273,7 @@ fn unusable() -> Vec<(&'static str, ContentBlock)> {
 
 // req: D2, D3, D5, D12, R-1, S-34
 #[tokio::test]
-async fn what_a_prompt_in_code_says_is_checked_before_it_goes_out() {
+async fn code_prompt_output_is_checked() {
     for (expected, block) in unusable() {
         let kind = block.kind();
         let prompt = PromptDefinition::new("code", move |_| {
@@ -285,7 +285,7 @@ async fn what_a_prompt_in_code_says_is_checked_before_it_goes_out() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_characters_that_nobody_sees() {
+async fn rejection_names_invisible_characters() {
     let service = service(prompts([hello()]));
     assert_eq!(sentence(get(&service, "he\u{202e}llo", &[]).await), "Unknown prompt: he<U+202E>llo");
 }

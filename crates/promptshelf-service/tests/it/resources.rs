@@ -1,4 +1,4 @@
-//! Reading resources, and telling when what they hold differs.
+//! Reading of resources, and detection of changed content.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use promptshelf_service::{Caller, Rejection, Service};
 
 use crate::{resource, service};
 
-/// Reads what its variable says should happen.
+/// A reader whose variable selects its result.
 #[derive(Debug)]
 struct Obedient;
 
@@ -67,7 +67,7 @@ async fn read(service: &Service, uri: &str) -> Result<String, Rejection> {
 }
 
 #[tokio::test]
-async fn what_is_there_is_read_under_its_own_uri() {
+async fn resource_is_read_under_own_uri() {
     let service = service(library());
     for (uri, expected) in [
         ("docs://fixed", "text/plain Fixed."),
@@ -81,7 +81,7 @@ async fn what_is_there_is_read_under_its_own_uri() {
 
 // req: R-13
 #[tokio::test]
-async fn gone_hidden_refused_and_unknown_are_the_same() {
+async fn gone_hidden_and_unknown_are_equal() {
     let service = service(library());
     for uri in ["logs://gone", "logs://TODAY", "library:///_b.txt", "library:///none", "https://example.org/", ""] {
         let rejection = read(&service, uri).await.expect_err(uri);
@@ -92,7 +92,7 @@ async fn gone_hidden_refused_and_unknown_are_the_same() {
 
 // req: N8, R-13
 #[tokio::test]
-async fn what_fails_inside_is_not_told() {
+async fn internal_errors_are_not_revealed() {
     let service = service(library());
     assert_eq!(read(&service, "logs://broken").await, Err(Rejection::Internal));
     let large = read(&service, "logs://large").await.expect_err("it is too large").to_string();
@@ -102,7 +102,7 @@ async fn what_fails_inside_is_not_told() {
 }
 
 #[tokio::test]
-async fn a_version_differs_when_what_is_read_does() {
+async fn version_changes_with_content() {
     let handle = promptshelf_core::CatalogHandle::new(crate::catalog(library()));
     let service = Service::new(handle.clone());
     let uris = ["docs://fixed", "docs://3", "logs://today", "library:///a.txt"];
@@ -120,7 +120,7 @@ async fn a_version_differs_when_what_is_read_does() {
 }
 
 #[tokio::test]
-async fn a_uri_is_served_whether_or_not_something_is_there() {
+async fn uri_is_served_even_if_missing() {
     let service = service(library());
     for (uri, expected) in [
         ("docs://fixed", true),

@@ -16,7 +16,7 @@ fn initialized() -> Value {
 
 // req: L32
 #[tokio::test]
-async fn a_batch_is_answered_request_by_request() {
+async fn batch_is_answered_per_request() {
     let endpoint = Endpoint::new();
     let batch = json!([
         request(1, "ping", &json!({})),
@@ -46,7 +46,7 @@ async fn a_batch_is_answered_request_by_request() {
 
 // req: L32
 #[tokio::test]
-async fn a_batch_without_requests_is_accepted() {
+async fn batch_without_requests_is_accepted() {
     let endpoint = Endpoint::new();
     let response = json!({ "jsonrpc": "2.0", "id": 9, "result": {} });
     for batch in [json!([initialized(), initialized()]), json!([response]), json!([response, initialized()])] {
@@ -57,7 +57,7 @@ async fn a_batch_without_requests_is_accepted() {
 
 // req: L32, X18
 #[tokio::test]
-async fn batches_that_may_not_be_are_refused_as_a_whole() {
+async fn invalid_batches_are_refused_as_a_whole() {
     let endpoint = Endpoint::new();
     let ping = request(1, "ping", &json!({}));
     let good = json!([ping]);
@@ -78,7 +78,7 @@ async fn batches_that_may_not_be_are_refused_as_a_whole() {
 
 // req: X18
 #[tokio::test]
-async fn a_batch_cannot_ask_for_all_the_memory_there_is() {
+async fn batch_response_size_is_bounded() {
     let endpoint = Endpoint::new();
     let batch = Value::Array((0..20).map(|id| request(id, "prompts/get", &json!({ "name": "long" }))).collect());
     let answer = endpoint.ask(Ask::message(&batch)).await;
@@ -89,7 +89,7 @@ async fn a_batch_cannot_ask_for_all_the_memory_there_is() {
     assert_eq!(
         answers[19],
         json!({ "jsonrpc": "2.0", "id": 19, "error": {
-        "code": -32600, "message": "The batch asks for too much at once",
+        "code": -32600, "message": "The responses of this batch are too large",
     } })
     );
 }

@@ -1,4 +1,4 @@
-//! Callers that somebody else has told apart: what each of them hears and sees.
+//! Authenticated callers: visibility, notifications and required scopes.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use promptshelf_service::{Caller, Identity, Service};
 use serde_json::json;
 
 use super::endpoint::{Ask, Endpoint, events, greet};
-use crate::shelf;
+use crate::library;
 
 fn demand(scopes: &[&str], roles: &[&str], visible: bool) -> Access {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
@@ -20,7 +20,7 @@ fn demand(scopes: &[&str], roles: &[&str], visible: bool) -> Access {
 }
 
 fn definitions(text: &str) -> promptshelf_core::Definitions {
-    let mut definitions = shelf::definitions("Greets somebody", text);
+    let mut definitions = library::definitions("Greets somebody", text);
     Arc::make_mut(&mut definitions.prompts[0]).access = Some(demand(&["greet"], &[], true));
     Arc::make_mut(&mut definitions.prompts[1]).access = Some(demand(&[], &["editor"], false));
     let origin = Origin::new(SourceText::new("promptshelf.toml", ""));
@@ -54,14 +54,14 @@ fn by(ask: Ask, caller: &Caller) -> http::Request<http_body_util::Full<bytes::By
 
 // req: A17, G4, P17, R-6, S-21, X29
 #[tokio::test]
-async fn lists_that_vary_are_private_and_kept_apart() {
+async fn varying_lists_are_private_and_cached_separately() {
     let endpoint = endpoint();
     let list = async |caller: &Caller| {
         let answer = endpoint.send(by(Ask::modern("prompts/list", json!({})), caller)).await.result();
         assert_eq!(answer["cacheScope"], "private");
         answer["prompts"].as_array().expect("prompts").len()
     };
-    // The second time from what was written before.
+    // The second response comes from the cache.
     for _ in 0..2 {
         assert_eq!(list(&caller(&["editor"])).await, 2);
         assert_eq!(list(&caller(&[])).await, 1);
@@ -71,7 +71,7 @@ async fn lists_that_vary_are_private_and_kept_apart() {
 
 // req: P11
 #[tokio::test]
-async fn what_takes_a_scope_is_forbidden_and_says_which() {
+async fn missing_scope_is_named() {
     let endpoint = endpoint();
     let response = endpoint.open(by(Ask::modern("prompts/get", greet()), &caller(&[]))).await;
     assert_eq!(response.status(), 403);
@@ -80,11 +80,11 @@ async fn what_takes_a_scope_is_forbidden_and_says_which() {
     assert_eq!(answer.error(), (403, -32600, Some(json!(1))));
 }
 
-/// Over HTTP nobody has a conversation, so what one legacy client follows
-/// another one hears of: but only where it may.
+/// Legacy clients over HTTP share their subscriptions: a client receives notifications about resources that others
+/// follow, but only those that it may read.
 // req: S-20
 #[tokio::test]
-async fn nobody_hears_of_resources_that_others_may_follow() {
+async fn hidden_resources_cause_no_notification() {
     let endpoint = endpoint();
     let editor = caller(&["editor"]);
     let follow = Ask::legacy("2025-06-18", "resources/subscribe", &json!({ "uri": "docs://note" }));
@@ -109,7 +109,7 @@ async fn nobody_hears_of_resources_that_others_may_follow() {
 
 // req: P8
 #[tokio::test]
-async fn a_denial_is_given_after_the_gate_and_never_to_a_preflight() {
+async fn denial_follows_host_check_and_skips_preflight() {
     let endpoint = Endpoint::new();
     let challenge = Some("Bearer".parse().expect("a header"));
     let denial = Denial { challenge, ..Denial::new(StatusCode::UNAUTHORIZED, "Sign in") };

@@ -1,4 +1,4 @@
-//! An endpoint to ask, and requests that are right unless a test says otherwise.
+//! A test endpoint, and requests that are valid unless a test changes them.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
@@ -9,12 +9,12 @@ use promptshelf_service::Service;
 use serde_json::{Value, json};
 use tower_service::Service as _;
 
-use crate::shelf;
+use crate::library;
 
 pub(super) const MODERN: &str = "2026-07-28";
 pub(super) const VERSION: &str = "mcp-protocol-version";
 
-/// An endpoint over the small library.
+/// An endpoint of the small library.
 pub(super) struct Endpoint {
     pub(super) service: HttpService,
     pub(super) server: Server,
@@ -26,14 +26,14 @@ impl Endpoint {
         Endpoint::with(HttpOptions::default())
     }
 
-    /// A server of its own.
+    /// Creates an endpoint of a given server.
     pub(super) fn of(server: Server, handle: CatalogHandle, options: HttpOptions) -> Endpoint {
         Endpoint { service: server.http(options), server, handle }
     }
 
-    /// The small library, and prompts that are not ASCII, that panic and that are long.
+    /// Adds prompts with a non-ASCII name, with a panic and with a long text.
     pub(super) fn with(options: HttpOptions) -> Endpoint {
-        let mut definitions = shelf::definitions("Greets somebody", "first");
+        let mut definitions = library::definitions("Greets somebody", "first");
         definitions.prompts.push(PromptDefinition::template("grüße", "Grüß Gott.").description("Grüßt").into());
         definitions
             .prompts
@@ -44,12 +44,12 @@ impl Endpoint {
         Endpoint::of(Server::new(Service::new(handle.clone())), handle, options)
     }
 
-    /// Sends a request, and gives the answer's head and its body.
+    /// Sends a request, and returns the response with its unread body.
     pub(super) async fn open(&self, request: Request<Full<Bytes>>) -> Response<HttpBody> {
         self.service.clone().call(request).await.expect("no request fails")
     }
 
-    /// Sends a request, and reads the answer.
+    /// Sends a request, and reads the response.
     pub(super) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
         let (head, body) = self.open(request).await.into_parts();
         let body = body.collect().await.expect("no body fails").to_bytes();
@@ -61,7 +61,7 @@ impl Endpoint {
     }
 }
 
-/// An answer that has come to its end.
+/// A response with its complete body.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -74,7 +74,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("JSON, and no {:?}", self.body))
     }
 
-    /// The status and the code of an error, with the id that it has.
+    /// Returns the status, the error code and the ID of an error.
     #[track_caller]
     pub(super) fn error(&self) -> (u16, i64, Option<Value>) {
         let json = self.json();
@@ -83,7 +83,7 @@ impl Answer {
         (self.status, code, json.get("id").cloned())
     }
 
-    /// The result of a request that was answered.
+    /// Returns the result of a successful response.
     #[track_caller]
     pub(super) fn result(&self) -> Value {
         let json = self.json();
@@ -96,7 +96,7 @@ impl Answer {
     }
 }
 
-/// A request in the making.
+/// A request builder.
 pub(super) struct Ask {
     method: Method,
     headers: HeaderMap,
@@ -104,12 +104,12 @@ pub(super) struct Ask {
 }
 
 impl Ask {
-    /// A request that is no message.
+    /// A request without a message.
     pub(super) fn verb(method: Method) -> Ask {
         Ask { method, headers: HeaderMap::new(), body: Bytes::new() }.header("host", "localhost:8000")
     }
 
-    /// A message without a sign of its revision.
+    /// A message without a protocol version.
     pub(super) fn raw(body: impl Into<Bytes>) -> Ask {
         Ask { body: body.into(), ..Ask::verb(Method::POST) }
             .header("content-type", "application/json")
@@ -126,7 +126,7 @@ impl Ask {
         Ask::message(&message).header(VERSION, revision)
     }
 
-    /// A modern request, with the headers that it needs.
+    /// A modern request with its required headers.
     pub(super) fn modern(method: &str, params: Value) -> Ask {
         let name = params.get("name").or(params.get("uri")).and_then(Value::as_str).map(str::to_owned);
         let message = modern(&json!(1), method, params);
@@ -141,13 +141,13 @@ impl Ask {
         Ask::verb(Method::GET).header("accept", "text/event-stream")
     }
 
-    /// Sets a header in place of what it was.
+    /// Replaces a header.
     pub(super) fn header(mut self, name: &'static str, value: &str) -> Ask {
         self.headers.insert(HeaderName::from_static(name), value_of(value));
         self
     }
 
-    /// Adds one more header of a name.
+    /// Adds a further header of the same name.
     pub(super) fn also(mut self, name: &'static str, value: &str) -> Ask {
         self.headers.append(HeaderName::from_static(name), value_of(value));
         self
@@ -170,7 +170,7 @@ impl Ask {
     }
 }
 
-/// A header's value, ASCII or not.
+/// Returns a header value, ASCII or not.
 fn value_of(text: &str) -> HeaderValue {
     HeaderValue::from_bytes(text.as_bytes()).expect("a header can hold it")
 }
@@ -198,13 +198,13 @@ pub(super) fn initialize(revision: &str) -> Value {
     })
 }
 
-/// The next piece of a stream; `None` at its end.
+/// Returns the next chunk of a stream; `None` at its end.
 pub(super) async fn piece(body: &mut HttpBody) -> Option<String> {
     let frame = body.frame().await?.expect("no body fails");
     Some(String::from_utf8(frame.into_data().expect("data").to_vec()).expect("UTF-8"))
 }
 
-/// The next messages of a stream, without comments.
+/// Returns the next messages of a stream, without comments.
 pub(super) async fn events(body: &mut HttpBody) -> Vec<Value> {
     loop {
         let piece = piece(body).await.expect("the stream goes on");

@@ -1,4 +1,4 @@
-//! Guided prompts over HTTP: what is special about them there.
+//! Guided prompts over HTTP.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use promptshelf_service::{Caller, Identity};
 use serde_json::{Value, json};
 
 use super::endpoint::{Ask, Endpoint, modern};
-use crate::shelf;
+use crate::library;
 
 fn endpoint() -> Endpoint {
-    let (server, handle) = shelf::guided_server(StateKey::from_secret(b"shared"));
+    let (server, handle) = library::guided_server(StateKey::from_secret(b"shared"));
     Endpoint::of(server, handle, HttpOptions::default())
 }
 
-/// A request for the guided prompt from a client that can show forms.
+/// A request for the guided prompt from a client that supports forms.
 fn ask(params: &Value) -> Ask {
     let mut message = modern(&json!(1), "prompts/get", params.clone());
     message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({ "elicitation": {} });
     Ask::modern("prompts/get", json!({ "name": "setup" })).body(&message)
 }
 
-/// X20: whatever is wrong with a state, the words are the same.
+/// X20: the message is the same whatever is invalid about a state.
 // req: I19, X20
 #[tokio::test]
-async fn states_that_are_not_ours_are_refused_over_http_too() {
+async fn foreign_states_are_refused() {
     let endpoint = endpoint();
     let asked = endpoint.ask(ask(&json!({ "name": "setup" }))).await.result();
     let state = asked["requestState"].as_str().expect("a state").to_owned();
-    let (server, handle) = shelf::guided_server(StateKey::random());
+    let (server, handle) = library::guided_server(StateKey::random());
     let foreign = Endpoint::of(server, handle, HttpOptions::default()).ask(ask(&json!({ "name": "setup" }))).await;
     let mut refusals = Vec::new();
     for bad in [
@@ -43,7 +43,7 @@ async fn states_that_are_not_ours_are_refused_over_http_too() {
     }
     let other_arguments = json!({ "name": "setup", "arguments": { "project": "x" }, "requestState": state });
     refusals.push(endpoint.ask(ask(&other_arguments)).await);
-    // The same state from somebody else, and from somebody who was asked something himself.
+    // The same state from another caller, and from one with a question of its own.
     let known = |key: &str| {
         Caller::authenticated(Arc::new(Identity { key: key.into(), name: "ada".into(), ..Identity::default() }))
     };
@@ -65,10 +65,10 @@ async fn states_that_are_not_ours_are_refused_over_http_too() {
     assert_eq!(endpoint.ask(ask(&json!({ "name": "setup", "requestState": state }))).await.status, 200);
 }
 
-/// X21: malformed answers are refused, wrong ones asked for again, and a no is a no.
+/// X21: malformed answers are refused, invalid ones are asked for again, and a refusal ends the prompt.
 // req: X21
 #[tokio::test]
-async fn answers_are_checked_over_http_too() {
+async fn answers_are_checked() {
     let endpoint = endpoint();
     for responses in [
         json!([]),
@@ -94,22 +94,22 @@ async fn answers_are_checked_over_http_too() {
 
 // req: C1, I8, I12, I13, M6
 #[tokio::test]
-async fn rounds_need_nothing_but_what_the_client_carries() {
+async fn rounds_need_only_client_state() {
     let asked = endpoint().ask(ask(&json!({ "name": "setup" }))).await.result();
     assert_eq!(asked["resultType"], "input_required");
     let answer = json!({ "basics": { "action": "accept", "content": { "language": "rust" } } });
     let params = json!({ "name": "setup", "inputResponses": answer, "requestState": asked["requestState"] });
-    // Another process, as far as the client can tell.
+    // Like another process, from the client's point of view.
     let asked = endpoint().ask(ask(&params)).await.result();
     assert!(asked["inputRequests"].get("step_2").is_some());
-    // Nothing is used up: the same state and answers lead to the same question.
+    // Nothing is consumed: the same state and answers lead to the same question.
     let again = endpoint().ask(ask(&params)).await.result();
     assert_eq!(again["inputRequests"], asked["inputRequests"]);
 }
 
 // req: I5, L13, N10, X22
 #[tokio::test]
-async fn a_missing_capability_is_a_bad_request() {
+async fn missing_capability_is_bad_request() {
     let got = endpoint().ask(Ask::modern("prompts/get", json!({ "name": "setup" }))).await;
     assert_eq!(got.error(), (400, -32021, Some(json!(1))));
     assert_eq!(got.json()["error"]["data"], json!({ "requiredCapabilities": { "elicitation": {} } }));
@@ -117,7 +117,7 @@ async fn a_missing_capability_is_a_bad_request() {
 
 // req: L44
 #[tokio::test]
-async fn a_legacy_client_has_arguments_like_any_other() {
+async fn legacy_client_sends_arguments() {
     let got = endpoint().ask(Ask::legacy("2025-11-25", "prompts/get", &json!({ "name": "setup" }))).await;
     assert_eq!(got.error().1, -32602);
     let params = json!({ "name": "setup", "arguments": { "language": "rust" } });

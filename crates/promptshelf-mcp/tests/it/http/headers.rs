@@ -1,4 +1,4 @@
-//! `Mcp-Method` and `Mcp-Name`: what proxies route by has to be what is done.
+//! `Mcp-Method` and `Mcp-Name`: proxies route by them, so they must match the body.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn get() -> Ask {
 
 // req: B12, L7
 #[tokio::test]
-async fn the_method_header_has_to_be_there_once_and_be_the_method() {
+async fn method_header_must_match_once() {
     let endpoint = Endpoint::new();
     for ask in [
         get().without(METHOD),
@@ -29,7 +29,7 @@ async fn the_method_header_has_to_be_there_once_and_be_the_method() {
 
 // req: C13, L8, L9, L11, X15
 #[tokio::test]
-async fn the_name_header_has_to_be_what_is_asked_for() {
+async fn name_header_must_match() {
     let endpoint = Endpoint::new();
     for value in
         ["other", "Greet", "", "=?base64?@@?=", "=?base64?Z3JlZXQ?=", "=?BASE64?Z3JlZXQ=?=", "=?base64?/w==?=", "grëet"]
@@ -46,17 +46,17 @@ async fn the_name_header_has_to_be_what_is_asked_for() {
 
 // req: C13, L9
 #[tokio::test]
-async fn a_name_that_no_header_can_hold_comes_encoded() {
+async fn non_ascii_name_is_encoded() {
     let endpoint = Endpoint::new();
     let ask = |header| Ask::modern("prompts/get", json!({ "name": "grüße" })).header(NAME, header);
     assert_eq!(endpoint.ask(ask("=?base64?Z3LDvMOfZQ==?=")).await.result()["description"], "Grüßt");
-    // Raw bytes are a failure even when they are the very same bytes.
+    // Raw bytes are refused even if they equal those of the body.
     assert_eq!(endpoint.ask(ask("grüße")).await.error(), (400, -32020, Some(json!(1))));
 }
 
 // req: J10, L8
 #[tokio::test]
-async fn a_resource_is_named_by_its_uri() {
+async fn resource_name_header_is_its_uri() {
     let endpoint = Endpoint::new();
     let read = || Ask::modern("resources/read", json!({ "uri": "docs://note" }));
     assert_eq!(endpoint.ask(read()).await.status, 200);
@@ -65,7 +65,7 @@ async fn a_resource_is_named_by_its_uri() {
 }
 
 #[tokio::test]
-async fn a_body_that_names_nothing_is_refused_for_that() {
+async fn body_without_name_is_refused() {
     let endpoint = Endpoint::new();
     for (method, params) in
         [("prompts/get", json!({})), ("prompts/get", json!({ "name": 5 })), ("resources/read", json!({}))]
@@ -78,7 +78,7 @@ async fn a_body_that_names_nothing_is_refused_for_that() {
 
 // req: X4
 #[tokio::test]
-async fn a_member_that_is_there_twice_cannot_be_checked_and_used_apart() {
+async fn duplicate_member_is_refused() {
     let endpoint = Endpoint::new();
     let body = modern(&json!(1), "prompts/get", greet()).to_string();
     for (once, twice) in [
@@ -96,7 +96,7 @@ async fn a_member_that_is_there_twice_cannot_be_checked_and_used_apart() {
 
 // req: B12, L46
 #[tokio::test]
-async fn other_methods_have_no_name_and_legacy_requests_no_such_headers() {
+async fn name_header_applies_to_modern_get_and_read() {
     let endpoint = Endpoint::new();
     assert_eq!(endpoint.ask(Ask::modern("prompts/list", json!({})).header(NAME, "whatever")).await.status, 200);
     let legacy = Ask::legacy("2025-11-25", "prompts/get", &greet()).header(METHOD, "initialize").header(NAME, "é");

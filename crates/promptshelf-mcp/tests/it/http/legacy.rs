@@ -1,4 +1,4 @@
-//! Clients of the older revisions, each request by itself.
+//! Requests of the legacy revisions.
 
 use serde_json::json;
 
@@ -8,11 +8,11 @@ const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25
 
 // req: L33, M2
 #[tokio::test]
-async fn a_handshake_agrees_on_what_the_body_asks_for() {
+async fn initialize_negotiates_revision_of_body() {
     let endpoint = Endpoint::new();
     for revision in LEGACY {
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize(revision) });
-        // Whatever the header says: what counts here is what is asked for.
+        // `initialize` is independent of the header.
         for ask in [Ask::message(&message), Ask::message(&message).header(VERSION, "v999")] {
             let answer = endpoint.ask(ask).await;
             assert_eq!(answer.result()["protocolVersion"], revision);
@@ -27,7 +27,7 @@ async fn a_handshake_agrees_on_what_the_body_asks_for() {
 
 // req: DC1, L37, L38, L45, M18
 #[tokio::test]
-async fn each_request_is_answered_in_the_revision_of_its_header() {
+async fn response_uses_revision_of_header() {
     let endpoint = Endpoint::new();
     for revision in LEGACY {
         let list = endpoint.ask(Ask::legacy(revision, "prompts/list", &json!({}))).await.result();
@@ -42,7 +42,7 @@ async fn each_request_is_answered_in_the_revision_of_its_header() {
 
 // req: L37
 #[tokio::test]
-async fn a_version_that_is_not_served_is_a_bad_request_that_names_those_that_are() {
+async fn unsupported_version_lists_supported() {
     let endpoint = Endpoint::new();
     for version in ["v999", "", "2025-11-25, 2025-11-25", "2025-11-26", "é"] {
         let answer = endpoint.ask(Ask::legacy(version, "prompts/list", &json!({}))).await;
@@ -57,14 +57,14 @@ async fn a_version_that_is_not_served_is_a_bad_request_that_names_those_that_are
 
 // req: M10
 #[tokio::test]
-async fn a_modern_header_without_modern_members_is_no_legacy_request() {
+async fn modern_header_makes_request_modern() {
     let answer = Endpoint::new().ask(Ask::legacy(MODERN, "initialize", &initialize("2025-11-25"))).await;
     assert_eq!(answer.error(), (400, -32602, Some(json!(1))));
 }
 
 // req: J5, N3, N5
 #[tokio::test]
-async fn legacy_errors_travel_with_200_and_their_own_codes() {
+async fn legacy_errors_have_status_200_and_legacy_codes() {
     let endpoint = Endpoint::new();
     for (method, params, code) in [
         ("no/such", json!({}), -32601),
@@ -82,7 +82,7 @@ async fn legacy_errors_travel_with_200_and_their_own_codes() {
 
 // req: R-8
 #[tokio::test]
-async fn a_session_id_from_elsewhere_is_served() {
+async fn foreign_session_id_is_ignored() {
     let endpoint = Endpoint::new();
     let ask = Ask::legacy("2025-11-25", "prompts/get", &greet()).header("mcp-session-id", "of another server");
     let answer = endpoint.ask(ask).await;
@@ -94,7 +94,7 @@ async fn a_session_id_from_elsewhere_is_served() {
 }
 
 #[tokio::test]
-async fn subscribing_and_log_levels_are_answered_without_a_session() {
+async fn subscribe_and_log_level_work_without_session() {
     let endpoint = Endpoint::new();
     for (method, params) in [
         ("resources/subscribe", json!({ "uri": "docs://note" })),

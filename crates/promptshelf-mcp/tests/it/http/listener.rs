@@ -1,4 +1,4 @@
-//! The endpoint behind a real listener: what no test without a socket can show.
+//! The endpoint behind a real listener: behaviour that needs a socket.
 
 use std::{
     io,
@@ -23,7 +23,7 @@ use tokio::{
 
 use super::endpoint::{Ask, Endpoint, greet, modern};
 
-/// A connection over which requests are written by hand.
+/// A connection with hand-written requests.
 struct Connection(BufReader<TcpStream>);
 
 impl Connection {
@@ -33,7 +33,7 @@ impl Connection {
         Connection(BufReader::new(stream))
     }
 
-    /// The status of the answer; the rest of its head is passed over.
+    /// Returns the status of the response and skips the rest of its head.
     async fn status(&mut self) -> u16 {
         let mut line = String::new();
         self.0.read_line(&mut line).await.expect("a status line");
@@ -50,7 +50,7 @@ const GET: &str = "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-st
 
 // req: H12, L11, L16, X23
 #[tokio::test]
-async fn a_client_that_vanishes_frees_its_stream() {
+async fn vanished_client_frees_stream() {
     let endpoint = Endpoint::with(HttpOptions { max_streams: 1, ..HttpOptions::default() });
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address");
@@ -78,8 +78,8 @@ async fn a_client_that_vanishes_frees_its_stream() {
     serving.abort();
 }
 
-/// A peer that asks for a stream and is never heard of again. For the server
-/// the connection stays open, until the system gives up what it wrote to it.
+/// A peer that opens a stream and then disappears. The connection stays open for the server until the system reports
+/// that its writes fail.
 struct Gone {
     asks: &'static [u8],
     given_up: Arc<AtomicBool>,
@@ -114,7 +114,7 @@ impl AsyncWrite for Gone {
     }
 }
 
-/// Accepts what it is handed.
+/// Accepts prepared connections.
 struct Handed(mpsc::UnboundedReceiver<Gone>);
 
 impl axum::serve::Listener for Handed {
@@ -135,7 +135,7 @@ impl axum::serve::Listener for Handed {
 
 // req: H12, H13, L16, X23
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_vanishes_without_closing_is_noticed_by_what_it_is_told_and_freed() {
+async fn silent_peer_is_detected_and_freed() {
     let options = HttpOptions { max_streams: 1, keep_alive: Duration::from_secs(20), ..HttpOptions::default() };
     let endpoint = Endpoint::with(options);
     let (hand, handed) = mpsc::unbounded_channel();
@@ -151,14 +151,14 @@ async fn a_peer_that_vanishes_without_closing_is_noticed_by_what_it_is_told_and_
         }
     };
     tokio::time::timeout(Duration::from_secs(10), opened).await.expect("the stream is opened");
-    // As long as the system takes what is written, nobody can know.
+    // A lost peer cannot be detected while the system accepts writes.
     tokio::time::advance(Duration::from_secs(3_600)).await;
     tokio::task::yield_now().await;
     assert!(is_taken().await);
     given_up.store(true, Ordering::Relaxed);
     let told = tokio::time::Instant::now();
     while is_taken().await {
-        // Time is paused: this goes on to the next keep-alive and no further.
+        // Time is paused: this advances to the next keep-alive and no further.
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert!(told.elapsed() < Duration::from_secs(60), "nothing is written to a quiet stream");
     }

@@ -1,4 +1,4 @@
-//! Verbs, sizes, types, and the shape of messages.
+//! Methods, sizes, content types, and the shape of messages.
 
 use std::sync::{
     Arc,
@@ -16,7 +16,7 @@ use super::endpoint::{Ask, Endpoint, MODERN, VERSION, greet, meta, modern};
 
 // req: L18, L36
 #[tokio::test]
-async fn verbs_without_a_meaning_are_refused_with_those_that_have_one() {
+async fn unsupported_methods_list_allowed() {
     let endpoint = Endpoint::new();
     let verbs = [Method::DELETE, Method::PUT, Method::PATCH, Method::HEAD, Method::TRACE];
     for verb in verbs {
@@ -30,7 +30,7 @@ async fn verbs_without_a_meaning_are_refused_with_those_that_have_one() {
 }
 
 #[tokio::test]
-async fn a_get_that_does_not_ask_for_events_by_name_is_not_kept_waiting() {
+async fn get_requires_event_stream_in_accept() {
     let endpoint = Endpoint::new();
     for accept in ["*/*", "text/html, */*;q=0.8", "application/json", "text/event-stream;q=0"] {
         let answer = endpoint.ask(Ask::get_stream().header("accept", accept)).await;
@@ -41,7 +41,7 @@ async fn a_get_that_does_not_ask_for_events_by_name_is_not_kept_waiting() {
 
 // req: L22
 #[tokio::test]
-async fn a_body_may_be_as_large_as_the_limit_and_no_larger() {
+async fn body_up_to_limit_is_accepted() {
     let ask = Ask::modern("prompts/get", greet());
     let message = modern(&json!(1), "prompts/get", greet()).to_string();
     let exactly = Endpoint::with(HttpOptions { max_body_bytes: message.len(), ..HttpOptions::default() });
@@ -50,14 +50,14 @@ async fn a_body_may_be_as_large_as_the_limit_and_no_larger() {
     assert_eq!(less.ask(Ask::modern("prompts/get", greet())).await.error(), (413, -32600, None));
 }
 
-/// The pieces of a body whose size is not known beforehand.
+/// A body of unknown size, in chunks.
 fn in_pieces(ask: Ask, pieces: Vec<Result<&'static [u8], &'static str>>) -> Request<impl http_body::Body + Send> {
     let frames = pieces.into_iter().map(|piece| piece.map(|bytes| http_body::Frame::data(Bytes::from_static(bytes))));
     ask.request().map(|_| StreamBody::new(futures_util::stream::iter(frames)))
 }
 
 #[tokio::test]
-async fn a_body_may_come_in_pieces_and_is_counted_as_it_comes() {
+async fn chunked_body_is_bounded() {
     let endpoint = Endpoint::with(HttpOptions { max_body_bytes: 64, ..HttpOptions::default() });
     let call = async |pieces| {
         let request = in_pieces(Ask::raw("").header(VERSION, "2025-11-25"), pieces);
@@ -73,7 +73,7 @@ async fn a_body_may_come_in_pieces_and_is_counted_as_it_comes() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_is_taken_as_far_as_bearable_so_that_its_client_reads_why() {
+async fn refused_body_is_discarded_up_to_bound() {
     const PIECE: &[u8] = &[b' '; 1 << 20];
     let endpoint = Endpoint::with(HttpOptions { max_body_bytes: 64, ..HttpOptions::default() });
     for (pieces, asks_first, taken) in [(3, false, 3), (100, false, 17), (100, true, 1)] {
@@ -95,7 +95,7 @@ async fn a_body_that_is_too_large_is_taken_as_far_as_bearable_so_that_its_client
 
 // req: L22, L43
 #[tokio::test]
-async fn messages_are_sent_as_json() {
+async fn message_must_be_json() {
     let endpoint = Endpoint::new();
     let ask = |kind| Ask::modern("prompts/get", greet()).header("content-type", kind);
     for kind in ["application/json", "application/json; charset=utf-8", "Application/JSON ;x=y"] {
@@ -110,7 +110,7 @@ async fn messages_are_sent_as_json() {
 
 // req: L2
 #[tokio::test]
-async fn only_clients_that_take_neither_kind_of_answer_are_refused() {
+async fn unacceptable_response_types_are_refused() {
     let endpoint = Endpoint::new();
     let ask = |accept| Ask::modern("prompts/get", greet()).header("accept", accept);
     for accept in [
@@ -133,7 +133,7 @@ async fn only_clients_that_take_neither_kind_of_answer_are_refused() {
 
 // req: L22, N1
 #[tokio::test]
-async fn what_is_no_json_is_a_parse_error_without_id() {
+async fn invalid_json_is_parse_error_without_id() {
     let endpoint = Endpoint::new();
     let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{}{}}}"#, "[".repeat(200), "]".repeat(200));
     let bodies: [Bytes; 6] = [
@@ -154,7 +154,7 @@ async fn what_is_no_json_is_a_parse_error_without_id() {
 
 // req: M16, N2
 #[tokio::test]
-async fn what_is_no_message_is_an_invalid_request_with_the_id_where_there_is_one() {
+async fn invalid_message_is_invalid_request_with_id() {
     let endpoint = Endpoint::new();
     for (body, id) in [
         (r#"5"#, None),
@@ -178,7 +178,7 @@ async fn what_is_no_message_is_an_invalid_request_with_the_id_where_there_is_one
 
 // req: N14
 #[tokio::test]
-async fn an_id_comes_back_to_the_digit() {
+async fn id_is_returned_verbatim() {
     let endpoint = Endpoint::new();
     for id in ["1152921504606846976", "-9223372036854775809", "123456789012345678901234567890", r#""\u0041 \"x\"""#] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
@@ -193,7 +193,7 @@ async fn an_id_comes_back_to_the_digit() {
 
 // req: L4, L31, N15, O4
 #[tokio::test]
-async fn notifications_are_accepted_and_never_answered() {
+async fn notifications_get_no_response() {
     let endpoint = Endpoint::new();
     let notification = |method: &str| json!({ "jsonrpc": "2.0", "method": method });
     let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
@@ -222,7 +222,7 @@ async fn notifications_are_accepted_and_never_answered() {
 
 // req: L1, L31
 #[tokio::test]
-async fn responses_from_clients_belong_to_the_legacy_era() {
+async fn client_responses_are_legacy_only() {
     let endpoint = Endpoint::new();
     let response = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
     for ask in [Ask::message(&response), Ask::message(&response).header(VERSION, "2025-11-25")] {
@@ -235,7 +235,7 @@ async fn responses_from_clients_belong_to_the_legacy_era() {
 
 // req: L15, L54
 #[tokio::test]
-async fn nothing_is_to_be_kept_by_caches_or_held_back_by_proxies() {
+async fn responses_are_not_cached_or_buffered() {
     let endpoint = Endpoint::new();
     let notification = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     for ask in [
@@ -255,7 +255,7 @@ async fn nothing_is_to_be_kept_by_caches_or_held_back_by_proxies() {
 
 // req: C7, N8
 #[tokio::test]
-async fn a_panic_is_an_internal_error_that_says_nothing() {
+async fn panic_is_internal_error_without_details() {
     let endpoint = Endpoint::new();
     let asks = [
         Ask::modern("prompts/get", json!({ "name": "panics" })),
@@ -270,7 +270,7 @@ async fn a_panic_is_an_internal_error_that_says_nothing() {
 }
 
 #[tokio::test]
-async fn the_caller_is_whom_the_request_brings() {
+async fn caller_comes_from_request_extension() {
     let endpoint = Endpoint::new();
     let mut request = Ask::modern("prompts/get", greet()).request();
     request.extensions_mut().insert(promptshelf_service::Caller::local());
@@ -278,7 +278,7 @@ async fn the_caller_is_whom_the_request_brings() {
 }
 
 #[test]
-fn the_service_fits_where_tower_services_go() {
+fn service_mounts_in_axum() {
     fn takes<S>(_: S)
     where
         S: tower_service::Service<Request<Full<Bytes>>, Error = std::convert::Infallible>,

@@ -1,4 +1,4 @@
-//! Requests of 2026-07-28: each says for itself what it needs to.
+//! Requests of 2026-07-28, each of which carries its version and capabilities.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::endpoint::{Ask, Endpoint, MODERN, VERSION, greet, initialize, meta, m
 
 // req: L3
 #[tokio::test]
-async fn a_modern_client_discovers_lists_gets_completes_and_reads() {
+async fn modern_client_uses_all_methods() {
     let endpoint = Endpoint::new();
     let discovered = endpoint.ask(Ask::modern("server/discover", json!({}))).await.result();
     assert_eq!(discovered["supportedVersions"][0], MODERN);
@@ -37,7 +37,7 @@ fn with_meta(meta: &Value) -> Ask {
 
 // req: B1, L13, N4, O11
 #[tokio::test]
-async fn what_a_request_has_to_say_of_itself_is_missed_by_name() {
+async fn missing_meta_keys_are_named() {
     let endpoint = Endpoint::new();
     let (version, capabilities) =
         ("io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities");
@@ -69,7 +69,7 @@ async fn what_a_request_has_to_say_of_itself_is_missed_by_name() {
 
 // req: A11, M19
 #[tokio::test]
-async fn client_info_can_be_missing_and_unknown_keys_mean_nothing() {
+async fn client_info_is_optional_and_unknown_keys_ignored() {
     let mut said = meta(MODERN);
     said["traceparent"] = json!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
     said["example.com/x"] = json!([1, 2]);
@@ -78,7 +78,7 @@ async fn client_info_can_be_missing_and_unknown_keys_mean_nothing() {
 
 // req: L5, N9, X13
 #[tokio::test]
-async fn header_and_body_have_to_name_the_same_version() {
+async fn header_and_body_version_must_match() {
     let endpoint = Endpoint::new();
     let get = || Ask::modern("prompts/get", greet());
     for ask in [
@@ -101,7 +101,7 @@ async fn header_and_body_have_to_name_the_same_version() {
 
 // req: L6, N11
 #[tokio::test]
-async fn versions_that_are_not_served_are_answered_with_those_that_are() {
+async fn unsupported_versions_list_supported() {
     let endpoint = Endpoint::new();
     for version in ["v999.0.0", "2026-07-28 x", "2024-11-05", "2025-11-25", "2027-01-01"] {
         let answer = endpoint.ask(with_meta(&meta(version)).header(VERSION, version)).await;
@@ -112,9 +112,9 @@ async fn versions_that_are_not_served_are_answered_with_those_that_are() {
 
 // req: L53
 #[tokio::test]
-async fn the_rungs_break_in_their_order() {
+async fn checks_run_in_order() {
     let endpoint = Endpoint::new();
-    // Everything is wrong at once, and from one line to the next less of it.
+    // Everything is wrong at first, and each line corrects one thing.
     let nothing = json!({ "jsonrpc": "2.0", "id": 1, "method": "no/such", "params": {} });
     let said =
         |version| json!({ "jsonrpc": "2.0", "id": 1, "method": "no/such", "params": { "_meta": meta(version) } });
@@ -131,7 +131,7 @@ async fn the_rungs_break_in_their_order() {
 
 // req: A13, H15, L12, N3, X16
 #[tokio::test]
-async fn methods_that_the_modern_era_does_not_have_are_not_found() {
+async fn legacy_methods_are_not_found_in_modern_era() {
     let endpoint = Endpoint::new();
     for method in [
         "initialize",
@@ -148,7 +148,7 @@ async fn methods_that_the_modern_era_does_not_have_are_not_found() {
         let answer = endpoint.ask(Ask::modern(method, initialize("2025-11-25"))).await;
         assert_eq!(answer.error(), (404, -32601, Some(json!(1))), "{method}");
     }
-    // No header can say this, so that header and body differ before the method is looked up.
+    // No header can hold this method, so header and body differ before the method is looked up.
     let body = modern(&json!(1), "prompts/get\n", greet());
     assert_eq!(
         endpoint.ask(Ask::modern("prompts/get", greet()).body(&body)).await.error(),
@@ -158,7 +158,7 @@ async fn methods_that_the_modern_era_does_not_have_are_not_found() {
 
 // req: L21, N5
 #[tokio::test]
-async fn errors_of_the_application_travel_with_200() {
+async fn application_errors_have_status_200() {
     let endpoint = Endpoint::new();
     for (method, params) in [
         ("prompts/get", json!({ "name": "nobody" })),
@@ -182,7 +182,7 @@ async fn errors_of_the_application_travel_with_200() {
 
 // req: L18, R-8
 #[tokio::test]
-async fn a_session_id_is_neither_given_nor_looked_at() {
+async fn session_id_is_neither_issued_nor_read() {
     let endpoint = Endpoint::new();
     let answer = endpoint.ask(Ask::modern("prompts/get", greet()).header("mcp-session-id", "stolen")).await;
     assert_eq!(answer.status, 200);
@@ -191,7 +191,7 @@ async fn a_session_id_is_neither_given_nor_looked_at() {
 
 // req: A12, A19, M20
 #[tokio::test]
-async fn who_a_client_says_it_is_and_what_extensions_it_has_change_nothing() {
+async fn client_info_and_extensions_change_nothing() {
     let endpoint = Endpoint::new();
     let plain = endpoint.ask(with_meta(&meta(MODERN))).await;
     let mut said = meta(MODERN);
@@ -204,7 +204,7 @@ async fn who_a_client_says_it_is_and_what_extensions_it_has_change_nothing() {
 
 // req: A17, G4, R-6
 #[tokio::test]
-async fn what_was_asked_before_and_by_whom_changes_no_list() {
+async fn lists_do_not_depend_on_earlier_requests() {
     let endpoint = Endpoint::new();
     let list = async || {
         let mut lists = Vec::new();
@@ -227,7 +227,7 @@ async fn what_was_asked_before_and_by_whom_changes_no_list() {
     }
     assert_eq!(list().await, before);
     drop(listen);
-    // Everybody sees the same, and so caches may share it.
+    // All callers see the same, so the response may be shared.
     let mut local = Ask::modern("prompts/list", json!({})).request();
     local.extensions_mut().insert(promptshelf_service::Caller::local());
     let answer = endpoint.send(local).await;

@@ -1,4 +1,4 @@
-//! What whoever runs the server hears of requests.
+//! Metrics and traces of requests.
 
 use std::{
     sync::{Arc, Mutex},
@@ -12,7 +12,7 @@ use promptshelf_service::{Observer, Service, TraceContext};
 use serde_json::json;
 
 use super::endpoint::{Ask, Endpoint, greet};
-use crate::shelf;
+use crate::library;
 
 #[derive(Debug, Default)]
 struct Memory(Mutex<Vec<String>>);
@@ -43,7 +43,7 @@ impl Observer for Memory {
 
 fn observed() -> (Endpoint, Arc<Memory>) {
     let memory = Arc::new(Memory::default());
-    let mut definitions = shelf::definitions("Greets somebody", "first");
+    let mut definitions = library::definitions("Greets somebody", "first");
     let waiting = PromptDefinition::new_async("waits", |_| std::future::pending()).description("Waits");
     definitions.prompts.push(waiting.into());
     let handle = CatalogHandle::new(check(definitions, None).catalog);
@@ -53,7 +53,7 @@ fn observed() -> (Endpoint, Arc<Memory>) {
 
 // req: S-28
 #[tokio::test]
-async fn each_request_is_told_of_once_in_words_that_callers_cannot_choose() {
+async fn each_request_is_reported_once_with_closed_labels() {
     let (endpoint, memory) = observed();
     let nothing = || json!({ "name": "nothing of this name" });
     for (ask, heard) in [
@@ -96,7 +96,7 @@ async fn each_request_is_told_of_once_in_words_that_callers_cannot_choose() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_waits_for_is_told_of_as_cancelled() {
+async fn dropped_request_is_reported_as_cancelled() {
     let (endpoint, memory) = observed();
     {
         let asking = endpoint.ask(Ask::modern("prompts/get", json!({ "name": "waits" })));
@@ -108,7 +108,7 @@ async fn an_answer_that_nobody_waits_for_is_told_of_as_cancelled() {
 
 // req: S-29
 #[tokio::test]
-async fn two_requests_have_two_ids_and_a_callers_own_is_not_taken() {
+async fn request_ids_are_unique_and_server_assigned() {
     let (endpoint, _) = observed();
     let mut ids = Vec::new();
     for _ in 0..2 {
@@ -119,7 +119,7 @@ async fn two_requests_have_two_ids_and_a_callers_own_is_not_taken() {
 }
 
 #[tokio::test]
-async fn open_subscriptions_are_counted_as_long_as_they_are_open() {
+async fn open_subscriptions_are_counted() {
     let (endpoint, _) = observed();
     let listen = || Ask::modern("subscriptions/listen", json!({ "notifications": { "promptsListChanged": true } }));
     let first = endpoint.open(listen().request()).await;

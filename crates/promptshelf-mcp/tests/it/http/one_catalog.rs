@@ -1,4 +1,4 @@
-//! A request is answered from one catalog, however often the library is reloaded meanwhile.
+//! Each response comes from one catalog, even if the library is reloaded meanwhile.
 
 use std::{
     sync::{
@@ -23,8 +23,8 @@ fn origin() -> Origin {
     Origin::new(SourceText::new("promptshelf.toml", ""))
 }
 
-/// A catalog whose number is in everything that an answer can show of it. Even ones have a prompt that is hidden from
-/// anonymous callers, so that their answers are private.
+/// A catalog with its number in every part of a response. Catalogs with even numbers hide a prompt from anonymous
+/// callers, so that their responses are private.
 fn numbered(number: u64) -> Catalog {
     let values = CompletionSource::Values(vec![number.to_string()]);
     let prompts = [
@@ -65,8 +65,8 @@ fn endpoint(handle: CatalogHandle, service: Service) -> Endpoint {
     Endpoint::of(Server::new(service), handle, HttpOptions::default())
 }
 
-/// The number of the catalog that everything in a result comes from. `content` is what the result holds of it, where
-/// it holds anything but the members of each cacheable result.
+/// Returns the number of the catalog that all parts of a result come from. `content` is the part of the result that
+/// holds the number, if it has one besides the common members.
 #[track_caller]
 fn number(method: &str, result: &Value, content: Option<&Value>) -> u64 {
     let name = result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"].as_str().expect("the server's name");
@@ -102,7 +102,7 @@ async fn answer_comes_from_one_catalog() {
         {
             let result = endpoint.ask(Ask::modern(method, params)).await.result();
             let content = content.map(|place| result.pointer(place).unwrap_or_else(|| panic!("{place} in {result}")));
-            // Each answer replaces the catalog once, and none is skipped.
+            // Each response replaces the catalog once.
             assert_eq!(number(method, &result, content), round * 5 + at as u64, "{method}: {result}");
             if method == "prompts/list" {
                 let shown = result["prompts"].as_array().expect("prompts").len();
@@ -112,7 +112,7 @@ async fn answer_comes_from_one_catalog() {
     }
 }
 
-/// `server/discover` leaves no record, so the catalog is replaced by another thread all the time.
+/// `server/discover` leaves no record, so another thread replaces the catalog continuously.
 #[tokio::test]
 async fn discovery_comes_from_one_catalog() {
     let handle = CatalogHandle::new(numbered(0));

@@ -1,4 +1,4 @@
-//! Streams: who hears of what, and when they end.
+//! Streams: their notifications and their end.
 
 use std::{
     sync::{
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::endpoint::{Ask, Endpoint, MODERN, VERSION, events, greet, meta, piece};
-use crate::shelf;
+use crate::library;
 
 fn listen(id: &str, notifications: &Value) -> Ask {
     let params = json!({ "notifications": notifications, "_meta": meta(MODERN) });
@@ -34,13 +34,13 @@ async fn open(endpoint: &Endpoint, ask: Ask) -> HttpBody {
 
 /// Replaces the catalog by one with other prompts and the same resources.
 fn change_prompts(endpoint: &Endpoint, greeting: &str) {
-    let catalog = check(shelf::definitions(greeting, "first"), Some(&endpoint.handle.current())).catalog;
+    let catalog = check(library::definitions(greeting, "first"), Some(&endpoint.handle.current())).catalog;
     endpoint.handle.replace(catalog);
 }
 
 // req: H3, H5, H12, L3, L14
 #[tokio::test]
-async fn a_listener_gets_an_acknowledgment_first_and_then_only_what_it_asked_for() {
+async fn acknowledgment_precedes_selected_notifications() {
     let endpoint = Endpoint::new();
     let filter = json!({
         "promptsListChanged": true, "toolsListChanged": true,
@@ -55,7 +55,7 @@ async fn a_listener_gets_an_acknowledgment_first_and_then_only_what_it_asked_for
             "_meta": tag,
         } })]
     );
-    let catalog = check(shelf::definitions("Greets another", "second"), None).catalog;
+    let catalog = check(library::definitions("Greets another", "second"), None).catalog;
     endpoint.handle.replace(catalog);
     assert_eq!(
         events(&mut body).await,
@@ -69,7 +69,7 @@ async fn a_listener_gets_an_acknowledgment_first_and_then_only_what_it_asked_for
 
 // req: H6
 #[tokio::test]
-async fn a_listener_is_tagged_with_its_id_to_the_digit() {
+async fn notifications_carry_id_verbatim() {
     let endpoint = Endpoint::new();
     for id in ["1152921504606846976", "123456789012345678901234567890", r#""7""#, "-1"] {
         let mut body = open(&endpoint, listen(id, &json!({ "promptsListChanged": true }))).await;
@@ -82,18 +82,18 @@ async fn a_listener_is_tagged_with_its_id_to_the_digit() {
 
 // req: H19
 #[tokio::test]
-async fn a_filter_may_be_empty_and_nothing_is_told_then() {
+async fn empty_filter_sends_nothing() {
     let endpoint = Endpoint::new();
     let mut body = open(&endpoint, listen("1", &json!({}))).await;
     assert_eq!(events(&mut body).await[0]["params"]["notifications"], json!({}));
     change_prompts(&endpoint, "Greets nobody");
     endpoint.server.shutdown();
-    // What was changed before the end is not told on the way to it.
+    // Changes before the end are not sent any more.
     assert_eq!(events(&mut body).await[0]["result"]["resultType"], "complete");
 }
 
 #[tokio::test]
-async fn a_storm_of_changes_becomes_few_messages_on_each_stream_with_its_own_tag() {
+async fn many_changes_are_combined_per_stream() {
     let endpoint = Endpoint::new();
     let mut bodies = Vec::new();
     for id in ["1", "2", "3"] {
@@ -124,7 +124,7 @@ async fn a_storm_of_changes_becomes_few_messages_on_each_stream_with_its_own_tag
 
 // req: H7, L15, O5
 #[tokio::test]
-async fn a_shutdown_ends_a_listener_with_its_result_and_a_legacy_stream_with_nothing() {
+async fn shutdown_ends_streams() {
     let endpoint = Endpoint::new();
     let mut modern = open(&endpoint, listen(r#""a""#, &json!({}))).await;
     let mut legacy = open(&endpoint, Ask::get_stream()).await;
@@ -146,7 +146,7 @@ async fn a_shutdown_ends_a_listener_with_its_result_and_a_legacy_stream_with_not
 
 // req: H1, L30, L41
 #[tokio::test]
-async fn a_legacy_stream_hears_of_changes_untagged() {
+async fn legacy_stream_receives_untagged_changes() {
     let endpoint = Endpoint::new();
     let mut body = open(&endpoint, Ask::get_stream().header(VERSION, "2025-11-25")).await;
     change_prompts(&endpoint, "Greets another");
@@ -156,7 +156,7 @@ async fn a_legacy_stream_hears_of_changes_untagged() {
     );
     let subscribe = Ask::legacy("2025-11-25", "resources/subscribe", &json!({ "uri": "docs://note" }));
     endpoint.ask(subscribe).await.result();
-    endpoint.handle.replace(check(shelf::definitions("Greets another", "other"), None).catalog);
+    endpoint.handle.replace(check(library::definitions("Greets another", "other"), None).catalog);
     assert_eq!(
         events(&mut body).await,
         [json!({ "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": { "uri": "docs://note" } })]
@@ -165,7 +165,7 @@ async fn a_legacy_stream_hears_of_changes_untagged() {
 
 // req: H13
 #[tokio::test(start_paused = true)]
-async fn a_quiet_stream_shows_that_it_is_still_there() {
+async fn idle_stream_sends_comments() {
     let options = HttpOptions { keep_alive: Duration::from_secs(20), ..HttpOptions::default() };
     let endpoint = Endpoint::with(options);
     for ask in [listen("1", &json!({ "promptsListChanged": true })), Ask::get_stream()] {
@@ -179,7 +179,7 @@ async fn a_quiet_stream_shows_that_it_is_still_there() {
         tokio::time::advance(Duration::from_secs(15)).await;
         change_prompts(&endpoint, &format!("{begin:?}"));
         assert_eq!(events(&mut body).await[0]["method"], "notifications/prompts/list_changed");
-        // Only silence is filled.
+        // Comments are sent only while the stream is idle.
         let told = Instant::now();
         assert_eq!(piece(&mut body).await.as_deref(), Some(":\n\n"));
         assert_eq!(told.elapsed().as_secs(), 20);
@@ -187,7 +187,7 @@ async fn a_quiet_stream_shows_that_it_is_still_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_keep_alive_of_nothing_does_not_spin() {
+async fn zero_keep_alive_does_not_spin() {
     for (asked, seconds) in [(Duration::ZERO, 1), (Duration::MAX, 24 * 60 * 60)] {
         let endpoint = Endpoint::with(HttpOptions { keep_alive: asked, ..HttpOptions::default() });
         let mut body = open(&endpoint, Ask::get_stream()).await;
@@ -200,7 +200,7 @@ async fn a_keep_alive_of_nothing_does_not_spin() {
 
 // req: H11, H12, L16, O4
 #[tokio::test]
-async fn streams_are_counted_and_freed_when_they_are_dropped() {
+async fn dropped_stream_frees_permit() {
     let endpoint = Endpoint::with(HttpOptions { max_streams: 2, ..HttpOptions::default() });
     let first = open(&endpoint, listen("1", &json!({}))).await;
     let second = open(&endpoint, Ask::get_stream()).await;
@@ -209,7 +209,7 @@ async fn streams_are_counted_and_freed_when_they_are_dropped() {
     drop(first);
     let third = open(&endpoint, listen("4", &json!({}))).await;
     drop((second, third));
-    // What is refused takes no place.
+    // Refused streams do not count.
     for _ in 0..3 {
         assert_eq!(endpoint.ask(listen("5", &json!([]))).await.status, 200);
     }
@@ -217,7 +217,7 @@ async fn streams_are_counted_and_freed_when_they_are_dropped() {
 }
 
 #[tokio::test]
-async fn one_listener_follows_a_bounded_number_of_resources() {
+async fn followed_resources_are_bounded() {
     let endpoint = Endpoint::new();
     let uris: Vec<String> = (0..10_000).map(|number| format!("docs://{number}")).collect();
     let answer = endpoint.ask(listen("1", &json!({ "resourceSubscriptions": uris }))).await;
@@ -226,7 +226,7 @@ async fn one_listener_follows_a_bounded_number_of_resources() {
 
 // req: L17
 #[tokio::test]
-async fn a_last_event_id_means_nothing_and_no_event_has_one() {
+async fn last_event_id_is_ignored() {
     let endpoint = Endpoint::new();
     change_prompts(&endpoint, "Greets before anybody listens");
     let ask = listen("1", &json!({ "promptsListChanged": true })).header("last-event-id", "0");
@@ -238,7 +238,7 @@ async fn a_last_event_id_means_nothing_and_no_event_has_one() {
     assert!(told.starts_with("event: message\ndata: {") && told.contains("list_changed"), "{told}");
 }
 
-/// Counts how often it is looked at.
+/// Counts the calls of `version`.
 #[derive(Debug, Default)]
 struct Counted {
     looked_at: Arc<AtomicU64>,
@@ -257,10 +257,10 @@ impl ReadResource for Counted {
 }
 
 #[tokio::test]
-async fn a_resource_is_looked_at_once_a_change_however_many_follow_it() {
+async fn resource_is_read_once_per_change() {
     let counted = Counted::default();
     let (looked_at, version) = (Arc::clone(&counted.looked_at), Arc::clone(&counted.version));
-    let mut definitions = shelf::definitions("Greets somebody", "first");
+    let mut definitions = library::definitions("Greets somebody", "first");
     definitions.resources[0].content = ResourceContent::Reader(Arc::new(counted));
     let handle = CatalogHandle::new(check(definitions, None).catalog);
     let endpoint = Endpoint::of(Server::new(Service::new(handle.clone())), handle, HttpOptions::default());
@@ -284,7 +284,7 @@ async fn a_resource_is_looked_at_once_a_change_however_many_follow_it() {
         }
         assert_eq!(looked_at.load(Ordering::Relaxed), change + 1);
     }
-    // Of what does not change nobody hears, and what nobody follows is not looked at.
+    // Unchanged resources cause no notification, and resources without followers are not read.
     endpoint.handle.touch();
     bodies.truncate(1);
     change_prompts(&endpoint, "Greets another");
@@ -292,7 +292,7 @@ async fn a_resource_is_looked_at_once_a_change_however_many_follow_it() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_to_follow_is_left_out() {
+async fn too_long_uri_is_not_followed() {
     let endpoint = Endpoint::new();
     let long = format!("docs://{}", "x".repeat(3_000));
     let mut body = open(&endpoint, listen("1", &json!({ "resourceSubscriptions": [long, "docs://note"] }))).await;

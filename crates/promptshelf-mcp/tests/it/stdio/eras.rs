@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Client, modern};
-use crate::shelf;
+use crate::library;
 
 // req: DC8, K13
 #[tokio::test]
@@ -13,7 +13,7 @@ async fn change_is_notified_to_each_era_in_its_form() {
     client.request(modern(&json!(1), "subscriptions/listen", filter.clone())).await;
     client.request(modern(&json!("two"), "subscriptions/listen", filter)).await;
     client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
-    client.handle.replace(shelf::catalog("Greets everybody", "first"));
+    client.handle.replace(library::catalog("Greets everybody", "first"));
     let mut tags = Vec::new();
     for _ in 0..3 {
         let told = client.receive().await;
@@ -33,7 +33,7 @@ async fn modern_client_gets_no_log_messages_and_no_requests() {
         modern(&json!(1), "subscriptions/listen", json!({ "notifications": { "promptsListChanged": true } }));
     listen["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
     client.request(listen).await;
-    client.handle.replace(shelf::catalog("Greets everybody", "other"));
+    client.handle.replace(library::catalog("Greets everybody", "other"));
     assert_eq!(client.receive().await["method"], "notifications/prompts/list_changed");
     let mut get = modern(&json!(2), "prompts/get", json!({ "name": "quiet" }));
     get["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");

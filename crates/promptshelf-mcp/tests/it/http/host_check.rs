@@ -1,11 +1,11 @@
-//! Hosts, origins, and what browsers ask beforehand.
+//! Checks of hosts and origins, and preflight requests.
 
 use http::{Method, Uri};
 use promptshelf_mcp::HttpOptions;
 
 use super::endpoint::{Ask, Endpoint, greet};
 
-/// A request with each verb that is otherwise right.
+/// An otherwise valid request for each method.
 fn every_verb() -> [Ask; 4] {
     [
         Ask::modern("prompts/get", greet()),
@@ -17,7 +17,7 @@ fn every_verb() -> [Ask; 4] {
 
 // req: L50, N16, R-7, S-1, X17
 #[tokio::test]
-async fn foreign_origins_are_refused_on_every_verb_without_a_word_of_permission() {
+async fn foreign_origins_are_refused_for_every_method() {
     let endpoint = Endpoint::new();
     let foreign = [
         "http://evil.example",
@@ -43,7 +43,7 @@ async fn foreign_origins_are_refused_on_every_verb_without_a_word_of_permission(
 
 // req: L52, X17
 #[tokio::test]
-async fn forged_hosts_are_refused_on_every_verb() {
+async fn forged_hosts_are_refused_for_every_method() {
     let endpoint = Endpoint::new();
     for host in
         ["evil.example", "localhost.evil.example", "localhost:80@evil.example", "evil.example:8000", "[::2]", ""]
@@ -60,13 +60,13 @@ async fn forged_hosts_are_refused_on_every_verb() {
 
 // req: L53
 #[tokio::test]
-async fn a_refusal_comes_before_the_body_is_looked_at() {
+async fn host_check_precedes_body() {
     let ask = Ask::raw("no JSON").header("origin", "http://evil.example");
     assert_eq!(Endpoint::new().ask(ask).await.error(), (403, -32600, None));
 }
 
 #[tokio::test]
-async fn the_names_of_this_machine_are_served_on_any_port() {
+async fn loopback_names_are_served_on_any_port() {
     let endpoint = Endpoint::new();
     for host in ["localhost", "LOCALHOST:1", "127.0.0.1:8000", "[::1]", "[::1]:65535"] {
         for origin in [None, Some("http://localhost:6274"), Some("https://127.0.0.1"), Some("http://[::1]:3000")] {
@@ -82,7 +82,7 @@ async fn the_names_of_this_machine_are_served_on_any_port() {
 }
 
 #[tokio::test]
-async fn an_authority_counts_as_host_and_both_have_to_be_right() {
+async fn authority_and_host_must_both_be_allowed() {
     let endpoint = Endpoint::new();
     for (host, uri, status) in [
         (None, "http://localhost:8000/mcp", 200),
@@ -103,7 +103,7 @@ async fn an_authority_counts_as_host_and_both_have_to_be_right() {
 }
 
 #[tokio::test]
-async fn hosts_and_origins_that_are_allowed_are_those_and_no_others() {
+async fn only_listed_hosts_and_origins_are_allowed() {
     let endpoint = Endpoint::with(HttpOptions {
         allowed_hosts: vec![
             "prompts.example".into(),
@@ -144,7 +144,7 @@ async fn hosts_and_origins_that_are_allowed_are_those_and_no_others() {
 }
 
 #[tokio::test]
-async fn hosts_that_cannot_be_understood_open_nothing() {
+async fn invalid_allowed_hosts_allow_nothing() {
     let options = HttpOptions { allowed_hosts: vec!["https://prompts.example".into()], ..HttpOptions::default() };
     let endpoint = Endpoint::with(options);
     for host in ["localhost", "prompts.example", "https"] {
@@ -153,7 +153,7 @@ async fn hosts_that_cannot_be_understood_open_nothing() {
 }
 
 #[tokio::test]
-async fn a_browser_may_ask_before_it_sends() {
+async fn preflight_is_answered() {
     let endpoint = Endpoint::new();
     let names = "content-type,mcp-method,mcp-name,mcp-protocol-version,authorization,traceparent";
     let preflight = Ask::verb(Method::OPTIONS)
@@ -172,7 +172,7 @@ async fn a_browser_may_ask_before_it_sends() {
 }
 
 #[tokio::test]
-async fn a_page_can_read_errors_and_streams_too() {
+async fn allowed_page_reads_errors_and_streams() {
     let endpoint = Endpoint::new();
     for ask in [Ask::raw("no JSON"), Ask::modern("no/such", serde_json::json!({}))] {
         let answer = endpoint.ask(ask.header("origin", "http://localhost:1")).await;

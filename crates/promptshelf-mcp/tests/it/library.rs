@@ -1,4 +1,4 @@
-//! A small library to serve, defined in code.
+//! A small library, defined in code.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use promptshelf_core::{
 use promptshelf_mcp::{Server, StateKey};
 use promptshelf_service::Service;
 
-/// What the library holds: a greeting, and a resource with a text.
+/// The definitions of the library: a greeting, and a resource with a text.
 pub(crate) fn definitions(greeting: &str, text: &str) -> Definitions {
     let greet = PromptDefinition::template("greet", "Say hello to {{ name }}.")
         .title("Greeting")
@@ -31,20 +31,20 @@ fn resource(text: &str) -> ResourceDefinition {
     ResourceDefinition { name: "note".into(), mime_type: Some(MimeType::plain_text()), ..note }
 }
 
-/// A catalog without anything wrong in it.
+/// Returns a catalog without diagnostics.
 pub(crate) fn catalog(greeting: &str, text: &str) -> Catalog {
     let checked = check(definitions(greeting, text), None);
     assert!(checked.diagnostics.is_empty(), "{:?}", checked.diagnostics);
     checked.catalog
 }
 
-/// A server, and the place where its catalog stands.
+/// Returns a server and its catalog handle.
 pub(crate) fn server() -> (Server, CatalogHandle) {
     let handle = CatalogHandle::new(catalog("Greets somebody", "first"));
     (Server::new(Service::new(handle.clone())), handle)
 }
 
-/// A prompt that asks in three steps, and one that opens a page.
+/// A prompt with three steps, and one that opens a web page.
 pub(crate) fn guided() -> Definitions {
     let argument = |name: &str| ArgumentDefinition::new(name).description(name.to_uppercase());
     let titled = |value: &str, title: &str| Choice { value: value.into(), title: Some(title.into()) };
@@ -81,7 +81,7 @@ pub(crate) fn guided() -> Definitions {
     Definitions::from_iter([setup, connect])
 }
 
-/// A server of [`guided`] prompts with a key of its own or a shared one.
+/// Returns a server of [`guided`] prompts.
 pub(crate) fn guided_server(key: StateKey) -> (Server, CatalogHandle) {
     let checked = check(guided(), None);
     assert!(checked.diagnostics.is_empty(), "{:?}", checked.diagnostics);

@@ -1,5 +1,4 @@
-//! Whatever comes in, what goes out is of the protocol. The fuzz targets ask the
-//! same with more patience.
+//! Arbitrary input gets only protocol messages in response. The fuzz targets check the same for longer.
 
 use http::HeaderValue;
 use proptest::prelude::*;
@@ -7,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::endpoint::{Ask, Endpoint, MODERN, VERSION, greet};
 
-/// Words that mean something somewhere, in any order.
+/// Words with a meaning somewhere in the protocol, in any order.
 const WORDS: &[&str] = &[
     "{",
     "}",
@@ -52,7 +51,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(future)
 }
 
-/// Whether these bytes are an answer, or several, and nothing that only a mistake of ours gives.
+/// Returns whether the bytes are valid responses, and not an internal error.
 fn is_answer(body: &[u8]) -> bool {
     let Ok(answer) = serde_json::from_slice::<Value>(body) else { return false };
     let answers = answer.as_array().map_or(std::slice::from_ref(&answer), Vec::as_slice);
@@ -68,7 +67,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_body_is_answered_with_anything_but_the_protocol(
+    fn any_body_gets_protocol_response(
         words in prop::collection::vec(prop::sample::select(WORDS), 0..24),
         whole in any::<bool>(),
     ) {
@@ -87,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn no_other_value_of_a_header_is_taken_for_the_name(value in prop::collection::vec(any::<u8>(), 0..40), encoded in any::<bool>()) {
+    fn only_equal_name_header_is_accepted(value in prop::collection::vec(any::<u8>(), 0..40), encoded in any::<bool>()) {
         let value = if encoded { [b"=?base64?", value.as_slice(), b"?="].concat() } else { value };
         prop_assume!(HeaderValue::from_bytes(&value).is_ok() && value.trim_ascii() != b"greet");
         let endpoint = Endpoint::new();
@@ -98,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_taken_for_a_cursor(text in "\\PC{0,80}|[A-Za-z0-9_-]{0,80}(\\.[A-Za-z0-9_-]{0,60})?") {
+    fn arbitrary_cursor_is_refused(text in "\\PC{0,80}|[A-Za-z0-9_-]{0,80}(\\.[A-Za-z0-9_-]{0,60})?") {
         let endpoint = Endpoint::new();
         let listed = wait(endpoint.ask(Ask::modern("prompts/list", json!({ "cursor": text }))));
         prop_assert_eq!(listed.error(), (200, -32602, Some(json!(1))));

@@ -1,4 +1,4 @@
-//! A small library with something for everybody and something for a few.
+//! A small library with unrestricted and restricted items.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn file(path: &str) -> (String, Arc<LibraryFile>) {
     (path.to_owned(), Arc::new(file))
 }
 
-/// What is in the library; [`service`] serves it.
+/// The definitions of the library; [`service`] serves it.
 pub(crate) fn definitions() -> Definitions {
     let fixed = |uri: &str| resource(uri, ResourceContent::Fixed(ResourceBody::Text(Arc::from(uri))));
     let mut tagged = prompt("tagged");
