@@ -1,63 +1,63 @@
-//! Where the browser comes back to: a port of this machine that listens for as
-//! long as somebody signs in (RFC 8252, 7.3).
+//! The redirect URI of a sign-in: an HTTP server on a loopback port that listens until the user has signed in
+//! (RFC 8252, section 7.3).
 
-use std::{io, net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::Ipv4Addr, sync::Arc, time::Duration};
 
-use axum::{
-    Router,
-    extract::{RawQuery, State},
-    http::{StatusCode, header},
-    response::{Html, IntoResponse},
-    routing::get,
-};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
-    net::TcpListener,
-    sync::{mpsc, oneshot},
-    task::JoinHandle,
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, mpsc, oneshot},
+    task::{JoinHandle, JoinSet},
 };
 use url::{Url, form_urlencoded};
 
-use crate::ClientError;
+use crate::error::ClientError;
 
 /// How long the browser may take to fetch the last page.
-const GOODBYE: Duration = Duration::from_secs(2);
+const LAST_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a connection may take to send its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most connections at once. Any program and any page can connect to the port.
+const MAX_CONNECTIONS: usize = 16;
 
-/// A port that can be listened on.
+/// A bound port.
 pub(super) struct Redirect {
     listener: TcpListener,
-    /// What the authorization server sends the browser back to.
+    /// The redirect URI.
     pub(super) uri: String,
 }
 
-/// A port that is listened on.
-pub(super) struct Waiting {
+/// A port that accepts connections.
+pub(super) struct Listening {
     uri: String,
-    said: mpsc::Receiver<(String, oneshot::Sender<bool>)>,
-    stop: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
+    callbacks: mpsc::Receiver<Callback>,
+    accepting: JoinHandle<()>,
 }
 
-/// What the browser came back with.
-pub(super) struct Answer {
-    /// The address that the browser was sent to.
+/// The redirect of the browser.
+pub(super) struct Redirected {
+    /// The URL to which the browser was redirected.
     pub(super) url: String,
-    /// Why there is no code, in the words of the authorization server.
-    pub(super) refused: Option<String>,
+    /// The error of the authorization server, if it granted nothing.
+    pub(super) error: Option<String>,
     page: oneshot::Sender<bool>,
-    stop: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
+    accepting: JoinHandle<()>,
 }
+
+/// A request with the expected state: its query, and whether the sign-in succeeded, for the page in the browser.
+type Callback = (String, oneshot::Sender<bool>);
 
 struct Expected {
     state: String,
-    say: mpsc::Sender<(String, oneshot::Sender<bool>)>,
+    callbacks: mpsc::Sender<Callback>,
 }
 
 impl Redirect {
-    /// Takes the port of the last time where it is free, so that a client that
-    /// was registered with it can be used again, and any other where it is not.
-    pub(super) async fn open(before: Option<&str>) -> io::Result<Redirect> {
-        let port = before.and_then(|uri| Url::parse(uri).ok()?.port()).unwrap_or(0);
+    /// Binds the port of the previous sign-in, so that its client registration stays valid, or any free port.
+    pub(super) async fn bind(previous: Option<&str>) -> io::Result<Redirect> {
+        let port = previous.and_then(|uri| Url::parse(uri).ok()?.port()).unwrap_or(0);
         let listener = match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
             Err(_) if port > 0 => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
             listener => listener?,
@@ -66,67 +66,109 @@ impl Redirect {
         Ok(Redirect { listener, uri })
     }
 
-    /// Listens for the one answer that has this state. Whatever else comes is
-    /// turned away: any program and any page can reach the port.
-    pub(super) fn wait(self, state: String) -> Waiting {
-        let (say, said) = mpsc::channel(1);
-        let (stop, stopped) = oneshot::channel::<()>();
-        let app = Router::new().route("/callback", get(callback)).with_state(Arc::new(Expected { state, say }));
-        let serving = tokio::spawn(async move {
-            let server = axum::serve(self.listener, app).with_graceful_shutdown(async {
-                stopped.await.ok();
-            });
-            server.await.ok();
-        });
-        Waiting { uri: self.uri, said, stop, serving }
+    /// Accepts connections until the request with this state arrives. All other requests are rejected.
+    pub(super) fn listen(self, state: String) -> Listening {
+        let (sender, callbacks) = mpsc::channel(1);
+        let expected = Arc::new(Expected { state, callbacks: sender });
+        let accepting = tokio::spawn(accept(self.listener, expected));
+        Listening { uri: self.uri, callbacks, accepting }
     }
 }
 
-impl Waiting {
-    pub(super) async fn answer(mut self) -> Result<Answer, ClientError> {
-        let Some((query, page)) = self.said.recv().await else {
-            return Err(ClientError::SignInFailed("the port for the answer is gone".to_owned()));
+impl Listening {
+    pub(super) async fn redirected(mut self) -> Result<Redirected, ClientError> {
+        let Some((query, page)) = self.callbacks.recv().await else {
+            return Err(ClientError::sign_in_failed("the port of the redirect URI is closed"));
         };
-        let named = |name: &str| {
+        let parameter = |name: &str| {
             form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
         };
-        let refused = named("error").map(|error| match named("error_description") {
-            Some(description) => format!("the authorization server says: {error}: {description}"),
-            None => format!("the authorization server says: {error}"),
+        let error = parameter("error").map(|error| match parameter("error_description") {
+            Some(description) => format!("the authorization server returned {error}: {description}"),
+            None => format!("the authorization server returned {error}"),
         });
         let url = format!("{}?{query}", self.uri);
-        Ok(Answer { url, refused, page, stop: self.stop, serving: self.serving })
+        // `self` is taken apart by hand: dropping it would stop the server before the last page.
+        let accepting = std::mem::replace(&mut self.accepting, tokio::spawn(std::future::ready(())));
+        Ok(Redirected { url, error, page, accepting })
     }
 }
 
-impl Answer {
-    /// Tells the person in the browser how it went, and stops listening.
-    pub(super) async fn reply(self, signed_in: bool) {
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+impl Redirected {
+    /// Shows the result in the browser and stops listening.
+    pub(super) async fn finish(mut self, signed_in: bool) {
         self.page.send(signed_in).ok();
-        self.stop.send(()).ok();
-        let abort = self.serving.abort_handle();
-        if tokio::time::timeout(GOODBYE, self.serving).await.is_err() {
-            abort.abort();
+        tokio::time::timeout(LAST_PAGE_TIMEOUT, &mut self.accepting).await.ok();
+        self.accepting.abort();
+    }
+}
+
+/// Accepts connections until one of them has answered the expected request. Dropping the set ends the others.
+async fn accept(listener: TcpListener, expected: Arc<Expected>) {
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept(), if permits.available_permits() > 0 => {
+                let (Ok((stream, _)), Ok(permit)) = (accepted, Arc::clone(&permits).try_acquire_owned()) else { continue };
+                let expected = Arc::clone(&expected);
+                connections.spawn(async move {
+                    let _permit = permit;
+                    serve(stream, expected).await
+                });
+            }
+            Some(Ok(true)) = connections.join_next() => return,
         }
     }
 }
 
-async fn callback(State(expected): State<Arc<Expected>>, RawQuery(query): RawQuery) -> impl IntoResponse {
-    let query = query.unwrap_or_default();
-    let is_ours =
+/// Answers one request. Returns whether it was the expected one.
+async fn serve(stream: TcpStream, expected: Arc<Expected>) -> bool {
+    let (done, mut is_done) = mpsc::unbounded_channel();
+    let service = service_fn(|request: Request<Incoming>| {
+        let (expected, done) = (Arc::clone(&expected), done.clone());
+        async move {
+            let (response, is_expected) = respond(&request, &expected).await;
+            if is_expected {
+                done.send(()).ok();
+            }
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(REQUEST_TIMEOUT)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    connection.await.ok();
+    is_done.try_recv().is_ok()
+}
+
+async fn respond(request: &Request<Incoming>, expected: &Expected) -> (Response<String>, bool) {
+    let query = request.uri().query().unwrap_or_default();
+    let is_callback = request.method() == Method::GET && request.uri().path() == "/callback";
+    let has_state =
         form_urlencoded::parse(query.as_bytes()).any(|(name, state)| name == "state" && state == expected.state);
-    let (page, answer) = oneshot::channel();
-    let heard = is_ours && expected.say.try_send((query, page)).is_ok();
-    let (status, sentence) = match if heard { answer.await.ok() } else { None } {
-        Some(true) => (StatusCode::OK, "You are signed in. You can close this page and go back to the terminal."),
-        Some(false) => (StatusCode::OK, "That did not work. The terminal says why; you can close this page."),
-        None => (StatusCode::BAD_REQUEST, "Nobody waits for this."),
+    let (page, signed_in) = oneshot::channel();
+    let is_expected = is_callback && has_state && expected.callbacks.try_send((query.to_owned(), page)).is_ok();
+    let signed_in = if is_expected { signed_in.await.ok() } else { None };
+    let (status, text) = match signed_in {
+        Some(true) => (StatusCode::OK, "You are signed in. You can close this page and return to the terminal."),
+        Some(false) => (StatusCode::OK, "Sign-in failed. The terminal shows the reason; you can close this page."),
+        None => (StatusCode::BAD_REQUEST, "No sign-in is in progress at this address."),
     };
-    let headers = [
-        (header::CACHE_CONTROL, "no-store"),
-        (header::CONNECTION, "close"),
-        // The address of this page holds a code.
-        (header::REFERRER_POLICY, "no-referrer"),
-    ];
-    (status, headers, Html(format!("<!doctype html><title>promptshelf</title><p>{sentence}</p>\n")))
+    let mut response = Response::new(format!("<!doctype html><title>promptshelf</title><p>{text}</p>\n"));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // The URL of this page contains the authorization code.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    (response, is_expected)
 }

@@ -429,7 +429,7 @@ pub(crate) enum GetFormat {
 pub(crate) struct ValueArguments {
     /// A value: `code=text`, `code=@file`, or `code=-` for stdin; can be repeated
     #[arg(short = 'a', long = "arg", value_name = "NAME=VALUE", value_parser = pair)]
-    pub(crate) given: Vec<(String, String)>,
+    pub(crate) values: Vec<(String, String)>,
 
     /// A value that is taken as it stands, even if it begins with `@` or is `-`
     #[arg(long = "literal", value_name = "NAME=VALUE", value_parser = pair)]
@@ -440,7 +440,7 @@ pub(crate) struct ValueArguments {
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write it as name=value".to_owned()),
+        _ => Err("expected name=value".to_owned()),
     }
 }
 

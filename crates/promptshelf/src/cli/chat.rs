@@ -1,20 +1,17 @@
-//! The terminal host: prompts of any servers at a person's fingertips.
+//! `promptshelf chat`: an interactive session with the prompts of several servers.
 //!
-//! What servers send is shown only through `commands/visible.rs`; nothing of theirs
-//! is run, opened or fetched unless the person types the command for it.
+//! Text of servers is printed only through `output::visible`. Nothing of a server is run, opened or fetched unless the
+//! user types the command for it.
 
 mod actions;
 mod assist;
 mod call;
-mod form;
 mod image;
 mod memory;
 mod preview;
-mod reader;
+mod prompts;
+mod servers;
 mod session;
-mod shelf;
+mod updates;
 
-pub(crate) use self::{
-    form::{Asker, agrees},
-    session::chat,
-};
+pub(crate) use self::session::chat;

@@ -134,17 +134,18 @@ impl From<Rejection> for Failure {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
         let exit = match error {
-            ClientError::Open(error) => return error.into(),
-            ClientError::Target(_) => Exit::Usage,
-            ClientError::Down(_) => Exit::Down,
+            ClientError::InvalidEndpoint(_) => Exit::Usage,
+            ClientError::Unreachable { .. } => Exit::Down,
             ClientError::TimedOut { .. } => Exit::TimedOut,
-            ClientError::SignIn | ClientError::Forbidden { .. } | ClientError::SignInFailed(_) => Exit::SignIn,
+            ClientError::AuthenticationRequired | ClientError::Forbidden { .. } | ClientError::SignInFailed { .. } => {
+                Exit::SignIn
+            }
             ClientError::Cancelled => Exit::Declined,
             _ => Exit::Failed,
         };
         let failure = Failure::new(exit, error.to_string());
         match exit {
-            Exit::TimedOut => failure.help("`--timeout SECONDS` waits longer"),
+            Exit::TimedOut => failure.help("`--timeout SECONDS` sets another time limit"),
             _ => failure,
         }
     }

@@ -7,7 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use promptshelf_core::nearest;
 use promptshelf_server::Library;
+use promptshelf_service::Rejection;
 use promptshelf_source::Directory;
 
 use crate::{
@@ -39,5 +41,31 @@ pub(crate) fn note_errors(library: &Library, folder: &Path) {
         let folder = stderr.line(&folder.display().to_string()).into_owned();
         let found = count(errors, "error");
         writeln!(stderr.out, "note: {found} in the library; `promptshelf check {folder}` shows what is left out").ok();
+    }
+}
+
+/// Converts a rejection of a prompt, with a hint for a person who may see the whole library.
+pub(crate) fn rejected(rejection: Rejection, library: &Library, folder: &Path, name: &str) -> Failure {
+    let catalog = library.catalog();
+    let names = || catalog.prompts().iter().map(|prompt| prompt.name().as_str());
+    let help = match &rejection {
+        Rejection::UnknownPrompt { .. } => {
+            note_errors(library, folder);
+            Some(match nearest(name, names()) {
+                Some(known) => format!("did you mean `{known}`?"),
+                None => format!("`promptshelf list {}` lists the prompts", folder.display()),
+            })
+        }
+        Rejection::InvalidArguments { .. } => catalog.find(name).map(|prompt| {
+            let required = prompt.arguments().iter().filter(|argument| argument.required());
+            let flags: String = required.map(|argument| format!(" --arg {}=…", argument.name())).collect();
+            format!("promptshelf get {name}{flags}")
+        }),
+        _ => None,
+    };
+    let failure = Failure::from(rejection);
+    match help {
+        Some(help) => failure.help(help),
+        None => failure,
     }
 }

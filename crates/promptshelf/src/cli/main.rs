@@ -3,12 +3,16 @@
 mod args;
 mod chat;
 mod commands;
+mod connect;
 mod exit;
 mod library;
 mod observe;
 mod output;
 mod settings;
+mod source;
+mod state;
 mod telemetry;
+mod terminal;
 
 use std::{
     io::{self, IsTerminal},
@@ -84,9 +88,9 @@ fn perform(verb: &Verb, log_format: LogFormat, has_traces: bool) -> Result<(), F
             Verb::Get(arguments) => commands::get::run(arguments).await,
             Verb::Complete(arguments) => commands::complete::run(arguments).await,
             Verb::Chat(arguments) => chat::chat(arguments).await,
-            Verb::SignIn(arguments) => commands::remote::sign_in::sign_in(arguments).await,
-            Verb::SignOut(arguments) => commands::remote::sign_in::sign_out(arguments),
-            Verb::Resources(arguments) => commands::remote::resources::run(arguments).await,
+            Verb::SignIn(arguments) => commands::sign_in::sign_in(arguments).await,
+            Verb::SignOut(arguments) => commands::sign_in::sign_out(arguments),
+            Verb::Resources(arguments) => commands::resources::run(arguments).await,
             Verb::Import(arguments) => commands::import::run(arguments),
             Verb::Export(arguments) => commands::export::run(arguments).await,
             Verb::Lsp(arguments) => commands::lsp::run(arguments),

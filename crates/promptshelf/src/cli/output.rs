@@ -91,6 +91,25 @@ pub(crate) fn count_findings(errors: usize, warnings: usize) -> String {
     }
 }
 
+/// Shortens a line to a width in characters.
+pub(crate) fn shortened(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let short: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{}…", short.trim_end())
+}
+
+/// Prints notes on stderr.
+pub(crate) fn note(notes: &[String]) {
+    const NOTE: Style = AnsiColor::Yellow.on_default().bold();
+    let mut stderr = Output::stderr();
+    for note in notes {
+        let line = format!("{} {}", stderr.styled(NOTE, "note:"), stderr.line(note));
+        writeln!(stderr.out, "{line}").ok();
+    }
+}
+
 /// Indented JSON, for people and for programs.
 pub(crate) fn pretty_json(value: &Value) -> String {
     // A value made of maps, lists and strings always has a JSON form.

@@ -111,7 +111,7 @@ fn form_requests_missing_arguments_and_goes_back() {
     chat.line("/echo");
     chat.wait_for("<text>: ");
     chat.press("\r");
-    chat.wait_for("has to be filled in");
+    chat.wait_for("expected a value");
     chat.wait_for("<text>: ");
     chat.press("first\r");
     chat.wait_for("[language]: ");
@@ -136,7 +136,7 @@ fn rejected_values_stay_in_the_form() {
     let folder = library(&[("echo.md", ECHO)]);
     let mut chat = chat(&folder, &["prompts"]);
     chat.line("/echo");
-    chat.wait_for("Enter leaves out");
+    chat.wait_for("Enter skips");
     chat.wait_for("<text>: ");
     chat.press("two words\r");
     chat.wait_for("[language]: ");
@@ -166,7 +166,7 @@ fn guided_steps_go_back_and_can_be_cancelled() {
     chat.press(" and wasps\r");
     chat.wait_for("tone: ");
     chat.press("loud\r");
-    chat.wait_for("again:");
+    chat.wait_for("invalid:");
     // Keys mean something else until the line is there to be edited.
     chat.wait_for("tone: loud");
     chat.press("\x152\r");
@@ -208,7 +208,7 @@ fn names_have_their_server_only_on_a_clash() {
     chat.line("/echo x");
     chat.wait_for("[x|]");
     chat.line("/hello");
-    chat.wait_for("there are several: /prompts:hello, /others:hello");
+    chat.wait_for("several servers have this prompt: /prompts:hello, /others:hello");
     chat.wait_for("promptshelf> ");
     chat.press("/hel");
     chat.press(TAB);
@@ -226,7 +226,7 @@ fn messages_are_shown_copied_saved_and_piped() {
     let folder = library(&[("talk.md", talk), ("note.txt", "Remember the milk.\n")]);
     let mut chat = chat(&folder, &["prompts"]);
     chat.line("copy");
-    chat.wait_for("there are no messages yet");
+    chat.wait_for("no messages yet");
     chat.line("/talk");
     chat.wait_for("1 user");
     chat.wait_for("[resource library:///note.txt text/plain, 19 bytes]");
@@ -313,7 +313,7 @@ fn one_server_that_is_down_does_not_keep_the_others_away() {
     let folder = library(&[("hello.md", "Hello.\n")]);
     let server = Server::of(&folder, &[]);
     let mut chat = chat(&folder, &[&server.url, "http://127.0.0.1:1/mcp"]);
-    chat.wait_for("cannot be reached");
+    chat.wait_for("cannot reach the server");
     chat.line("/hello");
     chat.wait_for("Hello.");
     chat.line("servers");
@@ -340,7 +340,7 @@ fn a_question_for_a_secret_comes_with_a_warning_and_can_be_declined() {
     });
     let mut chat = chat(&folder, &[&stranger.url]);
     chat.line("/trap");
-    chat.wait_for("this looks like a question for an API key");
+    chat.wait_for("this seems to request an API key");
     chat.wait_for("api_key: ");
     chat.press(CTRL_D);
     chat.wait_for("{\"action\":\"decline\"}");
@@ -386,5 +386,5 @@ fn a_slow_server_is_waited_for_visibly_and_can_be_left() {
 fn chat_without_a_terminal_is_refused() {
     let folder = library(&[("hello.md", "Hello.\n")]);
     let shown = crate::program::run(&folder, &["chat", "prompts"]);
-    assert!(shown.starts_with("exit code: 2\n") && shown.contains("chat needs a terminal"), "{shown}");
+    assert!(shown.starts_with("exit code: 2\n") && shown.contains("chat requires a terminal"), "{shown}");
 }

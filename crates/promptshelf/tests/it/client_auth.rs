@@ -10,7 +10,9 @@ use std::{
     thread,
 };
 
-use promptshelf::client::{BrowserOpener, Client, ClientError, CredentialStore, SignIn, SignInPage, Target};
+use promptshelf::client::{
+    BrowserOpener, Client, ClientError, ConnectOptions, CredentialError, CredentialStore, Endpoint, SignIn, SignInPage,
+};
 
 use self::realm::{Realm, Ways};
 use crate::{
@@ -23,16 +25,16 @@ use crate::{
 struct Memory(Mutex<HashMap<String, String>>);
 
 impl CredentialStore for Memory {
-    fn load(&self, server: &str) -> Result<Option<String>, String> {
+    fn load(&self, server: &str) -> Result<Option<String>, CredentialError> {
         Ok(self.0.lock().expect("nobody panics with it").get(server).cloned())
     }
 
-    fn save(&self, server: &str, secret: &str) -> Result<(), String> {
+    fn save(&self, server: &str, secret: &str) -> Result<(), CredentialError> {
         self.0.lock().expect("nobody panics with it").insert(server.to_owned(), secret.to_owned());
         Ok(())
     }
 
-    fn clear(&self, server: &str) -> Result<bool, String> {
+    fn clear(&self, server: &str) -> Result<bool, CredentialError> {
         Ok(self.0.lock().expect("nobody panics with it").remove(server).is_some())
     }
 }
@@ -53,7 +55,7 @@ struct Person {
 }
 
 impl BrowserOpener for Person {
-    fn visit(&self, page: SignInPage) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
+    fn open(&self, page: SignInPage) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         let (before, seen) = (self.before, Arc::clone(&self.seen));
         thread::spawn(move || {
             let opened = before.map(|before| browse(&before(&page.url)));
@@ -67,23 +69,23 @@ impl BrowserOpener for Person {
 async fn connect(realm: &Realm, vault: &Arc<Memory>, person: Option<Person>) -> Result<Client, ClientError> {
     let sign_in = SignIn::new(Arc::clone(vault) as Arc<dyn CredentialStore>);
     let sign_in = match person {
-        Some(person) => sign_in.visitor(Arc::new(person)),
+        Some(person) => sign_in.browser(Arc::new(person)),
         None => sign_in,
     };
-    Client::to(&Target::url(realm.mcp())).sign_in(sign_in).connect().await
+    ConnectOptions::new().sign_in(sign_in).connect(&Endpoint::url(realm.mcp())).await
 }
 
 // req: Q14
 #[tokio::test]
 async fn sign_in_lasts_for_later_runs() {
     let (realm, vault) = (Realm::start(Ways::default()), Arc::default());
-    assert!(matches!(connect(&realm, &vault, None).await, Err(ClientError::SignIn)));
+    assert!(matches!(connect(&realm, &vault, None).await, Err(ClientError::AuthenticationRequired)));
     let client = connect(&realm, &vault, Some(Person::default())).await.expect("somebody signs in");
     assert_eq!(client.all_prompts().await.expect("it lists").len(), 2);
     assert!(client.has_signed_in());
     let later = connect(&realm, &vault, None).await.expect("nobody has to sign in again");
     assert_eq!(later.all_prompts().await.expect("it lists").len(), 2);
-    assert!(!later.has_signed_in() && later.has_kept_sign_in().await);
+    assert!(!later.has_signed_in() && later.has_stored_credentials().await);
     let book = realm.book();
     assert_eq!((book.registered.len(), book.authorized.len(), book.exchanged.len()), (1, 1, 1));
     assert_eq!((&book.authorized[0]["resource"], &book.exchanged[0]["resource"]), (&realm.mcp(), &realm.mcp()));
@@ -121,7 +123,7 @@ async fn missing_scopes_are_requested_with_the_granted_ones() {
         let registered: Vec<_> = book.registered.iter().map(|client| client["scope"].clone()).collect();
         assert_eq!(registered, ["read", "read write"], "some servers hold a client to what it was registered for");
     }
-    let background = connect(&realm, &vault, Some(Person::default())).await.expect("it is kept").in_background();
+    let background = connect(&realm, &vault, Some(Person::default())).await.expect("it is kept").without_sign_in();
     background.get("written", &[].into()).await.expect("it is kept");
 }
 
@@ -139,7 +141,7 @@ async fn refused_scopes_are_not_requested_again() {
     }
     assert_eq!(realm.book().authorized.len(), 2);
     // In the background no person is asked.
-    let background = connect(&realm, &vault, Some(Person::default())).await.expect("it is kept").in_background();
+    let background = connect(&realm, &vault, Some(Person::default())).await.expect("it is kept").without_sign_in();
     assert!(matches!(background.get("written", &[].into()).await, Err(ClientError::Forbidden { .. })));
     assert_eq!(realm.book().authorized.len(), 2);
 }
@@ -149,7 +151,10 @@ async fn refused_scopes_are_not_requested_again() {
 async fn response_of_another_issuer_is_rejected() {
     let (realm, vault) = (Realm::start(Ways { wrong_issuer: true, ..Ways::default() }), Arc::default());
     let refused = connect(&realm, &vault, Some(Person::default())).await;
-    assert!(matches!(&refused, Err(ClientError::SignInFailed(why)) if why.contains("evil.example")), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(ClientError::SignInFailed { reason: why, .. }) if why.contains("evil.example")),
+        "{refused:?}"
+    );
     assert!(vault.0.lock().expect("nobody panics with it").is_empty());
     assert!(realm.book().exchanged.is_empty());
 }
@@ -178,7 +183,10 @@ async fn credentials_are_sent_to_their_own_issuer_only() {
 async fn denied_consent_ends_the_sign_in() {
     let (realm, vault) = (Realm::start(Ways { declines: true, ..Ways::default() }), Arc::default());
     let refused = connect(&realm, &vault, Some(Person::default())).await;
-    assert!(matches!(&refused, Err(ClientError::SignInFailed(why)) if why.contains("Not today")), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(ClientError::SignInFailed { reason: why, .. }) if why.contains("Not today")),
+        "{refused:?}"
+    );
     assert!(realm.book().exchanged.is_empty());
 }
 
@@ -191,7 +199,10 @@ async fn only_safe_pages_are_opened() {
         let person = Person::default();
         let seen = Arc::clone(&person.seen);
         let refused = connect(&realm, &vault, Some(person)).await;
-        assert!(matches!(&refused, Err(ClientError::SignInFailed(why)) if why.contains("not https")), "{refused:?}");
+        assert!(
+            matches!(&refused, Err(ClientError::SignInFailed { reason: why, .. }) if why.contains("not https")),
+            "{refused:?}"
+        );
         assert!(seen.lock().expect("nobody panics with it").is_empty());
     }
 }
@@ -216,12 +227,12 @@ async fn strangers_at_the_port_are_turned_away() {
 #[tokio::test]
 async fn a_token_of_ones_own_leaves_no_room_for_signing_in() {
     let (realm, vault) = (Realm::start(Ways::default()), Arc::<Memory>::default());
-    let target = Target::url(realm.mcp()).bearer("wrong").expect("it is this machine");
-    let sign_in = SignIn::new(vault).visitor(Arc::new(Person::default()));
-    let refused = Client::to(&target).sign_in(sign_in).connect().await;
-    assert!(matches!(refused, Err(ClientError::SignIn)));
+    let target = Endpoint::url(realm.mcp()).bearer("wrong").expect("it is this machine");
+    let sign_in = SignIn::new(vault).browser(Arc::new(Person::default()));
+    let refused = ConnectOptions::new().sign_in(sign_in).connect(&target).await;
+    assert!(matches!(refused, Err(ClientError::AuthenticationRequired)));
     assert!(realm.book().authorized.is_empty());
-    assert_eq!(Target::url("http://example.com/mcp").sign_in_address(), None);
+    assert_eq!(Endpoint::url("http://example.com/mcp").sign_in_url(), None);
 }
 
 // req: S-43
@@ -244,7 +255,7 @@ fn a_person_at_a_terminal_signs_in_and_out() {
     );
 
     let mut terminal = Terminal::start(line(&list));
-    terminal.wait_for(&format!("{url} wants you to sign in at {}.", realm.host()));
+    terminal.wait_for(&format!("{url} requires sign-in at {}.", realm.host()));
     terminal.wait_for("Enter opens the page");
     terminal.press(CTRL_D);
     assert_eq!(terminal.end().0, Some(11));
@@ -252,7 +263,7 @@ fn a_person_at_a_terminal_signs_in_and_out() {
     let mut terminal = Terminal::start(line(&list));
     terminal.wait_for("Enter opens the page");
     terminal.press("\r");
-    terminal.wait_for("If it does not, it is here:\r\n\r\n  ");
+    terminal.wait_for("Otherwise open it yourself:\r\n\r\n  ");
     let page = terminal.wait_for("\r\n");
     assert!(browse(page.trim()).contains("You are signed in."));
     terminal.wait_for("written");

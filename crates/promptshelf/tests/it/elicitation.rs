@@ -7,7 +7,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use promptshelf::client::{Answer, Client, ElicitationHandler, Question, Target};
+use promptshelf::client::{
+    ConnectOptions, Elicitation, ElicitationHandler, ElicitationMode, ElicitationResponse, Endpoint,
+};
 use serde_json::json;
 
 use crate::{
@@ -106,8 +108,8 @@ fn known_legacy_server_is_not_probed_again() {
 #[tokio::test]
 async fn a_server_that_has_become_newer_is_found_out() {
     let stranger = FakeServer::of(json!([{ "name": "new" }]), json!([]));
-    let client = Client::to(&Target::url(&stranger.url)).known_older(true).connect().await.expect("it is there");
-    assert!(!client.is_older());
+    let client = ConnectOptions::new().legacy(true).connect(&Endpoint::url(&stranger.url)).await.expect("it is there");
+    assert!(!client.is_legacy());
     assert_eq!(client.all_prompts().await.expect("it lists").len(), 1);
 }
 
@@ -116,13 +118,16 @@ async fn a_server_that_has_become_newer_is_found_out() {
 struct Willing(Mutex<Vec<String>>);
 
 impl ElicitationHandler for Willing {
-    fn answer(&self, question: Question) -> std::pin::Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+    fn elicit(
+        &self,
+        question: Elicitation,
+    ) -> std::pin::Pin<Box<dyn Future<Output = ElicitationResponse> + Send + '_>> {
         let known = [("topic".to_owned(), json!("bees")), ("tone".to_owned(), json!("kind"))];
-        let promptshelf::client::Asked::Form(fields) = &question.asked else { panic!("it is a form: {question:?}") };
+        let ElicitationMode::Form(fields) = &question.mode else { panic!("it is a form: {question:?}") };
         let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
         self.0.lock().expect("nobody panics with it").push(names.join(" "));
         let values = known.into_iter().filter(|(name, _)| names.contains(&name.as_str())).collect();
-        Box::pin(std::future::ready(Answer::Accept(values)))
+        Box::pin(std::future::ready(ElicitationResponse::Accept(values)))
     }
 }
 
@@ -130,11 +135,12 @@ impl ElicitationHandler for Willing {
 async fn our_own_server_asks_an_older_client_step_by_step() {
     let folder = library(&[("guided.md", GUIDED)]);
     let prompts = folder.path().join("prompts").display().to_string();
-    let server = Target::command([env!("CARGO_BIN_EXE_promptshelf"), "serve", &prompts, "--stdio"]);
+    let server = Endpoint::command([env!("CARGO_BIN_EXE_promptshelf"), "serve", &prompts, "--stdio"]);
     let willing = Arc::new(Willing::default());
     let answerer = Arc::clone(&willing) as Arc<dyn ElicitationHandler>;
-    let client = Client::to(&server).known_older(true).answerer(answerer).connect().await.expect("it is there");
-    assert_eq!((client.revision().as_deref(), client.is_older()), (Some("2025-11-25"), true));
+    let client =
+        ConnectOptions::new().legacy(true).elicitation_handler(answerer).connect(&server).await.expect("it is there");
+    assert_eq!((client.revision().as_deref(), client.is_legacy()), (Some("2025-11-25"), true));
     let got = client.get("guided", &[].into()).await.expect("all is answered");
     assert!(format!("{:?}", got.messages).contains("Write about bees in a kind tone."), "{got:?}");
     assert_eq!(*willing.0.lock().expect("nobody panics with it"), ["topic", "tone"]);

@@ -18,7 +18,7 @@ use axum::{
     routing::post,
 };
 use futures_util::StreamExt;
-use promptshelf::client::{Answer, Client, ElicitationHandler, Question, Target};
+use promptshelf::client::{Client, ConnectOptions, Elicitation, ElicitationHandler, ElicitationResponse, Endpoint};
 use serde_json::{Value, json};
 
 use crate::{fake_server::FakeServer, program::PATIENCE};
@@ -61,15 +61,15 @@ async fn stream(State(streams): State<Arc<AtomicUsize>>) -> Response {
 struct Nobody;
 
 impl ElicitationHandler for Nobody {
-    fn answer(&self, _question: Question) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
-        Box::pin(std::future::ready(Answer::Decline))
+    fn elicit(&self, _question: Elicitation) -> Pin<Box<dyn Future<Output = ElicitationResponse> + Send + '_>> {
+        Box::pin(std::future::ready(ElicitationResponse::Decline))
     }
 }
 
 #[tokio::test]
 async fn prompt_needs_no_stream_and_notifications_open_one() {
     let (server, streams) = older();
-    let client = Client::connect(&Target::url(&server.url)).await.expect("it answers");
+    let client = Client::connect(&Endpoint::url(&server.url)).await.expect("it answers");
     for _ in 0..20 {
         client.get("hello", &[].into()).await.expect("there is one");
     }
@@ -84,7 +84,11 @@ async fn prompt_needs_no_stream_and_notifications_open_one() {
 #[tokio::test]
 async fn elicitation_handler_opens_the_stream() {
     let (server, streams) = older();
-    let client = Client::to(&Target::url(&server.url)).answerer(Arc::new(Nobody)).connect().await.expect("it answers");
+    let client = ConnectOptions::new()
+        .elicitation_handler(Arc::new(Nobody))
+        .connect(&Endpoint::url(&server.url))
+        .await
+        .expect("it answers");
     let opened = async {
         while streams.load(Ordering::SeqCst) == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;

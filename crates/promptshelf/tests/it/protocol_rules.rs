@@ -10,7 +10,10 @@ use std::sync::{
 
 use base64::Engine as _;
 use futures_util::TryStreamExt;
-use promptshelf::client::{Answer, Client, ClientError, ElicitationHandler, Of, Question, Target};
+use promptshelf::client::{
+    Client, ClientError, CompletionTarget, ConnectOptions, Elicitation, ElicitationHandler, ElicitationResponse,
+    Endpoint,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -51,7 +54,7 @@ fn noting(answer: impl Fn(&str, &Value) -> Option<Value> + Send + Sync + 'static
 }
 
 async fn connected(stranger: &FakeServer) -> Client {
-    Client::connect(&Target::url(&stranger.url)).await.expect("a connection")
+    Client::connect(&Endpoint::url(&stranger.url)).await.expect("a connection")
 }
 
 async fn names(client: &Client) -> Vec<String> {
@@ -60,10 +63,10 @@ async fn names(client: &Client) -> Vec<String> {
 }
 
 /// Gives every question the same answer.
-struct Always(Answer);
+struct Always(ElicitationResponse);
 
 impl ElicitationHandler for Always {
-    fn answer(&self, _: Question) -> std::pin::Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+    fn elicit(&self, _: Elicitation) -> std::pin::Pin<Box<dyn Future<Output = ElicitationResponse> + Send + '_>> {
         Box::pin(std::future::ready(self.0.clone()))
     }
 }
@@ -123,7 +126,7 @@ async fn a_kept_answer_is_given_for_the_same_question_only_and_to_the_same_calle
         }
         assert_eq!(asked.of("prompts/get").len(), 2);
         // Another caller has a connection, and so a cache, of its own.
-        let other = Client::connect(&Target::url(&stranger.url)).await.expect("a connection");
+        let other = Client::connect(&Endpoint::url(&stranger.url)).await.expect("a connection");
         assert_eq!(names(&other).await, ["one", "two"]);
         assert_eq!(asked.of("prompts/list").len(), 2, "{scope}");
     }
@@ -145,9 +148,13 @@ async fn results_of_rounds_are_not_cached() {
         })),
         _ => None,
     });
-    let answer = Answer::Accept(json!({ "word": "sesame" }).as_object().cloned().unwrap_or_default());
-    let target = Target::url(&stranger.url);
-    let client = Client::to(&target).answerer(Arc::new(Always(answer))).connect().await.expect("a connection");
+    let answer = ElicitationResponse::Accept(json!({ "word": "sesame" }).as_object().cloned().unwrap_or_default());
+    let target = Endpoint::url(&stranger.url);
+    let client = ConnectOptions::new()
+        .elicitation_handler(Arc::new(Always(answer)))
+        .connect(&target)
+        .await
+        .expect("a connection");
     for _ in 0..2 {
         client.read("docs://a").await.expect("a resource");
         let rounds = asked.of("resources/read");
@@ -200,10 +207,10 @@ async fn missing_result_type_means_complete_and_an_unknown_one_is_an_error() {
             client.resource_templates().try_collect::<Vec<_>>().await.err(),
             client.get("one", &none).await.err(),
             client.read("docs://a").await.err(),
-            client.complete(Of::Prompt("one"), "a", "", &none).await.err(),
+            client.complete(CompletionTarget::Prompt("one"), "a", "", &none).await.err(),
         ];
         for (place, outcome) in outcomes.iter().enumerate() {
-            let refused = matches!(outcome, Some(ClientError::Unexpected(_)));
+            let refused = matches!(outcome, Some(ClientError::InvalidResponse { .. }));
             assert!(if is_good { outcome.is_none() } else { refused }, "{place}: {outcome:?}");
         }
     }
@@ -257,8 +264,11 @@ async fn only_answerable_elicitation_is_declared() {
     };
     names(&connected(&stranger).await).await;
     assert_eq!(declared(&asked), json!({}));
-    let target = Target::url(&stranger.url);
-    let client = Client::to(&target).answerer(Arc::new(Always(Answer::Decline))).connect().await;
+    let target = Endpoint::url(&stranger.url);
+    let client = ConnectOptions::new()
+        .elicitation_handler(Arc::new(Always(ElicitationResponse::Decline)))
+        .connect(&target)
+        .await;
     names(&client.expect("a connection")).await;
     assert_eq!(declared(&asked), json!({ "elicitation": { "form": {}, "url": {} } }));
 }
@@ -280,7 +290,7 @@ async fn a_version_that_is_refused_is_followed_by_one_that_is_served_or_by_nothi
     assert_eq!(asked.of("server/discover").len(), 2);
 
     let (stranger, asked) = noting(move |_, _| refuse("2031-01-01"));
-    let refused = Client::connect(&Target::url(&stranger.url)).await.expect_err("no connection").to_string();
+    let refused = Client::connect(&Endpoint::url(&stranger.url)).await.expect_err("no connection").to_string();
     assert!(refused.contains("2031-01-01"), "{refused}");
     assert_eq!(asked.all(), ["server/discover"], "and no handshake of another era");
 }

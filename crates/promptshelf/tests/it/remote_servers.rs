@@ -1,11 +1,12 @@
 //! `list`, `get`, `complete` and `resources` of servers that are not folders: an address, a command, a name. And the
 //! library's client itself.
 
-use std::{fs, sync::Arc};
+use std::{fs, path::Path, sync::Arc};
 
 use futures_util::TryStreamExt;
 use insta::assert_snapshot;
-use promptshelf::client::{Client, ClientError, Of, Target};
+use promptshelf::Library;
+use promptshelf::client::{Client, ClientError, CompletionTarget, Endpoint};
 use serde_json::json;
 
 use crate::{
@@ -41,6 +42,19 @@ fn shelf() -> Folder {
     let folder = library(&[("review.md", REVIEW), ("style.txt", "Be `brief`.\n")]);
     fs::write(folder.path().join("prompts/dot.png"), b"\x89PNG\r\n\x1a\n0123").expect("it can be written");
     folder
+}
+
+/// A client of the library in a folder, over a pipe in memory. The library is reloaded when its files change.
+async fn connect(folder: &Path) -> Client {
+    let library = Library::builder().folder(folder).build().expect("a library");
+    let (client_end, server_end) = tokio::io::duplex(64 << 10);
+    tokio::spawn(async move {
+        let _following = library.loader().spawn();
+        let (reader, writer) = tokio::io::split(server_end);
+        library.server().serve_stdio(reader, writer).await
+    });
+    let (reader, writer) = tokio::io::split(client_end);
+    Client::from_io(reader, writer).await.expect("a connection")
 }
 
 /// A command line that ends with our own server, started as a command.
@@ -111,7 +125,7 @@ fn a_name_is_looked_up_in_the_clients_configuration() {
     };
     assert!(line("mine").starts_with("exit code: 0\n----- stdout -----\nreview\t"));
     let other = line("yours");
-    assert!(other.starts_with("exit code: 2\n") && other.contains("the servers with names are mine"), "{other}");
+    assert!(other.starts_with("exit code: 2\n") && other.contains("the configured servers are mine"), "{other}");
 }
 
 #[test]
@@ -164,7 +178,7 @@ fn the_example_of_the_client_prints_a_prompt() {
 async fn list_is_cached_until_the_server_notifies() {
     let folder = shelf();
     let path = folder.path().join("prompts");
-    let client = Client::connect(&Target::folder(&path)).await.expect("it can be opened");
+    let client = connect(&path).await;
     let names = async || -> Vec<String> {
         let prompts: Vec<_> = client.prompts().try_collect().await.expect("it lists");
         prompts.into_iter().map(|prompt| prompt.name).collect()
@@ -179,13 +193,14 @@ async fn list_is_cached_until_the_server_notifies() {
 #[tokio::test]
 async fn context_shapes_completions_and_errors_are_distinguished() {
     let folder = shelf();
-    let client = Client::connect(&Target::folder(folder.path().join("prompts"))).await.expect("it can be opened");
-    let completion = client.complete(Of::Prompt("review"), "language", "py", &[].into()).await.expect("it completes");
+    let client = connect(&folder.path().join("prompts")).await;
+    let completion =
+        client.complete(CompletionTarget::Prompt("review"), "language", "py", &[].into()).await.expect("it completes");
     assert_eq!(completion.values, ["python"]);
     let missing = client.get("review", &[].into()).await;
     assert!(missing.is_err_and(|error| error.is_invalid_params()));
-    let nowhere = Client::connect(&Target::url("http://127.0.0.1:1/mcp")).await;
-    assert!(matches!(nowhere, Err(ClientError::Down(_))));
+    let nowhere = Client::connect(&Endpoint::url("http://127.0.0.1:1/mcp")).await;
+    assert!(matches!(nowhere, Err(ClientError::Unreachable { .. })));
     let client = Arc::new(client);
     assert_eq!(client.revision().as_deref(), Some("2026-07-28"));
 }

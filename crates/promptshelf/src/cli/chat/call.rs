@@ -1,56 +1,55 @@
-//! `/name value name=value name='a value'`: what is typed becomes arguments.
+//! Parses calls of prompts: `/name value name=value name='a value'`.
 //!
-//! A value arrives exactly as it was typed. Words are split only between
-//! values; where that could lose or misplace something, the line is refused
-//! with what to do, as a shell would not.
+//! A value arrives exactly as it was typed. A line is split only between values; an ambiguous line is rejected with a
+//! hint.
 
 use std::ops::Range;
 
-use promptshelf_client::OfferedArgument;
-use promptshelf_core::Variables;
+use promptshelf_client::{Arguments, PromptArgument};
 
 /// One value of a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    /// Where it stands, its name and quotes included.
-    pub(super) at: Range<usize>,
-    /// Where the value itself begins, its quote included.
+pub(super) struct TypedValue {
+    /// Its range in the line, with name and quotes.
+    pub(super) range: Range<usize>,
+    /// The offset of the value, with its quote.
     pub(super) value_at: usize,
     /// The name before `=`.
     pub(super) name: Option<String>,
     /// The value without its quotes.
     pub(super) value: String,
-    /// Whether it stands in quotes.
-    pub(super) quoted: bool,
+    /// Whether the value is in quotes.
+    pub(super) is_quoted: bool,
     /// Whether the closing quote is missing.
-    pub(super) open: bool,
+    pub(super) is_open: bool,
 }
 
-/// The command of a line and what follows it.
+/// Splits a line into the command and the rest.
 pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start().strip_prefix('/')?;
     let end = line.find(char::is_whitespace).unwrap_or(line.len());
     Some((&line[..end], &line[end..]))
 }
 
-/// The values of a line, of which these names can stand before a `=`.
-pub(super) fn pieces(text: &str, arguments: &[OfferedArgument]) -> Vec<Piece> {
-    let mut pieces = Vec::new();
+/// Parses the values of a line. Only names of arguments can precede a `=`.
+pub(super) fn values(text: &str, arguments: &[PromptArgument]) -> Vec<TypedValue> {
+    let mut values = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
         let start = text.len() - rest.len();
         let name = rest.split_once('=').map(|(name, _)| name).filter(|name| arguments.iter().any(|a| a.name == *name));
         let value_at = start + name.map_or(0, |name| name.len() + 1);
         let from = &text[value_at..];
-        let (value, length, quoted, open) = value(from);
+        let (value, length, is_quoted, is_open) = value(from);
         let end = value_at + length;
-        pieces.push(Piece { at: start..end, value_at, name: name.map(str::to_owned), value, quoted, open });
+        let name = name.map(str::to_owned);
+        values.push(TypedValue { range: start..end, value_at, name, value, is_quoted, is_open });
         rest = text[end..].trim_start();
     }
-    pieces
+    values
 }
 
-/// One value, how many bytes it takes, whether it is quoted and whether the quote is open.
+/// Parses one value. Returns it with its length in bytes, whether it is quoted, and whether the quote is open.
 fn value(text: &str) -> (String, usize, bool, bool) {
     let quote = match text.chars().next() {
         Some(quote @ ('"' | '\'')) => quote,
@@ -63,7 +62,7 @@ fn value(text: &str) -> (String, usize, bool, bool) {
     let mut characters = text.char_indices().skip(1).peekable();
     while let Some((at, c)) = characters.next() {
         match c {
-            // Only what would otherwise end the value is escaped; every other backslash is one.
+            // A backslash escapes only a quote or a backslash.
             '\\' if quote == '"' => match characters.next_if(|(_, next)| matches!(next, '"' | '\\')) {
                 Some((_, escaped)) => value.push(escaped),
                 None => value.push('\\'),
@@ -75,7 +74,7 @@ fn value(text: &str) -> (String, usize, bool, bool) {
     (value, text.len(), true, true)
 }
 
-/// A value as it has to be typed to arrive.
+/// Quotes a value, so that parsing returns it.
 pub(super) fn quoted(value: &str) -> String {
     let plain = !value.is_empty() && !value.contains(char::is_whitespace) && !value.starts_with(['"', '\'', '@']);
     match (plain, value.contains('\'')) {
@@ -85,67 +84,67 @@ pub(super) fn quoted(value: &str) -> String {
     }
 }
 
-/// The line that gives these values to a prompt.
-pub(super) fn line(command: &str, values: &Variables) -> String {
+/// Formats the call of a prompt with values.
+pub(super) fn line(command: &str, values: &Arguments) -> String {
     let values = values.iter().map(|(name, value)| format!(" {name}={}", quoted(value)));
     format!("/{command}{}", values.collect::<String>())
 }
 
-/// What a line gives to a prompt's arguments.
+/// Assigns the values of a line to the arguments of a prompt.
 ///
 /// # Errors
 ///
-/// A sentence, where a value has no place.
-pub(super) fn assign(text: &str, arguments: &[OfferedArgument]) -> Result<Variables, String> {
-    let mut given = Variables::new();
-    let pieces = pieces(text, arguments);
-    if let ([only], [first, ..]) = (arguments, pieces.as_slice())
+/// A message if a value cannot be assigned.
+pub(super) fn assign(text: &str, arguments: &[PromptArgument]) -> Result<Arguments, String> {
+    let mut assigned = Arguments::new();
+    let values = values(text, arguments);
+    if let ([only], [first, ..]) = (arguments, values.as_slice())
         && first.name.is_none()
-        && !first.quoted
+        && !first.is_quoted
     {
-        // Nothing else can be meant, so nothing has to be quoted.
+        // A single argument takes the whole rest, without quotes.
         let value = text.strip_prefix(' ').unwrap_or(text);
         return Ok([(only.name.clone(), from_file(value, false)?)].into());
     }
-    let mut named = false;
-    let mut ended = 0;
-    for piece in pieces {
-        if ended > 0 && ended == piece.at.start {
+    let mut has_names = false;
+    let mut end = 0;
+    for value in values {
+        if end > 0 && end == value.range.start {
             return Err("a space is missing after a closing quote".to_owned());
         }
-        ended = piece.at.end;
-        if piece.open {
+        end = value.range.end;
+        if value.is_open {
             return Err("a closing quote is missing".to_owned());
         }
-        let name = match piece.name {
+        let name = match value.name {
             Some(name) => {
-                named = true;
+                has_names = true;
                 name
             }
-            None if named => {
-                return Err(format!("`{}` has no place: put quotes around a value with spaces", piece.value));
+            None if has_names => {
+                return Err(format!("unexpected `{}`: quote values with spaces", value.value));
             }
-            None => match arguments.get(given.len()) {
+            None => match arguments.get(assigned.len()) {
                 Some(argument) => argument.name.clone(),
-                None if arguments.is_empty() => return Err("this prompt takes no arguments".to_owned()),
+                None if arguments.is_empty() => return Err("this prompt has no arguments".to_owned()),
                 None => {
-                    let many = arguments.len();
+                    let count = arguments.len();
                     return Err(format!(
-                        "`{}` has no place: there are {many} arguments; put quotes around a value with spaces",
-                        piece.value
+                        "unexpected `{}`: the prompt has {count} arguments; quote values with spaces",
+                        value.value
                     ));
                 }
             },
         };
-        let value = from_file(&piece.value, piece.quoted)?;
-        if given.insert(name.clone(), value).is_some() {
-            return Err(format!("`{name}` is given twice"));
+        let value = from_file(&value.value, value.is_quoted)?;
+        if assigned.insert(name.clone(), value).is_some() {
+            return Err(format!("`{name}` occurs twice"));
         }
     }
-    Ok(given)
+    Ok(assigned)
 }
 
-/// `@path` without quotes is what the file holds.
+/// Replaces `@path` without quotes by the contents of the file.
 fn from_file(value: &str, quoted: bool) -> Result<String, String> {
     match value.strip_prefix('@') {
         Some(path) if !quoted && !path.is_empty() => {
@@ -159,12 +158,12 @@ fn from_file(value: &str, quoted: bool) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn arguments(names: &[&str]) -> Vec<OfferedArgument> {
-        names.iter().map(|name| OfferedArgument::named(name)).collect()
+    fn arguments(names: &[&str]) -> Vec<PromptArgument> {
+        names.iter().map(|name| PromptArgument::new(name)).collect()
     }
 
-    fn given(text: &str, names: &[&str]) -> Result<Vec<(String, String)>, String> {
-        assign(text, &arguments(names)).map(|given| given.into_iter().collect())
+    fn assigned(text: &str, names: &[&str]) -> Result<Vec<(String, String)>, String> {
+        assign(text, &arguments(names)).map(|values| values.into_iter().collect())
     }
 
     fn pair(name: &str, value: &str) -> (String, String) {
@@ -176,52 +175,52 @@ mod tests {
         let names = ["code", "language"];
         let code = pair("code", "fn main() {\n  \"hi\\n\";\n}");
         assert_eq!(
-            given(" code='fn main() {\n  \"hi\\n\";\n}' language=rust", &names),
+            assigned(" code='fn main() {\n  \"hi\\n\";\n}' language=rust", &names),
             Ok(vec![code, pair("language", "rust")])
         );
         assert_eq!(
-            given(r#" "a \"b\" \\ \n" c"#, &names),
+            assigned(r#" "a \"b\" \\ \n" c"#, &names),
             Ok(vec![pair("code", r#"a "b" \ \n"#), pair("language", "c")])
         );
-        assert_eq!(given(" '' x", &names), Ok(vec![pair("code", ""), pair("language", "x")]));
-        assert_eq!(given(" a=b c", &names), Ok(vec![pair("code", "a=b"), pair("language", "c")]));
+        assert_eq!(assigned(" '' x", &names), Ok(vec![pair("code", ""), pair("language", "x")]));
+        assert_eq!(assigned(" a=b c", &names), Ok(vec![pair("code", "a=b"), pair("language", "c")]));
     }
 
     #[test]
-    fn the_only_argument_takes_the_whole_line() {
+    fn single_argument_takes_the_whole_line() {
         assert_eq!(
-            given("  two  words 'and' \"quotes\" ", &["topic"]),
+            assigned("  two  words 'and' \"quotes\" ", &["topic"]),
             Ok(vec![pair("topic", " two  words 'and' \"quotes\" ")])
         );
-        assert_eq!(given(" 'in quotes'", &["topic"]), Ok(vec![pair("topic", "in quotes")]));
-        assert_eq!(given(" topic=x", &["topic"]), Ok(vec![pair("topic", "x")]));
-        assert_eq!(given(" ", &["topic"]), Ok(vec![]));
+        assert_eq!(assigned(" 'in quotes'", &["topic"]), Ok(vec![pair("topic", "in quotes")]));
+        assert_eq!(assigned(" topic=x", &["topic"]), Ok(vec![pair("topic", "x")]));
+        assert_eq!(assigned(" ", &["topic"]), Ok(vec![]));
     }
 
     #[test]
-    fn what_has_no_place_is_refused() {
+    fn unassignable_values_are_rejected() {
         let names = ["code", "language"];
         for (line, part) in [
-            (" code=fn main()", "put quotes"),
-            (" a b c", "there are 2 arguments"),
+            (" code=fn main()", "quote values"),
+            (" a b c", "has 2 arguments"),
             (" code='open", "closing quote is missing"),
             (" 'a'b", "space is missing"),
-            (" a code=b", "given twice"),
+            (" a code=b", "occurs twice"),
         ] {
-            assert!(given(line, &names).is_err_and(|error| error.contains(part)), "{line}");
+            assert!(assigned(line, &names).is_err_and(|error| error.contains(part)), "{line}");
         }
-        assert!(given(" x", &[]).is_err_and(|error| error.contains("no arguments")));
+        assert!(assigned(" x", &[]).is_err_and(|error| error.contains("no arguments")));
     }
 
     #[test]
-    fn what_is_quoted_comes_back() {
+    fn quoting_round_trips() {
         for value in ["plain", "two words", "it's", "\"'\\", "", "@x", "a\nb", "tab\t"] {
             let line = format!(" {}", quoted(value));
-            assert_eq!(given(&line, &["a", "b"]), Ok(vec![pair("a", value)]), "{line}");
+            assert_eq!(assigned(&line, &["a", "b"]), Ok(vec![pair("a", value)]), "{line}");
             let values = [("a".to_owned(), value.to_owned()), ("b".to_owned(), "x".to_owned())];
             let line = super::line("p", &values.clone().into());
-            let (command, text) = split(&line).expect("it names a prompt");
-            assert_eq!((command, given(text, &["a", "b"])), ("p", Ok(values.to_vec())), "{line}");
+            let (command, text) = split(&line).expect("a call of a prompt");
+            assert_eq!((command, assigned(text, &["a", "b"])), ("p", Ok(values.to_vec())), "{line}");
         }
     }
 }

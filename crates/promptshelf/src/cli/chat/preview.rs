@@ -1,113 +1,115 @@
-//! What came back, as a person looks at it before it goes anywhere.
+//! Previews of messages and resources, shortened and escaped.
 
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use promptshelf_core::{ContentBlock, Message, ResourceBody, ResourceContents, Role};
+use promptshelf_client::{ContentBlock, Message, ResourceBody, ResourceContents, Role};
 
 use super::image::Protocol;
 use crate::{
-    commands::saved::blob_of,
+    commands::saved::binary,
     output::{Output, visible, visible_line},
 };
 
 const USER: Style = AnsiColor::Cyan.on_default().bold();
 const ASSISTANT: Style = AnsiColor::Magenta.on_default().bold();
 
-/// How many lines of a message are shown at once, and of a resource.
-const LINES: usize = 60;
-const LINES_OF_RESOURCE: usize = 8;
-/// How many messages are shown at once.
-const MESSAGES: usize = 100;
-/// The longest line that is shown, in characters.
-const LONGEST_LINE: usize = 2000;
+/// The most lines of a message.
+const MAX_LINES: usize = 60;
+/// The most lines of a resource inside a message.
+const MAX_RESOURCE_LINES: usize = 8;
+/// The most messages.
+const MAX_MESSAGES: usize = 100;
+/// The longest line, in bytes.
+const MAX_LINE_BYTES: usize = 2000;
 
-/// Every message with its number and speaker, shortened.
-pub(super) fn all<W: Write>(paper: &mut Output<W>, messages: &[Message]) -> io::Result<()> {
-    let images = Protocol::of_terminal().filter(|_| paper.terminal);
-    for (place, message) in messages.iter().enumerate().take(MESSAGES) {
-        heading(paper, place, message)?;
-        block(paper, place, &message.content, images, false)?;
+/// Prints all messages with number and role, shortened.
+pub(super) fn all<W: Write>(output: &mut Output<W>, messages: &[Message]) -> io::Result<()> {
+    let images = Protocol::of_terminal().filter(|_| output.terminal);
+    for (index, message) in messages.iter().enumerate().take(MAX_MESSAGES) {
+        heading(output, index, message)?;
+        block(output, index, &message.content, images, false)?;
     }
-    if messages.len() > MESSAGES {
-        writeln!(paper.out, "… and {} more messages", messages.len() - MESSAGES)?;
+    if messages.len() > MAX_MESSAGES {
+        writeln!(output.out, "… and {} more messages", messages.len() - MAX_MESSAGES)?;
     }
     if messages.is_empty() {
-        writeln!(paper.out, "The prompt has no messages.")?;
+        writeln!(output.out, "The prompt has no messages.")?;
     }
     Ok(())
 }
 
-/// One message in full.
-pub(super) fn whole<W: Write>(paper: &mut Output<W>, place: usize, message: &Message) -> io::Result<()> {
-    heading(paper, place, message)?;
-    let images = Protocol::of_terminal().filter(|_| paper.terminal);
-    block(paper, place, &message.content, images, true)
+/// Prints one message in full.
+pub(super) fn whole<W: Write>(output: &mut Output<W>, index: usize, message: &Message) -> io::Result<()> {
+    heading(output, index, message)?;
+    let images = Protocol::of_terminal().filter(|_| output.terminal);
+    block(output, index, &message.content, images, true)
 }
 
-/// What was behind a link.
-pub(super) fn contents<W: Write>(paper: &mut Output<W>, contents: &ResourceContents) -> io::Result<()> {
-    let named = named("resource", &contents.uri, contents.mime_type.as_str(), contents.body.len());
-    quiet(paper, &named)?;
+/// Prints the contents of a resource.
+pub(super) fn contents<W: Write>(output: &mut Output<W>, contents: &ResourceContents) -> io::Result<()> {
+    let named = named("resource", &contents.uri, &contents.mime_type, contents.body.len());
+    quiet(output, &named)?;
     match &contents.body {
-        ResourceBody::Text(text) => lines(paper, text, usize::MAX, ""),
-        ResourceBody::Blob(blob) => {
-            if let Some(protocol) = Protocol::of_terminal().filter(|_| paper.terminal) {
-                protocol.show(&mut paper.out, blob)?;
+        ResourceBody::Text(text) => lines(output, text, usize::MAX, ""),
+        ResourceBody::Blob(bytes) => {
+            if let Some(protocol) = Protocol::of_terminal().filter(|_| output.terminal) {
+                protocol.show(&mut output.out, bytes)?;
             }
             Ok(())
         }
     }
 }
 
-fn heading<W: Write>(paper: &mut Output<W>, place: usize, message: &Message) -> io::Result<()> {
+fn heading<W: Write>(output: &mut Output<W>, index: usize, message: &Message) -> io::Result<()> {
     let style = if message.role == Role::User { USER } else { ASSISTANT };
-    let heading = paper.styled(style, &format!("{} {}", place + 1, message.role.as_str()));
-    writeln!(paper.out, "{heading}")
+    let heading = output.styled(style, &format!("{} {}", index + 1, message.role.as_str()));
+    writeln!(output.out, "{heading}")
 }
 
 fn block<W: Write>(
-    paper: &mut Output<W>,
-    place: usize,
+    output: &mut Output<W>,
+    index: usize,
     content: &ContentBlock,
     images: Option<Protocol>,
     whole: bool,
 ) -> io::Result<()> {
-    let number = place + 1;
-    let limit = |usual: usize| if whole { usize::MAX } else { usual };
+    let number = index + 1;
+    let limit = |lines: usize| if whole { usize::MAX } else { lines };
     match content {
-        ContentBlock::Text(text) => lines(paper, &text.text, limit(LINES), &format!("`show {number}` shows all")),
+        ContentBlock::Text(text) => lines(output, &text.text, limit(MAX_LINES), &format!("`show {number}` shows all")),
         ContentBlock::Image(_) => {
-            let Some((blob, mime_type)) = blob_of(content) else { return Ok(()) };
+            let Some((bytes, mime_type)) = binary(content) else { return Ok(()) };
             let shown = match images {
-                Some(protocol) => protocol.show(&mut paper.out, blob)?,
+                Some(protocol) => protocol.show(&mut output.out, bytes)?,
                 None => false,
             };
             let more = if shown { "" } else { "; `save FOLDER/` writes it to a file" };
-            quiet(paper, &format!("image {}, {} bytes{more}", visible_line(mime_type), blob.len()))
+            quiet(output, &format!("image {}, {} bytes{more}", visible_line(mime_type), bytes.len()))
         }
         ContentBlock::Audio(audio) => quiet(
-            paper,
+            output,
             &format!(
                 "audio {}, {} bytes; `save FOLDER/` writes it to a file",
-                visible_line(audio.mime_type.as_str()),
+                visible_line(&audio.mime_type),
                 audio.data.len()
             ),
         ),
         ContentBlock::Resource(resource) => {
             let contents = &resource.contents;
-            quiet(paper, &named("resource", &contents.uri, contents.mime_type.as_str(), contents.body.len()))?;
+            quiet(output, &named("resource", &contents.uri, &contents.mime_type, contents.body.len()))?;
             match &contents.body {
                 ResourceBody::Text(text) => {
-                    lines(paper, text, limit(LINES_OF_RESOURCE), &format!("`show {number}` shows all"))
+                    lines(output, text, limit(MAX_RESOURCE_LINES), &format!("`show {number}` shows all"))
                 }
                 ResourceBody::Blob(_) => Ok(()),
             }
         }
         ContentBlock::Link(link) => {
             let title = visible_line(link.title.as_deref().unwrap_or(&link.name)).into_owned();
-            quiet(paper, &format!("link {title}: {}; `follow {number}` reads it", visible_line(&link.uri)))
+            quiet(output, &format!("link {title}: {}; `follow {number}` reads it", visible_line(&link.uri)))
         }
+        other => quiet(output, other.kind()),
     }
 }
 
@@ -115,26 +117,26 @@ fn named(what: &str, uri: &str, mime_type: &str, bytes: usize) -> String {
     format!("{what} {} {}, {bytes} bytes", visible_line(uri), visible_line(mime_type))
 }
 
-/// A line of ours about a block; everything in it is visible already.
-fn quiet<W: Write>(paper: &mut Output<W>, text: &str) -> io::Result<()> {
-    let text = paper.quiet(&format!("[{text}]"));
-    writeln!(paper.out, "{text}")
+/// Prints a description of a block; its text must be escaped already.
+fn quiet<W: Write>(output: &mut Output<W>, text: &str) -> io::Result<()> {
+    let text = output.quiet(&format!("[{text}]"));
+    writeln!(output.out, "{text}")
 }
 
-/// As many lines of a text as are wanted.
-fn lines<W: Write>(paper: &mut Output<W>, text: &str, most: usize, more: &str) -> io::Result<()> {
+/// Prints at most `limit` lines of a text.
+fn lines<W: Write>(output: &mut Output<W>, text: &str, limit: usize, more: &str) -> io::Result<()> {
     let shown = visible(text);
     let mut lines = shown.lines();
-    for line in lines.by_ref().take(most) {
-        if most < usize::MAX && line.len() > LONGEST_LINE {
-            let kept = &line[..line.floor_char_boundary(LONGEST_LINE)];
-            writeln!(paper.out, "{kept}…")?;
+    for line in lines.by_ref().take(limit) {
+        if limit < usize::MAX && line.len() > MAX_LINE_BYTES {
+            let short = &line[..line.floor_char_boundary(MAX_LINE_BYTES)];
+            writeln!(output.out, "{short}…")?;
         } else {
-            writeln!(paper.out, "{line}")?;
+            writeln!(output.out, "{line}")?;
         }
     }
     match lines.count() {
         0 => Ok(()),
-        left => quiet(paper, &format!("{left} more lines; {more}")),
+        left => quiet(output, &format!("{left} more lines; {more}")),
     }
 }

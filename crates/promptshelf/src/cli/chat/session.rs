@@ -1,52 +1,53 @@
-//! `promptshelf chat`: connects, reads lines, and does what they say.
+//! The session of a chat: reads lines and performs them.
 
 use std::{
     collections::HashMap,
     io::{self, IsTerminal, Write},
-    sync::{Arc, Mutex},
 };
 
 use futures_util::{FutureExt, future::join_all};
-use promptshelf_client::{ClientError, ElicitationHandler, OfferedArgument, PromptResult, Target};
-use promptshelf_core::Variables;
-use rustyline::ExternalPrinter;
-use tokio::{runtime::Handle, task::JoinHandle};
+use promptshelf_client::{Arguments, ClientError, ContentBlock, PromptArgument, PromptResult};
+use rustyline::error::ReadlineError;
+use tokio::runtime::Handle;
 
 use super::{
     actions,
-    assist::{OfArgument, OfChat, Suggestions},
+    assist::{ArgumentAssist, ChatAssist, Suggestions},
     call,
-    form::Asker,
-    memory::{Memory, Remembered},
+    memory::{Memory, PromptHistory},
     preview,
-    reader::{Reader, Typed},
-    shelf::{Difference, Entry, Server, Shelf},
+    prompts::{ChatPrompt, PromptList},
+    servers::{Server, connect_all},
+    updates,
 };
 use crate::{
     args::client::ChatArguments,
     commands::{
         list::{Row, placeholder, table},
-        remote::{ConnectOptions, Eras, connect, resources, waiting::Waiting},
+        resources,
     },
     exit::{Exit, Failure},
     output::{Output, count, visible, visible_line},
+    terminal::{Line, LineReader},
 };
 
 const PROMPT: &str = "promptshelf> ";
 
+/// Runs a chat until the user ends it.
 pub(crate) async fn chat(arguments: &ChatArguments) -> Result<(), Failure> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return Err(Failure::new(Exit::Usage, "chat needs a terminal").help("`promptshelf get` is for scripts"));
+        return Err(Failure::new(Exit::Usage, "chat requires a terminal").help("scripts can use `promptshelf get`"));
     }
-    let (servers, waiting) = open(arguments).await?;
-    let shelf = Shelf::new(servers);
-    for (server, listed) in shelf.servers().iter().zip(join_all(shelf.servers().iter().map(|s| shelf.refresh(s))).await)
-    {
+    let (servers, failures) = connect_all(arguments).await?;
+    failures.iter().for_each(|failure| report(failure));
+    let prompts = PromptList::new(servers);
+    let listed = join_all(prompts.servers().iter().map(|server| prompts.refresh(server))).await;
+    for (server, listed) in prompts.servers().iter().zip(listed) {
         if let Err(error) = listed {
-            complain(&format!("{} cannot list its prompts: {error}", server.name));
+            report(&format!("{} cannot list its prompts: {error}", server.name));
         }
     }
-    // From here on Ctrl-C ends what is going on, and not the program: once somebody has asked for it, it stays asked for.
+    // From here on Ctrl-C ends the current request and not the program: tokio's handler stays installed.
     tokio::signal::ctrl_c().now_or_never();
     let runtime = Handle::current();
     let chat = Chat {
@@ -54,92 +55,52 @@ pub(crate) async fn chat(arguments: &ChatArguments) -> Result<(), Failure> {
         memory: Memory::open(arguments.forget),
         current: None,
         filled: None,
-        listed: HashMap::new(),
-        shelf,
-        waiting,
+        resource_servers: HashMap::new(),
+        prompts,
         runtime,
     };
     let ended = tokio::task::spawn_blocking(move || chat.run()).await;
     ended.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?
 }
 
-/// Connects to every server at once. One that is down does not keep the others away.
-async fn open(arguments: &ChatArguments) -> Result<(Vec<Server>, HashMap<String, Waiting>), Failure> {
-    let mut named: Vec<(String, Target)> = Vec::new();
-    for (name, target) in arguments.servers()? {
-        let times = named.iter().filter(|(known, _)| *known == name || known.starts_with(&format!("{name}-"))).count();
-        named.push((if times == 0 { name } else { format!("{name}-{}", times + 1) }, target));
-    }
-    let connecting = named.iter().map(async |(name, target)| {
-        let waiting = Waiting::new(visible_line(name).into_owned());
-        let answerer: Arc<dyn ElicitationHandler> = Arc::new(Asker::new(waiting.clone()));
-        let mut manners = ConnectOptions { answerer: Some(answerer), ..ConnectOptions::usual(&waiting) };
-        if arguments.forget {
-            manners.eras = Eras::forgotten();
-        }
-        let client = connect(target, arguments.timeout(), manners, &waiting).await?;
-        Ok::<_, Failure>((Server { name: name.clone(), client }, waiting))
-    });
-    let (mut servers, mut waiting, mut failures) = (Vec::new(), HashMap::new(), Vec::new());
-    for ((name, _), connected) in named.iter().zip(join_all(connecting).await) {
-        match connected {
-            Ok((server, wait)) => {
-                waiting.insert(name.clone(), wait);
-                servers.push(server);
-            }
-            Err(failure) => failures.push((name, failure)),
-        }
-    }
-    if servers.is_empty() {
-        let nothing = || Failure::new(Exit::Usage, "there is no server to connect to");
-        return Err(failures.into_iter().next().map_or_else(nothing, |(_, failure)| failure));
-    }
-    for (name, failure) in failures {
-        complain(&format!("{name}: {failure}"));
-    }
-    Ok((servers, waiting))
-}
-
-/// What the last prompt gave.
+/// The last prompt and its result.
 struct Current {
-    entry: Entry,
-    got: PromptResult,
+    prompt: ChatPrompt,
+    result: PromptResult,
 }
 
 struct Chat {
-    shelf: Shelf,
+    prompts: PromptList,
     suggestions: Suggestions,
     memory: Memory,
-    waiting: HashMap<String, Waiting>,
     runtime: Handle,
     current: Option<Current>,
-    /// The line that stands for what was filled in last, so that it can be had again.
+    /// The call with the values that were entered one by one, for the history.
     filled: Option<String>,
-    /// Which server listed a resource.
-    listed: HashMap<String, Server>,
+    /// The server of each listed resource, by URI.
+    resource_servers: HashMap<String, Server>,
 }
 
-/// A sentence for the person; empty when there is nothing to say.
-type Said = Result<String, String>;
+/// The text to print, possibly empty, or an error message.
+type Outcome = Result<String, String>;
 
 impl Chat {
     fn run(mut self) -> Result<(), Failure> {
-        let broken = |error: rustyline::error::ReadlineError| {
-            Failure::new(Exit::Failed, format!("this terminal cannot be read: {error}"))
-        };
-        let assist = OfChat { shelf: self.shelf.clone(), suggestions: self.suggestions.clone() };
-        let mut reader = Reader::new(Box::new(assist)).map_err(broken)?;
+        let failure =
+            |error: ReadlineError| Failure::new(Exit::Failed, format!("cannot read from this terminal: {error}"));
+        let assist = ChatAssist { prompts: self.prompts.clone(), suggestions: self.suggestions.clone() };
+        let mut reader = LineReader::new(Box::new(assist)).map_err(failure)?;
         if let Some(lines) = self.memory.lines() {
             reader.load(&lines);
         }
         self.greet()?;
-        let _listening = self.listen(reader.printer());
+        let _updates = updates::follow(&self.runtime, &self.prompts, &self.suggestions, reader.printer());
         loop {
-            let line = match reader.read(PROMPT, "").map_err(broken)? {
-                Typed::Line(line) if line.trim().is_empty() => continue,
-                Typed::Line(line) => line,
-                Typed::Back | Typed::Cancel => continue,
-                Typed::End => break,
+            let line = match reader.read(PROMPT, "").map_err(failure)? {
+                Line::Text(line) if line.trim().is_empty() => continue,
+                Line::Text(line) => line,
+                Line::Back | Line::Cancel => continue,
+                Line::End => break,
             };
             reader.remember(&line);
             if matches!(line.trim(), "quit" | "exit") {
@@ -150,9 +111,9 @@ impl Chat {
                 reader.remember(&filled);
             }
             match performed {
-                Ok(said) if said.is_empty() => {}
-                Ok(said) => writeln!(io::stdout(), "{}", visible(&said))?,
-                Err(problem) => complain(&problem),
+                Ok(text) if text.is_empty() => {}
+                Ok(text) => writeln!(io::stdout(), "{}", visible(&text))?,
+                Err(message) => report(&message),
             }
         }
         if let Some(lines) = self.memory.lines() {
@@ -162,51 +123,24 @@ impl Chat {
     }
 
     fn greet(&self) -> io::Result<()> {
-        for server in self.shelf.servers() {
-            let entries = self.shelf.entries();
-            let prompts = entries.iter().filter(|entry| entry.server.name == server.name).count();
+        for server in self.prompts.servers() {
+            let all = self.prompts.all();
+            let prompts = all.iter().filter(|prompt| prompt.server.name == server.name).count();
             let revision = server.client.revision().unwrap_or_default();
-            let said = format!("{}: {} (MCP {revision})", server.name, count(prompts, "prompt"));
-            writeln!(io::stdout(), "{}", visible_line(&said))?;
+            let line = format!("{}: {} (MCP {revision})", server.name, count(prompts, "prompt"));
+            writeln!(io::stdout(), "{}", visible_line(&line))?;
         }
-        writeln!(io::stdout(), "/ and Tab show the prompts, `help` the rest.")
+        writeln!(io::stdout(), "/ and Tab list the prompts, `help` lists the commands.")
     }
 
-    /// Follows changes of every server's list for as long as the handles are held.
-    fn listen(&self, printer: Option<Box<dyn ExternalPrinter + Send>>) -> Listening {
-        let printer = Arc::new(Mutex::new(printer));
-        let listen = |server: &Server| {
-            let (server, shelf, suggestions) = (server.clone(), self.shelf.clone(), self.suggestions.clone());
-            let printer = Arc::clone(&printer);
-            self.runtime.spawn(async move {
-                let server = Server { client: server.client.in_background(), ..server };
-                let mut changes = server.client.changes();
-                while changes.next().await {
-                    suggestions.forget(&server.name);
-                    let Ok(difference) = shelf.refresh(&server).await else { continue };
-                    if difference.is_empty() {
-                        continue;
-                    }
-                    let said = format!("{}\n", announcement(&server.name, &difference));
-                    if let Ok(mut printer) = printer.lock()
-                        && let Some(printer) = printer.as_mut()
-                    {
-                        printer.print(said).ok();
-                    }
-                }
-            })
-        };
-        Listening(self.shelf.servers().iter().map(listen).collect())
-    }
-
-    fn perform(&mut self, line: &str) -> Said {
+    fn perform(&mut self, line: &str) -> Outcome {
         if let Some((command, values)) = call::split(line) {
-            let entry = self.shelf.find(command).ok_or_else(|| self.unknown(command))?;
-            return self.use_prompt(&entry, values);
+            let prompt = self.prompts.find(command).ok_or_else(|| self.unknown(command))?;
+            return self.use_prompt(&prompt, values);
         }
         let line = line.trim();
         if let Some(command) = line.strip_prefix('|') {
-            let text = actions::text(&self.current()?.got.messages);
+            let text = actions::text(&self.current()?.result.messages);
             return actions::pipe(&text, command.trim());
         }
         let (word, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(word, rest)| (word, rest.trim()));
@@ -215,218 +149,214 @@ impl Chat {
                 Ok(actions::WORDS.iter().map(|(word, about)| format!("  {word:<10} {about}\n")).collect::<String>()
                     + "  /name      uses a prompt; values as `name=value`, `name='in quotes'` or `name=@file`")
             }
-            "prompts" => self.prompts(rest),
-            "servers" => Ok(self.servers()),
-            "resources" => self.resources(),
+            "prompts" => self.list_prompts(rest),
+            "servers" => Ok(self.list_servers()),
+            "resources" => self.list_resources(),
             "read" if !rest.is_empty() => self.read(rest),
             "show" => self.show(rest),
             "follow" => self.follow(rest),
-            "copy" if rest.is_empty() => actions::copy(&actions::text(&self.current()?.got.messages)),
+            "copy" if rest.is_empty() => actions::copy(&actions::text(&self.current()?.result.messages)),
             "copy" => {
-                let place = self.place(rest)?;
-                actions::copy(&actions::text(&self.current()?.got.messages[place..=place]))
+                let index = self.index(rest)?;
+                actions::copy(&actions::text(&self.current()?.result.messages[index..=index]))
             }
-            "save" if !rest.is_empty() => actions::save(&self.current()?.got, rest),
-            "save" | "read" => Err(format!("`{word}` needs to know what")),
-            _ => Err(format!("`{word}` means nothing here; prompts begin with a slash, and `help` shows the rest")),
+            "save" if !rest.is_empty() => actions::save(&self.current()?.result, rest),
+            "save" | "read" => Err(format!("`{word}` requires an argument; `help` lists the commands")),
+            _ => Err(format!("unknown command `{word}`; prompts begin with a slash, `help` lists the commands")),
         }
     }
 
     fn unknown(&self, command: &str) -> String {
-        let entries = self.shelf.entries();
-        let of_name = entries.iter().filter(|entry| entry.prompt.name == command);
-        let several: Vec<String> = of_name.map(|entry| format!("/{}", entry.command)).collect();
+        let all = self.prompts.all();
+        let with_name = all.iter().filter(|prompt| prompt.info.name == command);
+        let several: Vec<String> = with_name.map(|prompt| format!("/{}", prompt.command)).collect();
         if !several.is_empty() {
-            return format!("there are several: {}", several.join(", "));
+            return format!("several servers have this prompt: {}", several.join(", "));
         }
-        let known = promptshelf_core::nearest(command, entries.iter().map(|entry| entry.command.as_str()));
+        let known = promptshelf_core::nearest(command, all.iter().map(|prompt| prompt.command.as_str()));
         match known {
-            Some(known) => format!("there is no prompt /{command}; did you mean /{known}?"),
-            None => format!("there is no prompt /{command}; `prompts` shows what there is"),
+            Some(known) => format!("unknown prompt /{command}; did you mean /{known}?"),
+            None => format!("unknown prompt /{command}; `prompts` lists the prompts"),
         }
     }
 
     fn current(&self) -> Result<&Current, String> {
-        self.current.as_ref().ok_or_else(|| "there are no messages yet; use a prompt first".to_owned())
+        self.current.as_ref().ok_or_else(|| "no messages yet; use a prompt first".to_owned())
     }
 
-    /// The message with a number.
-    fn place(&self, number: &str) -> Result<usize, String> {
-        let messages = self.current()?.got.messages.len();
-        let place = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        place
-            .filter(|place| *place < messages)
-            .ok_or_else(|| format!("write the number of a message, from 1 to {messages}"))
+    /// Parses the number of a message and returns its index.
+    fn index(&self, number: &str) -> Result<usize, String> {
+        let messages = self.current()?.result.messages.len();
+        let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        index
+            .filter(|index| *index < messages)
+            .ok_or_else(|| format!("expected the number of a message, from 1 to {messages}"))
     }
 
-    fn show(&self, number: &str) -> Said {
-        let place = self.place(number)?;
-        let message = &self.current()?.got.messages[place];
-        preview::whole(&mut Output::stdout(), place, message).map_err(|error| error.to_string())?;
+    fn show(&self, number: &str) -> Outcome {
+        let index = self.index(number)?;
+        let message = &self.current()?.result.messages[index];
+        preview::whole(&mut Output::stdout(), index, message).map_err(|error| error.to_string())?;
         Ok(String::new())
     }
 
-    fn follow(&self, number: &str) -> Said {
-        let place = self.place(number)?;
-        let Current { entry, got } = self.current()?;
-        let promptshelf_core::ContentBlock::Link(link) = &got.messages[place].content else {
-            return Err(format!("message {number} is no link"));
+    fn follow(&self, number: &str) -> Outcome {
+        let index = self.index(number)?;
+        let Current { prompt, result } = self.current()?;
+        let ContentBlock::Link(link) = &result.messages[index].content else {
+            return Err(format!("message {number} is not a link"));
         };
-        self.read_from(&entry.server, &link.uri)
+        self.read_from(&prompt.server, &link.uri)
     }
 
-    fn read(&self, uri: &str) -> Said {
-        let of_prompt = || self.current.as_ref().map(|current| &current.entry.server);
-        let only = || self.shelf.servers().first().filter(|_| self.shelf.servers().len() == 1);
-        match self.listed.get(uri).or_else(only).or_else(of_prompt) {
+    fn read(&self, uri: &str) -> Outcome {
+        let of_prompt = || self.current.as_ref().map(|current| &current.prompt.server);
+        let only = || self.prompts.servers().first().filter(|_| self.prompts.servers().len() == 1);
+        match self.resource_servers.get(uri).or_else(only).or_else(of_prompt) {
             Some(server) => self.read_from(server, uri),
-            None => Err("which server has it? `resources` lists what there is".to_owned()),
+            None => Err("the resource's server is unknown; `resources` lists the resources".to_owned()),
         }
     }
 
-    /// Reads a resource from the server that told of it, and from nowhere else.
-    fn read_from(&self, server: &Server, uri: &str) -> Said {
-        let read = self.wait(server, server.client.read(uri))?;
-        let mut paper = Output::stdout();
-        for contents in &read.contents {
-            preview::contents(&mut paper, contents).map_err(|error| error.to_string())?;
+    /// Reads a resource from the server that listed it or linked to it.
+    fn read_from(&self, server: &Server, uri: &str) -> Outcome {
+        let result = self.wait(server, server.client.read(uri))?;
+        let mut output = Output::stdout();
+        for contents in &result.contents {
+            preview::contents(&mut output, contents).map_err(|error| error.to_string())?;
         }
         Ok(String::new())
     }
 
-    fn prompts(&self, fitting: &str) -> Said {
-        let entries = self.shelf.entries();
-        let fits = |entry: &&Entry| {
-            let prompt = &entry.prompt;
-            let texts = [Some(entry.command.as_str()), prompt.title.as_deref(), prompt.description.as_deref()];
-            texts.into_iter().flatten().any(|text| text.to_lowercase().contains(&fitting.to_lowercase()))
+    fn list_prompts(&self, text: &str) -> Outcome {
+        let all = self.prompts.all();
+        let text = text.to_lowercase();
+        let contains = |prompt: &&ChatPrompt| {
+            let info = &prompt.info;
+            let texts = [Some(prompt.command.as_str()), info.title.as_deref(), info.description.as_deref()];
+            texts.into_iter().flatten().any(|part| part.to_lowercase().contains(&text))
         };
-        let fitting: Vec<&Entry> = entries.iter().filter(fits).collect();
-        // The slash belongs to the word behind it.
-        let commands: Vec<String> = fitting.iter().map(|entry| format!("/{}", entry.command)).collect();
-        let rows = fitting.into_iter().zip(&commands);
+        let matching: Vec<&ChatPrompt> = all.iter().filter(contains).collect();
+        let commands: Vec<String> = matching.iter().map(|prompt| format!("/{}", prompt.command)).collect();
+        let rows = matching.into_iter().zip(&commands);
         let rows: Vec<Row<'_>> =
-            rows.map(|(entry, command)| Row { name: command, ..Row::from(&*entry.prompt) }).collect();
+            rows.map(|(prompt, command)| Row { name: command, ..Row::from(&*prompt.info) }).collect();
         table(&mut Output::stdout(), &rows).map_err(|error| error.to_string())?;
         Ok(String::new())
     }
 
-    fn servers(&self) -> String {
+    fn list_servers(&self) -> String {
         let line = |server: &Server| {
-            let itself = server.client.server_name().unwrap_or_default();
-            let gone = if server.client.is_closed() { ", gone" } else { "" };
+            let own_name = server.client.server_name().unwrap_or_default();
+            let closed = if server.client.is_closed() { ", closed" } else { "" };
             let revision = server.client.revision().unwrap_or_default();
-            format!("{}: {} calls itself {itself} (MCP {revision}{gone})", server.name, server.client.target())
+            format!("{}: {}, with the name {own_name} (MCP {revision}{closed})", server.name, server.client.label())
         };
-        self.shelf.servers().iter().map(line).collect::<Vec<_>>().join("\n")
+        self.prompts.servers().iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    fn resources(&mut self) -> Said {
-        let mut listed = HashMap::new();
-        let mut paper = Output::stdout();
-        for server in self.shelf.servers() {
+    fn list_resources(&mut self) -> Outcome {
+        let mut servers = HashMap::new();
+        let mut output = Output::stdout();
+        for server in self.prompts.servers() {
             if !server.client.has_resources() {
                 continue;
             }
             let mut all = self.wait(server, resources::all(server.client.resources()))?;
             all.extend(self.wait(server, resources::all(server.client.resource_templates()))?);
             for resource in &all {
-                resources::row(&mut paper, resource).map_err(|error| error.to_string())?;
-                listed.entry(resource.uri.clone()).or_insert_with(|| server.clone());
+                resources::row(&mut output, resource).map_err(|error| error.to_string())?;
+                servers.entry(resource.uri.clone()).or_insert_with(|| server.clone());
             }
         }
-        self.listed = listed;
-        if self.listed.is_empty() { Ok("There are no resources here.".to_owned()) } else { Ok(String::new()) }
+        self.resource_servers = servers;
+        if self.resource_servers.is_empty() { Ok("There are no resources here.".to_owned()) } else { Ok(String::new()) }
     }
 
-    fn use_prompt(&mut self, entry: &Entry, typed: &str) -> Said {
-        let prompt = &entry.prompt;
-        let target = entry.server.client.target().to_string();
-        let given = call::assign(typed, &prompt.arguments)?;
-        let mut remembered = self.memory.of(&target, &prompt.name);
-        let was_given = given.len();
-        let Some(given) = self.complete(entry, given, &remembered)? else { return Ok("cancelled".to_owned()) };
-        if given.len() > was_given {
-            self.filled = Some(call::line(&entry.command, &given));
+    fn use_prompt(&mut self, prompt: &ChatPrompt, typed: &str) -> Outcome {
+        let ChatPrompt { server, info, .. } = prompt;
+        let typed = call::assign(typed, &info.arguments)?;
+        let mut history = self.memory.load(server.client.label(), &info.name);
+        let typed_count = typed.len();
+        let Some(values) = self.fill(prompt, typed, &history)? else { return Ok("cancelled".to_owned()) };
+        if values.len() > typed_count {
+            self.filled = Some(call::line(&prompt.command, &values));
         }
-        let got = self.wait(&entry.server, entry.server.client.get(&prompt.name, &given))?;
-        let difference = remembered.note(prompt, &given, &got);
-        self.memory.keep(&target, &prompt.name, &remembered);
-        let shown = review(&got, difference.as_deref());
-        self.current = Some(Current { entry: entry.clone(), got });
+        let result = self.wait(server, server.client.get(&info.name, &values))?;
+        let difference = history.record(info, &values, &result);
+        self.memory.save(server.client.label(), &info.name, &history);
+        let shown = review(&result, difference.as_deref());
+        self.current = Some(Current { prompt: prompt.clone(), result });
         shown.map(|()| String::new()).map_err(|error| error.to_string())
     }
 
-    /// Asks for what is missing: everything when nothing was given, otherwise
-    /// what the prompt needs. Nothing when somebody has cancelled.
-    fn complete(&self, entry: &Entry, given: Variables, remembered: &Remembered) -> Result<Option<Variables>, String> {
-        let nothing = given.is_empty();
-        let wanted =
-            |argument: &&OfferedArgument| !given.contains_key(&argument.name) && (nothing || argument.required);
-        let missing: Vec<&OfferedArgument> = entry.prompt.arguments.iter().filter(wanted).collect();
+    /// Reads missing values: of all arguments if none was typed, otherwise of the required ones. Returns `None` if the
+    /// user cancels.
+    fn fill(
+        &self,
+        prompt: &ChatPrompt,
+        typed: Arguments,
+        history: &PromptHistory,
+    ) -> Result<Option<Arguments>, String> {
+        let is_missing =
+            |argument: &&PromptArgument| !typed.contains_key(&argument.name) && (typed.is_empty() || argument.required);
+        let missing: Vec<&PromptArgument> = prompt.info.arguments.iter().filter(is_missing).collect();
         if missing.len() > 1 {
-            let mut paper = Output::stdout();
-            let keys = "Enter leaves out what stands in brackets, Shift-Tab goes back, Ctrl-C cancels";
-            writeln!(paper.out, "{}", paper.quiet(keys)).map_err(|error| error.to_string())?;
+            let mut output = Output::stdout();
+            let keys = "Enter skips arguments in brackets, Shift-Tab goes back, Ctrl-C cancels";
+            writeln!(output.out, "{}", output.quiet(keys)).map_err(|error| error.to_string())?;
         }
-        let mut values = given.clone();
-        let mut at = 0;
-        while let Some(argument) = missing.get(at) {
-            let before = values.remove(&argument.name).unwrap_or_default();
-            match self.ask(entry, argument, &before, &values, remembered)? {
-                Typed::Line(line) => {
+        let mut values = typed.clone();
+        let mut index = 0;
+        while let Some(argument) = missing.get(index) {
+            let previous = values.remove(&argument.name).unwrap_or_default();
+            match self.read_value(prompt, argument, &previous, &values, history)? {
+                Line::Text(line) => {
                     if !line.is_empty() {
                         values.insert(argument.name.clone(), line);
                     } else if argument.required {
-                        complain("this has to be filled in");
+                        report("expected a value");
                         continue;
                     }
-                    at += 1;
+                    index += 1;
                 }
-                Typed::Back => at = at.saturating_sub(1),
-                Typed::Cancel | Typed::End => return Ok(None),
+                Line::Back => index = index.saturating_sub(1),
+                Line::Cancel | Line::End => return Ok(None),
             }
         }
         Ok(Some(values))
     }
 
-    fn ask(
+    fn read_value(
         &self,
-        entry: &Entry,
-        argument: &OfferedArgument,
-        before: &str,
-        known: &Variables,
-        remembered: &Remembered,
-    ) -> Result<Typed, String> {
+        prompt: &ChatPrompt,
+        argument: &PromptArgument,
+        initial: &str,
+        known: &Arguments,
+        history: &PromptHistory,
+    ) -> Result<Line, String> {
         let about = argument.description.as_deref().or(argument.title.as_deref()).unwrap_or_default();
         if !about.is_empty() {
             writeln!(io::stdout(), "{}", visible_line(about)).map_err(|error| error.to_string())?;
         }
-        let assist = OfArgument {
-            entry: entry.clone(),
+        let assist = ArgumentAssist {
+            prompt: prompt.clone(),
             argument: argument.name.clone(),
             known: known.clone(),
             suggestions: self.suggestions.clone(),
         };
-        let broken = |error: rustyline::error::ReadlineError| error.to_string();
-        let mut reader = Reader::new(Box::new(assist)).map_err(broken)?;
-        remembered.values(&argument.name).iter().for_each(|value| reader.remember(value));
+        let message = |error: ReadlineError| error.to_string();
+        let mut reader = LineReader::new(Box::new(assist)).map_err(message)?;
+        history.values(&argument.name).iter().for_each(|value| reader.remember(value));
         let prompt = format!("{}: ", placeholder(&visible_line(&argument.name), argument.required));
-        reader.read(&prompt, before).map_err(broken)
+        reader.read(&prompt, initial).map_err(message)
     }
 
-    /// Waits for a server until it answers or somebody presses Ctrl-C.
+    /// Waits for an answer of a server. Ctrl-C cancels.
     fn wait<T>(&self, server: &Server, answer: impl Future<Output = Result<T, ClientError>>) -> Result<T, String> {
-        let waiting = self.waiting.get(&server.name).cloned();
         self.runtime.block_on(async {
-            let answer = async {
-                match &waiting {
-                    Some(waiting) => waiting.during(answer).await,
-                    None => answer.await,
-                }
-            };
             tokio::select! {
-                answer = answer => answer.map_err(|error| match error {
+                answer = server.progress.during(answer) => answer.map_err(|error| match error {
                     ClientError::Cancelled => "cancelled".to_owned(),
                     error => error.to_string(),
                 }),
@@ -436,61 +366,18 @@ impl Chat {
     }
 }
 
-/// Shows what a prompt gave, before it goes anywhere.
-fn review(got: &PromptResult, difference: Option<&str>) -> io::Result<()> {
-    let mut paper = Output::stdout();
+/// Prints the result of a prompt, and its difference from the last one.
+fn review(result: &PromptResult, difference: Option<&str>) -> io::Result<()> {
+    let mut output = Output::stdout();
     if let Some(difference) = difference {
-        writeln!(paper.out, "This prompt has changed since you used it:\n{}", visible(difference))?;
+        writeln!(output.out, "This prompt has changed since you used it:\n{}", visible(difference))?;
     }
-    preview::all(&mut paper, &got.messages)?;
-    writeln!(paper.out, "({}; `copy`, `save FILE` or `| COMMAND`)", count(got.messages.len(), "message"))
+    preview::all(&mut output, &result.messages)?;
+    writeln!(output.out, "({}; `copy`, `save FILE` or `| COMMAND`)", count(result.messages.len(), "message"))
 }
 
-/// Ends the following when it is dropped.
-struct Listening(Vec<JoinHandle<()>>);
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        self.0.iter().for_each(JoinHandle::abort);
-    }
-}
-
-/// How many names are told of one change.
-const TOLD: usize = 5;
-
-fn announcement(server: &str, difference: &Difference) -> String {
-    let told = |what: &str, names: &[String]| {
-        let shown: Vec<String> = names.iter().take(TOLD).map(|name| visible_line(name).into_owned()).collect();
-        let more = if names.len() > TOLD { format!(" and {} more", names.len() - TOLD) } else { String::new() };
-        (!names.is_empty()).then(|| format!("{what} {}{more}", shown.join(", ")))
-    };
-    let Difference { added, removed, changed } = difference;
-    let parts = [told("new:", added), told("gone:", removed), told("changed:", changed)];
-    format!("{}: {}", visible_line(server), parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
-}
-
-/// Says what is wrong. Some of it comes from servers.
-fn complain(problem: &str) {
-    let mut paper = Output::stderr();
-    writeln!(paper.out, "{}", visible(problem)).ok();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // req: Q21
-    #[test]
-    fn an_announcement_tells_a_few_names_and_steers_nothing() {
-        let many = (0..7).map(|number| format!("p{number}\u{1b}[2J")).collect();
-        let difference = Difference { added: many, ..Difference::default() };
-        let said = announcement("here", &difference);
-        assert!(said.starts_with("here: new: p0\\u{1b}[2J, p1") && said.ends_with("and 2 more"), "{said}");
-    }
-
-    #[test]
-    fn a_client_is_shared_between_threads() {
-        fn shared<T: Send + Sync + 'static>() {}
-        shared::<promptshelf_client::Client>();
-    }
+/// Prints an error, whose text can come from a server.
+fn report(message: &str) {
+    let mut output = Output::stderr();
+    writeln!(output.out, "{}", visible(message)).ok();
 }

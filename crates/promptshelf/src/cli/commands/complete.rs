@@ -1,61 +1,72 @@
-//! `promptshelf complete`: values for an argument.
+//! `promptshelf complete`: values for an argument of a prompt or a variable of a resource template.
 
 use std::io::{self, Write};
 
-use promptshelf_service::{Caller, Reference};
+use promptshelf_client::{ClientError, Completion, CompletionTarget};
 use serde_json::json;
 
-use super::{get::failure, remote};
+use super::get::unknown_prompt;
 use crate::{
     args::CompleteArguments,
-    exit::Failure,
-    output::{Output, pretty_json},
+    connect::{Connection, Options, connect},
+    exit::{Exit, Failure},
+    output::{Output, pretty_json, visible_line},
+    terminal::Progress,
 };
 
 pub(crate) async fn run(arguments: &CompleteArguments) -> Result<(), Failure> {
-    if let Some(target) = arguments.server.target()? {
-        return remote::complete::run(&target, arguments).await;
-    }
     let CompleteArguments { name, argument, value, .. } = arguments;
-    let library = crate::library::open(arguments.library.folder())?;
-    let catalog = library.catalog();
-    if let Some(prompt) = catalog.find(name) {
-        arguments.values.must_be_of(prompt.arguments())?;
+    let source = arguments.server.source(arguments.library.folder())?;
+    let progress = Progress::new(visible_line(&source.to_string()).into_owned());
+    let connection = connect(&source, Options::new(arguments.server.timeout(), &progress), &progress).await?;
+    if let Some(library) = &connection.library {
+        arguments.values.check_names(&library.library, name)?;
     }
     let known = arguments.values.read(io::stdin().lock())?;
-    // No prompt is called like an address in practice, and if one were, it would come first.
-    let is_resource = catalog.find(name).is_none() && name.contains("://");
-    let reference = if is_resource { Reference::Resource(name) } else { Reference::Prompt(name) };
-    let completions = library
-        .service()
-        .complete(&Caller::local(), reference, argument, value, &known)
-        .map_err(|rejection| failure(rejection, &library, arguments.library.folder(), name))?;
-
-    let completions = completions.into_value();
-    let (total, has_more) = (Some(completions.total), completions.has_more());
-    print(arguments.json, &completions.values, total, has_more)
+    // Names of prompts do not look like URIs.
+    let is_template = name.contains("://");
+    let target = if is_template { CompletionTarget::ResourceTemplate(name) } else { CompletionTarget::Prompt(name) };
+    match progress.during(connection.client.complete(target, argument, value, &known)).await {
+        Ok(completion) => print(arguments.json, &completion),
+        Err(error) if error.is_invalid_params() && is_template => Err(connection.rejection(Exit::NotFound, &error)),
+        Err(error) if error.is_invalid_params() => Err(rejection(&connection, arguments, &error).await),
+        Err(error) => Err(connection.failure(error)),
+    }
 }
 
-/// Prints suggested values, wherever they come from.
-pub(super) fn print(json: bool, values: &[String], total: Option<usize>, has_more: bool) -> Result<(), Failure> {
-    let mut paper = Output::stdout();
+/// Explains why a server rejects a completion: an unknown prompt, an unknown argument, or other values.
+async fn rejection(connection: &Connection, arguments: &CompleteArguments, error: &ClientError) -> Failure {
+    let prompts = connection.client.all_prompts().await.unwrap_or_default();
+    match prompts.iter().find(|prompt| prompt.name == arguments.name) {
+        None => unknown_prompt(connection, prompts.iter().map(|prompt| prompt.name.as_str()), &arguments.name, error),
+        Some(prompt) if prompt.arguments.iter().all(|argument| argument.name != arguments.argument) => {
+            connection.rejection(Exit::NotFound, error)
+        }
+        Some(_) => connection.rejection(Exit::Arguments, error),
+    }
+}
+
+fn print(json: bool, completion: &Completion) -> Result<(), Failure> {
+    let Completion { values, total, has_more, .. } = completion;
+    let mut stdout = Output::stdout();
     if json {
         let mut completion = json!({ "values": values, "total": total, "hasMore": has_more });
         if let (None, Some(completion)) = (total, completion.as_object_mut()) {
             completion.remove("total");
         }
-        writeln!(paper.out, "{}", pretty_json(&json!({ "completion": completion })))?;
+        writeln!(stdout.out, "{}", pretty_json(&json!({ "completion": completion })))?;
     } else {
         for value in values {
-            let line = paper.line(value).into_owned();
-            writeln!(paper.out, "{line}")?;
+            let line = stdout.line(value).into_owned();
+            writeln!(stdout.out, "{line}")?;
         }
-        if has_more && paper.terminal {
+        if *has_more && stdout.terminal {
+            let total = total.and_then(|total| usize::try_from(total).ok());
             match total.and_then(|total| total.checked_sub(values.len())) {
-                Some(more) => writeln!(paper.out, "… and {more} more")?,
-                None => writeln!(paper.out, "… and more")?,
+                Some(more) => writeln!(stdout.out, "… and {more} more")?,
+                None => writeln!(stdout.out, "… and more")?,
             }
         }
     }
-    Ok(paper.out.flush()?)
+    Ok(stdout.out.flush()?)
 }

@@ -15,9 +15,10 @@ use promptshelf_server::Library;
 use promptshelf_service::Caller;
 use serde_json::json;
 
-use super::{diagnostics::Drawing, import, wire::ask};
+use super::{diagnostics::Drawing, import};
 use crate::{
     args::{LibraryOption, ValueArguments},
+    connect::{Options, connect_library},
     exit::{Exit, Failure},
     output::{Output, count, pretty_json},
 };
@@ -94,18 +95,19 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let mut files = Vec::with_capacity(prompts.len());
     for prompt in &prompts {
         let name = prompt.name().as_str();
-        let parameters = json!({ "name": name, "arguments": values });
         let given = RawArguments::from(&values);
         let said = match arguments.format {
             Target::Messages => {
-                let answer = match ask(library.server(), "prompts/get", parameters).await? {
-                    Some(answer) => answer,
-                    None => {
+                let result = connect_library(&library, &Options::plain()).await?.get(name, &values).await;
+                let result = match result {
+                    Ok(result) => result.raw,
+                    Err(error) => {
+                        // The rejection of the service is more precise than its error on the wire.
                         library.service().get(&Caller::local(), name, &given).await?;
-                        return Err(Failure::new(Exit::Failed, format!("{name} cannot be filled in")));
+                        return Err(error.into());
                     }
                 };
-                let text = format!("{}\n", pretty_json(&json!({ "name": name, "messages": answer["messages"] })));
+                let text = format!("{}\n", pretty_json(&json!({ "name": name, "messages": result["messages"] })));
                 files.push(Exported { path: format!("{name}.json"), text, losses: Vec::new() });
                 continue;
             }

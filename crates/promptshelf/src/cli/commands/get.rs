@@ -1,128 +1,136 @@
-//! `promptshelf get`: a prompt, filled in.
+//! `promptshelf get`: a prompt of a library or a server, with arguments filled in.
 
 use std::{
     io::{self, Write},
-    path::Path,
+    sync::Arc,
 };
 
-use anstyle::{AnsiColor, Style};
-use promptshelf_client::Target;
-use promptshelf_core::{Argument, Message, RawArguments, nearest};
-use promptshelf_server::Library;
-use promptshelf_service::{Caller, Rejection};
-use serde_json::json;
+use promptshelf_client::{Client, ClientError, ContentBlock, ElicitationHandler, EmbeddedResource, Message};
+use promptshelf_core::nearest;
+use serde_json::Value;
 
-use super::{markdown, model_api, remote, saved::Saved, show, wire::ask};
+use super::{markdown, model_api, saved::Saved, show};
 use crate::{
     args::{GetArguments, GetFormat},
-    exit::Failure,
-    output::{Output, pretty_json},
+    connect::{Connection, Options, connect},
+    exit::{Exit, Failure},
+    output::{Output, note, pretty_json, visible_line},
+    terminal::{self, Progress, TerminalForms},
 };
 
 pub(crate) async fn run(arguments: &GetArguments) -> Result<(), Failure> {
-    if let Some(target) = arguments.server.target()? {
-        return remote::get::run(&target, arguments).await;
-    }
-    let library = crate::library::open(arguments.library.folder())?;
-    let unknown = || Rejection::UnknownPrompt { name: arguments.name.clone() };
-    let catalog = library.catalog();
-    let prompt = catalog
-        .find(&arguments.name)
-        .ok_or_else(|| failure(unknown(), &library, arguments.library.folder(), &arguments.name))?;
-    arguments.values.must_be_of(prompt.arguments())?;
-    if prompt.arguments().iter().any(Argument::is_asked) && remote::get::somebody_can_answer() {
-        // Only a conversation can ask, so this one is held with the library's own server.
-        return remote::get::run(&Target::folder(arguments.library.folder()), arguments).await;
+    let source = arguments.server.source(arguments.library.folder())?;
+    let progress = Progress::new(visible_line(&source.to_string()).into_owned());
+    // Without a user, elicitation is not declared to the server.
+    let forms = terminal::is_interactive().then(|| Arc::new(TerminalForms::new(progress.clone())));
+    let elicitation = forms.clone().map(|forms| forms as Arc<dyn ElicitationHandler>);
+    let options = Options { elicitation, ..Options::new(arguments.server.timeout(), &progress) };
+    let connection = connect(&source, options, &progress).await?;
+    if let Some(library) = &connection.library {
+        arguments.values.check_names(&library.library, &arguments.name)?;
     }
     let values = arguments.values.read(io::stdin().lock())?;
-    let format = if arguments.json { GetFormat::Json } else { arguments.format };
-
-    if format == GetFormat::Json && arguments.out.is_none() {
-        let parameters = json!({ "name": arguments.name, "arguments": values });
-        if let Some(answer) = ask(library.server(), "prompts/get", parameters).await? {
-            return print_json(&answer);
+    let mut result = match progress.during(connection.client.get(&arguments.name, &values)).await {
+        Ok(result) => result,
+        Err(error) if forms.is_some_and(|forms| forms.was_declined()) => {
+            return Err(Failure::new(Exit::Declined, error.to_string()));
         }
-        // Asked once more without the wire, the service says why in its own words.
+        Err(error) if is_rejection(&error) => return Err(rejection(&connection, &arguments.name, &error).await),
+        Err(error) => return Err(connection.failure(error)),
+    };
+    let format = if arguments.json { GetFormat::Json } else { arguments.format };
+    let saved = Saved::write_all(arguments.out.as_deref(), &result.messages)?;
+    match format {
+        GetFormat::Json => print_json(&result.raw),
+        GetFormat::Openai | GetFormat::Anthropic => {
+            if connection.library.is_some() {
+                embed_links(&connection.client, &mut result.messages).await;
+            }
+            print(format, &result.messages, &saved)
+        }
+        GetFormat::Text | GetFormat::Markdown => print(format, &result.messages, &saved),
     }
-    let given = RawArguments::from(&values);
-    let answer = library
-        .service()
-        .get(&Caller::local(), &arguments.name, &given)
-        .await
-        .map_err(|rejection| failure(rejection, &library, arguments.library.folder(), &arguments.name))?;
-
-    let saved = Saved::to(arguments.out.as_deref(), &answer.value().messages)?;
-    if format == GetFormat::Json {
-        let parameters = json!({ "name": arguments.name, "arguments": values });
-        let answer = ask(library.server(), "prompts/get", parameters).await?;
-        return print_json(&answer.unwrap_or_default());
-    }
-    print(format, &answer.value().messages, &saved)
 }
 
-pub(super) fn print_json(answer: &serde_json::Value) -> Result<(), Failure> {
+/// Replaces links by the contents of their resources, as far as the library has them: model APIs cannot read links.
+async fn embed_links(client: &Client, messages: &mut [Message]) {
+    for message in messages {
+        if let ContentBlock::Link(link) = &message.content
+            && let Ok(result) = client.read(&link.uri).await
+            && let Ok([contents]) = <[_; 1]>::try_from(result.contents)
+        {
+            let annotations = link.annotations.clone();
+            message.content = ContentBlock::Resource(EmbeddedResource { contents, annotations });
+        }
+    }
+}
+
+pub(super) fn print_json(result: &Value) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", pretty_json(answer))?;
+    writeln!(out, "{}", pretty_json(result))?;
     Ok(out.flush()?)
 }
 
-/// Prints messages, wherever they come from, in every format but JSON.
-pub(super) fn print(format: GetFormat, messages: &[Message], saved: &Saved) -> Result<(), Failure> {
-    let mut paper = Output::stdout();
+/// Prints messages in every format but JSON.
+fn print(format: GetFormat, messages: &[Message], saved: &Saved) -> Result<(), Failure> {
+    let mut stdout = Output::stdout();
     let converted = match format {
         GetFormat::Openai => model_api::openai(messages),
         GetFormat::Anthropic => model_api::anthropic(messages),
         GetFormat::Markdown => {
             let document = markdown::document(messages, saved);
-            let document = paper.text(&document).into_owned();
-            paper.out.write_all(document.as_bytes())?;
-            return Ok(paper.out.flush()?);
+            let document = stdout.text(&document).into_owned();
+            stdout.out.write_all(document.as_bytes())?;
+            return Ok(stdout.out.flush()?);
         }
         GetFormat::Text | GetFormat::Json => {
-            show::messages(&mut paper, messages)?;
-            paper.out.flush()?;
+            show::messages(&mut stdout, messages)?;
+            stdout.out.flush()?;
             note(&saved.notes());
             return Ok(());
         }
     };
-    writeln!(paper.out, "{}", pretty_json(&converted.messages))?;
-    paper.out.flush()?;
+    writeln!(stdout.out, "{}", pretty_json(&converted.messages))?;
+    stdout.out.flush()?;
     note(&converted.notes);
     Ok(())
 }
 
-/// Says on stderr what an API gets otherwise than the prompt says it.
-pub(super) fn note(notes: &[String]) {
-    const NOTE: Style = AnsiColor::Yellow.on_default().bold();
-    let mut paper = Output::stderr();
-    for note in notes {
-        let line = format!("{} {}", paper.styled(NOTE, "note:"), paper.line(note));
-        writeln!(paper.out, "{line}").ok();
-    }
+/// The error code for a prompt that requires elicitation, from servers of revision 2026-07-28.
+const MISSING_CAPABILITY: i32 = -32021;
+
+fn is_rejection(error: &ClientError) -> bool {
+    error.is_invalid_params() || matches!(error, ClientError::ErrorResponse { code: MISSING_CAPABILITY, .. })
 }
 
-/// A rejection, with what to do about it for a person who may see everything.
-pub(crate) fn failure(rejection: Rejection, library: &Library, folder: &Path, name: &str) -> Failure {
-    let catalog = library.catalog();
-    let names = || catalog.prompts().iter().map(|prompt| prompt.name().as_str());
-    let help = match &rejection {
-        Rejection::UnknownPrompt { .. } => Some(match nearest(name, names()) {
-            Some(known) => format!("did you mean `{known}`?"),
-            None => format!("`promptshelf list {}` shows what there is", folder.display()),
-        }),
-        Rejection::InvalidArguments { .. } => catalog.find(name).map(|prompt| {
-            let required = prompt.arguments().iter().filter(|argument| argument.required());
-            let flags: String = required.map(|argument| format!(" --arg {}=…", argument.name())).collect();
-            format!("promptshelf get {name}{flags}")
-        }),
-        _ => None,
-    };
-    if matches!(rejection, Rejection::UnknownPrompt { .. }) {
-        crate::library::note_errors(library, folder);
+/// Explains why a server rejects a prompt's name or arguments. The protocol has one error code for both; the list of
+/// prompts distinguishes them.
+async fn rejection(connection: &Connection, name: &str, error: &ClientError) -> Failure {
+    let prompts = connection.client.all_prompts().await.unwrap_or_default();
+    if let Some(prompt) = prompts.iter().find(|prompt| prompt.name == name) {
+        let required = prompt.arguments.iter().filter(|argument| argument.required);
+        let flags: String = required.map(|argument| format!(" --arg {}=…", argument.name)).collect();
+        return connection.rejection(Exit::Arguments, error).help(format!("promptshelf get {name}{flags}"));
     }
-    let failure = Failure::from(rejection);
-    match help {
-        Some(help) => failure.help(help),
-        None => failure,
+    unknown_prompt(connection, prompts.iter().map(|prompt| prompt.name.as_str()), name, error)
+}
+
+/// Creates the failure for a prompt that does not exist, with the most similar name.
+pub(super) fn unknown_prompt<'a>(
+    connection: &Connection,
+    names: impl Iterator<Item = &'a str>,
+    name: &str,
+    error: &ClientError,
+) -> Failure {
+    let failure = connection.rejection(Exit::NotFound, error);
+    if let Some(library) = &connection.library {
+        library.note_errors();
+    }
+    match (nearest(name, names), &connection.library) {
+        (Some(known), _) => failure.help(format!("did you mean `{known}`?")),
+        (None, Some(library)) => {
+            failure.help(format!("`promptshelf list {}` lists the prompts", library.folder.display()))
+        }
+        (None, None) => failure,
     }
 }

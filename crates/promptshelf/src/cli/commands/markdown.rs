@@ -1,54 +1,54 @@
-//! Messages as one Markdown document.
+//! Formats messages as a Markdown document.
 
 use std::path::Path;
 
-use promptshelf_core::{ContentBlock, Message, ResourceBody, Role};
+use promptshelf_client::{ContentBlock, Message, ResourceBody, Role};
 
 use super::{model_api::longest_run, saved::Saved};
 
-/// The document. A single text of the user stands as it is; everything else
-/// has a heading a speaker.
+/// Formats messages: a single text of the user verbatim, everything else with a heading per role.
 pub(crate) fn document(messages: &[Message], saved: &Saved) -> String {
     if let [Message { role: Role::User, content: ContentBlock::Text(text) }] = messages {
-        return ended(&text.text);
+        return terminated(&text.text);
     }
     let mut document = String::new();
-    let mut speaker = None;
-    for (place, message) in messages.iter().enumerate() {
-        if speaker != Some(message.role) {
-            speaker = Some(message.role);
-            let role = if message.role == Role::User { "User" } else { "Assistant" };
-            document.push_str(&format!("## {role}\n\n"));
+    let mut role = None;
+    for (index, message) in messages.iter().enumerate() {
+        if role != Some(message.role) {
+            role = Some(message.role);
+            let name = if message.role == Role::User { "User" } else { "Assistant" };
+            document.push_str(&format!("## {name}\n\n"));
         }
-        document.push_str(&block(&message.content, saved.of(place)));
+        document.push_str(&block(&message.content, saved.file(index)));
         document.push('\n');
     }
     document.truncate(document.trim_end_matches('\n').len());
-    ended(&document)
+    terminated(&document)
 }
 
 fn block(content: &ContentBlock, file: Option<&Path>) -> String {
     match content {
-        ContentBlock::Text(text) => ended(&text.text),
-        ContentBlock::Image(media) => media_line("!", "image", media.mime_type.as_str(), media.data.len(), file),
-        ContentBlock::Audio(media) => media_line("", "audio", media.mime_type.as_str(), media.data.len(), file),
+        ContentBlock::Text(text) => terminated(&text.text),
+        ContentBlock::Image(media) => media_line("!", "image", &media.mime_type, media.data.len(), file),
+        ContentBlock::Audio(media) => media_line("", "audio", &media.mime_type, media.data.len(), file),
         ContentBlock::Resource(resource) => {
             let contents = &resource.contents;
             match &contents.body {
                 ResourceBody::Text(text) => {
-                    // Longer than any fence in the text, so that the text cannot leave it.
+                    // Longer than any fence in the text, so that the text cannot end it.
                     let fence = "`".repeat(longest_run(text, '`').max(2) + 1);
-                    format!("{}\n\n{fence}\n{}{fence}\n", link(&contents.uri, &contents.uri), ended(text))
+                    format!("{}\n\n{fence}\n{}{fence}\n", link(&contents.uri, &contents.uri), terminated(text))
                 }
                 ResourceBody::Blob(blob) => {
-                    let bang = if contents.mime_type.is_image() { "!" } else { "" };
-                    media_line(bang, &contents.uri, contents.mime_type.as_str(), blob.len(), file)
+                    let bang = if contents.mime_type.starts_with("image/") { "!" } else { "" };
+                    media_line(bang, &contents.uri, &contents.mime_type, blob.len(), file)
                 }
             }
         }
         ContentBlock::Link(resource) => {
             format!("{}\n", link(resource.title.as_deref().unwrap_or(&resource.name), &resource.uri))
         }
+        other => format!("*[{}]*\n", escaped(other.kind())),
     }
 }
 
@@ -60,7 +60,7 @@ fn media_line(bang: &str, what: &str, mime_type: &str, bytes: usize, file: Optio
     }
 }
 
-/// A link whose parts cannot end it.
+/// Formats a link whose parts are escaped.
 fn link(text: &str, target: &str) -> String {
     let target: String = target
         .chars()
@@ -86,8 +86,8 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// A text that ends with a line break.
-fn ended(text: &str) -> String {
+/// Adds a line break at the end, unless there is one.
+fn terminated(text: &str) -> String {
     if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }
 
@@ -96,19 +96,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conversation_has_a_heading_a_speaker() {
+    fn conversation_has_a_heading_per_role() {
         let messages = [Message::user("one"), Message::user("two\n"), Message::assistant("three")];
         let document = document(&messages, &Saved::default());
         assert_eq!(document, "## User\n\none\n\ntwo\n\n## Assistant\n\nthree\n");
     }
 
     #[test]
-    fn a_single_text_stands_as_it_is() {
+    fn single_text_is_verbatim() {
         assert_eq!(document(&[Message::user("# Hi\n")], &Saved::default()), "# Hi\n");
     }
 
     #[test]
-    fn a_link_cannot_be_left() {
+    fn link_parts_are_escaped() {
         assert_eq!(link("a](x)\n# b", "x> [y"), "[a\\](x) # b](<x%3E [y>)");
     }
 }

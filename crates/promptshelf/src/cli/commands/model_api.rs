@@ -1,18 +1,17 @@
-//! Messages as the model providers' own APIs take them: OpenAI's Chat
-//! Completions and Anthropic's Messages.
+//! Converts messages to the formats of model APIs: OpenAI's Chat Completions and Anthropic's Messages.
 //!
-//! What an API cannot take is said in words instead, and noted, so that nothing
-//! is left out in silence.
+//! Content that an API does not accept is described in a text and noted, so that nothing is dropped silently.
 
-use promptshelf_core::{ContentBlock, Media, Message, ResourceBody, ResourceContents, Role};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use promptshelf_client::{ContentBlock, Media, Message, ResourceBody, ResourceContents, Role};
 use serde_json::{Value, json};
 
-/// What an API gets, and what it gets in words because it cannot take it.
+/// Converted messages, and notes on content that was replaced by a description.
 #[derive(Debug)]
 pub(crate) struct Converted {
     /// The value of `messages`.
     pub(crate) messages: Value,
-    /// Sentences for the person who asked.
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
 }
 
@@ -25,16 +24,16 @@ pub(crate) fn openai(messages: &[Message]) -> Converted {
 pub(crate) fn anthropic(messages: &[Message]) -> Converted {
     let mut converted = convert(messages, "Anthropic's API", anthropic_media);
     if messages.first().is_some_and(|message| message.role == Role::Assistant) {
-        converted.notes.push("Anthropic's API wants the first message to be the user's".to_owned());
+        converted.notes.push("Anthropic's API requires that the first message has the role user".to_owned());
     }
     if messages.last().is_some_and(|message| message.role == Role::Assistant) {
-        converted.notes.push("Anthropic's newer models refuse a conversation that ends with the assistant".to_owned());
+        converted.notes.push("Anthropic's newer models reject a conversation that ends with the assistant".to_owned());
     }
     converted
 }
 
-/// Something that is no text, in the shape that an API takes it in; `None` where it takes none.
-type MediaPart = fn(kind: Kind, mime_type: &str, base64: &str, name: &str) -> Option<Value>;
+/// Formats binary content for an API; `None` if the API does not accept the media type.
+type MediaFormat = fn(kind: Kind, mime_type: &str, base64: &str, name: &str) -> Option<Value>;
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -73,32 +72,31 @@ fn anthropic_media(kind: Kind, mime_type: &str, base64: &str, name: &str) -> Opt
     }
 }
 
-/// MCP has one block a message; both APIs take several, so what one speaker
-/// says without interruption becomes one message.
-fn convert(messages: &[Message], api: &str, media: MediaPart) -> Converted {
+/// Joins consecutive messages of one role: MCP has one block per message, both APIs accept several.
+fn convert(messages: &[Message], api: &str, media: MediaFormat) -> Converted {
     let mut turns: Vec<(Role, Vec<Value>)> = Vec::new();
     let mut notes = Vec::new();
     for message in messages {
-        // The assistant's own turns are text in both APIs.
+        // Both APIs accept only text from the assistant.
         let part = match (&message.content, message.role) {
             (ContentBlock::Text(block), _) => text(&block.text),
-            (ContentBlock::Image(block), Role::User) => shown(Kind::Image, block, api, media, &mut notes),
-            (ContentBlock::Audio(block), Role::User) => shown(Kind::Audio, block, api, media, &mut notes),
+            (ContentBlock::Image(block), Role::User) => media_part(Kind::Image, block, api, media, &mut notes),
+            (ContentBlock::Audio(block), Role::User) => media_part(Kind::Audio, block, api, media, &mut notes),
             (ContentBlock::Image(block) | ContentBlock::Audio(block), Role::Assistant) => {
                 let what = message.content.kind();
-                notes.push(format!(
-                    "{api} takes no {what} from the assistant, so the message only says that it is there"
-                ));
-                text(&format!("[{what}, {}]", block.mime_type.as_str()))
+                notes.push(format!("{api} accepts no {what} from the assistant: the message only names it"));
+                text(&format!("[{what}, {}]", block.mime_type))
             }
             (ContentBlock::Resource(block), role) => resource(&block.contents, role, api, media, &mut notes),
-            (ContentBlock::Link(link), role) => match &link.target {
-                Some(target) => resource(target, role, api, media, &mut notes),
-                None => {
-                    notes.push(format!("{api} cannot read {}, so the message only names it", link.uri));
-                    text(&format!("{}: {}", link.title.as_deref().unwrap_or(&link.name), link.uri))
-                }
-            },
+            (ContentBlock::Link(link), _) => {
+                notes.push(format!("{api} cannot read {}: the message only names it", link.uri));
+                text(&format!("{}: {}", link.title.as_deref().unwrap_or(&link.name), link.uri))
+            }
+            (other, _) => {
+                let kind = other.kind();
+                notes.push(format!("{api} accepts no {kind}: the message only names it"));
+                text(&format!("[{kind}]"))
+            }
         };
         match turns.last_mut() {
             Some((role, parts)) if *role == message.role => parts.push(part),
@@ -107,7 +105,7 @@ fn convert(messages: &[Message], api: &str, media: MediaPart) -> Converted {
     }
     let messages = turns.into_iter().map(|(role, mut parts)| {
         let content = match parts.as_mut_slice() {
-            // A single text is a plain string in both APIs.
+            // Both APIs accept a single text as a string.
             [only] if only["type"] == "text" => only["text"].take(),
             _ => Value::Array(parts),
         };
@@ -120,19 +118,19 @@ fn text(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-fn shown(kind: Kind, block: &Media, api: &str, media: MediaPart, notes: &mut Vec<String>) -> Value {
-    let mime_type = block.mime_type.as_str();
-    media(kind, essence(mime_type), block.data.base64(), "").unwrap_or_else(|| {
-        notes.push(format!("{api} takes no {mime_type}, so the message only says that it is there"));
+fn media_part(kind: Kind, block: &Media, api: &str, media: MediaFormat, notes: &mut Vec<String>) -> Value {
+    let mime_type = &block.mime_type;
+    media(kind, essence(mime_type), &STANDARD.encode(&block.data), "").unwrap_or_else(|| {
+        notes.push(format!("{api} accepts no {mime_type}: the message only names it"));
         text(&format!("[{mime_type}, {} bytes]", block.data.len()))
     })
 }
 
-fn resource(contents: &ResourceContents, role: Role, api: &str, media: MediaPart, notes: &mut Vec<String>) -> Value {
-    let mime_type = contents.mime_type.as_str();
+fn resource(contents: &ResourceContents, role: Role, api: &str, media: MediaFormat, notes: &mut Vec<String>) -> Value {
+    let mime_type = &contents.mime_type;
     match &contents.body {
         ResourceBody::Text(body) => {
-            // Longer than any fence in the text, so that the text cannot leave it.
+            // Longer than any fence in the text, so that the text cannot end it.
             let fence = "`".repeat(longest_run(body, '`').max(2) + 1);
             let line_end = if body.ends_with('\n') { "" } else { "\n" };
             text(&format!("{} ({mime_type}):\n\n{fence}\n{body}{line_end}{fence}", contents.uri))
@@ -140,38 +138,38 @@ fn resource(contents: &ResourceContents, role: Role, api: &str, media: MediaPart
         ResourceBody::Blob(blob) => {
             let essence = essence(mime_type);
             let kind = match () {
-                () if contents.mime_type.is_image() => Kind::Image,
-                () if contents.mime_type.is_audio() => Kind::Audio,
+                () if contents.mime_type.starts_with("image/") => Kind::Image,
+                () if contents.mime_type.starts_with("audio/") => Kind::Audio,
                 () => Kind::Document,
             };
             let name = contents.uri.rsplit('/').next().unwrap_or_default();
-            let part = if role == Role::User { media(kind, essence, blob.base64(), name) } else { None };
+            let part = if role == Role::User { media(kind, essence, &STANDARD.encode(blob), name) } else { None };
             part.unwrap_or_else(|| {
-                notes.push(format!("{api} takes no {mime_type} here, so the message only names {}", contents.uri));
+                notes.push(format!("{api} accepts no {mime_type} here: the message only names {}", contents.uri));
                 text(&format!("[{}, {mime_type}, {} bytes]", contents.uri, blob.len()))
             })
         }
     }
 }
 
-/// A MIME type without its parameters.
+/// Returns a media type without its parameters.
 fn essence(mime_type: &str) -> &str {
     mime_type.split(';').next().unwrap_or_default().trim()
 }
 
+/// Returns the length of the longest run of a character.
 pub(super) fn longest_run(text: &str, of: char) -> usize {
     text.split(|c| c != of).map(str::len).max().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
-    use promptshelf_core::{Annotations, Blob, EmbeddedResource, MimeType, ResourceLink};
+    use promptshelf_client::{Annotations, EmbeddedResource, ResourceLink};
 
     use super::*;
 
     fn media(mime_type: &str) -> Media {
-        let mime_type = MimeType::parse(mime_type).expect("it is one");
-        Media { data: Blob::new(vec![1, 2, 3]), mime_type, annotations: Annotations::default() }
+        Media { data: vec![1, 2, 3], mime_type: mime_type.to_owned(), annotations: Annotations::default() }
     }
 
     fn user(content: ContentBlock) -> Message {
@@ -179,46 +177,40 @@ mod tests {
     }
 
     fn embedded(uri: &str, mime_type: &str, body: ResourceBody) -> ContentBlock {
-        let mime_type = MimeType::parse(mime_type).expect("it is one");
-        let contents = ResourceContents { uri: uri.into(), mime_type, body };
+        let contents = ResourceContents { uri: uri.to_owned(), mime_type: mime_type.to_owned(), body };
         ContentBlock::Resource(EmbeddedResource { contents, annotations: Annotations::default() })
     }
 
     fn everything() -> Vec<Message> {
         let link = ResourceLink {
-            uri: "https://example.com/guide".into(),
+            uri: "https://example.com/guide".to_owned(),
             name: "guide".to_owned(),
             title: Some("The guide".to_owned()),
             description: None,
             mime_type: None,
             size: None,
-            icons: Vec::new(),
             annotations: Annotations::default(),
-            target: None,
         };
         vec![
             Message::user("Look:"),
             user(ContentBlock::Image(media("image/png"))),
             user(ContentBlock::Audio(media("audio/x-wav"))),
-            user(embedded("docs://style", "text/markdown", ResourceBody::Text("Say ```why```.".into()))),
-            user(embedded("library:///a/paper.pdf", "application/pdf", ResourceBody::Blob(Blob::new(vec![4])))),
-            user(ContentBlock::Link(Box::new(link))),
+            user(embedded("docs://style", "text/markdown", ResourceBody::Text("Say ```why```.".to_owned()))),
+            user(embedded("library:///a/paper.pdf", "application/pdf", ResourceBody::Blob(vec![4]))),
+            user(ContentBlock::Link(link)),
             Message::assistant("I see."),
         ]
     }
 
     #[test]
-    fn openai_gets_parts_as_its_api_spells_them() {
+    fn openai_parts() {
         let converted = openai(&everything());
         insta::assert_snapshot!(crate::output::pretty_json(&converted.messages));
-        assert_eq!(
-            converted.notes,
-            ["OpenAI's API cannot read https://example.com/guide, so the message only names it"]
-        );
+        assert_eq!(converted.notes, ["OpenAI's API cannot read https://example.com/guide: the message only names it"]);
     }
 
     #[test]
-    fn anthropic_gets_parts_as_its_api_spells_them() {
+    fn anthropic_parts() {
         let converted = anthropic(&everything());
         insta::assert_snapshot!(crate::output::pretty_json(&converted.messages));
         assert_eq!(converted.notes.len(), 3, "{:?}", converted.notes);
@@ -227,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_text_is_a_plain_string() {
+    fn single_text_is_a_string() {
         let messages = json!([{ "role": "user", "content": "Hi" }]);
         assert_eq!(openai(&[Message::user("Hi")]).messages, messages);
         assert_eq!(anthropic(&[Message::user("Hi")]).messages, messages);

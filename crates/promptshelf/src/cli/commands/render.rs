@@ -17,7 +17,7 @@ use promptshelf_server::Library;
 use promptshelf_service::Caller;
 
 use self::tokens::{TOKENIZER, tokens};
-use super::{diagnostics::Drawing, get::failure};
+use super::diagnostics::Drawing;
 use crate::{
     args::author::RenderArguments,
     exit::{Exit, Failure},
@@ -100,7 +100,7 @@ impl Place {
         match &self.prompt {
             Wanted::Name(name) => catalog.find(name).cloned().ok_or_else(|| {
                 let unknown = promptshelf_service::Rejection::UnknownPrompt { name: name.clone() };
-                failure(unknown, library, &self.folder, name)
+                crate::library::rejected(unknown, library, &self.folder, name)
             }),
             Wanted::File(path) => {
                 let prompt = catalog.prompts().iter().find(|prompt| prompt.source().path == *path).cloned();
@@ -129,7 +129,7 @@ async fn once(library: &Library, place: &Place, values: &Variables) -> Result<()
     let filled = add_samples(&prompt, &mut values);
     let name = prompt.name().as_str();
     let answer = library.service().get(&Caller::local(), name, &RawArguments::from(&values)).await;
-    let answer = answer.map_err(|rejection| failure(rejection, library, &place.folder, name))?;
+    let answer = answer.map_err(|rejection| crate::library::rejected(rejection, library, &place.folder, name))?;
     messages(&mut paper, &answer.value().messages)?;
     if !filled.is_empty() {
         let shown: Vec<String> = filled.iter().map(|name| format!("`{name}`")).collect();

@@ -1,81 +1,77 @@
-//! How messages look to a person.
+//! Prints messages and resources as text.
 
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use promptshelf_core::{ContentBlock, Message, ResourceBody, Role};
+use promptshelf_client::{ContentBlock, Message, ResourceBody, Role};
 
 use crate::output::Output;
 
 const ROLE: Style = AnsiColor::Cyan.on_default().bold();
 
-/// Prints messages: a single text as it is, so that it can go on through a
-/// pipe; several, or other kinds of content, each under a line that says what it is.
-pub(crate) fn messages<W: Write>(paper: &mut Output<W>, messages: &[Message]) -> io::Result<()> {
+/// Prints messages: a single text verbatim, for use in a pipe; several messages and other content each under a heading.
+pub(crate) fn messages<W: Write>(output: &mut Output<W>, messages: &[Message]) -> io::Result<()> {
     if let [Message { role: Role::User, content: ContentBlock::Text(text) }] = messages {
-        let text = paper.text(&text.text).into_owned();
-        return paragraph(&mut paper.out, &text);
+        let text = output.text(&text.text).into_owned();
+        return paragraph(&mut output.out, &text);
     }
-    let mut speaker = None;
+    let mut role = None;
     for message in messages {
-        if speaker != Some(message.role) {
-            if speaker.is_some() {
-                writeln!(paper.out)?;
+        if role != Some(message.role) {
+            if role.is_some() {
+                writeln!(output.out)?;
             }
-            speaker = Some(message.role);
-            let heading = paper.styled(ROLE, &format!("[{}]", message.role.as_str()));
-            writeln!(paper.out, "{heading}")?;
+            role = Some(message.role);
+            let heading = output.styled(ROLE, &format!("[{}]", message.role.as_str()));
+            writeln!(output.out, "{heading}")?;
         }
-        block(paper, &message.content)?;
+        block(output, &message.content)?;
     }
     Ok(())
 }
 
-/// Prints what a resource holds: a single text as it is.
-pub(crate) fn contents<W: Write>(paper: &mut Output<W>, messages: &[Message]) -> io::Result<()> {
+/// Prints the contents of a resource: a single text verbatim.
+pub(crate) fn contents<W: Write>(output: &mut Output<W>, messages: &[Message]) -> io::Result<()> {
     if let [Message { content: ContentBlock::Resource(resource), .. }] = messages
         && let ResourceBody::Text(text) = &resource.contents.body
     {
-        let text = paper.text(text).into_owned();
-        return paragraph(&mut paper.out, &text);
+        let text = output.text(text).into_owned();
+        return paragraph(&mut output.out, &text);
     }
-    messages.iter().try_for_each(|message| block(paper, &message.content))
+    messages.iter().try_for_each(|message| block(output, &message.content))
 }
 
-/// Prints one block under a line that says what it is.
-pub(crate) fn block<W: Write>(paper: &mut Output<W>, content: &ContentBlock) -> io::Result<()> {
+/// Prints one block under a line with its type.
+fn block<W: Write>(output: &mut Output<W>, content: &ContentBlock) -> io::Result<()> {
     let (label, text) = match content {
         ContentBlock::Text(text) => (None, Some(&*text.text)),
-        ContentBlock::Image(media) => {
-            (Some(format!("image {}, {} bytes", media.mime_type.as_str(), media.data.len())), None)
-        }
-        ContentBlock::Audio(media) => {
-            (Some(format!("audio {}, {} bytes", media.mime_type.as_str(), media.data.len())), None)
-        }
+        ContentBlock::Image(media) => (Some(format!("image {}, {} bytes", media.mime_type, media.data.len())), None),
+        ContentBlock::Audio(media) => (Some(format!("audio {}, {} bytes", media.mime_type, media.data.len())), None),
         ContentBlock::Resource(resource) => {
             let contents = &resource.contents;
-            let named = format!("resource {} {}", contents.uri, contents.mime_type.as_str());
+            let named = format!("resource {} {}", contents.uri, contents.mime_type);
             match &contents.body {
                 ResourceBody::Text(text) => (Some(named), Some(&**text)),
                 ResourceBody::Blob(blob) => (Some(format!("{named}, {} bytes", blob.len())), None),
             }
         }
         ContentBlock::Link(link) => (Some(format!("link {} {}", link.uri, link.name)), None),
+        other => (Some(other.kind().to_owned()), None),
     };
     if let Some(label) = label {
-        let label = paper.quiet(&format!("[{}]", paper.line(&label)));
-        writeln!(paper.out, "{label}")?;
+        let label = output.quiet(&format!("[{}]", output.line(&label)));
+        writeln!(output.out, "{label}")?;
     }
     match text {
         Some(text) => {
-            let text = paper.text(text).into_owned();
-            paragraph(&mut paper.out, &text)
+            let text = output.text(text).into_owned();
+            paragraph(&mut output.out, &text)
         }
         None => Ok(()),
     }
 }
 
-/// A text that ends with a line break, its own or one more.
+/// Prints a text, with a line break at its end.
 fn paragraph(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes())?;
     if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") }
@@ -83,45 +79,45 @@ fn paragraph(out: &mut impl Write, text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use promptshelf_core::{Annotations, Blob, EmbeddedResource, Media, MimeType, ResourceContents};
+    use promptshelf_client::{Annotations, EmbeddedResource, Media, ResourceContents};
 
     use super::*;
 
-    fn shown(terminal: bool, given: &[Message]) -> String {
-        let mut paper = Output { out: Vec::new(), terminal, colours: false, width: 80 };
-        messages(&mut paper, given).expect("memory takes everything");
-        String::from_utf8(paper.out).expect("it is text")
+    fn shown(terminal: bool, input: &[Message]) -> String {
+        let mut output = Output { out: Vec::new(), terminal, colours: false, width: 80 };
+        messages(&mut output, input).expect("writing to memory succeeds");
+        String::from_utf8(output.out).expect("valid UTF-8")
     }
 
     #[test]
-    fn a_single_text_goes_through_a_pipe_as_it_is() {
+    fn single_text_is_verbatim_in_a_pipe() {
         assert_eq!(shown(false, &[Message::user("a\x1bb\r\n")]), "a\x1bb\r\n");
         assert_eq!(shown(true, &[Message::user("a\x1bb")]), "a\\u{1b}b\n");
     }
 
     #[test]
-    fn a_conversation_says_who_speaks() {
-        let given = [Message::user("one"), Message::user("two"), Message::assistant("three")];
-        assert_eq!(shown(false, &given), "[user]\none\ntwo\n\n[assistant]\nthree\n");
+    fn roles_are_printed_once_per_turn() {
+        let input = [Message::user("one"), Message::user("two"), Message::assistant("three")];
+        assert_eq!(shown(false, &input), "[user]\none\ntwo\n\n[assistant]\nthree\n");
     }
 
     #[test]
-    fn what_cannot_be_shown_is_named() {
+    fn binary_content_is_named() {
         let image = ContentBlock::Image(Media {
-            data: Blob::new(vec![0; 1234]),
-            mime_type: MimeType::parse("image/png").expect("it is one"),
+            data: vec![0; 1234],
+            mime_type: "image/png".to_owned(),
             annotations: Annotations::default(),
         });
         let resource = ContentBlock::Resource(EmbeddedResource {
             contents: ResourceContents {
-                uri: "docs://style".into(),
-                mime_type: MimeType::plain_text(),
-                body: ResourceBody::Text("Be brief.".into()),
+                uri: "docs://style".to_owned(),
+                mime_type: "text/plain".to_owned(),
+                body: ResourceBody::Text("Be brief.".to_owned()),
             },
             annotations: Annotations::default(),
         });
-        let given = [image, resource].map(|content| Message { role: Role::User, content });
+        let input = [image, resource].map(|content| Message { role: Role::User, content });
         let expected = "[user]\n[image image/png, 1234 bytes]\n[resource docs://style text/plain]\nBe brief.\n";
-        assert_eq!(shown(true, &given), expected);
+        assert_eq!(shown(true, &input), expected);
     }
 }

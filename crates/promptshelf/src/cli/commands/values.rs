@@ -1,4 +1,4 @@
-//! Values for arguments, as they are typed: as text, from a file, from stdin.
+//! Reads the values of arguments: text, files and stdin.
 
 use std::{
     fs,
@@ -6,37 +6,37 @@ use std::{
     path::Path,
 };
 
-use promptshelf_core::{Argument, Variables, nearest};
+use promptshelf_core::{Variables, nearest};
+use promptshelf_server::Library;
 
 use crate::{
     args::ValueArguments,
     exit::{Exit, Failure},
 };
 
-/// The most bytes that are read of a file or of stdin for one value. More is
-/// refused by the library's own limit anyway; this one only bounds the memory.
-const MOST_BYTES: u64 = 64 << 20;
+/// The largest value from a file or stdin, in bytes. It bounds the memory; the limit of the library is lower.
+const MAX_BYTES: u64 = 64 << 20;
 
 impl ValueArguments {
-    /// Every value, with files and stdin read.
+    /// Returns the values by name, with files and stdin read.
     ///
     /// # Errors
     ///
-    /// Names given twice, and what cannot be read as text.
+    /// For names that occur twice, and for values that are not readable as UTF-8.
     pub(crate) fn read(&self, stdin: impl Read) -> Result<Variables, Failure> {
         let mut stdin = Some(stdin);
         let mut values = Variables::new();
         let mut put = |name: &str, value: String| match values.insert(name.to_owned(), value) {
             None => Ok(()),
-            Some(_) => Err(unusable(name, "is given twice")),
+            Some(_) => Err(invalid(name, "occurs twice")),
         };
-        for (name, value) in &self.given {
+        for (name, value) in &self.values {
             let value = if value == "-" {
-                let stdin = stdin.take().ok_or_else(|| unusable(name, "and another one both ask for stdin"))?;
-                text_of(stdin).map_err(|reason| unusable(name, &format!("cannot be read from stdin: {reason}")))?
+                let stdin = stdin.take().ok_or_else(|| invalid(name, "and another one both read stdin"))?;
+                text_of(stdin).map_err(|reason| invalid(name, &format!("cannot be read from stdin: {reason}")))?
             } else if let Some(path) = value.strip_prefix('@') {
                 read_file(Path::new(path))
-                    .map_err(|reason| unusable(name, &format!("cannot be read from {path}: {reason}")))?
+                    .map_err(|reason| invalid(name, &format!("cannot be read from {path}: {reason}")))?
             } else {
                 value.clone()
             };
@@ -50,32 +50,35 @@ impl ValueArguments {
 }
 
 impl ValueArguments {
-    /// Looks whether every name is an argument's. A client may send more than a
-    /// prompt asks for; a person who does has mistyped something.
+    /// Checks that every name is an argument of a prompt of the library. The protocol allows clients to send others; from
+    /// a person they are typing errors. An unknown prompt passes: the request for it fails.
     ///
     /// # Errors
     ///
-    /// The first name that is none.
-    pub(crate) fn must_be_of(&self, known: &[Argument]) -> Result<(), Failure> {
-        let names = || known.iter().map(Argument::name);
-        let mut given = self.given.iter().chain(&self.literal).map(|(name, _)| name.as_str());
-        let Some(stranger) = given.find(|name| names().all(|known| known != *name)) else { return Ok(()) };
-        let help = match nearest(stranger, names()) {
+    /// For the first unknown name, with the most similar one.
+    pub(crate) fn check_names(&self, library: &Library, prompt: &str) -> Result<(), Failure> {
+        let catalog = library.catalog();
+        let Some(prompt) = catalog.find(prompt) else { return Ok(()) };
+        let known = prompt.arguments();
+        let names = || known.iter().map(|argument| argument.name());
+        let mut typed = self.values.iter().chain(&self.literal).map(|(name, _)| name.as_str());
+        let Some(unknown) = typed.find(|name| names().all(|known| known != *name)) else { return Ok(()) };
+        let help = match nearest(unknown, names()) {
             Some(known) => format!("did you mean `{known}`?"),
-            None if known.is_empty() => "the prompt asks for nothing".to_owned(),
-            None => format!("there is {}", names().collect::<Vec<_>>().join(", ")),
+            None if known.is_empty() => "the prompt has no arguments".to_owned(),
+            None => format!("its arguments are {}", names().collect::<Vec<_>>().join(", ")),
         };
-        Err(Failure::new(Exit::Arguments, format!("the prompt has no argument `{stranger}`")).help(help))
+        Err(Failure::new(Exit::Arguments, format!("the prompt has no argument `{unknown}`")).help(help))
     }
 }
 
-fn unusable(name: &str, reason: &str) -> Failure {
+fn invalid(name: &str, reason: &str) -> Failure {
     Failure::new(Exit::Arguments, format!("the argument `{name}` {reason}"))
 }
 
 fn read_file(path: &Path) -> Result<String, String> {
     match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err("there is no such file".to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err("no such file".to_owned()),
         Ok(found) if found.is_dir() => return Err("it is a folder".to_owned()),
         _ => {}
     }
@@ -84,13 +87,12 @@ fn read_file(path: &Path) -> Result<String, String> {
 
 fn text_of(from: impl Read) -> Result<String, String> {
     let mut bytes = Vec::new();
-    from.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(format!("it is larger than {MOST_BYTES} bytes"));
+    from.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(format!("it exceeds {MAX_BYTES} bytes"));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        format!("it is not UTF-8 text: byte {} belongs to no character", error.utf8_error().valid_up_to() + 1)
-    })
+    String::from_utf8(bytes)
+        .map_err(|error| format!("it is not UTF-8: byte {} is invalid", error.utf8_error().valid_up_to() + 1))
 }
 
 #[cfg(test)]
@@ -98,27 +100,24 @@ mod tests {
     use super::*;
     use crate::args::pair;
 
-    fn read(given: &[&str], literal: &[&str], stdin: &str) -> Result<Variables, String> {
+    fn read(values: &[&str], literal: &[&str], stdin: &str) -> Result<Variables, String> {
         let pairs = |texts: &[&str]| texts.iter().map(|text| pair(text).expect("a pair")).collect();
-        let arguments = ValueArguments { given: pairs(given), literal: pairs(literal) };
+        let arguments = ValueArguments { values: pairs(values), literal: pairs(literal) };
         arguments.read(stdin.as_bytes()).map_err(|failure| failure.to_string())
     }
 
     #[test]
-    fn a_dash_reads_stdin_and_a_literal_dash_does_not() {
-        let values = read(&["a=-", "b=x=y", "c="], &["d=-", "e=@f"], "from\nstdin\n").expect("they are right");
+    fn dash_reads_stdin_except_in_literals() {
+        let values = read(&["a=-", "b=x=y", "c="], &["d=-", "e=@f"], "from\nstdin\n").expect("valid values");
         let shown: Vec<_> = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(shown, [("a", "from\nstdin\n"), ("b", "x=y"), ("c", ""), ("d", "-"), ("e", "@f")]);
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
-        assert_eq!(read(&["a=1", "a=2"], &[], ""), Err("the argument `a` is given twice".to_owned()));
-        assert_eq!(
-            read(&["a=-", "b=-"], &[], ""),
-            Err("the argument `b` and another one both ask for stdin".to_owned())
-        );
+    fn ambiguous_values_are_rejected() {
+        assert_eq!(read(&["a=1", "a=2"], &[], ""), Err("the argument `a` occurs twice".to_owned()));
+        assert_eq!(read(&["a=-", "b=-"], &[], ""), Err("the argument `b` and another one both read stdin".to_owned()));
         assert!(read(&["a=@no/such/file"], &[], "").is_err_and(|error| error.contains("no/such/file")));
-        assert_eq!(pair("novalue"), Err("write it as name=value".to_owned()));
+        assert_eq!(pair("novalue"), Err("expected name=value".to_owned()));
     }
 }

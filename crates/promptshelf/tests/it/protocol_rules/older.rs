@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::any,
 };
-use promptshelf::client::{Client, ClientError, Target};
+use promptshelf::client::{Client, ClientError, Endpoint};
 use serde_json::{Value, json};
 
 use super::{connected, names, noting};
@@ -144,7 +144,7 @@ async fn an_answer_that_breaks_off_is_fetched_where_it_broke_off() {
 }
 
 /// A legacy server on a pipe; shell commands define its response to `server/discover`.
-fn on_a_pipe(asked_first: &str) -> Target {
+fn on_a_pipe(asked_first: &str) -> Endpoint {
     let script = r#"
         while read -r line; do
             id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -154,7 +154,7 @@ fn on_a_pipe(asked_first: &str) -> Target {
                 *prompts/list*) printf '{"jsonrpc":"2.0","id":%s,"result":{"prompts":[{"name":"one"}]}}\n' "$id" ;;
             esac
         done"#;
-    Target::command(["sh", "-c", &script.replace("DISCOVER", asked_first)])
+    Endpoint::command(["sh", "-c", &script.replace("DISCOVER", asked_first)])
 }
 
 // req: K11, M15, Q19
@@ -187,8 +187,11 @@ async fn server_of_an_unknown_revision_is_rejected() {
                 _ => None,
             }
         });
-        let left = Client::connect(&Target::url(&stranger.url)).await.expect_err("no connection");
-        assert!(matches!(&left, ClientError::Unexpected(sentence) if sentence.contains(revision)), "{left:?}");
+        let left = Client::connect(&Endpoint::url(&stranger.url)).await.expect_err("no connection");
+        assert!(
+            matches!(&left, ClientError::InvalidResponse { reason: sentence, .. } if sentence.contains(revision)),
+            "{left:?}"
+        );
         assert!(!asked.all().iter().any(|method| method.ends_with("/list")), "{:?}", asked.all());
     }
 }
@@ -198,8 +201,8 @@ async fn server_of_an_unknown_revision_is_rejected() {
 async fn errors_of_modern_servers_do_not_start_the_legacy_handshake() {
     for code in [-32020, -32021] {
         let (stranger, asked) = noting(move |_, _| Some(json!({ "rpc-error": { "code": code, "message": "no" } })));
-        let refused = Client::connect(&Target::url(&stranger.url)).await.err();
-        assert!(matches!(refused, Some(ClientError::Refused { code: said, .. }) if said == code), "{refused:?}");
+        let refused = Client::connect(&Endpoint::url(&stranger.url)).await.err();
+        assert!(matches!(refused, Some(ClientError::ErrorResponse { code: said, .. }) if said == code), "{refused:?}");
         assert_eq!(asked.all(), ["server/discover"]);
     }
 }

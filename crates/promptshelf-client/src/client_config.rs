@@ -1,0 +1,298 @@
+//! Servers that are configured for other MCP clients, by name: `.mcp.json` and `~/.claude.json` (Claude Code),
+//! `.vscode/mcp.json` and the user's `mcp.json` (VS Code). These files are only read.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Map, Value};
+
+use crate::{endpoint::Endpoint, error::ClientError};
+
+/// The largest configuration file that is read, in bytes. Claude Code keeps its history in the same file.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// A server from the configuration of another MCP client.
+///
+/// ```no_run
+/// use promptshelf_client::ConfiguredServer;
+///
+/// for server in ConfiguredServer::all() {
+///     println!("{} ({})", server.name, server.file.display());
+/// }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ConfiguredServer {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The configuration file.
+    pub file: PathBuf,
+    /// The entry as JSON.
+    entry: Value,
+    /// The placeholder syntax of the values.
+    dialect: Dialect,
+    /// The folder that the configuration applies to.
+    folder: PathBuf,
+}
+
+impl Endpoint {
+    /// Looks up a server by its name in the configuration of other clients ([`ConfiguredServer`]).
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::InvalidEndpoint`] if there is none with this name, or its entry cannot be used.
+    pub fn configured(name: &str) -> Result<Endpoint, ClientError> {
+        let all = ConfiguredServer::all();
+        if let Some(server) = all.iter().find(|server| server.name == name) {
+            return server.endpoint();
+        }
+        let mut names: Vec<&str> = all.iter().map(|server| server.name.as_str()).collect();
+        names.dedup();
+        Err(ClientError::InvalidEndpoint(match names.as_slice() {
+            [] => format!("no server is named {name}: no client configuration was found"),
+            names => format!("no server is named {name}: the configured servers are {}", names.join(", ")),
+        }))
+    }
+
+    /// Parses one word: an `http://` or `https://` URL, or the name of a [configured](Endpoint::configured) server.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::InvalidEndpoint`] if it is neither.
+    pub fn parse(word: &str) -> Result<Endpoint, ClientError> {
+        if word.starts_with("https://") || word.starts_with("http://") {
+            return Ok(Endpoint::url(word));
+        }
+        Endpoint::configured(word)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    /// `${NAME}` and `${NAME:-default}`.
+    Claude,
+    /// `${env:NAME}`, `${workspaceFolder}`, `${userHome}`, `${input:…}`.
+    VsCode,
+}
+
+impl ConfiguredServer {
+    /// Returns the servers that are configured for the current folder, nearest configuration first. Missing and
+    /// malformed files are skipped.
+    #[must_use]
+    pub fn all() -> Vec<ConfiguredServer> {
+        let here = env::current_dir().unwrap_or_default();
+        ConfiguredServer::visible_from(&here, env::home_dir().as_deref())
+    }
+
+    fn visible_from(here: &Path, home: Option<&Path>) -> Vec<ConfiguredServer> {
+        let mut all = Vec::new();
+        for folder in project_folders(here) {
+            all.extend(read(&folder.join(".mcp.json"), Dialect::Claude, folder, &[&["mcpServers"]]));
+            all.extend(read(&folder.join(".vscode/mcp.json"), Dialect::VsCode, folder, &[&["servers"]]));
+        }
+        let Some(home) = home else { return all };
+        let projects: Vec<String> = here.ancestors().map(|folder| folder.display().to_string()).collect();
+        let claude = home.join(".claude.json");
+        for project in &projects {
+            all.extend(read(&claude, Dialect::Claude, Path::new(project), &[&["projects", project, "mcpServers"]]));
+        }
+        all.extend(read(&claude, Dialect::Claude, here, &[&["mcpServers"]]));
+        for folder in [".config/Code/User", "Library/Application Support/Code/User", "AppData/Roaming/Code/User"] {
+            all.extend(read(&home.join(folder).join("mcp.json"), Dialect::VsCode, here, &[&["servers"]]));
+        }
+        all
+    }
+
+    /// Returns the endpoint, with placeholders replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::InvalidEndpoint`] if the entry has neither a command nor a URL, or refers to a value that is not
+    /// set.
+    pub fn endpoint(&self) -> Result<Endpoint, ClientError> {
+        let entry = &self.entry;
+        if let Some(command) = entry["command"].as_str() {
+            let mut line = vec![self.expand(command)?];
+            for argument in entry["args"].as_array().into_iter().flatten() {
+                line.push(self.expand(argument.as_str().unwrap_or_default())?);
+            }
+            let folder = match entry["cwd"].as_str() {
+                Some(folder) => Some(self.folder.join(self.expand(folder)?)),
+                None => Some(self.folder.clone()).filter(|folder| folder.is_dir()),
+            };
+            return Ok(Endpoint::Command { line, environment: self.pairs(&entry["env"])?, folder });
+        }
+        if let Some(url) = entry["url"].as_str() {
+            return Ok(Endpoint::Url { url: self.expand(url)?, headers: self.pairs(&entry["headers"])? });
+        }
+        Err(self.unusable("has neither `command` nor `url`"))
+    }
+
+    fn pairs(&self, object: &Value) -> Result<BTreeMap<String, String>, ClientError> {
+        let pairs = object.as_object().into_iter().flatten();
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        pairs.map(|(name, value)| Ok((name.clone(), self.expand(&text(value))?))).collect()
+    }
+
+    /// Replaces the placeholders `${…}`.
+    fn expand(&self, text: &str) -> Result<String, ClientError> {
+        let mut whole = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            whole.push_str(before);
+            let Some((name, after)) = after.split_once('}') else {
+                whole.push_str("${");
+                rest = after;
+                continue;
+            };
+            whole.push_str(&self.value_of(name)?);
+            rest = after;
+        }
+        whole.push_str(rest);
+        Ok(whole)
+    }
+
+    fn value_of(&self, name: &str) -> Result<String, ClientError> {
+        let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+        let missing = |name: &str| self.unusable(&format!("needs the environment variable {name}"));
+        match self.dialect {
+            Dialect::Claude => match name.split_once(":-") {
+                Some((name, default)) => Ok(variable(name).unwrap_or_else(|| default.to_owned())),
+                None => variable(name).ok_or_else(|| missing(name)),
+            },
+            Dialect::VsCode => match name.split_once(':') {
+                Some(("env", name)) => variable(name).ok_or_else(|| missing(name)),
+                Some(("input", input)) => {
+                    Err(self.unusable(&format!("needs the input {input}, which only VS Code can request")))
+                }
+                _ if matches!(name, "workspaceFolder" | "cwd") => Ok(self.folder.display().to_string()),
+                _ if name == "userHome" => Ok(env::home_dir().unwrap_or_default().display().to_string()),
+                _ => Err(self.unusable(&format!("uses ${{{name}}}, which only VS Code can replace"))),
+            },
+        }
+    }
+
+    fn unusable(&self, reason: &str) -> ClientError {
+        ClientError::InvalidEndpoint(format!("the server {} in {} {reason}", self.name, self.file.display()))
+    }
+}
+
+/// Returns this folder and its parents up to the root of the repository. Above it, and outside of a repository, another
+/// user may have placed a file, as in a shared temporary folder, and its commands would be started.
+fn project_folders(here: &Path) -> Vec<&Path> {
+    let root = here.ancestors().position(|folder| folder.join(".git").exists());
+    here.ancestors().take(root.map_or(1, |root| root + 1)).collect()
+}
+
+fn read(file: &Path, dialect: Dialect, folder: &Path, places: &[&[&str]]) -> Vec<ConfiguredServer> {
+    let small = fs::metadata(file).is_ok_and(|file| file.is_file() && file.len() <= MAX_BYTES);
+    let Some(text) = small.then(|| fs::read_to_string(file).ok()).flatten() else { return Vec::new() };
+    let Ok(whole) = serde_json::from_str::<Value>(&without_comments(&text)) else { return Vec::new() };
+    let mut found = Vec::new();
+    for place in places {
+        let servers = place.iter().fold(&whole, |value, key| &value[*key]);
+        let entries = servers.as_object().map(Map::iter).into_iter().flatten();
+        found.extend(entries.map(|(name, entry)| ConfiguredServer {
+            name: name.clone(),
+            file: file.to_owned(),
+            entry: entry.clone(),
+            dialect,
+            folder: folder.to_owned(),
+        }));
+    }
+    found
+}
+
+/// Removes comments and trailing commas, which VS Code allows in its JSON.
+fn without_comments(text: &str) -> String {
+    let mut json = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    let mut in_string = false;
+    while let Some(c) = characters.next() {
+        match (in_string, c, characters.peek()) {
+            (true, '\\', _) => {
+                json.push(c);
+                json.extend(characters.next());
+            }
+            (_, '"', _) => {
+                in_string = !in_string;
+                json.push(c);
+            }
+            (false, '/', Some('/')) => while characters.next_if(|c| *c != '\n').is_some() {},
+            (false, '/', Some('*')) => {
+                let mut before = '\0';
+                characters.next();
+                for c in characters.by_ref() {
+                    if (before, c) == ('*', '/') {
+                        break;
+                    }
+                    before = c;
+                }
+            }
+            (false, ']' | '}', _) => {
+                json.truncate(json.trim_end().len());
+                if json.ends_with(',') {
+                    json.pop();
+                }
+                json.push(c);
+            }
+            _ => json.push(c),
+        }
+    }
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(files: &[(&str, &str)]) -> (tempfile::TempDir, Vec<ConfiguredServer>) {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("a path with a folder")).expect("a folder for the file");
+            fs::write(path, text).expect("a file can be written");
+        }
+        let here = folder.path().join("work/project");
+        fs::create_dir_all(&here).expect("a folder for the project");
+        fs::create_dir_all(folder.path().join("work/.git")).expect("a folder for the repository");
+        let all = ConfiguredServer::visible_from(&here, Some(&folder.path().join("home")));
+        (folder, all)
+    }
+
+    #[test]
+    fn servers_of_every_client_are_found() {
+        let (folder, all) = found(&[
+            ("work/.mcp.json", r#"{"mcpServers": {"one": {"command": "npx", "args": ["${NOT_SET_HERE:-b}"]}}}"#),
+            (
+                "work/project/.vscode/mcp.json",
+                "{ // comment\n \"servers\": {\"two\": {\"url\": \"https://example.com/mcp\",},}, /* end */ }",
+            ),
+            (".mcp.json", r#"{"mcpServers": {"above": {"command": "above-the-repository"}}}"#),
+            ("home/.claude.json", r#"{"mcpServers": {"three": {"type": "http", "url": "https://example.com"}}}"#),
+        ]);
+        let names: Vec<&str> = all.iter().map(|configured| configured.name.as_str()).collect();
+        assert_eq!(names, ["two", "one", "three"]);
+        assert_eq!(all[0].endpoint().expect("a valid entry").to_string(), "https://example.com/mcp");
+        let Ok(Endpoint::Command { line, folder: runs_in, .. }) = all[1].endpoint() else {
+            panic!("expected a command")
+        };
+        assert_eq!(line, ["npx", "b"]);
+        assert_eq!(runs_in, Some(folder.path().join("work")));
+    }
+
+    #[test]
+    fn missing_values_are_reported() {
+        let (_folder, all) = found(&[
+            ("work/.mcp.json", r#"{"mcpServers": {"one": {"command": "x", "env": {"A": "${NOT_SET_HERE}"}}}}"#),
+            ("work/.vscode/mcp.json", r#"{"servers": {"two": {"url": "https://x/${input:key}"}}}"#),
+        ]);
+        let errors: Vec<String> =
+            all.iter().map(|one| one.endpoint().expect_err("a value is missing").to_string()).collect();
+        assert!(errors[0].ends_with("needs the environment variable NOT_SET_HERE"), "{errors:?}");
+        assert!(errors[1].contains("needs the input key"), "{errors:?}");
+    }
+}

@@ -1,0 +1,116 @@
+//! The client side of a session: capabilities, elicitations, and notifications of changed lists.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use rmcp::{
+    ClientHandler, ErrorData, RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
+        FormElicitationCapability, Implementation, UrlElicitationCapability,
+    },
+    service::{NotificationContext, RequestContext},
+};
+use tokio::sync::watch;
+
+use crate::elicitation::{Elicitation, ElicitationHandler, ElicitationResponse};
+
+/// The state that all requests of a connection share. Sampling and roots are not declared.
+#[derive(Clone)]
+pub(crate) struct Handler {
+    /// The label of the connection, which the server cannot choose.
+    label: Arc<str>,
+    elicitation: Option<Arc<dyn ElicitationHandler>>,
+    interactions: Arc<AtomicUsize>,
+    changes: Arc<watch::Sender<u64>>,
+    wants_notifications: Arc<watch::Sender<bool>>,
+}
+
+impl Handler {
+    pub(crate) fn new(label: String, elicitation: Option<Arc<dyn ElicitationHandler>>) -> Handler {
+        // Some servers send elicitations on the notification stream, although they should not.
+        let wants_notifications = Arc::new(watch::Sender::new(elicitation.is_some()));
+        let changes = Arc::new(watch::Sender::new(0));
+        Handler { label: label.into(), elicitation, interactions: Arc::default(), changes, wants_notifications }
+    }
+
+    /// Subscribes to changes of the list of prompts from now on.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.wants_notifications.send_replace(true);
+        self.changes.subscribe()
+    }
+
+    /// Returns whether notifications are wanted, now and later.
+    pub(crate) fn wants_notifications(&self) -> watch::Receiver<bool> {
+        self.wants_notifications.subscribe()
+    }
+
+    pub(crate) fn note_change(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Returns whether the user is filling in a form or signing in.
+    pub(crate) fn is_interacting(&self) -> bool {
+        self.interactions.load(Ordering::Acquire) > 0
+    }
+
+    /// Counts as an interaction of the user until the guard is dropped.
+    pub(crate) fn interaction(&self) -> Interaction {
+        Interaction::begin(&self.interactions)
+    }
+
+    /// Passes an elicitation to the user.
+    pub(crate) async fn elicit(&self, elicitation: Elicitation) -> ElicitationResponse {
+        let Some(handler) = &self.elicitation else { return ElicitationResponse::Decline };
+        let _interaction = self.interaction();
+        handler.elicit(elicitation).await
+    }
+
+    pub(crate) fn elicitation(&self, params: &ElicitRequestParams) -> Elicitation {
+        Elicitation::from_wire(&self.label, params)
+    }
+}
+
+/// An interaction of the user. Dropping it ends it, also when a request is cancelled.
+pub(crate) struct Interaction(Arc<AtomicUsize>);
+
+impl Interaction {
+    fn begin(count: &Arc<AtomicUsize>) -> Interaction {
+        count.fetch_add(1, Ordering::AcqRel);
+        Interaction(Arc::clone(count))
+    }
+}
+
+impl Drop for Interaction {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl ClientHandler for Handler {
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Ok(self.elicit(self.elicitation(&request)).await.into_wire())
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.note_change();
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        if self.elicitation.is_some() {
+            let mut elicitation = ElicitationCapability::default();
+            elicitation.form = Some(FormElicitationCapability::default());
+            elicitation.url = Some(UrlElicitationCapability::default());
+            capabilities.elicitation = Some(elicitation);
+        }
+        let program = Implementation::new("promptshelf", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(capabilities, program)
+    }
+}

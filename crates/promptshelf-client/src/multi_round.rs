@@ -1,0 +1,198 @@
+//! Multi round-trip requests: the server answers with elicitations, and the request is sent again with the user's input
+//! (specification 2026-07-28, *Multi round-trip requests*).
+//!
+//! The state travels with the requests, so that going back repeats an earlier round with new values. Servers of older
+//! revisions elicit in the middle of a request; `client_handler` responds there, and going back is impossible.
+
+use rmcp::{
+    ServiceError,
+    model::{
+        GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequest, InputRequiredResult, InputResponses,
+        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    },
+};
+use serde_json::{Map, Value};
+
+use crate::{
+    client::Client,
+    content::{Message, ResourceContents},
+    elicitation::{ElicitationResponse, FormValues},
+    error::ClientError,
+    model::{Arguments, PromptResult, ReadResult},
+    sdk_error::complete,
+};
+
+/// The most rounds of one request; a guided prompt has about five.
+const MAX_ROUNDS: usize = 50;
+/// The most elicitations in one round.
+const MAX_ELICITATIONS: usize = 20;
+/// The most messages of a prompt.
+const MAX_MESSAGES: usize = 10_000;
+
+/// The result of one round.
+enum Outcome<T> {
+    Complete(T),
+    InputRequired(InputRequiredResult),
+}
+
+/// A completed round.
+struct Round {
+    required: InputRequiredResult,
+    responses: Vec<ElicitationResponse>,
+}
+
+impl Client {
+    /// Gets a prompt. Elicitations of the server are passed to the
+    /// [`ElicitationHandler`](crate::ElicitationHandler), for at most 50 rounds.
+    ///
+    /// # Errors
+    ///
+    /// - [`ClientError::ErrorResponse`] if the server rejects the request: see
+    ///   [`is_invalid_params`](ClientError::is_invalid_params) for unknown names and invalid arguments;
+    /// - [`ClientError::Cancelled`] if the user cancelled an elicitation;
+    /// - [`ClientError::TimedOut`], [`ClientError::Unreachable`], [`ClientError::InvalidResponse`] and
+    ///   [`ClientError::LimitExceeded`] for failures of the connection or of the server;
+    /// - [`ClientError::AuthenticationRequired`], [`ClientError::Forbidden`] and [`ClientError::SignInFailed`] if the
+    ///   server does not grant access.
+    pub async fn get(&self, name: &str, arguments: &Arguments) -> Result<PromptResult, ClientError> {
+        let mut params = GetPromptRequestParams::new(name);
+        if !arguments.is_empty() {
+            let values: Map<String, Value> =
+                arguments.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
+            params = params.with_arguments(values);
+        }
+        let result: GetPromptResult = self
+            .in_rounds(|state, responses| {
+                let mut params = params.clone();
+                params.request_state = state;
+                params.input_responses = responses;
+                async move {
+                    Ok(match self.peer().get_prompt_once(params).await? {
+                        GetPromptResponse::Complete(result) => {
+                            Outcome::Complete(complete(result, |result| result.result_type.as_ref())?)
+                        }
+                        GetPromptResponse::InputRequired(required) => Outcome::InputRequired(required),
+                        _ => return Err(ServiceError::UnexpectedResponse),
+                    })
+                }
+            })
+            .await?;
+        if result.messages.len() > MAX_MESSAGES {
+            let count = result.messages.len();
+            return Err(ClientError::LimitExceeded(format!(
+                "the prompt has {count} messages; the limit is {MAX_MESSAGES}"
+            )));
+        }
+        let raw = serde_json::to_value(&result).unwrap_or_default();
+        let messages = result.messages.into_iter().map(Message::from_wire).collect();
+        Ok(PromptResult { description: result.description, messages, raw })
+    }
+
+    /// Reads a resource. Elicitations of the server are handled as in [`get`](Client::get).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`get`](Client::get). Before revision 2026-07-28 the error code of an unknown URI is `-32002`.
+    pub async fn read(&self, uri: &str) -> Result<ReadResult, ClientError> {
+        let params = ReadResourceRequestParams::new(uri);
+        let result: ReadResourceResult = self
+            .in_rounds(|state, responses| {
+                let mut params = params.clone();
+                params.request_state = state;
+                params.input_responses = responses;
+                async move {
+                    Ok(match self.peer().read_resource_once(params).await? {
+                        ReadResourceResponse::Complete(result) => {
+                            Outcome::Complete(complete(result, |result| result.result_type.as_ref())?)
+                        }
+                        ReadResourceResponse::InputRequired(required) => Outcome::InputRequired(required),
+                        _ => return Err(ServiceError::UnexpectedResponse),
+                    })
+                }
+            })
+            .await?;
+        let raw = serde_json::to_value(&result).unwrap_or_default();
+        let contents = result.contents.into_iter().map(ResourceContents::from_wire).collect();
+        Ok(ReadResult { contents, raw })
+    }
+
+    /// Sends a request until its result is complete. Responses of earlier rounds are kept for going back.
+    async fn in_rounds<T, F, A>(&self, send: F) -> Result<T, ClientError>
+    where
+        F: Fn(Option<String>, Option<InputResponses>) -> A,
+        A: Future<Output = Result<Outcome<T>, ServiceError>>,
+    {
+        let mut rounds: Vec<Round> = Vec::new();
+        let mut outcome = self.request(|| send(None, None)).await?;
+        for _ in 0..MAX_ROUNDS {
+            let mut required = match outcome {
+                Outcome::Complete(result) => return Ok(result),
+                Outcome::InputRequired(required) => required,
+            };
+            let mut previous = Vec::new();
+            let responses = loop {
+                match self.elicit(&required, previous, !rounds.is_empty()).await? {
+                    Some(responses) => break responses,
+                    None => match rounds.pop() {
+                        Some(round) => (required, previous) = (round.required, round.responses),
+                        None => return Err(ClientError::Cancelled),
+                    },
+                }
+            };
+            let keys = required.input_requests.iter().flat_map(|requests| requests.keys().cloned());
+            let to_wire =
+                |response: &ElicitationResponse| serde_json::to_value(response.clone().into_wire()).unwrap_or_default();
+            let inputs: InputResponses = keys.zip(responses.iter().map(to_wire)).collect();
+            let inputs = required.input_requests.is_some().then_some(inputs);
+            outcome = self.request(|| send(required.request_state.clone(), inputs.clone())).await?;
+            rounds.push(Round { required, responses });
+        }
+        Err(ClientError::LimitExceeded(format!("the server requires more input after {MAX_ROUNDS} rounds")))
+    }
+
+    /// Handles the elicitations of one round, in order; returns `None` to go back to the previous round.
+    async fn elicit(
+        &self,
+        required: &InputRequiredResult,
+        previous: Vec<ElicitationResponse>,
+        mut can_go_back: bool,
+    ) -> Result<Option<Vec<ElicitationResponse>>, ClientError> {
+        let Some(requests) = &required.input_requests else {
+            // The server requires only that the request is repeated with its state.
+            return Ok(Some(Vec::new()));
+        };
+        if requests.len() > MAX_ELICITATIONS {
+            let count = requests.len();
+            return Err(ClientError::LimitExceeded(format!(
+                "the server requires {count} inputs at once; the limit is {MAX_ELICITATIONS}"
+            )));
+        }
+        let mut previous = previous.into_iter();
+        let mut responses = Vec::new();
+        for request in requests.values() {
+            let InputRequest::Elicitation(request) = request else {
+                return Err(ClientError::invalid_response(
+                    "the server requests sampling or roots, which this client does not declare",
+                ));
+            };
+            let mut elicitation = self.handler().elicitation(&request.params);
+            elicitation.previous = previous.next().and_then(accepted);
+            elicitation.can_go_back = can_go_back;
+            match self.handler().elicit(elicitation).await {
+                ElicitationResponse::Cancel => return Err(ClientError::Cancelled),
+                ElicitationResponse::Back => return Ok(None),
+                response => responses.push(response),
+            }
+            // Going back leaves the round, so only its first form allows it.
+            can_go_back = false;
+        }
+        Ok(Some(responses))
+    }
+}
+
+fn accepted(response: ElicitationResponse) -> Option<FormValues> {
+    match response {
+        ElicitationResponse::Accept(values) => Some(values),
+        _ => None,
+    }
+}

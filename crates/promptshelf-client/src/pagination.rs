@@ -1,0 +1,186 @@
+//! Lists of prompts and resources, page by page, with limits for servers that send lists without end.
+
+use std::collections::HashSet;
+
+use futures_core::Stream;
+use futures_util::stream;
+use rmcp::model::PaginatedRequestParams;
+
+use crate::{
+    client::Client,
+    error::ClientError,
+    model::{PromptInfo, ResourceInfo},
+    sdk_error::complete,
+};
+
+/// The default for the most entries of one list.
+pub(crate) const DEFAULT_MAX_ENTRIES: usize = 100_000;
+/// The most pages of a list, as a share of its most entries: pages with fewer entries on average are too small.
+const MIN_ENTRIES_PER_PAGE: usize = 100;
+/// The longest cursor, in bytes.
+const MAX_CURSOR_BYTES: usize = 64 << 10;
+
+/// The entries of a page, and the cursor of the next one.
+type Page<T> = (Vec<T>, Option<String>);
+
+impl Client {
+    /// Lists the server's prompts. Pages are requested as the stream is read.
+    ///
+    /// The stream ends after its first error: [`ClientError::LimitExceeded`] for a list whose cursors repeat or that
+    /// exceeds [`ConnectOptions::max_list_entries`](crate::ConnectOptions::max_list_entries), and those of
+    /// [`get`](Client::get).
+    pub fn prompts(&self) -> impl Stream<Item = Result<PromptInfo, ClientError>> + Send + '_ {
+        pages(
+            self.max_list_entries(),
+            move |cursor| async move {
+                let request = || async {
+                    complete(self.peer().list_prompts(cursor.clone()).await?, |page| page.result_type.as_ref())
+                };
+                let page = self.request(request).await?;
+                Ok((page.prompts, page.next_cursor))
+            },
+            PromptInfo::from_wire,
+        )
+    }
+
+    /// Lists the server's resources, like [`prompts`](Client::prompts).
+    pub fn resources(&self) -> impl Stream<Item = Result<ResourceInfo, ClientError>> + Send + '_ {
+        pages(
+            self.max_list_entries(),
+            move |cursor| async move {
+                let request = || async {
+                    complete(self.peer().list_resources(cursor.clone()).await?, |page| page.result_type.as_ref())
+                };
+                let page = self.request(request).await?;
+                Ok((page.resources, page.next_cursor))
+            },
+            ResourceInfo::from_resource,
+        )
+    }
+
+    /// Lists the server's resource templates, like [`prompts`](Client::prompts).
+    pub fn resource_templates(&self) -> impl Stream<Item = Result<ResourceInfo, ClientError>> + Send + '_ {
+        pages(
+            self.max_list_entries(),
+            move |cursor| async move {
+                let request = || async {
+                    complete(self.peer().list_resource_templates(cursor.clone()).await?, |page| {
+                        page.result_type.as_ref()
+                    })
+                };
+                let page = self.request(request).await?;
+                Ok((page.resource_templates, page.next_cursor))
+            },
+            ResourceInfo::from_template,
+        )
+    }
+
+    /// Returns all prompts, in the server's order; empty for a server without the prompts capability that does not
+    /// implement the method or answers it with another result, as some tool servers do.
+    ///
+    /// # Errors
+    ///
+    /// The first error of [`prompts`](Client::prompts).
+    pub async fn all_prompts(&self) -> Result<Vec<PromptInfo>, ClientError> {
+        use futures_util::TryStreamExt;
+
+        match self.prompts().try_collect().await {
+            Err(error) if error.is_unknown_method() => Ok(Vec::new()),
+            Err(ClientError::InvalidResponse { .. }) if !self.has_prompts() => Ok(Vec::new()),
+            other => other,
+        }
+    }
+}
+
+/// The position in a list.
+struct Walk<W> {
+    /// The entries of the last page that were not returned yet.
+    page: std::vec::IntoIter<W>,
+    /// The cursor of the next request; `None` after the last page.
+    next: Option<Option<String>>,
+    cursors: HashSet<String>,
+    pages: usize,
+    entries: usize,
+    max_entries: usize,
+}
+
+fn pages<'a, W, T, F, A>(
+    max_entries: usize,
+    request: F,
+    read: fn(W) -> Result<T, ClientError>,
+) -> impl Stream<Item = Result<T, ClientError>> + Send + 'a
+where
+    W: Send + 'a,
+    T: Send + 'a,
+    F: Fn(Option<PaginatedRequestParams>) -> A + Send + 'a,
+    A: Future<Output = Result<Page<W>, ClientError>> + Send + 'a,
+{
+    let start = Walk {
+        page: Vec::new().into_iter(),
+        next: Some(None),
+        cursors: HashSet::new(),
+        pages: 0,
+        entries: 0,
+        max_entries,
+    };
+    stream::try_unfold((start, request), move |(mut walk, request)| async move {
+        loop {
+            if let Some(entry) = walk.page.next() {
+                return Ok(Some((read(entry)?, (walk, request))));
+            }
+            let Some(cursor) = walk.next.take() else { return Ok(None) };
+            let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let (entries, next) = request(params).await?;
+            walk.next_page(entries, next)?;
+        }
+    })
+}
+
+impl<W> Walk<W> {
+    /// Continues with the next page, within the limits.
+    fn next_page(&mut self, entries: Vec<W>, next: Option<String>) -> Result<(), ClientError> {
+        self.pages += 1;
+        self.entries += entries.len();
+        let limit = self.max_entries;
+        if self.entries > limit {
+            return Err(ClientError::LimitExceeded(format!("the server's list has more than {limit} entries")));
+        }
+        self.page = entries.into_iter();
+        let Some(cursor) = next else { return Ok(()) };
+        if cursor.len() > MAX_CURSOR_BYTES {
+            let length = cursor.len();
+            return Err(ClientError::LimitExceeded(format!("the server's list has a cursor of {length} bytes")));
+        }
+        if !self.cursors.insert(cursor.clone()) {
+            let pages = self.pages;
+            return Err(ClientError::LimitExceeded(format!(
+                "the server's list is circular: page {pages} refers to an earlier page"
+            )));
+        }
+        let max_pages = (limit / MIN_ENTRIES_PER_PAGE).max(1);
+        if self.pages >= max_pages {
+            return Err(ClientError::LimitExceeded(format!("the server's list does not end after {max_pages} pages")));
+        }
+        self.next = Some(Some(cursor));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::TryStreamExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn endless_list_is_cut() {
+        let requested = std::sync::atomic::AtomicUsize::new(0);
+        let request = |_| {
+            let page = requested.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            std::future::ready(Ok((vec![page], Some(format!("page-{page}")))))
+        };
+        let all: Result<Vec<usize>, ClientError> = pages(DEFAULT_MAX_ENTRIES, request, Ok).try_collect().await;
+        assert!(all.is_err_and(|error| error.to_string().contains("does not end after 1000 pages")));
+        assert_eq!(requested.into_inner(), 1000);
+    }
+}

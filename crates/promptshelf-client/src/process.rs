@@ -1,0 +1,111 @@
+//! A server process: starting it, keeping the end of its stderr for error messages, and ending it.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    path::Path,
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    io::AsyncReadExt,
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    sync::watch,
+    task::JoinHandle,
+};
+
+use crate::error::ClientError;
+
+/// How much of the end of stderr is kept, in bytes.
+const MAX_STDERR_BYTES: usize = 2 << 10;
+/// How long to wait for the rest of stderr after a process seems to have ended.
+const STDERR_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The process of a connection; empty for servers that were not started by this client.
+#[derive(Default)]
+pub(crate) struct Process {
+    /// Killed on drop.
+    #[expect(dead_code, reason = "owned, so that the process lives as long as the connection")]
+    child: Option<Child>,
+    reading: Option<JoinHandle<()>>,
+    stderr: Arc<Mutex<VecDeque<u8>>>,
+    /// Whether stderr is still open.
+    is_open: Option<watch::Receiver<bool>>,
+}
+
+impl Process {
+    /// Starts a command; no shell is involved.
+    pub(crate) fn start(
+        line: &[String],
+        environment: &BTreeMap<String, String>,
+        folder: Option<&Path>,
+    ) -> Result<(Process, ChildStdin, ChildStdout), ClientError> {
+        let [program, arguments @ ..] = line else {
+            return Err(ClientError::InvalidEndpoint("the command line is empty".to_owned()));
+        };
+        let mut command = Command::new(program);
+        // stderr is a pipe: a server must not write to the user's terminal.
+        command.args(arguments).envs(environment).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A process group of its own keeps Ctrl-C at the terminal away from the server.
+        #[cfg(unix)]
+        command.process_group(0);
+        if let Some(folder) = folder {
+            command.current_dir(folder);
+        }
+        let mut child = command.kill_on_drop(true).spawn().map_err(|error| ClientError::Unreachable {
+            reason: format!("`{program}` cannot be started: {error}"),
+            source: Some(Box::new(error)),
+        })?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(ClientError::unreachable("the command has no pipes"));
+        };
+        let tail = Arc::new(Mutex::new(VecDeque::new()));
+        let (open, is_open) = watch::channel(true);
+        let reading = tokio::spawn(read_stderr(stderr, Arc::clone(&tail), open));
+        let process = Process { child: Some(child), reading: Some(reading), stderr: tail, is_open: Some(is_open) };
+        Ok((process, stdin, stdout))
+    }
+
+    /// Waits until the process has closed its stderr, for a limited time.
+    pub(crate) async fn finish_stderr(&self) {
+        if let Some(mut is_open) = self.is_open.clone() {
+            // A child of the process can keep its stderr open.
+            tokio::time::timeout(STDERR_TIMEOUT, is_open.wait_for(|is_open| !is_open)).await.ok();
+        }
+    }
+
+    /// Returns the end of stderr.
+    pub(crate) fn stderr(&self) -> String {
+        let bytes: Vec<u8> = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        String::from_utf8_lossy(&bytes).trim().to_owned()
+    }
+
+    /// Appends the end of stderr to a reason.
+    pub(crate) fn with_stderr(&self, reason: &str) -> String {
+        match self.stderr() {
+            stderr if stderr.is_empty() => reason.to_owned(),
+            stderr => format!("{reason}; the end of its stderr:\n{stderr}"),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(reading) = &self.reading {
+            reading.abort();
+        }
+    }
+}
+
+async fn read_stderr(mut stderr: ChildStderr, tail: Arc<Mutex<VecDeque<u8>>>, open: watch::Sender<bool>) {
+    let mut buffer = [0; 1024];
+    while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend(&buffer[..read]);
+        let surplus = tail.len().saturating_sub(MAX_STDERR_BYTES);
+        tail.drain(..surplus);
+    }
+    open.send_replace(false);
+}

@@ -1,0 +1,46 @@
+//! The folder in which the program keeps state between runs, readable only by the user.
+
+use std::{
+    env, fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest, Sha256};
+
+/// Returns the folder and creates it; `None` if that is impossible.
+pub(crate) fn folder() -> Option<PathBuf> {
+    let absolute = |path: std::ffi::OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
+    let state = env::var_os("XDG_STATE_HOME").and_then(absolute);
+    let state = state.or_else(|| Some(env::home_dir()?.join(".local/state")));
+    state.map(|state| state.join("promptshelf")).filter(|folder| create(folder).is_ok())
+}
+
+/// Writes a file that only the user can read, atomically.
+pub(crate) fn write(file: &Path, text: &str) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    create(folder)?;
+    // A temporary file is readable only by the user, and stays so under its final name.
+    let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+    temporary.write_all(text.as_bytes())?;
+    temporary.persist(file)?;
+    Ok(())
+}
+
+/// Creates an empty file that only the user can read, unless it exists.
+pub(crate) fn write_new(file: &Path) -> io::Result<()> {
+    if file.exists() { Ok(()) } else { write(file, "") }
+}
+
+/// Returns a file name for any text.
+pub(crate) fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn create(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}

@@ -1,0 +1,18 @@
+//! Input from a person at the terminal: lines with completion, forms, and the progress of waiting.
+
+mod form;
+mod progress;
+mod reader;
+
+use std::io::{self, IsTerminal};
+
+pub(crate) use self::{
+    form::{TerminalForms, confirm},
+    progress::Progress,
+    reader::{Assist, Line, LineReader, Suggestion, shell, suggestion},
+};
+
+/// Returns whether questions reach a person and answers come back.
+pub(crate) fn is_interactive() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
