@@ -1,7 +1,6 @@
 //! Encoded list pages, cached for one generation.
 //!
-//! Earns its page_range by the CPU time of `list` over HTTP: 1,000 prompts cost 83,000 instructions from the cache and
-//! more than 20 times as many without it (`cargo xtask guard`).
+//! Figure: CPU time of `list` over HTTP (`prompts/list of 1,000, again` of `cargo xtask guard`).
 //!
 //! A page is the same for all callers with the same visibility, in one revision, until the catalog is replaced.
 //! Readers take no lock.
