@@ -2,14 +2,13 @@
 
 pub(super) mod author;
 pub(super) mod client;
+pub(super) mod exchange;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod help;
-
-use crate::commands::{export, import, lsp};
 
 /// Turns a folder of prompt files into a Model Context Protocol prompt server.
 #[derive(Debug, Parser)]
@@ -85,20 +84,20 @@ pub(crate) enum LogFormat {
 pub(crate) enum Verb {
     /// Serve a library to MCP clients, on stdio or over HTTP
     Serve(ServeArguments),
-    /// Show what has been asked, by whom, and what became of it
+    /// Show recorded requests, with caller and outcome
     Audit(AuditArguments),
-    /// Make a token for somebody to sign in with
+    /// Create a token for sign-in
     #[command(subcommand)]
     Token(TokenVerb),
-    /// Say everything that is wrong with a library
+    /// Report every mistake in a library
     Check(CheckArguments),
-    /// Say more of what `check` finds
+    /// Explain the codes of `check`
     Explain(author::ExplainArguments),
     /// Show what is known of MCP clients and their prompts
     Clients(author::ClientsArguments),
     /// Show a prompt as a person reads it, with sizes and tokens
     Render(author::RenderArguments),
-    /// Begin a prompt
+    /// Create a prompt file
     New(author::NewArguments),
     /// Lay out the front matter of prompt files in one way
     Fmt(author::FmtArguments),
@@ -113,11 +112,11 @@ pub(crate) enum Verb {
     /// Suggest values for an argument of a prompt
     Complete(CompleteArguments),
     /// Turn prompts of other programs into files of a library
-    Import(import::ImportArguments),
+    Import(exchange::ImportArguments),
     /// Turn prompts of a library into files of other programs
-    Export(export::ExportArguments),
+    Export(exchange::ExportArguments),
     /// Help an editor, over the Language Server Protocol
-    Lsp(lsp::LspArguments),
+    Lsp(exchange::LspArguments),
     /// List the resources of a library or server, or read one
     Resources(client::ResourcesArguments),
     /// Use the prompts of one or several servers, at a prompt of its own
@@ -187,11 +186,11 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<String>,
 
-    /// End at once when the library has errors, instead of serving the rest
+    /// Refuse to start if the library has errors, instead of serving the rest
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Record every question in a file: who asked for what, and never what it said
+    /// Record every request in a file: caller, method and outcome, never contents
     #[arg(long, value_name = "FILE")]
     pub(crate) audit: Option<PathBuf>,
 
@@ -203,15 +202,15 @@ pub(crate) struct ServeArguments {
     pub(crate) over_http: HttpArguments,
 }
 
-/// How to serve over HTTP. `[http]` of promptshelf.toml has the same settings.
+/// Settings of the HTTP server. `server.toml` has the same ones.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Over HTTP (`serve --help` says how to write these in promptshelf.toml)")]
+#[command(next_help_heading = "Over HTTP (`serve --help` shows them as they are written in server.toml)")]
 pub(crate) struct HttpArguments {
-    /// Let other machines connect: there is no sign-in, so everybody who reaches the port can read every prompt
+    /// Accept connections from other machines without sign-in: anyone who reaches the port can read every prompt
     #[arg(long)]
     pub(crate) allow_remote: bool,
 
-    /// Serve figures for Prometheus on this address, at /metrics
+    /// Serve metrics for Prometheus on this address, at /metrics
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,
 

@@ -1,4 +1,4 @@
-//! How the program ends: a sentence on stderr and a documented number.
+//! Exit codes, and failures that end the program with a message on stderr.
 
 use std::{fmt, io, process::ExitCode};
 
@@ -6,35 +6,34 @@ use promptshelf_client::ClientError;
 use promptshelf_server::OpenError;
 use promptshelf_service::Rejection;
 
-/// Why the program ends. The numbers are documented and never change their
-/// meaning; scripts rely on them.
+/// An exit code. The numbers are documented and never change their meaning, because scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// What was asked for has been done.
+    /// The command succeeded.
     Done = 0,
     /// `check` or `test` found something, or something failed that has no number of its own.
     Failed = 1,
-    /// The command line cannot be understood.
+    /// The command line is invalid.
     Usage = 2,
-    /// The library is not there or cannot be read.
+    /// The library does not exist or is unreadable.
     Library = 3,
     /// `promptshelf.toml` or `server.toml` is invalid.
     Settings = 4,
-    /// The address cannot be listened on.
+    /// The server cannot listen on the address.
     Address = 5,
     /// `serve --strict`, and the library has errors.
     Strict = 6,
-    /// There is no such prompt, argument or resource.
+    /// A prompt, argument or resource does not exist.
     NotFound = 7,
-    /// The prompt cannot be used with these arguments.
+    /// The arguments of the prompt are invalid.
     Arguments = 8,
-    /// There is no server at the other end, or it has gone.
+    /// The server cannot be reached, or the connection was lost.
     Down = 9,
-    /// The server has not answered in time.
+    /// The server did not answer in time.
     TimedOut = 10,
-    /// Somebody declined what the server asked in between.
+    /// The user declined a request of the server for input.
     Declined = 11,
-    /// The server wants to know who asks, or does not let them.
+    /// The server requires sign-in, or denies access.
     SignIn = 12,
 }
 
@@ -42,17 +41,17 @@ impl Exit {
     const ALL: [(Exit, &'static str); 13] = [
         (Exit::Done, "done"),
         (Exit::Failed, "`check` or `test` found something, or something else failed"),
-        (Exit::Usage, "the command line cannot be understood"),
-        (Exit::Library, "the library is not there or cannot be read"),
+        (Exit::Usage, "the command line is invalid"),
+        (Exit::Library, "the library does not exist or is unreadable"),
         (Exit::Settings, "promptshelf.toml or server.toml is invalid"),
-        (Exit::Address, "the address cannot be listened on, or must not be"),
+        (Exit::Address, "the server cannot listen on the address, or must not"),
         (Exit::Strict, "`serve --strict`, and the library has errors"),
-        (Exit::NotFound, "there is no such prompt, argument or resource"),
-        (Exit::Arguments, "the prompt cannot be used with these arguments"),
-        (Exit::Down, "the server cannot be reached, or has gone"),
-        (Exit::TimedOut, "the server has not answered in time"),
-        (Exit::Declined, "what the server asked in between was declined"),
-        (Exit::SignIn, "the server wants to know who asks, or does not let them"),
+        (Exit::NotFound, "the prompt, argument or resource does not exist"),
+        (Exit::Arguments, "the arguments of the prompt are invalid"),
+        (Exit::Down, "the server cannot be reached, or the connection was lost"),
+        (Exit::TimedOut, "the server did not answer in time"),
+        (Exit::Declined, "a request of the server for input was declined"),
+        (Exit::SignIn, "sign-in required, or access denied"),
     ];
 
     /// The table of all numbers, for the help text.
@@ -69,15 +68,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What a verb ends with when it could not do what was asked.
+/// The failure of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// The number to end with.
+    /// The exit code.
     pub(crate) exit: Exit,
-    /// What is wrong, as one sentence; further lines belong to it. Empty when
-    /// everything has been said already.
+    /// The message; may have several lines. Empty if everything is printed already.
     pub(crate) sentence: String,
-    /// What to do about it.
+    /// A way to correct it.
     pub(crate) help: Option<String>,
 }
 
@@ -86,7 +84,7 @@ impl Failure {
         Failure { exit, sentence: sentence.into(), help: None }
     }
 
-    /// Ends with a number only, because what is wrong has been shown already.
+    /// Creates a failure without a message, because the command has printed everything.
     pub(crate) fn said(exit: Exit) -> Failure {
         Failure::new(exit, "")
     }
@@ -151,8 +149,7 @@ impl From<ClientError> for Failure {
     }
 }
 
-/// Writing what was asked for has failed. A reader who has seen enough, as
-/// `head` has, is no failure.
+/// An error of writing output. A closed pipe is not a failure: `head` has read enough.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         match error.kind() {
@@ -170,7 +167,7 @@ mod tests {
     fn the_table_names_every_number_once_and_in_order() {
         let numbers: Vec<u8> = Exit::ALL.iter().map(|(exit, _)| *exit as u8).collect();
         assert_eq!(numbers, (0..=12).collect::<Vec<u8>>());
-        assert!(Exit::table().contains("\n  5  the address"));
+        assert!(Exit::table().contains("\n  5  the server cannot listen"));
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     };
     let started = traces.and_then(|traces| telemetry::start(log.log_format, level, traces.as_ref()));
     // What is to be sent is sent before the last word.
-    let outcome = started.and_then(|sending| perform(&verb, log.log_format, sending.is_some()));
+    let outcome = started.and_then(|exporter| perform(&verb, log.log_format, exporter.is_some()));
     match outcome {
         Ok(()) => Exit::Done.into(),
         Err(failure) => {

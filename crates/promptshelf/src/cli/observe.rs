@@ -1,4 +1,4 @@
-//! Metrics and traces, for whoever runs the server.
+//! Metrics and traces for operators.
 
 mod listen;
 mod metrics;
@@ -11,17 +11,17 @@ use promptshelf_service::{Observer, TraceContext};
 use tracing::Span;
 
 #[cfg(feature = "traces")]
-pub(crate) use self::traces::{Sending, layer};
+pub(crate) use self::traces::{SpanExporterGuard, layer};
 pub(crate) use self::{listen::MetricsServer, metrics::Metrics};
 
-/// Hears of every request: counts it, and continues its trace.
+/// Counts every request and continues its trace.
 #[derive(Debug)]
 pub(crate) struct RequestObserver {
     metrics: Option<Arc<Metrics>>,
 }
 
 impl RequestObserver {
-    /// Nobody watches where nobody wants to know.
+    /// Returns an observer if metrics or traces are configured.
     pub(crate) fn new(metrics: Option<Arc<Metrics>>, has_traces: bool) -> Option<Arc<dyn Observer>> {
         (metrics.is_some() || has_traces).then(|| Arc::new(RequestObserver { metrics }) as Arc<dyn Observer>)
     }

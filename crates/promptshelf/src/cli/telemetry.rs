@@ -1,7 +1,7 @@
-//! The log: always on stderr, as text for people or as JSON for programs.
+//! The log, on stderr, as text or as JSON.
 //!
-//! stdout is the protocol's or the answer's, and no log line ever goes there.
-//! Contents of prompts and values of arguments are not logged.
+//! Log lines never go to stdout, which carries the protocol or a command's result. Contents of prompts and values of
+//! arguments are not logged.
 
 use std::{
     backtrace::Backtrace,
@@ -17,35 +17,37 @@ use tracing_subscriber::{
 use crate::{
     args::LogFormat,
     exit::{Exit, Failure},
-    observe::{self, Sending},
+    observe::{self, SpanExporterGuard},
     output::visible,
     settings::Traces,
 };
 
-/// Where there are no traces, nothing is sent.
+/// The exporter of a build without traces.
 #[cfg(not(feature = "traces"))]
-pub(crate) struct Sending;
+pub(crate) struct SpanExporterGuard;
 
-/// Starts the log, and the traces where some are wanted; these are sent for as
-/// long as what is given back is there. `level` is a level such as `debug`, or
-/// several such as `info,promptshelf_source=debug`.
+/// Starts the log, and traces if they are configured; spans are sent until the returned exporter is dropped. `level` is
+/// a level such as `debug`, or several such as `info,promptshelf_source=debug`.
 ///
 /// # Errors
 ///
-/// A level that means nothing, or traces that cannot be sent.
-pub(crate) fn start(format: LogFormat, level: &str, traces: Option<&Traces>) -> Result<Option<Sending>, Failure> {
+/// An unknown level, or an invalid exporter.
+pub(crate) fn start(
+    format: LogFormat,
+    level: &str,
+    traces: Option<&Traces>,
+) -> Result<Option<SpanExporterGuard>, Failure> {
     let filter: Targets = level.parse().map_err(|_| {
-        Failure::new(Exit::Usage, format!("the log level `{level}` means nothing"))
-            .help("take one of off, error, warn, info, debug and trace")
+        Failure::new(Exit::Usage, format!("unknown log level `{level}`"))
+            .help("use one of off, error, warn, info, debug and trace")
     })?;
     #[cfg(feature = "traces")]
-    let (layer, sending) = traces.map(observe::layer::<tracing_subscriber::Registry>).transpose()?.unzip();
+    let (layer, exporter) = traces.map(observe::layer::<tracing_subscriber::Registry>).transpose()?.unzip();
     #[cfg(not(feature = "traces"))]
-    let (layer, sending) = (None::<tracing_subscriber::layer::Identity>, traces.map(|_| Sending));
+    let (layer, exporter) = (None::<tracing_subscriber::layer::Identity>, traces.map(|_| SpanExporterGuard));
     let log = tracing_subscriber::fmt::layer();
     let log: Box<dyn Layer<_> + Send + Sync> = match format {
-        // Without colours nothing in a line can steer a terminal on purpose,
-        // and so everything that would can be made visible.
+        // Log lines have no colours, so every escape sequence in them comes from outside and is made visible.
         LogFormat::Text => {
             log.with_ansi(false).with_target(false).with_writer(Stderr { visible: true }).with_filter(filter).boxed()
         }
@@ -56,15 +58,14 @@ pub(crate) fn start(format: LogFormat, level: &str, traces: Option<&Traces>) -> 
     tracing_subscriber::registry().with(layer).with(log).init();
     panic::set_hook(Box::new(|panicked| {
         let backtrace = Backtrace::capture();
-        tracing::error!(%backtrace, "this is a mistake in promptshelf itself: {panicked}");
+        tracing::error!(%backtrace, "internal error in promptshelf: {panicked}");
     }));
-    Ok(sending)
+    Ok(exporter)
 }
 
-/// stderr, whether somebody reads it or not: a client that has closed its end
-/// must not bring the server down.
+/// stderr without errors: a client that closes its end must not stop the server.
 struct Stderr {
-    /// Whether invisible characters are made visible.
+    /// Whether control and invisible characters are escaped.
     visible: bool,
 }
 
@@ -77,7 +78,7 @@ impl<'w> MakeWriter<'w> for Stderr {
 }
 
 impl Write for Stderr {
-    /// Gets a whole line at a time.
+    /// Receives a whole line at a time.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.visible {
             true => io::stderr().write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes()).ok(),

@@ -1,4 +1,4 @@
-//! What stands below the options in the help texts: examples, settings, exit codes.
+//! Texts below the options in the help: examples, settings and exit codes.
 
 use crate::exit::Exit;
 
@@ -11,13 +11,15 @@ Examples:
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
   promptshelf serve prompts                       on a terminal over HTTP, in a pipe on stdio
-  promptshelf serve prompts --stdio               what a client's configuration starts
+  promptshelf serve prompts --stdio               as clients start it
   promptshelf serve prompts --http 127.0.0.1:0    on a free port, which is printed
   promptshelf serve prompts --http 0.0.0.0:80 --allow-remote --allow-host prompts.example.com";
 
 const SERVE_SETTINGS: &str = "\
-The same settings in the environment and in promptshelf.toml. The command line comes first, then
-the environment, then the file:
+The same settings as environment variables and in server.toml. A flag overrides the variable, and the
+variable overrides the file. The file is the one of --config, else of PROMPTSHELF_CONFIG, else
+~/.config/promptshelf/server.toml, else /etc/promptshelf/server.toml; its paths are relative to it.
+`promptshelf schema server` prints its JSON Schema.
                                     [http]
   PROMPTSHELF_HTTP                  address = \"127.0.0.1:8080\"
   PROMPTSHELF_ALLOW_REMOTE          allow-remote = false
@@ -27,8 +29,8 @@ the environment, then the file:
   PROMPTSHELF_REQUEST_TIMEOUT       request-timeout = 60
   PROMPTSHELF_SHUTDOWN_TIMEOUT      shutdown-timeout = 5
 
-  PROMPTSHELF_STATE_KEY             a secret of 16 bytes or more that servers share, so that a guided
-                                    prompt can begin on one and end on another";
+  PROMPTSHELF_STATE_KEY             a secret of at least 16 bytes that several servers share, so that a
+                                    guided prompt can start on one and end on another";
 
 pub(super) const AUDIT_EXAMPLES: &str = "\
 Each record is one line: time, caller, method, subject, outcome and duration, with tabs between them.
@@ -44,7 +46,7 @@ Examples:
   promptshelf serve prompts --http 0.0.0.0:80 --tokens tokens --allow-host prompts.example.com";
 
 const SIGN_IN: &str = "\
-Signing in, in promptshelf.toml; without it nobody has to, and only this machine is listened to:
+Sign-in. Without it the server accepts connections from this machine only, unless allow-remote is set:
   [auth]
   tokens = [{ name = \"ada\", sha256 = \"…\", scopes = [], roles = [] }]
   tokens-file = \"tokens\"            PROMPTSHELF_TOKENS
@@ -54,28 +56,30 @@ Signing in, in promptshelf.toml; without it nobody has to, and only this machine
   required-scopes, scopes-supported
   page-client-id = \"…\"             the page as a public client of the issuer
   [auth.implies]                    \"prompts:write\" = [\"prompts:read\"]
-TLS, and the proxies whose word is taken for where a request comes from:
+TLS, and the proxies that are trusted to report the address of a caller:
   [tls]
-  certificate = \"../tls/chain.pem\"  PROMPTSHELF_TLS_CERTIFICATE
-  key = \"../tls/key.pem\"            PROMPTSHELF_TLS_KEY
+  certificate = \"tls/chain.pem\"     PROMPTSHELF_TLS_CERTIFICATE
+  key = \"tls/key.pem\"               PROMPTSHELF_TLS_KEY
   [proxy]
   trusted = [\"10.0.0.0/8\"]          PROMPTSHELF_TRUST_PROXY
-  header = \"x-forwarded\"            or \"forwarded\": the one that the proxies write
-How much a caller may ask, and what is recorded:
+  header = \"x-forwarded\"            or \"forwarded\": the one that the proxies set
+Limits for each caller, and the record of requests:
   [limits]                          requests-per-minute = 600, completions-per-minute = 1200,
                                     requests-per-minute-per-address = 6000,
                                     concurrent-requests = 64, subscriptions = 64
   [audit]                           PROMPTSHELF_AUDIT
-  file = \"../audit.jsonl\"           max-bytes = 67108864, keep = 8
-Metrics for Prometheus on a port of their own, and traces for a collector of OpenTelemetry; what is
-secret is said to the collector by OTEL_EXPORTER_OTLP_HEADERS:
+  file = \"audit.jsonl\"              max-bytes = 67108864, keep = 8
+Metrics for Prometheus on a separate port, and traces for an OpenTelemetry collector, whose secrets are
+set in OTEL_EXPORTER_OTLP_HEADERS:
   [metrics]                         PROMPTSHELF_METRICS
   listen = \"127.0.0.1:9464\"         /metrics, and /healthz and /readyz as on the main port
   [traces]                          PROMPTSHELF_TRACES
-  endpoint = \"http://127.0.0.1:4318\", percent = 100 of the traces that begin here
-Who may see what, there or as `access:` in a prompt file:
-  [[access]]                        prompts, folders, tags, resources: what it is for
-                                    scopes, roles, users, visible: what it takes";
+  endpoint = \"http://127.0.0.1:4318\", percent = 100
+Folders outside of a library that its [roots] may point to, and access rules that bind every library
+(also in promptshelf.toml, or as `access:` in a prompt file; all rules that match have to be met):
+  [grants]                          roots = [\"/srv/docs\"]
+  [[access]]                        prompts, folders, tags, resources, diagnostics: what it matches
+                                    scopes, roles, users, visible: what it requires";
 
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -114,20 +118,20 @@ Examples:
   promptshelf explain undeclared-argument";
 
 pub(super) const CLIENTS_EXAMPLES: &str = "\
-Clients change: each fact stands with where and when it was read.
+Clients change: each fact has its source and date.
 
 Examples:
   promptshelf clients
   promptshelf clients zed
-  promptshelf check prompts --client zed               which prompts that concerns";
+  promptshelf check prompts --client zed               which prompts are concerned";
 
 pub(super) const TEST_EXAMPLES: &str = "\
-Tests stand in the front matter of prompt files, under `tests`.
+Tests are in the front matter of prompt files, under `tests`.
 
 Examples:
   promptshelf test prompts
   promptshelf test prompts --filter code_review
-  promptshelf test prompts --update                    take what prompts say now for right
+  promptshelf test prompts --update                    accept the present messages
   promptshelf test prompts --junit report.xml";
 
 pub(super) const RENDER_EXAMPLES: &str = "\
@@ -141,22 +145,24 @@ Examples:
   promptshelf new git/commit -l prompts";
 
 pub(super) const FMT_EXAMPLES: &str = "\
-Puts the keys of prompt files in order and writes them in one way. Comments stay, and so does every
-byte of the text. What it cannot do without a doubt, it leaves as it is.
+Sorts the keys of prompt files and writes them in one style. Comments and every byte of the text stay
+unchanged. Parts that cannot be changed safely stay as they are.
 
 Examples:
   promptshelf fmt prompts
   promptshelf fmt prompts --check                      for CI";
 
 pub(super) const SCHEMA_EXAMPLES: &str = "\
-A JSON Schema lets editors complete and check keys. For YAML, a prompt file names it in its first line:
+A JSON Schema lets editors complete and check keys. A prompt file names it in the first line of its
+front matter:
 
   ---
   # yaml-language-server: $schema=prompt.schema.json
 
 Examples:
   promptshelf schema prompt > prompt.schema.json
-  promptshelf schema library > promptshelf.schema.json";
+  promptshelf schema library > promptshelf.schema.json
+  promptshelf schema server > server.schema.json";
 
 pub(super) const RESOURCES_EXAMPLES: &str = "\
 Examples:

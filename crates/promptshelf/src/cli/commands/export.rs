@@ -2,11 +2,10 @@
 
 use std::{
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
-use clap::{Args, ValueEnum};
 use promptshelf_author::{ExportFormat, Exported, export};
 use promptshelf_core::{
     BodyPiece, Code, ContentBlock, Diagnostic, Location, Message, Prompt, RawArguments, ResourceBody, nearest,
@@ -17,56 +16,11 @@ use serde_json::json;
 
 use super::{diagnostics::Drawing, import};
 use crate::{
-    args::{LibraryOption, ValueArguments},
+    args::exchange::{ExportArguments, ExportTarget},
     connect::{Options, connect_library},
     exit::{Exit, Failure},
     output::{Output, count, pretty_json},
 };
-
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct ExportArguments {
-    /// Prompts [default: all of them]
-    #[arg(value_name = "NAME")]
-    names: Vec<String>,
-
-    /// What to make of them
-    #[arg(long, value_name = "FORMAT")]
-    format: Target,
-
-    /// The folder to write to [default: one prompt goes to stdout]
-    #[arg(long, value_name = "DIR")]
-    to: Option<PathBuf>,
-
-    #[command(flatten)]
-    library: LibraryOption,
-
-    #[command(flatten)]
-    values: ValueArguments,
-}
-
-const EXAMPLES: &str = "\
-Other programs have no templates: what is lost is said on stderr, with its line. With values for its arguments a prompt
-is filled in first, and what it then says is exported whole. A file that is there already is never written over.
-
-Examples:
-  promptshelf export code_review --format claude
-  promptshelf export --format skill --to skills -l prompts
-  promptshelf export code_review --format messages --arg code=@src/main.rs";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Target {
-    /// Commands of Claude Code (.claude/commands/NAME.md)
-    Claude,
-    /// Commands of Gemini CLI (.gemini/commands/NAME.toml)
-    Gemini,
-    /// Agent Skills (NAME/SKILL.md)
-    Skill,
-    /// Prompt files of VS Code (.github/prompts/NAME.prompt.md)
-    Vscode,
-    /// The messages as JSON, filled in (NAME.json)
-    Messages,
-}
 
 pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let folder = arguments.library.folder();
@@ -97,7 +51,7 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
         let name = prompt.name().as_str();
         let given = RawArguments::from(&values);
         let said = match arguments.format {
-            Target::Messages => {
+            ExportTarget::Messages => {
                 let result = connect_library(&library, &Options::plain()).await?.get(name, &values).await;
                 let result = match result {
                     Ok(result) => result.raw,
@@ -123,12 +77,12 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     write(arguments, &files, folder, &library)
 }
 
-fn format(target: Target) -> ExportFormat {
+fn format(target: ExportTarget) -> ExportFormat {
     match target {
-        Target::Claude => ExportFormat::Claude,
-        Target::Gemini => ExportFormat::Gemini,
-        Target::Skill | Target::Messages => ExportFormat::Skill,
-        Target::Vscode => ExportFormat::Vscode,
+        ExportTarget::Claude => ExportFormat::Claude,
+        ExportTarget::Gemini => ExportFormat::Gemini,
+        ExportTarget::Skill | ExportTarget::Messages => ExportFormat::Skill,
+        ExportTarget::Vscode => ExportFormat::Vscode,
     }
 }
 

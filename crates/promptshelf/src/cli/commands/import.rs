@@ -7,16 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{
-    Args,
-    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
-};
 use promptshelf_author::{ImportFormat, ImportedFile, import};
 use promptshelf_core::{Diagnostic, SourceText};
 use promptshelf_server::Library;
 
 use super::diagnostics::Drawing;
 use crate::{
+    args::exchange::ImportArguments,
     exit::{Exit, Failure},
     output::{Output, count},
 };
@@ -27,42 +24,6 @@ const MAX_FILES: usize = 100_000;
 
 /// The largest file that is read.
 const MAX_BYTES: u64 = 16 << 20;
-
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct ImportArguments {
-    /// A file, or a folder with such files in it
-    #[arg(value_name = "PATH")]
-    path: PathBuf,
-
-    /// What the files are [default: told by their names and keys]
-    #[arg(long, value_name = "FORMAT", value_parser = format())]
-    from: Option<ImportFormat>,
-
-    /// The library to write to
-    #[arg(long, value_name = "LIBRARY", default_value = ".")]
-    to: PathBuf,
-
-    /// Say what would be written and what would be lost, and write nothing
-    #[arg(long)]
-    dry_run: bool,
-}
-
-const EXAMPLES: &str = "\
-Everything that is lost or changed is said, with its line. A file that is there already is never written over.
-
-Examples:
-  promptshelf import project/prompts --to library      every file of a known format
-  promptshelf import greet.prompt --dry-run            what would be lost
-  promptshelf import export.json --from langfuse --to library";
-
-/// One of the formats, by its word.
-fn format() -> impl TypedValueParser<Value = ImportFormat> {
-    let words = ImportFormat::ALL.iter().map(|format| PossibleValue::new(format.as_str()).help(format.about()));
-    PossibleValuesParser::new(words).try_map(|word| {
-        ImportFormat::ALL.iter().copied().find(|format| format.as_str() == word).ok_or("there is no such format")
-    })
-}
 
 pub(crate) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
     let is_file = arguments.path.is_file();

@@ -1,5 +1,4 @@
-//! A listener of its own for figures and for whoever asks how the server is. It
-//! is there before the library is read, and until the program ends.
+//! A separate listener for metrics and health checks, from before the library is read until the program ends.
 
 use std::{
     io,
@@ -26,10 +25,10 @@ use crate::{
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// How long a connection may be idle.
+/// The time that a connection may be idle.
 const IDLE: Duration = Duration::from_secs(75);
 
-/// Serves figures until this is dropped.
+/// Serves metrics until it is dropped.
 #[derive(Debug)]
 pub(crate) struct MetricsServer {
     pub(crate) metrics: Arc<Metrics>,
@@ -50,11 +49,11 @@ struct ServerState {
 }
 
 impl MetricsServer {
-    /// Begins to listen.
+    /// Starts to listen.
     ///
     /// # Errors
     ///
-    /// When that is not possible.
+    /// An address that is in use or cannot be bound.
     pub(crate) async fn start(address: &Address) -> Result<MetricsServer, Failure> {
         let cannot =
             |error: io::Error| Failure::new(Exit::Address, format!("cannot serve metrics on {address}: {error}"));
@@ -71,9 +70,9 @@ impl MetricsServer {
         Ok(MetricsServer { metrics: state.metrics, server: state.server, task })
     }
 
-    /// Says that the library has been read and is served.
+    /// Reports from now on that the library is served.
     pub(crate) fn set_ready(&self, server: &Server) {
-        // It is said once.
+        // The first call counts.
         let _ = self.server.set(server.clone());
     }
 }
@@ -106,7 +105,7 @@ mod tests {
         let state = ServerState { metrics: Arc::new(Metrics::new()), server: Arc::default() };
         let status = async || ready(State(state.clone())).await.0.as_u16();
         assert_eq!(status().await, 503, "the library is being read");
-        assert!(state.metrics.text().expect("figures").contains("promptshelf_build_info"), "and figures are there");
+        assert!(state.metrics.text().expect("metrics").contains("promptshelf_build_info"), "and metrics are available");
         let library = Library::builder().build().expect("a library");
         state.metrics.observe(&library, None);
         state.server.set(library.server().clone()).expect("it is said once");

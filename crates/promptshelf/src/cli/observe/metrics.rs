@@ -1,8 +1,7 @@
-//! The figures, and how Prometheus reads them.
+//! The metrics, in the OpenMetrics format.
 //!
-//! What has to be counted while requests are answered is counted here. What
-//! somebody else knows already is asked for when the figures are read. Labels
-//! are words of closed sets.
+//! Requests are counted here as they are processed. Values that the library and the audit already have are collected
+//! when the metrics are read. Labels have values of closed sets only.
 
 use std::{
     fmt,
@@ -25,7 +24,7 @@ use prometheus_client::{
 use promptshelf_server::Library;
 use promptshelf_service::AuditFile;
 
-/// Seconds: from what a list from memory takes to what a slow resource does.
+/// Seconds, from a list in memory to a slow resource.
 const BUCKETS: [f64; 14] =
     [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
@@ -47,7 +46,7 @@ struct OutcomeLabel {
 
 type Histograms = Family<MethodLabel, Histogram, fn() -> Histogram>;
 
-/// What is counted.
+/// Counters and histograms of requests.
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
@@ -57,7 +56,7 @@ pub(crate) struct Metrics {
     collector: Arc<LibraryCollector>,
 }
 
-/// Those who know the other figures, once they are there.
+/// The sources of the other metrics, set when they exist.
 #[derive(Debug, Default)]
 struct LibraryCollector {
     library: OnceLock<Library>,
@@ -110,9 +109,9 @@ impl Metrics {
         self
     }
 
-    /// Says who knows the other figures.
+    /// Sets the sources of the other metrics.
     pub(crate) fn observe(&self, library: &Library, audit: Option<&Arc<AuditFile>>) {
-        // Whoever is there already stays.
+        // The first ones stay.
         let _ = self.collector.library.set(library.clone());
         if let Some(audit) = audit {
             let _ = self.collector.audit.set(Arc::clone(audit));
@@ -129,7 +128,7 @@ impl Metrics {
         self.render_durations.observe(took.as_secs_f64());
     }
 
-    /// All of them, in the format of OpenMetrics.
+    /// All metrics, in the OpenMetrics format.
     pub(super) fn text(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;
@@ -137,7 +136,7 @@ impl Metrics {
     }
 }
 
-/// One kind of figure with several labels.
+/// Values of one metric by label.
 type Labelled<'a> = &'a [(&'static str, u64)];
 
 impl Collector for LibraryCollector {

@@ -46,9 +46,9 @@ const MAX_STATE: usize = 512;
 
 /// Sends spans until this is dropped; then those that wait are sent.
 #[derive(Debug)]
-pub(crate) struct Sending(SdkTracerProvider);
+pub(crate) struct SpanExporterGuard(SdkTracerProvider);
 
-impl Drop for Sending {
+impl Drop for SpanExporterGuard {
     fn drop(&mut self) {
         if let Err(error) = self.0.shutdown_with_timeout(LAST_SPANS) {
             tracing::warn!(%error, "the last spans were not sent");
@@ -61,7 +61,7 @@ impl Drop for Sending {
 /// # Errors
 ///
 /// When the settings or the environment's cannot be understood.
-pub(crate) fn layer<S>(traces: &Traces) -> Result<(impl Layer<S> + use<S>, Sending), Failure>
+pub(crate) fn layer<S>(traces: &Traces) -> Result<(impl Layer<S> + use<S>, SpanExporterGuard), Failure>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
@@ -92,7 +92,7 @@ where
         .with_target(false)
         .with_tracked_inactivity(false)
         .with_filter(ours);
-    Ok((layer, Sending(provider)))
+    Ok((layer, SpanExporterGuard(provider)))
 }
 
 /// Makes a span part of a caller's trace. What is no trace context is passed

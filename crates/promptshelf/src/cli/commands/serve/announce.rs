@@ -1,5 +1,4 @@
-//! What the server says on stderr when it is ready: once, for a person, with
-//! what to paste into a client; or as a log line for a program.
+//! The announcement on stderr when the server is ready: a block with commands for clients, or a log line as JSON.
 
 use std::{fmt::Write as _, io::Write as _, net::SocketAddr, path::Path};
 
@@ -12,7 +11,7 @@ use crate::{
     settings::HttpSettings,
 };
 
-/// What clients call the server when the library does not say.
+/// The name for clients if the library has none.
 const DEFAULT_NAME: &str = "promptshelf";
 
 pub(super) struct Announcement<'a> {
@@ -23,18 +22,19 @@ pub(super) struct Announcement<'a> {
 
 impl Announcement<'_> {
     pub(super) fn on_stdio(&self, terminal: bool) {
-        let mut block = format!("  serving on stdio: {}\n", self.holds());
+        let mut block = format!("  serving on stdio: {}\n", self.summary());
         if terminal {
-            block += "  This is for clients; a person may want `promptshelf serve --http 127.0.0.1:8080`.\n";
+            block +=
+                "  MCP clients start this mode. To use it in a browser: `promptshelf serve --http 127.0.0.1:8080`\n";
         }
-        self.say("serving on stdio", &block);
+        self.print("serving on stdio", &block);
     }
 
     pub(super) fn over_http(&self, bound: SocketAddr, http: &HttpSettings) {
         let url = url(bound, http);
         let name = self.name();
         let listening = format!("listening on {url}");
-        let mut block = format!("  {}\n  {listening}\n\n", self.holds());
+        let mut block = format!("  {}\n  {listening}\n\n", self.summary());
         let page = url.trim_end_matches("mcp");
         // Writing into a string cannot fail.
         let _ = write!(
@@ -44,30 +44,30 @@ impl Announcement<'_> {
                VS Code:        code --add-mcp '{{\"name\":\"{name}\",\"type\":\"http\",\"url\":\"{url}\"}}'\n  \
                other clients:  {{\"mcpServers\":{{\"{name}\":{{\"type\":\"http\",\"url\":\"{url}\"}}}}}}\n"
         );
-        self.say(&listening, &block);
+        self.print(&listening, &block);
         if bound.ip().is_unspecified() && http.hosts().is_empty() {
             tracing::warn!(
-                "only requests to localhost are answered: name the host under which clients reach this server with --allow-host"
+                "only requests to localhost are accepted: set the host name of this server with --allow-host"
             );
         }
     }
 
-    fn say(&self, line: &str, block: &str) {
+    fn print(&self, line: &str, block: &str) {
         match self.log_format {
-            LogFormat::Json => tracing::info!(holds = self.holds(), "{line}"),
+            LogFormat::Json => tracing::info!(summary = self.summary(), "{line}"),
             LogFormat::Text => {
                 let mut paper = Output::stderr();
                 let title = paper.styled(Style::new().bold(), concat!("promptshelf ", env!("CARGO_PKG_VERSION")));
                 let folder = paper.line(&self.folder.display().to_string()).into_owned();
-                // Nobody may be reading; that is no reason not to serve.
+                // A closed stderr does not keep the server from starting.
                 write!(paper.out, "{title} serves {folder}\n{block}").ok();
                 paper.out.flush().ok();
             }
         }
     }
 
-    /// What the library holds and what is wrong with it, in one line.
-    fn holds(&self) -> String {
+    /// The contents and findings of the library, in one line.
+    fn summary(&self) -> String {
         let catalog = self.library.catalog();
         let resources = catalog.resources().len() + catalog.templates().len();
         let diagnostics = self.library.diagnostics();
@@ -80,17 +80,17 @@ impl Announcement<'_> {
         )
     }
 
-    /// The library's own name, as far as it can stand in a command line.
+    /// The library's name, reduced to characters that need no quoting in a shell.
     fn name(&self) -> String {
         let catalog = self.library.catalog();
         let named = catalog.about().name.as_deref().unwrap_or_default();
-        let kept: String = named.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).collect();
-        let kept = kept.trim_start_matches('-');
-        if kept.is_empty() { DEFAULT_NAME.to_owned() } else { kept.to_owned() }
+        let name: String = named.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).collect();
+        let name = name.trim_start_matches('-');
+        if name.is_empty() { DEFAULT_NAME.to_owned() } else { name.to_owned() }
     }
 }
 
-/// Where clients reach the server. "Everywhere" is no address to connect to.
+/// The URL for clients. An unspecified address such as 0.0.0.0 is replaced by a host name.
 fn url(bound: SocketAddr, http: &HttpSettings) -> String {
     let scheme = if http.tls.is_some() { "https" } else { "http" };
     if !bound.ip().is_unspecified() {

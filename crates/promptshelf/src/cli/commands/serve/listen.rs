@@ -1,4 +1,4 @@
-//! From an address as it is written to a listener, or to a sentence why not.
+//! Listening on the configured address, and the host names that requests may use.
 
 use std::{
     io,
@@ -12,19 +12,19 @@ use crate::{
     settings::{Address, HttpSettings},
 };
 
-/// Listens, and says where: port 0 becomes the port that the system chose.
+/// Listens on the address and returns the bound one: port 0 becomes the port that the system chose.
 pub(super) async fn bind(http: &HttpSettings) -> Result<(TcpListener, SocketAddr), Failure> {
     let address = &http.address;
     let found = lookup_host((address.host.as_str(), address.port)).await.map(Iterator::collect::<Vec<SocketAddr>>);
     let addresses = match found {
         Ok(addresses) if !addresses.is_empty() => addresses,
-        Ok(_) => return Err(cannot(address, "this name has no address")),
+        Ok(_) => return Err(cannot(address, "the host name has no address")),
         Err(error) => return Err(cannot(address, &error.to_string())),
     };
     if !http.allow_remote && http.sign_in.is_none() && addresses.iter().any(|address| !address.ip().is_loopback()) {
         let sentence = format!("{address} can be reached from other machines, and there is no sign-in");
         return Err(Failure::new(Exit::Address, sentence).help(format!(
-            "sign callers in with [auth] (see --help), add --allow-remote if everybody who reaches it may read every prompt, or listen on 127.0.0.1:{}",
+            "sign callers in with [auth] (see --help), add --allow-remote if anyone who reaches it may read every prompt, or listen on 127.0.0.1:{}",
             address.port
         )));
     }
@@ -34,17 +34,17 @@ pub(super) async fn bind(http: &HttpSettings) -> Result<(TcpListener, SocketAddr
         Ok((listener, bound))
     };
     bound.await.map_err(|error: io::Error| match error.kind() {
-        io::ErrorKind::AddrInUse => cannot(address, "another program listens there already")
+        io::ErrorKind::AddrInUse => cannot(address, "the address is in use by another program")
             .help("end that program, or take a free port with --http 127.0.0.1:0"),
-        io::ErrorKind::PermissionDenied => cannot(address, "this user may not")
+        io::ErrorKind::PermissionDenied => cannot(address, "permission denied")
             .help("ports below 1024 are reserved on many systems: take a larger one"),
-        io::ErrorKind::AddrNotAvailable => cannot(address, "this machine has no such address"),
+        io::ErrorKind::AddrNotAvailable => cannot(address, "the address does not belong to this machine"),
         _ => cannot(address, &error.to_string()),
     })
 }
 
-/// The names that clients may call the server by: this machine's own always,
-/// the address itself if it is one, and those that the operator names.
+/// The accepted values of the `Host` header: names of the loopback interface, the bound address, and those that the
+/// operator configures.
 pub(super) fn hosts(http: &HttpSettings, bound: SocketAddr) -> Vec<String> {
     let own = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
     let address = match bound.ip() {

@@ -1,10 +1,10 @@
-//! The signals that end the program: the first one gently, the second at once.
+//! The signals that end the program: the first one starts a graceful shutdown, the second ends it at once.
 
 use std::io;
 
 use crate::exit::Exit;
 
-/// Listens from the moment it is made, so that no signal is missed.
+/// SIGTERM and SIGINT, received from the moment of creation.
 pub(super) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
@@ -39,11 +39,10 @@ impl Signals {
         }
     }
 
-    /// Waits for the first signal. From then on the next one ends the program
-    /// wherever it is: whoever asks twice does not want to wait.
+    /// Waits for the first signal. The next one then ends the program without waiting for pending requests.
     pub(super) async fn first(mut self) {
         self.next().await;
-        tracing::info!("ending");
+        tracing::info!("shutting down");
         tokio::spawn(async move {
             self.next().await;
             std::process::exit(Exit::Failed as i32);

@@ -1,32 +1,31 @@
-//! What a service manager is told, where one has started the server and listens
-//! (`Type=notify` of systemd). Anywhere else this does nothing.
+//! Notifications for a service manager that started the server (`Type=notify` of systemd). Without one, no effect.
 
-/// The server answers requests.
+/// Notifies that the server accepts requests.
 pub(super) fn ready() {
     #[cfg(unix)]
-    tell(&[sd_notify::NotifyState::Ready]);
+    notify(&[sd_notify::NotifyState::Ready]);
 }
 
-/// Settings are being read again; [`ready`] follows.
+/// Notifies that settings are being reloaded; [`ready`] follows.
 pub(super) fn reloading() {
     #[cfg(unix)]
     {
         use sd_notify::NotifyState;
         let mut state = vec![NotifyState::Reloading];
         state.extend(NotifyState::monotonic_usec_now());
-        tell(&state);
+        notify(&state);
     }
 }
 
-/// The server is ending.
+/// Notifies that the server is shutting down.
 pub(super) fn stopping() {
     #[cfg(unix)]
-    tell(&[sd_notify::NotifyState::Stopping]);
+    notify(&[sd_notify::NotifyState::Stopping]);
 }
 
 #[cfg(unix)]
-fn tell(state: &[sd_notify::NotifyState<'_>]) {
+fn notify(state: &[sd_notify::NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::warn!(%error, "the service manager cannot be told how things are");
+        tracing::warn!(%error, "cannot notify the service manager");
     }
 }

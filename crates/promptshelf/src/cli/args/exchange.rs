@@ -1,0 +1,104 @@
+//! Arguments of `import`, `export` and `lsp`.
+
+use std::path::PathBuf;
+
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
+use promptshelf_author::ImportFormat;
+
+use super::{LibraryOption, ValueArguments};
+
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_EXAMPLES)]
+pub(crate) struct ImportArguments {
+    /// A file, or a folder with such files in it
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+
+    /// The format of the files [default: detected by names and keys]
+    #[arg(long, value_name = "FORMAT", value_parser = import_format())]
+    pub(crate) from: Option<ImportFormat>,
+
+    /// The library to write to
+    #[arg(long, value_name = "LIBRARY", default_value = ".")]
+    pub(crate) to: PathBuf,
+
+    /// Report files and losses, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+const IMPORT_EXAMPLES: &str = "\
+Losses and changes are reported, with their lines. Existing files are never overwritten.
+
+Examples:
+  promptshelf import project/prompts --to library      every file of a known format
+  promptshelf import greet.prompt --dry-run            what would be lost
+  promptshelf import export.json --from langfuse --to library";
+
+/// Parses the name of a format.
+fn import_format() -> impl TypedValueParser<Value = ImportFormat> {
+    let words = ImportFormat::ALL.iter().map(|format| PossibleValue::new(format.as_str()).help(format.about()));
+    PossibleValuesParser::new(words).try_map(|word| {
+        ImportFormat::ALL.iter().copied().find(|format| format.as_str() == word).ok_or("unknown format")
+    })
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub(crate) struct ExportArguments {
+    /// Prompts [default: all of them]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+
+    /// The format to write
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: ExportTarget,
+
+    /// The folder to write to [default: one prompt goes to stdout]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) library: LibraryOption,
+
+    #[command(flatten)]
+    pub(crate) values: ValueArguments,
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Other programs have no templates: losses are reported on stderr, with their lines. With values for its arguments a prompt
+is rendered first, and its messages are exported completely. Existing files are never overwritten.
+
+Examples:
+  promptshelf export code_review --format claude
+  promptshelf export --format skill --to skills -l prompts
+  promptshelf export code_review --format messages --arg code=@src/main.rs";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportTarget {
+    /// Commands of Claude Code (.claude/commands/NAME.md)
+    Claude,
+    /// Commands of Gemini CLI (.gemini/commands/NAME.toml)
+    Gemini,
+    /// Agent Skills (NAME/SKILL.md)
+    Skill,
+    /// Prompt files of VS Code (.github/prompts/NAME.prompt.md)
+    Vscode,
+    /// The messages as JSON, filled in (NAME.json)
+    Messages,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = LSP_EXAMPLES)]
+pub(crate) struct LspArguments {
+    /// The folder of prompt files [default: the editor's folder, or the one with promptshelf.toml around a file]
+    #[arg(value_name = "LIBRARY")]
+    pub(crate) library: Option<PathBuf>,
+}
+
+const LSP_EXAMPLES: &str = "\
+An editor starts this on stdin and stdout, for Markdown, YAML and TOML files. It shows the findings of `check` while you type,
+completes arguments, functions, filters, paths and keys, explains the word at the cursor, and goes to its definition.";
