@@ -123,12 +123,12 @@ fn a_changed_certificate_is_taken_and_a_bad_one_is_not() {
 
     put(folder.path(), "chain.pem", "no certificate");
     let said = receive(&server, "the previous certificate stays in use");
-    assert!(said.contains("there is no certificate in") && said.contains("chain.pem"), "{said}");
+    assert!(said.contains("expected a PEM certificate in") && said.contains("chain.pem"), "{said}");
     assert!(uses(&server, &first));
     // The certificate comes before its key.
     put(folder.path(), "chain.pem", &second.pem);
     let said = receive(&server, "the previous certificate stays in use");
-    assert!(said.contains("cannot be used with the key"), "{said}");
+    assert!(said.contains("cannot use the certificate in") && said.contains("with the key"), "{said}");
     assert!(uses(&server, &first) && !uses(&server, &second));
     put(folder.path(), "key.pem", &second.key);
     receive(&server, "certificate reloaded");
