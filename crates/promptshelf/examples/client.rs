@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example client prompts`, or with the URL of any server.
 
-#![expect(clippy::print_stdout, reason = "printing is the purpose of this example")]
+#![expect(clippy::print_stdout, reason = "the example prints its results")]
 
 use std::{error::Error, path::Path};
 

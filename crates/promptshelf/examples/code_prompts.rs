@@ -1,6 +1,6 @@
-//! A prompt server without a single file: two prompts defined in code, on stdio.
+//! A prompt server without files: two prompts defined in code, served on stdio.
 //!
-//! A client starts it; by hand it is `cargo run --example code_prompts`.
+//! MCP clients start it as `cargo run --example code_prompts`.
 
 use promptshelf::{About, ArgumentDefinition, ArgumentType, Library, Message, PromptDefinition};
 
@@ -26,13 +26,13 @@ fn git_commit() -> PromptDefinition {
     )
 }
 
-/// Two speakers: whatever a closure returns is what the client gets.
+/// A conversation. The messages that a closure returns are sent to the client unchanged.
 fn explain_code() -> PromptDefinition {
     PromptDefinition::new("explain-code", |arguments| {
         let (code, language) = (arguments.text("code"), arguments.text("language"));
         Ok(vec![
             Message::user(format!("Explain how this {language} code works:\n\n{code}")),
-            Message::assistant("I begin with what it is for, and then follow the values. What do you know already?"),
+            Message::assistant("I start with the purpose, and then follow the values. How much do you know already?"),
             Message::user("I can program, but I have never seen this code."),
         ])
     })

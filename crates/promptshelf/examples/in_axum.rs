@@ -1,8 +1,8 @@
-//! A folder of prompts inside an axum application that has routes of its own.
+//! A folder of prompts as one route of an axum application.
 //!
 //! `cargo run --example in_axum -- examples/library 127.0.0.1:8080`
 
-#![expect(clippy::print_stderr, reason = "a program without a log still says where it listens")]
+#![expect(clippy::print_stderr, reason = "the example has no log for its address")]
 
 use axum::{Router, routing::get};
 use promptshelf::Library;
@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = words.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
 
     let library = Library::builder().folder(folder).build()?;
-    // The service itself can be asked as well, without any protocol in between.
+    // The service is also available to other routes, without a protocol.
     let prompts = library.service().clone();
     let app = Router::new()
         .route("/", get(async move || format!("{} prompts, at /mcp\n", prompts.catalog().prompts().len())))

@@ -1,7 +1,6 @@
-//! Prompts of the [Model Context Protocol](https://modelcontextprotocol.io) from
-//! a folder of Markdown files, from code, or from both.
+//! Prompt servers and clients for the [Model Context Protocol](https://modelcontextprotocol.io) (MCP).
 //!
-//! A prompt server in twenty lines:
+//! A library of prompts comes from a folder of Markdown files, from code, or from both. A prompt server in twenty lines:
 //!
 //! ```no_run
 //! use promptshelf::{ArgumentDefinition, Library, Message, PromptDefinition};
@@ -25,15 +24,15 @@
 //! }
 //! ```
 //!
-//! A [`Library`] is watched while it is served: an edited file is served at
-//! once, a broken edit keeps the last good version, and clients that listen
-//! hear of it. How prompt files are written is told in the project's README.
+//! While a [`Library`] is served, its folder is watched: an edited file is served at once, an invalid edit keeps the last
+//! valid version, and subscribed clients are notified.
 //!
-//! There are three ways to serve:
+//! # Serving
 //!
-//! - [`Library::serve_stdio`]: as a program that clients start;
-//! - [`Library::serve_http`]: as a program that clients connect to;
-//! - [`Library::into_service`]: as a tower service inside your own application:
+//! - [`Library::serve_stdio`]: a program that clients start;
+//! - [`Library::serve_http`]: a local HTTP server with the defaults;
+//! - [`http::App`]: an HTTP server with options, sign-in, TLS and graceful shutdown;
+//! - [`Library::into_service`]: a tower service in your own application:
 //!
 //! ```
 //! # async fn example() -> Result<(), promptshelf::OpenError> {
@@ -43,16 +42,49 @@
 //! # }
 //! ```
 //!
-//! And there is [`Library::service`] to list, fill in and complete prompts
-//! without any protocol in between. The parts are crates of their own, here as
-//! [`core`], [`source`], [`service`] and [`mcp`].
+//! [`Library::service`] lists, renders and completes prompts without a protocol.
 //!
-//! The other way round, `promptshelf::client` uses the prompts of any MCP server; it is the
-//! feature `client`.
+//! # Crates
 //!
-//! The command line is the feature `cli`, on by default. A program that only
-//! embeds the library leaves it out: `promptshelf = { version = "…",
-//! default-features = false }`.
+//! This crate re-exports the crates of the project. The most common types are also at its root.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`core`] | definitions, catalog, arguments, templates and rendering, without I/O |
+//! | [`source`] | prompt files in a folder, reloading, formats of other programs |
+//! | [`service`] | callers, access rules, limits and audit |
+//! | [`mcp`] | the protocol: JSON-RPC messages, stdio and Streamable HTTP |
+//! | [`server`] | the HTTP application with sign-in, TLS and the web page |
+//! | `author` | review, formatting, schemas, prompt tests, import and export, language server |
+//! | `client` | a client for the prompts and resources of any MCP server |
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `cli` | yes | the `promptshelf` command, with `author`, `client`, `sign-in` and `tls` |
+//! | `traces` | yes | OpenTelemetry traces of the command |
+//! | `web` | yes | the web page next to the MCP endpoint |
+//! | `author` | with `cli` | the module `author` |
+//! | `client` | with `cli` | the module `client` |
+//! | `sign-in` | with `cli` | bearer tokens over HTTP: static ones, and JWTs of an OAuth 2.1 authorization server |
+//! | `tls` | with `cli` | HTTPS with certificates that are reloaded while the server runs |
+//!
+//! A program that embeds a library does not need the command: set `default-features = false`.
+//!
+//! # Guide
+//!
+//! The guide explains [prompt files][prompt-files], [arguments], [templates], [resources], [guided prompts][guided],
+//! [tests][testing], [Rust programs][rust] and [serving a team][team].
+//!
+//! [prompt-files]: https://github.com/promptshelf/promptshelf/blob/main/docs/guide/src/writing/prompt-files.md
+//! [arguments]: https://github.com/promptshelf/promptshelf/blob/main/docs/guide/src/writing/arguments.md
+//! [templates]: https://github.com/promptshelf/promptshelf/blob/main/docs/guide/src/writing/templates.md
+//! [resources]: https://github.com/promptshelf/promptshelf/blob/main/docs/guide/src/writing/resources.md
+//! [guided]: https://github.com/promptshelf/promptshelf/blob/main/docs/guide/src/writing/guided.md
+//! [testing]: https://github.com/promptshelf/promptshelf/blob/main/docs/guide/src/writing/testing.md
+//! [rust]: https://github.com/promptshelf/promptshelf/blob/main/docs/guide/src/using/rust.md
+//! [team]: https://github.com/promptshelf/promptshelf/blob/main/docs/guide/src/serving/overview.md
 
 #[cfg(feature = "author")]
 pub use promptshelf_author as author;
@@ -60,6 +92,7 @@ pub use promptshelf_author as author;
 pub use promptshelf_client as client;
 pub use promptshelf_core as core;
 pub use promptshelf_mcp as mcp;
+pub use promptshelf_server as server;
 pub use promptshelf_service as service;
 pub use promptshelf_source as source;
 
@@ -72,3 +105,7 @@ pub use promptshelf_core::{
 pub use promptshelf_mcp::StateKey;
 pub use promptshelf_server::{Builder, Library, McpService, OpenError, http};
 pub use promptshelf_service::{Answer, Caller, Limits, Reference, Rejection, RenderedPrompt, Service};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,4 +1,5 @@
-//! What can be typed, and the help texts. What a verb does is not here.
+//! The command line: subcommands, options and help texts. Commands read their arguments from here; nothing here
+//! depends on a command.
 
 pub(super) mod author;
 pub(super) mod client;
@@ -10,136 +11,140 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod help;
 
+/// The width at which help texts are wrapped, even on wider terminals.
+const MAX_COLUMNS: usize = 100;
+
 /// Turns a folder of prompt files into a Model Context Protocol prompt server.
 #[derive(Debug, Parser)]
-#[command(name = "promptshelf", version, max_term_width = 100, after_help = help::EXAMPLES, after_long_help = help::long_help())]
+#[command(name = "promptshelf", version, max_term_width = MAX_COLUMNS, after_help = help::EXAMPLES, after_long_help = help::long_help())]
 #[command(arg_required_else_help = true)]
 pub(crate) struct CommandLine {
     #[command(subcommand)]
-    pub(crate) verb: Verb,
+    pub(crate) command: Command,
 
     #[command(flatten)]
     pub(crate) log: LogArguments,
 }
 
-/// The same with the verb alone that clients start, and wait for: what all the
-/// verbs take is a good part of what is made before the first answer.
+/// The same with `serve` alone, the only command that clients start and wait for. Building the options of the other
+/// commands takes a good part of the time to the first response.
 #[derive(Debug, Parser)]
 struct ServeLine {
     #[command(subcommand)]
-    verb: ServeVerb,
+    command: ServeCommand,
 
     #[command(flatten)]
     log: LogArguments,
 }
 
 #[derive(Debug, Subcommand)]
-enum ServeVerb {
+enum ServeCommand {
     Serve(ServeArguments),
 }
 
 impl CommandLine {
-    /// Reads what was typed. Ends the program where that is a question or a mistake.
+    /// Parses the arguments of the process. Prints help or an error and ends the process if there is nothing to run.
     pub(crate) fn read() -> CommandLine {
-        if std::env::args_os().nth(1).is_some_and(|verb| verb == "serve")
-            && let Ok(ServeLine { verb: ServeVerb::Serve(arguments), log }) = ServeLine::try_parse()
+        if std::env::args_os().nth(1).is_some_and(|command| command == "serve")
+            && let Ok(ServeLine { command: ServeCommand::Serve(arguments), log }) = ServeLine::try_parse()
         {
-            return CommandLine { verb: Verb::Serve(arguments), log };
+            return CommandLine { command: Command::Serve(arguments), log };
         }
-        // Questions and mistakes are answered with everything that there is.
+        // Help and errors come from the complete command line.
         CommandLine::parse()
     }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LogArguments {
-    /// What to log: error, warn, info, debug or trace, or several as in `info,promptshelf_source=debug`
+    /// Log level: off, error, warn, info, debug or trace, or per target as in `info,promptshelf_source=debug`
+    /// [default: info for `serve`, else error]
     #[arg(
         long = "log",
         global = true,
         value_name = "LEVEL",
         env = "RUST_LOG",
         hide_env_values = true,
-        help_heading = "Log, on stderr"
+        help_heading = "Log (on stderr)"
     )]
     pub(crate) level: Option<String>,
 
-    /// How log lines look
+    /// Format of log lines
     #[arg(long, global = true, value_name = "FORMAT", env = "PROMPTSHELF_LOG_FORMAT", default_value = "text")]
-    #[arg(help_heading = "Log, on stderr", hide_env_values = true)]
+    #[arg(help_heading = "Log (on stderr)", hide_env_values = true)]
     pub(crate) log_format: LogFormat,
 }
 
 /// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// For people
+    /// Plain text, for people
     #[default]
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum Command {
     /// Serve a library to MCP clients, on stdio or over HTTP
     Serve(ServeArguments),
-    /// Show recorded requests, with caller and outcome
+    /// Show recorded requests with caller and outcome
     Audit(AuditArguments),
     /// Create a token for sign-in
     #[command(subcommand)]
-    Token(TokenVerb),
+    Token(TokenCommand),
     /// Report every mistake in a library
     Check(CheckArguments),
     /// Explain the codes of `check`
     Explain(author::ExplainArguments),
-    /// Show what is known of MCP clients and their prompts
+    /// Show how MCP clients treat prompts
     Clients(author::ClientsArguments),
-    /// Show a prompt as a person reads it, with sizes and tokens
+    /// Render a prompt in readable form, with sizes and tokens
     Render(author::RenderArguments),
-    /// Create a prompt file
+    /// Create a prompt file from a template
     New(author::NewArguments),
-    /// Lay out the front matter of prompt files in one way
+    /// Format the front matter of prompt files
     Fmt(author::FmtArguments),
     /// Run the tests of prompts
     Test(author::TestArguments),
-    /// Print a JSON Schema of prompt files or of promptshelf.toml, for editors
+    /// Print the JSON Schema of prompt files, promptshelf.toml or server.toml
     Schema(author::SchemaArguments),
     /// List the prompts of a library
     List(ListArguments),
-    /// Fill in a prompt and print its messages
+    /// Render a prompt and print its messages
     Get(GetArguments),
     /// Suggest values for an argument of a prompt
     Complete(CompleteArguments),
-    /// Turn prompts of other programs into files of a library
+    /// Convert prompts of other programs to files of a library
     Import(exchange::ImportArguments),
-    /// Turn prompts of a library into files of other programs
+    /// Convert prompts of a library to files of other programs
     Export(exchange::ExportArguments),
-    /// Help an editor, over the Language Server Protocol
+    /// Run a language server for editors, on stdin and stdout
     Lsp(exchange::LspArguments),
     /// List the resources of a library or server, or read one
     Resources(client::ResourcesArguments),
-    /// Use the prompts of one or several servers, at a prompt of its own
+    /// Use the prompts of one or several servers interactively
     Chat(client::ChatArguments),
-    /// Sign in to a server, in the browser
+    /// Sign in to a server in the browser
     SignIn(client::SignInArguments),
-    /// Forget a sign-in
+    /// Delete the stored credentials of a server
     SignOut(client::SignOutArguments),
 }
 
-/// The library, for verbs whose object it is.
+/// The library of commands whose only positional argument it is.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct LibraryObject {
     /// The folder of prompt files [default: the current folder]
     #[arg(value_name = "LIBRARY", conflicts_with = "named")]
     folder: Option<PathBuf>,
 
-    /// The same, spelled as the other verbs spell it
+    /// The same as LIBRARY, for consistency with other commands
     #[arg(id = "named", short = 'l', long = "library", value_name = "LIBRARY", hide_short_help = true)]
     named: Option<PathBuf>,
 }
 
-/// The library, for verbs whose object is a prompt.
+/// The library of commands whose positional argument is a prompt.
 #[derive(Debug, Args)]
 pub(crate) struct LibraryOption {
     /// The folder of prompt files [default: the current folder]
@@ -147,7 +152,7 @@ pub(crate) struct LibraryOption {
     folder: Option<PathBuf>,
 }
 
-/// The library where nothing else is said.
+/// The default library.
 const HERE: &str = ".";
 
 impl LibraryObject {
@@ -157,8 +162,8 @@ impl LibraryObject {
 }
 
 impl LibraryOption {
-    /// The folder, where somebody says it.
-    pub(crate) fn given(&self) -> Option<&Path> {
+    /// Returns the folder if it was set explicitly.
+    pub(crate) fn explicit_folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
@@ -178,23 +183,24 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Serve the client at the other end of stdin and stdout; the default when stdin is no terminal
+    /// Serve a single client on stdin and stdout; the default unless stdin is a terminal
     #[arg(long, conflicts_with = "http")]
     pub(crate) stdio: bool,
 
-    /// Serve over HTTP; port 0 takes a free one [env: PROMPTSHELF_HTTP] [default on a terminal: 127.0.0.1:8080]
+    /// Serve over HTTP on this address; port 0 selects a free port [env: PROMPTSHELF_HTTP] [default on a terminal:
+    /// 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<String>,
 
-    /// Refuse to start if the library has errors, instead of serving the rest
+    /// Exit if the library has errors, instead of serving the valid prompts
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Record every request in a file: caller, method and outcome, never contents
+    /// Record every request in this file: caller, method and outcome, never contents
     #[arg(long, value_name = "FILE")]
     pub(crate) audit: Option<PathBuf>,
 
-    /// Send traces to this OpenTelemetry collector, over OTLP with HTTP
+    /// Send traces to the OpenTelemetry collector at this URL, over OTLP/HTTP
     #[arg(long, value_name = "URL")]
     pub(crate) traces: Option<String>,
 
@@ -202,15 +208,15 @@ pub(crate) struct ServeArguments {
     pub(crate) over_http: HttpArguments,
 }
 
-/// Settings of the HTTP server. `server.toml` has the same ones.
+/// Settings of the HTTP server, also available in `server.toml`.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Over HTTP (`serve --help` shows them as they are written in server.toml)")]
+#[command(next_help_heading = "Over HTTP (`serve --help` lists the keys of server.toml)")]
 pub(crate) struct HttpArguments {
     /// Accept connections from other machines without sign-in: anyone who reaches the port can read every prompt
     #[arg(long)]
     pub(crate) allow_remote: bool,
 
-    /// Serve metrics for Prometheus on this address, at /metrics
+    /// Serve Prometheus metrics on this address, at /metrics
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,
 
@@ -218,43 +224,43 @@ pub(crate) struct HttpArguments {
     #[arg(long = "allow-host", value_name = "HOST")]
     pub(crate) allowed_hosts: Vec<String>,
 
-    /// A web origin that may connect, as `https://example.com`; can be repeated
+    /// A web origin that may connect, such as `https://example.com`; can be repeated
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) allowed_origins: Vec<String>,
 
-    /// A file with the tokens that callers can sign in with: lines of `promptshelf token new`
-    #[arg(long, value_name = "FILE", help_heading = "Signing in, over HTTP")]
-    pub(crate) tokens: Option<std::path::PathBuf>,
+    /// A file of tokens for sign-in: a line per token, as printed by `promptshelf token new`
+    #[arg(long, value_name = "FILE", help_heading = "Sign-in (over HTTP)")]
+    pub(crate) tokens: Option<PathBuf>,
 
-    /// The authorization server whose access tokens are taken, by its issuer URL
-    #[arg(long, value_name = "URL", help_heading = "Signing in, over HTTP")]
+    /// The issuer URL of the authorization server whose access tokens are accepted
+    #[arg(long, value_name = "URL", help_heading = "Sign-in (over HTTP)")]
     pub(crate) issuer: Option<String>,
 
-    /// The exact URL under which clients reach the server; tokens have to be for it
-    #[arg(long, value_name = "URL", help_heading = "Signing in, over HTTP")]
+    /// The exact URL under which clients reach the server; tokens have to be issued for it
+    #[arg(long, value_name = "URL", help_heading = "Sign-in (over HTTP)")]
     pub(crate) resource: Option<String>,
 
-    /// The certificate to serve HTTPS with, as PEM; read again when it changes
-    #[arg(long, value_name = "FILE", help_heading = "TLS and proxies, over HTTP")]
-    pub(crate) tls_certificate: Option<std::path::PathBuf>,
+    /// The certificate chain for HTTPS, as PEM; reloaded when it changes
+    #[arg(long, value_name = "FILE", help_heading = "TLS and proxies (over HTTP)")]
+    pub(crate) tls_certificate: Option<PathBuf>,
 
-    /// The certificate's private key, as PEM
-    #[arg(long, value_name = "FILE", help_heading = "TLS and proxies, over HTTP")]
-    pub(crate) tls_key: Option<std::path::PathBuf>,
+    /// The private key of the certificate, as PEM
+    #[arg(long, value_name = "FILE", help_heading = "TLS and proxies (over HTTP)")]
+    pub(crate) tls_key: Option<PathBuf>,
 
-    /// A network or an address of proxies that say where requests come from; can be repeated
-    #[arg(long = "trust-proxy", value_name = "NETWORK", help_heading = "TLS and proxies, over HTTP")]
+    /// An address or network of proxies that are trusted to report a caller's address; can be repeated
+    #[arg(long = "trust-proxy", value_name = "NETWORK", help_heading = "TLS and proxies (over HTTP)")]
     pub(crate) trusted_proxies: Vec<String>,
 
-    /// The most bytes that a request can have
+    /// Maximum size of a request body, in bytes [default: 4194304]
     #[arg(long, value_name = "BYTES")]
     pub(crate) max_body_bytes: Option<String>,
 
-    /// How many seconds a request may take until its answer begins
+    /// Time limit until an answer begins, in seconds [default: 60]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) request_timeout: Option<String>,
 
-    /// How many seconds open streams may take to end at a shutdown
+    /// Time limit for open streams to end at shutdown, in seconds [default: 5]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) shutdown_timeout: Option<String>,
 }
@@ -262,41 +268,41 @@ pub(crate) struct HttpArguments {
 #[derive(Debug, Args)]
 #[command(after_help = help::AUDIT_EXAMPLES)]
 pub(crate) struct AuditArguments {
-    /// The file that `serve --audit` writes; the older ones beside it are read too
+    /// The file of `serve --audit`; rotated files next to it are read too
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Only what this caller asked
+    /// Only requests of this caller
     #[arg(long, value_name = "NAME")]
     pub(crate) caller: Option<String>,
 
-    /// Only questions of this kind: list, get, complete, read, follow or subscribe
+    /// Only requests of this kind: list, get, complete, read, follow or subscribe
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<String>,
 
-    /// Only what was about this prompt
+    /// Only requests for this prompt
     #[arg(long, value_name = "NAME")]
     pub(crate) prompt: Option<String>,
 
-    /// Only what ended like this, such as ok or unknown-prompt
+    /// Only requests with this outcome, such as ok or unknown-prompt
     #[arg(long, value_name = "OUTCOME")]
     pub(crate) outcome: Option<String>,
 
-    /// Only what was not answered
+    /// Only requests that failed or were rejected
     #[arg(long, conflicts_with = "outcome")]
     pub(crate) refused: bool,
 
-    /// Only what was asked since a day in UTC or a time, such as 2027-01-31
-    #[arg(long, value_name = "WHEN")]
+    /// Only requests since a day (in UTC) or a time, such as 2027-01-31
+    #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
 
-    /// Print the records as they are, one JSON object a line
+    /// Print the records unchanged, one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum TokenVerb {
+pub(crate) enum TokenCommand {
     /// Print a new token, once, and the line to store for it
     #[command(after_help = help::TOKEN_EXAMPLES)]
     New(TokenArguments),
@@ -304,19 +310,19 @@ pub(crate) enum TokenVerb {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenArguments {
-    /// Whose it is; rules and records call its owner by this name
+    /// Name of the token's owner in access rules and records
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
-    /// A scope that it has; can be repeated
+    /// A scope of the token; can be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,
 
-    /// A role that its owner has; can be repeated
+    /// A role of the owner; can be repeated
     #[arg(long = "role", value_name = "ROLE")]
     pub(crate) roles: Vec<String>,
 
-    /// The day at whose beginning it ends, in UTC, such as 2027-01-31
+    /// The day at whose beginning (UTC) the token expires, such as 2027-01-31 [default: never]
     #[arg(long, value_name = "DAY")]
     pub(crate) expires: Option<String>,
 
@@ -335,34 +341,34 @@ pub(crate) struct CheckArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Make warnings errors
-    #[arg(long, value_name = "WHAT")]
+    /// Treat warnings as errors
+    #[arg(long, value_name = "SEVERITY")]
     pub(crate) deny: Option<Deny>,
 
-    /// Also say which prompts a client hides, changes or breaks; `all` for every client; can be repeated
+    /// Also report prompts that this client hides, changes or breaks; `all` for every client; can be repeated
     #[arg(long = "client", value_name = "NAME")]
     pub(crate) clients: Vec<String>,
 
-    /// How to show what is wrong
+    /// Format of the findings
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: CheckFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Deny {
-    /// Everything that is found
+    /// Warnings, in addition to errors
     Warnings,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
-    /// Each with its line of the file
+    /// Text, with the source lines
     Human,
     /// One JSON object
     Json,
-    /// SARIF 2.1.0, for code hosts
+    /// SARIF 2.1.0, for code hosting platforms
     Sarif,
-    /// Commands of GitHub Actions: each is shown beside its line
+    /// Workflow commands of GitHub Actions, displayed next to the source lines
     Github,
 }
 
@@ -372,7 +378,7 @@ pub(crate) struct ListArguments {
     #[command(flatten)]
     pub(crate) library: LibraryObject,
 
-    /// Print JSON: the prompts as `prompts/list` shows them
+    /// Print JSON: the result of `prompts/list`
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -393,7 +399,7 @@ pub(crate) struct GetArguments {
     #[command(flatten)]
     pub(crate) values: ValueArguments,
 
-    /// How to print the messages
+    /// Format of the messages
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: GetFormat,
 
@@ -401,7 +407,7 @@ pub(crate) struct GetArguments {
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
 
-    /// Write images, audio and other files of the prompt to this folder
+    /// Write images, audio and other binary contents to files in this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
 
@@ -411,9 +417,9 @@ pub(crate) struct GetArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GetFormat {
-    /// What a person reads
+    /// Readable text
     Text,
-    /// The answer of `prompts/get` in the newest revision of MCP
+    /// The result of `prompts/get` in the newest revision of MCP
     Json,
     /// `messages` for OpenAI's Chat Completions API
     Openai,
@@ -423,14 +429,14 @@ pub(crate) enum GetFormat {
     Markdown,
 }
 
-/// Values for a prompt's arguments.
+/// Values for the arguments of a prompt.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ValueArguments {
     /// A value: `code=text`, `code=@file`, or `code=-` for stdin; can be repeated
     #[arg(short = 'a', long = "arg", value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) values: Vec<(String, String)>,
 
-    /// A value that is taken as it stands, even if it begins with `@` or is `-`
+    /// A value used verbatim, even if it begins with `@` or is `-`; can be repeated
     #[arg(long = "literal", value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) literal: Vec<(String, String)>,
 }
@@ -446,7 +452,7 @@ pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
 #[derive(Debug, Args)]
 #[command(after_help = help::COMPLETE_EXAMPLES)]
 pub(crate) struct CompleteArguments {
-    /// The prompt's name, or a resource template as `logs://recent{?timeframe}`
+    /// The prompt's name, or a resource template such as `logs://recent{?timeframe}`
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
@@ -454,7 +460,7 @@ pub(crate) struct CompleteArguments {
     #[arg(value_name = "ARGUMENT")]
     pub(crate) argument: String,
 
-    /// What has been typed of the value so far
+    /// The beginning of the value
     #[arg(value_name = "VALUE", default_value = "", hide_default_value = true)]
     pub(crate) value: String,
 
@@ -464,7 +470,7 @@ pub(crate) struct CompleteArguments {
     #[command(flatten)]
     pub(crate) values: ValueArguments,
 
-    /// Print JSON: the answer of `completion/complete`
+    /// Print JSON: the result of `completion/complete`
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -479,7 +485,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_well_formed() {
+    fn command_line_is_valid() {
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn help_texts_fit_100_columns() {
+        let command_line = CommandLine::command();
+        for command in command_line.get_subcommands().chain([&command_line]) {
+            for text in [command.get_after_help(), command.get_after_long_help()].into_iter().flatten() {
+                let text = text.to_string();
+                let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
+                assert!(longest.chars().count() <= MAX_COLUMNS, "{}: {longest}", command.get_name());
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Connects a command to a library or a server.
 //!
-//! Both are used through `promptshelf-client`. A library is served by this process, at the other end of a pipe in
-//! memory, so that a command shows what a client would receive.
+//! Both are used through `promptshelf-client`. A library is served by this process over a pipe in memory, so that a
+//! command shows the same results as a client.
 
 mod browser;
 mod keyring;

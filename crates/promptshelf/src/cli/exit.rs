@@ -10,8 +10,8 @@ use promptshelf_service::Rejection;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// The command succeeded.
-    Done = 0,
-    /// `check` or `test` found something, or something failed that has no number of its own.
+    Success = 0,
+    /// `check` or `test` has findings, or another error without a code of its own occurred.
     Failed = 1,
     /// The command line is invalid.
     Usage = 2,
@@ -19,16 +19,16 @@ pub(crate) enum Exit {
     Library = 3,
     /// `promptshelf.toml` or `server.toml` is invalid.
     Settings = 4,
-    /// The server cannot listen on the address.
+    /// The server cannot listen on the address, or sign-in is missing.
     Address = 5,
-    /// `serve --strict`, and the library has errors.
+    /// The library has errors, with `serve --strict`.
     Strict = 6,
     /// A prompt, argument or resource does not exist.
     NotFound = 7,
     /// The arguments of the prompt are invalid.
     Arguments = 8,
     /// The server cannot be reached, or the connection was lost.
-    Down = 9,
+    Unreachable = 9,
     /// The server did not answer in time.
     TimedOut = 10,
     /// The user declined a request of the server for input.
@@ -39,22 +39,22 @@ pub(crate) enum Exit {
 
 impl Exit {
     const ALL: [(Exit, &'static str); 13] = [
-        (Exit::Done, "done"),
-        (Exit::Failed, "`check` or `test` found something, or something else failed"),
+        (Exit::Success, "success"),
+        (Exit::Failed, "`check` or `test` has findings, or another error occurred"),
         (Exit::Usage, "the command line is invalid"),
         (Exit::Library, "the library does not exist or is unreadable"),
         (Exit::Settings, "promptshelf.toml or server.toml is invalid"),
-        (Exit::Address, "the server cannot listen on the address, or must not"),
-        (Exit::Strict, "`serve --strict`, and the library has errors"),
+        (Exit::Address, "the server cannot listen on the address, or sign-in is missing"),
+        (Exit::Strict, "the library has errors, with `serve --strict`"),
         (Exit::NotFound, "the prompt, argument or resource does not exist"),
         (Exit::Arguments, "the arguments of the prompt are invalid"),
-        (Exit::Down, "the server cannot be reached, or the connection was lost"),
+        (Exit::Unreachable, "the server cannot be reached, or the connection was lost"),
         (Exit::TimedOut, "the server did not answer in time"),
-        (Exit::Declined, "a request of the server for input was declined"),
-        (Exit::SignIn, "sign-in required, or access denied"),
+        (Exit::Declined, "the user declined a request of the server for input"),
+        (Exit::SignIn, "the server requires sign-in, or denies access"),
     ];
 
-    /// The table of all numbers, for the help text.
+    /// Returns the table of exit codes for the help text.
     pub(crate) fn table() -> String {
         Exit::ALL
             .iter()
@@ -71,21 +71,20 @@ impl From<Exit> for ExitCode {
 /// The failure of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// The exit code.
     pub(crate) exit: Exit,
-    /// The message; may have several lines. Empty if everything is printed already.
-    pub(crate) sentence: String,
-    /// A way to correct it.
+    /// The message, possibly of several lines. Empty if the command has printed everything.
+    pub(crate) message: String,
+    /// A way to correct the error.
     pub(crate) help: Option<String>,
 }
 
 impl Failure {
-    pub(crate) fn new(exit: Exit, sentence: impl Into<String>) -> Failure {
-        Failure { exit, sentence: sentence.into(), help: None }
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Failure {
+        Failure { exit, message: message.into(), help: None }
     }
 
     /// Creates a failure without a message, because the command has printed everything.
-    pub(crate) fn said(exit: Exit) -> Failure {
+    pub(crate) fn reported(exit: Exit) -> Failure {
         Failure::new(exit, "")
     }
 
@@ -97,7 +96,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence)
+        f.write_str(&self.message)
     }
 }
 
@@ -133,7 +132,7 @@ impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
         let exit = match error {
             ClientError::InvalidEndpoint(_) => Exit::Usage,
-            ClientError::Unreachable { .. } => Exit::Down,
+            ClientError::Unreachable { .. } => Exit::Unreachable,
             ClientError::TimedOut { .. } => Exit::TimedOut,
             ClientError::AuthenticationRequired | ClientError::Forbidden { .. } | ClientError::SignInFailed { .. } => {
                 Exit::SignIn
@@ -149,11 +148,11 @@ impl From<ClientError> for Failure {
     }
 }
 
-/// An error of writing output. A closed pipe is not a failure: `head` has read enough.
+/// Converts an error of writing output. A closed pipe is a success: the reader, such as `head`, has enough.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure::said(Exit::Done),
+            io::ErrorKind::BrokenPipe => Failure::reported(Exit::Success),
             _ => Failure::new(Exit::Failed, error.to_string()),
         }
     }
@@ -164,15 +163,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_names_every_number_once_and_in_order() {
-        let numbers: Vec<u8> = Exit::ALL.iter().map(|(exit, _)| *exit as u8).collect();
-        assert_eq!(numbers, (0..=12).collect::<Vec<u8>>());
+    fn exit_codes_are_complete_and_sorted() {
+        let codes: Vec<u8> = Exit::ALL.iter().map(|(exit, _)| *exit as u8).collect();
+        assert_eq!(codes, (0..=12).collect::<Vec<u8>>());
         assert!(Exit::table().contains("\n  5  the server cannot listen"));
     }
 
     #[test]
-    fn a_reader_who_has_seen_enough_is_no_failure() {
+    fn closed_pipe_is_success() {
         let failure = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
-        assert_eq!((failure.exit, failure.sentence.as_str()), (Exit::Done, ""));
+        assert_eq!((failure.exit, failure.message.as_str()), (Exit::Success, ""));
     }
 }

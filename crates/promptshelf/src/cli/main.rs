@@ -20,7 +20,7 @@ use std::{
 };
 
 use crate::{
-    args::{CommandLine, LogFormat, TokenVerb, Verb},
+    args::{Command, CommandLine, LogFormat, TokenCommand},
     exit::{Exit, Failure},
 };
 
@@ -29,27 +29,27 @@ use crate::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What is logged when nobody says.
+/// The default log level of `serve`.
 const SERVER_LOG: &str = "info";
-/// A verb that answers and ends shows what is wrong in its answer, if at all. What a
-/// foreign server sends reaches no log line, where nothing would make it visible.
-const VERB_LOG: &str = "error,promptshelf_source=off,rmcp=off";
+/// The default log level of the other commands, which report errors in their output. Text of foreign servers is not
+/// logged, because it would not be escaped.
+const COMMAND_LOG: &str = "error,promptshelf_source=off,rmcp=off";
 
-/// Does what the arguments of this process ask for.
+/// Runs the command.
 fn main() -> ExitCode {
-    let CommandLine { verb, log } = CommandLine::read();
-    let usual = if matches!(verb, Verb::Serve(_)) { SERVER_LOG } else { VERB_LOG };
-    let level = log.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(usual);
+    let CommandLine { command, log } = CommandLine::read();
+    let default_level = if matches!(command, Command::Serve(_)) { SERVER_LOG } else { COMMAND_LOG };
+    let level = log.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default_level);
     let environment = |name: &str| std::env::var(name).ok();
-    let traces = match &verb {
-        Verb::Serve(arguments) => commands::serve::traces(arguments, environment),
+    let traces = match &command {
+        Command::Serve(arguments) => commands::serve::traces(arguments, environment),
         _ => Ok(None),
     };
     let started = traces.and_then(|traces| telemetry::start(log.log_format, level, traces.as_ref()));
-    // What is to be sent is sent before the last word.
-    let outcome = started.and_then(|exporter| perform(&verb, log.log_format, exporter.is_some()));
+    // The closure drops the exporter, which sends the pending spans, before the error is printed.
+    let outcome = started.and_then(|exporter| run(&command, log.log_format, exporter.is_some()));
     match outcome {
-        Ok(()) => Exit::Done.into(),
+        Ok(()) => Exit::Success.into(),
         Err(failure) => {
             output::report_failure(&failure);
             failure.exit.into()
@@ -57,16 +57,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn perform(verb: &Verb, log_format: LogFormat, has_traces: bool) -> Result<(), Failure> {
-    let mut runtime = match verb {
-        // One client asks one thing after the other: more threads would only have to be started.
-        Verb::Serve(arguments) if arguments.stdio => tokio::runtime::Builder::new_current_thread(),
+fn run(command: &Command, log_format: LogFormat, has_traces: bool) -> Result<(), Failure> {
+    let mut runtime = match command {
+        // A single client sends few requests at a time, and a single thread starts faster.
+        Command::Serve(arguments) if arguments.stdio => tokio::runtime::Builder::new_current_thread(),
         _ => tokio::runtime::Builder::new_multi_thread(),
     };
     let runtime = runtime.enable_all().build()?;
     let outcome = runtime.block_on(async {
-        match verb {
-            Verb::Serve(arguments) => {
+        match command {
+            Command::Serve(arguments) => {
                 let context = commands::serve::ProcessContext {
                     stdin_is_terminal: io::stdin().is_terminal(),
                     log_format,
@@ -74,29 +74,29 @@ fn perform(verb: &Verb, log_format: LogFormat, has_traces: bool) -> Result<(), F
                 };
                 commands::serve::run(arguments, context, |name| std::env::var(name).ok()).await
             }
-            Verb::Audit(arguments) => commands::audit::run(arguments),
-            Verb::Token(TokenVerb::New(arguments)) => commands::token::new(arguments),
-            Verb::Check(arguments) => commands::check::run(arguments),
-            Verb::Explain(arguments) => commands::explain::run(arguments),
-            Verb::Clients(arguments) => commands::clients::run(arguments),
-            Verb::Render(arguments) => commands::render::run(arguments).await,
-            Verb::New(arguments) => commands::new::run(arguments),
-            Verb::Fmt(arguments) => commands::fmt::run(arguments),
-            Verb::Test(arguments) => commands::test::run(arguments).await,
-            Verb::Schema(arguments) => commands::schema::run(arguments),
-            Verb::List(arguments) => commands::list::run(arguments).await,
-            Verb::Get(arguments) => commands::get::run(arguments).await,
-            Verb::Complete(arguments) => commands::complete::run(arguments).await,
-            Verb::Chat(arguments) => chat::chat(arguments).await,
-            Verb::SignIn(arguments) => commands::sign_in::sign_in(arguments).await,
-            Verb::SignOut(arguments) => commands::sign_in::sign_out(arguments),
-            Verb::Resources(arguments) => commands::resources::run(arguments).await,
-            Verb::Import(arguments) => commands::import::run(arguments),
-            Verb::Export(arguments) => commands::export::run(arguments).await,
-            Verb::Lsp(arguments) => commands::lsp::run(arguments),
+            Command::Audit(arguments) => commands::audit::run(arguments),
+            Command::Token(TokenCommand::New(arguments)) => commands::token::new(arguments),
+            Command::Check(arguments) => commands::check::run(arguments),
+            Command::Explain(arguments) => commands::explain::run(arguments),
+            Command::Clients(arguments) => commands::clients::run(arguments),
+            Command::Render(arguments) => commands::render::run(arguments).await,
+            Command::New(arguments) => commands::new::run(arguments),
+            Command::Fmt(arguments) => commands::fmt::run(arguments),
+            Command::Test(arguments) => commands::test::run(arguments).await,
+            Command::Schema(arguments) => commands::schema::run(arguments),
+            Command::List(arguments) => commands::list::run(arguments).await,
+            Command::Get(arguments) => commands::get::run(arguments).await,
+            Command::Complete(arguments) => commands::complete::run(arguments).await,
+            Command::Chat(arguments) => chat::chat(arguments).await,
+            Command::SignIn(arguments) => commands::sign_in::sign_in(arguments).await,
+            Command::SignOut(arguments) => commands::sign_in::sign_out(arguments),
+            Command::Resources(arguments) => commands::resources::run(arguments).await,
+            Command::Import(arguments) => commands::import::run(arguments),
+            Command::Export(arguments) => commands::export::run(arguments).await,
+            Command::Lsp(arguments) => commands::lsp::run(arguments),
         }
     });
-    // Somebody may still be reading stdin, which nothing can interrupt.
+    // A pending read of stdin cannot be interrupted, and must not delay the end.
     runtime.shutdown_background();
     outcome
 }

@@ -42,7 +42,7 @@ impl Observer for RequestObserver {
 
     fn set_parent(&self, span: &Span, trace: &TraceContext<'_>) {
         #[cfg(feature = "traces")]
-        traces::join(span, trace);
+        traces::set_parent(span, trace);
         #[cfg(not(feature = "traces"))]
         let _ = (span, trace);
     }

@@ -1,4 +1,4 @@
-//! Writing to stdout and stderr: terminal or pipe, with or without colours, and the words that all commands share.
+//! Writing to stdout and stderr: terminal or pipe, with or without colours, and formats that all commands share.
 //!
 //! The layouts of prompts, messages and diagnostics are in `commands`.
 
@@ -16,13 +16,13 @@ use serde_json::Value;
 pub(crate) use self::visible::{visible, visible_at, visible_line};
 use crate::exit::Failure;
 
-/// Lines of text that nobody measures are cut for this width.
-const USUAL_WIDTH: usize = 100;
+/// The width of output that is not written to a terminal, in columns.
+const DEFAULT_WIDTH: usize = 100;
 
 /// An open stdout or stderr.
 ///
-/// On a terminal everything that comes from files and callers is made visible;
-/// in a pipe it goes through as it is, because a program reads it.
+/// On a terminal control characters in text of files and callers are escaped. In a pipe the text is written
+/// unchanged, because a program reads it.
 pub(crate) struct Output<W> {
     pub(crate) out: W,
     pub(crate) terminal: bool,
@@ -45,35 +45,35 @@ impl Output<io::StderrLock<'static>> {
 }
 
 impl<W: Write> Output<W> {
-    /// Text of several lines.
+    /// Returns text of several lines, escaped for a terminal.
     pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.terminal { visible(text) } else { Cow::Borrowed(text) }
     }
 
-    /// Text that must stay on one line, even in a pipe.
+    /// Returns text escaped for a single line, even in a pipe.
     pub(crate) fn line<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.terminal || text.contains(['\n', '\r', '\t']) { visible_line(text) } else { Cow::Borrowed(text) }
     }
 
-    /// What is beside the point.
-    pub(crate) fn quiet(&self, text: &str) -> String {
+    /// Returns secondary text, dimmed on a terminal.
+    pub(crate) fn dimmed(&self, text: &str) -> String {
         self.styled(Style::new().dimmed(), text)
     }
 
-    /// Text in a style, where there are colours.
+    /// Returns text in a style if colours are enabled.
     pub(crate) fn styled(&self, style: Style, text: &str) -> String {
         if self.colours { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 }
 
-/// See no-color.org; a terminal called `dumb` has no colours either.
+/// Whether colours are wanted (see no-color.org). Terminals of the type `dumb` have none.
 fn wants_colours() -> bool {
-    let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-    !set("NO_COLOR") && env::var_os("TERM").is_none_or(|term| term != "dumb")
+    let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    !is_set("NO_COLOR") && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 fn width() -> usize {
-    terminal_size::terminal_size().map_or(USUAL_WIDTH, |(width, _)| usize::from(width.0).max(40))
+    terminal_size::terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0).max(40))
 }
 
 /// Formats a number of things: `1 prompt`, `2 prompts`.
@@ -84,7 +84,7 @@ pub(crate) fn count(number: usize, thing: &str) -> String {
 /// Formats the result of a check: `2 errors and 1 warning`.
 pub(crate) fn count_findings(errors: usize, warnings: usize) -> String {
     match (errors, warnings) {
-        (0, 0) => "nothing is wrong".to_owned(),
+        (0, 0) => "no findings".to_owned(),
         (errors, 0) => count(errors, "error"),
         (0, warnings) => count(warnings, "warning"),
         (errors, warnings) => format!("{} and {}", count(errors, "error"), count(warnings, "warning")),
@@ -110,9 +110,9 @@ pub(crate) fn note(notes: &[String]) {
     }
 }
 
-/// Indented JSON, for people and for programs.
+/// Formats a value as indented JSON.
 pub(crate) fn pretty_json(value: &Value) -> String {
-    // A value made of maps, lists and strings always has a JSON form.
+    // Serializing a `Value` cannot fail.
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
@@ -120,11 +120,11 @@ pub(crate) fn pretty_json(value: &Value) -> String {
 pub(crate) fn report_failure(failure: &Failure) {
     const ERROR: Style = AnsiColor::Red.on_default().bold();
     const HELP: Style = AnsiColor::Cyan.on_default().bold();
-    if failure.sentence.is_empty() {
+    if failure.message.is_empty() {
         return;
     }
     let mut stderr = Output::stderr();
-    let error = format!("{} {}", stderr.styled(ERROR, "error:"), stderr.text(&failure.sentence));
+    let error = format!("{} {}", stderr.styled(ERROR, "error:"), stderr.text(&failure.message));
     let help = failure.help.as_ref().map(|help| format!("\n {} {}", stderr.styled(HELP, "help:"), stderr.text(help)));
     writeln!(stderr.out, "{error}{}", help.unwrap_or_default()).ok();
 }

@@ -14,10 +14,10 @@ use tracing_subscriber::{
 };
 
 #[cfg(feature = "traces")]
+use crate::observe::{self, SpanExporterGuard};
 use crate::{
     args::LogFormat,
     exit::{Exit, Failure},
-    observe::{self, SpanExporterGuard},
     output::visible,
     settings::Traces,
 };

@@ -39,10 +39,7 @@ fn folder_import_reports_losses() {
     assert!(said.contains("in/greet.prompt:2:1") && said.contains("`model` has no equivalent"), "{said}");
     assert!(said.contains("in/.claude/commands/fix.md:5:1") && said.contains("never run"), "{said}");
     assert!(said.ends_with("library/fix.md\nlibrary/greet.md\n"), "{said}");
-    assert_eq!(
-        text(&dry.stderr),
-        "2 files would be written, 2 changes to look at; 1 file of no known format left alone\n"
-    );
+    assert_eq!(text(&dry.stderr), "2 files would be written, 2 changes to review; 1 file of unknown format skipped\n");
     assert!(!folder.path().join("library").exists());
 
     let done = promptshelf(folder.path(), &["import", "in", "--to", "library"]);
@@ -52,7 +49,7 @@ fn folder_import_reports_losses() {
 
     let again = promptshelf(folder.path(), &["import", "in/greet.prompt", "--to", "library"]);
     assert_eq!(again.status.code(), Some(1));
-    assert!(text(&again.stderr).contains("greet.md is there already, and stays as it is"));
+    assert!(text(&again.stderr).contains("greet.md already exists and was not changed"));
 }
 
 #[test]

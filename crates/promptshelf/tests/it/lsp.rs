@@ -370,7 +370,7 @@ fn hover_and_definition_work_at_the_cursor() {
     assert!(editor.hovers("review.md", &with("{{ code | fen^ce }}")).contains("cannot close"));
     assert!(editor.hovers("review.md", &with("{{ attach('lists/la^ngs.txt') }}")).contains("text/plain, 5 bytes"));
     assert!(editor.hovers("review.md", &with("{{ prompt('gr^eet', who=code) }}")).contains("Greets"));
-    assert!(editor.hovers("review.md", "---\ndescr^iption: x\n---\ny").contains("people choose by it"));
+    assert!(editor.hovers("review.md", "---\ndescr^iption: x\n---\ny").contains("The purpose of the prompt"));
     assert_eq!(editor.hovers("review.md", &with("plain te^xt")), "");
 
     assert_eq!(editor.goes_to("review.md", &with("{{ lang^uage }}")), "review.md:6:10");

@@ -20,7 +20,7 @@ fn folder_is_served_over_http_at_the_logged_address() {
     let (_, answer) = server.request("prompts/get", &json!({ "name": "hello" }));
     assert_eq!(answer["result"]["messages"][0]["content"]["text"], "Say hello.", "{answer}");
     assert!(
-        server.startup_log.contains("serves prompts\n  1 prompt, 0 resources, nothing is wrong\n"),
+        server.startup_log.contains("serves prompts\n  1 prompt, 0 resources, no findings\n"),
         "{}",
         server.startup_log
     );
@@ -143,7 +143,7 @@ fn an_edit_is_served_and_logged() {
     std::fs::write(folder.path().join("prompts/second.md"), HELLO).expect("a file can be written");
     loop {
         let line = server.log.recv_timeout(PATIENCE).expect("the server logs the change");
-        if line.contains("library changed: 2 prompts, nothing is wrong") {
+        if line.contains("library changed: 2 prompts, no findings") {
             break;
         }
     }

@@ -1,4 +1,4 @@
-//! What authors of prompts can type, besides `check`.
+//! Arguments of the commands for authors of prompts, apart from `check`.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::{LibraryObject, LibraryOption, ValueArguments};
 #[derive(Debug, Args)]
 #[command(after_help = help::EXPLAIN_EXAMPLES)]
 pub(crate) struct ExplainArguments {
-    /// The code, as `unknown-key`; without one, all codes are listed
+    /// A code such as `unknown-key` [default: list all codes]
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
 }
@@ -18,7 +18,7 @@ pub(crate) struct ExplainArguments {
 #[derive(Debug, Args)]
 #[command(after_help = help::CLIENTS_EXAMPLES)]
 pub(crate) struct ClientsArguments {
-    /// One client; without it, all are listed
+    /// A client [default: show all]
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 
@@ -33,15 +33,15 @@ pub(crate) struct TestArguments {
     #[command(flatten)]
     pub(crate) library: LibraryObject,
 
-    /// Run only tests whose name holds this text; a name is the prompt's and the test's, as `code_review / python`
+    /// Run only tests whose full name (such as `code_review / python`) contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
 
-    /// Write what prompts say now into their golden files
+    /// Write the current messages to the golden files
     #[arg(long)]
     pub(crate) update: bool,
 
-    /// Also write a report in JUnit's format
+    /// Also write a report in the JUnit XML format
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct TestArguments {
 #[derive(Debug, Args)]
 #[command(after_help = help::RENDER_EXAMPLES)]
 pub(crate) struct RenderArguments {
-    /// A prompt file, or the name of a prompt of the library
+    /// A prompt file, or the name of a prompt in the library
     #[arg(value_name = "FILE")]
     pub(crate) file: String,
 
@@ -74,19 +74,19 @@ pub(crate) struct NewArguments {
     #[command(flatten)]
     pub(crate) library: LibraryOption,
 
-    /// What to begin with
+    /// The template
     #[arg(long = "from", value_name = "TEMPLATE", default_value = "text")]
     pub(crate) template: Template,
 }
 
-/// What a new prompt begins with.
+/// The template of a new prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Template {
     /// One message and one argument
     Text,
     /// A code review: choices, a default, and a value between fences
     Code,
-    /// A conversation of user and assistant
+    /// A conversation between user and assistant
     Conversation,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct FmtArguments {
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 
-    /// Change nothing; end with 1 when something would change
+    /// Change nothing; exit with code 1 if a file would change
     #[arg(long)]
     pub(crate) check: bool,
 }
@@ -105,12 +105,12 @@ pub(crate) struct FmtArguments {
 #[derive(Debug, Args)]
 #[command(after_help = help::SCHEMA_EXAMPLES)]
 pub(crate) struct SchemaArguments {
-    /// Of which file
+    /// The described file
     #[arg(value_name = "FILE", default_value = "prompt")]
     pub(crate) file: SchemaFile,
 }
 
-/// Which file a schema is of.
+/// The file that a schema describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaFile {
     /// The front matter of a prompt file

@@ -13,11 +13,11 @@ use super::{LibraryOption, ValueArguments};
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_EXAMPLES)]
 pub(crate) struct ImportArguments {
-    /// A file, or a folder with such files in it
+    /// A file, or a folder that contains such files
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
 
-    /// The format of the files [default: detected by names and keys]
+    /// The format of the files [default: detected from names and keys]
     #[arg(long, value_name = "FORMAT", value_parser = import_format())]
     pub(crate) from: Option<ImportFormat>,
 
@@ -25,17 +25,17 @@ pub(crate) struct ImportArguments {
     #[arg(long, value_name = "LIBRARY", default_value = ".")]
     pub(crate) to: PathBuf,
 
-    /// Report files and losses, and write nothing
+    /// List the files and losses without writing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
 const IMPORT_EXAMPLES: &str = "\
-Losses and changes are reported, with their lines. Existing files are never overwritten.
+Losses and changes are reported with their lines. Existing files are not overwritten.
 
 Examples:
   promptshelf import project/prompts --to library      every file of a known format
-  promptshelf import greet.prompt --dry-run            what would be lost
+  promptshelf import greet.prompt --dry-run            shows losses
   promptshelf import export.json --from langfuse --to library";
 
 /// Parses the name of a format.
@@ -49,7 +49,7 @@ fn import_format() -> impl TypedValueParser<Value = ImportFormat> {
 #[derive(Debug, Args)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub(crate) struct ExportArguments {
-    /// Prompts [default: all of them]
+    /// Names of prompts [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
 
@@ -57,7 +57,7 @@ pub(crate) struct ExportArguments {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: ExportTarget,
 
-    /// The folder to write to [default: one prompt goes to stdout]
+    /// The folder to write to [default: stdout, for a single prompt]
     #[arg(long, value_name = "DIR")]
     pub(crate) to: Option<PathBuf>,
 
@@ -69,8 +69,9 @@ pub(crate) struct ExportArguments {
 }
 
 const EXPORT_EXAMPLES: &str = "\
-Other programs have no templates: losses are reported on stderr, with their lines. With values for its arguments a prompt
-is rendered first, and its messages are exported completely. Existing files are never overwritten.
+Other programs have no templates: losses are reported on stderr, with their lines. With values for
+its arguments, a prompt is rendered first and its messages are exported. Existing files are not
+overwritten.
 
 Examples:
   promptshelf export code_review --format claude
@@ -87,7 +88,7 @@ pub(crate) enum ExportTarget {
     Skill,
     /// Prompt files of VS Code (.github/prompts/NAME.prompt.md)
     Vscode,
-    /// The messages as JSON, filled in (NAME.json)
+    /// The rendered messages as JSON (NAME.json)
     Messages,
 }
 
@@ -100,5 +101,6 @@ pub(crate) struct LspArguments {
 }
 
 const LSP_EXAMPLES: &str = "\
-An editor starts this on stdin and stdout, for Markdown, YAML and TOML files. It shows the findings of `check` while you type,
-completes arguments, functions, filters, paths and keys, explains the word at the cursor, and goes to its definition.";
+Editors start this command for Markdown, YAML and TOML files. It reports the findings of `check`
+while you type, completes arguments, functions, filters, paths and keys, documents the word at the
+cursor, and goes to definitions.";

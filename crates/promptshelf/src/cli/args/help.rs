@@ -1,4 +1,5 @@
-//! Texts below the options in the help: examples, settings and exit codes.
+//! Help texts below the options: examples, settings and exit codes. Lines have at most 100 columns, the width at which
+//! clap wraps them.
 
 use crate::exit::Exit;
 
@@ -10,30 +11,81 @@ Examples:
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
-  promptshelf serve prompts                       on a terminal over HTTP, in a pipe on stdio
-  promptshelf serve prompts --stdio               as clients start it
-  promptshelf serve prompts --http 127.0.0.1:0    on a free port, which is printed
+  promptshelf serve prompts                       over HTTP on a terminal, else on stdio
+  promptshelf serve prompts --stdio               the mode that clients start
+  promptshelf serve prompts --http 127.0.0.1:0    on a free port; the address is printed
   promptshelf serve prompts --http 0.0.0.0:80 --allow-remote --allow-host prompts.example.com";
 
 const SERVE_SETTINGS: &str = "\
-The same settings as environment variables and in server.toml. A flag overrides the variable, and the
-variable overrides the file. The file is the one of --config, else of PROMPTSHELF_CONFIG, else
-~/.config/promptshelf/server.toml, else /etc/promptshelf/server.toml; its paths are relative to it.
-`promptshelf schema server` prints its JSON Schema.
-                                    [http]
-  PROMPTSHELF_HTTP                  address = \"127.0.0.1:8080\"
-  PROMPTSHELF_ALLOW_REMOTE          allow-remote = false
-  PROMPTSHELF_ALLOW_HOSTS           allow-hosts = [\"prompts.example.com\"]
-  PROMPTSHELF_ALLOW_ORIGINS         allow-origins = [\"https://app.example.com\"]
-  PROMPTSHELF_MAX_BODY_BYTES        max-body-bytes = 4194304
-  PROMPTSHELF_REQUEST_TIMEOUT       request-timeout = 60
-  PROMPTSHELF_SHUTDOWN_TIMEOUT      shutdown-timeout = 5
+Settings can also be environment variables, or keys of server.toml. A flag overrides the variable,
+and the variable overrides the file. Paths in the file are relative to its folder.
+`promptshelf schema server` prints the JSON Schema of the file.
 
-  PROMPTSHELF_STATE_KEY             a secret of at least 16 bytes that several servers share, so that a
-                                    guided prompt can start on one and end on another";
+HTTP:
+                                [http]
+  PROMPTSHELF_HTTP              address = \"127.0.0.1:8080\"
+  PROMPTSHELF_ALLOW_REMOTE      allow-remote = false
+  PROMPTSHELF_ALLOW_HOSTS       allow-hosts = [\"prompts.example.com\"]
+  PROMPTSHELF_ALLOW_ORIGINS     allow-origins = [\"https://app.example.com\"]
+  PROMPTSHELF_MAX_BODY_BYTES    max-body-bytes = 4194304
+  PROMPTSHELF_REQUEST_TIMEOUT   request-timeout = 60      # seconds
+  PROMPTSHELF_SHUTDOWN_TIMEOUT  shutdown-timeout = 5      # seconds
+
+Sign-in (without it, only this machine can connect unless allow-remote is set):
+                                [auth]
+                                tokens = [{ name = \"ada\", sha256 = \"…\" }]
+  PROMPTSHELF_TOKENS            tokens-file = \"tokens\"
+  PROMPTSHELF_ISSUER            issuer = \"https://…\"
+  PROMPTSHELF_RESOURCE          resource = \"https://…/mcp\"
+                                # also: audiences, jwks-uri, algorithms, leeway, user-claim,
+                                # roles-claim, required-scopes, scopes-supported
+                                page-client-id = \"…\"     # the web page's OAuth client
+                                [auth.implies]
+                                \"prompts:write\" = [\"prompts:read\"]
+
+TLS, and the proxies that are trusted to report the address of a caller:
+                                [tls]
+  PROMPTSHELF_TLS_CERTIFICATE   certificate = \"tls/chain.pem\"
+  PROMPTSHELF_TLS_KEY           key = \"tls/key.pem\"
+                                [proxy]
+  PROMPTSHELF_TRUST_PROXY       trusted = [\"10.0.0.0/8\"]
+                                header = \"x-forwarded\"  # or \"forwarded\"
+
+Limits for each caller, and the audit file:
+                                [limits]
+                                requests-per-minute = 600
+                                completions-per-minute = 1200
+                                requests-per-minute-per-address = 6000
+                                concurrent-requests = 64
+                                subscriptions = 64
+                                [audit]
+  PROMPTSHELF_AUDIT             file = \"audit.jsonl\"
+                                max-bytes = 67108864      # then a new file begins
+                                keep = 8                  # older files
+
+Prometheus metrics, /healthz and /readyz on a separate port, and traces for an OpenTelemetry
+collector, whose secrets are set in OTEL_EXPORTER_OTLP_HEADERS:
+                                [metrics]
+  PROMPTSHELF_METRICS           listen = \"127.0.0.1:9464\"
+                                [traces]
+  PROMPTSHELF_TRACES            endpoint = \"http://127.0.0.1:4318\"
+                                percent = 100
+
+Folders outside of the library that its [roots] may point to, and access rules that bind every
+library (also in promptshelf.toml, or as `access:` in a prompt file; every matching rule applies):
+                                [grants]
+                                roots = [\"/srv/docs\"]
+                                [[access]]
+                                # matches: prompts, folders, tags, resources, diagnostics
+                                # requires: scopes, roles, users, visible
+
+Environment only:
+  PROMPTSHELF_CONFIG            the path of server.toml
+  PROMPTSHELF_STATE_KEY         a secret of at least 16 bytes that several servers share, so
+                                that a guided prompt can start on one and end on another";
 
 pub(super) const AUDIT_EXAMPLES: &str = "\
-Each record is one line: time, caller, method, subject, outcome and duration, with tabs between them.
+Each record is one line: time, caller, method, subject, outcome and duration, separated by tabs.
 
 Examples:
   promptshelf audit audit.jsonl --refused --since 2027-01-31
@@ -45,52 +97,16 @@ Examples:
   promptshelf token new ci --expires 2027-01-31 --json | jq -r .store >> tokens
   promptshelf serve prompts --http 0.0.0.0:80 --tokens tokens --allow-host prompts.example.com";
 
-const SIGN_IN: &str = "\
-Sign-in. Without it the server accepts connections from this machine only, unless allow-remote is set:
-  [auth]
-  tokens = [{ name = \"ada\", sha256 = \"…\", scopes = [], roles = [] }]
-  tokens-file = \"tokens\"            PROMPTSHELF_TOKENS
-  issuer = \"https://…\"              PROMPTSHELF_ISSUER
-  resource = \"https://…/mcp\"        PROMPTSHELF_RESOURCE
-  audiences, jwks-uri, algorithms, leeway, user-claim, roles-claim
-  required-scopes, scopes-supported
-  page-client-id = \"…\"             the page as a public client of the issuer
-  [auth.implies]                    \"prompts:write\" = [\"prompts:read\"]
-TLS, and the proxies that are trusted to report the address of a caller:
-  [tls]
-  certificate = \"tls/chain.pem\"     PROMPTSHELF_TLS_CERTIFICATE
-  key = \"tls/key.pem\"               PROMPTSHELF_TLS_KEY
-  [proxy]
-  trusted = [\"10.0.0.0/8\"]          PROMPTSHELF_TRUST_PROXY
-  header = \"x-forwarded\"            or \"forwarded\": the one that the proxies set
-Limits for each caller, and the record of requests:
-  [limits]                          requests-per-minute = 600, completions-per-minute = 1200,
-                                    requests-per-minute-per-address = 6000,
-                                    concurrent-requests = 64, subscriptions = 64
-  [audit]                           PROMPTSHELF_AUDIT
-  file = \"audit.jsonl\"              max-bytes = 67108864, keep = 8
-Metrics for Prometheus on a separate port, and traces for an OpenTelemetry collector, whose secrets are
-set in OTEL_EXPORTER_OTLP_HEADERS:
-  [metrics]                         PROMPTSHELF_METRICS
-  listen = \"127.0.0.1:9464\"         /metrics, and /healthz and /readyz as on the main port
-  [traces]                          PROMPTSHELF_TRACES
-  endpoint = \"http://127.0.0.1:4318\", percent = 100
-Folders outside of a library that its [roots] may point to, and access rules that bind every library
-(also in promptshelf.toml, or as `access:` in a prompt file; all rules that match have to be met):
-  [grants]                          roots = [\"/srv/docs\"]
-  [[access]]                        prompts, folders, tags, resources, diagnostics: what it matches
-                                    scopes, roles, users, visible: what it requires";
-
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:
   promptshelf check prompts
-  promptshelf check prompts --deny warnings            for CI: ends with 1 when anything is found
-  promptshelf check prompts --client zed               which prompts Zed would hide, and why
+  promptshelf check prompts --deny warnings            for CI: exit code 1 for any finding
+  promptshelf check prompts --client zed               prompts that Zed would hide, and why
   promptshelf check prompts --format sarif > check.sarif
   promptshelf check prompts --format json | jq '.diagnostics[].message'";
 
 pub(super) const LIST_EXAMPLES: &str = "\
-In a pipe each prompt is one line: name, title, arguments and description, with tabs between them.
+In a pipe each prompt is one line: name, title, arguments and description, separated by tabs.
 
 Examples:
   promptshelf list prompts
@@ -118,12 +134,12 @@ Examples:
   promptshelf explain undeclared-argument";
 
 pub(super) const CLIENTS_EXAMPLES: &str = "\
-Clients change: each fact has its source and date.
+Clients change, so each entry has a source and a date.
 
 Examples:
   promptshelf clients
   promptshelf clients zed
-  promptshelf check prompts --client zed               which prompts are concerned";
+  promptshelf check prompts --client zed               affected prompts";
 
 pub(super) const TEST_EXAMPLES: &str = "\
 Tests are in the front matter of prompt files, under `tests`.
@@ -131,7 +147,7 @@ Tests are in the front matter of prompt files, under `tests`.
 Examples:
   promptshelf test prompts
   promptshelf test prompts --filter code_review
-  promptshelf test prompts --update                    accept the present messages
+  promptshelf test prompts --update                    accept the current messages
   promptshelf test prompts --junit report.xml";
 
 pub(super) const RENDER_EXAMPLES: &str = "\
@@ -145,16 +161,16 @@ Examples:
   promptshelf new git/commit -l prompts";
 
 pub(super) const FMT_EXAMPLES: &str = "\
-Sorts the keys of prompt files and writes them in one style. Comments and every byte of the text stay
-unchanged. Parts that cannot be changed safely stay as they are.
+Sorts the keys of prompt files and writes them in one style. Comments and the body stay unchanged.
+Parts that cannot be changed safely stay unchanged too.
 
 Examples:
   promptshelf fmt prompts
   promptshelf fmt prompts --check                      for CI";
 
 pub(super) const SCHEMA_EXAMPLES: &str = "\
-A JSON Schema lets editors complete and check keys. A prompt file names it in the first line of its
-front matter:
+Editors complete and validate keys with a JSON Schema. A prompt file refers to it in the first line
+of its front matter:
 
   ---
   # yaml-language-server: $schema=prompt.schema.json
@@ -171,10 +187,10 @@ Examples:
   promptshelf resources --server github --json";
 
 pub(super) const SIGN_IN_EXAMPLES: &str = "\
-The page opens in your browser ($BROWSER, or what the system opens pages with). What comes of it is kept
-in the system's keyring, or in $XDG_STATE_HOME/promptshelf/sign-in, readable only by you, where there is
-none; PROMPTSHELF_KEYRING=file always takes the file. A secret that belongs to --client-id stands in
-PROMPTSHELF_CLIENT_SECRET. Nothing of this is needed with a token in PROMPTSHELF_TOKEN.
+The sign-in page opens in the browser ($BROWSER, or the default of the system). The credentials are
+stored in the system's keyring or, without one, in $XDG_STATE_HOME/promptshelf/sign-in, readable
+only by the user. PROMPTSHELF_KEYRING=file always selects the file. PROMPTSHELF_CLIENT_SECRET is
+the secret of --client-id. A token in PROMPTSHELF_TOKEN replaces sign-in.
 
 Examples:
   promptshelf sign-in https://example.com/mcp
@@ -187,22 +203,22 @@ Examples:
   promptshelf chat prompts https://example.com/mcp github
   promptshelf chat -- npx -y @modelcontextprotocol/server-everything";
 
-const CHAT_LINES: &str = "\
-What can be typed:
-  /name                      a prompt; what it needs is asked for
+const CHAT_INPUT: &str = "\
+Input:
+  /name                      use a prompt; missing values are requested in a form
   /name language=rust code='fn main() {}'
-  /name code=@src/main.rs    a value out of a file; in quotes a value is what it is
-  show N, follow N           a whole message, or the resource behind a link
-  copy, save FILE, | COMMAND what to do with the messages
+  /name code=@src/main.rs    read a value from a file; quoted values are used verbatim
+  show N, follow N           show a complete message, or read the resource of a link
+  copy, save FILE, | COMMAND copy, save or pipe the messages
   prompts, resources, read URI, servers, help, quit
 
-Keys: Tab completes, Ctrl-X Ctrl-E opens $EDITOR, Enter inside of quotes begins a new line. In a form
+Keys: Tab completes, Ctrl-X Ctrl-E opens $EDITOR, Enter inside quotes begins a new line. In a form,
 Shift-Tab goes back, Ctrl-D declines and Ctrl-C cancels.
 
-What is remembered lies in $XDG_STATE_HOME/promptshelf, or ~/.local/state/promptshelf.";
+History is stored in $XDG_STATE_HOME/promptshelf, or ~/.local/state/promptshelf.";
 
 pub(super) fn chat_long_help() -> String {
-    format!("{CHAT_EXAMPLES}\n\n{CHAT_LINES}")
+    format!("{CHAT_EXAMPLES}\n\n{CHAT_INPUT}")
 }
 
 pub(super) fn long_help() -> String {
@@ -210,5 +226,5 @@ pub(super) fn long_help() -> String {
 }
 
 pub(super) fn serve_long_help() -> String {
-    format!("{SERVE_EXAMPLES}\n\n{SERVE_SETTINGS}\n\n{SIGN_IN}")
+    format!("{SERVE_EXAMPLES}\n\n{SERVE_SETTINGS}")
 }

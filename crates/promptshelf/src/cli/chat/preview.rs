@@ -49,7 +49,7 @@ pub(super) fn whole<W: Write>(output: &mut Output<W>, index: usize, message: &Me
 /// Prints the contents of a resource.
 pub(super) fn contents<W: Write>(output: &mut Output<W>, contents: &ResourceContents) -> io::Result<()> {
     let named = named("resource", &contents.uri, &contents.mime_type, contents.body.len());
-    quiet(output, &named)?;
+    dimmed_note(output, &named)?;
     match &contents.body {
         ResourceBody::Text(text) => lines(output, text, usize::MAX, ""),
         ResourceBody::Blob(bytes) => {
@@ -85,9 +85,9 @@ fn block<W: Write>(
                 None => false,
             };
             let more = if shown { "" } else { "; `save FOLDER/` writes it to a file" };
-            quiet(output, &format!("image {}, {} bytes{more}", visible_line(mime_type), bytes.len()))
+            dimmed_note(output, &format!("image {}, {} bytes{more}", visible_line(mime_type), bytes.len()))
         }
-        ContentBlock::Audio(audio) => quiet(
+        ContentBlock::Audio(audio) => dimmed_note(
             output,
             &format!(
                 "audio {}, {} bytes; `save FOLDER/` writes it to a file",
@@ -97,7 +97,7 @@ fn block<W: Write>(
         ),
         ContentBlock::Resource(resource) => {
             let contents = &resource.contents;
-            quiet(output, &named("resource", &contents.uri, &contents.mime_type, contents.body.len()))?;
+            dimmed_note(output, &named("resource", &contents.uri, &contents.mime_type, contents.body.len()))?;
             match &contents.body {
                 ResourceBody::Text(text) => {
                     lines(output, text, limit(MAX_RESOURCE_LINES), &format!("`show {number}` shows all"))
@@ -107,9 +107,9 @@ fn block<W: Write>(
         }
         ContentBlock::Link(link) => {
             let title = visible_line(link.title.as_deref().unwrap_or(&link.name)).into_owned();
-            quiet(output, &format!("link {title}: {}; `follow {number}` reads it", visible_line(&link.uri)))
+            dimmed_note(output, &format!("link {title}: {}; `follow {number}` reads it", visible_line(&link.uri)))
         }
-        other => quiet(output, other.kind()),
+        other => dimmed_note(output, other.kind()),
     }
 }
 
@@ -118,8 +118,8 @@ fn named(what: &str, uri: &str, mime_type: &str, bytes: usize) -> String {
 }
 
 /// Prints a description of a block; its text must be escaped already.
-fn quiet<W: Write>(output: &mut Output<W>, text: &str) -> io::Result<()> {
-    let text = output.quiet(&format!("[{text}]"));
+fn dimmed_note<W: Write>(output: &mut Output<W>, text: &str) -> io::Result<()> {
+    let text = output.dimmed(&format!("[{text}]"));
     writeln!(output.out, "{text}")
 }
 
@@ -137,6 +137,6 @@ fn lines<W: Write>(output: &mut Output<W>, text: &str, limit: usize, more: &str)
     }
     match lines.count() {
         0 => Ok(()),
-        left => quiet(output, &format!("{left} more lines; {more}")),
+        left => dimmed_note(output, &format!("{left} more lines; {more}")),
     }
 }

@@ -270,7 +270,7 @@ impl Chat {
             }
         }
         self.resource_servers = servers;
-        if self.resource_servers.is_empty() { Ok("There are no resources here.".to_owned()) } else { Ok(String::new()) }
+        if self.resource_servers.is_empty() { Ok("No resources found.".to_owned()) } else { Ok(String::new()) }
     }
 
     fn use_prompt(&mut self, prompt: &ChatPrompt, typed: &str) -> Outcome {
@@ -304,7 +304,7 @@ impl Chat {
         if missing.len() > 1 {
             let mut output = Output::stdout();
             let keys = "Enter skips arguments in brackets, Shift-Tab goes back, Ctrl-C cancels";
-            writeln!(output.out, "{}", output.quiet(keys)).map_err(|error| error.to_string())?;
+            writeln!(output.out, "{}", output.dimmed(keys)).map_err(|error| error.to_string())?;
         }
         let mut values = typed.clone();
         let mut index = 0;

@@ -1,4 +1,4 @@
-//! `promptshelf audit`: what has been recorded, read and filtered.
+//! `promptshelf audit`: reads and filters recorded requests.
 
 use std::{
     fs::File,
@@ -15,50 +15,50 @@ use crate::{
     settings::{Day, InvalidValue},
 };
 
-/// Longer lines are none of ours.
-const MAX_LINE: u64 = 1 << 20;
+/// The maximum length of a line, in bytes. The server writes shorter ones.
+const MAX_LINE_BYTES: u64 = 1 << 20;
 
 pub(crate) fn run(arguments: &AuditArguments) -> Result<(), Failure> {
     let filter = Filter::new(arguments)?;
-    let mut paper = Output::stdout();
-    let (mut unreadable, mut lost) = (0, 0);
+    let mut output = Output::stdout();
+    let (mut invalid, mut lost) = (0, 0);
     for path in files(&arguments.file) {
         let file = File::open(&path)
             .map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be read: {error}", path.display())))?;
         let mut reader = BufReader::new(file);
         while let Some(line) = next_line(&mut reader)? {
             let Ok(record) = serde_json::from_str::<Value>(&line) else {
-                unreadable += 1;
+                invalid += 1;
                 continue;
             };
-            if let Some(missing) = record["lost"].as_u64() {
-                lost += missing;
+            if let Some(number) = record["lost"].as_u64() {
+                lost += number;
                 continue;
             }
-            if !filter.fits(&record) {
+            if !filter.matches(&record) {
                 continue;
             }
             if arguments.json {
-                writeln!(paper.out, "{}", line.trim_end())?;
+                writeln!(output.out, "{}", line.trim_end())?;
             } else {
-                let fields = fields(&record).map(|field| paper.line(&field).into_owned());
-                writeln!(paper.out, "{}", fields.join("\t"))?;
+                let fields = fields(&record).map(|field| output.line(&field).into_owned());
+                writeln!(output.out, "{}", fields.join("\t"))?;
             }
         }
     }
-    paper.out.flush()?;
-    let mut notes = Output::stderr();
+    output.out.flush()?;
+    let mut stderr = Output::stderr();
     if lost > 0 {
         let records = count(usize::try_from(lost).unwrap_or(usize::MAX), "record");
-        writeln!(notes.out, "note: {records} were lost when they should have been written").ok();
+        writeln!(stderr.out, "note: {records} could not be written, and are missing").ok();
     }
-    if unreadable > 0 {
-        writeln!(notes.out, "note: {} cannot be understood", count(unreadable, "line")).ok();
+    if invalid > 0 {
+        writeln!(stderr.out, "note: {} skipped: expected a JSON object on each line", count(invalid, "line")).ok();
     }
     Ok(())
 }
 
-/// The older files that are there, oldest first, and the newest.
+/// Returns the existing rotated files, oldest first, and then the newest file.
 fn files(newest: &Path) -> Vec<PathBuf> {
     let numbered = |number: u32| {
         let mut name = newest.as_os_str().to_owned();
@@ -71,14 +71,14 @@ fn files(newest: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The next line, cut where it is longer than any of ours.
+/// Reads the next line, cut at [`MAX_LINE_BYTES`].
 fn next_line(reader: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
-    let read = io::Read::take(&mut *reader, MAX_LINE).read_until(b'\n', &mut line)?;
+    let read = io::Read::take(&mut *reader, MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
     Ok((read > 0).then(|| String::from_utf8_lossy(&line).into_owned()))
 }
 
-/// What is asked for.
+/// The conditions that a record has to meet.
 struct Filter<'a> {
     arguments: &'a AuditArguments,
     since: Option<jiff::Timestamp>,
@@ -86,39 +86,39 @@ struct Filter<'a> {
 
 impl<'a> Filter<'a> {
     fn new(arguments: &'a AuditArguments) -> Result<Filter<'a>, Failure> {
-        let since = arguments.since.as_deref().map(moment).transpose();
+        let since = arguments.since.as_deref().map(parse_time).transpose();
         let since = since.map_err(|reason| Failure::new(Exit::Usage, format!("--since: {reason}")))?;
         Ok(Filter { arguments, since })
     }
 
-    fn fits(&self, record: &Value) -> bool {
-        let is = |key: &str, wanted: &Option<String>| {
-            wanted.as_deref().is_none_or(|wanted| record[key].as_str() == Some(wanted))
+    fn matches(&self, record: &Value) -> bool {
+        let equals = |key: &str, expected: &Option<String>| {
+            expected.as_deref().is_none_or(|expected| record[key].as_str() == Some(expected))
         };
         let arguments = self.arguments;
-        let is_late = || record["time"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
-        is("caller", &arguments.caller)
-            && is("method", &arguments.method)
-            && is("prompt", &arguments.prompt)
-            && is("outcome", &arguments.outcome)
+        let time = || record["time"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
+        equals("caller", &arguments.caller)
+            && equals("method", &arguments.method)
+            && equals("prompt", &arguments.prompt)
+            && equals("outcome", &arguments.outcome)
             && (!arguments.refused || record["outcome"].as_str() != Some("ok"))
-            && self.since.is_none_or(|since| is_late().is_some_and(|time| time >= since))
+            && self.since.is_none_or(|since| time().is_some_and(|time| time >= since))
     }
 }
 
-/// A moment as people write one: a day, or a time in RFC 3339.
-fn moment(text: &str) -> Result<jiff::Timestamp, String> {
-    if let Ok(moment) = text.parse() {
-        return Ok(moment);
+/// Parses a day (its beginning in UTC) or a time in RFC 3339.
+fn parse_time(text: &str) -> Result<jiff::Timestamp, String> {
+    if let Ok(time) = text.parse() {
+        return Ok(time);
     }
     let Day(day) = text.parse().map_err(|error: InvalidValue| error.to_string())?;
     day.try_into().map_err(|_| format!("`{text}` is out of range"))
 }
 
-/// What is shown of a record: time, caller, method, what it was about, outcome, duration.
+/// Returns the columns of a record: time, caller, method, subject, outcome and duration.
 fn fields(record: &Value) -> [String; 6] {
     let text = |key: &str| record[key].as_str().unwrap_or("-").to_owned();
     let subject = ["prompt", "resource", "list"].iter().find_map(|key| record[*key].as_str()).unwrap_or("-");
-    let took = format!("{:.1} ms", record["milliseconds"].as_f64().unwrap_or_default());
-    [text("time"), text("caller"), text("method"), subject.to_owned(), text("outcome"), took]
+    let duration = format!("{:.1} ms", record["milliseconds"].as_f64().unwrap_or_default());
+    [text("time"), text("caller"), text("method"), subject.to_owned(), text("outcome"), duration]
 }

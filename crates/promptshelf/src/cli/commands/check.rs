@@ -1,4 +1,4 @@
-//! `promptshelf check`: everything that is wrong with a library.
+//! `promptshelf check`: reports every mistake in a library.
 
 use std::{
     io::Write,
@@ -13,20 +13,20 @@ use promptshelf_source::{Directory, Source};
 
 use super::{
     clients::find,
-    diagnostics::{Drawing, path_from_here, to_json},
+    diagnostics::{DiagnosticFormat, path_from_here, to_json},
     github::to_github,
 };
 use crate::{
     args::{CheckArguments, CheckFormat, Deny},
     exit::{Exit, Failure},
     library::granted_roots,
-    output::{Output, pretty_json},
+    output::{Output, count, count_findings, pretty_json},
     settings::ServerFileLocation,
 };
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     let folder = arguments.library.folder();
-    let clients = asked_for(&arguments.clients)?;
+    let clients = selected_clients(&arguments.clients)?;
     let environment = |name: &str| std::env::var(name).ok();
     // Diagnostics show paths relative to the library, and this file is outside of it.
     let config = arguments.config.as_deref().map(std::path::absolute).transpose()?;
@@ -36,47 +36,46 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     let (prompts, mut diagnostics) = match Library::builder().source(directory).build() {
         Ok(library) => {
             let catalog = library.catalog();
-            (catalog.prompts().len(), everything(&catalog, &library.diagnostics(), &clients))
+            (catalog.prompts().len(), all_findings(&catalog, &library.diagnostics(), &clients))
         }
-        // A manifest that cannot be understood is an author's mistake like any other here.
+        // An invalid manifest is an author's mistake and is reported with the others.
         Err(OpenError::Source(error)) if error.is_invalid_manifest() && !error.diagnostics().is_empty() => {
             without_manifest(folder, roots, &clients)?
         }
-        Err(other) => return Err(other.into()),
+        Err(error) => return Err(error.into()),
     };
     if arguments.config.is_some() {
         diagnostics.extend(ServerFileLocation::find(config.as_deref(), &environment).load()?.diagnostics());
     }
-    diagnostics.sort_by(|a, b| place(a).cmp(&place(b)));
+    diagnostics.sort_by(|a, b| position(a).cmp(&position(b)));
 
-    let mut paper = Output::stdout();
+    let mut output = Output::stdout();
     match arguments.format {
-        CheckFormat::Json => writeln!(paper.out, "{}", pretty_json(&to_json(&diagnostics, folder)))?,
+        CheckFormat::Json => writeln!(output.out, "{}", pretty_json(&to_json(&diagnostics, folder)))?,
         CheckFormat::Sarif => {
-            writeln!(paper.out, "{}", pretty_json(&sarif(&diagnostics, |path| path_from_here(folder, path))))?
+            writeln!(output.out, "{}", pretty_json(&sarif(&diagnostics, |path| path_from_here(folder, path))))?
         }
-        CheckFormat::Github => write!(paper.out, "{}", to_github(&diagnostics, folder))?,
-        CheckFormat::Human => draw(&mut paper, &diagnostics, prompts, folder)?,
+        CheckFormat::Github => write!(output.out, "{}", to_github(&diagnostics, folder))?,
+        CheckFormat::Human => print_findings(&mut output, &diagnostics, prompts, folder)?,
     }
-    paper.out.flush()?;
-    let least = if arguments.deny == Some(Deny::Warnings) { Severity::Warning } else { Severity::Error };
-    if diagnostics.iter().any(|diagnostic| diagnostic.severity >= least) {
-        Err(Failure::said(Exit::Failed))
+    output.out.flush()?;
+    let threshold = if arguments.deny == Some(Deny::Warnings) { Severity::Warning } else { Severity::Error };
+    if diagnostics.iter().any(|diagnostic| diagnostic.severity >= threshold) {
+        Err(Failure::reported(Exit::Failed))
     } else {
         Ok(())
     }
 }
 
-/// What checking found, what a review adds, and what clients stumble over.
-pub(crate) fn everything(catalog: &Catalog, found: &[Diagnostic], clients: &[&clients::Client]) -> Vec<Diagnostic> {
+/// Returns the findings of the check, of the review, and about the clients.
+pub(crate) fn all_findings(catalog: &Catalog, found: &[Diagnostic], clients: &[&clients::Client]) -> Vec<Diagnostic> {
     let mut all = found.to_vec();
     all.extend(review(catalog, found));
     all.extend(clients.iter().flat_map(|client| clients::lint(catalog, client)));
     all
 }
 
-/// Everything that is wrong with a library whose manifest is: that must not
-/// keep its author from hearing of the rest.
+/// Checks a library without its invalid manifest, so that one run reports the mistakes in all files.
 fn without_manifest(
     folder: &Path,
     roots: Vec<PathBuf>,
@@ -84,55 +83,56 @@ fn without_manifest(
 ) -> Result<(usize, Vec<Diagnostic>), Failure> {
     let directory = Directory::lenient(folder);
     directory.grant_roots(roots);
-    let reading = directory.read(None).map_err(OpenError::Source)?;
-    let Some(reading) = reading else { return Ok((0, Vec::new())) };
+    let library = directory.read(None).map_err(OpenError::Source)?;
+    let Some(library) = library else { return Ok((0, Vec::new())) };
     let Checked { catalog, diagnostics } =
-        promptshelf_core::check(reading.into_definitions().map_err(OpenError::Source)?, None);
-    let mut found = everything(&catalog, &diagnostics, clients);
-    // The declaration may stand where the manifest could not be understood.
-    found.retain(|found| found.code != Code::UnknownResource);
-    Ok((catalog.prompts().len(), found))
+        promptshelf_core::check(library.into_definitions().map_err(OpenError::Source)?, None);
+    let mut findings = all_findings(&catalog, &diagnostics, clients);
+    // The resource may be declared in the part of the manifest that is invalid.
+    findings.retain(|finding| finding.code != Code::UnknownResource);
+    Ok((catalog.prompts().len(), findings))
 }
 
-/// The clients of `--client`. Among all, those without prompts are left out:
-/// what no prompt can change is no lint.
-fn asked_for(names: &[String]) -> Result<Vec<&'static clients::Client>, Failure> {
+/// Returns the clients of `--client`. `all` leaves out clients without support for prompts, since no edit of a prompt
+/// could resolve such a finding.
+fn selected_clients(names: &[String]) -> Result<Vec<&'static clients::Client>, Failure> {
     if names.iter().any(|name| name == "all") {
         return Ok(clients::CLIENTS.iter().filter(|client| client.shows_prompts()).collect());
     }
     names.iter().map(|name| find(name)).collect()
 }
 
-fn place(diagnostic: &Diagnostic) -> (&str, usize) {
+fn position(diagnostic: &Diagnostic) -> (&str, usize) {
     (&diagnostic.location.source.path, diagnostic.location.span().start)
 }
 
-fn draw<W: Write>(
-    paper: &mut Output<W>,
+fn print_findings<W: Write>(
+    output: &mut Output<W>,
     diagnostics: &[Diagnostic],
     prompts: usize,
     folder: &Path,
 ) -> Result<(), Failure> {
     const GOOD: Style = AnsiColor::Green.on_default().bold();
     const BAD: Style = AnsiColor::Red.on_default().bold();
-    let drawing = Drawing { folder, colours: paper.colours, width: paper.width };
+    let format = DiagnosticFormat { folder, colours: output.colours, width: output.width };
     for diagnostic in diagnostics {
-        writeln!(paper.out, "{}\n", drawing.draw(diagnostic))?;
+        writeln!(output.out, "{}\n", format.format(diagnostic))?;
     }
-    if let Some(first) = diagnostics.first().filter(|_| paper.terminal) {
-        let hint = format!("`promptshelf explain {}` says more of the first; each code has such a page", first.code);
-        writeln!(paper.out, "{hint}\n")?;
+    if let Some(first) = diagnostics.first().filter(|_| output.terminal) {
+        let hint =
+            format!("`promptshelf explain {}` explains the first finding; every code has such a page", first.code);
+        writeln!(output.out, "{hint}\n")?;
     }
-    let of = |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
-    let (errors, hints) = (of(Severity::Error), of(Severity::Hint));
-    let mut found = crate::output::count_findings(errors, of(Severity::Warning));
+    let count_of = |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
+    let (errors, hints) = (count_of(Severity::Error), count_of(Severity::Hint));
+    let mut found = count_findings(errors, count_of(Severity::Warning));
     if hints > 0 {
-        found.push_str(&format!("; {}", crate::output::count(hints, "hint")));
+        found.push_str(&format!("; {}", count(hints, "hint")));
     }
     let style = if errors > 0 { BAD } else { GOOD };
-    let library = paper.line(&folder.display().to_string()).into_owned();
-    let summary = format!("{library}: {}, {found}", crate::output::count(prompts, "prompt"));
-    let summary = paper.styled(style, &summary);
-    writeln!(paper.out, "{summary}")?;
+    let library = output.line(&folder.display().to_string()).into_owned();
+    let summary = format!("{library}: {}, {found}", count(prompts, "prompt"));
+    let summary = output.styled(style, &summary);
+    writeln!(output.out, "{summary}")?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `promptshelf clients`: what is known of MCP clients and their prompts.
+//! `promptshelf clients`: shows how MCP clients treat prompts.
 
 use std::io::Write;
 
@@ -14,47 +14,51 @@ use crate::{
 };
 
 pub(crate) fn run(arguments: &ClientsArguments) -> Result<(), Failure> {
-    let shown: Vec<&clients::Client> = match &arguments.name {
+    let selected: Vec<&clients::Client> = match &arguments.name {
         Some(name) => vec![find(name)?],
         None => clients::CLIENTS.iter().collect(),
     };
-    let mut paper = Output::stdout();
+    let mut output = Output::stdout();
     if arguments.json {
         writeln!(
-            paper.out,
+            output.out,
             "{}",
-            pretty_json(&json!({ "clients": shown.iter().map(to_json).collect::<Vec<Value>>() }))
+            pretty_json(&json!({ "clients": selected.iter().map(to_json).collect::<Vec<Value>>() }))
         )?;
-        return Ok(paper.out.flush()?);
+        return Ok(output.out.flush()?);
     }
     const NAME: Style = Style::new().bold();
-    for (index, client) in shown.iter().enumerate() {
+    for (index, client) in selected.iter().enumerate() {
         if index > 0 {
-            writeln!(paper.out)?;
+            writeln!(output.out)?;
         }
-        let name = paper.styled(NAME, client.name);
+        let name = output.styled(NAME, client.name);
         let shown_as = if client.shown_as.is_empty() { "" } else { "; a prompt is " };
-        writeln!(paper.out, "{name} ({}){shown_as}{}", client.id, client.shown_as)?;
+        writeln!(output.out, "{name} ({}){shown_as}{}", client.id, client.shown_as)?;
         if client.facts.is_empty() {
-            writeln!(paper.out, "  nothing is known that a prompt would stumble over")?;
+            writeln!(output.out, "  no known restrictions")?;
         }
         for fact in client.facts {
-            let source = paper.quiet(&format!("{}, {}", fact.source, fact.read));
-            writeln!(paper.out, "  - {}\n    {source}", fact.quirk)?;
+            let source = output.dimmed(&format!("{}, {}", fact.source, fact.read));
+            writeln!(output.out, "  - {}\n    {source}", fact.quirk)?;
         }
     }
-    Ok(paper.out.flush()?)
+    Ok(output.out.flush()?)
 }
 
-/// The client of a name that somebody typed.
+/// Returns the client with an ID.
+///
+/// # Errors
+///
+/// An unknown ID, with the most similar one as help.
 pub(crate) fn find(name: &str) -> Result<&'static clients::Client, Failure> {
     clients::find(name).ok_or_else(|| {
         let known = clients::CLIENTS.iter().map(|client| client.id);
         let help = match nearest(name, known) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`promptshelf clients` lists those that are known".to_owned(),
+            None => "`promptshelf clients` lists the known clients".to_owned(),
         };
-        Failure::new(Exit::Usage, format!("nothing is known of a client `{name}`")).help(help)
+        Failure::new(Exit::Usage, format!("unknown client `{name}`")).help(help)
     })
 }
 

@@ -1,4 +1,4 @@
-//! How a diagnostic looks: as rustc would show it, and as JSON.
+//! Formats of diagnostics: annotated source lines in the style of rustc, and JSON.
 
 use std::{ops::Range, path::Path, sync::Arc};
 
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 
 use crate::output::{visible_at, visible_line};
 
-/// Draws diagnostics of one library.
-pub(crate) struct Drawing<'a> {
-    /// The library's folder, as it was named.
+/// Formats the diagnostics of one library with their source lines.
+pub(crate) struct DiagnosticFormat<'a> {
+    /// The library's folder, as written on the command line.
     pub(crate) folder: &'a Path,
     pub(crate) colours: bool,
     pub(crate) width: usize,
 }
 
-impl Drawing<'_> {
-    /// A diagnostic with its lines of the file and what to do.
-    pub(crate) fn draw(&self, diagnostic: &Diagnostic) -> String {
+impl DiagnosticFormat<'_> {
+    /// Formats a diagnostic with the marked lines of its files, and its help.
+    pub(crate) fn format(&self, diagnostic: &Diagnostic) -> String {
         let level = match diagnostic.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -50,45 +50,45 @@ impl Drawing<'_> {
         renderer.term_width(self.width).render(&[group])
     }
 
-    /// The lines of one file that marks are in; only its name where there are none to show.
+    /// Adds the marked lines of one file to a group; only the path if the text of the file is unknown.
     fn file<'g>(&self, group: Group<'g>, source: &Arc<SourceText>, marks: &[Mark<'_>]) -> Group<'g> {
         let path = visible_line(&self.path(source)).into_owned();
         if source.text.is_empty() {
             return group.element(Origin::path(path));
         }
-        let mut places: Vec<usize> =
+        let mut offsets: Vec<usize> =
             marks.iter().map(|mark| mark.location.span()).flat_map(|span| [span.start, span.end]).collect();
-        // Only these lines are looked at: a file can be large, and have many mistakes.
-        let lines = lines_around(&source.text, &places);
+        // Only these lines are escaped and measured, because a large file can have many mistakes.
+        let lines = lines_around(&source.text, &offsets);
         let first_line = source.text[..lines.start].matches('\n').count() + 1;
-        places.iter_mut().for_each(|place| *place -= lines.start);
-        let text = visible_at(&source.text[lines], &mut places);
-        let annotations = marks.iter().zip(places.chunks_exact(2)).map(|(mark, place)| {
+        offsets.iter_mut().for_each(|offset| *offset -= lines.start);
+        let text = visible_at(&source.text[lines], &mut offsets);
+        let annotations = marks.iter().zip(offsets.chunks_exact(2)).map(|(mark, span)| {
             let label = (!mark.label.is_empty()).then(|| visible_line(mark.label).into_owned());
-            mark.annotation(place[0]..place[1]).label(label)
+            mark.annotation(span[0]..span[1]).label(label)
         });
         let annotations: Vec<Annotation<'g>> = annotations.collect();
         group.element(Snippet::source(text).line_start(first_line).path(path).annotations(annotations))
     }
 
-    /// The file's path as a person would open it from where they are.
+    /// Returns the path of the file relative to the working directory.
     fn path(&self, source: &SourceText) -> String {
         path_from_here(self.folder, &source.path)
     }
 }
 
-/// The whole lines that hold all these places.
-fn lines_around(text: &str, places: &[usize]) -> Range<usize> {
-    let first = places.iter().min().map_or(0, |first| *first);
-    let last = places.iter().max().map_or(0, |last| *last);
-    // The very end of a file is shown at the end of its last line.
+/// Returns the range of whole lines that contains all these offsets.
+fn lines_around(text: &str, offsets: &[usize]) -> Range<usize> {
+    let first = offsets.iter().min().map_or(0, |first| *first);
+    let last = offsets.iter().max().map_or(0, |last| *last);
+    // The end of a file is marked at the end of its last line.
     let before = text[..first].strip_suffix('\n').filter(|_| first == text.len()).unwrap_or(&text[..first]);
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let end = text[last..].find('\n').map_or(text.len(), |newline| last + newline);
     start..end
 }
 
-/// One place to point at.
+/// A marked span of a file.
 struct Mark<'a> {
     location: &'a Location,
     kind: AnnotationKind,
@@ -101,42 +101,41 @@ impl Mark<'_> {
     }
 }
 
-/// A path inside the library, from the current folder.
+/// Converts a path of a library to one relative to the working directory.
 pub(crate) fn path_from_here(folder: &Path, path: &str) -> String {
-    // What is defined in code has no file; its "path" is in angle brackets.
+    // Prompts defined in code have no file; their "path" is in angle brackets.
     if folder == Path::new(".") || path.starts_with('<') {
         return path.to_owned();
     }
     folder.join(path).display().to_string()
 }
 
-/// What is wrong, for programs. Lines and columns are counted from one, columns
-/// in characters.
+/// Converts diagnostics to JSON. Lines and columns are counted from one, columns in characters.
 pub(crate) fn to_json(diagnostics: &[Diagnostic], folder: &Path) -> Value {
-    let of = |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
-    let shown: Vec<Value> = diagnostics
+    let count_of = |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
+    let entries: Vec<Value> = diagnostics
         .iter()
         .map(|diagnostic| {
             let related = diagnostic.related.iter().map(|(location, label)| {
-                let mut place = place(location, folder);
-                place["label"] = json!(label);
-                place
+                let mut position = position(location, folder);
+                position["label"] = json!(label);
+                position
             });
             json!({
                 "severity": diagnostic.severity.as_str(),
                 "code": diagnostic.code.as_str(),
                 "message": diagnostic.message,
                 "help": diagnostic.help,
-                "location": place(&diagnostic.location, folder),
+                "location": position(&diagnostic.location, folder),
                 "related": related.collect::<Vec<Value>>(),
             })
         })
         .collect();
-    let (errors, warnings, hints) = (of(Severity::Error), of(Severity::Warning), of(Severity::Hint));
-    json!({ "errors": errors, "warnings": warnings, "hints": hints, "diagnostics": shown })
+    let (errors, warnings, hints) = (count_of(Severity::Error), count_of(Severity::Warning), count_of(Severity::Hint));
+    json!({ "errors": errors, "warnings": warnings, "hints": hints, "diagnostics": entries })
 }
 
-fn place(location: &Location, folder: &Path) -> Value {
+fn position(location: &Location, folder: &Path) -> Value {
     let end = location.span().end;
     let (line, column) = location.line_column();
     let (end_line, end_column) = Location::new(&location.source, end..end).line_column();
@@ -152,45 +151,45 @@ mod tests {
 
     use super::*;
 
-    fn drawn(diagnostic: &Diagnostic) -> String {
-        Drawing { folder: Path::new("prompts"), colours: false, width: 100 }.draw(diagnostic)
+    fn formatted(diagnostic: &Diagnostic) -> String {
+        DiagnosticFormat { folder: Path::new("prompts"), colours: false, width: 100 }.format(diagnostic)
     }
 
     #[test]
-    fn a_place_is_drawn_with_its_line_and_with_what_to_do() {
+    fn span_is_marked_with_line_and_help() {
         let source = SourceText::new("hello.md", "---\ndescription: x\n---\nHällo {{ nme }}!\n");
-        let at = source.text.find("nme").expect("it is there");
+        let at = source.text.find("nme").expect("in the source");
         let found =
-            Diagnostic::error(Code::UndeclaredArgument, Location::new(&source, at..at + 3), "`nme` is no argument")
+            Diagnostic::error(Code::UndeclaredArgument, Location::new(&source, at..at + 3), "unknown argument `nme`")
                 .help("did you mean `name`?");
-        insta::assert_snapshot!(drawn(&found));
+        insta::assert_snapshot!(formatted(&found));
     }
 
     #[test]
-    fn places_in_other_files_are_drawn_too() {
+    fn related_files_are_included() {
         let one = SourceText::new("a.md", "---\nname: x\n---\n");
         let two = SourceText::new("b.md", "---\nname: x\n---\n");
         let found =
             Diagnostic::error(Code::DuplicateName, Location::new(&one, 10..11), "the prompt `x` is defined 2 times")
                 .also(Location::new(&two, 10..11), "also defined here");
-        insta::assert_snapshot!(drawn(&found));
+        insta::assert_snapshot!(formatted(&found));
     }
 
     #[test]
-    fn what_would_steer_the_terminal_is_drawn_as_text() {
+    fn control_characters_are_escaped() {
         let source = SourceText::new("evil\u{1b}[2J.md", "a\u{1b}[2Jb \u{202e} here\n");
-        let at = source.text.find("here").expect("it is there");
+        let at = source.text.find("here").expect("in the source");
         let found =
             Diagnostic::warning(Code::InvisibleCharacter, Location::new(&source, at..at + 4), "\u{1b}]0;title\u{7}");
-        let drawn = drawn(&found);
-        assert!(!drawn.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{drawn}");
-        insta::assert_snapshot!(drawn);
+        let formatted = formatted(&found);
+        assert!(!formatted.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{formatted}");
+        insta::assert_snapshot!(formatted);
     }
 
     #[test]
-    fn a_file_that_is_no_text_is_only_named() {
+    fn binary_file_has_only_a_path() {
         let source = SourceText::new("image.md", "");
-        insta::assert_snapshot!(drawn(&Diagnostic::error(
+        insta::assert_snapshot!(formatted(&Diagnostic::error(
             Code::NotUtf8,
             Location::file(&source),
             "this file is not UTF-8"
@@ -198,11 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn a_place_at_the_very_end_is_drawn() {
+    fn span_at_end_of_file_is_marked() {
         let source = SourceText::new("end.md", "{% if x %}\n");
         let end = source.text.len();
         let found =
             Diagnostic::error(Code::TemplateSyntax, Location::new(&source, end..end), "unexpected end of input");
-        insta::assert_snapshot!(drawn(&found));
+        insta::assert_snapshot!(formatted(&found));
     }
 }

@@ -1,4 +1,4 @@
-//! `promptshelf explain`: what a code of `check` means.
+//! `promptshelf explain`: explains the codes of `check`.
 
 use std::io::Write;
 
@@ -14,25 +14,25 @@ use crate::{
 
 pub(crate) fn run(arguments: &ExplainArguments) -> Result<(), Failure> {
     const NAME: Style = Style::new().bold();
-    let mut paper = Output::stdout();
+    let mut output = Output::stdout();
     let Some(name) = &arguments.code else {
         let width = Code::ALL.iter().map(|code| code.as_str().len()).max().unwrap_or_default();
         for code in Code::ALL {
-            let name = paper.styled(NAME, &format!("{:width$}", code.as_str()));
-            writeln!(paper.out, "{name}  {}", summary(*code))?;
+            let name = output.styled(NAME, &format!("{:width$}", code.as_str()));
+            writeln!(output.out, "{name}  {}", summary(*code))?;
         }
-        return Ok(paper.out.flush()?);
+        return Ok(output.out.flush()?);
     };
-    // People copy the code as it is shown, brackets and all.
+    // Codes are often copied from a message, together with the brackets.
     let name = name.trim_matches(['[', ']']);
     let Some(code) = Code::find(name) else {
         let help = match nearest(name, Code::ALL.iter().map(|code| code.as_str())) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`promptshelf explain` lists all codes".to_owned(),
         };
-        return Err(Failure::new(Exit::NotFound, format!("there is no code `{name}`")).help(help));
+        return Err(Failure::new(Exit::NotFound, format!("unknown code `{name}`")).help(help));
     };
-    let heading = paper.styled(NAME, code.as_str());
-    writeln!(paper.out, "{heading}\n\n{}", page(code))?;
-    Ok(paper.out.flush()?)
+    let heading = output.styled(NAME, code.as_str());
+    writeln!(output.out, "{heading}\n\n{}", page(code))?;
+    Ok(output.out.flush()?)
 }

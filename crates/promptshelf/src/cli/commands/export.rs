@@ -1,4 +1,4 @@
-//! `promptshelf export`: prompts of a library become files of other programs.
+//! `promptshelf export`: converts prompts of a library to files of other programs.
 
 use std::{
     io::{self, Write},
@@ -14,7 +14,7 @@ use promptshelf_server::Library;
 use promptshelf_service::Caller;
 use serde_json::json;
 
-use super::{diagnostics::Drawing, import};
+use super::{diagnostics::DiagnosticFormat, import};
 use crate::{
     args::exchange::{ExportArguments, ExportTarget},
     connect::{Options, connect_library},
@@ -31,9 +31,9 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     for name in &arguments.names {
         let Some(prompt) = catalog.find(name) else {
             let near = nearest(name, catalog.prompts().iter().map(|prompt| prompt.name().as_str()));
-            let failure = Failure::new(Exit::NotFound, format!("there is no prompt {name}"));
+            let failure = Failure::new(Exit::NotFound, format!("unknown prompt `{name}`"));
             return Err(match near {
-                Some(near) => failure.help(format!("did you mean {near}?")),
+                Some(near) => failure.help(format!("did you mean `{near}`?")),
                 None => failure,
             });
         };
@@ -43,21 +43,21 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
         prompts = catalog.prompts().iter().cloned().collect();
     }
     if arguments.to.is_none() && prompts.len() != 1 {
-        let sentence = format!("{} cannot go to stdout together", count(prompts.len(), "prompt"));
-        return Err(Failure::new(Exit::Usage, sentence).help("say where to with --to, or name one prompt"));
+        let message = format!("{} cannot be written to stdout together", count(prompts.len(), "prompt"));
+        return Err(Failure::new(Exit::Usage, message).help("name one prompt, or a folder with --to"));
     }
     let mut files = Vec::with_capacity(prompts.len());
     for prompt in &prompts {
         let name = prompt.name().as_str();
-        let given = RawArguments::from(&values);
-        let said = match arguments.format {
+        let raw = RawArguments::from(&values);
+        let rendered = match arguments.format {
             ExportTarget::Messages => {
                 let result = connect_library(&library, &Options::plain()).await?.get(name, &values).await;
                 let result = match result {
                     Ok(result) => result.raw,
                     Err(error) => {
-                        // The rejection of the service is more precise than its error on the wire.
-                        library.service().get(&Caller::local(), name, &given).await?;
+                        // The rejection of the service is more precise than its error in the protocol.
+                        library.service().get(&Caller::local(), name, &raw).await?;
                         return Err(error.into());
                     }
                 };
@@ -66,18 +66,18 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
                 continue;
             }
             _ if values.is_empty() => None,
-            _ => Some(library.service().get(&Caller::local(), name, &given).await?.into_value().messages),
+            _ => Some(library.service().get(&Caller::local(), name, &raw).await?.into_value().messages),
         };
         let mut losses = Vec::new();
-        let said = said.map(|messages| pieces(prompt, &messages, &mut losses));
-        let mut exported = export(prompt, format(arguments.format), said);
+        let rendered = rendered.map(|messages| body(prompt, &messages, &mut losses));
+        let mut exported = export(prompt, export_format(arguments.format), rendered);
         exported.losses.append(&mut losses);
         files.push(exported);
     }
     write(arguments, &files, folder, &library)
 }
 
-fn format(target: ExportTarget) -> ExportFormat {
+fn export_format(target: ExportTarget) -> ExportFormat {
     match target {
         ExportTarget::Claude => ExportFormat::Claude,
         ExportTarget::Gemini => ExportFormat::Gemini,
@@ -86,34 +86,34 @@ fn format(target: ExportTarget) -> ExportFormat {
     }
 }
 
-/// Messages that have been filled in, as texts and files.
-fn pieces(prompt: &Prompt, messages: &[Message], losses: &mut Vec<Diagnostic>) -> Vec<BodyPiece> {
-    let mut pieces = Vec::new();
+/// Converts rendered messages to the parts of a body. Blocks without text are reported as losses.
+fn body(prompt: &Prompt, messages: &[Message], losses: &mut Vec<Diagnostic>) -> Vec<BodyPiece> {
+    let mut body = Vec::new();
     for message in messages {
-        pieces.push(BodyPiece::Role(message.role));
+        body.push(BodyPiece::Role(message.role));
         match &message.content {
-            ContentBlock::Text(text) => pieces.push(BodyPiece::Text(text.text.clone())),
+            ContentBlock::Text(text) => body.push(BodyPiece::Text(text.text.clone())),
             ContentBlock::Resource(resource) => match &resource.contents.body {
-                ResourceBody::Text(text) => pieces.push(BodyPiece::Text(text.to_string())),
-                ResourceBody::Blob(_) => lose(prompt, &message.content, losses),
+                ResourceBody::Text(text) => body.push(BodyPiece::Text(text.to_string())),
+                ResourceBody::Blob(_) => report_loss(prompt, &message.content, losses),
             },
-            ContentBlock::Link(link) => pieces.push(BodyPiece::Text(link.uri.to_string())),
-            other => lose(prompt, other, losses),
+            ContentBlock::Link(link) => body.push(BodyPiece::Text(link.uri.to_string())),
+            other => report_loss(prompt, other, losses),
         }
     }
-    pieces
+    body
 }
 
-fn lose(prompt: &Prompt, content: &ContentBlock, losses: &mut Vec<Diagnostic>) {
-    let message = format!("a block of the kind `{}` is left out", content.kind());
+fn report_loss(prompt: &Prompt, content: &ContentBlock, losses: &mut Vec<Diagnostic>) {
+    let message = format!("content of the kind `{}` is left out", content.kind());
     losses.push(Diagnostic::warning(Code::NotSupported, Location::file(prompt.source()), message));
 }
 
 fn write(arguments: &ExportArguments, files: &[Exported], folder: &Path, library: &Library) -> Result<(), Failure> {
     let mut stderr = Output::stderr();
-    let drawing = Drawing { folder, colours: stderr.colours, width: stderr.width };
+    let format = DiagnosticFormat { folder, colours: stderr.colours, width: stderr.width };
     for loss in files.iter().flat_map(|file| &file.losses) {
-        writeln!(stderr.out, "{}\n", drawing.draw(loss))?;
+        writeln!(stderr.out, "{}\n", format.format(loss))?;
     }
     crate::library::note_errors(library, folder);
     let mut stdout = Output::stdout();
@@ -133,7 +133,7 @@ fn write(arguments: &ExportArguments, files: &[Exported], folder: &Path, library
             Err(error) => {
                 failed = true;
                 let reason = match error.kind() {
-                    io::ErrorKind::AlreadyExists => "is there already, and stays as it is".to_owned(),
+                    io::ErrorKind::AlreadyExists => "already exists and was not changed".to_owned(),
                     _ => format!("cannot be written: {error}"),
                 };
                 writeln!(stderr.out, "warning: {shown} {reason}")?;
@@ -141,5 +141,5 @@ fn write(arguments: &ExportArguments, files: &[Exported], folder: &Path, library
         }
     }
     stdout.out.flush()?;
-    if failed { Err(Failure::said(Exit::Failed)) } else { Ok(()) }
+    if failed { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! `promptshelf fmt`: front matter, laid out in one way.
+//! `promptshelf fmt`: formats the front matter of prompt files.
 
 use std::{
     fs,
@@ -17,10 +17,10 @@ use crate::{
 };
 
 pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
-    let here = [PathBuf::from(".")];
-    let named = if arguments.paths.is_empty() { &here[..] } else { &arguments.paths };
+    let default = [PathBuf::from(".")];
+    let paths = if arguments.paths.is_empty() { &default[..] } else { &arguments.paths };
     let mut files = Vec::new();
-    for path in named {
+    for path in paths {
         match path.is_dir() {
             true => files.extend(
                 prompt_files(path).map_err(promptshelf_server::OpenError::Source)?.iter().map(|file| join(path, file)),
@@ -28,28 +28,28 @@ pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
             false => files.push(path.clone()),
         }
     }
-    let mut paper = Output::stdout();
+    let mut output = Output::stdout();
     let mut changed = 0;
-    let mut unreadable = 0;
+    let mut invalid = 0;
     for file in &files {
-        let shown = paper.line(&file.display().to_string()).into_owned();
-        match one(file, arguments.check)? {
-            Outcome::Same => {}
-            Outcome::Other => {
+        let shown = output.line(&file.display().to_string()).into_owned();
+        match format_file(file, arguments.check)? {
+            Outcome::Unchanged => {}
+            Outcome::Changed => {
                 changed += 1;
                 let word = if arguments.check { "would change" } else { "changed" };
-                writeln!(paper.out, "{word} {shown}")?;
+                writeln!(output.out, "{word} {shown}")?;
             }
-            Outcome::Unreadable => {
-                unreadable += 1;
-                writeln!(paper.out, "left {shown} as it is: `promptshelf check` says what is wrong with it")?;
+            Outcome::Invalid => {
+                invalid += 1;
+                writeln!(output.out, "skipped {shown}: invalid, see `promptshelf check`")?;
             }
         }
     }
     let verb = if arguments.check { "would change" } else { "changed" };
-    writeln!(paper.out, "{}: {changed} {verb}", count(files.len(), "prompt file"))?;
-    paper.out.flush()?;
-    if unreadable > 0 || (arguments.check && changed > 0) { Err(Failure::said(Exit::Failed)) } else { Ok(()) }
+    writeln!(output.out, "{}: {changed} {verb}", count(files.len(), "prompt file"))?;
+    output.out.flush()?;
+    if invalid > 0 || (arguments.check && changed > 0) { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
 }
 
 fn join(folder: &Path, file: &str) -> PathBuf {
@@ -57,27 +57,27 @@ fn join(folder: &Path, file: &str) -> PathBuf {
 }
 
 enum Outcome {
-    Same,
-    Other,
-    /// There is no telling what its front matter means.
-    Unreadable,
+    Unchanged,
+    Changed,
+    /// The file is not UTF-8, or its front matter is invalid.
+    Invalid,
 }
 
-fn one(file: &Path, only_look: bool) -> Result<Outcome, Failure> {
-    let cannot = |verb: &str, error: std::io::Error| {
+fn format_file(file: &Path, check_only: bool) -> Result<Outcome, Failure> {
+    let failure = |verb: &str, error: std::io::Error| {
         Failure::new(Exit::Failed, format!("{} cannot be {verb}: {error}", file.display()))
     };
-    let bytes = fs::read(file).map_err(|error| cannot("read", error))?;
-    let Ok(text) = String::from_utf8(bytes) else { return Ok(Outcome::Unreadable) };
+    let bytes = fs::read(file).map_err(|error| failure("read", error))?;
+    let Ok(text) = String::from_utf8(bytes) else { return Ok(Outcome::Invalid) };
     let source = SourceText::new(file.display().to_string(), text);
     match format(&source) {
-        Ok(laid_out) if *laid_out == *source.text => Ok(Outcome::Same),
-        Ok(laid_out) => {
-            if !only_look {
-                fs::write(file, laid_out).map_err(|error| cannot("written", error))?;
+        Ok(formatted) if *formatted == *source.text => Ok(Outcome::Unchanged),
+        Ok(formatted) => {
+            if !check_only {
+                fs::write(file, formatted).map_err(|error| failure("written", error))?;
             }
-            Ok(Outcome::Other)
+            Ok(Outcome::Changed)
         }
-        Err(_) => Ok(Outcome::Unreadable),
+        Err(_) => Ok(Outcome::Invalid),
     }
 }

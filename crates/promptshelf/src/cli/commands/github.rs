@@ -1,4 +1,4 @@
-//! Diagnostics as workflow commands, which GitHub Actions shows beside the lines.
+//! Diagnostics as workflow commands, which GitHub Actions displays next to the source lines.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use promptshelf_core::{Diagnostic, Location, Severity};
 
 use super::diagnostics::path_from_here;
 
-/// One line a diagnostic.
+/// Formats each diagnostic as one line.
 pub(crate) fn to_github(diagnostics: &[Diagnostic], folder: &Path) -> String {
     diagnostics.iter().map(|diagnostic| line(diagnostic, folder)).collect()
 }
@@ -21,23 +21,23 @@ fn line(diagnostic: &Diagnostic, folder: &Path) -> String {
     let end = diagnostic.location.span().end;
     let (line, column) = diagnostic.location.line_column();
     let (end_line, end_column) = Location::new(source, end..end).line_column();
-    let path = property(&path_from_here(folder, &source.path));
-    // Columns of several lines are refused.
+    let path = escape_property(&path_from_here(folder, &source.path));
+    // GitHub rejects columns in an annotation of several lines.
     let columns = if line == end_line { format!(",col={column},endColumn={end_column}") } else { String::new() };
     let message = match &diagnostic.help {
         Some(help) => format!("{}\nhelp: {help}", diagnostic.message),
         None => diagnostic.message.clone(),
     };
     let code = diagnostic.code;
-    format!("::{level} file={path},line={line},endLine={end_line}{columns},title={code}::{}\n", text(&message))
+    format!("::{level} file={path},line={line},endLine={end_line}{columns},title={code}::{}\n", escape(&message))
 }
 
-fn text(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-fn property(value: &str) -> String {
-    text(value).replace(':', "%3A").replace(',', "%2C")
+fn escape_property(value: &str) -> String {
+    escape(value).replace(':', "%3A").replace(',', "%2C")
 }
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_message_can_begin_another_command() {
+    fn message_cannot_start_another_command() {
         let source = SourceText::new("a,b.md", "one\ntwo\n");
         let found =
             Diagnostic::error(Code::Syntax, Location::new(&source, 4..7), "50%\n::error::x").help("do something else");

@@ -66,7 +66,7 @@ pub(crate) fn table<W: Write>(output: &mut Output<W>, rows: &[Row<'_>]) -> io::R
     for row in rows {
         let name = output.line(row.name).into_owned();
         let arguments = output.line(&row.usage).into_owned();
-        let heading = [output.styled(NAME, &name), output.quiet(&arguments)].join(" ");
+        let heading = [output.styled(NAME, &name), output.dimmed(&arguments)].join(" ");
         writeln!(output.out, "{}", heading.trim_end())?;
         let about = row.description.or(row.title).unwrap_or_default();
         let about = shortened(&output.line(about), output.width.saturating_sub(4));
@@ -75,7 +75,7 @@ pub(crate) fn table<W: Write>(output: &mut Output<W>, rows: &[Row<'_>]) -> io::R
         }
     }
     if rows.is_empty() {
-        writeln!(output.out, "There are no prompts here.")?;
+        writeln!(output.out, "No prompts found.")?;
     }
     Ok(())
 }
@@ -99,12 +99,12 @@ mod tests {
         let hello = Row {
             name: "hello",
             title: None,
-            description: Some("Greets\u{1b}[2J somebody at great length"),
+            description: Some("Greets\u{1b}[2J everybody at great length"),
             usage: [placeholder("name", true), placeholder("tone", false)].join(" "),
         };
         let mut output = Output { out: Vec::new(), terminal: true, colours: false, width: 30 };
         table(&mut output, &[hello]).expect("writing to memory succeeds");
         let shown = String::from_utf8(output.out).expect("valid UTF-8");
-        assert_eq!(shown, "hello <name> [tone]\n    Greets\\u{1b}[2J somebody…\n");
+        assert_eq!(shown, "hello <name> [tone]\n    Greets\\u{1b}[2J everybody…\n");
     }
 }

@@ -1,4 +1,4 @@
-//! `promptshelf new`: a prompt file to begin with, which passes `check` and `test`.
+//! `promptshelf new`: creates a prompt file from a template. The new file passes `check` and `test`.
 
 use std::{
     fs,
@@ -15,8 +15,8 @@ use crate::{
     output::{Output, pretty_json},
 };
 
-/// The schema's place in a library; what begins with a dot is never served.
-const SCHEMA: &str = ".promptshelf/prompt.schema.json";
+/// The path of the schema in a library. Files in folders that begin with a dot are never served.
+const SCHEMA_PATH: &str = ".promptshelf/prompt.schema.json";
 
 impl Template {
     fn text(self) -> &'static str {
@@ -31,59 +31,61 @@ impl Template {
 pub(crate) fn run(arguments: &NewArguments) -> Result<(), Failure> {
     let folder = arguments.library.folder();
     if !folder.is_dir() {
-        return Err(Failure::new(Exit::Library, format!("{} is no folder", folder.display()))
-            .help("name the library's folder with -l, or make it first"));
+        return Err(Failure::new(Exit::Library, format!("the library {} is not a folder", folder.display()))
+            .help("create the folder, or name another one with -l"));
     }
     let name = arguments.name.strip_suffix(".md").unwrap_or(&arguments.name);
     check_name(name)?;
     let path = folder.join(format!("{name}.md"));
-    let wrong = |error: io::Error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", path.display()));
-    if let Some(around) = path.parent() {
-        fs::create_dir_all(around).map_err(wrong)?;
+    let write_error =
+        |error: io::Error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", path.display()));
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(write_error)?;
     }
     let mut file =
         fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Failure::new(Exit::Failed, format!("{} is there already", path.display()))
-                .help("choose another name, or edit that file"),
-            _ => wrong(error),
+            io::ErrorKind::AlreadyExists => Failure::new(Exit::Failed, format!("{} already exists", path.display()))
+                .help("choose another name, or edit the existing file"),
+            _ => write_error(error),
         })?;
-    let up = "../".repeat(name.matches('/').count());
-    let text = arguments.template.text().replace("SCHEMA", &format!("{up}{SCHEMA}")).replace("TITLE", &title(name));
-    file.write_all(text.as_bytes()).map_err(wrong)?;
+    let to_root = "../".repeat(name.matches('/').count());
+    let text =
+        arguments.template.text().replace("SCHEMA", &format!("{to_root}{SCHEMA_PATH}")).replace("TITLE", &title(name));
+    file.write_all(text.as_bytes()).map_err(write_error)?;
     write_schema(folder)?;
 
-    let mut paper = Output::stdout();
-    let shown = paper.line(&path.display().to_string()).into_owned();
-    writeln!(paper.out, "{shown}")?;
-    Ok(paper.out.flush()?)
+    let mut output = Output::stdout();
+    let shown = output.line(&path.display().to_string()).into_owned();
+    writeln!(output.out, "{shown}")?;
+    Ok(output.out.flush()?)
 }
 
-/// Refuses names that would not become a prompt, or that clients would change.
+/// Rejects names that the loader ignores, and names that some clients would change.
 fn check_name(name: &str) -> Result<(), Failure> {
-    let parts_are_good = name.split('/').all(|part| !part.is_empty() && !part.starts_with(['_', '.']));
-    let is_good = PromptName::new(name.replace('/', "-")).is_ok_and(|name| name.is_portable())
-        && parts_are_good
+    let has_valid_parts = name.split('/').all(|part| !part.is_empty() && !part.starts_with(['_', '.']));
+    let is_valid = PromptName::new(name.replace('/', "-")).is_ok_and(|name| name.is_portable())
+        && has_valid_parts
         && !name.eq_ignore_ascii_case("readme")
         && !name.ends_with("/readme");
-    match is_good {
+    match is_valid {
         true => Ok(()),
-        false => Err(Failure::new(Exit::Usage, format!("`{name}` is no name that every client takes"))
-            .help("use lower-case letters, digits, `-` and single `_`; `/` makes folders")),
+        false => Err(Failure::new(Exit::Usage, format!("`{name}` is not a portable prompt name"))
+            .help("use lower-case letters, digits, `-` and single `_`; `/` creates folders")),
     }
 }
 
-/// `git/commit_message` becomes `Git commit message`.
+/// Returns the title for a name: `git/commit_message` becomes `Git commit message`.
 fn title(name: &str) -> String {
     let words = name.replace(['/', '-', '_'], " ");
     let mut characters = words.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// Writes the schema that the file's first line names, where it is not there yet.
+/// Writes the schema that the first line of the file refers to, unless it is up to date.
 fn write_schema(folder: &Path) -> Result<(), Failure> {
-    let path = folder.join(SCHEMA);
+    let path = folder.join(SCHEMA_PATH);
     let schema = format!("{}\n", pretty_json(&schema::prompt()));
-    if fs::read_to_string(&path).is_ok_and(|before| before == schema) {
+    if fs::read_to_string(&path).is_ok_and(|current| current == schema) {
         return Ok(());
     }
     let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, schema));

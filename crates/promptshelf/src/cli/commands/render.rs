@@ -1,6 +1,6 @@
-//! `promptshelf render`: a prompt as a person reads it, with what each part costs.
+//! `promptshelf render`: shows a prompt in readable form, with the size and tokens of each message.
 
-mod picture;
+mod inline_image;
 mod tokens;
 
 use std::{
@@ -14,10 +14,10 @@ use anstyle::{AnsiColor, Style};
 use promptshelf_author::add_samples;
 use promptshelf_core::{ContentBlock, Message, Prompt, RawArguments, ResourceBody, Role, Variables};
 use promptshelf_server::Library;
-use promptshelf_service::Caller;
+use promptshelf_service::{Caller, Rejection};
 
-use self::tokens::{TOKENIZER, tokens};
-use super::diagnostics::Drawing;
+use self::tokens::{ACCURACY, estimate_tokens};
+use super::diagnostics::DiagnosticFormat;
 use crate::{
     args::author::RenderArguments,
     exit::{Exit, Failure},
@@ -25,30 +25,30 @@ use crate::{
 };
 
 pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
-    let place = Place::of(&arguments.file, arguments.library.given())?;
-    let library = crate::library::open(&place.folder)?;
+    let target = Target::of(&arguments.file, arguments.library.explicit_folder())?;
+    let library = crate::library::open(&target.folder)?;
     let values = arguments.values.read(io::stdin().lock())?;
     if !arguments.watch {
-        return once(&library, &place, &values).await;
+        return render_once(&library, &target, &values).await;
     }
     let mut reports = library.loader().reports();
     let _following = library.loader().spawn();
     loop {
-        let mut paper = Output::stdout();
-        if paper.terminal {
-            // Clears the screen, what has scrolled away included.
-            write!(paper.out, "\u{1b}[3J\u{1b}[2J\u{1b}[H")?;
+        let mut output = Output::stdout();
+        if output.terminal {
+            // Clears the screen and the scrollback.
+            write!(output.out, "\u{1b}[3J\u{1b}[2J\u{1b}[H")?;
         }
-        drop(paper);
-        if let Err(failure) = once(&library, &place, &values).await {
+        drop(output);
+        if let Err(failure) = render_once(&library, &target, &values).await {
             crate::output::report_failure(&failure);
         }
         if Output::stdout().terminal {
-            let mut paper = Output::stderr();
-            let hint = paper.quiet("Waiting for changes; Ctrl-C ends this.");
-            writeln!(paper.out, "\n{hint}").ok();
+            let mut output = Output::stderr();
+            let hint = output.dimmed("Watching for changes; press Ctrl-C to stop.");
+            writeln!(output.out, "\n{hint}").ok();
         }
-        // A load that found nothing new is no reason to draw everything again.
+        // A reload without changes does not render again.
         let before = (library.catalog().generation(), library.diagnostics());
         while (library.catalog().generation(), library.diagnostics()) == before {
             if reports.changed().await.is_err() {
@@ -58,91 +58,91 @@ pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
     }
 }
 
-/// Where a prompt is looked for.
-struct Place {
+/// The library, and the prompt in it.
+struct Target {
     folder: PathBuf,
-    prompt: Wanted,
+    prompt: Selector,
 }
 
-enum Wanted {
-    /// The file's path in the library.
+enum Selector {
+    /// The path of the file, relative to the library.
     File(String),
     Name(String),
 }
 
-impl Place {
-    /// The library around a file is the nearest folder with a manifest; without
-    /// any, the file's own folder. What is no file is a prompt's name.
-    fn of(file: &str, library: Option<&Path>) -> Result<Place, Failure> {
-        let wrong = |error: io::Error| Failure::new(Exit::Library, format!("{file} cannot be found: {error}"));
+impl Target {
+    /// Resolves the argument of the command. The library of a file is the nearest folder above it with a manifest,
+    /// else the file's own folder. An argument that names no existing file is the name of a prompt.
+    fn of(file: &str, library: Option<&Path>) -> Result<Target, Failure> {
+        let not_found = |error: io::Error| Failure::new(Exit::Library, format!("cannot open {file}: {error}"));
         if !Path::new(file).is_file() {
             let folder = library.unwrap_or(Path::new(".")).to_owned();
-            return Ok(Place { folder, prompt: Wanted::Name(file.to_owned()) });
+            return Ok(Target { folder, prompt: Selector::Name(file.to_owned()) });
         }
-        let whole = fs::canonicalize(file).map_err(wrong)?;
-        let own = whole.parent().unwrap_or(&whole);
+        let path = fs::canonicalize(file).map_err(not_found)?;
+        let parent = path.parent().unwrap_or(&path);
         let folder = match library {
-            Some(library) => fs::canonicalize(library).map_err(wrong)?,
+            Some(library) => fs::canonicalize(library).map_err(not_found)?,
             None => {
                 let has_manifest = |folder: &&Path| folder.join("promptshelf.toml").is_file();
-                own.ancestors().find(has_manifest).unwrap_or(own).to_owned()
+                parent.ancestors().find(has_manifest).unwrap_or(parent).to_owned()
             }
         };
-        let inside = whole
+        let relative = path
             .strip_prefix(&folder)
             .map_err(|_| Failure::new(Exit::Usage, format!("{file} is not in the library {}", folder.display())))?;
-        let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();
-        Ok(Place { prompt: Wanted::File(parts.join("/")), folder })
+        let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
+        Ok(Target { prompt: Selector::File(parts.join("/")), folder })
     }
 
     fn find(&self, library: &Library) -> Result<Arc<Prompt>, Failure> {
         let catalog = library.catalog();
         match &self.prompt {
-            Wanted::Name(name) => catalog.find(name).cloned().ok_or_else(|| {
-                let unknown = promptshelf_service::Rejection::UnknownPrompt { name: name.clone() };
-                crate::library::rejected(unknown, library, &self.folder, name)
+            Selector::Name(name) => catalog.find(name).cloned().ok_or_else(|| {
+                let rejection = Rejection::UnknownPrompt { name: name.clone() };
+                crate::library::rejected(rejection, library, &self.folder, name)
             }),
-            Wanted::File(path) => {
+            Selector::File(path) => {
                 let prompt = catalog.prompts().iter().find(|prompt| prompt.source().path == *path).cloned();
-                prompt.ok_or_else(|| Failure::new(Exit::NotFound, format!("{path} defines no prompt that can be used")))
+                prompt.ok_or_else(|| Failure::new(Exit::NotFound, format!("{path} does not define a valid prompt")))
             }
         }
     }
 
-    fn is_of(&self, path: &str) -> bool {
-        matches!(&self.prompt, Wanted::File(own) if own == path)
+    fn is_defined_in(&self, path: &str) -> bool {
+        matches!(&self.prompt, Selector::File(own) if own == path)
     }
 }
 
-async fn once(library: &Library, place: &Place, values: &Variables) -> Result<(), Failure> {
-    let mut paper = Output::stdout();
-    let drawing = Drawing { folder: &place.folder, colours: paper.colours, width: paper.width };
-    for diagnostic in library.diagnostics().iter().filter(|found| place.is_of(&found.location.source.path)) {
-        writeln!(paper.out, "{}\n", drawing.draw(diagnostic))?;
+async fn render_once(library: &Library, target: &Target, values: &Variables) -> Result<(), Failure> {
+    let mut output = Output::stdout();
+    let format = DiagnosticFormat { folder: &target.folder, colours: output.colours, width: output.width };
+    for diagnostic in library.diagnostics().iter().filter(|found| target.is_defined_in(&found.location.source.path)) {
+        writeln!(output.out, "{}\n", format.format(diagnostic))?;
     }
-    let prompt = place.find(library)?;
-    if library.diagnostics().iter().any(|found| found.is_error() && place.is_of(&found.location.source.path)) {
-        let note = paper.quiet("This is how it was before:");
-        writeln!(paper.out, "{note}\n")?;
+    let prompt = target.find(library)?;
+    if library.diagnostics().iter().any(|found| found.is_error() && target.is_defined_in(&found.location.source.path)) {
+        let note = output.dimmed("The last valid version:");
+        writeln!(output.out, "{note}\n")?;
     }
     let mut values = values.clone();
     let filled = add_samples(&prompt, &mut values);
     let name = prompt.name().as_str();
     let answer = library.service().get(&Caller::local(), name, &RawArguments::from(&values)).await;
-    let answer = answer.map_err(|rejection| crate::library::rejected(rejection, library, &place.folder, name))?;
-    messages(&mut paper, &answer.value().messages)?;
+    let answer = answer.map_err(|rejection| crate::library::rejected(rejection, library, &target.folder, name))?;
+    print_messages(&mut output, &answer.value().messages)?;
     if !filled.is_empty() {
         let shown: Vec<String> = filled.iter().map(|name| format!("`{name}`")).collect();
-        let note = format!("{} filled in with a sample; --arg NAME=VALUE says otherwise", shown.join(", "));
-        let note = paper.quiet(&note);
-        writeln!(paper.out, "{note}")?;
+        let note = format!("{} filled in with a sample; --arg NAME=VALUE sets another value", shown.join(", "));
+        let note = output.dimmed(&note);
+        writeln!(output.out, "{note}")?;
     }
-    Ok(paper.out.flush()?)
+    Ok(output.out.flush()?)
 }
 
-/// Each message under a line that says who speaks, what it is and how much.
-fn messages<W: Write>(paper: &mut Output<W>, messages: &[Message]) -> io::Result<()> {
-    let (mut bytes, mut all) = (0, 0);
+/// Prints each message below a heading with role, kind, size and tokens.
+fn print_messages<W: Write>(output: &mut Output<W>, messages: &[Message]) -> io::Result<()> {
+    let (mut total_bytes, mut total_tokens) = (0, 0);
     for message in messages {
         let content = &message.content;
         let text = match content {
@@ -153,38 +153,38 @@ fn messages<W: Write>(paper: &mut Output<W>, messages: &[Message]) -> io::Result
             },
             _ => None,
         };
-        bytes += content.size();
-        let tokens = text.map(tokens);
-        all += tokens.unwrap_or_default();
-        heading(paper, message, tokens)?;
+        total_bytes += content.size();
+        let tokens = text.map(estimate_tokens);
+        total_tokens += tokens.unwrap_or_default();
+        print_heading(output, message, tokens)?;
         match (text, content) {
             (Some(text), _) => {
-                let text = paper.text(text).into_owned();
-                writeln!(paper.out, "{}\n", text.trim_end_matches('\n'))?;
+                let text = output.text(text).into_owned();
+                writeln!(output.out, "{}\n", text.trim_end_matches('\n'))?;
             }
             (None, ContentBlock::Image(image)) => {
-                let picture = paper.terminal.then(|| picture::drawn(image)).flatten();
-                writeln!(paper.out, "{}", picture.unwrap_or_default())?;
+                let sequence = output.terminal.then(|| inline_image::inline_image(image)).flatten();
+                writeln!(output.out, "{}", sequence.unwrap_or_default())?;
             }
-            _ => writeln!(paper.out)?,
+            _ => writeln!(output.out)?,
         }
     }
     let total = format!(
-        "{}, {}, about {} (estimate: {TOKENIZER})",
+        "{}, {}, about {} (estimate: {ACCURACY})",
         count(messages.len(), "message"),
-        size(bytes),
-        count(all, "token")
+        size(total_bytes),
+        count(total_tokens, "token")
     );
-    let total = paper.styled(Style::new().bold(), &total);
-    writeln!(paper.out, "{total}")
+    let total = output.styled(Style::new().bold(), &total);
+    writeln!(output.out, "{total}")
 }
 
-fn heading<W: Write>(paper: &mut Output<W>, message: &Message, tokens: Option<usize>) -> io::Result<()> {
+fn print_heading<W: Write>(output: &mut Output<W>, message: &Message, tokens: Option<usize>) -> io::Result<()> {
     const USER: Style = AnsiColor::Cyan.on_default().bold();
     const ASSISTANT: Style = AnsiColor::Magenta.on_default().bold();
     let style = if message.role == Role::User { USER } else { ASSISTANT };
     let content = &message.content;
-    let what = match content {
+    let name = match content {
         ContentBlock::Text(_) => String::new(),
         ContentBlock::Image(media) | ContentBlock::Audio(media) => format!(" {}", media.mime_type.as_str()),
         ContentBlock::Resource(resource) => {
@@ -193,13 +193,13 @@ fn heading<W: Write>(paper: &mut Output<W>, message: &Message, tokens: Option<us
         ContentBlock::Link(link) => format!(" {} {}", link.name, link.uri),
     };
     let tokens = tokens.map_or_else(String::new, |tokens| format!(", about {}", count(tokens, "token")));
-    let details = format!("{}{what}, {}{tokens}", content.kind(), size(content.size()));
-    let details = paper.line(&details).into_owned();
-    let (role, details) = (paper.styled(style, message.role.as_str()), paper.quiet(&details));
-    writeln!(paper.out, "── {role} · {details}")
+    let details = format!("{}{name}, {}{tokens}", content.kind(), size(content.size()));
+    let details = output.line(&details).into_owned();
+    let (role, details) = (output.styled(style, message.role.as_str()), output.dimmed(&details));
+    writeln!(output.out, "── {role} · {details}")
 }
 
-/// Bytes as people count them.
+/// Formats a number of bytes.
 #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
 fn size(bytes: usize) -> String {
     match bytes {
@@ -214,17 +214,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_message_says_what_it_costs() {
-        let mut paper = Output { out: Vec::new(), terminal: false, colours: false, width: 80 };
-        messages(&mut paper, &[Message::user("Hello, Ada!\n"), Message::assistant("Hi.")]).expect("memory takes it");
-        let shown = String::from_utf8(paper.out).expect("it is text");
+    fn messages_have_size_and_tokens() {
+        let mut output = Output { out: Vec::new(), terminal: false, colours: false, width: 80 };
+        print_messages(&mut output, &[Message::user("Hello, Ada!\n"), Message::assistant("Hi.")])
+            .expect("writing to memory succeeds");
+        let shown = String::from_utf8(output.out).expect("valid UTF-8");
         assert!(shown.starts_with("── user · text, 12 bytes, about "), "{shown}");
         assert!(shown.contains("\nHello, Ada!\n\n── assistant · text, 3 bytes"), "{shown}");
         assert!(shown.contains("2 messages, 15 bytes, about "), "{shown}");
     }
 
     #[test]
-    fn sizes_are_counted_as_people_do() {
+    fn sizes_use_decimal_units() {
         assert_eq!([1, 999, 1_500, 2_340_000].map(size), ["1 byte", "999 bytes", "1.5 kB", "2.3 MB"]);
     }
 }

@@ -62,7 +62,7 @@ async fn list(connection: &Connection, json: bool) -> Result<(), Failure> {
         row(&mut output, resource)?;
     }
     if resources.is_empty() && templates.is_empty() && output.terminal {
-        writeln!(output.out, "There are no resources here.")?;
+        writeln!(output.out, "No resources found.")?;
     }
     Ok(output.out.flush()?)
 }

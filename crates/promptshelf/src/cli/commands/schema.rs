@@ -1,4 +1,4 @@
-//! `promptshelf schema`: JSON Schemas of the files that authors write.
+//! `promptshelf schema`: prints the JSON Schemas of prompt files and settings.
 
 use std::io::Write;
 
@@ -12,13 +12,13 @@ use crate::{
 };
 
 pub(crate) fn run(arguments: &SchemaArguments) -> Result<(), Failure> {
-    let mut paper = Output::stdout();
-    writeln!(paper.out, "{}", pretty_json(&of(arguments.file)))?;
-    Ok(paper.out.flush()?)
+    let mut output = Output::stdout();
+    writeln!(output.out, "{}", pretty_json(&schema_of(arguments.file)))?;
+    Ok(output.out.flush()?)
 }
 
-/// The schema of a file.
-pub(crate) fn of(file: SchemaFile) -> serde_json::Value {
+/// Returns the schema of a file.
+pub(crate) fn schema_of(file: SchemaFile) -> serde_json::Value {
     match file {
         SchemaFile::Prompt => schema::prompt(),
         SchemaFile::Library => schema::library(),

@@ -59,7 +59,7 @@ fn block<W: Write>(output: &mut Output<W>, content: &ContentBlock) -> io::Result
         other => (Some(other.kind().to_owned()), None),
     };
     if let Some(label) = label {
-        let label = output.quiet(&format!("[{}]", output.line(&label)));
+        let label = output.dimmed(&format!("[{}]", output.line(&label)));
         writeln!(output.out, "{label}")?;
     }
     match text {

@@ -25,7 +25,7 @@ struct ServedLibrary<'l>(&'l Library);
 impl TestTarget for ServedLibrary<'_> {
     async fn render(&self, prompt: &Prompt, arguments: &RawArguments<'_>) -> Result<Vec<Message>, TargetError> {
         let answer = self.0.service().get(&Caller::local(), prompt.name().as_str(), arguments).await;
-        answer.map(|answer| answer.into_value().messages).map_err(|rejection| Failure::from(rejection).sentence.into())
+        answer.map(|answer| answer.into_value().messages).map_err(|rejection| Failure::from(rejection).message.into())
     }
 
     fn complete(&self, prompt: &Prompt, test: &CompletionTest) -> Result<Vec<String>, TargetError> {
@@ -44,7 +44,7 @@ pub(crate) async fn run(arguments: &TestArguments) -> Result<(), Failure> {
     note_errors(&library, folder);
     let is_broken = library.diagnostics().iter().any(promptshelf_core::Diagnostic::is_error);
 
-    let mut paper = Output::stdout();
+    let mut output = Output::stdout();
     let catalog = library.catalog();
     let mut suite = TestSuite::new(&catalog, folder).update_golden_files(arguments.update);
     if let Some(text) = &arguments.filter {
@@ -55,68 +55,68 @@ pub(crate) async fn run(arguments: &TestArguments) -> Result<(), Failure> {
     for case in suite.cases() {
         let outcome = suite.run(&case, &target).await.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
         if let Some(path) = &outcome.updated {
-            let path = paper.line(&path.display().to_string()).into_owned();
-            writeln!(paper.out, "wrote  {path}")?;
+            let path = output.line(&path.display().to_string()).into_owned();
+            writeln!(output.out, "wrote  {path}")?;
         }
-        let word = if outcome.is_passed() { paper.styled(GOOD, "ok    ") } else { paper.styled(BAD, "FAILED") };
-        let line = paper.line(&case.full_name()).into_owned();
-        writeln!(paper.out, "{word} {line}")?;
+        let word = if outcome.is_passed() { output.styled(GOOD, "ok    ") } else { output.styled(BAD, "FAILED") };
+        let line = output.line(&case.full_name()).into_owned();
+        writeln!(output.out, "{word} {line}")?;
         outcomes.push(outcome);
     }
     for unused in suite.unused_golden_files() {
-        let unused = paper.line(&unused.display().to_string()).into_owned();
-        writeln!(paper.out, "unused {unused}: no test names it")?;
+        let unused = output.line(&unused.display().to_string()).into_owned();
+        writeln!(output.out, "unused {unused}: no test names it")?;
     }
     let show_path = |path: &str| path_from_here(folder, path);
     let failed: Vec<&TestOutcome> = outcomes.iter().filter(|outcome| !outcome.is_passed()).collect();
     for outcome in &failed {
-        describe(&mut paper, outcome, &show_path(&outcome.location.to_string()))?;
+        describe(&mut output, outcome, &show_path(&outcome.location.to_string()))?;
     }
-    summary(&mut paper, outcomes.len(), failed.len(), suite.prompts_without_tests())?;
+    summary(&mut output, outcomes.len(), failed.len(), suite.prompts_without_tests())?;
     if let Some(path) = &arguments.junit {
         fs::write(path, junit(&outcomes, show_path))
             .map_err(|error| Failure::new(Exit::Failed, format!("cannot write {}: {error}", path.display())))?;
     }
-    paper.out.flush()?;
-    if !failed.is_empty() || is_broken { Err(Failure::said(Exit::Failed)) } else { Ok(()) }
+    output.out.flush()?;
+    if !failed.is_empty() || is_broken { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
 }
 
-fn describe<W: Write>(paper: &mut Output<W>, outcome: &TestOutcome, location: &str) -> Result<(), Failure> {
+fn describe<W: Write>(output: &mut Output<W>, outcome: &TestOutcome, location: &str) -> Result<(), Failure> {
     const REMOVED: Style = AnsiColor::Red.on_default();
     const ADDED: Style = AnsiColor::Green.on_default();
-    let heading = paper.line(&format!("{} / {}", outcome.prompt, outcome.test)).into_owned();
-    let location = paper.line(location).into_owned();
-    let heading = paper.styled(Style::new().bold(), &heading);
-    writeln!(paper.out, "\n{heading} ({location})")?;
+    let heading = output.line(&format!("{} / {}", outcome.prompt, outcome.test)).into_owned();
+    let location = output.line(location).into_owned();
+    let heading = output.styled(Style::new().bold(), &heading);
+    writeln!(output.out, "\n{heading} ({location})")?;
     for mismatch in &outcome.mismatches {
-        let message = paper.line(&mismatch.message).into_owned();
-        writeln!(paper.out, "  {message}")?;
+        let message = output.line(&mismatch.message).into_owned();
+        writeln!(output.out, "  {message}")?;
         for line in mismatch.details.lines() {
             let style = match line.as_bytes().first() {
                 Some(b'-') => REMOVED,
                 Some(b'+') => ADDED,
                 _ => Style::new(),
             };
-            let line = paper.line(line).into_owned();
-            let line = paper.styled(style, &line);
-            writeln!(paper.out, "    {line}")?;
+            let line = output.line(line).into_owned();
+            let line = output.styled(style, &line);
+            writeln!(output.out, "    {line}")?;
         }
     }
     Ok(())
 }
 
-fn summary<W: Write>(paper: &mut Output<W>, tests: usize, failed: usize, without: usize) -> Result<(), Failure> {
+fn summary<W: Write>(output: &mut Output<W>, tests: usize, failed: usize, without: usize) -> Result<(), Failure> {
     let outcome = match (tests, failed) {
         (0, _) => "no tests".to_owned(),
         (tests, 0) => format!("{} passed", count(tests, "test")),
         (tests, failed) => format!("{failed} of {} failed", count(tests, "test")),
     };
-    let outcome = paper.styled(if failed > 0 { BAD } else { GOOD }, &outcome);
+    let outcome = output.styled(if failed > 0 { BAD } else { GOOD }, &outcome);
     let others = match without {
         0 => String::new(),
         1 => "; 1 prompt has no test".to_owned(),
         others => format!("; {others} prompts have no test"),
     };
-    writeln!(paper.out, "\n{outcome}{others}")?;
+    writeln!(output.out, "\n{outcome}{others}")?;
     Ok(())
 }

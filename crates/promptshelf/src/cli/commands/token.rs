@@ -1,4 +1,4 @@
-//! `promptshelf token new`: a token that is printed once, and what to keep of it.
+//! `promptshelf token new`: prints a new token once, and the line to store for it.
 
 use std::{fmt::Write as _, io::Write as _};
 
@@ -18,26 +18,26 @@ pub(crate) fn new(arguments: &TokenArguments) -> Result<(), Failure> {
     }
     let token = random_token()?;
     let line = line(arguments, &digest_of(&token));
-    let mut paper = Output::stdout();
+    let mut output = Output::stdout();
     if arguments.json {
-        writeln!(paper.out, "{}", json!({ "token": token, "store": line }))?;
+        writeln!(output.out, "{}", json!({ "token": token, "store": line }))?;
     } else {
         let mut block = String::new();
         // Writing into a string cannot fail.
         let _ = write!(
             block,
-            "The token, which is shown only now:\n  {token}\n\n\
+            "The token, shown only once:\n  {token}\n\n\
              The line to store, in a file for --tokens or in `tokens` of [auth] in server.toml:\n  {line}\n"
         );
-        write!(paper.out, "{block}")?;
+        write!(output.out, "{block}")?;
     }
-    paper.out.flush()?;
+    output.out.flush()?;
     Ok(())
 }
 
-/// What is kept of a token, as an inline table of TOML.
+/// Formats the stored form of a token, with its hash, as an inline table of TOML.
 fn line(arguments: &TokenArguments, digest: &[u8; 32]) -> String {
-    // A text in JSON's quotes is one in TOML's.
+    // A JSON string is also a valid basic string of TOML.
     let quoted = |text: &String| json!(text).to_string();
     let list = |texts: &[String]| texts.iter().map(quoted).collect::<Vec<_>>().join(", ");
     let mut line = format!("{{ name = {}, sha256 = \"", quoted(&arguments.name));

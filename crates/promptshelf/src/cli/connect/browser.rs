@@ -69,7 +69,7 @@ fn open(page: &SignInPage, confirms: bool) -> bool {
     let mut stderr = Output::stderr();
     let note = match opened {
         Ok(()) => "The page opens in your browser. Otherwise open it yourself:",
-        Err(_) => "No browser can be started here. Open this page yourself:",
+        Err(_) => "Cannot start a browser. Open this page:",
     };
     writeln!(stderr.out, "{note}\n\n  {}\n", visible_line(&page.url)).ok();
     true

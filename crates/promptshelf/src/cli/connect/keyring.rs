@@ -86,13 +86,13 @@ impl CredentialStore for Keyring {
         let is_new = !file.exists();
         state::write(&file, secret).map_err(|error| file_error(&file, "written", error))?;
         if is_new && !self.is_file {
-            let mut paper = Output::stderr();
-            let said = format!(
+            let mut stderr = Output::stderr();
+            let note = format!(
                 "note: this system has no usable keyring ({reason}); the credentials are in {}, which only you can read",
                 file.display()
             );
-            let said = paper.line(&said).into_owned();
-            writeln!(paper.out, "{said}").ok();
+            let note = stderr.line(&note).into_owned();
+            writeln!(stderr.out, "{note}").ok();
         }
         Ok(())
     }

@@ -101,14 +101,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_server_is_ready_from_its_first_catalog_to_its_end() {
+    async fn readiness_follows_catalog_and_shutdown() {
         let state = ServerState { metrics: Arc::new(Metrics::new()), server: Arc::default() };
         let status = async || ready(State(state.clone())).await.0.as_u16();
         assert_eq!(status().await, 503, "the library is being read");
         assert!(state.metrics.text().expect("metrics").contains("promptshelf_build_info"), "and metrics are available");
         let library = Library::builder().build().expect("a library");
         state.metrics.observe(&library, None);
-        state.server.set(library.server().clone()).expect("it is said once");
+        state.server.set(library.server().clone()).expect("set once");
         assert_eq!(status().await, 200);
         library.server().shutdown();
         assert_eq!(status().await, 503);

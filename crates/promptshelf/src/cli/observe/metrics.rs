@@ -88,7 +88,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix("promptshelf");
         registry.register(
             "requests",
-            "Requests by method and by what became of them; `none` for what could not be read",
+            "Requests by method and outcome; the method is `none` if the request could not be parsed",
             self.requests.clone(),
         );
         registry.register_with_unit(
@@ -161,7 +161,7 @@ impl Collector for LibraryCollector {
         gauge(&mut encoder, "catalog_generation", "The number of the catalog that is served", report.generation)?;
         let errors = report.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
         let found = [("error", errors as u64), ("warning", (report.diagnostics.len() - errors) as u64)];
-        labelled(&mut encoder, MetricType::Gauge, "diagnostics", "What is wrong with the library", "severity", &found)?;
+        labelled(&mut encoder, MetricType::Gauge, "diagnostics", "Findings in the library", "severity", &found)?;
         let catalog = library.catalog();
         gauge(&mut encoder, "prompts", "Prompts that are served", catalog.prompts().len() as u64)?;
         let resources = catalog.resources().len() + catalog.templates().len();

@@ -1,7 +1,7 @@
-//! Spans for a collector of OpenTelemetry, over OTLP: HTTP with protobuf.
+//! Exports spans to an OpenTelemetry collector, over OTLP (HTTP with Protocol Buffers).
 //!
-//! Only spans of our own go there, and no log lines: what a span holds is
-//! decided where it is opened, and nobody there puts in what a caller sent.
+//! Only spans of this project are exported, and no log events. The attributes of a span are set where it is opened,
+//! and never contain anything that a caller sent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -33,34 +33,34 @@ use crate::{
     settings::Traces,
 };
 
-/// How long a collector may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the last spans may take when the program ends.
-const LAST_SPANS: Duration = Duration::from_secs(3);
-/// The most bytes of a collector's answer that are read.
-const MAX_ANSWER: u64 = 1 << 20;
-/// The longest texts of a caller's that are looked at; the one of all versions
-/// has 55 bytes, and of the other 512 have to be passed on.
-const MAX_PARENT: usize = 256;
-const MAX_STATE: usize = 512;
+/// The time limit of a request to the collector.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time limit for sending the pending spans when the program ends.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
+/// The maximum size of a response of the collector, in bytes.
+const MAX_RESPONSE_BYTES: u64 = 1 << 20;
+/// The maximum lengths of a caller's trace context, in bytes. Version 00 of `traceparent` has 55 bytes; W3C Trace
+/// Context requires that at least 512 bytes of `tracestate` are propagated.
+const MAX_TRACEPARENT_BYTES: usize = 256;
+const MAX_TRACESTATE_BYTES: usize = 512;
 
-/// Sends spans until this is dropped; then those that wait are sent.
+/// Exports spans until it is dropped, and then sends those that are pending.
 #[derive(Debug)]
 pub(crate) struct SpanExporterGuard(SdkTracerProvider);
 
 impl Drop for SpanExporterGuard {
     fn drop(&mut self) {
-        if let Err(error) = self.0.shutdown_with_timeout(LAST_SPANS) {
-            tracing::warn!(%error, "the last spans were not sent");
+        if let Err(error) = self.0.shutdown_with_timeout(SHUTDOWN_TIMEOUT) {
+            tracing::warn!(%error, "cannot send the pending spans");
         }
     }
 }
 
-/// The layer that makes spans of what is traced.
+/// Returns the layer that exports spans.
 ///
 /// # Errors
 ///
-/// When the settings or the environment's cannot be understood.
+/// Invalid settings, or invalid `OTEL_*` variables of the environment.
 pub(crate) fn layer<S>(traces: &Traces) -> Result<(impl Layer<S> + use<S>, SpanExporterGuard), Failure>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -69,21 +69,21 @@ where
         .with_http()
         .with_http_client(Client(agent(&traces.endpoint)))
         .with_endpoint(&*traces.endpoint)
-        .with_timeout(PATIENCE)
+        .with_timeout(REQUEST_TIMEOUT)
         .build()
-        .map_err(|error| Failure::new(Exit::Usage, format!("traces cannot be sent: {error}")))?;
+        .map_err(|error| Failure::new(Exit::Usage, format!("cannot send traces: {error}")))?;
     let resource = Resource::builder().with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
     let resource = match std::env::var_os("OTEL_SERVICE_NAME") {
         Some(_) => resource,
         None => resource.with_service_name("promptshelf"),
     };
-    let begun_here = Sampler::TraceIdRatioBased(f64::from(traces.percent) / 100.0);
+    let root_sampler = Sampler::TraceIdRatioBased(f64::from(traces.percent) / 100.0);
     let provider = SdkTracerProvider::builder()
         .with_batch_exporter(exporter)
         .with_resource(resource.build())
-        .with_sampler(Sampler::ParentBased(Box::new(begun_here)))
+        .with_sampler(Sampler::ParentBased(Box::new(root_sampler)))
         .build();
-    let ours = filter_fn(|about| about.is_span() && about.target().starts_with("promptshelf"))
+    let own_spans = filter_fn(|metadata| metadata.is_span() && metadata.target().starts_with("promptshelf"))
         .with_max_level_hint(LevelFilter::DEBUG);
     let layer = tracing_opentelemetry::layer()
         .with_tracer(provider.tracer("promptshelf"))
@@ -91,30 +91,30 @@ where
         .with_threads(false)
         .with_target(false)
         .with_tracked_inactivity(false)
-        .with_filter(ours);
+        .with_filter(own_spans);
     Ok((layer, SpanExporterGuard(provider)))
 }
 
-/// Makes a span part of a caller's trace. What is no trace context is passed
-/// over, as W3C asks for: then the trace begins here.
-pub(super) fn join(span: &Span, trace: &TraceContext<'_>) {
-    if trace.parent.len() > MAX_PARENT {
+/// Makes a span part of the caller's trace. An invalid trace context is ignored, as W3C Trace Context requires, and a
+/// new trace begins.
+pub(super) fn set_parent(span: &Span, trace: &TraceContext<'_>) {
+    if trace.parent.len() > MAX_TRACEPARENT_BYTES {
         return;
     }
-    let context = TraceContextPropagator::new().extract(&Words(trace));
+    let context = TraceContextPropagator::new().extract(&TraceContextExtractor(trace));
     if context.span().span_context().is_valid() {
-        // Without the layer there is no trace to continue.
+        // Fails without the layer, and then there is no trace to continue.
         let _ = span.set_parent(context);
     }
 }
 
-struct Words<'a>(&'a TraceContext<'a>);
+struct TraceContextExtractor<'a>(&'a TraceContext<'a>);
 
-impl Extractor for Words<'_> {
+impl Extractor for TraceContextExtractor<'_> {
     fn get(&self, key: &str) -> Option<&str> {
         match key {
             "traceparent" => Some(&self.0.parent),
-            "tracestate" => self.0.state.as_deref().filter(|state| state.len() <= MAX_STATE),
+            "tracestate" => self.0.state.as_deref().filter(|state| state.len() <= MAX_TRACESTATE_BYTES),
             _ => None,
         }
     }
@@ -124,8 +124,7 @@ impl Extractor for Words<'_> {
     }
 }
 
-/// Sends with the HTTP client that is there already. It blocks the exporter's
-/// own thread and nobody else.
+/// Sends requests with ureq, which other parts use already. It blocks only the exporter's own thread.
 #[derive(Debug)]
 struct Client(Agent);
 
@@ -137,7 +136,7 @@ impl HttpClient for Client {
     {
         Box::pin(async move {
             let (head, mut body) = self.0.run(request.map(Vec::from))?.into_parts();
-            let body = body.with_config().limit(MAX_ANSWER).read_to_vec()?;
+            let body = body.with_config().limit(MAX_RESPONSE_BYTES).read_to_vec()?;
             Ok(Response::from_parts(head, body.into()))
         })
     }
@@ -148,10 +147,11 @@ fn agent(endpoint: &str) -> Agent {
         .root_certs(RootCerts::WebPki)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
         .build();
-    let config = Agent::config_builder().tls_config(tls).timeout_global(Some(PATIENCE)).http_status_as_error(false);
-    // No proxy leads back to this machine.
-    let is_local =
-        ["http://127.0.0.1", "http://localhost", "http://[::1]"].iter().any(|here| endpoint.starts_with(here));
-    let config = if is_local { config.proxy(None) } else { config };
+    let config =
+        Agent::config_builder().tls_config(tls).timeout_global(Some(REQUEST_TIMEOUT)).http_status_as_error(false);
+    // A proxy cannot reach this machine's loopback interface.
+    let is_loopback =
+        ["http://127.0.0.1", "http://localhost", "http://[::1]"].iter().any(|origin| endpoint.starts_with(origin));
+    let config = if is_loopback { config.proxy(None) } else { config };
     config.max_redirects(0).build().into()
 }

@@ -73,14 +73,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escape_sequences_and_reordering_are_shown_and_not_obeyed() {
+    fn escape_sequences_and_reordering_are_escaped() {
         assert_eq!(visible("a\x1b[2Jb"), "a\\u{1b}[2Jb");
         assert_eq!(visible("x\u{202e}y\u{e0041}z\u{200b}"), "x\\u{202e}y\\u{e0041}z\\u{200b}");
         assert_eq!(visible("a\rb"), "a\\rb");
     }
 
     #[test]
-    fn ordinary_text_stays_as_it_is() {
+    fn ordinary_text_is_unchanged() {
         for text in ["two\nlines\twith a tab", "größer, 日本語, नमस्ते", "क्\u{200d}ष", "❤\u{fe0f}\u{200d}🔥"]
         {
             assert_eq!(visible(text), text);
@@ -89,12 +89,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stays_on_one_line() {
+    fn line_breaks_are_escaped() {
         assert_eq!(visible_line("a\nb\tc"), "a\\nb\\tc");
     }
 
     #[test]
-    fn places_follow_the_characters_that_they_point_at() {
+    fn offsets_follow_their_characters() {
         let text = "a\u{202e}b\x1bc\r\nd";
         let places = |at| {
             let mut places = [at];

@@ -20,8 +20,8 @@ fn read(
     let location = ServerFileLocation::find(Some(&path), &environment);
     let arguments = ServeArguments { http: http.map(str::to_owned), over_http: flags, ..ServeArguments::default() };
     Settings::read(&location, &arguments, &environment).map_err(|failure| {
-        let message = failure.sentence.replace(&path.display().to_string(), "server.toml");
-        Failure { sentence: message, ..failure }
+        let message = failure.message.replace(&path.display().to_string(), "server.toml");
+        Failure { message, ..failure }
     })
 }
 
@@ -32,7 +32,7 @@ fn valid(text: &str) -> Settings {
 fn errors(text: &str) -> Vec<String> {
     let failure = read(text, &[], None, HttpArguments::default()).expect_err("the settings are invalid");
     assert_eq!(failure.exit, Exit::Settings);
-    let lines: Vec<String> = failure.sentence.lines().map(|line| line.trim_start().to_owned()).collect();
+    let lines: Vec<String> = failure.message.lines().map(|line| line.trim_start().to_owned()).collect();
     if lines.len() > 1 { lines[1..].to_vec() } else { lines }
 }
 
@@ -129,11 +129,11 @@ fn sections_have_to_be_tables() {
 }
 
 #[test]
-fn an_invalid_variable_is_named() {
+fn invalid_variable_is_named() {
     let environment = [("PROMPTSHELF_ALLOW_REMOTE", "perhaps")];
     let failure = read("", &environment, None, HttpArguments::default()).expect_err("invalid");
     assert_eq!(failure.exit, Exit::Usage);
-    assert_eq!(failure.sentence, "PROMPTSHELF_ALLOW_REMOTE in the environment: expected true or false, got `perhaps`");
+    assert_eq!(failure.message, "PROMPTSHELF_ALLOW_REMOTE in the environment: expected true or false, got `perhaps`");
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn unreadable_files_are_refused_with_their_path() {
         let path = folder.path().join(name);
         let failure = ServerFileLocation::find(Some(&path), &none).load().expect_err("it cannot be read");
         assert_eq!(failure.exit, Exit::Settings);
-        assert!(failure.sentence.contains(&path.display().to_string()), "{}", failure.sentence);
-        failure.sentence
+        assert!(failure.message.contains(&path.display().to_string()), "{}", failure.message);
+        failure.message
     };
     assert!(load("missing.toml").contains("No such file"));
     std::fs::write(folder.path().join("latin1.toml"), b"# a\n# \xe4\n").expect("written");
@@ -173,7 +173,7 @@ fn unreadable_files_are_refused_with_their_path() {
 }
 
 #[test]
-fn the_file_is_found_by_flag_then_variable_then_the_usual_places() {
+fn file_is_found_by_flag_then_variable_then_default_paths() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let candidates = |flag: Option<&str>, environment: &[(&str, &str)]| {
         let environment: HashMap<&str, &str> = environment.iter().copied().collect();
@@ -203,11 +203,11 @@ fn secrets_need_a_minimum_length() {
     assert!(read("").is_ok_and(|key| key.is_none()));
     assert!(read("0123456789abcdef").is_ok_and(|key| key.is_some()));
     let refused = read("short").expect_err("too short");
-    assert_eq!(refused.sentence, "PROMPTSHELF_STATE_KEY in the environment: expected at least 16 bytes, got 5");
+    assert_eq!(refused.message, "PROMPTSHELF_STATE_KEY in the environment: expected at least 16 bytes, got 5");
 }
 
 #[test]
-fn the_schema_has_every_section_and_no_null() {
+fn schema_has_every_section_and_no_null() {
     let schema = schema();
     assert_eq!(schema["additionalProperties"], false);
     for section in ["http", "auth", "tls", "proxy", "limits", "audit", "metrics", "traces", "access", "grants"] {

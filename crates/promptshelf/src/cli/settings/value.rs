@@ -234,26 +234,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_accept_the_usual_short_forms() {
+    fn addresses_accept_short_forms() {
         let parse = |text: &str| text.parse().map(|address: Address| address.to_string());
         assert_eq!(parse("0.0.0.0:80").as_deref(), Ok("0.0.0.0:80"));
         assert_eq!(parse("8080").as_deref(), Ok("127.0.0.1:8080"));
         assert_eq!(parse(":0").as_deref(), Ok("127.0.0.1:0"));
         assert_eq!(parse("[::1]:9").as_deref(), Ok("[::1]:9"));
-        for wrong in ["prompts", "http://localhost:80", "localhost:99999", "localhost:", "::1"] {
-            assert!(parse(wrong).is_err() || wrong == "::1", "{wrong}");
+        for invalid in ["prompts", "http://localhost:80", "localhost:99999", "localhost:", "::1"] {
+            assert!(parse(invalid).is_err() || invalid == "::1", "{invalid}");
         }
     }
 
     // req: P6
     #[test]
-    fn urls_that_tokens_could_be_forged_or_lost_with_are_refused() {
+    fn insecure_urls_are_rejected() {
         let is_valid = |url: &str| url.parse::<HttpsUrl>().is_ok();
         for right in ["https://a.example", "https://a.example:8443/x", "http://127.0.0.1:9/mcp", "http://localhost/mcp"]
         {
             assert!(is_valid(right), "{right}");
         }
-        for wrong in [
+        for invalid in [
             "http://a.example",
             "https://",
             "https://a@b",
@@ -262,19 +262,20 @@ mod tests {
             "a.example",
             "http://localhost.evil.example",
         ] {
-            assert!(!is_valid(wrong), "{wrong}");
+            assert!(!is_valid(invalid), "{invalid}");
         }
     }
 
     #[test]
-    fn collector_urls_get_the_path_of_otlp_and_hold_no_secret() {
+    fn collector_urls_get_the_otlp_path_and_reject_secrets() {
         let parse = |text: &str| text.parse().map(|url: CollectorUrl| url.0);
         assert_eq!(parse("http://127.0.0.1:4318").as_deref(), Ok("http://127.0.0.1:4318/v1/traces"));
         assert_eq!(parse("https://example.com/").as_deref(), Ok("https://example.com/v1/traces"));
         assert_eq!(parse("https://example.com/otlp/v1/traces").as_deref(), Ok("https://example.com/otlp/v1/traces"));
-        for wrong in ["", "127.0.0.1:4318", "http://", "https:///v1", "http://me:word@example.com", "http://a/b?key=c"]
+        for invalid in
+            ["", "127.0.0.1:4318", "http://", "https:///v1", "http://me:word@example.com", "http://a/b?key=c"]
         {
-            assert!(parse(wrong).is_err(), "{wrong}");
+            assert!(parse(invalid).is_err(), "{invalid}");
         }
     }
 
@@ -293,9 +294,9 @@ mod tests {
     }
 
     #[test]
-    fn symmetric_algorithms_and_none_are_refused() {
-        for wrong in ["HS256", "none", ""] {
-            assert!(wrong.parse::<AlgorithmName>().is_err(), "{wrong}");
+    fn symmetric_algorithms_and_none_are_rejected() {
+        for invalid in ["HS256", "none", ""] {
+            assert!(invalid.parse::<AlgorithmName>().is_err(), "{invalid}");
         }
         assert!("ES256".parse::<AlgorithmName>().is_ok());
     }

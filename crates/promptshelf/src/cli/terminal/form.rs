@@ -97,7 +97,7 @@ fn fill(elicitation: &Elicitation, fields: &[FormField]) -> ElicitationResponse 
         .collect();
     let mut stderr = Output::stderr();
     let back = if elicitation.can_go_back || fields.len() > 1 { "Shift-Tab goes back, " } else { "" };
-    writeln!(stderr.out, "{}", stderr.quiet(&format!("{back}Ctrl-D declines, Ctrl-C cancels"))).ok();
+    writeln!(stderr.out, "{}", stderr.dimmed(&format!("{back}Ctrl-D declines, Ctrl-C cancels"))).ok();
     drop(stderr);
     let mut at = 0;
     loop {

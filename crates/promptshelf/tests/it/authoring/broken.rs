@@ -166,5 +166,5 @@ fn a_hundred_good_files_are_found_good() {
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), text.as_str())).collect();
     let folder = library(&files);
     let output = run(&folder, &["check", "prompts", "--deny", "warnings"]);
-    assert!(output.contains("prompts: 100 prompts, nothing is wrong"), "{output}");
+    assert!(output.contains("prompts: 100 prompts, no findings"), "{output}");
 }

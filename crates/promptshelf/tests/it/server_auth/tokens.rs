@@ -175,5 +175,5 @@ fn sign_in_permits_other_addresses_than_loopback() {
     let server = Server::start(command);
     assert!(server.startup_log.contains("listening on"));
     let refused = run(&folder, &["serve", "prompts", "--http", "0.0.0.0:0"]);
-    assert!(refused.contains("exit code: 5") && refused.contains("there is no sign-in"), "{refused}");
+    assert!(refused.contains("exit code: 5") && refused.contains("sign-in is not configured"), "{refused}");
 }

@@ -1,22 +1,21 @@
-//! How many tokens a text comes to, estimated.
+//! An estimate of the number of tokens in a text.
 //!
-//! No tokenizer is built in: each model has its own, their tables are larger
-//! than the program, and a person who previews a prompt wants to know whether
-//! it is hundreds or tens of thousands. So words are cut the way all common
-//! tokenizers cut them, and long ones are counted by length. For English and
-//! code that comes within 15 % of `o200k_base`, the vocabulary of several models.
+//! No tokenizer is built in: each model has its own, and their tables are larger than this program. A preview only
+//! has to show whether a prompt has hundreds or tens of thousands of tokens. Text is split at the same places as by
+//! common tokenizers, and long words are counted by their length. For English and code the result is within 15 % of
+//! `o200k_base`, the vocabulary of several models.
 
-/// How it is estimated, for people.
-pub(super) const TOKENIZER: &str = "within 15 % of o200k_base for English and code";
+/// The accuracy of the estimate, for the output.
+pub(super) const ACCURACY: &str = "within 15 % of o200k_base for English and code";
 
-/// Letters of a token within a long word.
-const LETTERS: usize = 9;
+/// The letters of one token within a long word.
+const LETTERS_PER_TOKEN: usize = 9;
 
-/// Digits of a token within a number.
-const DIGITS: usize = 3;
+/// The digits of one token within a number.
+const DIGITS_PER_TOKEN: usize = 3;
 
-/// About how many tokens a text is.
-pub(super) fn tokens(text: &str) -> usize {
+/// Estimates the number of tokens.
+pub(super) fn estimate_tokens(text: &str) -> usize {
     let mut tokens = 0;
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {
@@ -28,13 +27,15 @@ pub(super) fn tokens(text: &str) -> usize {
             length
         };
         tokens += match c {
-            // A space belongs to the word that follows it.
+            // A single space belongs to the following word.
             ' ' => usize::from(characters.peek() == Some(&' ') && run(&mut characters, |c| c == ' ') > 0),
             c if c.is_whitespace() => usize::from(run(&mut characters, char::is_whitespace) > 0),
-            c if c.is_ascii_digit() => run(&mut characters, |c| c.is_ascii_digit()).div_ceil(DIGITS),
-            c if is_word_sign(c) => 1,
-            c if c.is_alphabetic() => run(&mut characters, |c| c.is_alphabetic() && !is_word_sign(c)).div_ceil(LETTERS),
-            // Signs that stand together, as `==` or `](`, are most often one token.
+            c if c.is_ascii_digit() => run(&mut characters, |c| c.is_ascii_digit()).div_ceil(DIGITS_PER_TOKEN),
+            c if is_single_token_script(c) => 1,
+            c if c.is_alphabetic() => {
+                run(&mut characters, |c| c.is_alphabetic() && !is_single_token_script(c)).div_ceil(LETTERS_PER_TOKEN)
+            }
+            // Adjacent punctuation, such as `==` or `](`, is usually one token.
             c if c.is_ascii_punctuation() => run(&mut characters, |c| c.is_ascii_punctuation()).div_ceil(3),
             _ => 2,
         };
@@ -42,8 +43,8 @@ pub(super) fn tokens(text: &str) -> usize {
     tokens
 }
 
-/// Scripts in which a sign is about a token.
-fn is_word_sign(c: char) -> bool {
+/// Whether the character belongs to a script with about one token per character.
+fn is_single_token_script(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
@@ -52,8 +53,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_estimate_is_near_what_common_tokenizers_say() {
-        // What `o200k_base`, the vocabulary of several models, makes of them.
+    fn estimate_is_near_exact_counts() {
+        // The exact numbers are those of `o200k_base`.
         for (text, exact) in [
             ("The quick brown fox jumps over the lazy dog.", 10),
             ("Please review this python code, which uses flask:", 10),
@@ -62,7 +63,7 @@ mod tests {
             ("日本語", 2),
             ("", 0),
         ] {
-            let estimate = tokens(text);
+            let estimate = estimate_tokens(text);
             assert!(estimate * 10 >= exact * 7 && estimate * 10 <= exact * 15, "{text}: {estimate}, not {exact}");
         }
     }

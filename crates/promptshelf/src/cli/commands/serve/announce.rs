@@ -56,12 +56,12 @@ impl Announcement<'_> {
         match self.log_format {
             LogFormat::Json => tracing::info!(summary = self.summary(), "{line}"),
             LogFormat::Text => {
-                let mut paper = Output::stderr();
-                let title = paper.styled(Style::new().bold(), concat!("promptshelf ", env!("CARGO_PKG_VERSION")));
-                let folder = paper.line(&self.folder.display().to_string()).into_owned();
+                let mut output = Output::stderr();
+                let title = output.styled(Style::new().bold(), concat!("promptshelf ", env!("CARGO_PKG_VERSION")));
+                let folder = output.line(&self.folder.display().to_string()).into_owned();
                 // A closed stderr does not keep the server from starting.
-                write!(paper.out, "{title} serves {folder}\n{block}").ok();
-                paper.out.flush().ok();
+                write!(output.out, "{title} serves {folder}\n{block}").ok();
+                output.out.flush().ok();
             }
         }
     }

@@ -22,9 +22,9 @@ pub(super) async fn bind(http: &HttpSettings) -> Result<(TcpListener, SocketAddr
         Err(error) => return Err(cannot(address, &error.to_string())),
     };
     if !http.allow_remote && http.sign_in.is_none() && addresses.iter().any(|address| !address.ip().is_loopback()) {
-        let sentence = format!("{address} can be reached from other machines, and there is no sign-in");
-        return Err(Failure::new(Exit::Address, sentence).help(format!(
-            "sign callers in with [auth] (see --help), add --allow-remote if anyone who reaches it may read every prompt, or listen on 127.0.0.1:{}",
+        let message = format!("other machines can reach {address}, and sign-in is not configured");
+        return Err(Failure::new(Exit::Address, message).help(format!(
+            "configure [auth] (see --help), add --allow-remote if anyone who reaches the port may read every prompt, or listen on 127.0.0.1:{}",
             address.port
         )));
     }
@@ -35,9 +35,10 @@ pub(super) async fn bind(http: &HttpSettings) -> Result<(TcpListener, SocketAddr
     };
     bound.await.map_err(|error: io::Error| match error.kind() {
         io::ErrorKind::AddrInUse => cannot(address, "the address is in use by another program")
-            .help("end that program, or take a free port with --http 127.0.0.1:0"),
-        io::ErrorKind::PermissionDenied => cannot(address, "permission denied")
-            .help("ports below 1024 are reserved on many systems: take a larger one"),
+            .help("end that program, or use a free port with --http 127.0.0.1:0"),
+        io::ErrorKind::PermissionDenied => {
+            cannot(address, "permission denied").help("ports below 1024 are reserved on many systems: use a larger one")
+        }
         io::ErrorKind::AddrNotAvailable => cannot(address, "the address does not belong to this machine"),
         _ => cannot(address, &error.to_string()),
     })
