@@ -62,6 +62,7 @@ const MAY_PRINT: &[&str] = &[
     "crates/promptshelf/src/cli/commands",
     "crates/promptshelf/src/cli/chat",
     "crates/promptshelf/src/cli/output",
+    "crates/promptshelf/src/cli/terminal",
     "crates/promptshelf-server/src/stdio",
     "crates/promptshelf-mcp/src/stdio",
 ];

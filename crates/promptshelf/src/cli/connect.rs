@@ -33,10 +33,10 @@ use crate::{
 
 /// The capacity of the pipe to a library, in bytes.
 const PIPE_BYTES: usize = 64 << 10;
-/// The time limit of an answer.
+/// The default time limit of an answer.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How a command connects.
+/// Options of a connection.
 pub(crate) struct Options {
     pub(crate) timeout: Duration,
     pub(crate) elicitation: Option<Arc<dyn ElicitationHandler>>,
@@ -149,10 +149,10 @@ pub(crate) async fn connect_library(library: &Library, options: &Options) -> Res
     tokio::spawn(async move {
         let _following = following;
         let (reader, writer) = tokio::io::split(server_end);
-        // The pipe is closed together with the client; its error tells nothing more.
+        // The pipe is closed together with the client, so the error carries no information.
         server.serve_stdio(reader, writer).await.ok();
     });
-    // The limit protects from servers of others.
+    // The limit protects from foreign servers.
     let mut connecting = ConnectOptions::new().timeout(options.timeout).max_list_entries(usize::MAX);
     if let Some(label) = &options.label {
         connecting = connecting.label(label);
@@ -164,12 +164,12 @@ pub(crate) async fn connect_library(library: &Library, options: &Options) -> Res
     connecting.connect_io(reader, writer).await
 }
 
-/// Connects to a server, and shows on a terminal what it waits for.
+/// Connects to a server, and shows the progress on a terminal.
 async fn connect_server(endpoint: &Endpoint, options: Options, progress: &Progress) -> Result<Connection, Failure> {
     if let Endpoint::Command { .. } = endpoint {
         let mut stderr = Output::stderr();
         if stderr.terminal {
-            // A server that is named in a configuration file can be any command.
+            // A server in a configuration file can be any command, so the user has to see it.
             writeln!(stderr.out, "starting {}", visible_line(&endpoint.to_string())).ok();
         }
     }

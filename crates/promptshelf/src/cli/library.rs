@@ -26,25 +26,29 @@ pub(crate) fn open(folder: &Path) -> Result<Library, Failure> {
 }
 
 /// The folders that the operator's `server.toml` grants to libraries. Mistakes in that file are reported by `serve` and
-/// `check --config`, not by commands that only use a library; a file with mistakes grants what can be read of it.
+/// `check --config`, not by commands that only use a library; the valid entries of such a file still apply.
 pub(crate) fn granted_roots(config: Option<&Path>) -> Vec<PathBuf> {
     let environment = |name: &str| std::env::var(name).ok();
     let file = ServerFileLocation::find(config, &environment).load();
     file.map(|mut file| file.granted_roots()).unwrap_or_default()
 }
 
-/// Notes on stderr that the library has errors, so that the result lacks some of its prompts.
+/// Notes on stderr that the library has errors, because the result then lacks some of its prompts.
 pub(crate) fn note_errors(library: &Library, folder: &Path) {
     let errors = library.diagnostics().iter().filter(|diagnostic| diagnostic.is_error()).count();
     if errors > 0 {
         let mut stderr = Output::stderr();
         let folder = stderr.line(&folder.display().to_string()).into_owned();
         let found = count(errors, "error");
-        writeln!(stderr.out, "note: {found} in the library; `promptshelf check {folder}` shows what is left out").ok();
+        writeln!(
+            stderr.out,
+            "note: {found} in the library, invalid prompts are left out; see `promptshelf check {folder}`"
+        )
+        .ok();
     }
 }
 
-/// Converts a rejection of a prompt, with a hint for a person who may see the whole library.
+/// Converts a rejection of a prompt, with a hint that can name any prompt, because the user owns the library.
 pub(crate) fn rejected(rejection: Rejection, library: &Library, folder: &Path, name: &str) -> Failure {
     let catalog = library.catalog();
     let names = || catalog.prompts().iter().map(|prompt| prompt.name().as_str());

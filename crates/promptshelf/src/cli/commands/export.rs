@@ -49,7 +49,7 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let mut files = Vec::with_capacity(prompts.len());
     for prompt in &prompts {
         let name = prompt.name().as_str();
-        let raw = RawArguments::from(&values);
+        let raw_arguments = RawArguments::from(&values);
         let rendered = match arguments.format {
             ExportTarget::Messages => {
                 let result = connect_library(&library, &Options::plain()).await?.get(name, &values).await;
@@ -57,7 +57,7 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
                     Ok(result) => result.raw,
                     Err(error) => {
                         // The rejection of the service is more precise than its error in the protocol.
-                        library.service().get(&Caller::local(), name, &raw).await?;
+                        library.service().get(&Caller::local(), name, &raw_arguments).await?;
                         return Err(error.into());
                     }
                 };
@@ -66,7 +66,7 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
                 continue;
             }
             _ if values.is_empty() => None,
-            _ => Some(library.service().get(&Caller::local(), name, &raw).await?.into_value().messages),
+            _ => Some(library.service().get(&Caller::local(), name, &raw_arguments).await?.into_value().messages),
         };
         let mut losses = Vec::new();
         let rendered = rendered.map(|messages| body(prompt, &messages, &mut losses));

@@ -126,11 +126,7 @@ fn note_errors<W: Write>(folder: &Path, written: &[String], output: &mut Output<
     let errors = library.diagnostics().iter().filter(is_new).count();
     if errors > 0 {
         let folder = output.line(&folder.display().to_string()).into_owned();
-        writeln!(
-            output.out,
-            "note: {} in the new files; `promptshelf check {folder}` shows them",
-            count(errors, "error")
-        )?;
+        writeln!(output.out, "note: {} in the new files; see `promptshelf check {folder}`", count(errors, "error"))?;
     }
     Ok(())
 }

@@ -99,12 +99,12 @@ mod tests {
         let hello = Row {
             name: "hello",
             title: None,
-            description: Some("Greets\u{1b}[2J everybody at great length"),
+            description: Some("Greets\u{1b}[2J a friend at great length"),
             usage: [placeholder("name", true), placeholder("tone", false)].join(" "),
         };
         let mut output = Output { out: Vec::new(), terminal: true, colours: false, width: 30 };
         table(&mut output, &[hello]).expect("writing to memory succeeds");
         let shown = String::from_utf8(output.out).expect("valid UTF-8");
-        assert_eq!(shown, "hello <name> [tone]\n    Greets\\u{1b}[2J everybody…\n");
+        assert_eq!(shown, "hello <name> [tone]\n    Greets\\u{1b}[2J a friend…\n");
     }
 }

@@ -1,5 +1,5 @@
-//! The store of credentials: the system's keyring, or a file that only the user can read where there is no keyring, as
-//! in a container or over SSH.
+//! The store of credentials: the system's keyring or, without one (in a container or over SSH), files that only the
+//! user can read.
 
 use std::{
     env,
@@ -31,7 +31,7 @@ impl Keyring {
         Keyring { is_file: env::var_os("PROMPTSHELF_KEYRING").is_some_and(|kind| kind == "file") }
     }
 
-    /// Returns the entry in the system's keyring, or the reason why there is none.
+    /// Returns the entry in the system's keyring, or the reason why the keyring is unavailable.
     fn entry(&self, server: &str) -> Result<Entry, String> {
         if self.is_file {
             return Err("PROMPTSHELF_KEYRING is `file`".to_owned());
@@ -121,7 +121,7 @@ impl CredentialStore for Keyring {
             lock.lock()?;
             Ok(lock)
         };
-        // Without a lock the token is renewed all the same.
+        // Without a lock the token is renewed anyway.
         Ok(lock().ok().map(|lock| Box::new(lock) as Box<dyn Send>))
     }
 }
