@@ -25,13 +25,13 @@ impl FakeServer {
     /// Starts a server with any routes.
     pub fn serving(app: Router) -> FakeServer {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-        listener.set_nonblocking(true).expect("it can be shared");
-        let url = format!("http://{}/mcp", listener.local_addr().expect("it is bound"));
+        listener.set_nonblocking(true).expect("non-blocking mode");
+        let url = format!("http://{}/mcp", listener.local_addr().expect("a bound listener"));
         let (stop, stopped) = tokio::sync::oneshot::channel();
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async move {
-                let listener = tokio::net::TcpListener::from_std(listener).expect("it is a listener");
+                let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
                 let serve = axum::serve(listener, app);
                 tokio::select! { _ = serve => {}, _ = stopped => {} }
             });

@@ -84,13 +84,13 @@ pub fn run_with(folder: impl AsRef<Path>, line: &[&str], stdin: &str) -> String 
 /// Runs a command to its end, and returns its exit code, its stdout and its stderr as one text.
 pub fn shown(mut command: Command, stdin: &str) -> String {
     let mut child = piped(&mut command);
-    let mut input = child.stdin.take().expect("it is piped");
+    let mut input = child.stdin.take().expect("a pipe");
     // A program may end without reading its input.
     input.write_all(stdin.as_bytes()).ok();
     drop(input);
     let (stdout, stderr) = (collect(child.stdout.take()), collect(child.stderr.take()));
     let code = ended(&mut child).code();
-    let [stdout, stderr] = [stdout, stderr].map(|text| text.recv_timeout(PATIENCE).expect("it has ended"));
+    let [stdout, stderr] = [stdout, stderr].map(|text| text.recv_timeout(PATIENCE).expect("an ended process"));
     let code = code.map_or_else(|| "none".to_owned(), |code| code.to_string());
     format!("exit code: {code}\n----- stdout -----\n{stdout}----- stderr -----\n{stderr}")
 }
@@ -102,7 +102,7 @@ fn piped(command: &mut Command) -> Child {
 
 fn collect(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
     let (whole, receiver) = mpsc::channel();
-    let mut pipe = pipe.expect("it is piped");
+    let mut pipe = pipe.expect("a pipe");
     thread::spawn(move || {
         let mut bytes = Vec::new();
         pipe.read_to_end(&mut bytes).ok();
@@ -129,7 +129,7 @@ pub fn ended_within(child: &mut Child, patience: Duration) -> ExitStatus {
         }
         (late, id)
     });
-    let status = child.wait().expect("it can be waited for");
+    let status = child.wait().expect("an exit status");
     stop.send(()).ok();
     let (late, id) = guard.join().expect("the guard does not panic");
     assert!(!late, "the program {id} had not ended after {patience:?}");
@@ -156,7 +156,7 @@ impl Server {
         let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().expect("the server can be started");
         let mut server = Server { child, url: String::new(), log, startup_log: String::new(), _folder: None };
-        let stderr = BufReader::new(server.child.stderr.take().expect("it is piped"));
+        let stderr = BufReader::new(server.child.stderr.take().expect("a pipe"));
         thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
         while server.url.is_empty() {
             let Ok(line) = server.log.recv_timeout(PATIENCE) else {
@@ -228,8 +228,8 @@ impl Pipes {
     pub fn start_with(command: &mut Command, log: Stdio) -> Pipes {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().expect("the server can be started");
-        let input = child.stdin.take().expect("it is piped");
-        let output = lines(child.stdout.take().expect("it is piped"));
+        let input = child.stdin.take().expect("a pipe");
+        let output = lines(child.stdout.take().expect("a pipe"));
         Pipes { child, input, output }
     }
 

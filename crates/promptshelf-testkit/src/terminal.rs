@@ -40,14 +40,14 @@ impl Terminal {
     pub fn start(mut command: Command) -> Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("it can be used");
-        let name = ptsname(&master, Vec::new()).expect("it has a name");
+        let name = ptsname(&master, Vec::new()).expect("a name");
         let open = || {
-            let name = std::path::Path::new(name.to_str().expect("it is text"));
-            OwnedFd::from(File::options().read(true).write(true).open(name).expect("it can be opened"))
+            let name = std::path::Path::new(name.to_str().expect("text"));
+            OwnedFd::from(File::options().read(true).write(true).open(name).expect("an opened file"))
         };
         let size = rustix::termios::Winsize { ws_row: 50, ws_col: 160, ws_xpixel: 0, ws_ypixel: 0 };
         let slave = open();
-        rustix::termios::tcsetwinsize(&slave, size).expect("it has a size");
+        rustix::termios::tcsetwinsize(&slave, size).expect("a size");
         for name in ["TERM_PROGRAM", "TMUX", "STY", "VISUAL", "EDITOR", "KITTY_WINDOW_ID"] {
             if !command.get_envs().any(|(set, value)| set == name && value.is_some()) {
                 command.env_remove(name);
@@ -59,7 +59,7 @@ impl Terminal {
         // Copies of the other end in this process would keep the terminal open.
         drop(command);
         let mut output = File::from(master);
-        let keyboard = output.try_clone().expect("it can be shared");
+        let keyboard = output.try_clone().expect("non-blocking mode");
         let (sender, screen) = mpsc::channel();
         thread::spawn(move || {
             let mut buffer = [0; 4096];
@@ -90,8 +90,8 @@ impl Terminal {
     /// Sends SIGINT, as a terminal does at Ctrl-C while the program does not read keys.
     pub fn interrupt(&self) {
         let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
-        let id = id.expect("it has an id");
-        rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it still runs");
+        let id = id.expect("an id");
+        rustix::process::kill_process(id, rustix::process::Signal::INT).expect("a running process");
     }
 
     /// Waits until the program writes a text after the one waited for before, and returns everything up to its end.

@@ -1,4 +1,4 @@
-//! The audit of the program: its records, and their reading.
+//! The audit log: written records, and the `audit` command that reads them.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ const SECRET: &str = "correct-horse-battery";
 
 // req: S-27
 #[test]
-fn every_question_is_on_the_disk_when_the_server_has_ended_and_no_secret_is_anywhere() {
+fn requests_are_recorded_without_secrets() {
     let hello = HELLO.replace(" {{ missing_function() if false }}", "");
     let folder = library(&[("hello.md", &hello)]);
     let made = promptshelf().args(["token", "new", "ada", "--json"]).output().expect("the program runs");
@@ -25,8 +25,8 @@ fn every_question_is_on_the_disk_when_the_server_has_ended_and_no_secret_is_anyw
     fs::write(folder.path().join("tokens"), made["store"].as_str().expect("a line")).expect("written");
     let mut server = Server::of(&folder, &["--tokens", "tokens", "--audit", "audit.jsonl", "--log", "trace"]);
 
-    let given = json!({ "name": "hello", "arguments": { "whom": "Eve", "password": SECRET } });
-    let refused = ask(&server.url, token, "prompts/get", &given);
+    let params = json!({ "name": "hello", "arguments": { "whom": "Eve", "password": SECRET } });
+    let refused = ask(&server.url, token, "prompts/get", &params);
     assert!(refused.body.contains("has to be one of") && !refused.body.contains(SECRET), "{}", refused.body);
     let right = json!({ "name": "hello", "arguments": { "whom": "Eve" } });
     let answered = ask(&server.url, token, "prompts/get", &right);
@@ -37,7 +37,7 @@ fn every_question_is_on_the_disk_when_the_server_has_ended_and_no_secret_is_anyw
     #[cfg(unix)]
     {
         let pid = rustix::process::Pid::from_child(&server.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it can be told");
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
         crate::program::ended(&mut server.child);
     }
 
@@ -50,7 +50,7 @@ fn every_question_is_on_the_disk_when_the_server_has_ended_and_no_secret_is_anyw
     let id = answered.headers["x-request-id"].to_str().expect("ASCII");
     assert_eq!(records[1]["request"], id);
 
-    // Everything that was written anywhere, at the most talkative level.
+    // All output of the server, at its most verbose log level.
     let log: String = std::iter::once(std::mem::take(&mut server.startup_log)).chain(server.log.try_iter()).collect();
     for place in [&text, &log] {
         assert!(!place.contains(SECRET) && !place.contains(token), "{place}");
@@ -66,7 +66,7 @@ fn every_question_is_on_the_disk_when_the_server_has_ended_and_no_secret_is_anyw
 }
 
 #[test]
-fn older_files_are_read_first_and_losses_are_reported() {
+fn rotated_files_are_read_in_order_and_losses_reported() {
     let folder = library(&[]);
     let record =
         |name: &str| format!("{{\"time\":\"2026-01-01T00:00:00Z\",\"caller\":\"{name}\",\"outcome\":\"ok\"}}\n");
@@ -81,7 +81,7 @@ fn older_files_are_read_first_and_losses_are_reported() {
 }
 
 #[test]
-fn the_person_on_stdio_is_recorded_too_and_the_library_holds_no_records() {
+fn stdio_user_is_recorded_outside_the_library() {
     let folder = library(&[("hello.md", HELLO.replace(" {{ missing_function() if false }}", "").as_str())]);
     let mut command = promptshelf();
     command.args(["serve", "prompts", "--stdio", "--audit", "audit.jsonl"]).current_dir(folder.path());

@@ -1,4 +1,4 @@
-//! The tools of prompt authors: check, explain, test, render, new, fmt, schema.
+//! The commands of prompt authors: `check`, `explain`, `test`, `render`, `new`, `fmt`, `schema`.
 
 mod broken;
 mod clients;

@@ -1,4 +1,4 @@
-//! Sessions of `promptshelf chat`, as a person at a terminal has them.
+//! Sessions of `promptshelf chat` at a pseudoterminal.
 
 use std::{fs, process::Command};
 
@@ -24,7 +24,7 @@ arguments:
 [{{ text }}|{{ language }}]
 ";
 
-/// Two steps, one question each.
+/// A prompt with two steps of one question each.
 pub(crate) const GUIDED: &str = "\
 ---
 description: Asks step by step
@@ -63,7 +63,7 @@ fn quit(mut terminal: Terminal) -> String {
 
 // req: Q20
 #[test]
-fn values_arrive_exactly_as_typed_quoted_and_on_several_lines() {
+fn typed_values_arrive_unchanged() {
     let folder = library(&[("echo.md", ECHO)]);
     let mut chat = chat(&folder, &["prompts"]);
     chat.line("/echo text='two  words \"here\"\rand a second line' language=rust");
@@ -73,14 +73,14 @@ fn values_arrive_exactly_as_typed_quoted_and_on_several_lines() {
 }
 
 #[test]
-fn a_tab_completes_prompts_and_the_servers_values() {
+fn tab_completes_prompts_and_values() {
     let folder = library(&[("echo.md", ECHO)]);
     let mut chat = chat(&folder, &["prompts"]);
     chat.wait_for("promptshelf> ");
     chat.press("/ec");
     chat.press(TAB);
     chat.wait_for("/echo");
-    // The space has come with the name.
+    // The completion has inserted a space after the name.
     chat.press("x language=py");
     chat.press(TAB);
     chat.wait_for("language=python");
@@ -167,7 +167,7 @@ fn guided_steps_go_back_and_can_be_cancelled() {
     chat.wait_for("tone: ");
     chat.press("loud\r");
     chat.wait_for("invalid:");
-    // Keys mean something else until the line is there to be edited.
+    // Wait for the editable line: before it is shown, keys have another meaning.
     chat.wait_for("tone: loud");
     chat.press("\x152\r");
     chat.wait_for("Write about bees and wasps in a formal tone.");
@@ -179,10 +179,10 @@ fn guided_steps_go_back_and_can_be_cancelled() {
 }
 
 #[test]
-fn an_editor_takes_long_values() {
+fn long_values_are_edited_in_an_editor() {
     let folder = library(&[("echo.md", ECHO)]);
     let editor = folder.path().join("editor.sh");
-    fs::write(&editor, "printf 'one\\ntwo \"three\"\\n' > \"$1\"\n").expect("it can be written");
+    fs::write(&editor, "printf 'one\\ntwo \"three\"\\n' > \"$1\"\n").expect("a written file");
     let mut command = command(&folder, &["prompts"]);
     command.env("EDITOR", format!("sh {}", editor.display()));
     let mut chat = Terminal::start(command);
@@ -196,10 +196,10 @@ fn an_editor_takes_long_values() {
 }
 
 #[test]
-fn names_have_their_server_only_on_a_clash() {
+fn server_prefix_only_on_name_clash() {
     let folder = library(&[("echo.md", ECHO), ("hello.md", "Hi.\n")]);
     fs::create_dir(folder.path().join("others")).expect("a folder");
-    fs::write(folder.path().join("others/hello.md"), "Ho.\n").expect("it can be written");
+    fs::write(folder.path().join("others/hello.md"), "Ho.\n").expect("a written file");
     let mut chat = chat(&folder, &["prompts", "others"]);
     chat.line("/prompts:hello");
     chat.wait_for("Hi.");
@@ -242,13 +242,13 @@ fn messages_are_shown_copied_saved_and_piped() {
     chat.line("show 2");
     chat.wait_for("Remember the milk.");
     quit(chat);
-    let saved = fs::read_to_string(folder.path().join("talk.md")).expect("it was written");
+    let saved = fs::read_to_string(folder.path().join("talk.md")).expect("a written file");
     assert!(saved.starts_with("## User\n\nRead this:\n") && saved.ends_with("## Assistant\n\nI have.\n"), "{saved}");
 }
 
 // req: Q11
 #[test]
-fn links_are_followed_on_request_only() {
+fn links_are_read_on_request_only() {
     let linking = "See\n\n{{ link(\"note.txt\") }}\n";
     let folder = library(&[("linking.md", linking), ("note.txt", "Remember the milk.\n")]);
     let mut chat = chat(&folder, &["prompts"]);
@@ -265,10 +265,10 @@ fn links_are_followed_on_request_only() {
 }
 
 #[test]
-fn images_are_shown_only_where_the_terminal_can() {
+fn images_need_terminal_support() {
     let png = b"\x89PNG\r\n\x1a\n0123";
     let folder = library(&[("picture.md", "Look\n\n{{ attach(\"dot.png\") }}\n")]);
-    fs::write(folder.path().join("prompts/dot.png"), png).expect("it can be written");
+    fs::write(folder.path().join("prompts/dot.png"), png).expect("a written file");
     let mut plain = chat(&folder, &["prompts"]);
     plain.line("/picture");
     plain.wait_for("[image image/png, 12 bytes; `save FOLDER/`");
@@ -284,16 +284,16 @@ fn images_are_shown_only_where_the_terminal_can() {
 }
 
 #[test]
-fn list_change_is_announced_and_a_changed_prompt_is_compared() {
+fn changes_are_announced_and_compared() {
     let folder = library(&[("hello.md", "---\ndescription: Greets\n---\nHello.\n")]);
     let mut chat = chat(&folder, &["prompts"]);
     chat.line("/hello");
     chat.wait_for("1 message");
     chat.wait_for("promptshelf> ");
-    fs::write(folder.path().join("prompts/new.md"), "---\ndescription: New\n---\nNew.\n").expect("it can be written");
+    fs::write(folder.path().join("prompts/new.md"), "---\ndescription: New\n---\nNew.\n").expect("a written file");
     chat.wait_for("prompts: new: new");
     fs::write(folder.path().join("prompts/hello.md"), "---\ndescription: Greets\n---\nGoodbye.\n")
-        .expect("it can be written");
+        .expect("a written file");
     chat.press("/new\r");
     chat.wait_for("New.");
     let until_changed = |chat: &mut Terminal| {
@@ -309,7 +309,7 @@ fn list_change_is_announced_and_a_changed_prompt_is_compared() {
 }
 
 #[test]
-fn one_server_that_is_down_does_not_keep_the_others_away() {
+fn unreachable_server_does_not_block_others() {
     let folder = library(&[("hello.md", "Hello.\n")]);
     let server = Server::of(&folder, &[]);
     let mut chat = chat(&folder, &[&server.url, "http://127.0.0.1:1/mcp"]);
@@ -323,11 +323,11 @@ fn one_server_that_is_down_does_not_keep_the_others_away() {
 
 // req: Q11
 #[test]
-fn a_question_for_a_secret_comes_with_a_warning_and_can_be_declined() {
+fn secret_elicitation_warns_and_can_be_declined() {
     let folder = library(&[]);
     let form = json!({ "type": "object", "properties": { "api_key": { "type": "string" } }, "required": ["api_key"] });
     let ask = json!({ "method": "elicitation/create", "params": { "mode": "form", "message": "Sign in", "requestedSchema": form } });
-    let stranger = FakeServer::start(move |method, params| match method {
+    let server = FakeServer::start(move |method, params| match method {
         "prompts/list" => Some(json!({ "prompts": [{ "name": "trap" }] })),
         "prompts/get" if params.get("inputResponses").is_none() => {
             Some(json!({ "resultType": "input_required", "inputRequests": { "q": ask }, "requestState": "s" }))
@@ -338,7 +338,7 @@ fn a_question_for_a_secret_comes_with_a_warning_and_can_be_declined() {
         }
         _ => None,
     });
-    let mut chat = chat(&folder, &[&stranger.url]);
+    let mut chat = chat(&folder, &[&server.url]);
     chat.line("/trap");
     chat.wait_for("this seems to request an API key");
     chat.wait_for("api_key: ");
@@ -361,11 +361,11 @@ fn pasted_text_arrives_unchanged() {
 }
 
 #[test]
-fn a_slow_server_is_waited_for_visibly_and_can_be_left() {
+fn slow_request_shows_progress_and_can_be_cancelled() {
     let folder = library(&[]);
     let (answer, never) = std::sync::mpsc::channel::<()>();
     let never = std::sync::Mutex::new(never);
-    let stranger = FakeServer::start(move |method, _| match method {
+    let server = FakeServer::start(move |method, _| match method {
         "prompts/list" => Some(json!({ "prompts": [{ "name": "slow" }] })),
         "prompts/get" => {
             never.lock().ok()?.recv().ok();
@@ -373,7 +373,7 @@ fn a_slow_server_is_waited_for_visibly_and_can_be_left() {
         }
         _ => None,
     });
-    let mut chat = chat(&folder, &[&stranger.url]);
+    let mut chat = chat(&folder, &[&server.url]);
     chat.line("/slow");
     chat.wait_for("waiting for 127.0.0.1");
     chat.interrupt();
@@ -383,7 +383,7 @@ fn a_slow_server_is_waited_for_visibly_and_can_be_left() {
 }
 
 #[test]
-fn chat_without_a_terminal_is_refused() {
+fn chat_requires_a_terminal() {
     let folder = library(&[("hello.md", "Hello.\n")]);
     let shown = crate::program::run(&folder, &["chat", "prompts"]);
     assert!(shown.starts_with("exit code: 2\n") && shown.contains("chat requires a terminal"), "{shown}");

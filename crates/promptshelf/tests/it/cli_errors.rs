@@ -1,4 +1,4 @@
-//! What people get who ask for what cannot be: a sentence and an exit code.
+//! Errors of the command line: message and exit code.
 
 use insta::assert_snapshot;
 
@@ -19,7 +19,7 @@ Say hello to {{ name }}{% if tone %} in a {{ tone }} tone{% endif %}.
 ";
 
 #[test]
-fn a_folder_that_is_not_there() {
+fn missing_folder_is_reported() {
     let folder = library(&[]);
     for verb in ["serve", "check", "list"] {
         assert_eq!(
@@ -31,12 +31,12 @@ fn a_folder_that_is_not_there() {
 }
 
 #[test]
-fn a_file_where_a_folder_should_be() {
+fn file_as_folder_is_reported() {
     assert_snapshot!(run(&library(&[("hello.md", HELLO)]), &["list", "prompts/hello.md"]));
 }
 
 #[test]
-fn a_manifest_that_is_no_toml() {
+fn invalid_toml_is_reported() {
     let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", "[server]\nname = hello\n")]);
     assert_snapshot!(
         [["serve", "prompts"], ["list", "prompts"], ["check", "prompts"]].map(|line| run(&folder, &line)).join("\n")
@@ -44,25 +44,25 @@ fn a_manifest_that_is_no_toml() {
 }
 
 #[test]
-fn a_setting_of_the_server_that_means_nothing() {
+fn unknown_server_setting_is_reported() {
     let manifest = "[http]\naddress = \"localhost:8080\"\nallow-remot = true\n";
     let folder = library(&[("hello.md", HELLO), ("promptshelf.toml", manifest)]);
     assert_snapshot!([["serve", "prompts"], ["check", "prompts"]].map(|line| run(&folder, &line)).join("\n"));
 }
 
 #[test]
-fn mistakes_of_server_toml_are_listed_with_their_lines() {
+fn server_toml_mistakes_have_lines() {
     let settings = "[http]\naddress = 8080\nallow-remot = true\n[server]\nname = \"x\"\n";
     let folder = library(&[("hello.md", HELLO), ("../server.toml", settings)]);
     let serve = run(&folder, &["serve", "prompts", "--config", "server.toml"]);
     let check = run(&folder, &["check", "prompts", "--config", "server.toml"]);
-    let root = std::fs::canonicalize(folder.path()).expect("it is there");
+    let root = std::fs::canonicalize(folder.path()).expect("an absolute path");
     let shown = [check.as_str(), &run(&folder, &["serve", "prompts", "--config", "missing.toml"])].join("\n");
     assert_snapshot!(format!("{serve}\n{}", shown.replace(&*root.to_string_lossy(), "…")));
 }
 
 #[test]
-fn a_broken_server_toml_does_not_keep_commands_from_using_a_library() {
+fn local_commands_ignore_broken_server_toml() {
     let folder = library(&[("hello.md", HELLO), ("../config/promptshelf/server.toml", "[http\n")]);
     let mut command = crate::program::promptshelf();
     command.args(["list", "prompts"]).current_dir(folder.path()).env("XDG_CONFIG_HOME", folder.path().join("config"));
@@ -71,7 +71,7 @@ fn a_broken_server_toml_does_not_keep_commands_from_using_a_library() {
 }
 
 #[test]
-fn a_prompt_that_is_not_there() {
+fn missing_prompt_is_reported() {
     let folder = library(&[("hello.md", HELLO)]);
     let lines: [&[&str]; 3] = [
         &["get", "helo", "-l", "prompts"],
@@ -82,7 +82,7 @@ fn a_prompt_that_is_not_there() {
 }
 
 #[test]
-fn arguments_that_cannot_be_used() {
+fn invalid_arguments_are_reported() {
     let folder = library(&[("hello.md", HELLO)]);
     let get = ["get", "hello", "-l", "prompts"];
     let with = |more: &[&str]| run(&folder, &[&get[..], more].concat());
@@ -100,7 +100,7 @@ fn arguments_that_cannot_be_used() {
 }
 
 #[test]
-fn a_command_line_that_means_nothing() {
+fn unknown_options_are_reported() {
     let folder = library(&[("hello.md", HELLO)]);
     let lines: [&[&str]; 5] = [
         &["serv"],
@@ -114,21 +114,21 @@ fn a_command_line_that_means_nothing() {
 
 // req: L51, R-15
 #[test]
-fn an_address_that_others_could_reach() {
+fn reachable_address_is_reported() {
     let folder = library(&[("hello.md", HELLO)]);
     assert_snapshot!(run(&folder, &["serve", "prompts", "--http", "0.0.0.0:0"]));
 }
 
 #[test]
-fn an_address_that_is_in_use() {
+fn address_in_use_is_reported() {
     let folder = library(&[("hello.md", HELLO)]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = taken.local_addr().expect("it is bound").to_string();
+    let address = taken.local_addr().expect("a bound listener").to_string();
     assert_snapshot!(run(&folder, &["serve", "prompts", "--http", &address]).replace(&address, "127.0.0.1:[port]"));
 }
 
 #[test]
-fn a_strict_server_does_not_serve_errors() {
+fn strict_server_refuses_errors() {
     let folder = library(&[("hello.md", HELLO), ("broken.md", "---\ndescription: x\n---\n{{ nobody }}\n")]);
     let shown = run(&folder, &["serve", "prompts", "--strict", "--http", "127.0.0.1:0", "--log", "off"]);
     assert_snapshot!(shown);

@@ -1,5 +1,4 @@
-//! What `list`, `get`, `complete` and `check` answer, as snapshots of stdout,
-//! stderr and the exit code.
+//! Output of `list`, `get`, `complete` and `check`: snapshots of stdout, stderr and the exit code.
 
 use insta::assert_snapshot;
 
@@ -46,46 +45,46 @@ I have read it.
 What does it say?
 ";
 
-fn shelf() -> Folder {
+fn sample_folder() -> Folder {
     library(&[("review.md", REVIEW), ("talk.md", TALK), ("note.txt", "Remember the milk.\n")])
 }
 
 #[test]
-fn list_prints_a_line_a_prompt_in_a_pipe() {
-    assert_snapshot!(run(&shelf(), &["list", "prompts"]));
+fn list_prints_one_line_per_prompt() {
+    assert_snapshot!(run(&sample_folder(), &["list", "prompts"]));
 }
 
 #[test]
-fn list_prints_json_as_clients_get_it() {
-    assert_snapshot!(run(&shelf(), &["list", "--json", "-l", "prompts"]));
+fn list_prints_json_of_the_protocol() {
+    assert_snapshot!(run(&sample_folder(), &["list", "--json", "-l", "prompts"]));
 }
 
 #[test]
-fn get_prints_the_text_alone_where_a_prompt_is_one_text() {
-    assert_snapshot!(run(&shelf(), &["get", "review", "-l", "prompts", "--arg", "code=fn main() {}"]));
+fn get_prints_only_the_text_of_a_single_message() {
+    assert_snapshot!(run(&sample_folder(), &["get", "review", "-l", "prompts", "--arg", "code=fn main() {}"]));
 }
 
 #[test]
 fn get_reads_values_from_files_and_from_stdin() {
-    let folder = shelf();
+    let folder = sample_folder();
     let from_stdin = run_with(&folder, &["get", "review", "-l", "prompts", "-a", "code=-"], "print(1)\n");
     let from_file = run(&folder, &["get", "review", "-l", "prompts", "-a", "code=@prompts/note.txt"]);
     assert_snapshot!(format!("{from_stdin}\n{from_file}"));
 }
 
 #[test]
-fn get_prints_a_conversation_with_its_speakers() {
-    assert_snapshot!(run(&shelf(), &["get", "talk", "-l", "prompts"]));
+fn get_prints_roles_of_several_messages() {
+    assert_snapshot!(run(&sample_folder(), &["get", "talk", "-l", "prompts"]));
 }
 
 #[test]
-fn get_prints_json_as_clients_get_it() {
-    assert_snapshot!(run(&shelf(), &["get", "review", "-l", "prompts", "--arg", "code=x", "--json"]));
+fn get_prints_json_of_the_protocol() {
+    assert_snapshot!(run(&sample_folder(), &["get", "review", "-l", "prompts", "--arg", "code=x", "--json"]));
 }
 
 #[test]
-fn get_prints_formats_of_model_providers() {
-    let folder = shelf();
+fn get_prints_provider_formats() {
+    let folder = sample_folder();
     let [openai, anthropic] =
         ["openai", "anthropic"].map(|format| run(&folder, &["get", "talk", "-l", "prompts", "--format", format]));
     assert_snapshot!(format!("{openai}\n{anthropic}"));
@@ -93,15 +92,15 @@ fn get_prints_formats_of_model_providers() {
 
 #[test]
 fn get_works_in_the_current_folder() {
-    let folder = shelf();
+    let folder = sample_folder();
     let mut command = crate::program::promptshelf();
     command.args(["get", "talk"]).current_dir(folder.path().join("prompts"));
     assert!(crate::program::shown(command, "").starts_with("exit code: 0\n"));
 }
 
 #[test]
-fn complete_knows_the_arguments_that_are_filled_in() {
-    let folder = shelf();
+fn complete_uses_known_arguments() {
+    let folder = sample_folder();
     let line = ["complete", "review", "framework", "-l", "prompts"];
     let rust = run(&folder, &line);
     let python = run(&folder, &[&line[..], &["--arg", "language=python"]].concat());
@@ -111,7 +110,7 @@ fn complete_knows_the_arguments_that_are_filled_in() {
 
 #[test]
 fn check_reports_success() {
-    assert_snapshot!(run(&shelf(), &["check", "prompts"]));
+    assert_snapshot!(run(&sample_folder(), &["check", "prompts"]));
 }
 
 const BROKEN: &str = "\
@@ -126,17 +125,17 @@ Hello {{ nmae }}!
 ";
 
 #[test]
-fn check_draws_each_mistake_with_its_line() {
+fn check_shows_source_lines() {
     assert_snapshot!(run(&library(&[("hello.md", BROKEN)]), &["check", "prompts"]));
 }
 
 #[test]
-fn check_prints_json_for_programs() {
+fn check_prints_json() {
     assert_snapshot!(run(&library(&[("hello.md", BROKEN)]), &["check", "prompts", "--format", "json"]));
 }
 
 #[test]
-fn check_can_deny_warnings() {
+fn deny_warnings_fails_the_check() {
     let folder = library(&[("hello.md", "Say hello.\n")]);
     assert!(run(&folder, &["check", "prompts"]).starts_with("exit code: 0\n"));
     assert_snapshot!(run(&folder, &["check", "prompts", "--deny", "warnings"]));
@@ -151,14 +150,14 @@ fn list_mentions_omitted_prompts() {
 }
 
 #[test]
-fn program_prints_its_name_and_version() {
-    let output = crate::program::promptshelf().arg("--version").output().expect("it runs");
+fn version_is_printed() {
+    let output = crate::program::promptshelf().arg("--version").output().expect("a running process");
     assert_eq!(String::from_utf8_lossy(&output.stdout), concat!("promptshelf ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
 #[test]
-fn the_help_shows_examples_and_exit_codes() {
-    let folder = shelf();
+fn help_shows_examples_and_exit_codes() {
+    let folder = sample_folder();
     assert_snapshot!([run(&folder, &["--help"]), run(&folder, &["serve", "--help"])].join("\n"));
 }
 
@@ -167,11 +166,11 @@ fn the_help_shows_examples_and_exit_codes() {
 fn closed_output_pipe_is_not_a_failure() {
     use std::process::Stdio;
 
-    let folder = shelf();
+    let folder = sample_folder();
     let mut command = crate::program::promptshelf();
     command.args(["list", "prompts", "--json"]).current_dir(folder.path());
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    let mut child = command.stdout(writer).stderr(Stdio::null()).spawn().expect("it can be started");
+    let mut child = command.stdout(writer).stderr(Stdio::null()).spawn().expect("a started process");
     assert_eq!(crate::program::ended(&mut child).code(), Some(0));
 }

@@ -1,4 +1,4 @@
-//! Our client at servers that require sign-in: OAuth in a browser, whose part the tests play.
+//! The client at servers that require sign-in: OAuth with a browser that the tests simulate.
 
 mod realm;
 
@@ -14,62 +14,62 @@ use promptshelf::client::{
     BrowserOpener, Client, ClientError, ConnectOptions, CredentialError, CredentialStore, Endpoint, SignIn, SignInPage,
 };
 
-use self::realm::{Realm, Ways};
+use self::realm::{Behaviour, Realm};
 use crate::{
     program::{library, promptshelf, shown},
     terminal::{CTRL_D, Terminal},
 };
 
-/// Keeps sign-ins in memory.
+/// A credential store in memory.
 #[derive(Default)]
 struct Memory(Mutex<HashMap<String, String>>);
 
 impl CredentialStore for Memory {
     fn load(&self, server: &str) -> Result<Option<String>, CredentialError> {
-        Ok(self.0.lock().expect("nobody panics with it").get(server).cloned())
+        Ok(self.0.lock().expect("no panic").get(server).cloned())
     }
 
     fn save(&self, server: &str, secret: &str) -> Result<(), CredentialError> {
-        self.0.lock().expect("nobody panics with it").insert(server.to_owned(), secret.to_owned());
+        self.0.lock().expect("no panic").insert(server.to_owned(), secret.to_owned());
         Ok(())
     }
 
     fn clear(&self, server: &str) -> Result<bool, CredentialError> {
-        Ok(self.0.lock().expect("nobody panics with it").remove(server).is_some())
+        Ok(self.0.lock().expect("no panic").remove(server).is_some())
     }
 }
 
 /// Opens a page, follows its redirects to the end, and returns the text of the last page.
 fn browse(url: &str) -> String {
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
-    let mut page = agent.get(url).call().expect("there is a page");
-    page.body_mut().read_to_string().expect("it is text")
+    let mut page = agent.get(url).call().expect("a page");
+    page.body_mut().read_to_string().expect("text")
 }
 
-/// A person with a browser.
+/// A browser whose user consents at once.
 #[derive(Default)]
-struct Person {
+struct TestBrowser {
     /// A page to open first, derived from the page's URL, which contains the redirect URI.
     before: Option<fn(&str) -> String>,
     seen: Arc<Mutex<Vec<String>>>,
 }
 
-impl BrowserOpener for Person {
+impl BrowserOpener for TestBrowser {
     fn open(&self, page: SignInPage) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         let (before, seen) = (self.before, Arc::clone(&self.seen));
         thread::spawn(move || {
             let opened = before.map(|before| browse(&before(&page.url)));
             let last = browse(&page.url);
-            seen.lock().expect("nobody panics with it").extend(opened.into_iter().chain([last]));
+            seen.lock().expect("no panic").extend(opened.into_iter().chain([last]));
         });
         Box::pin(std::future::ready(true))
     }
 }
 
-async fn connect(realm: &Realm, vault: &Arc<Memory>, person: Option<Person>) -> Result<Client, ClientError> {
-    let sign_in = SignIn::new(Arc::clone(vault) as Arc<dyn CredentialStore>);
-    let sign_in = match person {
-        Some(person) => sign_in.browser(Arc::new(person)),
+async fn connect(realm: &Realm, store: &Arc<Memory>, browser: Option<TestBrowser>) -> Result<Client, ClientError> {
+    let sign_in = SignIn::new(Arc::clone(store) as Arc<dyn CredentialStore>);
+    let sign_in = match browser {
+        Some(browser) => sign_in.browser(Arc::new(browser)),
         None => sign_in,
     };
     ConnectOptions::new().sign_in(sign_in).connect(&Endpoint::url(realm.mcp())).await
@@ -78,60 +78,61 @@ async fn connect(realm: &Realm, vault: &Arc<Memory>, person: Option<Person>) -> 
 // req: Q14
 #[tokio::test]
 async fn sign_in_lasts_for_later_runs() {
-    let (realm, vault) = (Realm::start(Ways::default()), Arc::default());
-    assert!(matches!(connect(&realm, &vault, None).await, Err(ClientError::AuthenticationRequired)));
-    let client = connect(&realm, &vault, Some(Person::default())).await.expect("somebody signs in");
-    assert_eq!(client.all_prompts().await.expect("it lists").len(), 2);
+    let (realm, store) = (Realm::start(Behaviour::default()), Arc::default());
+    assert!(matches!(connect(&realm, &store, None).await, Err(ClientError::AuthenticationRequired)));
+    let client = connect(&realm, &store, Some(TestBrowser::default())).await.expect("a sign-in");
+    assert_eq!(client.all_prompts().await.expect("a list").len(), 2);
     assert!(client.has_signed_in());
-    let later = connect(&realm, &vault, None).await.expect("nobody has to sign in again");
-    assert_eq!(later.all_prompts().await.expect("it lists").len(), 2);
+    let later = connect(&realm, &store, None).await.expect("stored credentials");
+    assert_eq!(later.all_prompts().await.expect("a list").len(), 2);
     assert!(!later.has_signed_in() && later.has_stored_credentials().await);
-    let book = realm.book();
-    assert_eq!((book.registered.len(), book.authorized.len(), book.exchanged.len()), (1, 1, 1));
-    assert_eq!((&book.authorized[0]["resource"], &book.exchanged[0]["resource"]), (&realm.mcp(), &realm.mcp()));
-    assert_eq!(book.authorized[0]["scope"], "read");
-    assert_eq!(book.registered[0]["application_type"], "native");
+    let recorded = realm.recorded();
+    assert_eq!((recorded.registered.len(), recorded.authorized.len(), recorded.exchanged.len()), (1, 1, 1));
+    assert_eq!((&recorded.authorized[0]["resource"], &recorded.exchanged[0]["resource"]), (&realm.mcp(), &realm.mcp()));
+    assert_eq!(recorded.authorized[0]["scope"], "read");
+    assert_eq!(recorded.registered[0]["application_type"], "native");
 }
 
 #[tokio::test]
-async fn a_token_that_has_ended_is_renewed_with_the_clients_secret() {
-    let ways = Ways { short: true, secrets: true, ..Ways::default() };
-    let (realm, vault) = (Realm::start(ways), Arc::default());
-    connect(&realm, &vault, Some(Person::default())).await.expect("somebody signs in");
-    let later = connect(&realm, &vault, None).await.expect("it is renewed");
-    later.all_prompts().await.expect("it lists");
-    let book = realm.book();
-    assert_eq!(book.authorized.len(), 1);
-    let renewed = book.exchanged.last().expect("there is one");
+async fn expired_token_is_renewed_with_client_secret() {
+    let behaviour = Behaviour { expired_tokens: true, secrets: true, ..Behaviour::default() };
+    let (realm, store) = (Realm::start(behaviour), Arc::default());
+    connect(&realm, &store, Some(TestBrowser::default())).await.expect("a sign-in");
+    let later = connect(&realm, &store, None).await.expect("a renewed token");
+    later.all_prompts().await.expect("a list");
+    let recorded = realm.recorded();
+    assert_eq!(recorded.authorized.len(), 1);
+    let renewed = recorded.exchanged.last().expect("at least one");
     assert_eq!((renewed["grant_type"].as_str(), &renewed["resource"]), ("refresh_token", &realm.mcp()));
-    // `client-1:between us`, as a form writes it.
+    // `client-1:between us`, form-encoded before Base64.
     let basic = Some("Basic Y2xpZW50LTE6YmV0d2Vlbit1cw==".to_owned());
-    assert!(book.basic.iter().all(|sent| *sent == basic), "{:?}", book.basic);
+    assert!(recorded.basic.iter().all(|sent| *sent == basic), "{:?}", recorded.basic);
 }
 
 // req: Q17
 #[tokio::test]
 async fn missing_scopes_are_requested_with_the_granted_ones() {
-    let (realm, vault) = (Realm::start(Ways::default()), Arc::default());
-    let client = connect(&realm, &vault, Some(Person::default())).await.expect("somebody signs in");
+    let (realm, store) = (Realm::start(Behaviour::default()), Arc::default());
+    let client = connect(&realm, &store, Some(TestBrowser::default())).await.expect("a sign-in");
     client.get("open", &[].into()).await.expect("it may");
-    client.get("written", &[].into()).await.expect("somebody has signed in for more");
+    client.get("written", &[].into()).await.expect("sign-in with more scopes");
     {
-        let book = realm.book();
-        let scopes: Vec<&str> = book.authorized.iter().map(|asked| asked["scope"].as_str()).collect();
+        let recorded = realm.recorded();
+        let scopes: Vec<&str> = recorded.authorized.iter().map(|request| request["scope"].as_str()).collect();
         assert_eq!(scopes, ["read", "read write"]);
-        let registered: Vec<_> = book.registered.iter().map(|client| client["scope"].clone()).collect();
+        let registered: Vec<_> = recorded.registered.iter().map(|client| client["scope"].clone()).collect();
         assert_eq!(registered, ["read", "read write"], "some servers hold a client to what it was registered for");
     }
-    let background = connect(&realm, &vault, Some(Person::default())).await.expect("it is kept").without_sign_in();
-    background.get("written", &[].into()).await.expect("it is kept");
+    let background =
+        connect(&realm, &store, Some(TestBrowser::default())).await.expect("stored credentials").without_sign_in();
+    background.get("written", &[].into()).await.expect("stored credentials");
 }
 
 // req: Q17
 #[tokio::test]
 async fn refused_scopes_are_not_requested_again() {
-    let (realm, vault) = (Realm::start(Ways { stingy: true, ..Ways::default() }), Arc::default());
-    let client = connect(&realm, &vault, Some(Person::default())).await.expect("somebody signs in");
+    let (realm, store) = (Realm::start(Behaviour { grants_nothing: true, ..Behaviour::default() }), Arc::default());
+    let client = connect(&realm, &store, Some(TestBrowser::default())).await.expect("a sign-in");
     for _ in 0..2 {
         let refused = client.get("written", &[].into()).await;
         assert!(
@@ -139,106 +140,111 @@ async fn refused_scopes_are_not_requested_again() {
             "{refused:?}"
         );
     }
-    assert_eq!(realm.book().authorized.len(), 2);
-    // In the background no person is asked.
-    let background = connect(&realm, &vault, Some(Person::default())).await.expect("it is kept").without_sign_in();
+    assert_eq!(realm.recorded().authorized.len(), 2);
+    // A client without sign-in never opens a browser.
+    let background =
+        connect(&realm, &store, Some(TestBrowser::default())).await.expect("stored credentials").without_sign_in();
     assert!(matches!(background.get("written", &[].into()).await, Err(ClientError::Forbidden { .. })));
-    assert_eq!(realm.book().authorized.len(), 2);
+    assert_eq!(realm.recorded().authorized.len(), 2);
 }
 
 // req: Q15, S-42
 #[tokio::test]
 async fn response_of_another_issuer_is_rejected() {
-    let (realm, vault) = (Realm::start(Ways { wrong_issuer: true, ..Ways::default() }), Arc::default());
-    let refused = connect(&realm, &vault, Some(Person::default())).await;
+    let (realm, store) = (Realm::start(Behaviour { wrong_issuer: true, ..Behaviour::default() }), Arc::default());
+    let refused = connect(&realm, &store, Some(TestBrowser::default())).await;
     assert!(
         matches!(&refused, Err(ClientError::SignInFailed { reason: why, .. }) if why.contains("evil.example")),
         "{refused:?}"
     );
-    assert!(vault.0.lock().expect("nobody panics with it").is_empty());
-    assert!(realm.book().exchanged.is_empty());
+    assert!(store.0.lock().expect("no panic").is_empty());
+    assert!(realm.recorded().exchanged.is_empty());
 }
 
 /// A server may move to another authorization server, which must not get the credentials of the old one.
 // req: Q16
 #[tokio::test]
 async fn credentials_are_sent_to_their_own_issuer_only() {
-    let ways = Ways { secrets: true, ..Ways::default() };
-    let (realm, vault) = (Realm::start(ways), Arc::<Memory>::default());
-    connect(&realm, &vault, Some(Person::default())).await.expect("somebody signs in");
-    for kept in vault.0.lock().expect("nobody panics with it").values_mut() {
+    let behaviour = Behaviour { secrets: true, ..Behaviour::default() };
+    let (realm, store) = (Realm::start(behaviour), Arc::<Memory>::default());
+    connect(&realm, &store, Some(TestBrowser::default())).await.expect("a sign-in");
+    for stored in store.0.lock().expect("no panic").values_mut() {
         let ours = format!("\"issuer\":\"{}\"", realm.mcp().trim_end_matches("/mcp"));
-        assert!(kept.contains(&ours), "{kept}");
-        *kept = kept.replace(&ours, "\"issuer\":\"https://before.example\"");
+        assert!(stored.contains(&ours), "{stored}");
+        *stored = stored.replace(&ours, "\"issuer\":\"https://before.example\"");
     }
-    connect(&realm, &vault, Some(Person::default())).await.expect("somebody signs in again");
-    let book = realm.book();
-    assert_eq!((book.registered.len(), book.authorized.len()), (2, 2));
-    let grants: Vec<&str> = book.exchanged.iter().map(|asked| asked["grant_type"].as_str()).collect();
-    assert_eq!(grants, ["authorization_code", "authorization_code"], "what was kept is not used");
-    assert_eq!(book.authorized[1]["client_id"], "client-2");
+    connect(&realm, &store, Some(TestBrowser::default())).await.expect("a second sign-in");
+    let recorded = realm.recorded();
+    assert_eq!((recorded.registered.len(), recorded.authorized.len()), (2, 2));
+    let grants: Vec<&str> = recorded.exchanged.iter().map(|request| request["grant_type"].as_str()).collect();
+    assert_eq!(
+        grants,
+        ["authorization_code", "authorization_code"],
+        "stored credentials of another issuer are not used"
+    );
+    assert_eq!(recorded.authorized[1]["client_id"], "client-2");
 }
 
 #[tokio::test]
 async fn denied_consent_ends_the_sign_in() {
-    let (realm, vault) = (Realm::start(Ways { declines: true, ..Ways::default() }), Arc::default());
-    let refused = connect(&realm, &vault, Some(Person::default())).await;
+    let (realm, store) = (Realm::start(Behaviour { denies_consent: true, ..Behaviour::default() }), Arc::default());
+    let refused = connect(&realm, &store, Some(TestBrowser::default())).await;
     assert!(
         matches!(&refused, Err(ClientError::SignInFailed { reason: why, .. }) if why.contains("Not today")),
         "{refused:?}"
     );
-    assert!(realm.book().exchanged.is_empty());
+    assert!(realm.recorded().exchanged.is_empty());
 }
 
 // req: Q14, S-41
 #[tokio::test]
-async fn only_safe_pages_are_opened() {
+async fn only_https_and_loopback_pages_are_opened() {
     for page in ["http://example.com/authorize", "file:///etc/passwd", "javascript:alert(1)"] {
-        let ways = Ways { page: Some(page.to_owned()), ..Ways::default() };
-        let (realm, vault) = (Realm::start(ways), Arc::default());
-        let person = Person::default();
-        let seen = Arc::clone(&person.seen);
-        let refused = connect(&realm, &vault, Some(person)).await;
+        let behaviour = Behaviour { page: Some(page.to_owned()), ..Behaviour::default() };
+        let (realm, store) = (Realm::start(behaviour), Arc::default());
+        let browser = TestBrowser::default();
+        let seen = Arc::clone(&browser.seen);
+        let refused = connect(&realm, &store, Some(browser)).await;
         assert!(
             matches!(&refused, Err(ClientError::SignInFailed { reason: why, .. }) if why.contains("not https")),
             "{refused:?}"
         );
-        assert!(seen.lock().expect("nobody panics with it").is_empty());
+        assert!(seen.lock().expect("no panic").is_empty());
     }
 }
 
 // req: S-42
 #[tokio::test]
-async fn strangers_at_the_port_are_turned_away() {
-    /// What another page or program could send to the port.
+async fn forged_redirects_are_rejected() {
+    /// Returns a redirect that another page or program could send to the port.
     fn forged(page: &str) -> String {
-        let (_, query) = page.split_once('?').expect("it has one");
-        let back = query.split('&').find_map(|pair| pair.strip_prefix("redirect_uri=")).expect("it has one");
+        let (_, query) = page.split_once('?').expect("one value");
+        let back = query.split('&').find_map(|pair| pair.strip_prefix("redirect_uri=")).expect("one value");
         let back = back.replace("%3A", ":").replace("%2F", "/");
         format!("{back}?code=stolen&state=guessed")
     }
-    let (realm, vault) = (Realm::start(Ways::default()), Arc::default());
-    let person = Person { before: Some(forged), ..Person::default() };
-    connect(&realm, &vault, Some(person)).await.expect("the right answer is still taken");
-    assert_eq!(realm.book().exchanged[0]["code"], "0");
+    let (realm, store) = (Realm::start(Behaviour::default()), Arc::default());
+    let browser = TestBrowser { before: Some(forged), ..TestBrowser::default() };
+    connect(&realm, &store, Some(browser)).await.expect("the right answer is still taken");
+    assert_eq!(realm.recorded().exchanged[0]["code"], "0");
 }
 
 // req: Q18
 #[tokio::test]
-async fn a_token_of_ones_own_leaves_no_room_for_signing_in() {
-    let (realm, vault) = (Realm::start(Ways::default()), Arc::<Memory>::default());
+async fn configured_token_prevents_sign_in() {
+    let (realm, store) = (Realm::start(Behaviour::default()), Arc::<Memory>::default());
     let target = Endpoint::url(realm.mcp()).bearer("wrong").expect("it is this machine");
-    let sign_in = SignIn::new(vault).browser(Arc::new(Person::default()));
+    let sign_in = SignIn::new(store).browser(Arc::new(TestBrowser::default()));
     let refused = ConnectOptions::new().sign_in(sign_in).connect(&target).await;
     assert!(matches!(refused, Err(ClientError::AuthenticationRequired)));
-    assert!(realm.book().authorized.is_empty());
+    assert!(realm.recorded().authorized.is_empty());
     assert_eq!(Endpoint::url("http://example.com/mcp").sign_in_url(), None);
 }
 
 // req: S-43
 #[test]
-fn a_person_at_a_terminal_signs_in_and_out() {
-    let realm = Realm::start(Ways::default());
+fn sign_in_and_out_at_a_terminal() {
+    let realm = Realm::start(Behaviour::default());
     let folder = library(&[]);
     let state = folder.path().join("state");
     let line = |words: &[&str]| {
@@ -272,9 +278,11 @@ fn a_person_at_a_terminal_signs_in_and_out() {
     assert!(shown(line(&list), "").starts_with("exit code: 0\n"));
     let again = shown(line(&["sign-in", &url]), "");
     assert!(again.contains("already signed in"), "{again}");
-    let files: Vec<_> = fs::read_dir(state.join("promptshelf/sign-in")).expect("it is there").flatten().collect();
-    let kept = files.iter().find(|file| file.path().extension().is_some_and(|it| it == "json")).expect("it is kept");
-    let mode = std::os::unix::fs::PermissionsExt::mode(&kept.metadata().expect("it is a file").permissions());
+    let files: Vec<_> =
+        fs::read_dir(state.join("promptshelf/sign-in")).expect("a folder of credentials").flatten().collect();
+    let stored =
+        files.iter().find(|file| file.path().extension().is_some_and(|it| it == "json")).expect("stored credentials");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&stored.metadata().expect("a file").permissions());
     assert_eq!(mode & 0o777, 0o600);
     let forbidden = shown(line(&["get", "written", "--url", &url]), "");
     let help = format!("promptshelf sign-in {url} --scope write");

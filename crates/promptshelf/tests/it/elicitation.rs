@@ -1,5 +1,4 @@
-//! Questions in the middle of `promptshelf get`, and servers of the older era,
-//! which put them in another way.
+//! Elicitation during `promptshelf get` and in the chat, also by legacy servers, which send it within a request.
 
 use std::{
     fs,
@@ -19,9 +18,9 @@ use crate::{
     terminal::{CTRL_C, CTRL_D, SHIFT_TAB, Terminal},
 };
 
-/// A server of the revision in `$1` that ends at a request of another era, elicits a colour in the middle of a
-/// request, and records its requests in `$2`.
-const OLDER: &str = r#"
+/// A shell script of a legacy server: it serves the revision in `$1`, exits at a request of the other era, elicits a
+/// colour within a request, and appends its requests to the file `$2`.
+const LEGACY_SERVER: &str = r#"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   printf '%s\n' "$line" | sed 's/.*"method":"\([a-z/]*\)".*/\1/' >> "$2"
@@ -42,9 +41,9 @@ while read -r line; do
 done
 "#;
 
-fn older() -> Folder {
+fn legacy_server_folder() -> Folder {
     let folder = library(&[]);
-    fs::write(folder.path().join("older.sh"), OLDER).expect("it can be written");
+    fs::write(folder.path().join("older.sh"), LEGACY_SERVER).expect("a written file");
     folder
 }
 
@@ -56,9 +55,9 @@ fn line(folder: &Folder, words: &[&str]) -> Command {
 }
 
 #[test]
-fn a_server_of_an_older_revision_asks_in_the_middle_of_a_request() {
+fn legacy_server_elicits_within_a_request() {
     for revision in ["2025-06-18", "2025-11-25"] {
-        let folder = older();
+        let folder = legacy_server_folder();
         let get = ["get", "paint", "--", "sh", "older.sh", revision, "log"];
         for (keys, answer) in [
             ("green\r", "[action:accept,content:colour:green]"),
@@ -72,15 +71,15 @@ fn a_server_of_an_older_revision_asks_in_the_middle_of_a_request() {
             terminal.wait_for(answer);
             assert_eq!(terminal.end().0, Some(0));
         }
-        // Without a terminal there is no person to ask.
+        // Without a terminal, elicitation is declined.
         let shown = shown(line(&folder, &get), "");
         assert!(shown.contains("[action:decline]"), "{shown}");
     }
 }
 
 #[test]
-fn the_chat_puts_the_questions_of_an_older_server() {
-    let folder = older();
+fn chat_shows_legacy_elicitation() {
+    let folder = legacy_server_folder();
     let mut chat = Terminal::start(line(&folder, &["chat", "--", "sh", "older.sh", "2025-06-18", "log"]));
     chat.wait_for("1 prompt (MCP 2025-06-18)");
     chat.line("/paint");
@@ -93,31 +92,31 @@ fn the_chat_puts_the_questions_of_an_older_server() {
 
 #[test]
 fn known_legacy_server_is_not_probed_again() {
-    let folder = older();
+    let folder = legacy_server_folder();
     let list = ["list", "--", "sh", "older.sh", "2025-06-18", "log"];
-    let asked = || {
+    let requests = || {
         assert!(shown(line(&folder, &list), "").starts_with("exit code: 0\n"));
-        let asked = fs::read_to_string(folder.path().join("log")).expect("it was asked");
+        let requests = fs::read_to_string(folder.path().join("log")).expect("a recorded request");
         fs::remove_file(folder.path().join("log")).expect("it was there");
-        asked
+        requests
     };
-    assert_eq!(asked(), "server/discover\ninitialize\nnotifications/initialized\nprompts/list\n");
-    assert_eq!(asked(), "initialize\nnotifications/initialized\nprompts/list\n");
+    assert_eq!(requests(), "server/discover\ninitialize\nnotifications/initialized\nprompts/list\n");
+    assert_eq!(requests(), "initialize\nnotifications/initialized\nprompts/list\n");
 }
 
 #[tokio::test]
-async fn a_server_that_has_become_newer_is_found_out() {
-    let stranger = FakeServer::of(json!([{ "name": "new" }]), json!([]));
-    let client = ConnectOptions::new().legacy(true).connect(&Endpoint::url(&stranger.url)).await.expect("it is there");
+async fn upgraded_server_is_detected() {
+    let server = FakeServer::of(json!([{ "name": "new" }]), json!([]));
+    let client = ConnectOptions::new().legacy(true).connect(&Endpoint::url(&server.url)).await.expect("a connection");
     assert!(!client.is_legacy());
-    assert_eq!(client.all_prompts().await.expect("it lists").len(), 1);
+    assert_eq!(client.all_prompts().await.expect("a list").len(), 1);
 }
 
-/// Answers with known values, and records the questions.
+/// Accepts each elicitation with known values, and records the requested fields.
 #[derive(Default)]
-struct Willing(Mutex<Vec<String>>);
+struct KnownAnswers(Mutex<Vec<String>>);
 
-impl ElicitationHandler for Willing {
+impl ElicitationHandler for KnownAnswers {
     fn elicit(
         &self,
         question: Elicitation,
@@ -125,25 +124,25 @@ impl ElicitationHandler for Willing {
         let known = [("topic".to_owned(), json!("bees")), ("tone".to_owned(), json!("kind"))];
         let ElicitationMode::Form(fields) = &question.mode else { panic!("it is a form: {question:?}") };
         let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-        self.0.lock().expect("nobody panics with it").push(names.join(" "));
+        self.0.lock().expect("no panic").push(names.join(" "));
         let values = known.into_iter().filter(|(name, _)| names.contains(&name.as_str())).collect();
         Box::pin(std::future::ready(ElicitationResponse::Accept(values)))
     }
 }
 
 #[tokio::test]
-async fn our_own_server_asks_an_older_client_step_by_step() {
+async fn legacy_client_walks_guided_steps() {
     let folder = library(&[("guided.md", GUIDED)]);
     let prompts = folder.path().join("prompts").display().to_string();
     let server = Endpoint::command([env!("CARGO_BIN_EXE_promptshelf"), "serve", &prompts, "--stdio"]);
-    let willing = Arc::new(Willing::default());
-    let answerer = Arc::clone(&willing) as Arc<dyn ElicitationHandler>;
+    let answers = Arc::new(KnownAnswers::default());
+    let handler = Arc::clone(&answers) as Arc<dyn ElicitationHandler>;
     let client =
-        ConnectOptions::new().legacy(true).elicitation_handler(answerer).connect(&server).await.expect("it is there");
+        ConnectOptions::new().legacy(true).elicitation_handler(handler).connect(&server).await.expect("a connection");
     assert_eq!((client.revision().as_deref(), client.is_legacy()), (Some("2025-11-25"), true));
     let got = client.get("guided", &[].into()).await.expect("all is answered");
     assert!(format!("{:?}", got.messages).contains("Write about bees in a kind tone."), "{got:?}");
-    assert_eq!(*willing.0.lock().expect("nobody panics with it"), ["topic", "tone"]);
+    assert_eq!(*answers.0.lock().expect("no panic"), ["topic", "tone"]);
 }
 
 #[test]

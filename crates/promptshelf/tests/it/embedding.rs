@@ -1,5 +1,4 @@
-//! The library as a dependency: the examples run, and what embedding code does
-//! cannot break the protocol.
+//! The library as a dependency: the examples run, and output of embedding code cannot break the protocol.
 
 use promptshelf::{Caller, Code, Library, Message, OpenError, PromptDefinition, RawArguments};
 use serde_json::json;
@@ -7,7 +6,7 @@ use serde_json::json;
 use crate::program::{Pipes, Server, example, initialize_request, library};
 
 #[test]
-fn the_example_in_code_serves_its_prompts_on_stdio() {
+fn code_example_serves_on_stdio() {
     let mut pipes = Pipes::start(example("code_prompts"));
     let answer = pipes.initialize();
     assert_eq!(answer["result"]["serverInfo"]["name"], "code-prompts", "{answer}");
@@ -22,7 +21,7 @@ fn the_example_in_code_serves_its_prompts_on_stdio() {
 }
 
 #[test]
-fn the_example_in_axum_serves_a_folder_beside_its_own_routes() {
+fn axum_example_serves_folder_and_own_routes() {
     let folder = library(&[("hello.md", "---\ndescription: Greets\n---\nSay hello.\n")]);
     let mut command = example("in_axum");
     command.arg(folder.path().join("prompts")).arg("127.0.0.1:0");
@@ -30,22 +29,22 @@ fn the_example_in_axum_serves_a_folder_beside_its_own_routes() {
     let (_, answer) = server.request("prompts/get", &json!({ "name": "hello" }));
     assert_eq!(answer["result"]["messages"][0]["content"]["text"], "Say hello.", "{answer}");
     let mut page = ureq::get(server.url.replace("/mcp", "/")).call().expect("the application answers");
-    assert_eq!(page.body_mut().read_to_string().expect("it is text"), "1 prompts, at /mcp\n");
+    assert_eq!(page.body_mut().read_to_string().expect("text"), "1 prompts, at /mcp\n");
 }
 
 #[tokio::test]
-async fn a_folder_and_code_are_one_library() {
+async fn folder_and_code_are_one_library() {
     let folder = library(&[("hello.md", "---\ndescription: Greets\n---\nSay hello.\n")]);
     let bye = PromptDefinition::new("bye", |_| Ok(vec![Message::user("Say bye.")])).description("Parts");
     let library = Library::builder().folder(folder.path().join("prompts")).prompt(bye).build().expect("it is right");
     let names: Vec<String> = library.catalog().prompts().iter().map(|prompt| prompt.name().to_string()).collect();
     assert_eq!(names, ["bye", "hello"]);
-    let answer = library.service().get(&Caller::local(), "bye", &RawArguments::new()).await.expect("it is there");
+    let answer = library.service().get(&Caller::local(), "bye", &RawArguments::new()).await.expect("a prompt");
     assert_eq!(answer.value().messages, [Message::user("Say bye.")]);
 }
 
 #[test]
-fn a_mistake_in_code_is_an_error_and_one_in_a_file_is_not() {
+fn code_mistake_is_error_and_file_mistake_is_diagnostic() {
     let folder = library(&[("broken.md", "---\ndescription: x\n---\n{{ nobody }}\n")]);
     let opened = Library::builder().folder(folder.path().join("prompts")).build().expect("the rest is served");
     assert_eq!(opened.diagnostics()[0].code, Code::UndeclaredArgument);
@@ -78,8 +77,8 @@ mod stdout {
 
     const CHILD: &str = "PROMPTSHELF_TEST_NOISY_SERVER";
 
-    /// Serves in the child process of the test below. In the test run itself it checks that rendering prints, without
-    /// which that test would prove nothing.
+    /// Serves in the child process of the test below. In the test run itself it verifies that rendering prints;
+    /// otherwise that test would prove nothing.
     #[test]
     fn noisy_server() {
         let printed = Arc::new(AtomicUsize::new(0));
@@ -123,7 +122,7 @@ mod stdout {
         command.args(["embedding::stdout::noisy_server", "--exact", "--nocapture"]).env(CHILD, "1");
         let mut pipes = Pipes::start(command);
         pipes.send(&initialize_request().to_string());
-        // The test runner prints first.
+        // The test runner prints its own lines first.
         while !pipes.line().starts_with('{') {}
         let answer = pipes.request(1, "prompts/get", &json!({ "name": "noisy" }));
         assert_eq!(answer["result"]["messages"][0]["content"]["text"], "Done.", "{answer}");

@@ -1,4 +1,4 @@
-//! X24: hostile and dying clients of the program on stdio.
+//! X24: hostile and vanishing clients of the program on stdio.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::{
 
 /// The upper bound of the program's peak memory, in KiB: several times the bound of a line, 16 MiB, and a tenth of
 /// the bytes sent.
-const MOST_MEMORY: u64 = 120 * 1024;
+const MAX_MEMORY: u64 = 120 * 1024;
 
 const CHUNK: usize = 1 << 20;
 
@@ -22,32 +22,32 @@ fn library() -> Folder {
     folder
 }
 
-async fn is_answered(pipe: &mut Pipe) {
+async fn assert_answers(pipe: &mut Pipe) {
     let answer = pipe.request(&json!({ "jsonrpc": "2.0", "id": "there?", "method": "ping" })).await;
     assert_eq!(answer, json!({ "jsonrpc": "2.0", "id": "there?", "result": {} }));
 }
 
-/// The most memory that a program has had, in KiB.
-fn memory(pipe: &mut Pipe) -> Option<u64> {
+/// Returns the peak memory of the program, in KiB.
+fn peak_memory(pipe: &mut Pipe) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", pipe.process().id()?)).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
-fn is_bounded(pipe: &mut Pipe) {
-    if let Some(most) = memory(pipe) {
-        assert!(most < MOST_MEMORY, "{most} KiB");
+fn assert_memory_bounded(pipe: &mut Pipe) {
+    if let Some(most) = peak_memory(pipe) {
+        assert!(most < MAX_MEMORY, "{most} KiB");
     }
 }
 
-async fn ends_well(pipe: &mut Pipe) {
+async fn assert_clean_end(pipe: &mut Pipe) {
     let status = in_time("the program's end", pipe.process().wait()).await.expect("an end");
     assert!(status.success(), "the program ended with {status}");
 }
 
 // req: X24
 #[tokio::test]
-async fn a_line_of_a_hundred_megabytes_is_refused_and_not_kept() {
+async fn hundred_megabyte_line_is_refused_in_bounded_memory() {
     let folder = library();
     let mut pipe = pipe_to_program(folder.path());
     let chunk = vec![b'a'; CHUNK];
@@ -58,13 +58,13 @@ async fn a_line_of_a_hundred_megabytes_is_refused_and_not_kept() {
     let refusal = pipe.receive().await;
     assert_eq!(refusal["error"]["code"], -32700, "{refusal}");
     assert!(refusal.get("id").is_none(), "{refusal}");
-    is_answered(&mut pipe).await;
-    is_bounded(&mut pipe);
+    assert_answers(&mut pipe).await;
+    assert_memory_bounded(&mut pipe);
     assert_eq!(pipe.end().await, Vec::<Value>::new());
 }
 
 #[tokio::test]
-async fn a_hundred_megabytes_of_one_message_and_then_nothing_end_the_program_well() {
+async fn unfinished_hundred_megabyte_line_ends_cleanly() {
     let folder = library();
     let mut pipe = pipe_to_program(folder.path());
     pipe.send_part(br#"{"jsonrpc":"2.0","id":1,"method":""#).await;
@@ -72,14 +72,14 @@ async fn a_hundred_megabytes_of_one_message_and_then_nothing_end_the_program_wel
     for _ in 0..100 {
         pipe.send_part(&chunk).await;
     }
-    is_bounded(&mut pipe);
+    assert_memory_bounded(&mut pipe);
     let rest = pipe.end().await;
     assert!(rest.iter().all(|message| message["error"]["code"] == -32700), "{rest:?}");
 }
 
 // req: X24
 #[tokio::test]
-async fn a_hundred_thousand_lines_of_noise_are_each_refused() {
+async fn hundred_thousand_invalid_lines_are_refused() {
     let folder = library();
     let mut pipe = pipe_to_program(folder.path());
     let noise: [&[u8]; 4] = [b"\xff\xfe\xfd", b"\0", b"{\"a\":\xc3\x28}", b"\x1b[2J"];
@@ -95,18 +95,18 @@ async fn a_hundred_thousand_lines_of_noise_are_each_refused() {
             assert_eq!(pipe.receive().await["error"]["code"], -32700);
         }
     }
-    is_answered(&mut pipe).await;
-    is_bounded(&mut pipe);
+    assert_answers(&mut pipe).await;
+    assert_memory_bounded(&mut pipe);
     assert_eq!(pipe.end().await, Vec::<Value>::new());
 }
 
 // req: K7, X24
 #[tokio::test]
-async fn the_end_of_the_input_in_the_middle_of_a_request_ends_the_program_well() {
+async fn end_of_input_within_a_request_ends_cleanly() {
     let folder = library();
     for half in [r#"{"jsonrpc":"2.0","id":1,"meth"#, "{", "\"", "[{"] {
         let mut pipe = pipe_to_program(folder.path());
-        is_answered(&mut pipe).await;
+        assert_answers(&mut pipe).await;
         pipe.send_part(half.as_bytes()).await;
         let rest = pipe.end().await;
         assert!(rest.iter().all(|message| message["error"]["code"] == -32700), "{rest:?}");
@@ -114,17 +114,17 @@ async fn the_end_of_the_input_in_the_middle_of_a_request_ends_the_program_well()
 }
 
 #[tokio::test]
-async fn a_last_request_without_the_end_of_its_line_is_answered() {
+async fn last_request_without_newline_is_answered() {
     let folder = library();
     let mut pipe = pipe_to_program(folder.path());
     pipe.send_part(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).await;
     assert_eq!(pipe.end().await, [json!({ "jsonrpc": "2.0", "id": 1, "result": {} })]);
 }
 
-/// Its input stays open, so only the failing output shows that the client has gone.
+/// The input stays open, so only the failing output shows that the client has vanished.
 // req: X24
 #[tokio::test]
-async fn a_client_that_no_longer_reads_ends_the_program_at_the_next_word() {
+async fn closed_output_ends_the_program() {
     let folder = library();
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": Revision::V2026_07_28.as_str(),
@@ -136,24 +136,24 @@ async fn a_client_that_no_longer_reads_ends_the_program_at_the_next_word() {
     assert_eq!(pipe.request(&listen).await["method"], "notifications/subscriptions/acknowledged");
     pipe.stop_reading();
     folder.write("more.md", "More.\n");
-    ends_well(&mut pipe).await;
+    assert_clean_end(&mut pipe).await;
 }
 
 #[tokio::test]
-async fn a_signal_ends_the_program_in_the_middle_of_a_line() {
+async fn signal_within_a_line_ends_the_program() {
     let folder = library();
     let mut pipe = pipe_to_program(folder.path());
-    is_answered(&mut pipe).await;
+    assert_answers(&mut pipe).await;
     pipe.send_part(&vec![b'a'; 5 * CHUNK]).await;
     let begun = std::time::Instant::now();
     pipe.shut_down();
-    ends_well(&mut pipe).await;
+    assert_clean_end(&mut pipe).await;
     assert!(begun.elapsed() < PATIENCE / 2, "{:?}", begun.elapsed());
 }
 
 // req: H7
 #[tokio::test]
-async fn a_signal_lets_a_subscription_end_as_the_protocol_asks_for() {
+async fn signal_ends_subscription_with_its_result() {
     let folder = library();
     let mut client = client_over_stdio(folder.path(), Revision::V2026_07_28).await;
     let id = client.listen(json!({ "promptsListChanged": true })).await;
@@ -163,11 +163,11 @@ async fn a_signal_lets_a_subscription_end_as_the_protocol_asks_for() {
     assert_eq!(client.end().await, Vec::<Value>::new());
 }
 
-/// X23: of ten thousand subscriptions on one pipe the first are taken, the
-/// others are refused, and every change costs each of them one line.
+/// X23: ten thousand subscriptions on one pipe. The first are accepted, the others are refused, and each change sends
+/// one line to each accepted subscription.
 // req: S-38, X23
 #[tokio::test]
-async fn ten_thousand_subscriptions_are_too_many() {
+async fn subscriptions_over_the_limit_are_refused() {
     let folder = library();
     let mut pipe = pipe_to_program(folder.path());
     let (mut taken, mut refused) = (0, 0);
@@ -198,6 +198,6 @@ async fn ten_thousand_subscriptions_are_too_many() {
     for _ in 0..taken {
         assert_eq!(pipe.receive().await["method"], "notifications/prompts/list_changed");
     }
-    is_bounded(&mut pipe);
+    assert_memory_bounded(&mut pipe);
     assert_eq!(pipe.end().await, Vec::<Value>::new());
 }

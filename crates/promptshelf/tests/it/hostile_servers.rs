@@ -1,5 +1,5 @@
-//! Hostile servers: whatever they send, the terminal executes the program's sequences only, and no link, icon or page
-//! of theirs is fetched, opened or run.
+//! Hostile servers: for any response, the terminal receives only the program's own control sequences, and no link,
+//! icon or page of the server is fetched, opened or run.
 
 use std::{
     io::{Read, Write},
@@ -19,11 +19,11 @@ use crate::{
     terminal::{CTRL_C, TAB, Terminal},
 };
 
-/// A session at a terminal with a hostile server: these lines, and then the end.
-fn session(stranger: &FakeServer, lines: &[&str]) -> String {
+/// Runs a chat session with a hostile server: enters these lines, then ends the session.
+fn session(server: &FakeServer, lines: &[&str]) -> String {
     let folder = library(&[]);
     let mut command = promptshelf();
-    command.args(["chat", "--timeout", "10", &stranger.url]).current_dir(folder.path());
+    command.args(["chat", "--timeout", "10", &server.url]).current_dir(folder.path());
     command.env("HOME", folder.path()).env("XDG_STATE_HOME", folder.path().join("state"));
     let mut terminal = Terminal::start(command);
     for line in lines {
@@ -32,13 +32,13 @@ fn session(stranger: &FakeServer, lines: &[&str]) -> String {
     terminal.line("quit");
     let (code, written) = terminal.end();
     assert_eq!(code, Some(0), "{}", String::from_utf8_lossy(&written));
-    unharmed(&written)
+    checked_output(&written)
 }
 
 /// Returns the written text, which must contain no control sequences other than those of the line editor: for the
 /// cursor, for clearing, and for the mode of the keyboard.
-fn unharmed(written: &[u8]) -> String {
-    let text = String::from_utf8(written.to_vec()).expect("it is UTF-8");
+fn checked_output(written: &[u8]) -> String {
+    let text = String::from_utf8(written.to_vec()).expect("UTF-8");
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {
         if c == '\u{1b}' {
@@ -58,8 +58,8 @@ fn unharmed(written: &[u8]) -> String {
     text
 }
 
-/// Twenty ways to harm a terminal, or who looks at it.
-const HARM: [&str; 20] = [
+/// Twenty texts that attack a terminal or mislead its user.
+const ATTACKS: [&str; 20] = [
     "\u{1b}[2J\u{1b}[H",                                            // clears the screen
     "\u{1b}]0;sudo password:\u{7}",                                 // sets the title
     "\u{1b}]52;c;cm0gLXJmIH4=\u{7}",                                // fills the clipboard
@@ -82,60 +82,62 @@ const HARM: [&str; 20] = [
     "a\u{2028}b\u{2029}c\u{0}d",                              // lines and ends that are none
 ];
 
-/// A server with one text in every place of its responses.
-fn everywhere(harm: &'static str) -> FakeServer {
+/// A server that sends one text in every field of its responses.
+fn server_sending(attack: &'static str) -> FakeServer {
     let text = |text: &str| json!({ "role": "user", "content": { "type": "text", "text": text } });
-    let resource = json!({ "uri": format!("docs://{harm}"), "mimeType": harm, "text": harm });
+    let resource = json!({ "uri": format!("docs://{attack}"), "mimeType": attack, "text": attack });
     let messages = json!([
-        text(harm),
-        { "role": "assistant", "content": { "type": "image", "data": "AAAA", "mimeType": harm } },
-        { "role": "user", "content": { "type": "image", "data": harm, "mimeType": harm } },
-        { "role": "user", "content": { "type": "audio", "data": "AAAA", "mimeType": harm } },
+        text(attack),
+        { "role": "assistant", "content": { "type": "image", "data": "AAAA", "mimeType": attack } },
+        { "role": "user", "content": { "type": "image", "data": attack, "mimeType": attack } },
+        { "role": "user", "content": { "type": "audio", "data": "AAAA", "mimeType": attack } },
         { "role": "user", "content": { "type": "resource", "resource": resource } },
-        { "role": "user", "content": { "type": "resource_link", "uri": format!("docs://{harm}"), "name": harm, "title": harm } },
+        { "role": "user", "content": { "type": "resource_link", "uri": format!("docs://{attack}"), "name": attack, "title": attack } },
     ]);
     let form = json!({
         "type": "object",
         "properties": {
-            "one": { "type": "string", "title": harm, "description": harm, "default": harm },
-            harm: { "type": "string", "enum": [harm], "enumNames": [harm] },
+            "one": { "type": "string", "title": attack, "description": attack, "default": attack },
+            attack: { "type": "string", "enum": [attack], "enumNames": [attack] },
         },
     });
-    let argument = json!({ "name": format!("a{harm}"), "title": harm, "description": harm, "required": true });
+    let argument = json!({ "name": format!("a{attack}"), "title": attack, "description": attack, "required": true });
     let list = json!([
-        { "name": "plain", "title": harm, "description": harm },
-        { "name": format!("n{harm}"), "description": harm, "arguments": [argument] },
-        { "name": "typed", "arguments": [{ "name": "value" }, { "name": "other", "description": harm }] },
+        { "name": "plain", "title": attack, "description": attack },
+        { "name": format!("n{attack}"), "description": attack, "arguments": [argument] },
+        { "name": "typed", "arguments": [{ "name": "value" }, { "name": "other", "description": attack }] },
         { "name": "asks" },
         { "name": "fails" },
     ]);
     FakeServer::start(move |method, params| match (method, params["name"].as_str()) {
         ("prompts/list", _) => Some(json!({ "prompts": list })),
-        ("prompts/get", Some("fails")) => Some(json!({ "rpc-error": { "code": -32602, "message": harm } })),
+        ("prompts/get", Some("fails")) => Some(json!({ "rpc-error": { "code": -32602, "message": attack } })),
         ("prompts/get", Some("asks")) if params.get("inputResponses").is_none() => {
-            let question = json!({ "mode": "form", "message": harm, "requestedSchema": form });
+            let question = json!({ "mode": "form", "message": attack, "requestedSchema": form });
             let question = json!({ "method": "elicitation/create", "params": question });
             Some(json!({ "resultType": "input_required", "inputRequests": { "q": question } }))
         }
         ("prompts/get", _) => Some(json!({ "messages": messages })),
-        ("completion/complete", _) => Some(json!({ "completion": { "values": [harm, format!("x{harm}"), "xyz"] } })),
+        ("completion/complete", _) => {
+            Some(json!({ "completion": { "values": [attack, format!("x{attack}"), "xyz"] } }))
+        }
         ("resources/list", _) => {
-            Some(json!({ "resources": [{ "uri": format!("docs://{harm}"), "name": harm, "mimeType": harm }] }))
+            Some(json!({ "resources": [{ "uri": format!("docs://{attack}"), "name": attack, "mimeType": attack }] }))
         }
         ("resources/templates/list", _) => Some(json!({ "resourceTemplates": [] })),
-        ("resources/read", _) => Some(json!({ "contents": [{ "uri": harm, "mimeType": harm, "text": harm }] })),
+        ("resources/read", _) => Some(json!({ "contents": [{ "uri": attack, "mimeType": attack, "text": attack }] })),
         _ => None,
     })
 }
 
 // req: Q21, S-39
 #[test]
-fn twenty_transcripts_leave_the_terminal_unharmed() {
-    for harm in HARM {
-        let stranger = everywhere(harm);
+fn twenty_attacks_leave_the_terminal_unharmed() {
+    for attack in ATTACKS {
+        let server = server_sending(attack);
         let folder = library(&[]);
         let mut command = promptshelf();
-        command.args(["chat", &stranger.url]).current_dir(folder.path());
+        command.args(["chat", &server.url]).current_dir(folder.path());
         command.env("HOME", folder.path()).env("XDG_STATE_HOME", folder.path().join("state"));
         let mut terminal = Terminal::start(command);
         for line in
@@ -158,22 +160,22 @@ fn twenty_transcripts_leave_the_terminal_unharmed() {
         terminal.line("quit");
         let (code, written) = terminal.end();
         assert_eq!(code, Some(0));
-        unharmed(&written);
+        checked_output(&written);
         for verb in ["list", "resources"] {
             let mut command = promptshelf();
-            command.args([verb, "--url", &stranger.url]).current_dir(folder.path());
+            command.args([verb, "--url", &server.url]).current_dir(folder.path());
             let (_, written) = Terminal::start(command).end();
-            unharmed(&written);
+            checked_output(&written);
         }
     }
 }
 
-/// A list whose pages name the next page.
+/// A server whose list pages each name a next page.
 fn listing(next: Value) -> FakeServer {
-    let asked = AtomicUsize::new(0);
+    let pages = AtomicUsize::new(0);
     FakeServer::start(move |method, _| {
         (method == "prompts/list").then(|| {
-            let page = asked.fetch_add(1, Ordering::Relaxed);
+            let page = pages.fetch_add(1, Ordering::Relaxed);
             json!({ "prompts": [{ "name": format!("p{page}") }], "nextCursor": next })
         })
     })
@@ -181,9 +183,9 @@ fn listing(next: Value) -> FakeServer {
 
 // req: F1, F3, F5, Q6
 #[test]
-fn lists_without_an_end_are_cut() {
+fn endless_lists_are_cut() {
     let folder = library(&[]);
-    let list = |stranger: &FakeServer| run(&folder, &["list", "--url", &stranger.url]);
+    let list = |server: &FakeServer| run(&folder, &["list", "--url", &server.url]);
     let circle = list(&listing(json!("again")));
     assert!(circle.starts_with("exit code: 1\n") && circle.contains("is circular: page 2"), "{circle}");
     let huge = list(&listing(json!("x".repeat(100_000))));
@@ -195,8 +197,8 @@ fn lists_without_an_end_are_cut() {
 fn names_and_counts_are_bounded() {
     let folder = library(&[]);
     let list = |prompts: Value| {
-        let stranger = FakeServer::of(prompts, json!([]));
-        run(&folder, &["list", "--url", &stranger.url])
+        let server = FakeServer::of(prompts, json!([]));
+        run(&folder, &["list", "--url", &server.url])
     };
     assert!(list(json!([{ "name": "x".repeat(2000) }])).contains("2000 bytes; the limit is 1024"));
     let arguments: Vec<Value> = (0..300).map(|number| json!({ "name": format!("a{number}") })).collect();
@@ -207,14 +209,14 @@ fn names_and_counts_are_bounded() {
 
 // req: Q4, S-40
 #[test]
-fn a_server_that_never_stops_asking_is_left() {
-    let stranger = FakeServer::start(|method, _| match method {
+fn endless_elicitation_is_stopped() {
+    let server = FakeServer::start(|method, _| match method {
         "prompts/list" => Some(json!({ "prompts": [{ "name": "again" }] })),
         "prompts/get" => Some(json!({ "resultType": "input_required", "requestState": "s" })),
         _ => None,
     });
     let folder = library(&[]);
-    let shown = run(&folder, &["get", "again", "--url", &stranger.url]);
+    let shown = run(&folder, &["get", "again", "--url", &server.url]);
     assert!(shown.contains("requires more input after 50 rounds"), "{shown}");
 }
 
@@ -231,7 +233,7 @@ fn links_and_icons_are_never_fetched() {
     let link = json!({ "type": "resource_link", "uri": bait.url, "name": "bait", "icons": icons });
     let page =
         json!({ "method": "elicitation/create", "params": { "mode": "url", "message": "Sign in", "url": bait.url } });
-    let stranger = FakeServer::start(move |method, params| match method {
+    let server = FakeServer::start(move |method, params| match method {
         "prompts/list" => Some(json!({ "prompts": [{ "name": "bait", "icons": icons }, { "name": "page" }] })),
         "prompts/get" if params["name"] == "page" && params.get("inputResponses").is_none() => {
             Some(json!({ "resultType": "input_required", "inputRequests": { "q": page } }))
@@ -239,11 +241,11 @@ fn links_and_icons_are_never_fetched() {
         "prompts/get" => Some(json!({ "messages": [{ "role": "user", "content": link }] })),
         _ => None,
     });
-    let shown = session(&stranger, &["prompts", "/bait", "follow 1"]);
+    let shown = session(&server, &["prompts", "/bait", "follow 1"]);
     assert!(shown.contains("method not found"), "the link is read from the server that sent it: {shown}");
     let folder = library(&[]);
     let mut command = promptshelf();
-    command.args(["get", "page", "--url", &stranger.url]).current_dir(folder.path());
+    command.args(["get", "page", "--url", &server.url]).current_dir(folder.path());
     let mut terminal = Terminal::start(command);
     terminal.wait_for(&format!("visit this page:\r\n\r\n  {}", bait.url));
     terminal.wait_for("Ctrl-D to decline: ");
@@ -261,21 +263,21 @@ fn stderr_of_a_server_command_is_escaped() {
     command.args(["list", "--", "sh", "-c", script]).current_dir(folder.path());
     let (code, written) = Terminal::start(command).end();
     assert_eq!(code, Some(9));
-    let shown = unharmed(&written);
+    let shown = checked_output(&written);
     assert!(shown.contains("\\u{1b}]0;evil\\u{7}\\u{1b}[2Jbroken"), "{shown}");
 }
 
 // req: S-40
 #[test]
-fn an_answer_that_never_ends_is_not_read_to_its_end() {
+fn endless_response_is_cut() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let url = format!("http://{}/mcp", listener.local_addr().expect("it is bound"));
+    let url = format!("http://{}/mcp", listener.local_addr().expect("a bound listener"));
     thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {
             thread::spawn(move || {
                 let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
-                let mut asked = [0; 1 << 16];
-                assert!(stream.read(&mut asked).is_ok_and(|read| read > 0));
+                let mut request = [0; 1 << 16];
+                assert!(stream.read(&mut request).is_ok_and(|read| read > 0));
                 stream.write_all(head.as_bytes()).ok();
                 while stream.write_all(&[b' '; 1 << 16]).is_ok() {}
             });

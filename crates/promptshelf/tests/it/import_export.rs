@@ -1,4 +1,4 @@
-//! `import` and `export`, from outside.
+//! The commands `import` and `export`.
 
 use std::{
     fs,
@@ -9,7 +9,11 @@ use std::{
 use tempfile::TempDir;
 
 fn promptshelf(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_promptshelf")).args(arguments).current_dir(folder).output().expect("it runs")
+    Command::new(env!("CARGO_BIN_EXE_promptshelf"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("a running process")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -35,10 +39,10 @@ fn folder_import_reports_losses() {
     ]);
     let dry = promptshelf(folder.path(), &["import", "in", "--to", "library", "--dry-run"]);
     assert_eq!(dry.status.code(), Some(0), "{}", text(&dry.stderr));
-    let said = text(&dry.stdout);
-    assert!(said.contains("in/greet.prompt:2:1") && said.contains("`model` has no equivalent"), "{said}");
-    assert!(said.contains("in/.claude/commands/fix.md:5:1") && said.contains("never run"), "{said}");
-    assert!(said.ends_with("library/fix.md\nlibrary/greet.md\n"), "{said}");
+    let report = text(&dry.stdout);
+    assert!(report.contains("in/greet.prompt:2:1") && report.contains("`model` has no equivalent"), "{report}");
+    assert!(report.contains("in/.claude/commands/fix.md:5:1") && report.contains("never run"), "{report}");
+    assert!(report.ends_with("library/fix.md\nlibrary/greet.md\n"), "{report}");
     assert_eq!(text(&dry.stderr), "2 files would be written, 2 changes to review; 1 file of unknown format skipped\n");
     assert!(!folder.path().join("library").exists());
 

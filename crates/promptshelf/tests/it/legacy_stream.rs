@@ -1,4 +1,4 @@
-//! The stream for notifications of a legacy server, which costs a request.
+//! The notification stream of a legacy server, which the client opens only when needed because it costs a request.
 
 use std::{
     pin::Pin,
@@ -25,8 +25,8 @@ use crate::{fake_server::FakeServer, program::PATIENCE};
 
 const CHANGED: &str = r#"data: {"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#;
 
-/// A server of revision 2025-11-25 with one prompt; counts the streams that are opened.
-fn older() -> (FakeServer, Arc<AtomicUsize>) {
+/// A server of revision 2025-11-25 with one prompt. Counts opened streams.
+fn legacy_server() -> (FakeServer, Arc<AtomicUsize>) {
     let streams = Arc::new(AtomicUsize::new(0));
     let app = Router::new().route("/mcp", post(reply).get(stream).delete(async || StatusCode::OK));
     (FakeServer::serving(app.with_state(Arc::clone(&streams))), streams)
@@ -50,17 +50,17 @@ async fn reply(Json(request): Json<Value>) -> Response {
     ([("mcp-session-id", "one")], answer).into_response()
 }
 
-/// Sends a notification at once, and stays open.
+/// Sends a notification at once, then stays open.
 async fn stream(State(streams): State<Arc<AtomicUsize>>) -> Response {
     streams.fetch_add(1, Ordering::SeqCst);
-    let told = futures_util::stream::iter([Ok::<_, std::io::Error>(format!("{CHANGED}\n\n"))]);
-    let told = Body::from_stream(told.chain(futures_util::stream::pending()));
-    ([(CONTENT_TYPE, "text/event-stream")], told).into_response()
+    let events = futures_util::stream::iter([Ok::<_, std::io::Error>(format!("{CHANGED}\n\n"))]);
+    let events = Body::from_stream(events.chain(futures_util::stream::pending()));
+    ([(CONTENT_TYPE, "text/event-stream")], events).into_response()
 }
 
-struct Nobody;
+struct UnusedHandler;
 
-impl ElicitationHandler for Nobody {
+impl ElicitationHandler for UnusedHandler {
     fn elicit(&self, _question: Elicitation) -> Pin<Box<dyn Future<Output = ElicitationResponse> + Send + '_>> {
         Box::pin(std::future::ready(ElicitationResponse::Decline))
     }
@@ -68,10 +68,10 @@ impl ElicitationHandler for Nobody {
 
 #[tokio::test]
 async fn prompt_needs_no_stream_and_notifications_open_one() {
-    let (server, streams) = older();
-    let client = Client::connect(&Endpoint::url(&server.url)).await.expect("it answers");
+    let (server, streams) = legacy_server();
+    let client = Client::connect(&Endpoint::url(&server.url)).await.expect("a response");
     for _ in 0..20 {
-        client.get("hello", &[].into()).await.expect("there is one");
+        client.get("hello", &[].into()).await.expect("at least one");
     }
     assert_eq!(streams.load(Ordering::SeqCst), 0);
 
@@ -83,12 +83,12 @@ async fn prompt_needs_no_stream_and_notifications_open_one() {
 
 #[tokio::test]
 async fn elicitation_handler_opens_the_stream() {
-    let (server, streams) = older();
+    let (server, streams) = legacy_server();
     let client = ConnectOptions::new()
-        .elicitation_handler(Arc::new(Nobody))
+        .elicitation_handler(Arc::new(UnusedHandler))
         .connect(&Endpoint::url(&server.url))
         .await
-        .expect("it answers");
+        .expect("a response");
     let opened = async {
         while streams.load(Ordering::SeqCst) == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -1,5 +1,4 @@
-//! An editor's session over the Language Server Protocol, with the program on
-//! the other side of a pair of pipes.
+//! Editor sessions over the Language Server Protocol, with the program at the other end of a pair of pipes.
 
 use std::{
     fs,
@@ -35,7 +34,7 @@ impl Editor {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("it starts");
+            .expect("a started process");
         let (to, from) = (child.stdin.take().expect("stdin"), child.stdout.take().expect("stdout"));
         let diagnostics = std::collections::BTreeMap::new();
         let mut editor = Editor { child, to, from: BufReader::new(from), next: 0, folder, diagnostics };
@@ -47,7 +46,7 @@ impl Editor {
         );
         assert_eq!(answer["serverInfo"]["name"], "promptshelf");
         assert_eq!(answer["capabilities"]["hoverProvider"], true);
-        editor.tell("initialized", json!({}));
+        editor.notify("initialized", json!({}));
         editor
     }
 
@@ -61,15 +60,15 @@ impl Editor {
 
     fn write(&mut self, message: &Value) {
         let text = message.to_string();
-        write!(self.to, "Content-Length: {}\r\n\r\n{text}", text.len()).expect("it is listening");
-        self.to.flush().expect("it is listening");
+        write!(self.to, "Content-Length: {}\r\n\r\n{text}", text.len()).expect("a listening server");
+        self.to.flush().expect("a listening server");
     }
 
     fn read(&mut self) -> Value {
         let mut length = 0;
         loop {
             let mut line = String::new();
-            assert!(self.from.read_line(&mut line).expect("it answers") > 0, "the server has ended");
+            assert!(self.from.read_line(&mut line).expect("a response") > 0, "the server has ended");
             match line.trim().split_once(": ") {
                 Some(("Content-Length", value)) => length = value.parse().expect("a number"),
                 Some(_) => {}
@@ -81,7 +80,7 @@ impl Editor {
         serde_json::from_slice(&body).expect("JSON")
     }
 
-    fn tell(&mut self, method: &str, params: Value) {
+    fn notify(&mut self, method: &str, params: Value) {
         self.write(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
@@ -95,11 +94,11 @@ impl Editor {
                 assert!(message.get("error").is_none(), "{message}");
                 return message["result"].clone();
             }
-            self.note(&message);
+            self.record(&message);
         }
     }
 
-    fn note(&mut self, message: &Value) {
+    fn record(&mut self, message: &Value) {
         if message["method"] == "textDocument/publishDiagnostics" {
             let uri = message["params"]["uri"].as_str().expect("a URI").to_owned();
             let found = message["params"]["diagnostics"].as_array().expect("a list").clone();
@@ -109,7 +108,7 @@ impl Editor {
 
     fn edit(&mut self, path: &str, text: &str) {
         let uri = self.uri(path);
-        self.tell(
+        self.notify(
             "textDocument/didChange",
             json!({ "textDocument": { "uri": uri, "version": 2 }, "contentChanges": [{ "text": text }] }),
         );
@@ -117,13 +116,13 @@ impl Editor {
 
     fn start_editing(&mut self, path: &str, text: &str) {
         let uri = self.uri(path);
-        self.tell(
+        self.notify(
             "textDocument/didOpen",
             json!({ "textDocument": { "uri": uri, "languageId": "markdown", "version": 1, "text": text } }),
         );
     }
 
-    /// Edits a part of a file: from a line and column to another.
+    /// Sends a partial change of a file: start and end as line and column, and the new text.
     fn edit_part(&mut self, path: &str, parts: &[([u32; 4], &str)]) {
         let uri = self.uri(path);
         let change = |([line, column, end_line, end_column], text): &([u32; 4], &str)| {
@@ -131,7 +130,7 @@ impl Editor {
             json!({ "range": { "start": start, "end": { "line": end_line, "character": end_column } }, "text": text })
         };
         let changes: Vec<Value> = parts.iter().map(change).collect();
-        self.tell(
+        self.notify(
             "textDocument/didChange",
             json!({ "textDocument": { "uri": uri, "version": 3 }, "contentChanges": changes }),
         );
@@ -139,7 +138,7 @@ impl Editor {
 
     /// Returns the current diagnostics of a file: the response to a request comes after all earlier text has been
     /// checked.
-    fn wrong(&mut self, path: &str) -> Vec<String> {
+    fn diagnostics(&mut self, path: &str) -> Vec<String> {
         let at = json!({ "textDocument": { "uri": self.uri(path) }, "position": { "line": 0, "character": 0 } });
         self.request("textDocument/hover", at);
         let found = self.diagnostics.get(&self.uri(path)).cloned().unwrap_or_default();
@@ -150,8 +149,7 @@ impl Editor {
         found.iter().map(shown).collect()
     }
 
-    /// Edits a file so that it holds `text` without its `^`, and gives the
-    /// parameters of a request at that place.
+    /// Sets a file's content to `text` without its `^`, and returns request parameters for that position.
     fn at(&mut self, path: &str, text: &str) -> Value {
         let (before, after) = text.split_once('^').expect("a cursor");
         self.edit(path, &format!("{before}{after}"));
@@ -183,8 +181,8 @@ impl Editor {
 
     fn close(mut self) {
         self.request("shutdown", Value::Null);
-        self.tell("exit", Value::Null);
-        assert!(self.child.wait().expect("it ends").success());
+        self.notify("exit", Value::Null);
+        assert!(self.child.wait().expect("an end").success());
     }
 }
 
@@ -206,10 +204,10 @@ fn editor() -> (Editor, String) {
 #[test]
 fn unsaved_text_is_checked() {
     let (mut editor, text) = editor();
-    assert_eq!(editor.wrong("review.md"), Vec::<String>::new());
+    assert_eq!(editor.diagnostics("review.md"), Vec::<String>::new());
     editor.edit("review.md", &text.replace("{{ language }}", "🙂 {{ langage }}"));
     assert_eq!(
-        editor.wrong("review.md"),
+        editor.diagnostics("review.md"),
         [
             "6:10 the argument `language` is asked for but never used\nuse it in the text, or remove it",
             "9:24 `langage` is used but not declared as an argument\ndid you mean `language`?",
@@ -221,17 +219,17 @@ fn unsaved_text_is_checked() {
         (&json!(1), &json!("undeclared-argument"), &json!("promptshelf"))
     );
     editor.edit("review.md", &text);
-    assert_eq!(editor.wrong("review.md"), Vec::<String>::new());
+    assert_eq!(editor.diagnostics("review.md"), Vec::<String>::new());
     editor.close();
 }
 
 #[test]
-fn changes_of_parts_are_put_together() {
+fn partial_changes_are_combined() {
     let (mut editor, _) = editor();
     editor.edit("review.md", &format!("{HEAD}🙂 {{{{ code }}}} {{{{ language }}}}\nüß\n"));
     editor.edit_part("review.md", &[([9, 6, 9, 10], "kode"), ([10, 1, 10, 2], "\n{{ x }}\n"), ([11, 3, 11, 4], "yz")]);
     assert_eq!(
-        editor.wrong("review.md"),
+        editor.diagnostics("review.md"),
         [
             "3:10 the argument `code` is asked for but never used\nuse it in the text, or remove it",
             "9:6 `kode` is used but not declared as an argument\ndid you mean `code`?",
@@ -245,15 +243,15 @@ fn changes_of_parts_are_put_together() {
 fn review_findings_are_published_at_current_positions() {
     let (mut editor, text) = editor();
     editor.edit("review.md", &text.replace("Review ", "Review\u{202e} "));
-    let wrong = editor.wrong("review.md");
-    assert!(wrong.len() == 1 && wrong[0].starts_with("9:6 invisible character U+202E"), "{wrong:?}");
+    let diagnostics = editor.diagnostics("review.md");
+    assert!(diagnostics.len() == 1 && diagnostics[0].starts_with("9:6 invisible character U+202E"), "{diagnostics:?}");
     editor.edit("review.md", &text.replace("Review ", "\n\n{{ x }}"));
-    assert_eq!(editor.wrong("review.md").len(), 1);
+    assert_eq!(editor.diagnostics("review.md").len(), 1);
     editor.close();
 }
 
 #[test]
-fn the_manifest_and_files_of_other_programs_are_completed_too() {
+fn manifest_and_foreign_files_are_completed() {
     let (mut editor, _) = editor();
     let has = |words: &[String], word: &str| words.iter().any(|it| it == word);
     editor.start_editing("promptshelf.toml", "");
@@ -283,15 +281,15 @@ fn the_manifest_and_files_of_other_programs_are_completed_too() {
 fn unsaved_text_of_other_files_counts_until_discarded() {
     let (mut editor, text) = editor();
     editor.edit("review.md", &format!("{text}{{% include \"_new.md\" %}}"));
-    assert_eq!(editor.wrong("review.md").len(), 1);
-    // A file that is nowhere but in the editor.
+    assert_eq!(editor.diagnostics("review.md").len(), 1);
+    // A file that exists only in the editor.
     editor.start_editing("_new.md", "New {{ oops }}");
-    assert_eq!(editor.wrong("review.md"), Vec::<String>::new());
-    assert_eq!(editor.wrong("_new.md").len(), 1);
+    assert_eq!(editor.diagnostics("review.md"), Vec::<String>::new());
+    assert_eq!(editor.diagnostics("_new.md").len(), 1);
     let uri = editor.uri("_new.md");
-    editor.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri } }));
-    assert_eq!(editor.wrong("review.md").len(), 1);
-    assert_eq!(editor.wrong("_new.md"), Vec::<String>::new());
+    editor.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri } }));
+    assert_eq!(editor.diagnostics("review.md").len(), 1);
+    assert_eq!(editor.diagnostics("_new.md"), Vec::<String>::new());
     assert!(!editor.path("_new.md").exists());
     editor.close();
 }
@@ -300,13 +298,13 @@ fn unsaved_text_of_other_files_counts_until_discarded() {
 fn broken_manifest_is_reported_and_the_rest_works() {
     let (mut editor, text) = editor();
     editor.start_editing("promptshelf.toml", "[limits]\nfuel = \"much\"\n");
-    let wrong = editor.wrong("promptshelf.toml");
-    assert_eq!(wrong.len(), 1, "{wrong:?}");
-    assert!(wrong[0].starts_with("1:7 "), "{wrong:?}");
+    let diagnostics = editor.diagnostics("promptshelf.toml");
+    assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+    assert!(diagnostics[0].starts_with("1:7 "), "{diagnostics:?}");
     editor.edit("promptshelf.toml", "[limits]\nfuel = 1000\n");
-    assert_eq!(editor.wrong("promptshelf.toml"), Vec::<String>::new());
+    assert_eq!(editor.diagnostics("promptshelf.toml"), Vec::<String>::new());
     editor.edit("review.md", &format!("{text}{{{{ x }}}}"));
-    assert_eq!(editor.wrong("review.md").len(), 1);
+    assert_eq!(editor.diagnostics("review.md").len(), 1);
     editor.close();
 }
 
@@ -325,7 +323,7 @@ fn completion_offers_valid_continuations() {
     assert!(editor.completes("review.md", &with("{{ prompt(\"^")).contains(&"greet".to_owned()));
     assert_eq!(editor.completes("review.md", &with("{{ prompt(\"greet\", ^) }}")), ["who"]);
     assert_eq!(editor.completes("review.md", &with("plain ^ text")), Vec::<String>::new());
-    // The front matter, also while it cannot be read.
+    // Keys are completed even while the front matter is invalid.
     assert!(editor.completes("review.md", "---\nde^\n---\nx").contains(&"description".to_owned()));
     let keys = editor.completes("review.md", "---\narguments:\n  - name: a\n    req^\n---\nx");
     assert!(keys.contains(&"required".to_owned()) && !keys.contains(&"icons".to_owned()), "{keys:?}");

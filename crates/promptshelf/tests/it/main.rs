@@ -1,4 +1,4 @@
-//! The program from outside: its command line, its servers, its examples.
+//! End-to-end tests of the program: command line, servers and examples.
 
 mod audit;
 mod authoring;
@@ -44,7 +44,7 @@ mod transcripts;
 #[cfg(unix)]
 mod wire;
 
-// The harness, under the names of its modules.
+// The test kit's modules, under their own names.
 #[cfg(unix)]
 use promptshelf_testkit::terminal;
 use promptshelf_testkit::{fake_server, program};

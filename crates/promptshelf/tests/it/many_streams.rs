@@ -1,5 +1,5 @@
-//! X23 over real sockets: as many listeners at once as the machine has file
-//! descriptors for, up to ten thousand, a storm of edits, and all of them gone.
+//! X23 over real sockets: as many concurrent listeners as file descriptors permit, at most ten thousand; then many
+//! edits; then all listeners disconnect.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,15 +17,15 @@ use crate::{
     wire::{Folder, HttpWire, Request, Response, http_to_program, usual_headers},
 };
 
-/// As many as are asked for where there are enough descriptors.
+/// The number of listeners if there are enough descriptors.
 const LISTENERS: u64 = 10_000;
-/// Descriptors that are left to everything else, other tests among it.
+/// Descriptors reserved for everything else, including other tests.
 const SPARE: u64 = 1_000;
 const EDITS: usize = 1_000;
-/// The most memory of the program for one listener with its connection, in KiB.
+/// The program's maximum memory for one listener and its connection, in KiB.
 const EACH: u64 = 20;
 
-/// How many there can be: one descriptor each here, and one each in the program.
+/// Returns the possible number of listeners: each one needs a descriptor here and one in the program.
 fn listeners() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(u64::MAX).min(LISTENERS + SPARE);
@@ -36,7 +36,7 @@ fn listeners() -> u64 {
     current.saturating_sub(SPARE).clamp(100, LISTENERS)
 }
 
-/// The program's resident memory in KiB, and its number of open files, from the system.
+/// Returns the program's resident memory in KiB and its number of open files, as the operating system reports them.
 fn used(wire: &HttpWire) -> Option<(u64, usize)> {
     let folder = format!("/proc/{}", wire.process()?);
     let status = fs::read_to_string(format!("{folder}/status")).ok()?;
@@ -62,22 +62,22 @@ async fn listen(wire: &mut HttpWire, id: u64) {
     assert!(matches!(answer, Response::Stream), "{answer:?}");
 }
 
-/// The kind of the next message of any stream, and the subscription that it belongs to.
+/// Returns the method of the next message on any stream, and its subscription id.
 async fn receive(wire: &mut HttpWire) -> (String, u64) {
     let message = wire.receive().await.message.expect("a message");
-    let method = message["method"].as_str().unwrap_or_else(|| panic!("a notification, and not {message}"));
+    let method = message["method"].as_str().unwrap_or_else(|| panic!("a notification, got {message}"));
     let id = message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].as_u64();
     (method.to_owned(), id.expect("a subscription's id"))
 }
 
 async fn list(wire: &mut HttpWire) -> Value {
     match wire.send(request(0, "prompts/list", json!({}))).await {
-        Response::One(heard) => heard.message.expect("a list")["result"]["prompts"].clone(),
+        Response::One(received) => received.message.expect("a list")["result"]["prompts"].clone(),
         Response::Stream => panic!("a list is no stream"),
     }
 }
 
-/// Waits until the program has no more files open than before, for as long as they become fewer.
+/// Waits until the program has no more open files than before, as long as their number decreases.
 async fn freed(wire: &HttpWire, before: Option<(u64, usize)>) {
     let mut fewest = (usize::MAX, Instant::now());
     while let (Some((_, now)), Some((_, before))) = (used(wire), before)
@@ -128,29 +128,29 @@ async fn ten_thousand_streams_get_few_notifications_and_are_freed() {
         assert!(written.elapsed() < PATIENCE, "the last edit is not served");
     }
     folder.write("_note.txt", "after\n");
-    // A listener that was notified of the note was notified of the storm before. Late ones receive the rest of it
-    // afterwards.
+    // A listener that was notified of the resource was notified of the edits before. Listeners that subscribed late
+    // receive the remaining notifications afterwards.
     let mut unaware: HashSet<u64> = waiting.keys().copied().collect();
     while !unaware.is_empty() {
         let (method, id) = receive(&mut wire).await;
-        let heard = waiting.get_mut(&id).expect("a listener");
+        let count = waiting.get_mut(&id).expect("a listener");
         match &*method {
-            "notifications/prompts/list_changed" => *heard += 1,
+            "notifications/prompts/list_changed" => *count += 1,
             "notifications/resources/updated" => {
-                assert!(unaware.remove(&id), "listener {id} has been told twice");
-                assert!(*heard > 0, "listener {id} has missed the storm");
+                assert!(unaware.remove(&id), "listener {id} was notified twice");
+                assert!(*count > 0, "listener {id} missed the edits");
             }
-            other => panic!("nobody asked for {other}"),
+            other => panic!("unexpected notification {other}"),
         }
     }
-    let (told, most) = (waiting.values().sum::<usize>(), waiting.values().max().copied().unwrap_or_default());
-    println!("{told} words to {listeners} listeners, {most} to one of them, for {EDITS} edits");
+    let (total, most) = (waiting.values().sum::<usize>(), waiting.values().max().copied().unwrap_or_default());
+    println!("{total} notifications to {listeners} listeners, {most} to one of them, for {EDITS} edits");
     assert!(most < 100, "{most} notifications for {EDITS} edits");
 
     wire.vanish().await;
     wire.waiting();
     freed(&wire, before).await;
-    // The program is as it was.
+    // The program still serves requests.
     listen(&mut wire, 1).await;
     assert_eq!(receive(&mut wire).await, ("notifications/subscriptions/acknowledged".to_owned(), 1));
     assert!(wire.end().await.is_empty());

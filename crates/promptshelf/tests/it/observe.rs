@@ -1,4 +1,4 @@
-//! Figures, traces and logs of the program itself, as those read them who run it.
+//! Metrics, traces and logs of the running program.
 
 mod collector;
 mod leaks;
@@ -23,7 +23,7 @@ fn hello() -> Folder {
     library(&[("hello.md", HELLO)])
 }
 
-/// A server with a listener for figures, and where they are.
+/// Starts a server with a metrics listener, and returns the server and the listener's URL.
 fn with_figures(folder: &Folder, more: &[&str]) -> (Server, String) {
     let arguments: Vec<&str> = ["--metrics", "127.0.0.1:0"].iter().chain(more).copied().collect();
     measured(Server::of(folder, &arguments))
@@ -31,7 +31,7 @@ fn with_figures(folder: &Folder, more: &[&str]) -> (Server, String) {
 
 fn measured(server: Server) -> (Server, String) {
     let line = server.startup_log.lines().find_map(|line| line.split_once("metrics are served on "));
-    let (_, url) = line.unwrap_or_else(|| panic!("it says where: {}", server.startup_log));
+    let (_, url) = line.unwrap_or_else(|| panic!("no address in the log: {}", server.startup_log));
     let url = url.split(['"', ' ']).next().expect("a URL").to_owned();
     (server, url)
 }
@@ -47,7 +47,7 @@ fn scrape(url: &str) -> String {
     get(url).2
 }
 
-/// A modern request with more in its `_meta` and its headers.
+/// Sends a modern request with additional `_meta` members and headers.
 fn modern(url: &str, method: &str, mut params: Value, more: Value, headers: &[(&str, &str)]) -> Answer {
     let name = params["name"].as_str().unwrap_or_default().to_owned();
     params["_meta"] = json!({
@@ -63,15 +63,15 @@ fn modern(url: &str, method: &str, mut params: Value, more: Value, headers: &[(&
     ask_at(url, "", &headers, method, &params)
 }
 
-/// Ends the server as an operator does, and waits until it has.
+/// Terminates the server with SIGTERM and waits for its exit.
 fn end(server: &mut Server) {
     let pid = rustix::process::Pid::from_child(&server.child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it can be told");
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
     ended(&mut server.child);
 }
 
 #[test]
-fn figures_are_read_on_a_listener_of_their_own() {
+fn metrics_have_their_own_listener() {
     let folder = hello();
     let (server, url) = with_figures(&folder, &["--audit", "audit.jsonl"]);
     for _ in 0..3 {
@@ -135,7 +135,7 @@ fn caller_supplied_names_never_become_metric_labels() {
 }
 
 #[test]
-fn both_listeners_say_how_the_server_is() {
+fn both_listeners_report_health() {
     let folder = hello();
     let (server, url) = with_figures(&folder, &[]);
     for path in ["/healthz", "/readyz"] {
@@ -145,7 +145,7 @@ fn both_listeners_say_how_the_server_is() {
 }
 
 #[tokio::test]
-async fn a_server_that_ends_is_not_ready() {
+async fn stopping_server_is_not_ready() {
     use tower_service::Service as _;
 
     let library = promptshelf::Library::builder().build().expect("a library");
@@ -170,7 +170,7 @@ fn unavailable_metrics_address_ends_the_program() {
     assert!(shown.contains("exit code: 2") && shown.contains("the URL of a collector"), "{shown}");
 }
 
-/// The spans of a request, found by the id of its response: its own, and those below it.
+/// Returns the spans of a request, found by the response's request id: the root span and its descendants.
 fn spans<'s>(spans: &'s [Span], answer: &Answer) -> (&'s Span, Vec<&'s Span>) {
     let id = answer.headers["x-request-id"].to_str().expect("ASCII");
     let own = spans.iter().find(|span| span.attributes.get("request").is_some_and(|request| request == id));
@@ -180,7 +180,7 @@ fn spans<'s>(spans: &'s [Span], answer: &Answer) -> (&'s Span, Vec<&'s Span>) {
 
 // req: M19, S-29
 #[test]
-fn a_request_continues_the_trace_of_its_caller() {
+fn http_request_continues_caller_trace() {
     let folder = hello();
     let collector = Collector::start();
     let (mut server, _) = with_figures(&folder, &["--traces", &collector.url, "--audit", "audit.jsonl"]);
@@ -217,14 +217,14 @@ fn a_request_continues_the_trace_of_its_caller() {
     assert!(!found.iter().any(|span| span.attributes.get("request").is_some_and(|request| request == id)));
     assert!(found.iter().all(|span| span.service == "promptshelf"), "{found:#?}");
 
-    // The same id is in the record.
+    // The audit record has the same id.
     let records = std::fs::read_to_string(folder.path().join("audit.jsonl")).expect("the file");
     let id = by_meta.headers["x-request-id"].to_str().expect("ASCII");
     assert!(records.lines().any(|line| line.contains(id) && line.contains("\"method\":\"get\"")), "{records}");
 }
 
 #[test]
-fn over_stdio_a_request_continues_the_trace_of_its_caller_too() {
+fn stdio_request_continues_caller_trace() {
     let folder = hello();
     let collector = Collector::start();
     let mut command: Command = promptshelf();
@@ -258,12 +258,12 @@ fn missing_collector_does_not_delay_requests() {
 }
 
 #[test]
-fn a_log_line_of_a_request_has_its_id() {
+fn request_log_line_has_its_id() {
     let failing = "---\ndescription: Fails\narguments:\n  - name: text\n    description: Text\n---\n{{ text / 2 }}\n";
     let folder = library(&[("failing.md", failing)]);
     let mut server = Server::of(&folder, &["--log-format", "json"]);
-    let given = json!({ "name": "failing", "arguments": { "text": "words" } });
-    let failed = ask_at(&server.url, "", &[], "prompts/get", &given);
+    let params = json!({ "name": "failing", "arguments": { "text": "words" } });
+    let failed = ask_at(&server.url, "", &[], "prompts/get", &params);
     let id = failed.headers["x-request-id"].to_str().expect("ASCII");
     let line =
         std::iter::from_fn(|| server.log.recv_timeout(PATIENCE).ok()).find(|line| line.contains("cannot be rendered"));

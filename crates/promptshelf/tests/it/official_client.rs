@@ -1,6 +1,7 @@
-//! The official Rust SDK's client against the program: on both transports, in its newest revision and in older ones.
+//! The client of the official Rust SDK against the program: on both transports, in its newest revision and in older
+//! ones.
 //!
-//! Our own transcripts cannot show whether another implementation reads the protocol as we do.
+//! Our own transcripts cannot show whether another implementation interprets the protocol as we do.
 
 mod guided;
 
@@ -23,23 +24,23 @@ use tokio::sync::mpsc;
 use crate::wire::{Folder, HttpWire, http_to_program, in_time, serve_command};
 
 /// Forwards notifications to the test.
-struct Ears {
+struct NotificationHandler {
     revision: Revision,
-    heard: mpsc::UnboundedSender<String>,
+    sender: mpsc::UnboundedSender<String>,
 }
 
-impl ClientHandler for Ears {
+impl ClientHandler for NotificationHandler {
     fn get_info(&self) -> ClientConfig {
         let about = Implementation::new("official-client", "1");
         ClientConfig::new(ClientCapabilities::default(), about).with_protocol_version(version(self.revision))
     }
 
     async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.heard.send("prompts".to_owned()).ok();
+        self.sender.send("prompts".to_owned()).ok();
     }
 
     async fn on_resource_updated(&self, params: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
-        self.heard.send(params.uri).ok();
+        self.sender.send(params.uri).ok();
     }
 }
 
@@ -47,12 +48,12 @@ fn version(revision: Revision) -> ProtocolVersion {
     serde_json::from_value(json!(revision.as_str())).expect("the SDK knows this revision")
 }
 
-/// A client that is connected to the program, which serves a folder.
+/// A client connected to the program, which serves a folder.
 struct Peer {
     folder: Folder,
-    client: RunningService<RoleClient, Ears>,
-    heard: mpsc::UnboundedReceiver<String>,
-    /// The program, where the client has not started it.
+    client: RunningService<RoleClient, NotificationHandler>,
+    notifications: mpsc::UnboundedReceiver<String>,
+    /// The program, if the client did not start it.
     program: Option<HttpWire>,
 }
 
@@ -63,29 +64,29 @@ impl Peer {
         command.arg("--stdio");
         let builder = TokioChildProcess::builder(command).stderr(std::process::Stdio::null());
         let (transport, _) = builder.spawn().expect("the program starts");
-        let (heard, ears) = Peer::ears(revision);
+        let (notifications, handler) = Peer::handler(revision);
         let client = match revision.is_modern() {
-            false => ears.serve(transport).await,
-            true => ears.serve_with_lifecycle(transport, modern(revision)).await,
+            false => handler.serve(transport).await,
+            true => handler.serve_with_lifecycle(transport, modern(revision)).await,
         };
-        Peer { folder, client: client.expect("a connection"), heard, program: None }
+        Peer { folder, client: client.expect("a connection"), notifications, program: None }
     }
 
     async fn http(revision: Revision) -> Peer {
         let folder = Folder::copy_of("examples/library");
         let program = http_to_program(folder.path()).await;
         let transport = StreamableHttpClientTransport::from_uri(format!("http://{}/mcp", program.address()));
-        let (heard, ears) = Peer::ears(revision);
+        let (notifications, handler) = Peer::handler(revision);
         let client = match revision.is_modern() {
-            false => ears.serve(transport).await,
-            true => ears.serve_with_lifecycle(transport, modern(revision)).await,
+            false => handler.serve(transport).await,
+            true => handler.serve_with_lifecycle(transport, modern(revision)).await,
         };
-        Peer { folder, client: client.expect("a connection"), heard, program: Some(program) }
+        Peer { folder, client: client.expect("a connection"), notifications, program: Some(program) }
     }
 
-    fn ears(revision: Revision) -> (mpsc::UnboundedReceiver<String>, Ears) {
-        let (tell, heard) = mpsc::unbounded_channel();
-        (heard, Ears { revision, heard: tell })
+    fn handler(revision: Revision) -> (mpsc::UnboundedReceiver<String>, NotificationHandler) {
+        let (sender, notifications) = mpsc::unbounded_channel();
+        (notifications, NotificationHandler { revision, sender })
     }
 
     async fn get(&self, name: &str, arguments: Value) -> Result<Vec<(Role, ContentBlock)>, ServiceError> {
@@ -107,7 +108,7 @@ fn modern(revision: Revision) -> ClientLifecycleMode {
     ClientLifecycleMode::Discover { preferred_versions: vec![version(revision)] }
 }
 
-/// Each transport, in the newest revision, in the newest with a handshake, and in the first.
+/// Connects a client on each transport: in the newest revision, in the newest legacy one, and in the first one.
 async fn peers() -> Vec<Peer> {
     let mut peers = Vec::new();
     for revision in [Revision::V2026_07_28, Revision::V2025_11_25, Revision::V2024_11_05] {
@@ -128,7 +129,7 @@ fn kind(block: &ContentBlock) -> &'static str {
     }
 }
 
-/// Each prompt of the example library: its arguments, the kinds of its blocks, and words of its text.
+/// The prompts of the example library: name, arguments, kinds of the blocks, and words of the text.
 fn examples() -> Vec<(&'static str, Value, &'static [&'static str], &'static str)> {
     vec![
         ("analyze-code", json!({ "language": "sql" }), &["text"], "analyze the sql code"),
@@ -171,8 +172,8 @@ async fn official_client_lists_the_library() {
         assert_eq!(uris, catalog.resources().iter().map(|resource| resource.uri()).collect::<Vec<_>>());
         let templates = peer.client.list_all_resource_templates().await.expect("a list");
         assert_eq!(templates.len(), catalog.templates().len());
-        let review = prompts.iter().find(|prompt| prompt.name == "code_review").expect("it is there");
-        let arguments = review.arguments.as_ref().expect("it asks for something");
+        let review = prompts.iter().find(|prompt| prompt.name == "code_review").expect("the prompt");
+        let arguments = review.arguments.as_ref().expect("arguments");
         let required: Vec<_> = arguments.iter().map(|argument| (argument.name.as_str(), argument.required)).collect();
         assert_eq!(required, [("code", Some(true)), ("language", Some(false)), ("framework", Some(false))]);
         let revision = peer.client.service().revision;
@@ -184,7 +185,7 @@ async fn official_client_lists_the_library() {
 
 // req: DC2, DC3, Q1
 #[tokio::test]
-async fn the_official_client_gets_every_prompt() {
+async fn official_client_gets_every_prompt() {
     for peer in peers().await {
         let revision = peer.client.service().revision;
         for (name, arguments, kinds, words) in examples() {
@@ -209,14 +210,14 @@ async fn official_client_gets_error_details() {
     for peer in peers().await {
         let problem = |result: Result<Vec<(Role, ContentBlock)>, ServiceError>| match result {
             Err(ServiceError::McpError(error)) => (error.code.0, error.message.into_owned()),
-            other => panic!("an error of the protocol, and not {other:?}"),
+            other => panic!("an error of the protocol, got {other:?}"),
         };
         assert_eq!(problem(peer.get("nobody", json!({})).await), (-32602, "Unknown prompt: nobody".to_owned()));
         let (code, message) = problem(peer.get("translate", json!({ "text": 7 })).await);
         assert_eq!(code, -32602);
         assert!(message.contains("`text` has to be a string") && message.contains("`into` is required"), "{message}");
         let nothing = peer.client.read_resource(ReadResourceRequestParams::new("docs://nothing")).await;
-        let Err(ServiceError::McpError(error)) = nothing else { panic!("an error, and not {nothing:?}") };
+        let Err(ServiceError::McpError(error)) = nothing else { panic!("an error, got {nothing:?}") };
         let modern = peer.client.service().revision.is_modern();
         assert_eq!(error.code.0, if modern { -32602 } else { -32002 });
         peer.end().await;
@@ -224,7 +225,7 @@ async fn official_client_gets_error_details() {
 }
 
 #[tokio::test]
-async fn the_official_client_completes_and_reads() {
+async fn official_client_completes_and_reads() {
     for peer in peers().await {
         let revision = peer.client.service().revision;
         let client = &peer.client;
@@ -240,10 +241,10 @@ async fn the_official_client_completes_and_reads() {
         for uri in ["docs://style", "project:///docs/running.md", "logs://recent?timeframe=24h", "file:///src/main.py"]
         {
             let read = client.read_resource(ReadResourceRequestParams::new(uri)).await.expect("a resource");
-            let [ResourceContents::TextResourceContents { uri: said, text, .. }] = &read.contents[..] else {
-                panic!("one text, and not {read:?}");
+            let [ResourceContents::TextResourceContents { uri: returned, text, .. }] = &read.contents[..] else {
+                panic!("one text, got {read:?}");
             };
-            assert!(said == uri && !text.is_empty(), "{read:?}");
+            assert!(returned == uri && !text.is_empty(), "{read:?}");
         }
         peer.end().await;
     }
@@ -258,24 +259,26 @@ async fn official_client_is_notified_of_edits_in_the_modern_era() {
         assert_eq!(*subscription.acknowledged(), filter);
         peer.client.list_all_prompts().await.expect("a list");
         peer.folder.edit("translate.md", "Translates a text", "Puts a text into another language");
-        let told = in_time("a notification", subscription.next()).await.expect("no error");
-        assert!(matches!(told, Some(ServerNotification::PromptListChangedNotification(_))), "{told:?}");
+        let notification = in_time("a notification", subscription.next()).await.expect("no error");
+        assert!(matches!(notification, Some(ServerNotification::PromptListChangedNotification(_))), "{notification:?}");
         let prompts = peer.client.list_all_prompts().await.expect("a list");
-        let translate = prompts.iter().find(|prompt| prompt.name == "translate").expect("it is there");
+        let translate = prompts.iter().find(|prompt| prompt.name == "translate").expect("the prompt");
         assert!(translate.description.as_ref().is_some_and(|it| it.starts_with("Puts a text")), "{translate:?}");
         peer.folder.edit("_sample-project/STYLE.md", "# Style guide", "# How we write");
-        let told = in_time("a notification", subscription.next()).await.expect("no error");
-        let Some(ServerNotification::ResourceUpdatedNotification(updated)) = told else { panic!("{told:?}") };
+        let notification = in_time("a notification", subscription.next()).await.expect("no error");
+        let Some(ServerNotification::ResourceUpdatedNotification(updated)) = notification else {
+            panic!("{notification:?}")
+        };
         assert_eq!(updated.params.uri, "docs://style");
         subscription.cancel().await.expect("a cancellation");
-        // Nothing came by another way.
-        assert!(peer.heard.try_recv().is_err());
+        // No notification arrived outside the subscription.
+        assert!(peer.notifications.try_recv().is_err());
         peer.end().await;
     }
 }
 
-/// On stdio alone: over HTTP this client opens the stream for notifications only
-/// where it was given the id of a session, and this server has none to give.
+/// Over stdio only: over HTTP this client opens the notification stream only if it received a session id, and this
+/// server issues none.
 #[tokio::test]
 #[expect(deprecated, reason = "the older era is what this is about")]
 async fn official_client_is_notified_of_edits_in_the_legacy_era() {
@@ -283,28 +286,29 @@ async fn official_client_is_notified_of_edits_in_the_legacy_era() {
         let mut peer = Peer::stdio(revision).await;
         peer.client.subscribe(SubscribeRequestParams::new("docs://style")).await.expect("a subscription");
         peer.folder.edit("translate.md", "Translates a text", "Puts a text into another language");
-        assert_eq!(in_time("a notification", peer.heard.recv()).await.as_deref(), Some("prompts"));
+        assert_eq!(in_time("a notification", peer.notifications.recv()).await.as_deref(), Some("prompts"));
         peer.folder.edit("_sample-project/STYLE.md", "# Style guide", "# How we write");
-        assert_eq!(in_time("a notification", peer.heard.recv()).await.as_deref(), Some("docs://style"));
+        assert_eq!(in_time("a notification", peer.notifications.recv()).await.as_deref(), Some("docs://style"));
         peer.client.unsubscribe(UnsubscribeRequestParams::new("docs://style")).await.expect("its end");
         peer.folder.edit("_sample-project/STYLE.md", "# How we write", "# How we wrote");
         peer.folder.edit("translate.md", "Puts a text", "Says a text");
-        assert_eq!(in_time("a notification", peer.heard.recv()).await.as_deref(), Some("prompts"));
+        assert_eq!(in_time("a notification", peer.notifications.recv()).await.as_deref(), Some("prompts"));
         peer.end().await;
     }
 }
 
-/// Left to itself it probes, and finds the newest revision.
+/// Without configuration the client probes the server and selects the newest revision.
 // req: K11, M14, Q19
 #[tokio::test]
-async fn the_official_client_chooses_the_newest_revision_by_itself() {
+async fn official_client_negotiates_newest_revision() {
     let folder = Folder::copy_of("examples/library");
     let mut command = serve_command(folder.path());
     command.arg("--stdio");
     let transport = TokioChildProcess::builder(command).stderr(std::process::Stdio::null()).spawn();
-    let (_, ears) = Peer::ears(Revision::V2025_11_25);
+    let (_, handler) = Peer::handler(Revision::V2025_11_25);
     let mode = ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::LATEST], legacy_version: None };
-    let client = ears.serve_with_lifecycle(transport.expect("the program starts").0, mode).await.expect("a connection");
+    let client =
+        handler.serve_with_lifecycle(transport.expect("the program starts").0, mode).await.expect("a connection");
     let about = client.peer_info().expect("who answers");
     assert_eq!(about.protocol_version, version(Revision::V2026_07_28));
     assert_eq!(about.server_info.as_ref().map(|info| info.name.as_str()), Some("promptshelf-examples"));

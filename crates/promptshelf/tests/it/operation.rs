@@ -1,5 +1,4 @@
-//! Operation of the program: certificates, settings that change at run time, proxies in front of it, and service
-//! managers.
+//! Operation of the program: certificates, settings changed at run time, reverse proxies, and service managers.
 
 mod proxies;
 mod settings;
@@ -22,30 +21,30 @@ use crate::program::{PATIENCE, Server};
 const HELLO: &str = "---\ndescription: Greets\n---\nSay hello.\n";
 
 fn send(child: &Child, signal: Signal) {
-    kill_process(Pid::from_child(child), signal).expect("it runs");
+    kill_process(Pid::from_child(child), signal).expect("a running process");
 }
 
-/// Waits until the server has logged something new.
+/// Waits for a new log line with these words, and returns it.
 fn receive(server: &Server, words: &str) -> String {
     let begun = Instant::now();
-    let mut heard = Vec::new();
+    let mut lines = Vec::new();
     loop {
         match server.log.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
             Ok(line) if line.contains(words) => return line,
-            Ok(line) => heard.push(line),
-            Err(_) => panic!("it does not say {words:?}, only {heard:?}"),
+            Ok(line) => lines.push(line),
+            Err(_) => panic!("no line contains {words:?}: {lines:?}"),
         }
     }
 }
 
-/// Replaces a file atomically, so that no reader gets half of it.
+/// Replaces a file atomically, so that no reader gets a part of it.
 fn put(folder: &Path, name: &str, text: &str) {
-    let beside = folder.join("being-written");
-    fs::write(&beside, text).expect("written");
-    fs::rename(beside, folder.join(name)).expect("put in place");
+    let temporary = folder.join("being-written");
+    fs::write(&temporary, text).expect("written");
+    fs::rename(temporary, folder.join(name)).expect("put in place");
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -53,11 +52,11 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The messages of a subscription, over whatever carries bytes.
+/// The messages of a subscription, over any byte stream.
 struct Subscription<S>(BufReader<S>);
 
 impl<S: Read + Write> Subscription<S> {
-    /// Subscribes to changes of the list, and waits until that is acknowledged.
+    /// Subscribes to list changes, and waits for the acknowledgment.
     fn open(mut carrier: S, token: &str) -> Subscription<S> {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -79,7 +78,7 @@ impl<S: Read + Write> Subscription<S> {
         subscription
     }
 
-    /// The next message.
+    /// Returns the next message.
     fn next(&mut self) -> Value {
         let mut line = String::new();
         loop {
@@ -92,8 +91,8 @@ impl<S: Read + Write> Subscription<S> {
         }
     }
 
-    /// Asserts that the subscription ends as the protocol asks for.
-    fn ends(&mut self) {
+    /// Asserts that the subscription ends with its result, as the protocol requires.
+    fn assert_end(&mut self) {
         let last = self.next();
         assert_eq!((&last["id"], &last["result"]["resultType"]), (&json!(5), &json!("complete")), "{last}");
     }

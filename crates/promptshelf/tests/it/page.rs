@@ -22,31 +22,31 @@ fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> Response<Body> 
 
 fn read(server: &Server, path: &str) -> Value {
     let text = get(server, path, &[]).into_body().read_to_string().expect("a body");
-    serde_json::from_str(&text).expect("it is JSON")
+    serde_json::from_str(&text).expect("valid JSON")
 }
 
 #[test]
-fn the_page_comes_with_its_policy_and_is_sent_once() {
+fn page_has_its_policy_and_is_cached() {
     let server = Server::of(&library(&[("review.md", REVIEW)]), &[]);
     let page = get(&server, "/", &[]);
     assert_eq!(page.status(), 200);
     assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
-    let policy = page.headers()["content-security-policy"].to_str().expect("it is text");
+    let policy = page.headers()["content-security-policy"].to_str().expect("text");
     assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
     assert!(!policy.contains("unsafe"), "{policy}");
     assert_eq!(page.headers()["cache-control"], "no-cache");
-    let tag = page.headers()["etag"].to_str().expect("it is text");
+    let tag = page.headers()["etag"].to_str().expect("text");
     assert_eq!(get(&server, "/", &[("If-None-Match", tag)]).status(), 304);
     assert_eq!(get(&server, "/assets/js/main.js", &[]).headers()["content-type"], "text/javascript; charset=utf-8");
     assert_eq!(get(&server, "/assets/..%2f..%2fmod.rs", &[]).status(), 404);
 }
 
 #[test]
-fn page_gets_its_library_api() {
+fn page_api_returns_the_library() {
     let server = Server::of(&library(&[("team/review.md", REVIEW), ("broken.md", BROKEN)]), &[]);
-    let shelf = read(&server, "/library/prompts");
+    let list = read(&server, "/library/prompts");
     let expected = json!([{ "name": "team-review", "path": "team/review.md", "tags": ["code"], "texts": ["code"] }]);
-    assert_eq!(shelf["prompts"], expected, "{}", server.startup_log);
+    assert_eq!(list["prompts"], expected, "{}", server.startup_log);
     let review = read(&server, "/library/prompts/team-review");
     assert_eq!(review["arguments"][1]["type"], "integer");
     assert_eq!(review["arguments"][1]["minimum"], 1.0);
@@ -61,7 +61,7 @@ fn page_gets_its_library_api() {
 }
 
 #[test]
-fn the_page_is_for_the_same_hosts_and_origins_as_the_endpoint() {
+fn page_and_endpoint_allow_the_same_hosts_and_origins() {
     let server = Server::of(&library(&[("review.md", REVIEW)]), &[]);
     for path in ["/", "/assets/js/main.js", "/library/prompts", "/library/diagnostics", "/library/changes"] {
         for header in [("Origin", "https://evil.example"), ("Host", "evil.example")] {
@@ -79,15 +79,15 @@ fn page_policy_names_the_issuer_only() {
     let policy = |settings: &str| {
         let server = Server::of(&library(&[("review.md", REVIEW), ("../server.toml", settings)]), &[]);
         let page = get(&server, "/", &[]);
-        let policy = page.headers()["content-security-policy"].to_str().expect("it is text").to_owned();
+        let policy = page.headers()["content-security-policy"].to_str().expect("text").to_owned();
         (policy, read(&server, "/sign-in"))
     };
-    let (without, told) = policy(auth);
+    let (without, sign_in) = policy(auth);
     assert!(without.ends_with("connect-src 'self'"), "{without}");
-    assert_eq!(told, json!({ "needed": true, "clientId": null }));
-    let (with, told) = policy(&format!("{auth}page-client-id = \"shelf page\"\n"));
+    assert_eq!(sign_in, json!({ "needed": true, "clientId": null }));
+    let (with, sign_in) = policy(&format!("{auth}page-client-id = \"shelf page\"\n"));
     assert!(with.ends_with("connect-src 'self' https://id.example"), "{with}");
-    assert_eq!(told, json!({ "needed": true, "clientId": "shelf page" }));
+    assert_eq!(sign_in, json!({ "needed": true, "clientId": "shelf page" }));
     assert_eq!(policy("").1, json!({ "needed": false, "clientId": null }));
 }
 
@@ -97,7 +97,7 @@ fn waiting_page_is_notified_of_a_change() {
     let server = Server::of(&folder, &[]);
     let known = read(&server, "/library/changes")["loads"].as_u64().expect("a number");
     std::fs::write(folder.path().join("prompts/second.md"), "---\ndescription: y\n---\nHi\n").expect("a file");
-    // Answers when the load is done, or would wait for longer than a test should.
-    let told = read(&server, &format!("/library/changes?known={known}"));
-    assert!(told["loads"].as_u64().is_some_and(|loads| loads != known), "{told}");
+    // Returns as soon as the reload is done; otherwise it would wait longer than the test's timeout.
+    let changes = read(&server, &format!("/library/changes?known={known}"));
+    assert!(changes["loads"].as_u64().is_some_and(|loads| loads != known), "{changes}");
 }

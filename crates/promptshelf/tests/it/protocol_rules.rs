@@ -1,7 +1,7 @@
-//! The protocol's requirements for clients, checked at our own client with fake servers. The transport is the
-//! official SDK's, and its behaviour counts as ours.
+//! The protocol's requirements for clients, checked with fake servers. The transport is the official SDK's, and its
+//! behaviour counts as ours.
 
-mod older;
+mod legacy;
 
 use std::sync::{
     Arc, Mutex,
@@ -21,40 +21,40 @@ use crate::{
     program::{library, run},
 };
 
-/// The requests of a server: method and parameters, in order.
+/// The requests that a server received: method and parameters, in order.
 #[derive(Clone, Default)]
-struct Asked(Arc<Mutex<Vec<(String, Value)>>>);
+struct Requests(Arc<Mutex<Vec<(String, Value)>>>);
 
-impl Asked {
-    fn note(&self, method: &str, params: &Value) {
+impl Requests {
+    fn record(&self, method: &str, params: &Value) {
         self.0.lock().expect("no panic").push((method.to_owned(), params.clone()));
     }
 
-    /// Everything that was asked with a method since the last look.
+    /// Removes all recorded requests and returns the parameters of those with a method.
     fn of(&self, wanted: &str) -> Vec<Value> {
-        let asked = std::mem::take(&mut *self.0.lock().expect("no panic"));
-        asked.into_iter().filter(|(method, _)| method == wanted).map(|(_, params)| params).collect()
+        let requests = std::mem::take(&mut *self.0.lock().expect("no panic"));
+        requests.into_iter().filter(|(method, _)| method == wanted).map(|(_, params)| params).collect()
     }
 
-    /// The methods of everything that was asked.
+    /// Returns the methods of all recorded requests.
     fn all(&self) -> Vec<String> {
         self.0.lock().expect("no panic").iter().map(|(method, _)| method.clone()).collect()
     }
 }
 
 /// A server that records its requests.
-fn noting(answer: impl Fn(&str, &Value) -> Option<Value> + Send + Sync + 'static) -> (FakeServer, Asked) {
-    let asked = Asked::default();
-    let notes = asked.clone();
-    let stranger = FakeServer::start(move |method, params| {
-        notes.note(method, params);
+fn recording_server(answer: impl Fn(&str, &Value) -> Option<Value> + Send + Sync + 'static) -> (FakeServer, Requests) {
+    let requests = Requests::default();
+    let recorded = requests.clone();
+    let server = FakeServer::start(move |method, params| {
+        recorded.record(method, params);
         answer(method, params)
     });
-    (stranger, asked)
+    (server, requests)
 }
 
-async fn connected(stranger: &FakeServer) -> Client {
-    Client::connect(&Endpoint::url(&stranger.url)).await.expect("a connection")
+async fn connected(server: &FakeServer) -> Client {
+    Client::connect(&Endpoint::url(&server.url)).await.expect("a connection")
 }
 
 async fn names(client: &Client) -> Vec<String> {
@@ -62,7 +62,7 @@ async fn names(client: &Client) -> Vec<String> {
     prompts.into_iter().map(|prompt| prompt.name).collect()
 }
 
-/// Gives every question the same answer.
+/// Answers every elicitation with the same response.
 struct Always(ElicitationResponse);
 
 impl ElicitationHandler for Always {
@@ -77,41 +77,41 @@ fn text(text: &str) -> Value {
 
 // req: F3, F4, Q6
 #[tokio::test]
-async fn every_cursor_that_is_there_is_one_the_empty_one_too() {
-    let (stranger, asked) = noting(|method, params| match (method, params["cursor"].as_str()) {
+async fn empty_cursor_is_a_cursor() {
+    let (server, requests) = recording_server(|method, params| match (method, params["cursor"].as_str()) {
         ("prompts/list", None) => Some(json!({ "prompts": [{ "name": "one" }], "nextCursor": "" })),
         ("prompts/list", Some("")) => Some(json!({ "prompts": [{ "name": "two" }], "nextCursor": " \u{e9}=" })),
         ("prompts/list", Some(" \u{e9}=")) => Some(json!({ "prompts": [{ "name": "three" }], "nextCursor": null })),
         _ => None,
     });
-    assert_eq!(names(&connected(&stranger).await).await, ["one", "two", "three"]);
-    let cursors: Vec<Value> = asked.of("prompts/list").iter().map(|params| params["cursor"].clone()).collect();
+    assert_eq!(names(&connected(&server).await).await, ["one", "two", "three"]);
+    let cursors: Vec<Value> = requests.of("prompts/list").iter().map(|params| params["cursor"].clone()).collect();
     assert_eq!(cursors, [Value::Null, json!(""), json!(" \u{e9}=")]);
 }
 
 // req: G5, G7, Q6
 #[tokio::test]
-async fn a_kept_answer_is_given_for_the_same_question_only_and_to_the_same_caller_only() {
+async fn cached_results_are_per_request_and_caller() {
     for scope in ["public", "private"] {
-        let kept = move |mut result: Value| {
+        let cached = move |mut result: Value| {
             result["ttlMs"] = json!(600_000);
             result["cacheScope"] = json!(scope);
             Some(result)
         };
-        let (stranger, asked) = noting(move |method, params| match (method, params["cursor"].as_str()) {
-            ("prompts/list", None) => kept(json!({ "prompts": [{ "name": "one" }], "nextCursor": "2" })),
-            ("prompts/list", Some(_)) => kept(json!({ "prompts": [{ "name": "two" }] })),
-            ("resources/list", _) => kept(json!({ "resources": [{ "uri": "docs://a", "name": "a" }] })),
-            ("resources/templates/list", _) => kept(json!({ "resourceTemplates": [] })),
-            ("resources/read", _) => kept(json!({ "contents": [{ "uri": params["uri"], "text": params["uri"] }] })),
+        let (server, requests) = recording_server(move |method, params| match (method, params["cursor"].as_str()) {
+            ("prompts/list", None) => cached(json!({ "prompts": [{ "name": "one" }], "nextCursor": "2" })),
+            ("prompts/list", Some(_)) => cached(json!({ "prompts": [{ "name": "two" }] })),
+            ("resources/list", _) => cached(json!({ "resources": [{ "uri": "docs://a", "name": "a" }] })),
+            ("resources/templates/list", _) => cached(json!({ "resourceTemplates": [] })),
+            ("resources/read", _) => cached(json!({ "contents": [{ "uri": params["uri"], "text": params["uri"] }] })),
             ("prompts/get", _) => Some(json!({ "messages": text("once") })),
             _ => None,
         });
-        let client = connected(&stranger).await;
+        let client = connected(&server).await;
         for _ in 0..2 {
             assert_eq!(names(&client).await, ["one", "two"]);
         }
-        assert_eq!(asked.of("prompts/list").len(), 2, "each page once, and the second time from what is kept");
+        assert_eq!(requests.of("prompts/list").len(), 2, "each page once, the second time from the cache");
         let resources: Vec<_> = client.resources().try_collect().await.expect("a list");
         assert_eq!(resources[0].uri, "docs://a");
         assert_eq!(client.resource_templates().try_collect::<Vec<_>>().await.expect("a list"), []);
@@ -119,27 +119,27 @@ async fn a_kept_answer_is_given_for_the_same_question_only_and_to_the_same_calle
             let read = client.read(uri).await.expect("a resource");
             assert_eq!(read.raw["contents"][0]["text"], uri);
         }
-        assert_eq!(asked.of("resources/read").len(), 3, "three addresses, and one of them twice");
+        assert_eq!(requests.of("resources/read").len(), 3, "three addresses, and one of them twice");
         // A result without a hint is not cached.
         for _ in 0..2 {
             client.get("once", &[].into()).await.expect("a prompt");
         }
-        assert_eq!(asked.of("prompts/get").len(), 2);
-        // Another caller has a connection, and so a cache, of its own.
-        let other = Client::connect(&Endpoint::url(&stranger.url)).await.expect("a connection");
+        assert_eq!(requests.of("prompts/get").len(), 2);
+        // Another caller has its own connection, and therefore its own cache.
+        let other = Client::connect(&Endpoint::url(&server.url)).await.expect("a connection");
         assert_eq!(names(&other).await, ["one", "two"]);
-        assert_eq!(asked.of("prompts/list").len(), 2, "{scope}");
+        assert_eq!(requests.of("prompts/list").len(), 2, "{scope}");
     }
 }
 
 // req: G6, I20
 #[tokio::test]
-async fn results_of_rounds_are_not_cached() {
+async fn multi_round_results_are_not_cached() {
     let form = json!({ "type": "object", "properties": { "word": { "type": "string" } } });
     let question = json!({ "method": "elicitation/create", "params": {
         "mode": "form", "message": "Which word?", "requestedSchema": form,
     } });
-    let (stranger, asked) = noting(move |method, params| match method {
+    let (server, requests) = recording_server(move |method, params| match method {
         "resources/read" if params.get("inputResponses").is_none() => Some(json!({
             "resultType": "input_required", "inputRequests": { "q": question }, "requestState": "s",
         })),
@@ -149,7 +149,7 @@ async fn results_of_rounds_are_not_cached() {
         _ => None,
     });
     let answer = ElicitationResponse::Accept(json!({ "word": "sesame" }).as_object().cloned().unwrap_or_default());
-    let target = Endpoint::url(&stranger.url);
+    let target = Endpoint::url(&server.url);
     let client = ConnectOptions::new()
         .elicitation_handler(Arc::new(Always(answer)))
         .connect(&target)
@@ -157,36 +157,36 @@ async fn results_of_rounds_are_not_cached() {
         .expect("a connection");
     for _ in 0..2 {
         client.read("docs://a").await.expect("a resource");
-        let rounds = asked.of("resources/read");
+        let rounds = requests.of("resources/read");
         assert_eq!(rounds.len(), 2, "{rounds:?}");
         assert_eq!(rounds[1]["requestState"], "s");
-        let given = json!({ "q": { "action": "accept", "content": { "word": "sesame" } } });
-        assert_eq!(rounds[1]["inputResponses"], given);
+        let expected = json!({ "q": { "action": "accept", "content": { "word": "sesame" } } });
+        assert_eq!(rounds[1]["inputResponses"], expected);
     }
 }
 
 // req: I20, I21, Q4
 #[tokio::test]
-async fn a_state_alone_is_brought_back_at_once() {
-    let (stranger, asked) = noting(|method, params| match method {
+async fn state_without_elicitation_is_returned_at_once() {
+    let (server, requests) = recording_server(|method, params| match method {
         "prompts/get" if params["requestState"].is_null() => {
             Some(json!({ "resultType": "input_required", "requestState": " s\u{e9}\n" }))
         }
         "prompts/get" => Some(json!({ "messages": text("done") })),
         _ => None,
     });
-    connected(&stranger).await.get("slow", &[].into()).await.expect("a prompt");
-    let rounds = asked.of("prompts/get");
+    connected(&server).await.get("slow", &[].into()).await.expect("a prompt");
+    let rounds = requests.of("prompts/get");
     assert_eq!((rounds.len(), &rounds[1]["requestState"]), (2, &json!(" s\u{e9}\n")));
     assert_eq!((rounds[1].get("inputResponses"), rounds[0].get("requestState")), (None, None));
 }
 
 // req: I22, Q3
 #[tokio::test]
-async fn missing_result_type_means_complete_and_an_unknown_one_is_an_error() {
+async fn missing_result_type_is_complete_and_unknown_is_error() {
     for kind in [Value::Null, json!("complete"), json!("later"), json!("input_required"), json!("")] {
         let is_good = kind.is_null() || kind == "complete";
-        let stranger = FakeServer::start(move |method, _| {
+        let server = FakeServer::start(move |method, _| {
             let mut result = match method {
                 "prompts/list" => json!({ "prompts": [{ "name": "one" }] }),
                 "resources/list" => json!({ "resources": [] }),
@@ -199,7 +199,7 @@ async fn missing_result_type_means_complete_and_an_unknown_one_is_an_error() {
             result["resultType"] = kind.clone();
             Some(result)
         });
-        let client = connected(&stranger).await;
+        let client = connected(&server).await;
         let none = [].into();
         let outcomes = [
             client.prompts().try_collect::<Vec<_>>().await.err(),
@@ -218,22 +218,22 @@ async fn missing_result_type_means_complete_and_an_unknown_one_is_an_error() {
 
 // req: L19
 #[tokio::test]
-async fn a_name_that_no_header_can_hold_is_encoded_and_any_other_is_not() {
-    let (stranger, asked) = noting(|method, params| match method {
+async fn only_unrepresentable_names_are_encoded() {
+    let (server, requests) = recording_server(|method, params| match method {
         "prompts/get" => Some(json!({ "messages": text("done") })),
         "resources/read" => Some(json!({ "contents": [{ "uri": params["uri"], "text": "a" }] })),
         _ => None,
     });
-    let client = connected(&stranger).await;
+    let client = connected(&server).await;
     let plain = ["review", "a b", "a/b?c=d&e", "=?base64?", "?="];
     let odd =
         ["", " review", "review ", "\treview", "r\u{e9}vision", "\u{30ec}", "a\nb", "a\u{0}b", "=?base64?cmV2aWV3?="];
     for name in plain.into_iter().chain(odd) {
         client.get(name, &[].into()).await.expect("a prompt");
         client.read(name).await.expect("a resource");
-        let asked = std::mem::take(&mut *asked.0.lock().expect("no panic"));
+        let requests = std::mem::take(&mut *requests.0.lock().expect("no panic"));
         for (method, member) in [("prompts/get", "name"), ("resources/read", "uri")] {
-            let (_, params) = asked.iter().find(|(asked, _)| asked == method).expect("it was asked");
+            let (_, params) = requests.iter().find(|(requests, _)| requests == method).expect("a recorded request");
             let header = params["(headers)"]["mcp-name"].as_str().expect("a header");
             assert_eq!((params[member].as_str(), &params["(headers)"]["mcp-method"]), (Some(name), &json!(method)));
             let inside = header.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
@@ -251,10 +251,10 @@ async fn a_name_that_no_header_can_hold_is_encoded_and_any_other_is_not() {
 // req: Q5
 #[tokio::test]
 async fn only_answerable_elicitation_is_declared() {
-    let (stranger, asked) = noting(|method, _| (method == "prompts/list").then(|| json!({ "prompts": [] })));
-    let declared = |asked: &Asked| {
-        let asked = std::mem::take(&mut *asked.0.lock().expect("no panic"));
-        let declared: Vec<Value> = asked
+    let (server, requests) = recording_server(|method, _| (method == "prompts/list").then(|| json!({ "prompts": [] })));
+    let declared = |requests: &Requests| {
+        let requests = std::mem::take(&mut *requests.0.lock().expect("no panic"));
+        let declared: Vec<Value> = requests
             .into_iter()
             .map(|(_, mut params)| params["_meta"]["io.modelcontextprotocol/clientCapabilities"].take())
             .collect();
@@ -262,37 +262,37 @@ async fn only_answerable_elicitation_is_declared() {
         assert!(declared.windows(2).all(|pair| pair[0] == pair[1]), "the same each time: {declared:?}");
         declared[0].clone()
     };
-    names(&connected(&stranger).await).await;
-    assert_eq!(declared(&asked), json!({}));
-    let target = Endpoint::url(&stranger.url);
+    names(&connected(&server).await).await;
+    assert_eq!(declared(&requests), json!({}));
+    let target = Endpoint::url(&server.url);
     let client = ConnectOptions::new()
         .elicitation_handler(Arc::new(Always(ElicitationResponse::Decline)))
         .connect(&target)
         .await;
     names(&client.expect("a connection")).await;
-    assert_eq!(declared(&asked), json!({ "elicitation": { "form": {}, "url": {} } }));
+    assert_eq!(declared(&requests), json!({ "elicitation": { "form": {}, "url": {} } }));
 }
 
 // req: M8, Q2
 #[tokio::test]
-async fn a_version_that_is_refused_is_followed_by_one_that_is_served_or_by_nothing() {
+async fn refused_version_is_replaced_by_a_supported_one() {
     let refuse = |supported: &str| {
         let data = json!({ "supported": [supported], "requested": "2026-07-28" });
         Some(json!({ "rpc-error": { "code": -32022, "message": "no", "data": data } }))
     };
     let first = AtomicBool::new(true);
-    let (stranger, asked) = noting(move |method, _| match method {
+    let (server, requests) = recording_server(move |method, _| match method {
         "server/discover" if first.swap(false, Ordering::Relaxed) => refuse("2026-07-28"),
         "prompts/list" => Some(json!({ "prompts": [{ "name": "one" }] })),
         _ => None,
     });
-    assert_eq!(names(&connected(&stranger).await).await, ["one"]);
-    assert_eq!(asked.of("server/discover").len(), 2);
+    assert_eq!(names(&connected(&server).await).await, ["one"]);
+    assert_eq!(requests.of("server/discover").len(), 2);
 
-    let (stranger, asked) = noting(move |_, _| refuse("2031-01-01"));
-    let refused = Client::connect(&Endpoint::url(&stranger.url)).await.expect_err("no connection").to_string();
+    let (server, requests) = recording_server(move |_, _| refuse("2031-01-01"));
+    let refused = Client::connect(&Endpoint::url(&server.url)).await.expect_err("no connection").to_string();
     assert!(refused.contains("2031-01-01"), "{refused}");
-    assert_eq!(asked.all(), ["server/discover"], "and no handshake of another era");
+    assert_eq!(requests.all(), ["server/discover"], "and no handshake of another era");
 }
 
 // req: J11, N19
@@ -300,10 +300,10 @@ async fn a_version_that_is_refused_is_followed_by_one_that_is_served_or_by_nothi
 fn not_found_is_recognized_in_every_revision() {
     let folder = library(&[]);
     for code in [-32002, -32602] {
-        let stranger = FakeServer::start(move |method, _| {
+        let server = FakeServer::start(move |method, _| {
             (method == "resources/read").then(|| json!({ "rpc-error": { "code": code, "message": "no such thing" } }))
         });
-        let shown = run(&folder, &["resources", "--url", &stranger.url, "--read", "docs://nothing"]);
+        let shown = run(&folder, &["resources", "--url", &server.url, "--read", "docs://nothing"]);
         assert!(shown.starts_with("exit code: 7\n"), "{code}: {shown}");
     }
 }

@@ -1,4 +1,4 @@
-//! Limits, at the program itself.
+//! Rate limits of the running program.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::{
 const HELLO: &str = "---\ndescription: Greets\n---\nHello.\n";
 
 #[test]
-fn a_caller_that_asks_too_much_gets_429_and_when_to_come_back() {
+fn rate_limited_caller_gets_429_and_retry_time() {
     let settings = "[limits]\nrequests-per-minute = 2\nrequests-per-minute-per-address = 4\n";
     let server = Server::of(&library(&[("hello.md", HELLO), ("../server.toml", settings)]), &[]);
     let ask = || ask_at(&server.url, "", &[], "prompts/list", &json!({}));
@@ -24,7 +24,7 @@ fn a_caller_that_asks_too_much_gets_429_and_when_to_come_back() {
     assert!(error["data"]["retryAfterMs"].as_u64().is_some_and(|wait| wait > 0), "{error}");
     assert_eq!(refused.json()["id"], 1);
 
-    // What never reaches a method counts for the address.
+    // A request that is refused before its method is read counts for the address.
     assert_eq!(ask_at(&server.url, "", &[("Mcp-Protocol-Version", "1999-01-01")], "x", &json!({})).status, 400);
     let stopped = ask();
     assert_eq!(stopped.status, 429);

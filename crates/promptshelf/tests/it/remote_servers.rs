@@ -1,5 +1,5 @@
-//! `list`, `get`, `complete` and `resources` of servers that are not folders: an address, a command, a name. And the
-//! library's client itself.
+//! `list`, `get`, `complete` and `resources` with servers other than a folder: a URL, a command, or a configured
+//! name. Also the client library itself.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -38,13 +38,13 @@ Review this {{ language }} code: {{ code }}
 I will.
 ";
 
-fn shelf() -> Folder {
+fn sample_folder() -> Folder {
     let folder = library(&[("review.md", REVIEW), ("style.txt", "Be `brief`.\n")]);
-    fs::write(folder.path().join("prompts/dot.png"), b"\x89PNG\r\n\x1a\n0123").expect("it can be written");
+    fs::write(folder.path().join("prompts/dot.png"), b"\x89PNG\r\n\x1a\n0123").expect("a written file");
     folder
 }
 
-/// A client of the library in a folder, over a pipe in memory. The library is reloaded when its files change.
+/// Connects a client to a folder's library over a pipe in memory. The library is reloaded when its files change.
 async fn connect(folder: &Path) -> Client {
     let library = Library::builder().folder(folder).build().expect("a library");
     let (client_end, server_end) = tokio::io::duplex(64 << 10);
@@ -57,7 +57,7 @@ async fn connect(folder: &Path) -> Client {
     Client::from_io(reader, writer).await.expect("a connection")
 }
 
-/// A command line that ends with our own server, started as a command.
+/// Returns arguments that end with our own server as a command.
 fn of_command(line: &[&str]) -> Vec<String> {
     let server = [env!("CARGO_BIN_EXE_promptshelf"), "serve", "prompts", "--stdio"];
     line.iter().chain(&["--"]).chain(&server).map(|word| (*word).to_owned()).collect()
@@ -70,8 +70,8 @@ fn ask(folder: &Folder, line: &[&str]) -> String {
 
 // req: F5
 #[test]
-fn a_command_is_listed_and_completed_like_a_folder() {
-    let folder = shelf();
+fn server_command_is_listed_and_completed() {
+    let folder = sample_folder();
     assert_eq!(ask(&folder, &["list"]), run(&folder, &["list", "prompts"]));
     let complete = ["complete", "review", "language", "ru"];
     let of_folder = run(&folder, &[&complete[..], &["-l", "prompts"]].concat());
@@ -80,8 +80,8 @@ fn a_command_is_listed_and_completed_like_a_folder() {
 }
 
 #[test]
-fn a_prompt_of_an_address_is_printed_in_every_format() {
-    let folder = shelf();
+fn remote_prompt_is_printed_in_every_format() {
+    let folder = sample_folder();
     let server = Server::of(&folder, &[]);
     let get = |more: &[&str]| {
         let line = ["get", "review", "--url", &server.url, "-a", "code=x", "-a", "language=rust"];
@@ -90,7 +90,7 @@ fn a_prompt_of_an_address_is_printed_in_every_format() {
     for format in ["text", "openai", "anthropic", "markdown"] {
         let of_folder = ["get", "review", "-l", "prompts", "-a", "code=x", "-a", "language=rust", "--format", format];
         let of_folder = run(&folder, &of_folder);
-        // What only the library itself knows is behind a link; a client would have to ask.
+        // Links are resolved only by the library itself; a client has to read the resource.
         if !matches!(format, "openai" | "anthropic") {
             assert_eq!(get(&["--format", format]), of_folder);
         }
@@ -104,7 +104,7 @@ fn a_prompt_of_an_address_is_printed_in_every_format() {
 
 #[test]
 fn resources_are_listed_and_read() {
-    let folder = shelf();
+    let folder = sample_folder();
     let read = ["resources", "prompts", "--read", "library:///style.txt"];
     assert_eq!(run(&folder, &read), "exit code: 0\n----- stdout -----\nBe `brief`.\n----- stderr -----\n");
     let missing = ask(&folder, &["resources", "--read", "library:///nothing.txt"]);
@@ -112,11 +112,11 @@ fn resources_are_listed_and_read() {
 }
 
 #[test]
-fn a_name_is_looked_up_in_the_clients_configuration() {
-    let folder = shelf();
+fn server_name_is_resolved_in_client_configuration() {
+    let folder = sample_folder();
     let server = json!({ "command": env!("CARGO_BIN_EXE_promptshelf"), "args": ["serve", "${LIBRARY}", "--stdio"] });
     let file = folder.path().join(".mcp.json");
-    fs::write(file, json!({ "mcpServers": { "mine": server } }).to_string()).expect("it can be written");
+    fs::write(file, json!({ "mcpServers": { "mine": server } }).to_string()).expect("a written file");
     let line = |name: &str| {
         let mut command = promptshelf();
         command.args(["list", "--server", name]).current_dir(folder.path());
@@ -129,8 +129,8 @@ fn a_name_is_looked_up_in_the_clients_configuration() {
 }
 
 #[test]
-fn every_failure_has_its_number() {
-    let folder = shelf();
+fn failures_have_distinct_exit_codes() {
+    let folder = sample_folder();
     let refused = FakeServer::start(|method, _| match method {
         "prompts/get" => Some(json!({ "rpc-error": { "code": -32603, "message": "broken" } })),
         _ => None,
@@ -148,26 +148,26 @@ fn every_failure_has_its_number() {
 
 // req: Q18
 #[test]
-fn a_token_of_the_environment_is_sent_to_the_address_but_not_in_clear() {
-    let folder = shelf();
+fn environment_token_is_never_sent_in_clear() {
+    let folder = sample_folder();
     let line = |url: &str| {
         let mut command = promptshelf();
         command.args(["list", "--url", url]).current_dir(folder.path()).env("PROMPTSHELF_TOKEN", "t");
         shown(command, "")
     };
-    let stranger = FakeServer::start(|method, params| {
+    let server = FakeServer::start(|method, params| {
         let named = json!({ "name": params["(headers)"]["authorization"].as_str().unwrap_or("nobody") });
         (method == "prompts/list").then(|| json!({ "prompts": [named] }))
     });
-    let known = line(&stranger.url);
+    let known = line(&server.url);
     assert!(known.contains("\nBearer t\t"), "{known}");
     let clear = line("http://example.com/mcp");
     assert!(clear.starts_with("exit code: 2\n") && clear.contains("not https"), "{clear}");
 }
 
 #[test]
-fn the_example_of_the_client_prints_a_prompt() {
-    let folder = shelf();
+fn client_example_prints_a_prompt() {
+    let folder = sample_folder();
     let mut command = example("client");
     command.arg("prompts").current_dir(folder.path());
     assert_snapshot!(shown(command, ""));
@@ -176,26 +176,26 @@ fn the_example_of_the_client_prints_a_prompt() {
 // req: G7, Q6
 #[tokio::test]
 async fn list_is_cached_until_the_server_notifies() {
-    let folder = shelf();
+    let folder = sample_folder();
     let path = folder.path().join("prompts");
     let client = connect(&path).await;
     let names = async || -> Vec<String> {
-        let prompts: Vec<_> = client.prompts().try_collect().await.expect("it lists");
+        let prompts: Vec<_> = client.prompts().try_collect().await.expect("a list");
         prompts.into_iter().map(|prompt| prompt.name).collect()
     };
     let mut changes = client.changes();
     assert_eq!(names().await, ["review"]);
-    fs::write(path.join("other.md"), "---\ndescription: Other\n---\nHi\n").expect("it can be written");
+    fs::write(path.join("other.md"), "---\ndescription: Other\n---\nHi\n").expect("a written file");
     assert!(changes.next().await);
     assert_eq!(names().await, ["other", "review"]);
 }
 
 #[tokio::test]
-async fn context_shapes_completions_and_errors_are_distinguished() {
-    let folder = shelf();
+async fn completion_uses_context_and_errors_are_distinguished() {
+    let folder = sample_folder();
     let client = connect(&folder.path().join("prompts")).await;
     let completion =
-        client.complete(CompletionTarget::Prompt("review"), "language", "py", &[].into()).await.expect("it completes");
+        client.complete(CompletionTarget::Prompt("review"), "language", "py", &[].into()).await.expect("a completion");
     assert_eq!(completion.values, ["python"]);
     let missing = client.get("review", &[].into()).await;
     assert!(missing.is_err_and(|error| error.is_invalid_params()));

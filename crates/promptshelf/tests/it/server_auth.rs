@@ -1,4 +1,4 @@
-//! Signing in, at the program itself: static tokens, and those of an issuer.
+//! Authentication by the running program: static tokens and tokens of an issuer.
 
 pub(crate) mod issuer;
 mod jwt;
@@ -6,7 +6,7 @@ mod tokens;
 
 use serde_json::{Value, json};
 
-/// An answer with its headers.
+/// A response with its headers.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) challenge: Option<String>,
@@ -26,7 +26,7 @@ impl Answer {
     }
 }
 
-/// Asks with headers, at a path after the endpoint's.
+/// Sends a request with headers, to a path below the endpoint.
 pub(crate) fn ask_at(url: &str, path: &str, headers: &[(&str, &str)], method: &str, params: &Value) -> Answer {
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
     let mut request = agent
@@ -46,12 +46,12 @@ pub(crate) fn read(mut answer: ureq::http::Response<ureq::Body>) -> Answer {
     Answer { status: answer.status().as_u16(), challenge, headers: answer.headers().clone(), body }
 }
 
-/// Asks with a token.
+/// Sends a request with a token.
 pub(crate) fn ask(url: &str, token: &str, method: &str, params: &Value) -> Answer {
     ask_at(url, "", &[("Authorization", &format!("Bearer {token}"))], method, params)
 }
 
-/// A public prompt, a hidden one, and one that is visible without access.
+/// A public prompt, a hidden one, and one that is listed without access.
 pub(crate) const LIBRARY: &[(&str, &str)] = &[
     ("open.md", "---\ndescription: Open\n---\nOpen.\n"),
     ("hidden.md", "---\ndescription: Hidden\naccess: { roles: [editor] }\n---\nHidden.\n"),

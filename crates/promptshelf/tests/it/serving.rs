@@ -1,4 +1,4 @@
-//! Running servers: responses, logs, and the limits of both.
+//! Running servers: responses, logs, and limits of requests.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -40,10 +40,10 @@ fn every_response_forbids_storing() {
     }
 }
 
-/// A web page that has made its own name point at this machine is not served.
+/// DNS rebinding: a web page whose host name resolves to this machine is refused.
 // req: L52, S-1
 #[test]
-fn only_hosts_that_are_named_are_served() {
+fn only_allowed_hosts_are_served() {
     let folder = library(&[("hello.md", HELLO)]);
     let status = |server: &Server, host: &str| {
         let mut stream = TcpStream::connect(server.authority()).expect("the server listens");
@@ -70,7 +70,7 @@ fn only_hosts_that_are_named_are_served() {
 }
 
 #[test]
-fn a_request_that_is_too_large_is_refused() {
+fn too_large_body_is_refused() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &["--max-body-bytes", "2000"]);
     let (status, _) = server.request("prompts/get", &json!({ "name": "x".repeat(3_000) }));
     assert_eq!(status, 413);
@@ -78,7 +78,7 @@ fn a_request_that_is_too_large_is_refused() {
 
 // req: O14, S-25
 #[test]
-fn a_request_that_never_arrives_is_given_up() {
+fn unfinished_request_times_out() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &["--request-timeout", "1"]);
     let mut stream = TcpStream::connect(server.authority()).expect("the server listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -92,12 +92,12 @@ fn a_request_that_never_arrives_is_given_up() {
 
 // req: R-12, S-25
 #[test]
-fn a_request_with_a_head_that_is_too_large_is_refused() {
+fn too_large_head_is_refused() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &[]);
     let mut stream = TcpStream::connect(server.authority()).expect("the server listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let head = format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\nX-Long: {}\r\n\r\n", "x".repeat(300_000));
-    // The server may have hung up before it is all there.
+    // The server may close the connection before everything is sent.
     stream.write_all(head.as_bytes()).ok();
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).expect("the server answers");
@@ -109,15 +109,15 @@ fn a_request_with_a_head_that_is_too_large_is_refused() {
 fn requests_are_logged_without_their_contents() {
     let server = Server::of(&library(&[("hello.md", HELLO)]), &["--log", "trace"]);
     server.request("prompts/get", &json!({ "name": "hello", "arguments": { "secret": "swordfish" } }));
-    let mut said = Vec::new();
-    while !said.iter().any(|line: &String| line.contains("method=POST path=\"/mcp\" status=200")) {
-        said.push(server.log.recv_timeout(PATIENCE).expect("the server logs the request"));
+    let mut lines = Vec::new();
+    while !lines.iter().any(|line: &String| line.contains("method=POST path=\"/mcp\" status=200")) {
+        lines.push(server.log.recv_timeout(PATIENCE).expect("the server logs the request"));
     }
-    assert!(!said.iter().any(|line| line.contains("swordfish")), "{said:?}");
+    assert!(!lines.iter().any(|line| line.contains("swordfish")), "{lines:?}");
 }
 
 #[test]
-fn the_environment_and_the_manifest_say_how_to_serve() {
+fn environment_and_manifest_configure_the_server() {
     let folder = library(&[("hello.md", HELLO), ("../server.toml", "[http]\nmax-body-bytes = 2000\n")]);
     let mut command = promptshelf();
     command.args(["serve", "prompts"]).current_dir(folder.path()).env("PROMPTSHELF_HTTP", "localhost:0");
@@ -128,7 +128,7 @@ fn the_environment_and_the_manifest_say_how_to_serve() {
 }
 
 #[test]
-fn one_broken_file_is_logged_and_the_rest_is_served() {
+fn broken_file_is_logged_and_the_rest_served() {
     let server = Server::of(&library(&[("hello.md", HELLO), ("broken.md", BROKEN)]), &[]);
     let (_, answer) = server.request("prompts/list", &json!({}));
     assert_eq!(answer["result"]["prompts"].as_array().map(Vec::len), Some(1), "{answer}");
@@ -137,10 +137,10 @@ fn one_broken_file_is_logged_and_the_rest_is_served() {
 }
 
 #[test]
-fn an_edit_is_served_and_logged() {
+fn edit_is_served_and_logged() {
     let folder = library(&[("hello.md", HELLO)]);
     let server = Server::of(&folder, &[]);
-    std::fs::write(folder.path().join("prompts/second.md"), HELLO).expect("a file can be written");
+    std::fs::write(folder.path().join("prompts/second.md"), HELLO).expect("a written file");
     loop {
         let line = server.log.recv_timeout(PATIENCE).expect("the server logs the change");
         if line.contains("library changed: 2 prompts, no findings") {
@@ -152,7 +152,7 @@ fn an_edit_is_served_and_logged() {
 }
 
 #[test]
-fn the_log_can_be_json_from_its_first_line() {
+fn json_log_starts_with_the_first_line() {
     let server = Server::of(&library(&[("hello.md", HELLO), ("broken.md", BROKEN)]), &["--log-format", "json"]);
     for line in server.startup_log.lines() {
         let line: Value = serde_json::from_str(line).expect("each line is JSON");
@@ -162,7 +162,7 @@ fn the_log_can_be_json_from_its_first_line() {
 
 // req: K2, S-45, X24
 #[test]
-fn stdout_holds_protocol_lines_only_whatever_comes_in() {
+fn stdout_contains_protocol_lines_only() {
     let folder = library(&[("hello.md", HELLO), ("broken.md", BROKEN)]);
     let mut command = promptshelf();
     command.args(["serve", "--stdio", "prompts", "--log", "trace"]).current_dir(folder.path());

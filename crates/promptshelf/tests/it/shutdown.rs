@@ -1,4 +1,4 @@
-//! Ends of servers: at a signal, at the end of their input, and with a closed output.
+//! Shutdown: by a signal, at the end of input, and with a closed output.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -15,11 +15,10 @@ const HELLO: &str = "---\ndescription: Greets\n---\nSay hello.\n";
 
 fn send(child: &Child, signal: Signal) {
     let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process has an id");
-    kill_process(id, signal).expect("it runs");
+    kill_process(id, signal).expect("a running process");
 }
 
-/// Opens the stream of notifications that legacy clients listen to, and waits
-/// until the server has answered.
+/// Opens the notification stream of legacy clients, and waits for the response's head.
 fn open_stream(server: &Server) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(server.authority()).expect("the server listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -37,7 +36,7 @@ fn open_stream(server: &Server) -> BufReader<TcpStream> {
 }
 
 #[test]
-fn a_signal_ends_a_server_with_open_streams_within_its_bound() {
+fn signal_ends_open_streams_in_time() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut server = Server::of(&library(&[("hello.md", HELLO)]), &[]);
         let _stream = open_stream(&server);
@@ -49,11 +48,11 @@ fn a_signal_ends_a_server_with_open_streams_within_its_bound() {
 
 // req: O14
 #[test]
-fn a_client_that_never_finishes_its_request_does_not_keep_the_server() {
+fn unfinished_request_does_not_delay_shutdown() {
     let mut server = Server::of(&library(&[("hello.md", HELLO)]), &["--shutdown-timeout", "1"]);
     let mut stream = TcpStream::connect(server.authority()).expect("the server listens");
     write!(stream, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{{").expect("the server reads");
-    // A response to another client shows that the server has got that far.
+    // A response to another client shows that the server has accepted the first connection.
     server.request("prompts/list", &serde_json::json!({}));
     send(&server.child, Signal::TERM);
     assert_eq!(ended_within(&mut server.child, Duration::from_secs(3)).code(), Some(0));
@@ -61,7 +60,7 @@ fn a_client_that_never_finishes_its_request_does_not_keep_the_server() {
 
 // req: K8
 #[test]
-fn a_signal_ends_a_server_on_stdio() {
+fn signal_ends_stdio_server() {
     let folder = library(&[("hello.md", HELLO)]);
     let mut command = promptshelf();
     command.args(["serve", "--stdio", "prompts"]).current_dir(folder.path());
@@ -71,10 +70,10 @@ fn a_signal_ends_a_server_on_stdio() {
     assert_eq!(ended(&mut pipes.child).code(), Some(0));
 }
 
-/// Some clients (those on Node.js) give the server sockets in place of pipes.
+/// Some clients (those on Node.js) give the server sockets instead of pipes.
 // req: K8
 #[test]
-fn sockets_as_stdin_and_stdout_are_served_until_a_signal() {
+fn socket_stdio_is_served_until_signal() {
     use std::os::{fd::OwnedFd, unix::net::UnixStream};
 
     let folder = library(&[("hello.md", HELLO)]);
@@ -88,7 +87,7 @@ fn sockets_as_stdin_and_stdout_are_served_until_a_signal() {
         .stdout(output)
         .stderr(Stdio::null())
         .spawn()
-        .expect("it can be started");
+        .expect("a started process");
     for id in 1..=3 {
         writeln!(client, r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).expect("the server reads");
         let mut line = String::new();
@@ -102,7 +101,7 @@ fn sockets_as_stdin_and_stdout_are_served_until_a_signal() {
 
 // req: K7
 #[test]
-fn the_end_of_the_input_ends_a_server_on_stdio() {
+fn end_of_input_ends_stdio_server() {
     let folder = library(&[("hello.md", HELLO)]);
     let mut command = promptshelf();
     command.args(["serve", "prompts"]).current_dir(folder.path());
@@ -112,7 +111,7 @@ fn the_end_of_the_input_ends_a_server_on_stdio() {
 }
 
 #[test]
-fn a_client_that_has_gone_ends_a_server_on_stdio_quietly() {
+fn vanished_client_ends_stdio_server_without_error() {
     let folder = library(&[("hello.md", HELLO)]);
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
@@ -123,8 +122,8 @@ fn a_client_that_has_gone_ends_a_server_on_stdio_quietly() {
         .stdout(writer)
         .stderr(Stdio::null())
         .spawn()
-        .expect("it can be started");
-    let mut input = child.stdin.take().expect("it is piped");
+        .expect("a started process");
+    let mut input = child.stdin.take().expect("a pipe");
     // The input stays open; only the failing output can end the server.
     writeln!(input, r#"{{"jsonrpc":"2.0","id":1,"method":"ping"}}"#).expect("the server reads");
     assert_eq!(ended(&mut child).code(), Some(0));
@@ -132,7 +131,7 @@ fn a_client_that_has_gone_ends_a_server_on_stdio_quietly() {
 
 // req: K3
 #[test]
-fn a_client_that_does_not_read_the_log_is_served_all_the_same() {
+fn unread_log_does_not_block_requests() {
     let folder = library(&[("hello.md", HELLO), ("broken.md", "---\ndescription: x\n---\n{{ nobody }}\n")]);
     for format in ["text", "json"] {
         let (reader, writer) = std::io::pipe().expect("a pipe");

@@ -75,11 +75,11 @@ use std::{fs, path::Path, sync::Arc};
 use script::{Over, Script};
 use tokio::{sync::Semaphore, task::JoinSet};
 
-/// Transcripts that are played at the same time.
+/// The maximum number of transcripts played concurrently.
 const AT_ONCE: usize = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_transcript_reads_the_same_on_every_wire() {
+async fn transcripts_pass_on_every_transport() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/transcripts");
     let wanted = std::env::var("TRANSCRIPT").unwrap_or_default();
     let update = std::env::var_os("UPDATE_TRANSCRIPTS").is_some();
@@ -98,7 +98,7 @@ async fn every_transcript_reads_the_same_on_every_wire() {
         playing.spawn(async move {
             let _turn = turns.acquire().await.expect("never closed");
             let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
-            // A task of its own, so that a panic is this transcript's failure alone.
+            // A separate task, so that a panic fails this transcript only.
             let played = tokio::spawn(play_file(file, update)).await;
             let failure = match played {
                 Ok(played) => played.err(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use promptshelf::{Library, http::Options, mcp::Revision};
 pub(crate) use promptshelf_testkit::{
     client::Client,
-    folder::{Folder, repository},
+    folder::Folder,
     headers::usual_headers,
     http::{HttpWire, Received, Request, Response},
     in_time,

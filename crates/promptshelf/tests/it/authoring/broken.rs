@@ -1,11 +1,10 @@
-//! A folder of thirty files, each with one mistake, and a folder of a hundred
-//! good ones.
+//! Diagnostics of `check`: a folder of thirty files with one mistake each, and a folder of a hundred valid files.
 
 use insta::assert_snapshot;
 
 use crate::program::{Folder, library, run};
 
-/// A prompt that is right but for `arguments` and `body`.
+/// A prompt that is valid apart from `arguments` and `body`.
 fn prompt(arguments: &str, body: &str) -> String {
     format!("---\ndescription: Greets\n{arguments}---\n{body}\n")
 }
@@ -76,7 +75,7 @@ fn mistakes() -> Vec<(&'static str, String, usize)> {
 }
 
 #[test]
-fn each_of_thirty_mistakes_is_reported_at_its_line() {
+fn thirty_mistakes_are_reported_at_their_lines() {
     let mistakes = mistakes();
     assert_eq!(mistakes.len(), 30);
     let mut files: Vec<(&str, &str)> = mistakes.iter().map(|(path, text, _)| (*path, text.as_str())).collect();
@@ -99,16 +98,16 @@ fn each_of_thirty_mistakes_is_reported_at_its_line() {
     assert_snapshot!(lines(&found));
 }
 
-/// All findings of `check`, in its format for programs.
+/// Returns the diagnostics of `check --format json`.
 fn found(folder: &Folder) -> Vec<serde_json::Value> {
     let output = run(folder, &["check", "prompts", "--format", "json"]);
     let json =
         output.split_once("----- stdout -----\n").and_then(|(_, rest)| rest.split_once("----- stderr")).expect("both");
-    let found: serde_json::Value = serde_json::from_str(json.0).expect("it is JSON");
+    let found: serde_json::Value = serde_json::from_str(json.0).expect("valid JSON");
     found["diagnostics"].as_array().expect("a list").clone()
 }
 
-/// A line for each.
+/// Formats one diagnostic per line.
 fn lines(found: &[serde_json::Value]) -> String {
     let lines = found.iter().map(|found| {
         let place = &found["location"];
@@ -127,7 +126,7 @@ fn lines(found: &[serde_json::Value]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A manifest, keys, arguments and text that are all wrong hide nothing of each other.
+/// Mistakes in the manifest, the keys, the arguments and the text are all reported together.
 #[test]
 fn no_mistake_hides_another() {
     let keys = "description: Reviews: code\ntitle: \"Open\nversion: []\n";
@@ -151,15 +150,15 @@ fn no_mistake_hides_another() {
 }
 
 #[test]
-fn sarif_and_github_name_the_same_places() {
+fn sarif_and_github_report_equal_positions() {
     let folder = library(&[("hello.md", "---\ndescription: Greets\ntitel: Hello\n---\nHello {{ who }}\n")]);
     let [sarif, github] = ["sarif", "github"].map(|format| run(&folder, &["check", "prompts", "--format", format]));
     assert_snapshot!(format!("{sarif}\n{github}"));
 }
 
-/// `cargo xtask guard` counts the cost of such a check.
+/// `cargo xtask guard` measures the cost of such a check.
 #[test]
-fn a_hundred_good_files_are_found_good() {
+fn hundred_valid_files_pass() {
     let text =
         argument("enum: [Ada, Grace, Linus]\n    default: Ada") + &"A line of text with {{ who }} in it.\n".repeat(50);
     let names: Vec<String> = (0..100).map(|number| format!("folder-{}/prompt-{number}.md", number % 7)).collect();

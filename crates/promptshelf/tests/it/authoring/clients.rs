@@ -1,4 +1,4 @@
-//! What clients do to prompts, and the table of it.
+//! `clients` and `check --client`: how MCP clients change prompts, and the table of these quirks.
 
 use insta::assert_snapshot;
 
@@ -32,7 +32,7 @@ fn quirks_of_each_client_are_shown() {
 }
 
 #[test]
-fn all_clients_are_checked_and_an_unknown_one_is_named() {
+fn all_clients_are_checked_and_unknown_ones_rejected() {
     let folder = library(&[("hello.md", "---\ndescription: Greets\n---\nHello\n")]);
     assert!(run(&folder, &["check", "prompts", "--client", "all", "--deny", "warnings"]).starts_with("exit code: 0\n"));
     let misspelt = run(&folder, &["check", "prompts", "--client", "zedd"]);
@@ -40,7 +40,7 @@ fn all_clients_are_checked_and_an_unknown_one_is_named() {
 }
 
 #[test]
-fn the_table_is_shown_with_its_sources() {
+fn client_table_lists_its_sources() {
     let folder = library(&[]);
     assert_snapshot!(run(&folder, &["clients", "zed"]));
     let json = run(&folder, &["clients", "--json"]);

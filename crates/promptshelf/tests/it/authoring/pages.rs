@@ -1,4 +1,4 @@
-//! The examples on the pages of `explain` are as wrong and as right as they say.
+//! The examples on the pages of `explain`: each one causes its code, and its correction does not.
 
 use promptshelf::{
     Code, Library,
@@ -9,7 +9,7 @@ use crate::program::library;
 
 type Files = Vec<(String, String)>;
 
-/// The files of an example: `Wrong, in `a.md`:`, `and in `b.md`:`, and their indented texts.
+/// Returns the files of an example: `Wrong, in `a.md`:`, `and in `b.md`:`, each followed by an indented text.
 fn files(page: &str, heading: &str) -> Files {
     let mut files = Files::new();
     let mut is_inside = false;
@@ -43,7 +43,7 @@ fn codes(files: &Files) -> Vec<Code> {
 }
 
 #[test]
-fn every_example_shows_its_code_and_its_correction_does_not() {
+fn examples_cause_their_code_and_corrections_do_not() {
     let mut tried = 0;
     for code in Code::ALL {
         let mut example = files(explain::page(*code), "Wrong, ");

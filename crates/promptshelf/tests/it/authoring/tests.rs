@@ -1,4 +1,4 @@
-//! `promptshelf test`, its golden files and its report.
+//! `promptshelf test`: golden files, test data and reports.
 
 use std::fs;
 
@@ -36,21 +36,21 @@ Hello, {{ who }}!
 ";
 
 #[test]
-fn differences_are_shown_and_a_golden_file_is_written_once() {
+fn differences_are_shown_and_golden_files_written_once() {
     let folder = library(&[("greeting.md", GREETING)]);
     let before = run(&folder, &["test", "prompts"]);
     let update = run(&folder, &["test", "prompts", "--update", "--filter", "golden"]);
-    let written = fs::read_to_string(folder.path().join("prompts/greeting.golden.md")).expect("it is written");
+    let written = fs::read_to_string(folder.path().join("prompts/greeting.golden.md")).expect("a written file");
     let changed = GREETING.replace("Hello, {{ who }}!", "Good morning, {{ who }}!");
     fs::write(folder.path().join("prompts/greeting.md"), changed).expect("there is room");
     let after = run(&folder, &["test", "prompts", "--filter", "/ golden", "--junit", "report.xml"]);
     assert_snapshot!(format!("{before}\n{update}\n{written}\n{after}"));
-    let report = fs::read_to_string(folder.path().join("report.xml")).expect("it is written");
+    let report = fs::read_to_string(folder.path().join("report.xml")).expect("a written file");
     assert!(report.contains("failures=\"1\"") && report.contains("-Hello, Linus!\n+Good morning, Linus!"), "{report}");
 }
 
 #[test]
-fn a_golden_file_is_neither_a_prompt_nor_a_resource() {
+fn golden_file_is_neither_prompt_nor_resource() {
     let folder = library(&[("greeting.md", GREETING), ("greeting.golden.md", "[user] text\nHello, Linus!\n")]);
     let list = run(&folder, &["list", "prompts"]);
     assert!(!list.contains("golden"), "{list}");
@@ -68,7 +68,7 @@ fn tests_of_missing_prompts_are_errors() {
 }
 
 #[test]
-fn rows_of_test_data_are_run_as_tests() {
+fn test_data_rows_run_as_tests() {
     let text = |values: &str| {
         format!(
             "description: Sums up\nmessages:\n- {{role: user, content: \"Sum up: {{{{text}}}}\"}}\ntestData:\n{values}"
@@ -83,20 +83,20 @@ fn rows_of_test_data_are_run_as_tests() {
 }
 
 #[test]
-fn the_file_of_each_format_passes_its_tests_and_the_check() {
+fn file_of_each_format_passes_tests_and_check() {
     let formats = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/formats");
     for verb in ["test", "check"] {
         let mut command = promptshelf();
         command.args([verb, formats]);
         let output = shown(command, "");
         assert!(output.starts_with("exit code: 0\n"), "{output}");
-        let said = if verb == "test" { "1 test passed" } else { "8 prompts, 1 warning\n" };
-        assert!(output.contains(said), "{output}");
+        let expected = if verb == "test" { "1 test passed" } else { "8 prompts, 1 warning\n" };
+        assert!(output.contains(expected), "{output}");
     }
 }
 
 #[test]
-fn the_examples_pass_their_tests_and_a_strict_check() {
+fn examples_pass_tests_and_strict_check() {
     for line in [&["test", EXAMPLES][..], &["check", EXAMPLES, "--deny", "warnings"]] {
         let mut command = promptshelf();
         command.args(line);

@@ -1,4 +1,4 @@
-//! `new`, `fmt`, `render` and `schema`: the commands around the writing of a prompt.
+//! `new`, `fmt`, `render` and `schema`: the commands for writing a prompt.
 
 use std::fs;
 
@@ -8,13 +8,13 @@ use super::EXAMPLES;
 use crate::program::{library, promptshelf, run, shown};
 
 #[test]
-fn output_of_new_passes_every_check() {
+fn new_writes_valid_prompts() {
     let folder = library(&[]);
     for (name, template) in [("hello", "text"), ("git/review", "code"), ("talk", "conversation")] {
         let output = run(&folder, &["new", name, "-l", "prompts", "--from", template]);
         assert_eq!(output, format!("exit code: 0\n----- stdout -----\nprompts/{name}.md\n----- stderr -----\n"));
     }
-    let text = fs::read_to_string(folder.path().join("prompts/git/review.md")).expect("it is written");
+    let text = fs::read_to_string(folder.path().join("prompts/git/review.md")).expect("a written file");
     assert!(text.starts_with("---\n# yaml-language-server: $schema=../.promptshelf/prompt.schema.json\n"), "{text}");
     for line in [
         &["check", "prompts", "--deny", "warnings"][..],
@@ -28,7 +28,7 @@ fn output_of_new_passes_every_check() {
 }
 
 #[test]
-fn new_rejects_existing_files_and_names_that_clients_change() {
+fn new_rejects_existing_files_and_unsafe_names() {
     let folder = library(&[("hello.md", "Hello\n")]);
     let lines: [&[&str]; 4] = [
         &["new", "hello", "-l", "prompts"],
@@ -43,19 +43,19 @@ fn new_rejects_existing_files_and_names_that_clients_change() {
 const MESSY: &str = "---\n# who\ndescription:   'Greets'\nname: hello\n---\nHello\n";
 
 #[test]
-fn fmt_lists_its_changes_and_check_changes_nothing() {
+fn fmt_lists_changes_and_fmt_check_writes_nothing() {
     let folder = library(&[("a.md", MESSY), ("b.md", "---\na: b: c\n---\nHello\n"), ("_c.md", MESSY)]);
     let looked = run(&folder, &["fmt", "prompts", "--check"]);
     assert_eq!(fs::read_to_string(folder.path().join("prompts/a.md")).ok().as_deref(), Some(MESSY));
     let changed = run(&folder, &["fmt", "prompts"]);
     let again = run(&folder, &["fmt", "prompts/a.md"]);
     assert_snapshot!(format!("{looked}\n{changed}\n{again}"));
-    let text = fs::read_to_string(folder.path().join("prompts/a.md")).expect("it is there");
+    let text = fs::read_to_string(folder.path().join("prompts/a.md")).expect("a readable file");
     assert_eq!(text, "---\nname: hello\n# who\ndescription: \"Greets\"\n---\nHello\n");
 }
 
 #[test]
-fn the_examples_are_laid_out() {
+fn examples_are_formatted() {
     let mut command = promptshelf();
     command.args(["fmt", "--check", EXAMPLES]);
     assert!(shown(command, "").starts_with("exit code: 0\n"));
@@ -89,12 +89,12 @@ fn render_shows_messages_with_their_cost() {
         &["render", "nothing", "-l", "prompts"],
     ];
     let output = lines.map(|line| run(&folder, line)).join("\n");
-    let root = fs::canonicalize(folder.path()).expect("it is there");
+    let root = fs::canonicalize(folder.path()).expect("an absolute path");
     assert_snapshot!(output.replace(&*root.to_string_lossy(), "…"));
 }
 
 #[test]
-fn schemas_are_json_of_every_section() {
+fn schemas_cover_every_section() {
     let folder = library(&[]);
     for (file, key) in [("prompt", "arguments"), ("library", "resources"), ("server", "http")] {
         let output = run(&folder, &["schema", file]);
@@ -102,7 +102,7 @@ fn schemas_are_json_of_every_section() {
             .split_once("----- stdout -----\n")
             .and_then(|(_, rest)| rest.split_once("----- stderr"))
             .expect("both");
-        let schema: serde_json::Value = serde_json::from_str(json.0).expect("it is JSON");
+        let schema: serde_json::Value = serde_json::from_str(json.0).expect("valid JSON");
         assert!(schema["properties"][key].is_object(), "{file}");
     }
 }

@@ -22,47 +22,47 @@ type Fields = HashMap<String, String>;
 
 /// Faults and variations of the authorization server.
 #[derive(Default)]
-pub(super) struct Ways {
-    /// It answers in the name of another issuer.
+pub(super) struct Behaviour {
+    /// The redirect names another issuer.
     pub(super) wrong_issuer: bool,
-    /// The person denies consent there.
-    pub(super) declines: bool,
-    /// Where its page is, if not at itself.
+    /// The user denies consent.
+    pub(super) denies_consent: bool,
+    /// The URL of the authorization page, if not the server's own.
     pub(super) page: Option<String>,
-    /// It gives clients secrets, and wants them back.
+    /// Registration issues a client secret, and the token endpoint requires it.
     pub(super) secrets: bool,
-    /// Its tokens end at once.
-    pub(super) short: bool,
-    /// It grants none of the requested scopes.
-    pub(super) stingy: bool,
+    /// Tokens are issued already expired.
+    pub(super) expired_tokens: bool,
+    /// None of the requested scopes is granted.
+    pub(super) grants_nothing: bool,
 }
 
 #[derive(Default)]
-pub(super) struct Book {
+pub(super) struct Recorded {
     pub(super) registered: Vec<Value>,
     pub(super) authorized: Vec<Fields>,
     pub(super) exchanged: Vec<Fields>,
-    /// `Authorization` at the token endpoint.
+    /// `Authorization` headers received at the token endpoint.
     pub(super) basic: Vec<Option<String>>,
-    /// The scopes of each token.
+    /// Scopes by token.
     tokens: HashMap<String, String>,
 }
 
 struct Inner {
     url: String,
-    ways: Ways,
-    book: Mutex<Book>,
+    behaviour: Behaviour,
+    recorded: Mutex<Recorded>,
 }
 
-/// Both servers, until the tests end.
+/// Both servers; they run until the test process ends.
 pub(super) struct Realm(Arc<Inner>);
 
 impl Realm {
-    pub(super) fn start(ways: Ways) -> Realm {
+    pub(super) fn start(behaviour: Behaviour) -> Realm {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        listener.set_nonblocking(true).expect("it can be shared");
-        let url = format!("http://{}", listener.local_addr().expect("it is bound"));
-        let inner = Arc::new(Inner { url, ways, book: Mutex::default() });
+        listener.set_nonblocking(true).expect("non-blocking mode");
+        let url = format!("http://{}", listener.local_addr().expect("a bound listener"));
+        let inner = Arc::new(Inner { url, behaviour, recorded: Mutex::default() });
         let app = Router::new()
             .route("/.well-known/oauth-protected-resource/mcp", get(resource))
             .route("/.well-known/oauth-authorization-server", get(metadata))
@@ -74,8 +74,8 @@ impl Realm {
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async move {
-                let listener = tokio::net::TcpListener::from_std(listener).expect("it is a listener");
-                axum::serve(listener, app).await.expect("it serves");
+                let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+                axum::serve(listener, app).await.expect("a running server");
             });
         });
         Realm(inner)
@@ -89,8 +89,8 @@ impl Realm {
         self.0.url.trim_start_matches("http://")
     }
 
-    pub(super) fn book(&self) -> MutexGuard<'_, Book> {
-        self.0.book.lock().expect("nobody panics with it")
+    pub(super) fn recorded(&self) -> MutexGuard<'_, Recorded> {
+        self.0.recorded.lock().expect("no panic")
     }
 }
 
@@ -104,7 +104,7 @@ async fn resource(State(realm): State<Arc<Inner>>) -> Json<Value> {
 
 async fn metadata(State(realm): State<Arc<Inner>>) -> Json<Value> {
     let url = &realm.url;
-    let page = realm.ways.page.clone().unwrap_or_else(|| format!("{url}/authorize"));
+    let page = realm.behaviour.page.clone().unwrap_or_else(|| format!("{url}/authorize"));
     Json(json!({
         "issuer": url, "authorization_endpoint": page, "token_endpoint": format!("{url}/token"),
         "registration_endpoint": format!("{url}/register"), "response_types_supported": ["code"],
@@ -113,55 +113,55 @@ async fn metadata(State(realm): State<Arc<Inner>>) -> Json<Value> {
 }
 
 async fn register(State(realm): State<Arc<Inner>>, Json(client): Json<Value>) -> Response {
-    let mut book = realm.book.lock().expect("nobody panics with it");
+    let mut recorded = realm.recorded.lock().expect("no panic");
     let mut answer = client.clone();
-    book.registered.push(client);
-    answer["client_id"] = json!(format!("client-{}", book.registered.len()));
-    if realm.ways.secrets {
+    recorded.registered.push(client);
+    answer["client_id"] = json!(format!("client-{}", recorded.registered.len()));
+    if realm.behaviour.secrets {
         answer["client_secret"] = json!("between us");
     }
     (StatusCode::CREATED, Json(answer)).into_response()
 }
 
 async fn authorize(State(realm): State<Arc<Inner>>, RawQuery(query): RawQuery) -> Redirect {
-    let asked = fields(&query.expect("it has one"));
-    let mut book = realm.book.lock().expect("nobody panics with it");
-    let code = book.authorized.len();
-    let issuer = if realm.ways.wrong_issuer { "https://evil.example" } else { &realm.url };
-    let outcome = match realm.ways.declines {
+    let request = fields(&query.expect("one value"));
+    let mut recorded = realm.recorded.lock().expect("no panic");
+    let code = recorded.authorized.len();
+    let issuer = if realm.behaviour.wrong_issuer { "https://evil.example" } else { &realm.url };
+    let outcome = match realm.behaviour.denies_consent {
         true => "error=access_denied&error_description=Not%20today%1B%5B2J".to_owned(),
         false => format!("code={code}"),
     };
-    let back = format!("{}?{outcome}&state={}&iss={issuer}", asked["redirect_uri"], asked["state"]);
-    book.authorized.push(asked);
+    let back = format!("{}?{outcome}&state={}&iss={issuer}", request["redirect_uri"], request["state"]);
+    recorded.authorized.push(request);
     Redirect::to(&back)
 }
 
 async fn token(State(realm): State<Arc<Inner>>, headers: HeaderMap, body: String) -> Response {
-    let asked = fields(&body);
-    let mut book = realm.book.lock().expect("nobody panics with it");
+    let request = fields(&body);
+    let mut recorded = realm.recorded.lock().expect("no panic");
     let basic = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    book.basic.push(basic);
-    let scope = match asked["grant_type"].as_str() {
+    recorded.basic.push(basic);
+    let scope = match request["grant_type"].as_str() {
         "authorization_code" => {
-            let page = &book.authorized[asked["code"].parse::<usize>().expect("a code of ours")];
-            let challenge = BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, asked["code_verifier"].as_bytes()));
+            let page = &recorded.authorized[request["code"].parse::<usize>().expect("a code of ours")];
+            let challenge = BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, request["code_verifier"].as_bytes()));
             assert_eq!(
                 (page["code_challenge"].as_str(), page["code_challenge_method"].as_str()),
                 (&*challenge, "S256")
             );
-            assert_eq!(page["redirect_uri"], asked["redirect_uri"]);
+            assert_eq!(page["redirect_uri"], request["redirect_uri"]);
             page["scope"].clone()
         }
-        _ => book.tokens[&asked["refresh_token"].replace("refresh", "token")].clone(),
+        _ => recorded.tokens[&request["refresh_token"].replace("refresh", "token")].clone(),
     };
-    let scope = if realm.ways.stingy { "read".to_owned() } else { scope };
-    let number = book.exchanged.len();
-    book.tokens.insert(format!("token-{number}"), scope.clone());
-    book.exchanged.push(asked);
+    let scope = if realm.behaviour.grants_nothing { "read".to_owned() } else { scope };
+    let number = recorded.exchanged.len();
+    recorded.tokens.insert(format!("token-{number}"), scope.clone());
+    recorded.exchanged.push(request);
     Json(json!({
         "access_token": format!("token-{number}"), "refresh_token": format!("refresh-{number}"),
-        "token_type": "Bearer", "expires_in": if realm.ways.short { 1 } else { 3600 }, "scope": scope,
+        "token_type": "Bearer", "expires_in": if realm.behaviour.expired_tokens { 1 } else { 3600 }, "scope": scope,
     }))
     .into_response()
 }
@@ -172,7 +172,7 @@ async fn prompts(State(realm): State<Arc<Inner>>, headers: HeaderMap, Json(reque
         (status, [(header::WWW_AUTHENTICATE, format!("Bearer {challenge}, {metadata}"))]).into_response()
     };
     let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-    let scopes = token.and_then(|token| realm.book.lock().expect("nobody panics with it").tokens.get(token).cloned());
+    let scopes = token.and_then(|token| realm.recorded.lock().expect("no panic").tokens.get(token).cloned());
     let Some(scopes) = scopes else { return refuse(StatusCode::UNAUTHORIZED, "scope=\"read\"".to_owned()) };
     if request["params"]["name"] == "written" && !scopes.split(' ').any(|scope| scope == "write") {
         let challenge = "error=\"insufficient_scope\", scope=\"write\"";

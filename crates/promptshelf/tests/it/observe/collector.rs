@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry that a test has in its hand.
+//! An OpenTelemetry collector that records what it receives.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::{
 };
 use prost::Message as _;
 
-/// A span as it was received. Ids are in hexadecimal digits.
+/// A received span. Ids are hexadecimal.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
     pub(super) service: String,
@@ -27,7 +27,7 @@ pub(super) struct Span {
 
 type Bodies = Arc<Mutex<Vec<(HeaderMap, Bytes)>>>;
 
-/// The collector. It runs until the tests end.
+/// The collector; it runs until the test process ends.
 pub(super) struct Collector {
     pub(super) url: String,
     bodies: Bodies,
@@ -44,18 +44,18 @@ impl Collector {
             runtime.block_on(async {
                 listener.set_nonblocking(true).expect("a listener");
                 let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
-                axum::serve(listener, routes).await.expect("it serves");
+                axum::serve(listener, routes).await.expect("a running server");
             });
         });
         Collector { url, bodies }
     }
 
-    /// Every body that came, with its headers.
+    /// Returns every received body with its headers.
     pub(super) fn bodies(&self) -> Vec<(HeaderMap, Bytes)> {
-        self.bodies.lock().expect("nobody panicked").clone()
+        self.bodies.lock().expect("no panic").clone()
     }
 
-    /// Every span received. The sender has ended.
+    /// Returns every received span. The sender must have exited.
     pub(super) fn spans(&self) -> Vec<Span> {
         let mut spans = Vec::new();
         for (_, body) in self.bodies() {
@@ -81,7 +81,7 @@ impl Collector {
 }
 
 async fn take(State(bodies): State<Bodies>, headers: HeaderMap, body: Bytes) {
-    bodies.lock().expect("nobody panicked").push((headers, body));
+    bodies.lock().expect("no panic").push((headers, body));
 }
 
 fn hex(bytes: &[u8]) -> String {

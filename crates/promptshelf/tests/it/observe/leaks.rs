@@ -1,4 +1,5 @@
-//! Secrets and contents go in by every door, and every output is searched for them.
+//! Confidentiality of outputs: secrets and contents enter through every input, and no log, record, metric or trace
+//! may contain them.
 
 use std::fs;
 
@@ -40,8 +41,8 @@ fn secret(about: &str) -> &'static str {
     SECRETS.iter().find(|(known, _)| *known == about).expect("a secret of this name").1
 }
 
-/// Asks everything that has a secret in it, and gives the answers.
-fn ask_everything(server: &Server, token: &str) -> Vec<Answer> {
+/// Sends every request that contains a secret, and returns the responses.
+fn send_every_secret(server: &Server, token: &str) -> Vec<Answer> {
     let url = &server.url;
     let bearer = |token: &str| format!("Bearer {token}");
     let own = bearer(token);
@@ -82,7 +83,7 @@ fn ask_everything(server: &Server, token: &str) -> Vec<Answer> {
 
 // req: S-27
 #[test]
-fn no_secret_and_no_content_is_in_any_log_record_figure_or_trace() {
+fn no_output_contains_secrets_or_contents() {
     let folder = library(&[("good.md", PROMPT), ("failing.md", FAILING), ("guided.md", GUIDED)]);
     let made = promptshelf().args(["token", "new", "ada", "--json"]).output().expect("the program runs");
     let made: Value = serde_json::from_slice(&made.stdout).expect("JSON");
@@ -106,8 +107,8 @@ fn no_secret_and_no_content_is_in_any_log_record_figure_or_trace() {
     command.env("OTEL_EXPORTER_OTLP_HEADERS", headers);
     let (mut server, metrics) = measured(Server::start(command));
 
-    let mut answers = ask_everything(&server, token);
-    answers.extend(ask_everything(&server, &signed));
+    let mut answers = send_every_secret(&server, token);
+    answers.extend(send_every_secret(&server, &signed));
     for refused in [&expired, &forged] {
         let answer = crate::server_auth::ask(&server.url, refused, "prompts/list", &json!({}));
         assert_eq!(answer.status, 401);
@@ -120,7 +121,7 @@ fn no_secret_and_no_content_is_in_any_log_record_figure_or_trace() {
     let log: String = std::iter::once(std::mem::take(&mut server.startup_log)).chain(server.log.iter()).collect();
     let traces: String =
         collector.bodies().iter().map(|(_, body)| String::from_utf8_lossy(body).into_owned()).collect();
-    // Each of them holds something.
+    // No output is empty.
     assert!(figures.contains("promptshelf_requests_total{method=\"prompts/get\",outcome=\"ok\"}"), "{figures}");
     assert!(
         records.contains("\"outcome\":\"unusable-arguments\"") && records.contains("\"caller\":\"ada\""),
@@ -128,11 +129,11 @@ fn no_secret_and_no_content_is_in_any_log_record_figure_or_trace() {
     );
     assert!(log.contains("cannot be rendered") && log.contains("TRACE"), "{log}");
     assert!(traces.contains("prompts/get") && traces.contains("render"), "{traces}");
-    let said = collector.bodies().iter().any(|(headers, _)| headers.get("api-key").is_some());
-    assert!(said, "the collector has heard what it wants to hear");
+    let authenticated = collector.bodies().iter().any(|(headers, _)| headers.get("api-key").is_some());
+    assert!(authenticated, "the configured header reaches the collector");
 
     let mut secrets = SECRETS.to_vec();
-    // A signature is enough to find a token again, and so is a token without it.
+    // A signature alone identifies a token, and so does a token without its signature.
     let parts = [token, &signed, &expired, &forged]
         .into_iter()
         .flat_map(|token| [token].into_iter().chain(token.rsplit_once('.').map(|(_, last)| last)));
@@ -143,7 +144,7 @@ fn no_secret_and_no_content_is_in_any_log_record_figure_or_trace() {
             assert!(line.is_none(), "{about} is in the {place}: {}", line.unwrap_or_default());
         }
     }
-    // A response contains the caller's own words, apart from sensitive values outside the messages.
+    // Outside of messages, a response may contain the caller's own words but no sensitive values.
     for answer in answers.iter().filter(|answer| !answer.body.contains("\"messages\"")) {
         assert!(!answer.body.contains(secret("a sensitive value")), "{}", answer.body);
         assert!(!answer.body.contains(token) && !answer.body.contains(&signed), "{}", answer.body);

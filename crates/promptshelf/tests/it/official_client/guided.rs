@@ -1,10 +1,10 @@
-//! A guided prompt of three steps with a condition, walked with the official
-//! Rust SDK's client: in both eras, over both transports, and from a server that
-//! dies to one that shares its key.
+//! A guided prompt of three steps with a condition, completed with the client of the official Rust SDK: in both eras,
+//! over both transports, and across two servers that share a key.
 
 use std::sync::{Arc, Mutex};
 
 use promptshelf::mcp::Revision;
+use promptshelf_testkit::folder::repository;
 use rmcp::{
     ClientHandler, ClientServiceExt as _, ErrorData, RoleClient, ServiceExt as _,
     model::{
@@ -20,40 +20,40 @@ use serde_json::{Value, json};
 use super::{modern, version};
 use crate::{
     program::{Server, promptshelf},
-    wire::{repository, serve_command},
+    wire::serve_command,
 };
 
 const LANGUAGE: &str = "What will the service be written in?";
 const FRAMEWORK: &str = "Which framework do you want to use?";
 const RUNNING: &str = "How will it run?";
 
-/// Answers forms: a question it has no answer for is declined.
+/// An elicitation handler with prepared answers; it declines every other question.
 #[derive(Clone)]
 struct Person {
     revision: Revision,
     answers: Value,
-    asked: Arc<Mutex<Vec<String>>>,
+    questions: Arc<Mutex<Vec<String>>>,
 }
 
 impl Person {
     fn new(revision: Revision, answers: Value) -> Person {
-        Person { revision, answers, asked: Arc::default() }
+        Person { revision, answers, questions: Arc::default() }
     }
 
     fn answer(&self, request: &ElicitRequestParams) -> ElicitResult {
         let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
             panic!("no page is to be visited");
         };
-        self.asked.lock().expect("no panic").push(message.clone());
+        self.questions.lock().expect("no panic").push(message.clone());
         let Some(answer) = self.answers.get(message) else { return ElicitResult::new(ElicitationAction::Decline) };
         for field in answer.as_object().into_iter().flatten().map(|(field, _)| field) {
-            assert!(requested_schema.properties.contains_key(field), "{field} is asked for: {requested_schema:?}");
+            assert!(requested_schema.properties.contains_key(field), "{field} is requested: {requested_schema:?}");
         }
         ElicitResult::new(ElicitationAction::Accept).with_content(answer.clone())
     }
 
-    fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut self.asked.lock().expect("no panic"))
+    fn questions(&self) -> Vec<String> {
+        std::mem::take(&mut self.questions.lock().expect("no panic"))
     }
 }
 
@@ -76,7 +76,7 @@ impl ClientHandler for Person {
     }
 }
 
-fn willing() -> Value {
+fn all_answers() -> Value {
     json!({
         LANGUAGE: { "language": "python" },
         FRAMEWORK: { "framework": "django" },
@@ -98,7 +98,7 @@ async fn stdio(person: &Person) -> Client {
     client.expect("a connection")
 }
 
-/// The program over HTTP, with a secret that another one may share.
+/// Starts the program over HTTP with a secret that another server may share.
 fn server(secret: &str) -> Server {
     let mut command = promptshelf();
     command.arg("serve").arg(repository("examples/library")).args(["--http", "127.0.0.1:0"]);
@@ -128,7 +128,7 @@ fn is_refusal(result: Result<GetPromptResult, ServiceError>) -> bool {
     matches!(result, Err(ServiceError::McpError(error)) if error.code.0 == -32602)
 }
 
-/// Each wire on which questions can be asked.
+/// Runs the test on each transport and revision that supports elicitation.
 async fn each(answers: &Value, walk: impl AsyncFn(&Client, &Person)) {
     for revision in [Revision::V2026_07_28, Revision::V2025_11_25, Revision::V2025_06_18] {
         let person = Person::new(revision, answers.clone());
@@ -145,10 +145,10 @@ async fn each(answers: &Value, walk: impl AsyncFn(&Client, &Person)) {
 
 // req: C12, DC5, DC6, I15, I23
 #[tokio::test]
-async fn three_steps_are_walked() {
-    each(&willing(), async |client, person| {
+async fn three_steps_complete() {
+    each(&all_answers(), async |client, person| {
         let text = text(&client.get_prompt(new_service()).await.expect("a prompt"));
-        assert_eq!(person.asked(), [LANGUAGE, FRAMEWORK, RUNNING], "{}", person.revision);
+        assert_eq!(person.questions(), [LANGUAGE, FRAMEWORK, RUNNING], "{}", person.revision);
         assert!(text.contains("written in python with django and runs in 5 copies"), "{text}");
         assert!(text.contains("People outside the company"), "{text}");
     })
@@ -156,10 +156,10 @@ async fn three_steps_are_walked() {
 }
 
 #[tokio::test]
-async fn skipped_step_is_not_requested_and_a_declined_one_uses_defaults() {
+async fn skipped_step_is_not_requested_and_declined_step_uses_defaults() {
     each(&json!({ LANGUAGE: { "language": "rust" } }), async |client, person| {
         let text = text(&client.get_prompt(new_service()).await.expect("a prompt"));
-        assert_eq!(person.asked(), [LANGUAGE, RUNNING], "{}", person.revision);
+        assert_eq!(person.questions(), [LANGUAGE, RUNNING], "{}", person.revision);
         assert!(text.contains("written in rust and runs in 2 copies"), "{text}");
     })
     .await;
@@ -170,18 +170,18 @@ async fn skipped_step_is_not_requested_and_a_declined_one_uses_defaults() {
 async fn declined_required_step_returns_no_prompt() {
     each(&json!({}), async |client, person| {
         assert!(is_refusal(client.get_prompt(new_service()).await), "{}", person.revision);
-        assert_eq!(person.asked(), [LANGUAGE]);
+        assert_eq!(person.questions(), [LANGUAGE]);
     })
     .await;
 }
 
-/// Over HTTP the older era has no conversation to ask in, and 2024-11-05 no questions at all.
+/// Legacy HTTP has no stream for elicitation requests, and 2024-11-05 has no elicitation.
 // req: DC5, I23
 #[tokio::test]
 async fn clients_without_elicitation_get_arguments() {
     let server = server("a secret of this server alone");
     for revision in [Revision::V2025_11_25, Revision::V2024_11_05] {
-        let person = Person::new(revision, willing());
+        let person = Person::new(revision, all_answers());
         let mut clients = vec![http(&person, &server).await];
         if revision == Revision::V2024_11_05 {
             clients.push(stdio(&person).await);
@@ -196,58 +196,58 @@ async fn clients_without_elicitation_get_arguments() {
             assert!(text.contains("written in rust and runs in 7 copies"), "{text}");
             client.cancel().await.expect("no panic");
         }
-        assert!(person.asked().is_empty(), "{revision}");
+        assert!(person.questions().is_empty(), "{revision}");
     }
 }
 
-/// One round, answered by hand.
+/// Sends one round of a multi round-trip request, without the SDK's automatic answers.
 async fn round(
     server: &Server,
     person: &Person,
     before: Option<&InputRequiredResult>,
 ) -> Result<GetPromptResponse, i32> {
     let mut params = new_service();
-    if let Some(asked) = before {
-        let requests = asked.input_requests.as_ref().expect("questions");
+    if let Some(required) = before {
+        let requests = required.input_requests.as_ref().expect("questions");
         let answers: InputResponses = requests
             .iter()
             .map(|(key, request)| {
-                let InputRequest::Elicitation(request) = request else { panic!("a form, and not {request:?}") };
+                let InputRequest::Elicitation(request) = request else { panic!("a form, got {request:?}") };
                 (key.clone(), serde_json::to_value(person.answer(&request.params)).expect("JSON"))
             })
             .collect();
         params.input_responses = Some(answers);
-        params.request_state.clone_from(&asked.request_state);
+        params.request_state.clone_from(&required.request_state);
     }
     let client = http(person, server).await;
     let response = client.get_prompt_once(params).await;
     client.cancel().await.expect("no panic");
     response.map_err(|error| match error {
         ServiceError::McpError(error) => error.code.0,
-        other => panic!("an error of the protocol, and not {other}"),
+        other => panic!("an error of the protocol, got {other}"),
     })
 }
 
-fn asks(response: Result<GetPromptResponse, i32>) -> InputRequiredResult {
+fn input_required(response: Result<GetPromptResponse, i32>) -> InputRequiredResult {
     match response {
-        Ok(GetPromptResponse::InputRequired(asked)) => asked,
-        other => panic!("a question, and not {other:?}"),
+        Ok(GetPromptResponse::InputRequired(required)) => required,
+        other => panic!("a question, got {other:?}"),
     }
 }
 
 // req: I13
 #[tokio::test]
-async fn a_second_server_goes_on_where_the_first_one_was_killed() {
-    let person = Person::new(Revision::V2026_07_28, willing());
+async fn replica_continues_after_the_first_is_killed() {
+    let person = Person::new(Revision::V2026_07_28, all_answers());
     let first = server("a secret that both servers know");
-    let asked = asks(round(&first, &person, None).await);
-    let further = asks(round(&first, &person, Some(&asked)).await);
+    let required = input_required(round(&first, &person, None).await);
+    let further = input_required(round(&first, &person, Some(&required)).await);
     drop(first);
 
     let second = server("a secret that both servers know");
-    let stranger = server("another secret, of a stranger");
-    assert_eq!(round(&stranger, &person, Some(&further)).await.err(), Some(-32602));
-    let last = asks(round(&second, &person, Some(&further)).await);
+    let other = server("another secret of a third server");
+    assert_eq!(round(&other, &person, Some(&further)).await.err(), Some(-32602));
+    let last = input_required(round(&second, &person, Some(&further)).await);
     let Ok(GetPromptResponse::Complete(done)) = round(&second, &person, Some(&last)).await else {
         panic!("a prompt");
     };

@@ -1,4 +1,4 @@
-//! Servers behind a proxy: a trusted proxy determines the client's address.
+//! Servers behind a reverse proxy: a trusted proxy determines the client's address.
 
 use std::{collections::BTreeSet, fs};
 
@@ -23,7 +23,7 @@ fn status(server: &Server, headers: &[(&str, &str)]) -> u16 {
     ask_at(&server.url, "", headers, "prompts/list", &json!({})).status
 }
 
-/// The addresses that are recorded, once so many questions are.
+/// Waits for this number of audit records, and returns their addresses.
 fn recorded(folder: &Folder, questions: usize) -> BTreeSet<String> {
     let read = || fs::read_to_string(folder.path().join("audit.jsonl")).unwrap_or_default();
     until("everything is recorded", || read().lines().count() == questions);
@@ -40,11 +40,11 @@ fn trusted_proxy_forwards_address_and_host() {
     for caller in ["203.0.113.1", "1.1.1.1, 203.0.113.2"] {
         let headers = [("X-Forwarded-For", caller), ("X-Forwarded-Host", "prompts.example"), ("Host", "inner:80")];
         assert_eq!((status(&server, &headers), status(&server, &headers)), (200, 200), "{caller}");
-        assert_eq!(status(&server, &headers), 429, "{caller} has asked enough");
+        assert_eq!(status(&server, &headers), 429, "{caller} is over its limit");
     }
     let elsewhere = [("X-Forwarded-For", "203.0.113.3"), ("X-Forwarded-Host", "evil.example"), ("Host", "localhost")];
     assert_eq!(status(&server, &elsewhere), 403);
-    // Any client can send the other header.
+    // Any client can send the header that is not configured.
     assert_eq!(status(&server, &[("Forwarded", "for=203.0.113.9")]), 200);
     assert_eq!(recorded(&folder, 5), ["127.0.0.1", "203.0.113.1", "203.0.113.2"].map(str::to_owned).into());
 }

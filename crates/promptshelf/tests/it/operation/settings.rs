@@ -1,4 +1,4 @@
-//! Settings that change while the server runs.
+//! Settings changed while the server runs.
 
 use std::{fs, net::TcpStream, path::PathBuf};
 
@@ -11,7 +11,7 @@ use crate::{
     server_auth::{ask, ask_at},
 };
 
-/// A new token, and the line that is kept of it.
+/// Creates a token, and returns it and its line for the token file.
 fn token(name: &str) -> (String, String) {
     let made = promptshelf().args(["token", "new", name, "--json"]).output().expect("the program runs");
     let made: Value = serde_json::from_slice(&made.stdout).expect("JSON");
@@ -42,14 +42,14 @@ fn withdrawn_token_ends_its_own_streams_only() {
     assert_eq!(status(&server, &eve), 401);
 
     put(folder.path(), "tokens", &format!("{ada_line}\n{eve_line}\n"));
-    of_bob.ends();
+    of_bob.assert_end();
     receive(&server, "settings reloaded");
     assert_eq!([&ada, &bob, &eve].map(|token| status(&server, token)), [200, 401, 200]);
 
-    // What cannot be understood changes nothing.
+    // An invalid file changes nothing.
     put(folder.path(), "tokens", "ada, please\n");
-    let said = receive(&server, "invalid settings, the previous ones stay active");
-    assert!(said.contains("tokens:1:"), "{said}");
+    let line = receive(&server, "invalid settings, the previous ones stay active");
+    assert!(line.contains("tokens:1:"), "{line}");
     assert_eq!(status(&server, &ada), 200);
     put(folder.path(), "tokens", "");
     receive(&server, "contains no tokens");
@@ -61,7 +61,7 @@ fn withdrawn_token_ends_its_own_streams_only() {
 
 // req: S-5
 #[test]
-fn an_edited_manifest_holds_at_once_as_far_as_it_can() {
+fn edited_manifest_applies_where_possible() {
     let folder = library(&[("hello.md", HELLO), ("../server.toml", "")]);
     let server = Server::of(&folder, &[]);
     let list = || ask_at(&server.url, "", &[], "prompts/list", &json!({})).status;
@@ -74,20 +74,20 @@ fn an_edited_manifest_holds_at_once_as_far_as_it_can() {
     assert_eq!((from("prompts.example"), list()), (200, 429));
 
     put(folder.path(), SETTINGS, "[limits]\nrequests-per-minute = 0\n");
-    let said = receive(&server, "invalid settings, the previous ones stay active");
-    assert!(said.contains("server.toml:2:") && said.contains("requests-per-minute"), "{said}");
+    let line = receive(&server, "invalid settings, the previous ones stay active");
+    assert!(line.contains("server.toml:2:") && line.contains("requests-per-minute"), "{line}");
     put(folder.path(), SETTINGS, "[limits\n");
     receive(&server, "invalid settings, the previous ones stay active");
-    fs::remove_file(folder.path().join(SETTINGS)).expect("it is there");
-    let said = receive(&server, "invalid settings, the previous ones stay active");
-    assert!(said.contains("cannot be read"), "{said}");
+    fs::remove_file(folder.path().join(SETTINGS)).expect("a removed file");
+    let line = receive(&server, "invalid settings, the previous ones stay active");
+    assert!(line.contains("cannot be read"), "{line}");
     send(&server.child, Signal::HUP);
     receive(&server, "invalid settings, the previous ones stay active");
     assert_eq!((from("prompts.example"), list()), (429, 429));
 
     put(folder.path(), SETTINGS, "[http]\naddress = \"127.0.0.1:1\"\n[audit]\nfile = \"audit.jsonl\"\n");
-    let said = receive(&server, "[audit] was added or removed");
-    assert!(said.contains("restart to apply"), "{said}");
+    let line = receive(&server, "[audit] was added or removed");
+    assert!(line.contains("restart to apply"), "{line}");
     receive(&server, "settings reloaded");
     assert_eq!((list(), list(), from("prompts.example")), (200, 200, 403), "without limits, where it was");
     assert!(!folder.path().join("audit.jsonl").exists());
@@ -95,14 +95,14 @@ fn an_edited_manifest_holds_at_once_as_far_as_it_can() {
 
 // req: S-5
 #[test]
-fn signing_in_cannot_be_switched_off_under_a_running_server() {
+fn sign_in_cannot_be_disabled_by_reload() {
     let (ada, line) = token("ada");
     let auth = format!("[auth]\nresource = \"https://prompts.example/mcp\"\ntokens = [{line}]\n");
     let folder = library(&[("hello.md", HELLO), ("../server.toml", &auth)]);
     let server = Server::of(&folder, &[]);
     put(folder.path(), SETTINGS, "");
-    let said = receive(&server, "[auth] was added or removed");
-    assert!(said.contains("restart to apply"), "{said}");
+    let line = receive(&server, "[auth] was added or removed");
+    assert!(line.contains("restart to apply"), "{line}");
     receive(&server, "settings reloaded");
     assert_eq!(ask_at(&server.url, "", &[], "prompts/list", &json!({})).status, 401);
     assert_eq!(status(&server, &ada), 200);
@@ -111,7 +111,7 @@ fn signing_in_cannot_be_switched_off_under_a_running_server() {
 }
 
 #[test]
-fn a_signal_reads_everything_again_and_opens_the_audit_anew() {
+fn signal_reloads_and_reopens_the_audit_log() {
     let folder = library(&[("hello.md", HELLO)]);
     let server = Server::of(&folder, &["--audit", "audit.jsonl"]);
     let [audit, moved] = ["audit.jsonl", "audit.old"].map(|name| folder.path().join(name));
@@ -119,7 +119,7 @@ fn a_signal_reads_everything_again_and_opens_the_audit_anew() {
     let records = |path: &PathBuf| fs::read_to_string(path).map_or(0, |text| text.lines().count());
     assert_eq!(list(), 200);
     until("it is recorded", || records(&audit) == 1);
-    fs::rename(&audit, &moved).expect("it is there");
+    fs::rename(&audit, &moved).expect("a renamed file");
     send(&server.child, Signal::HUP);
     receive(&server, "SIGHUP: reloading library and settings");
     receive(&server, "settings reloaded");

@@ -21,22 +21,22 @@ fn service_manager_is_notified_of_ready_reload_and_stop() {
     let mut command = promptshelf();
     command.args(["serve", "prompts", "--http", "127.0.0.1:0"]).current_dir(folder.path()).env("NOTIFY_SOCKET", &path);
     let mut server = Server::start(command);
-    let heard = || {
+    let notification = || {
         let mut bytes = [0; 1_024];
-        let length = socket.recv(&mut bytes).expect("the server tells");
+        let length = socket.recv(&mut bytes).expect("a notification");
         String::from_utf8_lossy(&bytes[..length]).into_owned()
     };
-    assert_eq!(heard(), "READY=1\n");
+    assert_eq!(notification(), "READY=1\n");
     send(&server.child, Signal::HUP);
-    let reloading = heard();
+    let reloading = notification();
     assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
-    assert_eq!(heard(), "READY=1\n");
+    assert_eq!(notification(), "READY=1\n");
     send(&server.child, Signal::TERM);
-    assert_eq!(heard(), "STOPPING=1\n");
+    assert_eq!(notification(), "STOPPING=1\n");
     assert_eq!(ended(&mut server.child).code(), Some(0));
 }
 
-/// The command is taken out of the container file and asks at another port.
+/// The command is read from the container file and run with another port.
 #[test]
 fn health_check_detects_a_missing_server() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/Containerfile");
@@ -49,7 +49,7 @@ fn health_check_detects_a_missing_server() {
         let words = check.iter().map(|word| word.replace("8080", &port));
         let mut words = words.collect::<Vec<_>>().into_iter();
         let mut command = Command::new(words.next().expect("a program"));
-        command.args(words).stderr(Stdio::null()).status().expect("it runs").success()
+        command.args(words).stderr(Stdio::null()).status().expect("a running process").success()
     };
     assert!(is_healthy());
     send(&server.child, Signal::TERM);

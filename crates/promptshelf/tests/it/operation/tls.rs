@@ -1,4 +1,4 @@
-//! HTTPS: the certificate in use, and the bounds of handshakes.
+//! HTTPS: the certificate in use, and the limits of handshakes.
 
 use std::{
     fs,
@@ -39,7 +39,7 @@ impl Certificate {
     }
 }
 
-/// A server that serves HTTPS, and the folder that everything is in.
+/// Starts a server over HTTPS, and returns the folder of its files with it.
 fn server(certificate: &Certificate) -> (Folder, Server) {
     let settings = "[tls]\ncertificate = \"chain.pem\"\nkey = \"key.pem\"\n";
     let folder = library(&[("hello.md", HELLO), ("../server.toml", settings)]);
@@ -52,7 +52,7 @@ fn authority(server: &Server) -> &str {
     server.url.trim_start_matches("https://").trim_end_matches("/mcp")
 }
 
-/// Shakes hands, trusting these certificates only.
+/// Performs a handshake that trusts these certificates only.
 fn connect(server: &Server, trusted: &[&Certificate]) -> std::io::Result<Connection> {
     let mut roots = RootCertStore::empty();
     for certificate in trusted {
@@ -72,12 +72,12 @@ fn connect(server: &Server, trusted: &[&Certificate]) -> std::io::Result<Connect
     Ok(StreamOwned::new(connection, stream))
 }
 
-/// Whether this certificate is the one in use.
+/// Returns whether the server uses this certificate.
 fn uses(server: &Server, certificate: &Certificate) -> bool {
     connect(server, &[certificate]).is_ok()
 }
 
-/// Asks whether the server is well; the status line.
+/// Requests the health of the server, and returns the status line.
 fn ask(connection: &mut impl ReadWrite) -> String {
     connection.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("the server reads");
     let mut answer = Vec::new();
@@ -94,7 +94,7 @@ impl<T: Read + Write> ReadWrite for T {}
 
 // req: S-6
 #[test]
-fn https_serves_http_1_and_plain_requests_get_no_response() {
+fn https_serves_http_1_only_over_tls() {
     let certificate = Certificate::new();
     let (_folder, server) = server(&certificate);
     assert!(server.url.starts_with("https://"), "{}", server.url);
@@ -108,34 +108,34 @@ fn https_serves_http_1_and_plain_requests_get_no_response() {
     plain.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     plain.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("the server reads");
     let mut answer = Vec::new();
-    // Whether it ends with an alert or a reset, no HTTP is spoken.
+    // The connection ends with an alert or a reset; no HTTP response is sent.
     plain.read_to_end(&mut answer).ok();
     assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
 }
 
 // req: S-6
 #[test]
-fn a_changed_certificate_is_taken_and_a_bad_one_is_not() {
+fn changed_certificate_is_used_and_invalid_one_ignored() {
     let [first, second, third] = [Certificate::new(), Certificate::new(), Certificate::new()];
     let (folder, server) = server(&first);
     let mut open = connect(&server, &[&first]).expect("a handshake");
     assert_eq!(ask(&mut open), "HTTP/1.1 200 OK");
 
     put(folder.path(), "chain.pem", "no certificate");
-    let said = receive(&server, "the previous certificate stays in use");
-    assert!(said.contains("expected a PEM certificate in") && said.contains("chain.pem"), "{said}");
+    let line = receive(&server, "the previous certificate stays in use");
+    assert!(line.contains("expected a PEM certificate in") && line.contains("chain.pem"), "{line}");
     assert!(uses(&server, &first));
-    // The certificate comes before its key.
+    // The certificate is replaced before its key.
     put(folder.path(), "chain.pem", &second.pem);
-    let said = receive(&server, "the previous certificate stays in use");
-    assert!(said.contains("cannot use the certificate in") && said.contains("with the key"), "{said}");
+    let line = receive(&server, "the previous certificate stays in use");
+    assert!(line.contains("cannot use the certificate in") && line.contains("with the key"), "{line}");
     assert!(uses(&server, &first) && !uses(&server, &second));
     put(folder.path(), "key.pem", &second.key);
     receive(&server, "certificate reloaded");
     assert!(uses(&server, &second) && !uses(&server, &first));
-    assert_eq!(ask(&mut open), "HTTP/1.1 200 OK", "connections do not end by it");
+    assert_eq!(ask(&mut open), "HTTP/1.1 200 OK", "open connections continue");
 
-    fs::remove_file(folder.path().join("key.pem")).expect("it is there");
+    fs::remove_file(folder.path().join("key.pem")).expect("a removed file");
     receive(&server, "the previous certificate stays in use");
     third.put_into(folder.path());
     send(&server.child, Signal::HUP);
@@ -143,14 +143,14 @@ fn a_changed_certificate_is_taken_and_a_bad_one_is_not() {
 }
 
 #[test]
-fn over_tls_a_shutdown_ends_a_subscription_with_its_result() {
+fn tls_shutdown_ends_subscription_with_its_result() {
     let certificate = Certificate::new();
     let (_folder, mut server) = server(&certificate);
     let mut subscription = Subscription::open(connect(&server, &[&certificate]).expect("a handshake"), "none");
     send(&server.child, Signal::TERM);
-    subscription.ends();
+    subscription.assert_end();
     let mut rest = Vec::new();
-    // Without an orderly end of TLS this would be an error.
+    // Without a TLS `close_notify` this would be an error.
     subscription.0.read_to_end(&mut rest).expect("an orderly end");
     assert!(rest.ends_with(b"0\r\n\r\n"), "{:?}", String::from_utf8_lossy(&rest));
     assert_eq!(ended(&mut server.child).code(), Some(0));
@@ -162,7 +162,7 @@ fn unfinished_handshakes_are_limited_for_a_time() {
     let certificate = Certificate::new();
     let (_folder, server) = server(&certificate);
     let mut idle = Vec::new();
-    until("somebody who holds many is refused", || {
+    until("an address over its limit is refused", || {
         idle.push(TcpStream::connect(authority(&server)).expect("the server listens"));
         !uses(&server, &certificate)
     });
@@ -172,7 +172,7 @@ fn unfinished_handshakes_are_limited_for_a_time() {
 }
 
 #[test]
-fn a_server_does_not_start_without_its_certificate() {
+fn missing_certificate_fails_the_start() {
     let settings = "[tls]\ncertificate = \"chain.pem\"\nkey = \"key.pem\"\n";
     let folder = library(&[("hello.md", HELLO), ("../server.toml", settings)]);
     let line = ["serve", "prompts", "--config", "server.toml", "--http", "127.0.0.1:0"];

@@ -1,4 +1,4 @@
-//! Who gets what beside MCP: every caller and every route.
+//! Access control of the page's library API: every caller at every route.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::get;
 use crate::program::{Folder, Server, library};
 
 /// A library with many hidden prompts, whose names also occur in less obvious places: in a suggestion, in a circle of
-/// includes, and in files that cannot be read.
+/// includes, and in files that cannot be parsed.
 const LIBRARY: &[(&str, &str)] = &[
     ("open.md", "---\ndescription: Open\ntags: [all]\n---\nOpen.\n"),
     (
@@ -29,9 +29,9 @@ const LIBRARY: &[(&str, &str)] = &[
 /// Words that only callers with access to the hidden prompts may receive.
 const SECRETS: [&str; 4] = ["hidden", "hiden", "clandestine", "basement"];
 
-/// Callers, and what their tokens are.
+/// Callers, with the settings of their tokens.
 const CALLERS: [(&str, &str); 6] = [
-    ("nobody", ""),
+    ("anonymous", ""),
     ("stranger", ""),
     ("reader", "scopes = [\"prompts:read\"]"),
     ("writer", "scopes = [\"prompts:read\", \"prompts:write\"]"),
@@ -57,7 +57,7 @@ fn signing_in(rule: &str) -> Folder {
     let mut settings = String::from("[auth]\nrequired-scopes = [\"prompts:read\"]\ntokens = [\n");
     for (name, rights) in CALLERS.iter().skip(2) {
         let digest: String = digest_of(name).iter().map(|byte| format!("{byte:02x}")).collect();
-        writeln!(settings, "  {{ name = \"{name}\", sha256 = \"{digest}\", {rights} }},").expect("it is a string");
+        writeln!(settings, "  {{ name = \"{name}\", sha256 = \"{digest}\", {rights} }},").expect("a string");
     }
     settings.push_str("]\n");
     let folder = library(LIBRARY);
@@ -66,10 +66,10 @@ fn signing_in(rule: &str) -> Folder {
     folder
 }
 
-/// The status, the challenge's error, and the body.
+/// Returns the status, the error of the challenge, and the body.
 fn ask(server: &Server, who: &str, path: &str) -> (u16, String, String) {
     let bearer = format!("Bearer {who}");
-    let headers: &[(&str, &str)] = if who == "nobody" { &[] } else { &[("Authorization", &bearer)] };
+    let headers: &[(&str, &str)] = if who == "anonymous" { &[] } else { &[("Authorization", &bearer)] };
     let mut answer = get(server, path, headers);
     let challenge = answer.headers().get("www-authenticate").and_then(|value| value.to_str().ok());
     let challenge = challenge.unwrap_or_default().to_owned();
@@ -84,7 +84,7 @@ fn json(body: &str) -> Value {
 
 // req: S-16
 #[test]
-fn every_caller_gets_exactly_its_permitted_prompts() {
+fn callers_get_exactly_their_permitted_prompts() {
     let server = Server::of(&signing_in(""), &[]);
     for (who, _) in CALLERS {
         for path in ROUTES {
@@ -92,7 +92,7 @@ fn every_caller_gets_exactly_its_permitted_prompts() {
             let case = format!("{who} at {path}: {status} {challenge} {body}");
             let expected = match (who, path) {
                 (_, "/" | "/assets/js/main.js" | "/sign-in") => 200,
-                ("nobody" | "stranger", _) => 401,
+                ("anonymous" | "stranger", _) => 401,
                 ("lacking", _) => 403,
                 ("reader" | "editor", "/library/prompts/shown") => 403,
                 ("reader" | "writer", "/library/prompts/secret-hidden") => 404,
@@ -100,7 +100,7 @@ fn every_caller_gets_exactly_its_permitted_prompts() {
             };
             assert_eq!(status, expected, "{case}");
             match (who, expected) {
-                ("nobody", 401) => assert_eq!(challenge, "Bearer scope=\"prompts:read\"", "{case}"),
+                ("anonymous", 401) => assert_eq!(challenge, "Bearer scope=\"prompts:read\"", "{case}"),
                 (_, 401) => assert!(challenge.starts_with("Bearer error=\"invalid_token\""), "{case}"),
                 ("lacking", 403) => assert!(challenge.ends_with("scope=\"prompts:read\""), "{case}"),
                 (_, 403) => {
@@ -122,11 +122,11 @@ fn every_caller_gets_exactly_its_permitted_prompts() {
 }
 
 #[test]
-fn lists_and_facts_are_each_caller_s_own() {
+fn lists_and_counts_are_per_caller() {
     let server = Server::of(&signing_in(""), &[]);
     let names = |who: &str| -> Vec<String> {
-        let shelf = json(&ask(&server, who, "/library/prompts").2);
-        let prompts = shelf["prompts"].as_array().expect("a list");
+        let list = json(&ask(&server, who, "/library/prompts").2);
+        let prompts = list["prompts"].as_array().expect("a list");
         prompts.iter().filter_map(|prompt| Some(prompt["name"].as_str()?.to_owned())).collect()
     };
     assert_eq!(names("reader"), ["open", "shown"]);
@@ -137,10 +137,10 @@ fn lists_and_facts_are_each_caller_s_own() {
     let (hidden, missing) = (unknown("secret-hidden"), unknown("secret-nothing"));
     assert_eq!(hidden.2.replace("hidden", "nothing"), missing.2, "hidden and missing are the same word for word");
     assert_eq!((hidden.0, hidden.1), (missing.0, missing.1));
-    // The table of clients only concerns prompts that the caller may use.
-    let told = |who: &str| ask(&server, who, "/library/clients").2;
-    assert!(told("editor").contains("secret-hidden") && !told("editor").contains("shown"));
-    assert!(told("writer").contains("shown"));
+    // The client table only lists prompts that the caller may use.
+    let clients = |who: &str| ask(&server, who, "/library/clients").2;
+    assert!(clients("editor").contains("secret-hidden") && !clients("editor").contains("shown"));
+    assert!(clients("writer").contains("shown"));
 }
 
 // req: S-16
@@ -149,19 +149,19 @@ fn diagnostics_are_shown_to_permitted_callers_only() {
     let diagnostics = |server: &Server, who: &str| json(&ask(server, who, "/library/diagnostics").2);
     let silent = Server::of(&signing_in(""), &[]);
     for who in ["reader", "writer", "editor"] {
-        let told = diagnostics(&silent, who);
-        assert_eq!((&told["withheld"], &told["total"]), (&Value::Bool(true), &Value::from(0)), "{who}");
-        assert_eq!(told["diagnostics"], Value::Array(Vec::new()), "{who}");
+        let response = diagnostics(&silent, who);
+        assert_eq!((&response["withheld"], &response["total"]), (&Value::Bool(true), &Value::from(0)), "{who}");
+        assert_eq!(response["diagnostics"], Value::Array(Vec::new()), "{who}");
     }
     drop(silent);
     // Without `scopes`, `visible` is a mistake in the library's own file.
     let rule = "[[access]]\ndiagnostics = true\nroles = [\"editor\"]\nvisible = true";
     let ruled = Server::of(&signing_in(rule), &[]);
     assert_eq!(diagnostics(&ruled, "writer")["withheld"], true);
-    let told = diagnostics(&ruled, "editor");
-    let text = told.to_string();
+    let response = diagnostics(&ruled, "editor");
+    let text = response.to_string();
     assert!(text.contains("secret-hiden") && text.contains("basement"), "{text}");
-    let own = told["diagnostics"].as_array().expect("a list").iter().find(|one| one["path"] == "promptshelf.toml");
+    let own = response["diagnostics"].as_array().expect("a list").iter().find(|one| one["path"] == "promptshelf.toml");
     assert_eq!(own.expect("the mistake")["lines"], Value::Array(Vec::new()), "tokens of others may stand there");
     drop(ruled);
     let rule = "[[access]]\ndiagnostics = true\nscopes = [\"prompts:write\"]\nvisible = true";
@@ -173,10 +173,10 @@ fn diagnostics_are_shown_to_permitted_callers_only() {
 }
 
 #[test]
-fn without_signing_in_rules_hold_too() {
+fn rules_apply_without_sign_in() {
     let server = Server::of(&library(LIBRARY), &[]);
     for path in ROUTES.iter().filter(|path| path.starts_with("/library/")) {
-        let (status, _, body) = ask(&server, "nobody", path);
+        let (status, _, body) = ask(&server, "anonymous", path);
         let expected = match *path {
             "/library/prompts/shown" => 403,
             "/library/prompts/secret-hidden" => 404,
@@ -186,18 +186,18 @@ fn without_signing_in_rules_hold_too() {
         let secrets = SECRETS.iter().any(|secret| body.contains(secret));
         assert!(path.ends_with("secret-hidden") || !secrets, "{path}: {body}");
     }
-    let told = json(&ask(&server, "nobody", "/library/diagnostics").2);
-    assert_eq!(told["withheld"], true);
+    let response = json(&ask(&server, "anonymous", "/library/diagnostics").2);
+    assert_eq!(response["withheld"], true);
 }
 
 #[test]
-fn limits_hold_beside_mcp_too() {
+fn limits_apply_to_the_page_api() {
     let settings = "[limits]\nrequests-per-minute = 3\nsubscriptions = 1\n";
     let server = Server::of(&library(&[("open.md", "Open."), ("../server.toml", settings)]), &[]);
-    let asked: Vec<u16> = ["prompts", "prompts/open", "diagnostics", "facts", "clients", "changes"]
-        .map(|path| ask(&server, "nobody", &format!("/library/{path}")).0)
+    let statuses: Vec<u16> = ["prompts", "prompts/open", "diagnostics", "facts", "clients", "changes"]
+        .map(|path| ask(&server, "anonymous", &format!("/library/{path}")).0)
         .into();
-    assert_eq!(asked, [200, 200, 200, 429, 429, 429]);
+    assert_eq!(statuses, [200, 200, 200, 429, 429, 429]);
     assert!(get(&server, "/library/facts", &[]).headers().contains_key("retry-after"));
-    assert_eq!(ask(&server, "nobody", "/").0, 200, "the page itself can say so");
+    assert_eq!(ask(&server, "anonymous", "/").0, 200, "the page itself has no limit");
 }

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 pub(crate) const RESOURCE: &str = "https://prompts.example/team/mcp";
 
-/// A key that signs.
+/// A signing key.
 pub(crate) struct Key {
     pub(crate) id: &'static str,
     pub(crate) algorithm: Algorithm,
@@ -38,7 +38,7 @@ impl Key {
     pub(crate) fn rsa(id: &'static str) -> Key {
         let pair = KeyPair::generate(KeySize::Rsa2048).expect("a key");
         let der = AsDer::<aws_lc_rs::encoding::Pkcs8V1Der<'_>>::as_der(&pair).expect("DER");
-        // The key inside PKCS #8 begins after a head of 26 bytes.
+        // In PKCS #8 the key follows a header of 26 bytes.
         Key { id, algorithm: Algorithm::RS256, secret: EncodingKey::from_rsa_der(&der.as_ref()[26..]) }
     }
 
@@ -57,11 +57,11 @@ impl Key {
     }
 }
 
-/// The server. It runs until the tests end.
+/// The server; it runs until the test process ends.
 pub(crate) struct Issuer {
     pub(crate) url: String,
     keys: Arc<Mutex<Value>>,
-    pub(crate) asked: Arc<AtomicUsize>,
+    pub(crate) fetches: Arc<AtomicUsize>,
     leaked: Arc<AtomicBool>,
     up: Arc<AtomicBool>,
 }
@@ -73,17 +73,17 @@ impl Issuer {
         let issuer = Issuer {
             url: url.clone(),
             keys: Arc::default(),
-            asked: Arc::default(),
+            fetches: Arc::default(),
             leaked: Arc::default(),
             up: Arc::new(AtomicBool::new(true)),
         };
         issuer.publish(keys);
         let (keys, up) = (Arc::clone(&issuer.keys), Arc::clone(&issuer.up));
-        let (asked, leaked) = (Arc::clone(&issuer.asked), Arc::clone(&issuer.leaked));
+        let (fetches, leaked) = (Arc::clone(&issuer.fetches), Arc::clone(&issuer.leaked));
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let keys = keys.lock().expect("keys").clone();
-                answer(stream, &url, &keys, (&asked, &leaked), up.load(Ordering::SeqCst));
+                answer(stream, &url, &keys, (&fetches, &leaked), up.load(Ordering::SeqCst));
             }
         });
         issuer
@@ -102,17 +102,17 @@ impl Issuer {
         self.up.store(up, Ordering::SeqCst);
     }
 
-    /// How often its keys have been asked for.
-    pub(crate) fn asked(&self) -> usize {
-        self.asked.load(Ordering::SeqCst)
+    /// Returns how often the keys were fetched.
+    pub(crate) fn fetches(&self) -> usize {
+        self.fetches.load(Ordering::SeqCst)
     }
 
-    /// Whether it was ever sent anything that a caller had brought.
-    pub(super) fn was_told(&self) -> bool {
+    /// Returns whether any request contained a caller's token.
+    pub(super) fn received_token(&self) -> bool {
         self.leaked.load(Ordering::SeqCst)
     }
 
-    /// Claims that are right.
+    /// Returns valid claims.
     pub(crate) fn claims(&self) -> Value {
         json!({
             "iss": self.url, "aud": RESOURCE, "sub": "ada", "iat": now(), "nbf": now(), "exp": now() + 600,
@@ -125,13 +125,13 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs()
 }
 
-fn answer(mut stream: TcpStream, url: &str, keys: &Value, (asked, leaked): (&AtomicUsize, &AtomicBool), up: bool) {
+fn answer(mut stream: TcpStream, url: &str, keys: &Value, (fetches, leaked): (&AtomicUsize, &AtomicBool), up: bool) {
     let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
     let mut first = String::new();
     reader.read_line(&mut first).ok();
     let mut head = String::new();
     while reader.read_line(&mut head).is_ok_and(|read| read > 2) {}
-    // Nothing of what callers bring goes anywhere else.
+    // Requests to the issuer must not contain anything from a caller.
     let head = head.to_ascii_lowercase();
     let leaks =
         head.contains("authorization") || head.contains("cookie") || head.contains("eyj") || first.contains('?');
@@ -142,7 +142,7 @@ fn answer(mut stream: TcpStream, url: &str, keys: &Value, (asked, leaked): (&Ato
         _ if !up => (503, json!({})),
         Some("/.well-known/openid-configuration") => (200, json!({ "issuer": url, "jwks_uri": format!("{url}/jwks") })),
         Some("/jwks") => {
-            asked.fetch_add(1, Ordering::SeqCst);
+            fetches.fetch_add(1, Ordering::SeqCst);
             (200, keys.clone())
         }
         _ => (404, json!({})),

@@ -1,4 +1,4 @@
-//! Access tokens of an issuer: right ones, and every kind of wrong one.
+//! Access tokens of an issuer: valid ones, and every kind of invalid one.
 
 use std::{
     io::{BufRead, BufReader},
@@ -41,8 +41,8 @@ fn with(mut claims: Value, name: &str, value: Value) -> Value {
 
 // req: N17, P4, P9, P10, R-9, S-9, S-10, X25
 #[test]
-fn a_right_token_is_taken_and_every_wrong_one_is_refused() {
-    let (key, rsa, stranger) = (Key::elliptic("one"), Key::rsa("two"), Key::elliptic("one"));
+fn only_valid_tokens_are_accepted() {
+    let (key, rsa, other) = (Key::elliptic("one"), Key::rsa("two"), Key::elliptic("one"));
     let issuer = Issuer::start(&[&key, &rsa]);
     let server = server(&issuer, "");
     let list = json!({});
@@ -66,14 +66,14 @@ fn a_right_token_is_taken_and_every_wrong_one_is_refused() {
     let typed =
         |typ: &str| encode(&Header { typ: Some(typ.into()), ..key.header() }, &claims, &key.secret).expect("a token");
     let critical = Header { crit: Some(vec!["exp".into()]), ..key.header() };
-    let embedded = Header { jwk: serde_json::from_value(stranger.public()).ok(), ..stranger.header() };
-    let elsewhere = Header { jku: Some("http://127.0.0.1:1/keys".into()), ..stranger.header() };
+    let embedded = Header { jwk: serde_json::from_value(other.public()).ok(), ..other.header() };
+    let elsewhere = Header { jku: Some("http://127.0.0.1:1/keys".into()), ..other.header() };
     let hostile = [
         ("no token at all", "a.b.c".to_owned()),
-        ("another key with the same id", stranger.sign(&claims)),
+        ("another key with the same id", other.sign(&claims)),
         ("a key that is not known", Key::elliptic("three").sign(&claims)),
-        ("a key that the token brings itself", encode(&embedded, &claims, &stranger.secret).expect("a token")),
-        ("a key that the token points to", encode(&elsewhere, &claims, &stranger.secret).expect("a token")),
+        ("a key that the token brings itself", encode(&embedded, &claims, &other.secret).expect("a token")),
+        ("a key that the token points to", encode(&elsewhere, &claims, &other.secret).expect("a token")),
         ("another audience", key.sign(&with(claims.clone(), "aud", json!("https://other.example/mcp")))),
         (
             "an audience that only begins like ours",
@@ -87,7 +87,7 @@ fn a_right_token_is_taken_and_every_wrong_one_is_refused() {
         ("no end", key.sign(&with(claims.clone(), "exp", Value::Null))),
         ("an end that is no number", key.sign(&with(claims.clone(), "exp", json!("tomorrow")))),
         ("not valid yet", key.sign(&with(claims.clone(), "nbf", json!(now() + 300)))),
-        ("nobody's", key.sign(&with(claims.clone(), "sub", Value::Null))),
+        ("no subject", key.sign(&with(claims.clone(), "sub", Value::Null))),
         ("the algorithm none", header(json!({ "alg": "none", "kid": "one" }))),
         ("none, and no signature", format!("{}.{}.", part(&json!({ "alg": "none" })), pieces[1])),
         ("None, in other letters", header(json!({ "alg": "nOnE", "kid": "one" }))),
@@ -118,7 +118,7 @@ fn a_right_token_is_taken_and_every_wrong_one_is_refused() {
 
 // req: P9
 #[test]
-fn secrets_and_keys_for_other_uses_among_the_issuers_keys_are_not_used() {
+fn only_public_signing_keys_are_used() {
     let key = Key::elliptic("one");
     let issuer = Issuer::start(&[&key]);
     let mut encryption = key.public();
@@ -135,34 +135,34 @@ fn secrets_and_keys_for_other_uses_among_the_issuers_keys_are_not_used() {
 
 // req: P14, R-9, S-11
 #[test]
-fn keys_are_fetched_once_again_when_they_change_and_not_for_made_up_ids() {
+fn keys_are_fetched_only_when_they_change() {
     let (old, new) = (Key::elliptic("old"), Key::elliptic("new"));
     let issuer = Issuer::start(&[&old]);
     let server = server(&issuer, "");
     let url = &server.url;
     let status = |key: &Key| ask(url, &key.sign(&issuer.claims()), "prompts/list", &json!({})).status;
-    // Many at once: one of them fetches, and the others wait for it.
+    // Of several concurrent requests one fetches the keys, and the others wait for it.
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| assert_eq!(status(&old), 200));
         }
     });
-    assert_eq!(issuer.asked(), 1);
+    assert_eq!(issuer.fetches(), 1);
     issuer.publish(&[&old, &new]);
     for _ in 0..20 {
         assert_eq!(status(&Key::elliptic("made up")), 401);
     }
-    assert!(issuer.asked() <= 2, "{}", issuer.asked());
-    // Known keys stay in use while the issuer is away.
+    assert!(issuer.fetches() <= 2, "{}", issuer.fetches());
+    // Known keys stay in use while the issuer is unreachable.
     issuer.set_up(false);
     assert_eq!(status(&old), 200);
-    assert!(!issuer.was_told(), "the issuer is sent none of its tokens");
+    assert!(!issuer.received_token(), "no token is sent to the issuer");
 }
 
-/// The clock is this test's own, the issuer is real.
+/// The clock is the test's own; the issuer is a real HTTP server.
 // req: S-12
 #[tokio::test(start_paused = true)]
-async fn rotated_keys_are_fetched_when_the_cool_down_is_over_and_old_ones_are_used_for_a_day() {
+async fn rotated_keys_are_fetched_after_cool_down() {
     const SECOND: Duration = Duration::from_secs(1);
     let (old, new) = (Key::elliptic("old"), Key::elliptic("new"));
     let issuer = Issuer::start(&[&old]);
@@ -184,14 +184,14 @@ async fn rotated_keys_are_fetched_when_the_cool_down_is_over_and_old_ones_are_us
             .expect("a request");
         routes.clone().call(request).await.expect("an answer").status().as_u16()
     };
-    assert_eq!((status(&old).await, issuer.asked()), (200, 1));
+    assert_eq!((status(&old).await, issuer.fetches()), (200, 1));
     issuer.publish(&[&new]);
     tokio::time::advance(9 * SECOND).await;
-    assert_eq!((status(&new).await, issuer.asked()), (401, 1), "it was asked a moment ago");
+    assert_eq!((status(&new).await, issuer.fetches()), (401, 1), "the cool-down is not over");
     assert_eq!(status(&old).await, 200);
     tokio::time::advance(2 * SECOND).await;
-    assert_eq!((status(&new).await, issuer.asked()), (200, 2));
-    assert_eq!((status(&old).await, issuer.asked()), (401, 2), "what is withdrawn is not taken any more");
+    assert_eq!((status(&new).await, issuer.fetches()), (200, 2));
+    assert_eq!((status(&old).await, issuer.fetches()), (401, 2), "withdrawn keys are not accepted");
 
     issuer.set_up(false);
     tokio::time::advance(23 * 60 * 60 * SECOND).await;
@@ -204,7 +204,7 @@ async fn rotated_keys_are_fetched_when_the_cool_down_is_over_and_old_ones_are_us
 }
 
 #[test]
-fn a_token_that_cannot_be_judged_is_neither_taken_nor_refused() {
+fn unreachable_issuer_means_unavailable() {
     let key = Key::elliptic("one");
     let issuer = Issuer::start(&[&key]);
     issuer.set_up(false);
@@ -216,7 +216,7 @@ fn a_token_that_cannot_be_judged_is_neither_taken_nor_refused() {
 
 // req: N17, P3, P4, P5, P6, P7, P10, P11, P12, P13, P16, X25
 #[test]
-fn scopes_are_requested_step_by_step_and_broader_ones_suffice() {
+fn scopes_are_requested_incrementally() {
     let key = Key::elliptic("one");
     let issuer = Issuer::start(&[&key]);
     let server = server(
@@ -261,7 +261,7 @@ fn scopes_are_requested_step_by_step_and_broader_ones_suffice() {
 
 // req: P19, S-13, X23
 #[test]
-fn a_stream_ends_when_its_token_does() {
+fn stream_ends_with_its_token() {
     let key = Key::elliptic("one");
     let issuer = Issuer::start(&[&key]);
     let server = server(&issuer, "[auth]\nleeway = 1\n");

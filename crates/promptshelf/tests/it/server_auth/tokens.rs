@@ -1,4 +1,4 @@
-//! Static tokens.
+//! Static tokens from a file.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{LIBRARY, ask, ask_at, read};
 use crate::program::{Folder, PATIENCE, Server, library, promptshelf, run};
 
-/// Creates a token with the program, and returns it and the line to store.
+/// Creates a token with the program, and returns the token and its line for the file.
 fn new_token(folder: &Folder, line: &[&str]) -> (String, String) {
     let output = promptshelf().args(["token", "new"]).args(line).arg("--json").current_dir(folder.path()).output();
     let output = output.expect("the program runs");
@@ -22,7 +22,7 @@ fn new_token(folder: &Folder, line: &[&str]) -> (String, String) {
 
 // req: P1, P17
 #[test]
-fn a_token_that_the_program_made_signs_its_owner_in() {
+fn created_token_authenticates() {
     let folder = library(LIBRARY);
     let (ada, ada_line) = new_token(&folder, &["ada", "--role", "editor"]);
     let (bob, bob_line) = new_token(&folder, &["bob", "--scope", "prompts:write"]);
@@ -38,7 +38,7 @@ fn a_token_that_the_program_made_signs_its_owner_in() {
 
 // req: N17, P2, P8, P10, S-3, X25
 #[test]
-fn request_without_a_token_gets_only_a_challenge() {
+fn missing_token_gets_only_a_challenge() {
     let folder = library(LIBRARY);
     let (token, line) = new_token(&folder, &["ada"]);
     fs::write(folder.path().join("server.toml"), format!("[auth]\ntokens = [{line}]\n")).expect("written");
@@ -48,7 +48,7 @@ fn request_without_a_token_gets_only_a_challenge() {
     assert_eq!((none.status, none.challenge.as_deref()), (401, Some("Bearer")));
     assert!(!none.body.contains("open"), "{}", none.body);
 
-    // Only the header counts.
+    // Only the header is accepted.
     let query = ask_at(&server.url, &format!("?access_token={token}"), &[], "prompts/list", &list);
     assert_eq!((query.status, query.challenge.as_deref()), (401, Some("Bearer")));
     let cookie = ask_at(&server.url, "", &[("Cookie", &format!("access_token={token}"))], "prompts/list", &list);
@@ -67,7 +67,7 @@ fn request_without_a_token_gets_only_a_challenge() {
     for malformed in ["Bearer", "Bearer ", "Bearer a b", "Bearer \u{e9}", &twice] {
         assert_eq!(status_of(&server, malformed).as_deref(), Some("400"), "{malformed:?}");
     }
-    // The scheme's letter case does not count.
+    // The scheme is case-insensitive.
     let lower = ask_at(&server.url, "", &[("Authorization", &format!("bearer {token}"))], "prompts/list", &list);
     assert_eq!(lower.status, 200);
 }
@@ -84,20 +84,21 @@ fn session_id_does_not_replace_a_token() {
     for id in [&*token, "guessed", "6f1c2a4e-0000-4000-8000-000000000000"] {
         let session = ("Mcp-Session-Id", id);
         for version in ["2025-03-26", "2025-11-25", "2026-07-28"] {
-            let asked = ask_at(&server.url, "", &[session, ("MCP-Protocol-Version", version)], "prompts/list", &list);
-            assert_eq!((asked.status, asked.challenge.as_deref()), (401, Some("Bearer")), "{version}");
+            let response =
+                ask_at(&server.url, "", &[session, ("MCP-Protocol-Version", version)], "prompts/list", &list);
+            assert_eq!((response.status, response.challenge.as_deref()), (401, Some("Bearer")), "{version}");
         }
         let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
         let stream = agent.get(&server.url).header("Accept", "text/event-stream").header(session.0, id);
         assert_eq!(read(stream.call().expect("the server answers")).status, 401);
         assert_eq!(read(agent.delete(&server.url).header(session.0, id).call().expect("an answer")).status, 401);
-        // And it takes nothing from a token.
+        // A session id does not invalidate a token either.
         let with_both = [session, ("Authorization", &*format!("Bearer {token}"))];
         assert_eq!(ask_at(&server.url, "", &with_both, "prompts/list", &list).status, 200);
     }
 }
 
-/// Asks in a way that no client would.
+/// Sends a raw `Authorization` header that no HTTP client would send, and returns the status.
 fn status_of(server: &Server, authorization: &str) -> Option<String> {
     let mut stream = TcpStream::connect(server.authority()).expect("the server listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -113,7 +114,7 @@ fn status_of(server: &Server, authorization: &str) -> Option<String> {
 
 // req: P9, X25
 #[test]
-fn a_token_that_has_ended_is_not_taken() {
+fn expired_token_is_refused() {
     let folder = library(LIBRARY);
     let (token, line) = new_token(&folder, &["ada", "--expires", "2001-01-01"]);
     fs::write(folder.path().join("tokens"), line).expect("written");
@@ -124,7 +125,7 @@ fn a_token_that_has_ended_is_not_taken() {
 }
 
 #[test]
-fn a_page_may_read_why_it_is_refused_and_may_ask_beforehand() {
+fn cors_exposes_challenge_and_allows_preflight() {
     let folder = library(LIBRARY);
     let (_, line) = new_token(&folder, &["ada"]);
     fs::write(folder.path().join("tokens"), line).expect("written");
@@ -139,21 +140,21 @@ fn a_page_may_read_why_it_is_refused_and_may_ask_beforehand() {
     assert!(foreign.headers.get("access-control-allow-origin").is_none());
 
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
-    let asked = agent
+    let response = agent
         .options(&server.url)
         .header("Origin", "https://app.example")
         .header("Access-Control-Request-Headers", "authorization")
         .call();
-    let asked = read(asked.expect("the server answers"));
-    assert_eq!(asked.status, 204);
-    assert_eq!(asked.headers["access-control-allow-headers"], "authorization");
+    let response = read(response.expect("the server answers"));
+    assert_eq!(response.status, 204);
+    assert_eq!(response.headers["access-control-allow-headers"], "authorization");
 }
 
 // req: P15
 #[test]
 fn invalid_token_file_fails_the_start_at_its_line() {
     let folder = library(LIBRARY);
-    fs::write(folder.path().join("tokens"), "# nobody yet\n").expect("written");
+    fs::write(folder.path().join("tokens"), "# no tokens yet\n").expect("written");
     let start = |line: &[&str]| run(&folder, &[&["serve", "prompts", "--http", "127.0.0.1:0"], line].concat());
     assert!(start(&["--tokens", "tokens"]).contains("error: tokens contains no tokens"));
     fs::write(folder.path().join("tokens"), "{ name = \"a\", sha256 = \"12\" }\n").expect("written");
@@ -163,10 +164,10 @@ fn invalid_token_file_fails_the_start_at_its_line() {
     assert!(start(&["--issuer", "http://a.example", "--resource", "https://b.example/mcp"]).contains("https URL"));
 }
 
-/// With sign-in another address than loopback needs no flag.
+/// With sign-in, a non-loopback address needs no flag.
 // req: S-2
 #[test]
-fn sign_in_permits_other_addresses_than_loopback() {
+fn sign_in_permits_non_loopback_addresses() {
     let folder = library(LIBRARY);
     let (_, line) = new_token(&folder, &["ada"]);
     fs::write(folder.path().join("tokens"), line).expect("written");

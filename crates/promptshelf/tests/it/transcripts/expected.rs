@@ -1,28 +1,29 @@
-//! Expected messages: comparison with the actual ones, and their recording.
+//! Expected messages: comparison with the received ones, and recording.
 
 use std::{collections::HashMap, ops::Range};
 
 use serde_json::{Map, Value, json};
 
-/// How wide the JSON of a transcript is, where it can be broken.
+/// The maximum width of JSON in a transcript, where it can be wrapped.
 const WIDTH: usize = 110;
 
-/// A string without a space that is longer than this is written by its beginning.
+/// A string without spaces that is longer than this is abbreviated to its beginning.
 const LONGEST_WORD: usize = 160;
 
-/// How much of a beginning is written.
+/// The length of an abbreviated beginning.
 const BEGINNING: usize = 48;
 
-/// An answer to be written into a transcript.
+/// A response to be written into a transcript.
 #[derive(Debug)]
 pub(crate) struct Recorded {
-    /// The lines that it replaces.
+    /// The lines to replace.
     pub(crate) place: Range<usize>,
     pub(crate) status: Option<u16>,
     pub(crate) text: String,
 }
 
-/// Compares, and binds the names of the expectation. The error names the first difference.
+/// Compares a received message with the expected one, and binds the names in the expected one. The error names the
+/// first difference.
 pub(crate) fn compare(expected: &Value, came: &Value, names: &mut HashMap<String, String>) -> Result<(), String> {
     match (expected, came) {
         (Value::String(wanted), _) if wanted == "…" => Ok(()),
@@ -44,10 +45,10 @@ pub(crate) fn compare(expected: &Value, came: &Value, names: &mut HashMap<String
             })
         }
         (Value::Array(wanted), Value::Array(came)) => {
-            Err(format!(" has {} items and not {}", came.len(), wanted.len()))
+            Err(format!(" has {} items, expected {}", came.len(), wanted.len()))
         }
         (wanted, came) if wanted == came => Ok(()),
-        (wanted, came) => Err(format!(" is {came} and not {wanted}")),
+        (wanted, came) => Err(format!(" is {came}, expected {wanted}")),
     }
 }
 
@@ -60,7 +61,7 @@ fn compare_strings(wanted: &str, came: &str, names: &mut HashMap<String, String>
         Some((start, length)) => came.starts_with(start) && came.chars().count() == length,
         None => wanted == came,
     };
-    if same { Ok(()) } else { Err(format!(" is {came:?} and not {wanted:?}")) }
+    if same { Ok(()) } else { Err(format!(" is {came:?}, expected {wanted:?}")) }
 }
 
 /// The parts of `begin…[99]`.
@@ -145,7 +146,7 @@ fn on_one_line(value: &Value) -> String {
 }
 
 #[test]
-fn a_transcript_notices_every_difference() {
+fn transcript_detects_every_difference() {
     let differs = |expected: Value, came: Value| compare(&expected, &came, &mut HashMap::new()).err();
     assert_eq!(differs(json!({ "a": [1, "x"] }), json!({ "a": [1, "x"] })), None);
     assert_eq!(
@@ -153,8 +154,8 @@ fn a_transcript_notices_every_difference() {
         Some(".b is there, and is not expected")
     );
     assert_eq!(differs(json!({ "a": 1, "b": 2 }), json!({ "a": 1 })).as_deref(), Some(".b is missing"));
-    assert_eq!(differs(json!({ "a": [1] }), json!({ "a": [1, 2] })).as_deref(), Some(".a has 2 items and not 1"));
-    assert_eq!(differs(json!([{ "a": 1 }]), json!([{ "a": "1" }])).as_deref(), Some("[0].a is \"1\" and not 1"));
+    assert_eq!(differs(json!({ "a": [1] }), json!({ "a": [1, 2] })).as_deref(), Some(".a has 2 items, expected 1"));
+    assert_eq!(differs(json!([{ "a": 1 }]), json!([{ "a": "1" }])).as_deref(), Some("[0].a is \"1\", expected 1"));
     assert_eq!(differs(json!({ "a": null }), json!({})).as_deref(), Some(".a is missing"));
 }
 

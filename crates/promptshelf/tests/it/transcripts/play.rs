@@ -1,4 +1,4 @@
-//! A transcript is played on one wire, and compared or recorded.
+//! Plays a transcript on one transport, and compares or records the responses.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -16,7 +16,7 @@ use crate::{
     wire::{Folder, HttpWire, Pipe, Received, Response, http_in_memory, pipe_in_memory, pipe_to_program},
 };
 
-/// Plays it and compares.
+/// Plays a script and compares its responses.
 pub(crate) async fn check(script: &Script, over: Over) -> Result<(), String> {
     for conversation in &script.conversations {
         for revision in &conversation.revisions {
@@ -45,13 +45,13 @@ enum Wire {
     Http(Box<HttpWire>),
 }
 
-/// One conversation on one wire.
+/// One conversation on one transport.
 struct Stage {
     wire: Wire,
     folder: Folder,
     revision: Option<Revision>,
     names: HashMap<String, String>,
-    /// Messages that have arrived. Those of a pipe have no status.
+    /// Received messages. Those of a pipe have no status.
     waiting: VecDeque<(Option<StatusCode>, HeaderMap, Option<Value>)>,
 }
 
@@ -83,7 +83,7 @@ impl Stage {
         let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         self.send(initialized.to_string().into_bytes(), &Head::default()).await;
         match self.wire {
-            // A response shows that the server has taken the subscription: changes are announced from here on.
+            // A response shows that the server has accepted the subscription: later changes are notified.
             Wire::Pipe(_) => {
                 let ping = json!({ "jsonrpc": "2.0", "id": "ready", "method": "ping" });
                 self.send(ping.to_string().into_bytes(), &Head::default()).await;
@@ -163,18 +163,17 @@ impl Stage {
         }
     }
 
-    /// Sends a message until the answer is the wanted one, which is then the
-    /// first thing that waits.
+    /// Sends a message until the response is the expected one, which is then the first in the queue.
     async fn again(&mut self, bytes: Vec<u8>, head: &Head, wanted: &Value) -> Result<(), String> {
         let begun = std::time::Instant::now();
         let mut meanwhile = VecDeque::new();
         loop {
             self.send(bytes.clone(), head).await;
             let answer = loop {
-                let heard = self.receive().await;
-                match heard.2.as_ref().is_some_and(|message| message.get("id") == wanted.get("id")) {
-                    true => break heard,
-                    false => meanwhile.push_back(heard),
+                let received = self.receive().await;
+                match received.2.as_ref().is_some_and(|message| message.get("id") == wanted.get("id")) {
+                    true => break received,
+                    false => meanwhile.push_back(received),
                 }
             };
             let came = answer.2.clone().unwrap_or_default();
@@ -187,12 +186,12 @@ impl Stage {
         }
     }
 
-    /// True where the answer is a stream.
+    /// Sends a message, and returns whether the response is a stream.
     async fn send(&mut self, bytes: Vec<u8>, head: &Head) -> bool {
         match &mut self.wire {
             Wire::Pipe(pipe) => pipe.send(&bytes).await,
             Wire::Http(http) => match http.send(sent::request(bytes, head, self.revision)).await {
-                Response::One(heard) => self.waiting.push_back(of(heard)),
+                Response::One(received) => self.waiting.push_back(of(received)),
                 Response::Stream => return true,
             },
         }
@@ -200,8 +199,8 @@ impl Stage {
     }
 
     async fn receive(&mut self) -> (Option<StatusCode>, HeaderMap, Option<Value>) {
-        if let Some(heard) = self.waiting.pop_front() {
-            return heard;
+        if let Some(received) = self.waiting.pop_front() {
+            return received;
         }
         match &mut self.wire {
             Wire::Pipe(pipe) => (None, HeaderMap::new(), Some(pipe.receive().await)),
@@ -214,11 +213,11 @@ impl Stage {
         let wanted = status.unwrap_or(200);
         if came_with.is_some_and(|status| status != wanted) {
             let status = came_with.unwrap_or_default();
-            return Err(format!("the status is {status} and not {wanted}, with {message:?}"));
+            return Err(format!("the status is {status}, expected {wanted}; message: {message:?}"));
         }
         for (name, value) in &head.headers {
             if headers.get(name) != Some(value) {
-                return Err(format!("the header {name} is {:?} and not {value:?}", headers.get(name)));
+                return Err(format!("the header {name} is {:?}, expected {value:?}", headers.get(name)));
             }
         }
         if let Some(name) = head.without.iter().find(|name| headers.contains_key(*name)) {
@@ -250,17 +249,17 @@ impl Stage {
         Ok(Recorded { place, status, text })
     }
 
-    /// Nothing may be left.
+    /// Closes the connection and fails if any message was not expected.
     async fn close(self) -> Result<(), String> {
         let mut rest: Vec<_> = self.waiting.into_iter().map(|(.., message)| message).collect();
         match self.wire {
             Wire::Pipe(pipe) => rest.extend(pipe.end().await.into_iter().map(Some)),
-            Wire::Http(http) => rest.extend(http.end().await.into_iter().map(|heard| heard.message)),
+            Wire::Http(http) => rest.extend(http.end().await.into_iter().map(|received| received.message)),
         }
         if rest.is_empty() { Ok(()) } else { Err(format!("at the end there is more: {rest:?}")) }
     }
 }
 
-fn of(heard: Received) -> (Option<StatusCode>, HeaderMap, Option<Value>) {
-    (Some(heard.status), heard.headers, heard.message)
+fn of(received: Received) -> (Option<StatusCode>, HeaderMap, Option<Value>) {
+    (Some(received.status), received.headers, received.message)
 }

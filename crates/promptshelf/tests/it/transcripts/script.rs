@@ -1,4 +1,4 @@
-//! A transcript's text becomes steps, and its answers can be written back.
+//! Parses a transcript into steps, and writes recorded responses back.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use promptshelf::mcp::Revision;
 
 use super::expected::Recorded;
 
-/// A wire that a transcript is played on.
+/// A transport that a transcript is played on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
     Memory,
@@ -15,13 +15,13 @@ pub(crate) enum Over {
     Http,
 }
 
-/// A transcript.
+/// A parsed transcript.
 #[derive(Debug)]
 pub(crate) struct Script {
     lines: Vec<String>,
-    /// A folder of the repository.
+    /// The folder of the repository that is served.
     pub(crate) library: Option<String>,
-    /// Files that exist before the first message.
+    /// Files that are written before the first message.
     pub(crate) files: Vec<(String, String)>,
     pub(crate) over: Vec<Over>,
     pub(crate) conversations: Vec<Conversation>,
@@ -29,12 +29,12 @@ pub(crate) struct Script {
 
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    /// One after the other; `None` where the transcript shakes hands itself.
+    /// The revisions, one after the other; `None` if the transcript performs the handshake itself.
     pub(crate) revisions: Vec<Option<Revision>>,
     pub(crate) steps: Vec<Step>,
 }
 
-/// A block.
+/// One block of a transcript.
 #[derive(Debug)]
 pub(crate) struct Step {
     /// The line of the file, counted from 1.
@@ -51,7 +51,7 @@ pub(crate) enum Act {
     ShutDown,
 }
 
-/// The lines before the body of a block about HTTP.
+/// The header lines of a block, for HTTP.
 #[derive(Debug, Default)]
 pub(crate) struct Head {
     pub(crate) verb: Option<Method>,
@@ -127,7 +127,7 @@ impl Script {
         Ok(())
     }
 
-    /// The text with other answers.
+    /// Returns the text with replaced responses.
     pub(crate) fn with(&self, mut answers: Vec<Recorded>) -> String {
         answers.sort_by_key(|answer| answer.place.start);
         let mut lines = self.lines.clone();
@@ -156,7 +156,7 @@ fn wire(name: &str) -> Result<Over, String> {
     }
 }
 
-/// The revisions that a heading begins with.
+/// Parses the revisions at the beginning of a heading.
 fn revisions(heading: &str) -> Result<Vec<Option<Revision>>, String> {
     let named = heading.split_once(':').map_or(heading, |(named, _)| named);
     if named == "No revision" {
@@ -167,7 +167,7 @@ fn revisions(heading: &str) -> Result<Vec<Option<Revision>>, String> {
 }
 
 impl Head {
-    /// Takes the lines before a body, and gives the lines of the body.
+    /// Parses the header lines of a block, and returns them and the lines of the body.
     fn parse(lines: &[String]) -> Result<(Head, &[String]), String> {
         let mut head = Head::default();
         for (at, line) in lines.iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::wire::{Request, usual_headers};
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
-/// Puts in what `‹…›` stands for. `named` knows what answers have given.
+/// Expands each `‹…›`. `named` returns the value that an earlier response bound to a name.
 pub(crate) fn expand(text: &str, named: &dyn Fn(&str) -> Option<String>) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -29,7 +29,7 @@ pub(crate) fn expand(text: &str, named: &dyn Fn(&str) -> Option<String>) -> Resu
         } else if let Some(byte) = inside.strip_prefix("0x") {
             out.push(u8::from_str_radix(byte, 16).map_err(|_| format!("{inside} is no byte"))?);
         } else {
-            let value = named(inside).ok_or_else(|| format!("no answer has given ‹{inside}›"))?;
+            let value = named(inside).ok_or_else(|| format!("no earlier answer defined ‹{inside}›"))?;
             out.extend_from_slice(value.as_bytes());
         }
     }
@@ -62,7 +62,7 @@ pub(crate) fn complete(text: &[u8], revision: Option<Revision>) -> Result<String
     Ok(format!(r#"{{"jsonrpc":"2.0",{body}"#))
 }
 
-/// The request that carries a message, with the headers that its revision demands.
+/// Returns the HTTP request that carries a message, with the headers that its revision requires.
 pub(crate) fn request(body: Vec<u8>, head: &Head, revision: Option<Revision>) -> Request {
     let method = head.verb.clone().unwrap_or(Method::POST);
     let mut headers = usual_headers(&body, &method, revision.filter(|_| !head.bare).map(Revision::as_str));

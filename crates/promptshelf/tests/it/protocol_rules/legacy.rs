@@ -1,4 +1,4 @@
-//! Servers of the legacy era: their recognition, and sessions.
+//! Legacy servers: detection, sessions, and resumed responses.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,12 +12,12 @@ use axum::{
 use promptshelf::client::{Client, ClientError, Endpoint};
 use serde_json::{Value, json};
 
-use super::{connected, names, noting};
+use super::{connected, names, recording_server};
 use crate::fake_server::FakeServer;
 
 const VERSION: &str = "2025-11-25";
 
-/// A request with its session headers.
+/// A received request with its session headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     what: String,
@@ -26,18 +26,18 @@ struct Seen {
     last_event: Option<String>,
 }
 
-/// A server with sessions: it knows one at a time, and counts them.
+/// A server with sessions; one at a time is valid, numbered from one.
 #[derive(Default)]
 struct Sessions {
     begun: usize,
     seen: Vec<Seen>,
-    /// Answers to lists break off, and can be fetched by this id of an event.
+    /// If set, list responses are interrupted and can be resumed with this event id.
     broken_off: Option<String>,
 }
 
 type Shared = Arc<Mutex<Sessions>>;
 
-fn with_sessions() -> (FakeServer, Shared) {
+fn server_with_sessions() -> (FakeServer, Shared) {
     let sessions = Shared::default();
     let app = Router::new().route("/mcp", any(answer)).with_state(Arc::clone(&sessions));
     (FakeServer::serving(app), sessions)
@@ -106,9 +106,9 @@ fn of(what: &str, session: &str) -> Seen {
 
 // req: Q8
 #[tokio::test]
-async fn a_sessions_id_and_the_version_are_on_every_later_request() {
-    let (stranger, sessions) = with_sessions();
-    let client = connected(&stranger).await;
+async fn later_requests_have_session_id_and_version() {
+    let (server, sessions) = server_with_sessions();
+    let client = connected(&server).await;
     assert_eq!(client.revision().as_deref(), Some(VERSION));
     assert_eq!(names(&client).await, ["session-1"]);
     assert_eq!(seen(&sessions, "initialize").iter().map(|seen| &seen.session).collect::<Vec<_>>(), [&None]);
@@ -119,10 +119,10 @@ async fn a_sessions_id_and_the_version_are_on_every_later_request() {
 
 // req: Q8
 #[tokio::test]
-async fn a_session_that_is_over_is_begun_anew_and_the_request_comes_again() {
-    let (stranger, sessions) = with_sessions();
-    let client = connected(&stranger).await;
-    // The server forgets: from here on it takes only the next session's id.
+async fn expired_session_is_renewed_and_request_repeated() {
+    let (server, sessions) = server_with_sessions();
+    let client = connected(&server).await;
+    // The server loses its session: from now on it accepts only the next session id.
     sessions.lock().expect("no panic").begun = 7;
     assert_eq!(names(&client).await, ["session-8"]);
     let handshakes = seen(&sessions, "initialize");
@@ -133,28 +133,28 @@ async fn a_session_that_is_over_is_begun_anew_and_the_request_comes_again() {
 
 // req: Q8
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_fetched_where_it_broke_off() {
-    let (stranger, sessions) = with_sessions();
-    let client = connected(&stranger).await;
+async fn interrupted_response_is_resumed() {
+    let (server, sessions) = server_with_sessions();
+    let client = connected(&server).await;
     sessions.lock().expect("no panic").broken_off = Some("next".to_owned());
     assert_eq!(names(&client).await, ["session-1"]);
-    assert_eq!(seen(&sessions, "prompts/list").len(), 1, "it is not asked again");
+    assert_eq!(seen(&sessions, "prompts/list").len(), 1, "the request is not repeated");
     let resumed = Seen { last_event: Some("event-1".into()), ..of("GET", "session-1") };
     assert!(seen(&sessions, "GET").contains(&resumed));
 }
 
-/// A legacy server on a pipe; shell commands define its response to `server/discover`.
-fn on_a_pipe(asked_first: &str) -> Endpoint {
+/// A legacy server over stdio; shell commands define its response to `server/discover`.
+fn legacy_endpoint(discover: &str) -> Endpoint {
     let script = r#"
         while read -r line; do
             id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
             case $line in
                 *server/discover*) DISCOVER ;;
-                *'"initialize"'*) said='"result":{"protocolVersion":"2025-11-25","capabilities":{"prompts":{}},"serverInfo":{"name":"older","version":"1"}}'; printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$said" ;;
+                *'"initialize"'*) reply='"result":{"protocolVersion":"2025-11-25","capabilities":{"prompts":{}},"serverInfo":{"name":"older","version":"1"}}'; printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$reply" ;;
                 *prompts/list*) printf '{"jsonrpc":"2.0","id":%s,"result":{"prompts":[{"name":"one"}]}}\n' "$id" ;;
             esac
         done"#;
-    Endpoint::command(["sh", "-c", &script.replace("DISCOVER", asked_first)])
+    Endpoint::command(["sh", "-c", &script.replace("DISCOVER", discover)])
 }
 
 // req: K11, M15, Q19
@@ -164,11 +164,12 @@ async fn legacy_server_is_recognized_by_any_first_response() {
         |code: i32| format!(r#"printf '{{"jsonrpc":"2.0","id":%s,"error":{{"code":{code},"message":"no"}}}}\n' "$id""#);
     let mut answers: Vec<String> =
         [-32601, -32602, -32600, -32700, -32603, -32000, -32001, -32002, -1, 0, 404].map(error).into();
-    // Outside of the protocol: without an id, as text, and by ending.
+    // Responses outside the protocol: without an id, as plain text, and by exiting.
     answers.push(r#"printf '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}\n'"#.to_owned());
     answers.push("exit 1".to_owned());
     for answer in answers {
-        let client = Client::connect(&on_a_pipe(&answer)).await.unwrap_or_else(|error| panic!("{answer}: {error}"));
+        let client =
+            Client::connect(&legacy_endpoint(&answer)).await.unwrap_or_else(|error| panic!("{answer}: {error}"));
         assert_eq!(client.revision().as_deref(), Some(VERSION), "{answer}");
         assert_eq!(names(&client).await, ["one"], "{answer}");
     }
@@ -178,7 +179,7 @@ async fn legacy_server_is_recognized_by_any_first_response() {
 #[tokio::test]
 async fn server_of_an_unknown_revision_is_rejected() {
     for revision in ["1999-01-01", "2031-01-01", ""] {
-        let (stranger, asked) = noting(move |method, _| {
+        let (server, requests) = recording_server(move |method, _| {
             let info = json!({ "name": "older", "version": "1" });
             let hello = json!({ "protocolVersion": revision, "capabilities": { "prompts": {} }, "serverInfo": info });
             match method {
@@ -187,12 +188,12 @@ async fn server_of_an_unknown_revision_is_rejected() {
                 _ => None,
             }
         });
-        let left = Client::connect(&Endpoint::url(&stranger.url)).await.expect_err("no connection");
+        let left = Client::connect(&Endpoint::url(&server.url)).await.expect_err("no connection");
         assert!(
             matches!(&left, ClientError::InvalidResponse { reason: sentence, .. } if sentence.contains(revision)),
             "{left:?}"
         );
-        assert!(!asked.all().iter().any(|method| method.ends_with("/list")), "{:?}", asked.all());
+        assert!(!requests.all().iter().any(|method| method.ends_with("/list")), "{:?}", requests.all());
     }
 }
 
@@ -200,9 +201,13 @@ async fn server_of_an_unknown_revision_is_rejected() {
 #[tokio::test]
 async fn errors_of_modern_servers_do_not_start_the_legacy_handshake() {
     for code in [-32020, -32021] {
-        let (stranger, asked) = noting(move |_, _| Some(json!({ "rpc-error": { "code": code, "message": "no" } })));
-        let refused = Client::connect(&Endpoint::url(&stranger.url)).await.err();
-        assert!(matches!(refused, Some(ClientError::ErrorResponse { code: said, .. }) if said == code), "{refused:?}");
-        assert_eq!(asked.all(), ["server/discover"]);
+        let (server, requests) =
+            recording_server(move |_, _| Some(json!({ "rpc-error": { "code": code, "message": "no" } })));
+        let refused = Client::connect(&Endpoint::url(&server.url)).await.err();
+        assert!(
+            matches!(refused, Some(ClientError::ErrorResponse { code: returned, .. }) if returned == code),
+            "{refused:?}"
+        );
+        assert_eq!(requests.all(), ["server/discover"]);
     }
 }
