@@ -34,7 +34,7 @@ const MEGABYTE: usize = 1 << 20;
 fn catalog(greeting: &str, note: &str) -> Catalog {
     let greet = PromptDefinition::template("greet", "Say hello to {{ name }}.")
         .description(greeting)
-        .argument(ArgumentDefinition::new("name").description("Whom to greet").required());
+        .argument(ArgumentDefinition::new("name").description("The name to greet").required());
     let mut ask = PromptDefinition::template("ask", "{{ word }}.").description("Asks");
     ask = ask.argument(ArgumentDefinition::new("word").description("A word").required().ask());
     let content = ResourceContent::Fixed(ResourceBody::Text(note.into()));
@@ -179,10 +179,10 @@ async fn http_message_memory_is_bounded() {
     for (what, method, body, status) in cases {
         let size = body.len();
         let body = Bytes::from(body);
-        let (answered, code, said, taken) = cost(&large, request(MODERN, method, body.clone())).await;
+        let (answered, code, answer_size, taken) = cost(&large, request(MODERN, method, body.clone())).await;
         assert_eq!(answered, status, "{what}: {code}");
         assert!(taken < 4 * size + MEGABYTE, "{what}: {taken} bytes for a message of {size}");
-        assert!(said < 2_048 || code == 0, "{what}: an answer of {said} bytes");
+        assert!(answer_size < 2_048 || code == 0, "{what}: an answer of {answer_size} bytes");
         if size > 4 * MEGABYTE {
             let (answered, _, _, taken) = cost(&usual, request(MODERN, method, body)).await;
             assert_eq!(answered, 413, "{what}");
@@ -214,16 +214,16 @@ async fn line_memory_is_bounded() {
 }
 
 /// All messages that a stream has ready.
-fn said(body: &mut HttpBody) -> Vec<String> {
+fn messages(body: &mut HttpBody) -> Vec<String> {
     let mut context = Context::from_waker(Waker::noop());
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     while let Poll::Ready(frame) = pin!(&mut *body).poll_frame(&mut context) {
         let Some(frame) = frame else { break };
         let bytes = frame.expect("no body fails").into_data().expect("no trailers");
         let text = std::str::from_utf8(&bytes).expect("UTF-8");
-        said.extend(text.split_terminator("\n\n").map(str::to_owned));
+        messages.extend(text.split_terminator("\n\n").map(str::to_owned));
     }
-    said
+    messages
 }
 
 /// X23: ten thousand subscriptions, a thousand edits, and the end of all streams.
@@ -253,7 +253,7 @@ async fn ten_thousand_subscriptions_are_small_and_freed() {
         assert_eq!(response.status(), 200);
         streams.push(response);
     }
-    let first = |response: &mut http::Response<HttpBody>| said(response.body_mut());
+    let first = |response: &mut http::Response<HttpBody>| messages(response.body_mut());
     for (number, stream) in streams.iter_mut().enumerate() {
         let opening = first(stream);
         assert_eq!(opening.len(), 1);
@@ -266,7 +266,7 @@ async fn ten_thousand_subscriptions_are_small_and_freed() {
     let refused = cost(&endpoint, request(MODERN, "subscriptions/listen", one_more)).await;
     assert_eq!((refused.0, refused.1), (503, -32603));
 
-    let mut told = vec![0; LISTENERS];
+    let mut counts = vec![0; LISTENERS];
     for edit in 1..=EDITS {
         handle.replace(catalog(&format!("Greets for the {edit}th time"), &format!("edit {edit}")));
         if edit % PAUSE != 0 {
@@ -274,17 +274,17 @@ async fn ten_thousand_subscriptions_are_small_and_freed() {
         }
         for (number, stream) in streams.iter_mut().enumerate() {
             let kind = ["notifications/prompts/list_changed", "notifications/resources/updated"][number % 2];
-            for message in said(stream.body_mut()) {
+            for message in messages(stream.body_mut()) {
                 assert!(message.contains(kind), "{message}");
                 assert!(message.contains(&format!("subscriptionId\":{number}}}")), "{message}");
-                told[number] += 1;
+                counts[number] += 1;
             }
             // Polling by hand would use up tokio's budget of one turn.
             tokio::task::yield_now().await;
         }
     }
     let rounds = EDITS / PAUSE;
-    assert!(told.iter().all(|told| *told == rounds), "one word for each time that somebody reads");
+    assert!(counts.iter().all(|count| *count == rounds), "one notification per reading");
     let after = MEMORY.current_usage().saturating_sub(empty) / LISTENERS;
     assert!(after < BOUND, "{after} bytes a listener after the storm");
 

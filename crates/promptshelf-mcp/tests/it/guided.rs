@@ -72,7 +72,7 @@ async fn three_steps_with_condition_complete() {
     keys.sort_unstable();
     assert_eq!(keys, ["_meta", "inputRequests", "requestState", "resultType"]);
 
-    let answer = json!({ "basics": accept(&json!({ "language": "python", "tests": false })), "stranger": 7 });
+    let answer = json!({ "basics": accept(&json!({ "language": "python", "tests": false })), "unknown": 7 });
     let second = client.request(again(2, &answer, &result["requestState"])).await;
     let form = &second["result"]["inputRequests"]["step_2"]["params"];
     assert_eq!(form["message"], "Setup needs to know a little more.");
@@ -200,7 +200,7 @@ async fn invalid_answers_are_asked_for_again_up_to_a_limit() {
         }
         state = got["result"]["requestState"].clone();
     }
-    panic!("it asks forever");
+    panic!("the questions never end");
 }
 
 // req: I11, X21
@@ -285,13 +285,13 @@ async fn missing_capability_names_required_elicitation() {
 async fn url_elicitation_precedes_prompt() {
     let mut client = start();
     let pages = json!({ "elicitation": { "url": {} } });
-    let asked = client.request(get(1, json!({ "name": "connect" }), &pages)).await;
+    let required = client.request(get(1, json!({ "name": "connect" }), &pages)).await;
     assert_eq!(
-        asked["result"]["inputRequests"]["page"]["params"],
+        required["result"]["inputRequests"]["page"]["params"],
         json!({ "mode": "url", "message": "Please connect.", "url": "https://example.org/connect" })
     );
     let params = json!({
-        "name": "connect", "requestState": asked["result"]["requestState"],
+        "name": "connect", "requestState": required["result"]["requestState"],
         "inputResponses": { "page": { "action": "accept" } },
     });
     assert_eq!(text(&client.request(get(2, params, &pages)).await), "Connected.");
@@ -410,8 +410,8 @@ async fn cancelled_request_drops_question() {
 // req: A10, G2, I2
 #[tokio::test]
 async fn question_is_not_cacheable() {
-    let asked = start().request(begin()).await;
-    let result = asked["result"].as_object().expect("a result");
+    let required = start().request(begin()).await;
+    let result = required["result"].as_object().expect("a result");
     assert_eq!(result.keys().collect::<Vec<_>>(), ["resultType", "inputRequests", "requestState", "_meta"]);
     assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "promptshelf");
 }
@@ -435,10 +435,10 @@ async fn elicitation_id_only_in_2025_11_25() {
     let mut client = legacy("2025-11-25", json!({ "elicitation": { "url": {} } })).await;
     let params = json!({ "name": "connect" });
     let connect = json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": params });
-    let asked = client.request(connect).await;
+    let required = client.request(connect).await;
     assert_eq!(
-        asked["params"],
+        required["params"],
         json!({ "mode": "url", "message": "Please connect.", "url": "https://example.org/connect", "elicitationId": "page" })
     );
-    assert_eq!(text(&client.request(reply(&asked, &json!({ "action": "accept" }))).await), "Connected.");
+    assert_eq!(text(&client.request(reply(&required, &json!({ "action": "accept" }))).await), "Connected.");
 }

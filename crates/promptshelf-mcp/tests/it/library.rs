@@ -16,7 +16,7 @@ pub(crate) fn definitions(greeting: &str, text: &str) -> Definitions {
         .description(greeting)
         .argument(
             ArgumentDefinition::new("name")
-                .description("Whom to greet")
+                .description("The name to greet")
                 .required()
                 .complete(CompletionSource::Values(vec!["Ada".into(), "Grace".into()])),
         );
@@ -40,7 +40,7 @@ pub(crate) fn catalog(greeting: &str, text: &str) -> Catalog {
 
 /// Returns a server and its catalog handle.
 pub(crate) fn server() -> (Server, CatalogHandle) {
-    let handle = CatalogHandle::new(catalog("Greets somebody", "first"));
+    let handle = CatalogHandle::new(catalog("Greets someone", "first"));
     (Server::new(Service::new(handle.clone())), handle)
 }
 

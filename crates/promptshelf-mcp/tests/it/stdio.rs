@@ -80,8 +80,8 @@ async fn legacy_client_lists_gets_and_completes() {
     assert_eq!(
         list["result"],
         json!({ "prompts": [
-            { "name": "greet", "title": "Greeting", "description": "Greets somebody",
-              "arguments": [{ "name": "name", "description": "Whom to greet", "required": true }] },
+            { "name": "greet", "title": "Greeting", "description": "Greets someone",
+              "arguments": [{ "name": "name", "description": "The name to greet", "required": true }] },
             { "name": "quiet", "description": "Asks nothing" },
         ] })
     );
@@ -90,7 +90,7 @@ async fn legacy_client_lists_gets_and_completes() {
     assert_eq!(
         got,
         json!({ "jsonrpc": "2.0", "id": "x", "result": {
-            "description": "Greets somebody",
+            "description": "Greets someone",
             "messages": [{ "role": "user", "content": { "type": "text", "text": "Say hello to Ada." } }],
         } })
     );
@@ -258,8 +258,8 @@ async fn batches_are_accepted_in_one_revision_only() {
     // An invalid batch is refused as a whole.
     let hello =
         json!({ "jsonrpc": "2.0", "id": 2, "method": "initialize", "params": { "protocolVersion": "2025-06-18" } });
-    for stranger in [hello, modern(&json!(2), "prompts/list", json!({}))] {
-        let refused = client.request(json!([batch[0], stranger])).await;
+    for foreign in [hello, modern(&json!(2), "prompts/list", json!({}))] {
+        let refused = client.request(json!([batch[0], foreign])).await;
         assert_eq!((&refused["error"]["code"], refused.get("id")), (&json!(-32600), None), "{refused}");
     }
     assert!(client.request(batch.clone()).await.is_array(), "it is still a conversation of 2025-03-26");
@@ -274,13 +274,13 @@ async fn batches_are_accepted_in_one_revision_only() {
 async fn legacy_client_is_notified_once_of_a_changed_list() {
     let mut client = Client::legacy("2024-11-05").await;
     client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/list" })).await;
-    client.handle.replace(library::catalog("Greets somebody else", "first"));
+    client.handle.replace(library::catalog("Greets someone else", "first"));
     assert_eq!(
         client.receive().await,
         json!({ "jsonrpc": "2.0", "method": "notifications/prompts/list_changed", "params": {} })
     );
     // An equal list is not a change.
-    client.handle.replace(library::catalog("Greets somebody else", "first"));
+    client.handle.replace(library::catalog("Greets someone else", "first"));
     let answer = client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
     assert_eq!(answer["id"], 2);
 }
@@ -293,13 +293,13 @@ async fn legacy_client_is_notified_of_subscribed_resources() {
     let answer =
         client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": params })).await;
     assert_eq!(answer["result"], json!({}));
-    client.handle.replace(library::catalog("Greets somebody", "other"));
+    client.handle.replace(library::catalog("Greets someone", "other"));
     assert_eq!(
         client.receive().await,
         json!({ "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": params })
     );
     client.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "resources/unsubscribe", "params": params })).await;
-    client.handle.replace(library::catalog("Greets somebody", "third"));
+    client.handle.replace(library::catalog("Greets someone", "third"));
     assert_eq!(client.request(json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" })).await["id"], 3);
     let unknown = json!({ "uri": "docs://nothing" });
     let answer =
@@ -328,7 +328,7 @@ async fn legacy_client_gets_log_messages_from_its_level() {
     client
         .request(json!({ "jsonrpc": "2.0", "id": 3, "method": "logging/setLevel", "params": { "level": "error" } }))
         .await;
-    client.handle.replace(library::catalog("Greets somebody", "first"));
+    client.handle.replace(library::catalog("Greets someone", "first"));
     assert_eq!(client.receive().await["method"], "notifications/prompts/list_changed");
     assert_eq!(client.request(json!({ "jsonrpc": "2.0", "id": 4, "method": "ping" })).await["id"], 4);
 }
@@ -353,9 +353,12 @@ async fn subscription_is_acknowledged_tagged_filtered_and_cancelled() {
         json!({ "promptsListChanged": true, "resourceSubscriptions": ["docs://note"] })
     );
     client.handle.replace(library::catalog("Greets everybody", "other"));
-    let heard = [client.pipe.next_line().await.expect("one"), client.pipe.next_line().await.expect("two")];
-    assert!(heard[0].contains("notifications/prompts/list_changed") && heard[0].contains(id), "{heard:?}");
-    assert!(heard[1].contains("notifications/resources/updated") && heard[1].contains("docs://note"), "{heard:?}");
+    let received = [client.pipe.next_line().await.expect("one"), client.pipe.next_line().await.expect("two")];
+    assert!(received[0].contains("notifications/prompts/list_changed") && received[0].contains(id), "{received:?}");
+    assert!(
+        received[1].contains("notifications/resources/updated") && received[1].contains("docs://note"),
+        "{received:?}"
+    );
     // No untagged copy, because there was no `initialize`, and nothing after the cancellation.
     client
         .pipe
@@ -365,7 +368,7 @@ async fn subscription_is_acknowledged_tagged_filtered_and_cancelled() {
         )
         .await;
     client.request(modern(&json!(1), "server/discover", json!({}))).await;
-    client.handle.replace(library::catalog("Greets somebody", "third"));
+    client.handle.replace(library::catalog("Greets someone", "third"));
     assert_eq!(client.request(modern(&json!(2), "server/discover", json!({}))).await["id"], 2);
 }
 
@@ -447,7 +450,7 @@ async fn client_that_does_not_read_is_not_read_either() {
     for id in 0..ASKED {
         assert_eq!(client.receive().await["id"], id);
     }
-    client.pipe.put_input(asking.await.expect("all is asked"));
+    client.pipe.put_input(asking.await.expect("every request is written"));
     assert_eq!(client.end().await, Vec::<Value>::new());
 }
 
@@ -455,7 +458,7 @@ async fn client_that_does_not_read_is_not_read_either() {
 #[tokio::test]
 async fn batch_response_is_bounded() {
     let mut client = Client::legacy("2025-03-26").await;
-    client.handle.replace(library::catalog("Greets somebody", &"x".repeat(5 << 20)));
+    client.handle.replace(library::catalog("Greets someone", &"x".repeat(5 << 20)));
     let params = json!({ "uri": "docs://note" });
     let read = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params });
     client.notify(&Value::Array(vec![read; 20])).await;

@@ -9,7 +9,7 @@ fn callers() -> Vec<(&'static str, Caller)> {
     vec![
         ("local", Caller::local()),
         ("anonymous", Caller::anonymous()),
-        ("nobody", known("eve", &[], &[])),
+        ("without roles", known("eve", &[], &[])),
         ("ada", known("ada", &[], &[])),
         ("editor", known("eve", &[], &["editor"])),
         ("writer", known("eve", &["prompts:read", "prompts:write"], &[])),

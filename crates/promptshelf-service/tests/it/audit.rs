@@ -18,13 +18,13 @@ struct Memory(Mutex<Vec<String>>);
 
 impl Recorder for Memory {
     fn record(&self, line: String) {
-        self.0.lock().expect("nobody panicked").push(line);
+        self.0.lock().expect("no panic").push(line);
     }
 }
 
 impl Memory {
     fn records(&self) -> Vec<Value> {
-        let lines = std::mem::take(&mut *self.0.lock().expect("nobody panicked"));
+        let lines = std::mem::take(&mut *self.0.lock().expect("no panic"));
         lines.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 }
@@ -117,9 +117,9 @@ async fn dropped_request_is_recorded_as_cancelled() {
     let waiting = PromptDefinition::new_async("waiting", |_| std::future::pending()).description("Waits");
     definitions.prompts.push(waiting.into());
     let (service, memory) = audited(definitions);
-    let (caller, given) = (Caller::local(), RawArguments::new());
+    let (caller, arguments) = (Caller::local(), RawArguments::new());
     {
-        let asking = service.get(&caller, "waiting", &given);
+        let asking = service.get(&caller, "waiting", &arguments);
         tokio::pin!(asking);
         assert!(futures_executor_poll(asking).is_none());
     }
@@ -142,10 +142,11 @@ async fn values_are_recorded_only_with_consent() {
     let caller = Caller::local();
     // The prompt receives the value without the invisible character, and repeats it.
     let spread = format!("{}\u{200b}{}", &SECRET[..3], &SECRET[3..]);
-    let asked = [("good", SECRET), ("rejecting", SECRET), ("failing", SECRET), ("good", &long), ("rejecting", &spread)];
-    for (prompt, token) in asked {
-        let given = RawArguments::from_iter([("token", token), ("language", "rust"), ("text", "private words")]);
-        if let Err(rejection) = service.get(&caller, prompt, &given).await {
+    let requests =
+        [("good", SECRET), ("rejecting", SECRET), ("failing", SECRET), ("good", &long), ("rejecting", &spread)];
+    for (prompt, token) in requests {
+        let arguments = RawArguments::from_iter([("token", token), ("language", "rust"), ("text", "private words")]);
+        if let Err(rejection) = service.get(&caller, prompt, &arguments).await {
             assert!(!rejection.to_string().contains(SECRET), "{rejection}");
             assert!(!format!("{rejection:?}").contains(SECRET), "{rejection:?}");
         }

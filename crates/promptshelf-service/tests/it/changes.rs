@@ -20,13 +20,13 @@ async fn every_receiver_gets_change_once() {
     let service = Service::new(handle.clone());
     handle.replace(catalog(prompts([])));
     let (mut one, mut two) = (service.changes(), service.clone().changes());
-    let told = handle.replace(catalog(prompts([PromptDefinition::template("a", "x")])));
+    let change = handle.replace(catalog(prompts([PromptDefinition::template("a", "x")])));
     for listener in [&mut one, &mut two] {
-        assert_eq!(listener.recv().await, Ok(told.clone()));
+        assert_eq!(listener.recv().await, Ok(change.clone()));
         assert_eq!(listener.try_recv(), Err(TryRecvError::Empty));
     }
-    assert!(told.prompts);
-    assert_eq!(told.generation, 2);
+    assert!(change.prompts);
+    assert_eq!(change.generation, 2);
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ fn numbered(number: usize) -> Definitions {
 
 // req: R-14, X26
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_question_sees_one_catalog_from_its_beginning_to_its_end() {
+async fn request_uses_one_catalog() {
     let handle = CatalogHandle::new(catalog(numbered(0)));
     let service = Service::new(handle.clone());
     let asking: Vec<_> = (0..4)
@@ -70,8 +70,7 @@ async fn a_question_sees_one_catalog_from_its_beginning_to_its_end() {
             let service = service.clone();
             tokio::spawn(async move {
                 for _ in 0..300 {
-                    let answer =
-                        service.get(&Caller::local(), "number", &RawArguments::new()).await.expect("it is there");
+                    let answer = service.get(&Caller::local(), "number", &RawArguments::new()).await.expect("a prompt");
                     let texts: Vec<String> =
                         answer.value().messages.iter().map(|message| text(&message.content)).collect();
                     assert_eq!(texts[0], texts[1]);
@@ -114,9 +113,9 @@ async fn waiting_prompt_keeps_its_catalog() {
     });
     let handle = CatalogHandle::new(catalog(prompts([slow.argument(ArgumentDefinition::new("x"))])));
     let service = Service::new(handle.clone());
-    let given = RawArguments::from_iter([("x", "before")]);
+    let arguments = RawArguments::from_iter([("x", "before")]);
     let caller = Caller::local();
-    let (answer, ()) = tokio::join!(service.get(&caller, "slow", &given), async {
+    let (answer, ()) = tokio::join!(service.get(&caller, "slow", &arguments), async {
         handle.replace(catalog(prompts([])));
         gate.add_permits(1);
     });

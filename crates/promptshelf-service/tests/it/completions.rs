@@ -7,7 +7,7 @@ use promptshelf_service::{Caller, Reference, Rejection, Service};
 
 use crate::{prompts, resource, service};
 
-fn asked() -> Service {
+fn log_service() -> Service {
     let by = CompletionSource::By {
         argument: "language".into(),
         cases: vec![("rust".into(), vec!["axum".into()]), ("python".into(), vec!["django".into()])],
@@ -27,7 +27,7 @@ fn complete(
     known: &[(&str, &str)],
 ) -> Result<Vec<String>, Rejection> {
     let known: Variables = known.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    asked().complete(&Caller::local(), reference, argument, typed, &known).map(|found| found.into_value().values)
+    log_service().complete(&Caller::local(), reference, argument, typed, &known).map(|found| found.into_value().values)
 }
 
 // req: E5

@@ -8,7 +8,7 @@ use promptshelf_service::{Caller, Limits, Reference, Rejection, Service};
 use crate::library::{known, service};
 
 fn number(number: u32) -> NonZeroU32 {
-    NonZeroU32::new(number).expect("it is not zero")
+    NonZeroU32::new(number).expect("a non-zero number")
 }
 
 fn limited(limits: Limits) -> Service {
@@ -72,10 +72,10 @@ fn addresses_are_limited() {
 fn open_requests_are_counted_and_released() {
     let service = limited(Limits { subscriptions: number(2), concurrent_requests: number(1), ..Limits::default() });
     let (ada, eve) = (known("ada", &[], &[]), known("eve", &[], &[]));
-    let held = [service.subscribe(&eve).expect("one"), service.subscribe(&eve).expect("two")];
+    let permits = [service.subscribe(&eve).expect("one"), service.subscribe(&eve).expect("two")];
     assert_eq!(service.subscribe(&eve).map(drop), Err(Rejection::TooManyAtOnce { what: "subscriptions" }));
     assert!(service.subscribe(&ada).is_ok());
-    drop(held);
+    drop(permits);
     assert!(service.subscribe(&eve).is_ok());
 
     let open = service.open(&eve, "open").expect("a prompt");

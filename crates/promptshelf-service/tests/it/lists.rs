@@ -65,17 +65,14 @@ fn foreign_cursor_is_refused() {
         service.list(&Caller::local(), kind, Some(cursor)).map(|list| list.into_value().page.range)
     };
     let (_, cursor) = page(&service, None);
-    let cursor = cursor.expect("there is a second page");
+    let cursor = cursor.expect("a second page");
     assert_eq!(list(ListKind::Prompts, &cursor), Ok(2..3));
     assert_eq!(list(ListKind::Resources, &cursor), Err(Rejection::InvalidCursor));
     for cursor in ["", "a", "AQ", "ä", "2", &cursor.to_lowercase(), &"A".repeat(100_000)] {
         assert_eq!(list(ListKind::Prompts, cursor), Err(Rejection::InvalidCursor), "{cursor:.20}");
     }
     let first = service.list(&Caller::local(), ListKind::Resources, None).expect("the first page");
-    assert_eq!(
-        list(ListKind::Resources, &first.into_value().page.next_cursor.expect("there is a second page")),
-        Ok(2..3)
-    );
+    assert_eq!(list(ListKind::Resources, &first.into_value().page.next_cursor.expect("a second page")), Ok(2..3));
 }
 
 // req: A16

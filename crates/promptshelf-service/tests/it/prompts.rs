@@ -11,9 +11,11 @@ use promptshelf_service::{Caller, Rejection, Service};
 
 use crate::{prompts, resource, service};
 
-async fn get(service: &Service, name: &str, given: &[(&str, &str)]) -> Result<Vec<Message>, Rejection> {
-    let answer =
-        service.get(&Caller::local(), name, &given.iter().copied().collect::<RawArguments<'_>>()).await?.into_value();
+async fn get(service: &Service, name: &str, arguments: &[(&str, &str)]) -> Result<Vec<Message>, Rejection> {
+    let answer = service
+        .get(&Caller::local(), name, &arguments.iter().copied().collect::<RawArguments<'_>>())
+        .await?
+        .into_value();
     assert_eq!(answer.prompt.name().as_str(), name);
     Ok(answer.messages)
 }
@@ -65,7 +67,7 @@ async fn code_prompt_may_wait() {
     });
     let service = service(prompts([slow.argument(ArgumentDefinition::new("name"))]));
     let (messages, ()) = tokio::join!(get(&service, "slow", &[("name", "Ada")]), async {
-        sender.send("Hello").expect("somebody waits");
+        sender.send("Hello").expect("a waiting prompt");
     });
     assert_eq!(messages, Ok(vec![Message::user("Hello Ada")]));
 }

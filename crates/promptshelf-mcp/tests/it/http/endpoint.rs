@@ -26,14 +26,14 @@ impl Endpoint {
         Endpoint::with(HttpOptions::default())
     }
 
-    /// Creates an endpoint of a given server.
+    /// Creates an endpoint of a server.
     pub(super) fn of(server: Server, handle: CatalogHandle, options: HttpOptions) -> Endpoint {
         Endpoint { service: server.http(options), server, handle }
     }
 
     /// Adds prompts with a non-ASCII name, with a panic and with a long text.
     pub(super) fn with(options: HttpOptions) -> Endpoint {
-        let mut definitions = library::definitions("Greets somebody", "first");
+        let mut definitions = library::definitions("Greets someone", "first");
         definitions.prompts.push(PromptDefinition::template("grüße", "Grüß Gott.").description("Grüßt").into());
         definitions
             .prompts

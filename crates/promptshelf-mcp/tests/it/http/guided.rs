@@ -26,8 +26,8 @@ fn ask(params: &Value) -> Ask {
 #[tokio::test]
 async fn foreign_states_are_refused() {
     let endpoint = endpoint();
-    let asked = endpoint.ask(ask(&json!({ "name": "setup" }))).await.result();
-    let state = asked["requestState"].as_str().expect("a state").to_owned();
+    let required = endpoint.ask(ask(&json!({ "name": "setup" }))).await.result();
+    let state = required["requestState"].as_str().expect("a state").to_owned();
     let (server, handle) = library::guided_server(StateKey::random());
     let foreign = Endpoint::of(server, handle, HttpOptions::default()).ask(ask(&json!({ "name": "setup" }))).await;
     let mut refusals = Vec::new();
@@ -87,24 +87,24 @@ async fn answers_are_checked() {
         json!({ "basics": { "action": "accept" } }),
         json!({ "basics": { "action": "accept", "content": { "language": "cobol" } } }),
     ] {
-        let asked = endpoint.ask(ask(&json!({ "name": "setup", "inputResponses": responses }))).await.result();
-        assert!(asked["inputRequests"].get("basics").is_some(), "{responses}: {asked}");
+        let required = endpoint.ask(ask(&json!({ "name": "setup", "inputResponses": responses }))).await.result();
+        assert!(required["inputRequests"].get("basics").is_some(), "{responses}: {required}");
     }
 }
 
 // req: C1, I8, I12, I13, M6
 #[tokio::test]
 async fn rounds_need_only_client_state() {
-    let asked = endpoint().ask(ask(&json!({ "name": "setup" }))).await.result();
-    assert_eq!(asked["resultType"], "input_required");
+    let required = endpoint().ask(ask(&json!({ "name": "setup" }))).await.result();
+    assert_eq!(required["resultType"], "input_required");
     let answer = json!({ "basics": { "action": "accept", "content": { "language": "rust" } } });
-    let params = json!({ "name": "setup", "inputResponses": answer, "requestState": asked["requestState"] });
+    let params = json!({ "name": "setup", "inputResponses": answer, "requestState": required["requestState"] });
     // Like another process, from the client's point of view.
-    let asked = endpoint().ask(ask(&params)).await.result();
-    assert!(asked["inputRequests"].get("step_2").is_some());
+    let required = endpoint().ask(ask(&params)).await.result();
+    assert!(required["inputRequests"].get("step_2").is_some());
     // Nothing is consumed: the same state and answers lead to the same question.
     let again = endpoint().ask(ask(&params)).await.result();
-    assert_eq!(again["inputRequests"], asked["inputRequests"]);
+    assert_eq!(again["inputRequests"], required["inputRequests"]);
 }
 
 // req: I5, L13, N10, X22

@@ -19,8 +19,8 @@ async fn initialize_negotiates_revision_of_body() {
             assert_eq!(answer.header("mcp-session-id"), None);
         }
     }
-    for asked in [MODERN, "v999"] {
-        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize(asked) });
+    for revision in [MODERN, "v999"] {
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize(revision) });
         assert_eq!(endpoint.ask(Ask::message(&message)).await.result()["protocolVersion"], "2025-11-25");
     }
 }

@@ -81,25 +81,25 @@ async fn vanished_client_frees_stream() {
 /// A peer that opens a stream and then disappears. The connection stays open for the server until the system reports
 /// that its writes fail.
 struct Gone {
-    asks: &'static [u8],
-    given_up: Arc<AtomicBool>,
+    request: &'static [u8],
+    closed: Arc<AtomicBool>,
 }
 
 impl AsyncRead for Gone {
     fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.asks.is_empty() {
+        if self.request.is_empty() {
             return Poll::Pending;
         }
-        let (now, later) = self.asks.split_at(self.asks.len().min(buffer.remaining()));
+        let (now, later) = self.request.split_at(self.request.len().min(buffer.remaining()));
         buffer.put_slice(now);
-        self.asks = later;
+        self.request = later;
         Poll::Ready(Ok(()))
     }
 }
 
 impl AsyncWrite for Gone {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Poll::Ready(match self.given_up.load(Ordering::Relaxed) {
+        Poll::Ready(match self.closed.load(Ordering::Relaxed) {
             true => Err(io::ErrorKind::TimedOut.into()),
             false => Ok(bytes.len()),
         })
@@ -143,8 +143,8 @@ async fn silent_peer_is_detected_and_freed() {
     let serving = tokio::spawn(async move { axum::serve(Handed(handed), router).await });
     let is_taken = async || endpoint.open(Ask::get_stream().request()).await.status() == 503;
 
-    let given_up = Arc::new(AtomicBool::new(false));
-    assert!(hand.send(Gone { asks: GET.as_bytes(), given_up: Arc::clone(&given_up) }).is_ok(), "somebody listens");
+    let closed = Arc::new(AtomicBool::new(false));
+    assert!(hand.send(Gone { request: GET.as_bytes(), closed: Arc::clone(&closed) }).is_ok(), "the listener accepts");
     let opened = async {
         while !is_taken().await {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -155,12 +155,12 @@ async fn silent_peer_is_detected_and_freed() {
     tokio::time::advance(Duration::from_secs(3_600)).await;
     tokio::task::yield_now().await;
     assert!(is_taken().await);
-    given_up.store(true, Ordering::Relaxed);
-    let told = tokio::time::Instant::now();
+    closed.store(true, Ordering::Relaxed);
+    let sent = tokio::time::Instant::now();
     while is_taken().await {
         // Time is paused: this advances to the next keep-alive and no further.
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert!(told.elapsed() < Duration::from_secs(60), "nothing is written to a quiet stream");
+        assert!(sent.elapsed() < Duration::from_secs(60), "nothing is written to a quiet stream");
     }
     serving.abort();
 }

@@ -257,11 +257,11 @@ async fn responses_are_not_cached_or_buffered() {
 #[tokio::test]
 async fn panic_is_internal_error_without_details() {
     let endpoint = Endpoint::new();
-    let asks = [
+    let requests = [
         Ask::modern("prompts/get", json!({ "name": "panics" })),
         Ask::legacy("2025-11-25", "prompts/get", &json!({ "name": "panics" })),
     ];
-    for ask in asks {
+    for ask in requests {
         let answer = endpoint.ask(ask).await;
         assert_eq!(answer.error(), (200, -32603, Some(json!(1))));
         assert!(!answer.json().to_string().contains("a test wants it"));

@@ -70,10 +70,10 @@ async fn missing_meta_keys_are_named() {
 // req: A11, M19
 #[tokio::test]
 async fn client_info_is_optional_and_unknown_keys_ignored() {
-    let mut said = meta(MODERN);
-    said["traceparent"] = json!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
-    said["example.com/x"] = json!([1, 2]);
-    assert_eq!(Endpoint::new().ask(with_meta(&said)).await.status, 200);
+    let mut meta_members = meta(MODERN);
+    meta_members["traceparent"] = json!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    meta_members["example.com/x"] = json!([1, 2]);
+    assert_eq!(Endpoint::new().ask(with_meta(&meta_members)).await.status, 200);
 }
 
 // req: L5, N9, X13
@@ -116,15 +116,15 @@ async fn checks_run_in_order() {
     let endpoint = Endpoint::new();
     // Everything is wrong at first, and each line corrects one thing.
     let nothing = json!({ "jsonrpc": "2.0", "id": 1, "method": "no/such", "params": {} });
-    let said =
+    let message =
         |version| json!({ "jsonrpc": "2.0", "id": 1, "method": "no/such", "params": { "_meta": meta(version) } });
     let ask = |body: &Value| Ask::message(body).header(VERSION, MODERN).header("mcp-method", "other");
     assert_eq!(endpoint.ask(ask(&nothing)).await.error().1, -32602);
-    assert_eq!(endpoint.ask(ask(&said("v999"))).await.error().1, -32020);
-    assert_eq!(endpoint.ask(ask(&said("v999")).header(VERSION, "v999")).await.error().1, -32022);
-    assert_eq!(endpoint.ask(ask(&said(MODERN))).await.error().1, -32020);
+    assert_eq!(endpoint.ask(ask(&message("v999"))).await.error().1, -32020);
+    assert_eq!(endpoint.ask(ask(&message("v999")).header(VERSION, "v999")).await.error().1, -32022);
+    assert_eq!(endpoint.ask(ask(&message(MODERN))).await.error().1, -32020);
     assert_eq!(
-        endpoint.ask(ask(&said(MODERN)).header("mcp-method", "no/such")).await.error(),
+        endpoint.ask(ask(&message(MODERN)).header("mcp-method", "no/such")).await.error(),
         (404, -32601, Some(json!(1)))
     );
 }
@@ -194,11 +194,11 @@ async fn session_id_is_neither_issued_nor_read() {
 async fn client_info_and_extensions_change_nothing() {
     let endpoint = Endpoint::new();
     let plain = endpoint.ask(with_meta(&meta(MODERN))).await;
-    let mut said = meta(MODERN);
-    said["io.modelcontextprotocol/clientInfo"] = json!({ "name": "admin", "version": "1", "title": "root" });
-    said["io.modelcontextprotocol/clientCapabilities"] =
+    let mut meta_members = meta(MODERN);
+    meta_members["io.modelcontextprotocol/clientInfo"] = json!({ "name": "admin", "version": "1", "title": "root" });
+    meta_members["io.modelcontextprotocol/clientCapabilities"] =
         json!({ "extensions": { "com.example/everything": { "allowed": true } }, "experimental": { "x": {} } });
-    let answer = endpoint.ask(with_meta(&said)).await;
+    let answer = endpoint.ask(with_meta(&meta_members)).await;
     assert_eq!((answer.status, &answer.body), (200, &plain.body));
 }
 

@@ -18,12 +18,12 @@ use crate::library;
 struct Memory(Mutex<Vec<String>>);
 
 impl Memory {
-    fn heard(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().expect("nobody panicked"))
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().expect("no panic"))
     }
 
     fn hear(&self, text: String) {
-        self.0.lock().expect("nobody panicked").push(text);
+        self.0.lock().expect("no panic").push(text);
     }
 }
 
@@ -43,7 +43,7 @@ impl Observer for Memory {
 
 fn observed() -> (Endpoint, Arc<Memory>) {
     let memory = Arc::new(Memory::default());
-    let mut definitions = library::definitions("Greets somebody", "first");
+    let mut definitions = library::definitions("Greets someone", "first");
     let waiting = PromptDefinition::new_async("waits", |_| std::future::pending()).description("Waits");
     definitions.prompts.push(waiting.into());
     let handle = CatalogHandle::new(check(definitions, None).catalog);
@@ -56,7 +56,7 @@ fn observed() -> (Endpoint, Arc<Memory>) {
 async fn each_request_is_reported_once_with_closed_labels() {
     let (endpoint, memory) = observed();
     let nothing = || json!({ "name": "nothing of this name" });
-    for (ask, heard) in [
+    for (ask, expected) in [
         (Ask::modern("prompts/get", greet()), vec!["rendered ok", "prompts/get ok"]),
         (Ask::legacy("2025-06-18", "prompts/get", &greet()), vec!["rendered ok", "prompts/get ok"]),
         (
@@ -65,7 +65,7 @@ async fn each_request_is_reported_once_with_closed_labels() {
         ),
         (Ask::modern("prompts/get", nothing()), vec!["prompts/get invalid-params"]),
         (Ask::modern("prompts/list", json!({})), vec!["prompts/list ok"]),
-        (Ask::modern("made/up/by/somebody", json!({})), vec!["other method-not-found"]),
+        (Ask::modern("made/up/method", json!({})), vec!["other method-not-found"]),
         (Ask::modern("prompts/list", json!({})).header("mcp-method", "x"), vec!["prompts/list header-mismatch"]),
         (Ask::legacy("1999-01-01", "ping", &json!({})), vec!["ping invalid-request"]),
         (Ask::raw("{"), vec!["none parse-error"]),
@@ -74,7 +74,7 @@ async fn each_request_is_reported_once_with_closed_labels() {
         (Ask::verb(Method::POST).header("host", "elsewhere.example"), vec!["none forbidden"]),
     ] {
         let answer = endpoint.ask(ask).await;
-        assert_eq!(memory.heard(), heard, "{answer:?}");
+        assert_eq!(memory.take(), expected, "{answer:?}");
         assert!(answer.header("x-request-id").is_some_and(|id| id.len() == 16), "{answer:?}");
     }
     for (status, outcome) in [
@@ -85,14 +85,14 @@ async fn each_request_is_reported_once_with_closed_labels() {
         let mut request = Ask::modern("prompts/list", json!({})).request();
         request.extensions_mut().insert(Denial::new(status, "no"));
         endpoint.send(request).await;
-        assert_eq!(memory.heard(), [outcome]);
+        assert_eq!(memory.take(), [outcome]);
     }
     let batch = json!([
         { "jsonrpc": "2.0", "id": 1, "method": "ping" },
         { "jsonrpc": "2.0", "id": 2, "method": "of their own" },
     ]);
     endpoint.ask(Ask::message(&batch).header("mcp-protocol-version", "2025-03-26")).await;
-    assert_eq!(memory.heard(), ["ping ok", "other method-not-found"]);
+    assert_eq!(memory.take(), ["ping ok", "other method-not-found"]);
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn dropped_request_is_reported_as_cancelled() {
         tokio::pin!(asking);
         assert!(futures_util::poll!(asking).is_pending());
     }
-    assert_eq!(memory.heard(), ["prompts/get cancelled"]);
+    assert_eq!(memory.take(), ["prompts/get cancelled"]);
 }
 
 // req: S-29

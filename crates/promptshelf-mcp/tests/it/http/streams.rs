@@ -86,7 +86,7 @@ async fn empty_filter_sends_nothing() {
     let endpoint = Endpoint::new();
     let mut body = open(&endpoint, listen("1", &json!({}))).await;
     assert_eq!(events(&mut body).await[0]["params"]["notifications"], json!({}));
-    change_prompts(&endpoint, "Greets nobody");
+    change_prompts(&endpoint, "Greets no one");
     endpoint.server.shutdown();
     // Changes before the end are not sent any more.
     assert_eq!(events(&mut body).await[0]["result"]["resultType"], "complete");
@@ -106,7 +106,7 @@ async fn many_changes_are_combined_per_stream() {
     }
     endpoint.server.shutdown();
     for (body, id) in bodies.iter_mut().zip(1..) {
-        let mut told = 0;
+        let mut received = 0;
         loop {
             let messages = events(body).await;
             assert_eq!(messages.len(), 1);
@@ -115,10 +115,10 @@ async fn many_changes_are_combined_per_stream() {
                     assert_eq!(result["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
                     break;
                 }
-                None => told += 1,
+                None => received += 1,
             }
         }
-        assert!(told <= 1, "{told} messages");
+        assert!(received <= 1, "{received} messages");
     }
 }
 
@@ -180,16 +180,16 @@ async fn idle_stream_sends_comments() {
         change_prompts(&endpoint, &format!("{begin:?}"));
         assert_eq!(events(&mut body).await[0]["method"], "notifications/prompts/list_changed");
         // Comments are sent only while the stream is idle.
-        let told = Instant::now();
+        let sent = Instant::now();
         assert_eq!(piece(&mut body).await.as_deref(), Some(":\n\n"));
-        assert_eq!(told.elapsed().as_secs(), 20);
+        assert_eq!(sent.elapsed().as_secs(), 20);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn zero_keep_alive_does_not_spin() {
-    for (asked, seconds) in [(Duration::ZERO, 1), (Duration::MAX, 24 * 60 * 60)] {
-        let endpoint = Endpoint::with(HttpOptions { keep_alive: asked, ..HttpOptions::default() });
+    for (keep_alive, seconds) in [(Duration::ZERO, 1), (Duration::MAX, 24 * 60 * 60)] {
+        let endpoint = Endpoint::with(HttpOptions { keep_alive, ..HttpOptions::default() });
         let mut body = open(&endpoint, Ask::get_stream()).await;
         piece(&mut body).await;
         let begin = Instant::now();
@@ -233,9 +233,9 @@ async fn last_event_id_is_ignored() {
     let mut body = open(&endpoint, ask).await;
     let opening = piece(&mut body).await.expect("an acknowledgment");
     assert!(opening.starts_with("event: message\ndata: {") && opening.contains("acknowledged"), "{opening}");
-    change_prompts(&endpoint, "Greets somebody who listens");
-    let told = piece(&mut body).await.expect("a change");
-    assert!(told.starts_with("event: message\ndata: {") && told.contains("list_changed"), "{told}");
+    change_prompts(&endpoint, "Greets a listener");
+    let event = piece(&mut body).await.expect("a change");
+    assert!(event.starts_with("event: message\ndata: {") && event.contains("list_changed"), "{event}");
 }
 
 /// Counts the calls of `version`.
@@ -260,7 +260,7 @@ impl ReadResource for Counted {
 async fn resource_is_read_once_per_change() {
     let counted = Counted::default();
     let (looked_at, version) = (Arc::clone(&counted.looked_at), Arc::clone(&counted.version));
-    let mut definitions = library::definitions("Greets somebody", "first");
+    let mut definitions = library::definitions("Greets someone", "first");
     definitions.resources[0].content = ResourceContent::Reader(Arc::new(counted));
     let handle = CatalogHandle::new(check(definitions, None).catalog);
     let endpoint = Endpoint::of(Server::new(Service::new(handle.clone())), handle, HttpOptions::default());
@@ -279,8 +279,8 @@ async fn resource_is_read_once_per_change() {
         version.store(change, Ordering::Relaxed);
         endpoint.handle.touch();
         for body in &mut bodies {
-            let told = events(body).await;
-            assert_eq!((told.len(), &told[0]["params"]["uri"]), (1, &json!("docs://note")));
+            let messages = events(body).await;
+            assert_eq!((messages.len(), &messages[0]["params"]["uri"]), (1, &json!("docs://note")));
         }
         assert_eq!(looked_at.load(Ordering::Relaxed), change + 1);
     }

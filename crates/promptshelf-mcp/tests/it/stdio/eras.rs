@@ -16,9 +16,9 @@ async fn change_is_notified_to_each_era_in_its_form() {
     client.handle.replace(library::catalog("Greets everybody", "first"));
     let mut tags = Vec::new();
     for _ in 0..3 {
-        let told = client.receive().await;
-        assert_eq!(told["method"], "notifications/prompts/list_changed");
-        tags.push(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].to_string());
+        let message = client.receive().await;
+        assert_eq!(message["method"], "notifications/prompts/list_changed");
+        tags.push(message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].to_string());
     }
     tags.sort();
     assert_eq!(tags, ["\"two\"", "1", "null"]);
