@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_a_page_and_every_page_has_a_code() {
+    fn codes_and_pages_match() {
         for code in Code::ALL {
             assert!(page(*code).len() > 100, "{code} has no page");
             assert!(summary(*code).ends_with('.'), "the first line of {code} is not a sentence: {}", summary(*code));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn every_page_says_why() {
+    fn every_page_has_a_reason() {
         for code in Code::ALL {
             assert!(page(*code).contains("\n\nWhy: "), "{code} does not say why");
         }

@@ -242,14 +242,14 @@ arguments:
 ";
 
     #[test]
-    fn keys_come_in_order_with_their_comments_and_the_text_stays() {
+    fn keys_are_sorted_with_comments() {
         assert_eq!(laid_out(MESSY), NEAT);
         assert_eq!(laid_out(NEAT), NEAT);
         assert_eq!(laid_out(&MESSY.replace('\n', "\r\n")), NEAT.replace('\n', "\r\n"));
     }
 
     #[test]
-    fn what_is_in_doubt_is_left_as_it_is() {
+    fn doubtful_files_are_unchanged() {
         for text in [
             "no front matter\n",
             "---\n{ description: Greets, name: a }\n---\nHello\n",
@@ -264,7 +264,7 @@ arguments:
     }
 
     #[test]
-    fn quotation_marks_are_changed_only_where_nothing_else_changes() {
+    fn quotes_change_only_without_effect() {
         let quoted = |value: &str| laid_out(&format!("---\ntitle: {value}\n---\nx")).lines().nth(1).map(str::to_owned);
         assert_eq!(quoted("'it''s'").as_deref(), Some("title: 'it''s'"));
         assert_eq!(quoted("'a\\b'").as_deref(), Some("title: 'a\\b'"));
@@ -303,7 +303,7 @@ arguments:
 
     proptest! {
         #[test]
-        fn what_is_laid_out_means_the_same_and_stays(lines in prop::collection::vec(line(), 0..8), body in ".{0,40}") {
+        fn formatting_is_idempotent_and_keeps_meaning(lines in prop::collection::vec(line(), 0..8), body in ".{0,40}") {
             let text = format!("---\n{}\n---\n{body}", lines.join("\n"));
             if let Ok(once) = format(&SourceText::new("a.md", &*text)) {
                 let twice = format(&SourceText::new("a.md", &*once)).expect("it can be read still");

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_names_its_rules_and_places() {
+    fn run_names_rules_and_locations() {
         let source = SourceText::new("a b.md", "---\nname: ä x\n---\n");
         let at = Location::new(&source, 12..14);
         let found = [

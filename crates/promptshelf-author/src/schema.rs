@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_the_tables_is_in_the_schema_and_no_other() {
+    fn schema_has_exactly_the_table_keys() {
         check_table(&prompt(), &PROMPT_KEYS);
         check_table(&library(), &LIBRARY_KEYS);
     }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parser_looks_behind_every_key_of_the_tables() {
+    fn parser_reads_every_table_key() {
         let tables: [(&str, &Keys, &str); 4] = [
             ("", &PROMPT_KEYS, ""),
             ("arguments:\n  - name: x\n    ", keys_below("arguments"), "name"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schemas_take_every_example_and_refuse_what_the_parser_refuses() {
+    fn schemas_and_parser_accept_the_same() {
         let [prompt, library] = [prompt(), library()].map(|schema| {
             assert!(jsonschema::meta::is_valid(&schema));
             jsonschema::validator_for(&schema).expect("it is a schema")
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_types_are_those_of_arguments() {
+    fn schema_lists_argument_types() {
         let types: Vec<&str> = promptshelf_core::ArgumentType::ALL.iter().map(|kind| kind.as_str()).collect();
         assert_eq!(
             prompt()["properties"]["arguments"]["items"]["anyOf"][1]["properties"]["type"]["enum"],

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_editors_leave_is_ignored() {
+    fn editor_leftovers_are_ignored() {
         for name in ["a.golden.md", "a.md~", ".a.md.swp", "a.swp", "#a.md#", ".#a.md", "a.tmp", "4913", ".git"] {
             assert!(is_skipped(name, false), "{name}");
         }

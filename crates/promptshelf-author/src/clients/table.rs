@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_client_is_there_once_and_every_fact_can_be_looked_up() {
+    fn clients_are_unique_and_facts_have_sources() {
         for (index, client) in CLIENTS.iter().enumerate() {
             assert!(!CLIENTS[..index].iter().any(|other| other.id == client.id), "{}", client.id);
             assert!(client.id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{}", client.id);

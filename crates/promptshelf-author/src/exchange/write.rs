@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_quoted_where_yaml_would_read_something_else() {
+    fn ambiguous_yaml_text_is_quoted() {
         for text in ["Fix it (now).", "a-b/c_d.e", "don't"] {
             assert_eq!(scalar(text), text);
         }

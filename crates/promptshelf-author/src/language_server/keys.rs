@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_yaml_stand_under_others() {
+    fn yaml_keys_are_nested() {
         let is = |text, expected| assert_eq!(shown(text, |text, offset| in_yaml(text, 0, offset)), expected, "{text}");
         is("de^", "key of : de");
         is("arguments:\n  - name: a\n    ty^pe: x", "key of arguments: type");
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_toml_stand_under_their_section() {
+    fn toml_keys_belong_to_their_section() {
         let is = |text, expected| assert_eq!(shown(text, in_toml), expected, "{text}");
         is("na^", "key of : na");
         is("[li^mits]", "key of : limits");

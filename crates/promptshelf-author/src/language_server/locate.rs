@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn the_front_matter_has_keys_and_values() {
+    fn front_matter_has_keys_and_values() {
         let is = |text, expected: &str, word: &str| assert_eq!(place(text), (expected.to_owned(), word.to_owned()));
         is("---\nde^\n---\n", "Key { parents: [] }", "de");
         is("---\narguments:\n  - name: a\n    type: in^\n---\n", "Value { path: [\"arguments\", \"type\"] }", "in");
     }
 
     #[test]
-    fn the_body_has_words_and_strings() {
+    fn body_has_words_and_strings() {
         let is = |text, expected: &str, word: &str| assert_eq!(place(text), (expected.to_owned(), word.to_owned()));
         is("x^y", "Text", "xy");
         is("^---\n---\n", "Text", "");

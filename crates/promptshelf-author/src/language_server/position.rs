@@ -94,7 +94,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_path_survives_being_a_uri() {
+    fn path_round_trips_through_uri() {
         let path = Path::new("/a b/ü#%.md");
         assert_eq!(uri_of(path), "file:///a%20b/%C3%BC%23%25.md");
         assert_eq!(path_of(&uri_of(path)).as_deref(), Some(path));

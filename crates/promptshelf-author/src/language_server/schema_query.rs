@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_and_words_are_found_through_lists_and_alternatives() {
+    fn lists_and_alternatives_are_searched() {
         let schema = crate::schema::prompt();
         let has = |path: &[&str], key| keys(&schema, path).iter().any(|(known, _)| *known == key);
         assert!(has(&[], "description") && has(&["arguments"], "required") && has(&["icons"], "theme"));

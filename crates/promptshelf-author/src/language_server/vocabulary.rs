@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_that_is_read_is_explained_and_no_other() {
+    fn exactly_the_known_words_are_explained() {
         let same = |ours: &[(&str, &str)], read: &[&str]| {
             for word in read {
                 assert!(about_any(ours, word), "{word} is not explained");

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_many_lines_between_other_lines_is_pointed_at_once() {
+    fn multi_line_text_between_lines_is_reported_once() {
         let found = hints("Review this:\n\n{{ code }}\n\nAgain:\n{{ code | trim }}\n");
         assert_eq!(
             found,
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_enclosed_or_a_message_or_part_of_a_sentence_is_fine() {
+    fn enclosed_or_inline_text_is_accepted() {
         for text in [
             "Review this:\n{{ code | fence }}",
             "Review this:\n{{ code | trim | xml('code') }}",

@@ -84,13 +84,13 @@ mod tests {
     }
 
     #[test]
-    fn names_that_come_out_as_one_are_reported() {
+    fn names_equal_after_normalization_are_reported() {
         let shown = found(&["git.commit", "git_commit", "Git_Commit", "git-commit"]);
         assert_eq!(shown.iter().filter(|found| found.starts_with("colliding-name")).count(), 2, "{shown:?}");
     }
 
     #[test]
-    fn names_that_look_alike_are_reported() {
+    fn similar_looking_names_are_reported() {
         // The first letter of the second name is Cyrillic.
         let shown = found(&["commit", "\u{441}ommit"]);
         assert_eq!(shown.iter().filter(|found| found.starts_with("confusable-name")).count(), 2, "{shown:?}");

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reorders_or_hides_text_is_named_at_its_place() {
+    fn bidi_and_hidden_characters_are_located() {
         let shown = found("one\nallow\u{202e}wolla\u{200b}\u{200b}x\u{1b}[2J");
         assert!(shown[0].starts_with("a.md:2:6: warning[invisible-character]") && shown[0].contains("U+202E"));
         assert!(shown[1].contains("2 invisible characters") && shown[1].contains("U+200B"));
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_full_of_them_is_reported_in_a_bounded_way() {
+    fn hidden_character_reports_are_bounded() {
         assert_eq!(found(&"a\u{200b}".repeat(500)).len(), MAX_REPORTED + 1);
     }
 }

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_expectation_is_compared_by_itself() {
+    fn expectations_are_independent() {
         let rendered = [Message::user("Hello, Ada!"), Message::assistant("Hi.")];
         let good = TestDefinition {
             contains: vec!["Ada".to_owned()],
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_of_a_completion_alone_does_not_fill_in_the_prompt() {
+    fn completion_test_does_not_render() {
         let complete = Some(CompletionTest::default());
         assert!(!needs_messages(&TestDefinition { complete: complete.clone(), ..TestDefinition::default() }));
         let contains = vec!["x".to_owned()];

@@ -116,18 +116,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_transcript_says_who_speaks_and_what_it_is() {
+    fn transcript_has_roles_and_types() {
         let messages = [Message::user("Hello\n"), Message::assistant("Hi")];
         assert_eq!(transcript(&messages), "[user] text\nHello\n\n[assistant] text\nHi\n");
     }
 
     #[test]
-    fn a_difference_shows_the_lines_around_it() {
+    fn difference_has_context_lines() {
         assert_eq!(difference("a\nb\nc\nd\n", "a\nb\nx\nd\n"), "…\n a\n b\n-c\n+x\n d");
     }
 
     #[test]
-    fn a_golden_file_is_written_once_and_compared_after() {
+    fn golden_file_is_written_once_then_compared() {
         let folder = tempfile::tempdir().expect("there is room");
         fs::create_dir(folder.path().join("git")).expect("there is room");
         let golden = GoldenFile::beside(folder.path(), "git/commit.md", "commit.golden.md");

@@ -87,7 +87,7 @@ mod tests {
     use super::{super::outcome::Mismatch, *};
 
     #[test]
-    fn a_report_holds_nothing_that_xml_cannot() {
+    fn report_has_only_valid_xml_characters() {
         let outcome = |prompt: &str, mismatches| TestOutcome {
             prompt: prompt.to_owned(),
             test: "a \"b\"".to_owned(),
