@@ -1,11 +1,12 @@
 //! JSON Schemas of prompt files and `promptshelf.toml`, for editors.
 //!
-//! They are generated from the same tables of keys as the reader uses. They follow draft 7, which the language
-//! servers of editors support. Rules that a schema cannot express, such as that a file exists, are left to `check`.
+//! They come from the reader: the schema of prompt files is generated from its tables of keys, that of `promptshelf.toml`
+//! is derived from its serde types. They follow draft 7, which the language servers of editors support. Rules that a
+//! schema cannot express, such as that a file exists, are left to `check`.
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use promptshelf_source::syntax::{Holds, Key, Keys, LIBRARY_KEYS, PROMPT_KEYS};
+use promptshelf_source::syntax::{PROMPT_KEYS, library_schema};
 
 /// Returns the schema of a prompt file's front matter.
 ///
@@ -15,7 +16,7 @@ use promptshelf_source::syntax::{Holds, Key, Keys, LIBRARY_KEYS, PROMPT_KEYS};
 /// ```
 #[must_use]
 pub fn prompt() -> Value {
-    root("The front matter of a promptshelf prompt file", &PROMPT_KEYS)
+    PROMPT_KEYS.schema("The front matter of a promptshelf prompt file")
 }
 
 /// Returns the schema of the authors' sections of `promptshelf.toml`.
@@ -26,83 +27,7 @@ pub fn prompt() -> Value {
 /// ```
 #[must_use]
 pub fn library() -> Value {
-    root("promptshelf.toml", &LIBRARY_KEYS)
-}
-
-fn root(title: &str, keys: &Keys) -> Value {
-    let mut schema = table(keys, &json!(false));
-    schema.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
-    schema.insert("title".to_owned(), json!(title));
-    schema.into()
-}
-
-fn table(keys: &Keys, others: &Value) -> Map<String, Value> {
-    let property = |key: &Key| {
-        let mut schema = holds(key.holds);
-        schema["description"] = json!(key.about);
-        (key.name.to_owned(), schema)
-    };
-    let properties: Map<String, Value> = keys.keys.iter().map(property).collect();
-    let mut schema = Map::new();
-    schema.insert("type".to_owned(), json!("object"));
-    schema.insert("properties".to_owned(), properties.into());
-    schema.insert("additionalProperties".to_owned(), others.clone());
-    if !keys.required.is_empty() {
-        schema.insert("required".to_owned(), json!(keys.required));
-    }
-    schema
-}
-
-/// Numbers and booleans are accepted with their source text as the value, as in `version: 1.10`.
-fn text() -> Value {
-    json!({ "type": ["string", "number", "boolean"] })
-}
-
-fn closed(keys: &Keys) -> Value {
-    table(keys, &json!(false)).into()
-}
-
-fn list(items: &Value) -> Value {
-    json!({ "type": "array", "items": items })
-}
-
-fn one_or_list(item: &Value) -> Value {
-    json!({ "anyOf": [item, list(item)] })
-}
-
-fn holds(holds: Holds) -> Value {
-    match holds {
-        Holds::Text => text(),
-        Holds::Word(words) => json!({ "enum": words }),
-        Holds::Flag => json!({ "type": "boolean" }),
-        Holds::Count(least) => json!({ "type": "integer", "minimum": least }),
-        Holds::Number(None) => json!({ "type": "number" }),
-        Holds::Number(Some((least, most))) => json!({ "type": "number", "minimum": least, "maximum": most }),
-        Holds::Texts => one_or_list(&text()),
-        Holds::Words(words) => one_or_list(&json!({ "enum": words })),
-        Holds::Object => json!({ "type": "object" }),
-        Holds::Pairs => json!({ "type": "object", "additionalProperties": {} }),
-        Holds::Choices(keys) => {
-            let mut schema = list(&json!({ "anyOf": [text(), closed(keys)] }));
-            schema["minItems"] = json!(1);
-            schema
-        }
-        Holds::TextsOrTables(keys) => one_or_list(&json!({ "anyOf": [text(), closed(keys)] })),
-        Holds::ListOfTextsOrTables(keys) => list(&json!({ "anyOf": [text(), closed(keys)] })),
-        Holds::Table(keys) => closed(keys),
-        Holds::Tables(keys) => list(&closed(keys)),
-        Holds::Completion(ways) => {
-            let way = |keys: &Keys| match keys.required {
-                // Every other key is a value of the argument named by `by`.
-                ["by"] => table(keys, &one_or_list(&text())).into(),
-                _ => closed(keys),
-            };
-            let ways = ways.iter().map(way);
-            json!({ "anyOf": std::iter::once(list(&text())).chain(ways).collect::<Vec<Value>>() })
-        }
-        // `Value`, `Values` and `Foreign` accept anything; so do kinds that a later version adds.
-        _ => json!({}),
-    }
+    library_schema()
 }
 
 #[cfg(test)]
@@ -110,8 +35,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     use promptshelf_core::{Code, SourceText};
+    use serde_json::json;
 
-    use promptshelf_source::syntax::{GOLDEN_ENDING, Notes, front_matter, parse_prompt, parse_toml, parse_yaml};
+    use promptshelf_source::syntax::{
+        GOLDEN_ENDING, Holds, Keys, Notes, front_matter, parse_prompt, parse_toml, parse_yaml,
+    };
 
     use super::*;
 
@@ -145,7 +73,6 @@ mod tests {
     #[test]
     fn schema_has_exactly_the_table_keys() {
         check_table(&prompt(), &PROMPT_KEYS);
-        check_table(&library(), &LIBRARY_KEYS);
     }
 
     /// A value that no key accepts: three nested lists with a mapping inside.

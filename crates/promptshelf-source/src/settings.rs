@@ -14,14 +14,16 @@ mod value;
 use std::sync::Arc;
 
 use promptshelf_core::{AccessRule, Code, Diagnostic, Location, SourceText};
+use schemars::{Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
 use self::deserialize::NodeDeserializer;
+pub(crate) use self::deserialize::RemovedKey;
 pub use self::{
     schema::schema,
-    value::{AsWritten, AsWrittenList, Bounded},
+    value::{AsWritten, Bounded, OneOrList, Tables},
 };
-use crate::format::{Node, Notes, access, toml};
+use crate::format::{Node, Notes, access, keys::Holds, toml};
 
 /// The largest number of mistakes that are reported for one file. Bounds the time that a hostile file can take.
 const MAX_MISTAKES: usize = 100;
@@ -55,6 +57,7 @@ const MAX_MISTAKES: usize = 100;
 pub struct SettingsFile {
     source: Arc<SourceText>,
     root: Node,
+    removed: Vec<RemovedKey>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -65,20 +68,19 @@ impl SettingsFile {
         let mut notes = Notes::new(&source);
         let root = toml::parse(&mut notes);
         let diagnostics = notes.diagnostics;
-        SettingsFile { source, root, diagnostics }
+        SettingsFile { source, root, removed: Vec::new(), diagnostics }
     }
 
-    /// Reads the whole file as `T`. Each invalid key is reported and counts as absent.
+    /// Reads the whole file as `T`. Each invalid key is reported, and removed from the tree as if it were absent.
     pub fn read<T: DeserializeOwned + Default>(&mut self) -> T {
-        let mut removed = Vec::new();
         for _ in 0..MAX_MISTAKES {
             match T::deserialize(NodeDeserializer::new(&self.root)) {
                 Ok(settings) => return settings,
                 Err(mistake) => {
-                    if !mistake.follows_from(&removed) {
+                    if !mistake.follows_from(&self.removed) {
                         self.diagnostics.push(mistake.to_diagnostic(&self.source));
                     }
-                    if !mistake.remove_from(&mut self.root, &mut removed) {
+                    if !mistake.remove_from(&mut self.root, &mut self.removed) {
                         break;
                     }
                 }
@@ -106,10 +108,17 @@ impl SettingsFile {
 
     /// The rules under `[[access]]`. Each mistake in one is an error, so that a typo never opens access.
     pub fn access_rules(&mut self) -> Vec<AccessRule> {
+        self.read_tree(|root, _, notes| root.child("access").map(|node| access::rules(node, notes)).unwrap_or_default())
+    }
+
+    /// Reads a part of the tree by a reader that prompt files use too. After [`read`](SettingsFile::read), the tree
+    /// has only the keys and items that were accepted; the removed keys are passed so that none of them is reported
+    /// as missing.
+    pub(crate) fn read_tree<R>(&mut self, read: impl FnOnce(&Node, &[RemovedKey], &mut Notes<'_>) -> R) -> R {
         let mut notes = Notes::new(&self.source);
-        let rules = self.root.child("access").map(|node| access::rules(node, &mut notes)).unwrap_or_default();
+        let result = read(&self.root, &self.removed, &mut notes);
         self.diagnostics.append(&mut notes.diagnostics);
-        rules
+        result
     }
 
     /// The location of the value at a path of keys.
@@ -126,4 +135,23 @@ impl SettingsFile {
         diagnostics.sort_by_key(|found| found.location.span().start);
         diagnostics
     }
+}
+
+/// Returns the schema of `[[access]]`, for the field of a settings type that names the section and whose rules are read
+/// by [`SettingsFile::access_rules`].
+///
+/// ```
+/// #[derive(Default, serde::Deserialize, schemars::JsonSchema)]
+/// #[serde(default, deny_unknown_fields)]
+/// struct Settings {
+///     /// Access rules.
+///     #[schemars(schema_with = "promptshelf_source::settings::access_rules_schema")]
+///     access: serde::de::IgnoredAny,
+/// }
+///
+/// let schema = promptshelf_source::settings::schema::<Settings>("server.toml");
+/// assert!(schema["properties"]["access"]["items"]["properties"]["roles"].is_object());
+/// ```
+pub fn access_rules_schema(_: &mut SchemaGenerator) -> Schema {
+    Holds::Tables(&access::RULE).to_schema()
 }

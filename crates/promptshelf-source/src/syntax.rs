@@ -1,8 +1,8 @@
 //! Prompt files as located trees, for tools that format, describe, convert or edit them.
 //!
 //! YAML and TOML become the same [`Node`]s, each with its bytes in the file. [`Notes`] collects the
-//! diagnostics of one file. The tables of known keys are [`PROMPT_KEYS`] and [`LIBRARY_KEYS`]; the
-//! reader, completion in editors and the JSON Schemas all use them.
+//! diagnostics of one file. The keys of prompt files are in [`PROMPT_KEYS`]; the reader, completion in editors and the
+//! JSON Schema all use this table. [`library_schema`] describes `promptshelf.toml`.
 //!
 //! Loading a library is not here: see [`Source`](crate::Source).
 
@@ -10,18 +10,21 @@ use std::{ops::Range, sync::Arc};
 
 use promptshelf_core::{Diagnostic, PromptDefinition, SourceText};
 
-use crate::format;
 pub use crate::format::{
     body_builder::{Pieces, argument_name},
     keys::{Holds, Key, Keys},
     tree::{Entry, Node, Notes, Scalar, ScalarKind, Value},
 };
+use crate::{format, manifest, settings};
 
 /// The keys of a prompt file's front matter.
 pub static PROMPT_KEYS: Keys = format::PROMPT;
 
-/// The keys of `promptshelf.toml` that belong to the library itself.
-pub static LIBRARY_KEYS: Keys = crate::manifest::SECTIONS;
+/// Returns the JSON Schema of `promptshelf.toml`, derived from the types that the file is read into.
+#[must_use]
+pub fn library_schema() -> serde_json::Value {
+    settings::schema::<manifest::Sections>(LIBRARY_FILE)
+}
 
 /// The file that holds the settings of a library.
 pub const LIBRARY_FILE: &str = crate::file_role::MANIFEST;

@@ -55,7 +55,7 @@ pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
         let diagnostics = table.flag("diagnostics", notes).unwrap_or_default();
         if patterns.iter().all(Vec::is_empty) && !diagnostics {
             let message = "this rule matches nothing";
-            notes.error(Code::MissingKey, &start(&table), message).help = Some(
+            notes.error(Code::MissingKey, &table.node.start(), message).help = Some(
                 "add `prompts`, `folders`, `tags`, `resources` or `diagnostics`; `prompts = [\"*\"]` matches all prompts"
                     .to_owned(),
             );
@@ -63,7 +63,8 @@ pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
         for (key, globs) in [("prompts", &patterns[0]), ("resources", &patterns[3])] {
             for (index, glob) in globs.iter().enumerate() {
                 if let Err(error) = globset::Glob::new(glob) {
-                    let span = notes.spans.get(&format!("{key}.{index}")).cloned().unwrap_or_else(|| start(&table));
+                    let span =
+                        notes.spans.get(&format!("{key}.{index}")).cloned().unwrap_or_else(|| table.node.start());
                     notes.error(Code::InvalidValue, &span, format!("invalid pattern `{glob}`: {}", error.kind()));
                 }
             }
@@ -87,7 +88,7 @@ fn read(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Access> {
     let [scopes, roles, users] = ["scopes", "roles", "users"].map(|key| table.texts(key, notes));
     let visible = table.flag("visible", notes);
     if scopes.is_empty() && roles.is_empty() && users.is_empty() {
-        notes.error(Code::MissingKey, &start(table), "this rule requires nothing of callers").help =
+        notes.error(Code::MissingKey, &table.node.start(), "this rule requires nothing of callers").help =
             Some("add `scopes`, `roles` or `users`".to_owned());
         return None;
     }
@@ -96,7 +97,7 @@ fn read(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Access> {
         let is_scope = !scope.is_empty() && scope.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
         if !is_scope {
             let span =
-                notes.spans.get(&table.path(&format!("scopes.{index}"))).cloned().unwrap_or_else(|| start(table));
+                notes.spans.get(&table.path(&format!("scopes.{index}"))).cloned().unwrap_or_else(|| table.node.start());
             notes
                 .error(
                     Code::InvalidValue,
@@ -107,14 +108,10 @@ fn read(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Access> {
         }
     }
     if visible == Some(true) && scopes.is_empty() {
-        let span = notes.spans.get(&table.path("visible")).cloned().unwrap_or_else(|| start(table));
+        let span = notes.spans.get(&table.path("visible")).cloned().unwrap_or_else(|| table.node.start());
         let message =
             "`visible` has no effect without `scopes`: callers can request a scope, but not a role or another name";
         notes.warning(Code::NoEffect, &span, message);
     }
     Some(Access { scopes, roles, users, visible: visible.unwrap_or_default() })
-}
-
-fn start(table: &Table<'_, '_>) -> std::ops::Range<usize> {
-    table.entries().first().map_or(table.node.span.clone(), |entry| entry.key_span.clone())
 }

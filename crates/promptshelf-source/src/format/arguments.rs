@@ -44,10 +44,13 @@ pub(crate) const KEYS: Keys = Keys {
     required: &["name"],
 };
 
+/// The names of policies for invisible characters.
+pub(crate) const INVISIBLE_POLICIES: &[&str] = &["keep", "strip", "reject"];
+
 /// The policy for invisible characters.
-pub(crate) const INVISIBLE: Key = key(
+const INVISIBLE: Key = key(
     "invisible",
-    Holds::Word(&["keep", "strip", "reject"]),
+    Holds::Word(INVISIBLE_POLICIES),
     "The policy for control, bidirectional and other invisible characters in values; `strip` by default.",
 );
 
@@ -138,7 +141,7 @@ fn argument(
 }
 
 /// Reads the policy under the key `invisible`.
-pub(crate) fn invisible(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<InvisiblePolicy> {
+fn invisible(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<InvisiblePolicy> {
     let written = table.text(INVISIBLE.name, notes)?;
     let policy = InvisiblePolicy::parse(&written);
     if policy.is_none() {

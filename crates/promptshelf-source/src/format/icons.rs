@@ -94,7 +94,7 @@ fn source(src: &str, node: &Node, notes: &mut Notes<'_>) -> Option<String> {
 }
 
 /// Reads a MIME type.
-pub(crate) fn mime_type(table: &Table<'_, '_>, key: &str, notes: &mut Notes<'_>) -> Option<MimeType> {
+fn mime_type(table: &Table<'_, '_>, key: &str, notes: &mut Notes<'_>) -> Option<MimeType> {
     let text = table.text(key, notes)?;
     let parsed = MimeType::parse(&text);
     if parsed.is_none() {

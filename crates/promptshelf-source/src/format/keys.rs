@@ -1,4 +1,6 @@
-//! Tables of the keys in a file. The parser, completion in editors and the JSON Schemas all use the same tables.
+//! Tables of the keys in a prompt file. The parser, completion in editors and the JSON Schema all use the same tables.
+
+mod schema;
 
 /// The keys of a mapping.
 #[derive(Debug)]

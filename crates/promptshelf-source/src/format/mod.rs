@@ -37,7 +37,7 @@ pub(crate) use self::{
     file_format::Format,
     front_matter::KEYS as PROMPT,
     github::placeholders,
-    icons::{KEYS as ICON, icons, mime_type},
+    icons::{KEYS as ICON, icons},
     markdown::{front_matter_and_body as parts, front_matter_range},
     prompt_tests::GOLDEN,
     registry::keys,

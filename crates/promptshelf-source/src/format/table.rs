@@ -175,7 +175,7 @@ impl<'n, 'p> Table<'n, 'p> {
     pub(crate) fn required_text(&self, key: &str, what: &str, notes: &mut Notes<'_>) -> Option<String> {
         if !self.has(key) {
             let entry = self.entries.iter().find(|entry| entry.key == key);
-            let span = entry.map_or_else(|| start_of(self.node), |entry| entry.key_span.clone());
+            let span = entry.map_or_else(|| self.node.start(), |entry| entry.key_span.clone());
             notes.error(Code::MissingKey, &span, format!("missing key `{key}` in {what}"));
             return None;
         }
@@ -190,14 +190,6 @@ pub(crate) fn text(node: &Node, what: impl Display, notes: &mut Notes<'_>) -> Op
     }
     notes.error(Code::WrongType, &node.span, format!("{what}: expected text, found {}", node.kind()));
     None
-}
-
-/// Returns the span of a node's first key: underlining a whole mapping would be too much.
-fn start_of(node: &Node) -> std::ops::Range<usize> {
-    match &node.value {
-        Value::Mapping(entries) => entries.first().map_or(node.span.clone(), |entry| entry.key_span.clone()),
-        _ => node.span.clone(),
-    }
 }
 
 /// Formats words as `a`, `b` and `c`.

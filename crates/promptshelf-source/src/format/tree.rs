@@ -99,6 +99,14 @@ impl Node {
         Some(entries.remove(index).key_span)
     }
 
+    /// Returns the span of a mapping's first key, or of any other value: underlining a whole mapping would be too much.
+    pub(crate) fn start(&self) -> Range<usize> {
+        match &self.value {
+            Value::Mapping(entries) => entries.first().map_or(self.span.clone(), |entry| entry.key_span.clone()),
+            _ => self.span.clone(),
+        }
+    }
+
     /// Returns whether the value is missing or `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {

@@ -2,18 +2,16 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-use promptshelf_core::{Access, Annotations, ArgumentDefinition, Code, Icon, MimeType, Role, Severity, Spans, nearest};
+use promptshelf_core::{Access, Annotations, ArgumentDefinition, Code, Icon, MimeType, Role, Spans, nearest};
 
-use super::root::DeclaredRoot;
+use super::{
+    root::DeclaredRoot,
+    sections::{Audience, Resource},
+};
 use crate::{
-    format::{
-        ARGUMENT, GlobCompletion, ICON, Node, Notes, Table, Value,
-        access::{self, access},
-        arguments, icons,
-        keys::{Holds, Keys, key, keys},
-        list, mime_type,
-    },
+    format::{GlobCompletion, Node, Notes, Table, access::access, arguments, icons, list},
     resource::PathTemplate,
+    settings::{AsWritten, RemovedKey},
 };
 
 /// A declared resource, before its files are resolved.
@@ -44,85 +42,68 @@ pub(crate) enum ContentDraft {
     Text(String),
 }
 
-pub(super) const KEYS: Keys = keys(&[
-    key("uri", Holds::Text, "A URI; with `files`, a template for the URI of each file, with `{+path}`."),
-    key("uri-template", Holds::Text, "A URI template (RFC 6570) with variables."),
-    key(
-        "file",
-        Holds::Text,
-        "A file; with a URI template, the path may contain its variables as `{name}` or `{+path}`.",
-    ),
-    key("files", Holds::Text, "A pattern for files; each of them becomes a resource."),
-    key("text", Holds::Text, "A template over the variables of the URI."),
-    key("root", Holds::Text, "The declared root that contains `file` or `files`."),
-    key("name", Holds::Text, "The identifier."),
-    key("title", Holds::Text, "The display name."),
-    key("description", Holds::Text, "A description of the resource."),
-    key("mime-type", Holds::Text, "The MIME type; derived from the file by default."),
-    key("icons", Holds::TextsOrTables(&ICON), "Icons."),
-    key("access", Holds::Table(&access::REQUIREMENTS), "The callers that may use it; all by default."),
-    key("audience", Holds::Words(&["user", "assistant"]), "The intended audience."),
-    key("priority", Holds::Number(Some((0.0, 1.0))), "The importance, from 0 (least) to 1 (required)."),
-    key(
-        "variables",
-        Holds::ListOfTextsOrTables(&ARGUMENT),
-        "The variables of the URI template with constraints or completion.",
-    ),
-]);
-
-pub(super) fn read(node: &Node, roots: &BTreeMap<String, DeclaredRoot>, notes: &mut Notes<'_>) -> Vec<ResourceDraft> {
-    let Value::List(items) = &node.value else {
-        notes.error(Code::WrongType, &node.span, "expected a section for each resource").help =
-            Some("write `[[resources]]`, with two brackets".to_owned());
-        return Vec::new();
-    };
-    let around = std::mem::take(&mut notes.spans);
+/// Reads the declarations, and the parts of their tables that prompt files have too.
+pub(super) fn read(
+    resources: Vec<Resource>,
+    root: &Node,
+    roots: &BTreeMap<String, DeclaredRoot>,
+    removed: &[RemovedKey],
+    notes: &mut Notes<'_>,
+) -> Vec<ResourceDraft> {
+    let nodes = root.child("resources").map(Node::items).unwrap_or_default();
     let mut drafts = Vec::new();
-    for item in items {
+    for (resource, node) in resources.into_iter().zip(nodes) {
         notes.spans.clear();
-        drafts.extend(resource(item, roots, notes));
+        drafts.extend(draft(resource, node, roots, removed, notes));
     }
-    notes.spans = around;
+    notes.spans.clear();
     drafts
 }
 
-fn resource(node: &Node, roots: &BTreeMap<String, DeclaredRoot>, notes: &mut Notes<'_>) -> Option<ResourceDraft> {
+fn draft(
+    resource: Resource,
+    node: &Node,
+    roots: &BTreeMap<String, DeclaredRoot>,
+    removed: &[RemovedKey],
+    notes: &mut Notes<'_>,
+) -> Option<ResourceDraft> {
     let table = Table::of(node, "", "a resource", notes)?;
-    table.expect(&KEYS, Severity::Error, "in [[resources]]", notes);
-    let head = table.entries().first().map_or(node.span.clone(), |entry| entry.key_span.clone());
-    let address = one_of(&table, &["uri", "uri-template"], &head, notes);
-    let origin = one_of(&table, &["file", "files", "text"], &head, notes);
-    let root = root(&table, roots, notes);
+    for entry in table.entries() {
+        notes.spans.insert(entry.key.clone(), entry.node.span.clone());
+    }
+    let text = |written: Option<AsWritten>| written.map(|AsWritten(text)| text);
+    let root = text(resource.root);
+    let address = [("uri", text(resource.uri)), ("uri-template", text(resource.uri_template))];
+    let origin = [("file", text(resource.file)), ("files", text(resource.files)), ("text", text(resource.text))];
+    let address = one_of(address, node, removed, notes);
+    let origin = one_of(origin, node, removed, notes);
+    check_root(root.as_deref(), roots, notes);
     let (variables, globs) = arguments(&table, "variables", notes);
-    let annotations =
-        Annotations { audience: audience(&table, notes), priority: priority(&table, notes), last_modified: None };
-    let name = table.text("name", notes);
-    let title = table.text("title", notes);
-    let description = table.text("description", notes);
-    let mime_type = mime_type(&table, "mime-type", notes);
     let icons = icons(&table, notes);
     let access = access(&table, notes);
 
-    let is_template = address? == "uri-template";
-    let uri = table.text(address?, notes)?;
+    let (key, uri) = address?;
+    let is_template = key == "uri-template";
     // Both keys store their span under `uri`.
-    if let Some(span) = notes.spans.get(address?).cloned() {
-        notes.spans.insert("uri".to_owned(), span);
-    }
-    let has_variables = uri.contains('{');
-    let content = content(&table, origin?, root, notes)?;
-    if !check(&table, is_template, has_variables, &uri, &content, notes) {
+    let uri_span = span(key, notes);
+    notes.spans.insert("uri".to_owned(), uri_span);
+    let content = content(origin?, root, notes)?;
+    if !check(is_template, &uri, &content, notes) {
         return None;
     }
     let spans = std::mem::take(&mut notes.spans).into();
     Some(ResourceDraft {
         uri,
-        name,
-        title,
-        description,
-        mime_type,
+        name: text(resource.name),
+        title: text(resource.title),
+        description: text(resource.description),
+        mime_type: resource.mime_type,
         icons,
-        annotations,
+        annotations: Annotations {
+            audience: audience(&resource.audience.0),
+            priority: resource.priority,
+            last_modified: None,
+        },
         variables,
         globs,
         content,
@@ -131,34 +112,51 @@ fn resource(node: &Node, roots: &BTreeMap<String, DeclaredRoot>, notes: &mut Not
     })
 }
 
-/// Returns the single key among several that is present; reports none or two.
-fn one_of<'k>(table: &Table<'_, '_>, keys: &[&'k str], head: &Range<usize>, notes: &mut Notes<'_>) -> Option<&'k str> {
-    let mut there = keys.iter().copied().filter(|key| table.has(key));
-    match (there.next(), there.next()) {
-        (Some(key), None) => Some(key),
+/// Returns the span of a key's value.
+fn span(key: &str, notes: &Notes<'_>) -> Range<usize> {
+    notes.spans.get(key).cloned().unwrap_or_default()
+}
+
+/// Returns the single key among several that is present, with its value; reports none or two. A key that was removed
+/// because of a mistake counts as present.
+fn one_of<const N: usize>(
+    keys: [(&'static str, Option<String>); N],
+    table: &Node,
+    removed: &[RemovedKey],
+    notes: &mut Notes<'_>,
+) -> Option<(&'static str, String)> {
+    let names = keys.each_ref().map(|(key, _)| *key);
+    let mut present = keys.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    match (present.next(), present.next()) {
+        (first, None) if is_removed(&names, table, removed) => first,
+        (Some(first), None) => Some(first),
         (None, _) => {
-            notes.error(Code::MissingKey, head, format!("a resource must have one of {}", list(keys.iter().copied())));
+            let message = format!("a resource must have one of {}", list(names));
+            notes.error(Code::MissingKey, &table.start(), message);
             None
         }
-        (Some(first), Some(second)) => {
-            let span = table.node(second, notes).map_or(head.clone(), |node| node.span.clone());
-            notes.error(Code::InvalidValue, &span, format!("a resource cannot have both `{first}` and `{second}`"));
+        (Some((first, _)), Some((second, _))) => {
+            let message = format!("a resource cannot have both `{first}` and `{second}`");
+            let span = span(second, notes);
+            notes.error(Code::InvalidValue, &span, message);
             None
         }
     }
 }
 
-fn content(table: &Table<'_, '_>, key: &str, root: Option<String>, notes: &mut Notes<'_>) -> Option<ContentDraft> {
-    let written = table.text(key, notes)?;
+fn is_removed(keys: &[&str], table: &Node, removed: &[RemovedKey]) -> bool {
+    removed.iter().any(|(key, place)| *place == table.span && keys.contains(&&**key))
+}
+
+fn content((key, written): (&str, String), root: Option<String>, notes: &mut Notes<'_>) -> Option<ContentDraft> {
     if key == "text" {
-        if table.has("root")
-            && let Some(node) = table.node("root", notes)
-        {
-            notes.warning(Code::NoEffect, &node.span, "`root` has no effect together with `text`");
+        if root.is_some() {
+            let root_span = span("root", notes);
+            notes.warning(Code::NoEffect, &root_span, "`root` has no effect together with `text`");
         }
         return Some(ContentDraft::Text(written));
     }
-    let span = table.node(key, notes)?.span.clone();
+    let span = span(key, notes);
     if written.starts_with('/') || written.split('/').any(|part| part == "..") {
         let message = format!("`{key}`: expected a path inside the library or its root");
         notes.error(Code::Outside, &span, message).help =
@@ -182,16 +180,8 @@ fn content(table: &Table<'_, '_>, key: &str, root: Option<String>, notes: &mut N
 }
 
 /// Whether the URI and the content match; reports a mismatch.
-fn check(
-    table: &Table<'_, '_>,
-    is_template: bool,
-    has_variables: bool,
-    uri: &str,
-    content: &ContentDraft,
-    notes: &mut Notes<'_>,
-) -> bool {
-    let mut node_span = |key: &str| table.node(key, notes).map(|node| node.span.clone()).unwrap_or_default();
-    let (uri_span, file_span) = (node_span(if is_template { "uri-template" } else { "uri" }), node_span("file"));
+fn check(is_template: bool, uri: &str, content: &ContentDraft, notes: &mut Notes<'_>) -> bool {
+    let (uri_span, file_span) = (span("uri", notes), span("file", notes));
     let fault = match content {
         ContentDraft::Files { .. } if is_template => {
             Some((uri_span, "with `files`, every file has a URI of its own", "use `uri` with `{+path}`"))
@@ -200,7 +190,7 @@ fn check(
             Some((uri_span, "with `files`, the URI must contain the file's path", "add `{+path}` to it"))
         }
         ContentDraft::Files { .. } => None,
-        _ if !is_template && has_variables => {
+        _ if !is_template && uri.contains('{') => {
             Some((uri_span, "a URI with variables is a URI template", "use `uri-template` instead of `uri`"))
         }
         ContentDraft::File { path, .. } => {
@@ -230,42 +220,24 @@ fn uri_variables(uri: &str) -> impl Iterator<Item = &str> {
     expressions.flat_map(|expression| expression.trim_start_matches(['+', '/', '?', '&']).split(','))
 }
 
-fn root(table: &Table<'_, '_>, roots: &BTreeMap<String, DeclaredRoot>, notes: &mut Notes<'_>) -> Option<String> {
-    let name = table.text("root", notes)?;
-    if !roots.contains_key(&name) {
-        let span = notes.spans.get("root").cloned().unwrap_or_default();
-        let near = nearest(&name, roots.keys().map(String::as_str));
-        notes.error(Code::InvalidValue, &span, format!("unknown root `{name}`")).help = Some(match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("declare it under [roots], as in `{name} = \"../{name}\"`"),
-        });
-    }
-    Some(name)
+/// Reports a root that is not declared.
+fn check_root(name: Option<&str>, roots: &BTreeMap<String, DeclaredRoot>, notes: &mut Notes<'_>) {
+    let Some(name) = name.filter(|name| !roots.contains_key(*name)) else { return };
+    let root_span = span("root", notes);
+    let near = nearest(name, roots.keys().map(String::as_str));
+    notes.error(Code::InvalidValue, &root_span, format!("unknown root `{name}`")).help = Some(match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("declare it under [roots], as in `{name} = \"../{name}\"`"),
+    });
 }
 
-fn audience(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Vec<Role> {
+/// Returns each role once.
+fn audience(written: &[Audience]) -> Vec<Role> {
     let mut audience = Vec::new();
-    for (index, word) in table.texts("audience", notes).iter().enumerate() {
-        match Role::parse(word) {
-            Some(role) if audience.contains(&role) => {}
-            Some(role) => audience.push(role),
-            None => {
-                let span = notes.spans.get(&format!("audience.{index}")).or_else(|| notes.spans.get("audience"));
-                let span = span.cloned().unwrap_or_default();
-                notes.error(Code::InvalidValue, &span, format!("unknown audience `{word}`")).help =
-                    Some("expected `user` or `assistant`".to_owned());
-            }
+    for Audience(role) in written {
+        if !audience.contains(role) {
+            audience.push(*role);
         }
     }
     audience
-}
-
-fn priority(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<f64> {
-    let priority = table.number("priority", notes)?;
-    if !(0.0..=1.0).contains(&priority) {
-        let span = notes.spans.get("priority").cloned().unwrap_or_default();
-        notes.error(Code::InvalidValue, &span, "`priority`: expected a number between 0 and 1");
-        return None;
-    }
-    Some(priority)
 }

@@ -8,7 +8,7 @@ use serde::de::{
     VariantAccess, Visitor, value::StrDeserializer,
 };
 
-use super::value::{AS_WRITTEN, AS_WRITTEN_LIST};
+use super::value::{AS_WRITTEN, ONE_OR_LIST, TABLES};
 use crate::format::{
     Node, Value, list,
     tree::{Entry, ScalarKind},
@@ -25,12 +25,14 @@ pub(super) struct Mistake {
     path: Vec<usize>,
     /// Names of the keys on the path, the innermost first.
     keys: Vec<String>,
+    /// Whether the innermost table is an item of [`Tables`](super::Tables).
+    is_in_tables: bool,
     /// The missing key, and the place of the table that lacks it.
     missing: Option<(&'static str, Range<usize>)>,
 }
 
 /// A key that was removed, and the place of its table.
-pub(super) type RemovedKey = (String, Range<usize>);
+pub(crate) type RemovedKey = (String, Range<usize>);
 
 impl Mistake {
     fn new(code: Code, message: impl Into<String>) -> Mistake {
@@ -41,6 +43,7 @@ impl Mistake {
             span: None,
             path: Vec::new(),
             keys: Vec::new(),
+            is_in_tables: false,
             missing: None,
         }
     }
@@ -64,6 +67,9 @@ impl Mistake {
         let location = Location::new(source, self.span.clone().unwrap_or_default());
         let table: Vec<&str> = self.keys.iter().rev().map(String::as_str).collect();
         let message = match (self.code, table.split_last()) {
+            (Code::UnknownKey | Code::MissingKey, Some(_)) if self.is_in_tables => {
+                format!("{} in [[{}]]", self.message, table.join("."))
+            }
             (Code::UnknownKey | Code::MissingKey, Some(_)) => format!("{} in [{}]", self.message, table.join(".")),
             (Code::UnknownKey | Code::MissingKey, None) | (_, None) => self.message.clone(),
             (_, Some((key, _))) => format!("`{key}`: {}", self.message),
@@ -72,11 +78,13 @@ impl Mistake {
         let is_section = table.len() == 1 && self.code == Code::WrongType;
         match (&self.help, table.first()) {
             (Some(help), _) => diagnostic.help(help),
+            (None, Some(key))
+                if is_section && (self.is_in_tables || self.message.starts_with("expected a list of tables")) =>
+            {
+                diagnostic.help(format!("write `[[{key}]]`, with two brackets"))
+            }
             (None, Some(key)) if is_section && self.message.starts_with("expected a table") => {
                 diagnostic.help(format!("write it as a section, `[{key}]`"))
-            }
-            (None, Some(key)) if is_section && self.message.starts_with("expected a list of tables") => {
-                diagnostic.help(format!("write `[[{key}]]`, with two brackets"))
             }
             _ => diagnostic,
         }
@@ -179,11 +187,13 @@ pub(super) struct NodeDeserializer<'n> {
     as_written: bool,
     /// Takes one text as a list of one.
     one_or_list: bool,
+    /// Names two brackets in mistakes.
+    is_tables: bool,
 }
 
 impl<'n> NodeDeserializer<'n> {
     pub(super) fn new(node: &'n Node) -> NodeDeserializer<'n> {
-        NodeDeserializer { node, as_written: false, one_or_list: false }
+        NodeDeserializer { node, as_written: false, one_or_list: false, is_tables: false }
     }
 
     fn text(&self) -> Result<&'n str, Mistake> {
@@ -221,7 +231,10 @@ impl<'n> Deserializer<'n> for NodeDeserializer<'n> {
             ScalarKind::Integer => match (scalar.text.parse::<u64>(), scalar.text.parse::<i64>()) {
                 (Ok(number), _) => visitor.visit_u64(number),
                 (_, Ok(number)) => visitor.visit_i64(number),
-                _ => Err(Mistake::wrong_type("a whole number below 2^63", self.node)),
+                _ => {
+                    let message = format!("expected a whole number below 2^63, got {}", scalar.text);
+                    Err(Mistake::new(Code::InvalidValue, message))
+                }
             },
             ScalarKind::Float => visitor.visit_f64(scalar.text.parse().unwrap_or(f64::NAN)),
             ScalarKind::Text | ScalarKind::Null => visitor.visit_borrowed_str(&scalar.text),
@@ -261,9 +274,10 @@ impl<'n> Deserializer<'n> for NodeDeserializer<'n> {
 
     fn deserialize_newtype_struct<V: Visitor<'n>>(self, name: &'static str, visitor: V) -> Result<V::Value, Mistake> {
         let as_written = self.as_written || name == AS_WRITTEN;
-        let one_or_list = self.one_or_list || name == AS_WRITTEN_LIST;
+        let one_or_list = self.one_or_list || name == ONE_OR_LIST;
+        let is_tables = self.is_tables || name == TABLES;
         visitor
-            .visit_newtype_struct(NodeDeserializer { as_written, one_or_list, ..self })
+            .visit_newtype_struct(NodeDeserializer { as_written, one_or_list, is_tables, ..self })
             .map_err(|mistake| mistake.at(&self.node.span))
     }
 
@@ -271,9 +285,12 @@ impl<'n> Deserializer<'n> for NodeDeserializer<'n> {
         let (items, is_list) = match &self.node.value {
             Value::List(items) => (&**items, true),
             Value::Scalar(_) if self.one_or_list => (std::slice::from_ref(self.node), false),
+            _ if self.is_tables => return Err(Mistake::wrong_type("a list of tables", self.node)),
             _ => return Err(Mistake::wrong_type("a list", self.node)),
         };
-        visitor.visit_seq(Items { items, is_list, index: 0 }).map_err(|mistake| mistake.at(&self.node.span))
+        visitor
+            .visit_seq(Items { items, is_list, is_tables: self.is_tables, index: 0 })
+            .map_err(|mistake| mistake.at(&self.node.span))
     }
 
     fn deserialize_map<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Mistake> {
@@ -336,6 +353,7 @@ impl<'n> MapAccess<'n> for Entries<'n> {
 struct Items<'n> {
     items: &'n [Node],
     is_list: bool,
+    is_tables: bool,
     index: usize,
 }
 
@@ -347,7 +365,8 @@ impl<'n> SeqAccess<'n> for Items<'n> {
         let index = self.index;
         self.index += 1;
         seed.deserialize(NodeDeserializer::new(item)).map(Some).map_err(|mistake| {
-            let mistake = mistake.at(&item.span);
+            let mut mistake = mistake.at(&item.span);
+            mistake.is_in_tables |= self.is_tables && mistake.keys.is_empty();
             // A single value in the place of a list is removed with its key.
             if self.is_list { mistake.below(index, None) } else { mistake }
         })

@@ -1,4 +1,4 @@
-//! Types for values of settings: bounded numbers, and text that need not be quoted.
+//! Types for values of settings: bounded numbers, text that need not be quoted, and lists.
 
 use std::{borrow::Cow, fmt};
 
@@ -8,9 +8,10 @@ use serde::{
     de::{self, Deserializer, Unexpected, Visitor},
 };
 
-/// The names under which the deserializer recognizes [`AsWritten`] and [`AsWrittenList`].
+/// The names under which the deserializer recognizes [`AsWritten`], [`OneOrList`] and [`Tables`].
 pub(super) const AS_WRITTEN: &str = "AsWritten";
-pub(super) const AS_WRITTEN_LIST: &str = "AsWrittenList";
+pub(super) const ONE_OR_LIST: &str = "OneOrList";
+pub(super) const TABLES: &str = "Tables";
 
 /// A whole number from `MIN` to `MAX`, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,13 +127,19 @@ impl JsonSchema for AsWritten {
     }
 }
 
-/// A list of texts; one text stands for a list of one.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
-pub struct AsWrittenList(pub Vec<AsWritten>);
+/// A list; a single value stands for a list of one.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+pub struct OneOrList<T>(pub Vec<T>);
 
-impl JsonSchema for AsWrittenList {
+impl<T> Default for OneOrList<T> {
+    fn default() -> OneOrList<T> {
+        OneOrList(Vec::new())
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OneOrList<T> {
     fn schema_name() -> Cow<'static, str> {
-        AS_WRITTEN_LIST.into()
+        format!("{ONE_OR_LIST}Of{}", T::schema_name()).into()
     }
 
     fn inline_schema() -> bool {
@@ -140,7 +147,31 @@ impl JsonSchema for AsWrittenList {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let text = AsWritten::json_schema(generator);
-        json_schema!({ "anyOf": [text, { "type": "array", "items": text }] })
+        let item = generator.subschema_for::<T>();
+        json_schema!({ "anyOf": [item, { "type": "array", "items": item }] })
+    }
+}
+
+/// A list of tables, written as sections with two brackets. Mistakes in it say so.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+pub struct Tables<T>(pub Vec<T>);
+
+impl<T> Default for Tables<T> {
+    fn default() -> Tables<T> {
+        Tables(Vec::new())
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Tables<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{TABLES}Of{}", T::schema_name()).into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Vec::<T>::json_schema(generator)
     }
 }

@@ -86,14 +86,14 @@ a = ["x"]
 "#
         ),
         [
-            "promptshelf.toml:1:2: error[unknown-key]: unknown key `serve` at the top of promptshelf.toml (did you mean `server`?)",
+            "promptshelf.toml:1:2: error[unknown-key]: unknown key `serve` (did you mean `server`?)",
             "promptshelf.toml:3:1: error[unknown-key]: unknown key `nmae` in [server] (did you mean `name`?)",
             "promptshelf.toml:4:9: error[wrong-type]: `title`: expected text, found a list",
-            "promptshelf.toml:5:15: error[invalid-value]: `website-url`: expected a web address, found `example.com` (start it with `https://`)",
+            "promptshelf.toml:5:15: error[invalid-value]: `website-url`: expected a web address that starts with `https://`, got `example.com`",
             "promptshelf.toml:6:10: error[missing-key]: missing key `src` in an icon",
-            "promptshelf.toml:8:13: error[invalid-value]: `page-size`: expected at least 1",
-            "promptshelf.toml:9:7: error[wrong-type]: `ttl`: expected a whole number, found text",
-            "promptshelf.toml:11:14: error[invalid-value]: `file-bytes`: expected at least 1",
+            "promptshelf.toml:8:13: error[invalid-value]: `page-size`: expected a whole number of at least 1, got 0",
+            "promptshelf.toml:9:7: error[wrong-type]: `ttl`: expected a whole number of at least 0, found text",
+            "promptshelf.toml:11:14: error[invalid-value]: `file-bytes`: expected a whole number of at least 1, got -1",
             "promptshelf.toml:12:1: error[unknown-key]: unknown key `fiel-bytes` in [limits] (did you mean `file-bytes`?)",
             "promptshelf.toml:14:5: error[wrong-type]: `a`: expected text, found a list",
         ]
@@ -168,14 +168,87 @@ variables = [{ naem = "b" }]
             "promptshelf.toml:32:16: error[invalid-value]: with `files`, every file has a URI of its own (use `uri` with `{+path}`)",
             "promptshelf.toml:36:9: error[invalid-value]: invalid path pattern `[z`: unclosed character class; missing ']'",
             "promptshelf.toml:40:8: error[invalid-value]: unknown root `projct` (did you mean `project`?)",
-            "promptshelf.toml:41:13: error[invalid-value]: unknown audience `users` (expected `user` or `assistant`)",
-            "promptshelf.toml:42:12: error[invalid-value]: `priority`: expected a number between 0 and 1",
-            "promptshelf.toml:43:13: error[invalid-value]: invalid MIME type `markdown` (expected two parts, as in `text/markdown`)",
+            "promptshelf.toml:41:13: error[invalid-value]: `audience`: expected one of `user` and `assistant`, got `users` (did you mean `user`?)",
+            "promptshelf.toml:42:12: error[invalid-value]: `priority`: expected a number from 0 to 1, got 2",
+            "promptshelf.toml:43:13: error[invalid-value]: `mime-type`: expected a MIME type such as `text/markdown`, got `markdown`",
             "promptshelf.toml:44:1: error[unknown-key]: unknown key `fiel` in [[resources]] (did you mean `file`?)",
             "promptshelf.toml:48:16: warning[unknown-key]: unknown key `naem` in an argument (did you mean `name`?)",
             "promptshelf.toml:48:16: error[missing-key]: missing key `name` in an argument",
         ]
     );
+}
+
+#[test]
+fn invalid_key_of_a_resource_is_not_reported_as_missing() {
+    assert_eq!(
+        mistakes(
+            r#"[[resources]]
+uri = ["a://b"]
+file = "x"
+[[resources]]
+uri = "a://c"
+text = { a = 1 }
+[[resources]]
+uri = "a://d"
+file = "x"
+text = []
+variables = [{ name = "b" }, 1, []]
+"#
+        ),
+        [
+            "promptshelf.toml:2:7: error[wrong-type]: `uri`: expected text, found a list",
+            "promptshelf.toml:6:8: error[wrong-type]: `text`: expected text, found a mapping",
+            "promptshelf.toml:10:8: error[wrong-type]: `text`: expected text, found a list",
+            "promptshelf.toml:11:33: error[wrong-type]: an argument: expected a mapping, found a list",
+        ]
+    );
+}
+
+#[test]
+fn sections_of_a_wrong_type_are_reported_with_their_syntax() {
+    assert_eq!(
+        mistakes(
+            "server = 1\nlist = []\nroots = \"x\"\nlimits.fuel = 99999999999999999999\n[resources]\nuri = \"a://b\"\n"
+        ),
+        [
+            "promptshelf.toml:1:10: error[wrong-type]: `server`: expected a table, found a number (write it as a section, `[server]`)",
+            "promptshelf.toml:2:8: error[wrong-type]: `list`: expected a table, found a list (write it as a section, `[list]`)",
+            "promptshelf.toml:3:9: error[wrong-type]: `roots`: expected a table, found text (write it as a section, `[roots]`)",
+            "promptshelf.toml:4:15: error[invalid-value]: `fuel`: expected a whole number below 2^63, got 99999999999999999999",
+            "promptshelf.toml:5:1: error[wrong-type]: `resources`: expected a list of tables, found a mapping (write `[[resources]]`, with two brackets)",
+        ]
+    );
+    assert_eq!(
+        mistakes("resources = [1]"),
+        [
+            "promptshelf.toml:1:14: error[wrong-type]: `resources`: expected a table, found a number (write `[[resources]]`, with two brackets)"
+        ]
+    );
+}
+
+/// A value that no key accepts.
+const NONSENSE: &str = "[[[{ no = \"such value\" }]]]";
+
+#[test]
+fn reader_checks_every_key_of_the_schema() {
+    let schema = promptshelf_source::syntax::library_schema();
+    let sections = schema["properties"].as_object().expect("sections");
+    let mut count = 0;
+    for (section, about) in sections {
+        let (head, table) = match about["type"].as_str() {
+            Some("array") => (format!("[[{section}]]"), &about["items"]),
+            _ => (format!("[{section}]"), about),
+        };
+        assert!(about["description"].is_string(), "{section}");
+        for (key, about) in table["properties"].as_object().into_iter().flatten() {
+            let found = mistakes(&format!("{head}\n{key} = {NONSENSE}\n"));
+            assert!(found.iter().any(|line| line.contains("error[wrong-type]")), "{section}.{key}: {found:?}");
+            assert!(!found.iter().any(|line| line.contains("unknown-key")), "{section}.{key}: {found:?}");
+            assert!(about["description"].is_string(), "{section}.{key}");
+            count += 1;
+        }
+    }
+    assert!(sections.len() == 7 && count > 40, "{count}");
 }
 
 #[test]

@@ -22,12 +22,7 @@ pub(super) type Files = Bounded<1, 10_000>;
 
 /// Returns the JSON Schema of `server.toml`.
 pub(crate) fn schema() -> Value {
-    let mut schema = promptshelf_source::settings::schema::<ServerSettings>("server.toml");
-    // Access rules have one reader and one schema, in this file and in that of a library.
-    let mut access = promptshelf_author::schema::library()["properties"]["access"].take();
-    access["description"] = "Access rules that bind every library. A library can restrict access further.".into();
-    schema["properties"]["access"] = access;
-    schema
+    promptshelf_source::settings::schema::<ServerSettings>("server.toml")
 }
 
 /// Settings of the operator.
@@ -43,8 +38,9 @@ pub(super) struct ServerSettings {
     pub(super) metrics: Metrics,
     pub(super) traces: TracesSection,
     pub(super) grants: Grants,
-    #[schemars(with = "Vec<Value>")]
+    /// Access rules that bind every library. A library can restrict access further.
     // Names the section. Its rules are read by the reader that libraries use.
+    #[schemars(schema_with = "promptshelf_source::settings::access_rules_schema")]
     access: IgnoredAny,
 }
 
