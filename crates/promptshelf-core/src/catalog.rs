@@ -29,7 +29,7 @@ pub struct Catalog {
     /// By name.
     pub(crate) prompts: PromptList,
     /// Names of the prompts that other prompts include, and possibly of some that were included before.
-    pub(crate) brought_in: Arc<HashSet<String>>,
+    pub(crate) called_prompts: Arc<HashSet<String>>,
     pub(crate) resources: Resources,
     pub(crate) files: Arc<LibraryFiles>,
     pub(crate) access: Arc<AccessTable>,

@@ -12,7 +12,7 @@ use base64::Engine as _;
 /// A `_meta` object: keys as `[prefix/]name`, values any JSON.
 pub type Meta = serde_json::Map<String, serde_json::Value>;
 
-/// The role of a message. There is no `system` role in MCP.
+/// The role of a message. MCP defines no `system` role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// The person.
@@ -22,7 +22,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role as the protocol spells it.
+    /// Returns the protocol's spelling of the role.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Role {
         }
     }
 
-    /// Reads the protocol's spelling; anything but `user` and `assistant` is `None`.
+    /// Parses the protocol's spelling; `None` for anything but `user` and `assistant`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Role> {
         match text {
@@ -42,24 +42,23 @@ impl Role {
     }
 }
 
-/// One message: a role and exactly one block. Several blocks of one speaker
-/// are several messages of the same role.
+/// One message: a role and exactly one block. Several blocks of one role are several messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Who speaks.
+    /// The role.
     pub role: Role,
     /// The content.
     pub content: ContentBlock,
 }
 
 impl Message {
-    /// A text message of the person.
+    /// Creates a text message of the role `user`.
     #[must_use]
     pub fn user(text: impl Into<String>) -> Message {
         Message { role: Role::User, content: ContentBlock::text(text) }
     }
 
-    /// A text message of the model.
+    /// Creates a text message of the role `assistant`.
     #[must_use]
     pub fn assistant(text: impl Into<String>) -> Message {
         Message { role: Role::Assistant, content: ContentBlock::text(text) }
@@ -73,22 +72,22 @@ pub enum ContentBlock {
     Text(Text),
     /// An image.
     Image(Media),
-    /// A sound. Revision 2024-11-05 does not know this kind.
+    /// Audio. Not defined in revision 2024-11-05.
     Audio(Media),
-    /// A resource whose contents travel with the message.
+    /// A resource whose contents are part of the message.
     Resource(EmbeddedResource),
-    /// A resource that the client may read. Known since revision 2025-06-18.
+    /// A resource that the client may read. Defined since revision 2025-06-18.
     Link(Box<ResourceLink>),
 }
 
 impl ContentBlock {
-    /// A text block without annotations.
+    /// Creates a text block without annotations.
     #[must_use]
     pub fn text(text: impl Into<String>) -> ContentBlock {
         ContentBlock::Text(Text { text: text.into(), annotations: Annotations::default() })
     }
 
-    /// The block's kind as the protocol's `type` member spells it.
+    /// Returns the block's kind, as the protocol's `type` member spells it.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -112,7 +111,7 @@ impl ContentBlock {
             ContentBlock::Image(image) => {
                 (&image.annotations, kind(image.mime_type.0.starts_with("image/"), image, "an image"))
             }
-            ContentBlock::Audio(audio) => (&audio.annotations, kind(audio.mime_type.is_audio(), audio, "a sound")),
+            ContentBlock::Audio(audio) => (&audio.annotations, kind(audio.mime_type.is_audio(), audio, "audio")),
             ContentBlock::Resource(resource) => {
                 (&resource.annotations, label_fault(&resource.contents.uri).map(BlockFault::Value))
             }
@@ -127,7 +126,7 @@ impl ContentBlock {
         fault.or_else(|| priority.map(|priority| BlockFault::Prompt(format!("a priority of {priority}"))))
     }
 
-    /// The bytes that the block's payload holds, before any encoding.
+    /// Returns the number of bytes of the block's payload, before encoding.
     #[must_use]
     pub fn size(&self) -> usize {
         match self {
@@ -168,7 +167,7 @@ pub struct Media {
     pub annotations: Annotations,
 }
 
-/// A resource whose contents travel with the message.
+/// A resource whose contents are part of the message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmbeddedResource {
     /// The contents of the resource.
@@ -177,19 +176,19 @@ pub struct EmbeddedResource {
     pub annotations: Annotations,
 }
 
-/// What reading a resource gives: its URI, its MIME type and its body.
+/// The contents of a resource: its URI, its MIME type and its body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceContents {
     /// The resource's URI (RFC 3986).
     pub uri: Arc<str>,
-    /// The body's MIME type. Always there, though the schema leaves it
-    /// optional: the prompts page requires it for embedded resources.
+    /// The body's MIME type. Always set, although it is optional in the schema: the specification's page on prompts
+    /// requires it for embedded resources.
     pub mime_type: MimeType,
     /// Text or bytes.
     pub body: ResourceBody,
 }
 
-/// A resource's body. Exactly one of text and bytes.
+/// A resource's body: either text or bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResourceBody {
     /// Text.
@@ -199,7 +198,7 @@ pub enum ResourceBody {
 }
 
 impl ResourceBody {
-    /// Bytes, before any encoding.
+    /// Returns the number of bytes, before encoding.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -208,7 +207,7 @@ impl ResourceBody {
         }
     }
 
-    /// Whether there is nothing.
+    /// Returns whether the body is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -220,17 +219,17 @@ impl ResourceBody {
 pub struct ResourceLink {
     /// The resource's URI (RFC 3986).
     pub uri: Arc<str>,
-    /// Its programmatic name.
+    /// The programmatic name.
     pub name: String,
-    /// Its name for people.
+    /// The display name.
     pub title: Option<String>,
     /// The description.
     pub description: Option<String>,
-    /// Its MIME type, where known.
+    /// The MIME type, if known.
     pub mime_type: Option<MimeType>,
-    /// Its size in bytes before encoding, where known.
+    /// The size in bytes before encoding, if known.
     pub size: Option<u64>,
-    /// Pictures for it.
+    /// The icons.
     pub icons: Vec<Icon>,
     /// Audience and priority (MCP `annotations`).
     pub annotations: Annotations,
@@ -243,21 +242,21 @@ pub struct ResourceLink {
 pub struct Annotations {
     /// The intended audience; empty for any.
     pub audience: Vec<Role>,
-    /// How much it matters, 0 (hardly) to 1 (indispensable).
+    /// The importance, from 0 (least) to 1 (required).
     pub priority: Option<f64>,
-    /// When it last changed. Known since revision 2025-06-18.
+    /// The time of the last change. Defined since revision 2025-06-18.
     pub last_modified: Option<Timestamp>,
 }
 
 impl Annotations {
-    /// Whether no annotation is set.
+    /// Returns whether no annotation is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.audience.is_empty() && self.priority.is_none() && self.last_modified.is_none()
     }
 }
 
-/// A picture for a prompt, a resource or the server. Known since revision 2025-11-25.
+/// An icon of a prompt, a resource or the server. Defined since revision 2025-11-25.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Icon {
     /// An `https:` URL or a `data:` URI.
@@ -266,7 +265,7 @@ pub struct Icon {
     pub mime_type: Option<MimeType>,
     /// Sizes as `WxH`, or `any`.
     pub sizes: Vec<String>,
-    /// The background it is drawn for.
+    /// The background that the icon is drawn for.
     pub theme: Option<Theme>,
 }
 
@@ -278,24 +277,26 @@ impl Icon {
         match crate::uri_template::scheme(&self.src).as_deref() {
             Some("https") => None,
             Some("data") => data_fault(&self.src["data:".len()..]).map(str::to_owned),
-            Some(other) => Some(format!("an icon cannot come over `{other}:`")),
-            None => Some("an icon's `src` is no URI".to_owned()),
+            Some(other) => Some(format!("an icon's `src` cannot use the scheme `{other}:`")),
+            None => Some("an icon's `src` is not a URI".to_owned()),
         }
     }
 }
 
 fn data_fault(data: &str) -> Option<&'static str> {
-    let Some((head, data)) = data.split_once(',') else { return Some("an icon's data begins after a comma") };
+    let Some((head, data)) = data.split_once(',') else {
+        return Some("an icon's data URI has no comma before its data");
+    };
     let (mime_type, is_base64) = match head.rsplit_once(';') {
         Some((mime_type, encoding)) if encoding.eq_ignore_ascii_case("base64") => (mime_type, true),
         _ => (head, false),
     };
     if !MimeType::parse(mime_type).is_some_and(|mime_type| mime_type.0.starts_with("image/")) {
-        return Some("an icon's data has to be an image");
+        return Some("an icon's data must be an image");
     }
     let bytes: Vec<u8> = percent_encoding::percent_decode_str(data).collect();
     let decodes = !is_base64 || base64::engine::general_purpose::STANDARD.decode(bytes).is_ok();
-    (!decodes).then_some("an icon's data is no base64")
+    (!decodes).then_some("an icon's data is not valid base64")
 }
 
 /// The background that an icon is drawn for.
@@ -308,7 +309,7 @@ pub enum Theme {
 }
 
 impl Theme {
-    /// The theme as the protocol spells it.
+    /// Returns the protocol's spelling of the theme.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -323,8 +324,8 @@ impl Theme {
 pub struct MimeType(Arc<str>);
 
 impl MimeType {
-    /// Takes a `type/subtype` with optional parameters; anything else is `None`.
-    /// Letter case means nothing in a type (RFC 6838, section 4.2), so it is kept in lower case.
+    /// Parses a `type/subtype` with optional parameters; `None` if malformed. Stored in lower case, because letter
+    /// case has no meaning in a type (RFC 6838, section 4.2).
     #[must_use]
     pub fn parse(text: &str) -> Option<MimeType> {
         let parsed: mime::Mime = text.parse().ok()?;
@@ -333,32 +334,32 @@ impl MimeType {
             .then(|| MimeType(Arc::from(format!("{}{parameters}", essence.to_ascii_lowercase()))))
     }
 
-    /// `text/plain`.
+    /// Returns `text/plain`.
     #[must_use]
     pub fn plain_text() -> MimeType {
         MimeType(Arc::from("text/plain"))
     }
 
-    /// `application/octet-stream`.
+    /// Returns `application/octet-stream`.
     #[must_use]
     pub fn octet_stream() -> MimeType {
         MimeType(Arc::from("application/octet-stream"))
     }
 
-    /// The type as text.
+    /// Returns the type as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is an image type that clients show as an image. SVG is one
-    /// only as text, because it can hold script.
+    /// Returns whether it is an image type that clients show as an image. SVG is excluded, because it can contain
+    /// scripts; it is sent as text.
     #[must_use]
     pub fn is_image(&self) -> bool {
         self.0.starts_with("image/") && !self.0.starts_with("image/svg")
     }
 
-    /// Whether it is an audio type.
+    /// Returns whether it is an audio type.
     #[must_use]
     pub fn is_audio(&self) -> bool {
         self.0.starts_with("audio/")
@@ -378,31 +379,31 @@ struct BlobInner {
 }
 
 impl Blob {
-    /// Takes bytes.
+    /// Creates a blob from bytes.
     #[must_use]
     pub fn new(bytes: impl Into<Vec<u8>>) -> Blob {
         Blob(Arc::new(BlobInner { bytes: bytes.into(), base64: OnceLock::new() }))
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0.bytes
     }
 
-    /// How many bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.bytes.len()
     }
 
-    /// Whether the blob is empty.
+    /// Returns whether the blob is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.bytes.is_empty()
     }
 
-    /// The bytes in Base64, with padding, without line breaks.
+    /// Returns the bytes in Base64, with padding, without line breaks.
     #[must_use]
     pub fn base64(&self) -> &str {
         self.0.base64.get_or_init(|| base64::engine::general_purpose::STANDARD.encode(&self.0.bytes))
@@ -429,7 +430,7 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 impl ResourceBody {
-    /// A number that differs when the body does, within one run of a program.
+    /// Returns a number that changes with the body, comparable within one run of a program.
     #[must_use]
     pub fn digest(&self) -> u64 {
         match self {

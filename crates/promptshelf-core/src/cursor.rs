@@ -80,19 +80,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cursor_gives_back_its_key(key in ".{0,200}") {
+        fn cursor_round_trips_its_key(key in ".{0,200}") {
             prop_assert_eq!(decode(ListKind::Prompts, &encode(ListKind::Prompts, &key)), Some(key));
         }
 
         // req: F8
         #[test]
-        fn a_cut_cursor_is_refused(key in "[a-z_-]{1,40}", cut in 1_usize..8) {
+        fn truncated_cursor_is_rejected(key in "[a-z_-]{1,40}", cut in 1_usize..8) {
             let cursor = encode(ListKind::Prompts, &key);
             prop_assert_eq!(decode(ListKind::Prompts, &cursor[..cursor.len().saturating_sub(cut)]), None);
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in ".{0,300}") {
+        fn parser_never_panics(text in ".{0,300}") {
             let _ = decode(ListKind::Prompts, &text);
         }
     }

@@ -1,7 +1,6 @@
 //! Definitions: prompts, files and resources as a source provides them, unchecked.
 //!
-//! [`check`](crate::check) decides which of them can be served: it turns
-//! definitions into a [`Catalog`](crate::Catalog) and diagnostics.
+//! [`check`](crate::check) validates definitions and returns a [`Catalog`](crate::Catalog) and diagnostics.
 
 mod access;
 mod argument;

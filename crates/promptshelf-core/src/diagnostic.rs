@@ -15,7 +15,7 @@ pub struct SourceText {
 }
 
 impl SourceText {
-    /// A text under its path.
+    /// Creates a text with its path.
     #[must_use]
     pub fn new(path: impl Into<String>, text: impl Into<Arc<str>>) -> Arc<SourceText> {
         Arc::new(SourceText { path: path.into(), text: text.into() })
@@ -28,7 +28,7 @@ impl fmt::Debug for SourceText {
     }
 }
 
-/// A place in a text.
+/// A location in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The text.
@@ -38,8 +38,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// A place in a text. A span that leaves the text or cuts a character is
-    /// moved to the nearest one that does not.
+    /// Creates a location. A span outside of the text, or inside a character, is moved to the nearest valid one.
     #[must_use]
     pub fn new(source: &Arc<SourceText>, span: Range<usize>) -> Location {
         let start = source.text.floor_char_boundary(span.start);
@@ -47,20 +46,19 @@ impl Location {
         Location { source: Arc::clone(source), span: start..end }
     }
 
-    /// A whole file, as where no better place is known.
+    /// Creates the location of a whole file, for lack of a narrower one.
     #[must_use]
     pub fn file(source: &Arc<SourceText>) -> Location {
         Location::new(source, 0..0)
     }
 
-    /// Bytes of the text.
+    /// Returns the span in bytes of the text.
     #[must_use]
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
 
-    /// Line and column of the first character, both counted from one, the
-    /// column in characters.
+    /// Returns line and column of the first character, both counted from one, the column in characters.
     #[must_use]
     pub fn line_column(&self) -> (usize, usize) {
         let before = &self.source.text[..self.span.start];
@@ -76,19 +74,19 @@ impl fmt::Display for Location {
     }
 }
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Good as it is, and perhaps better otherwise.
+    /// Correct, but could be improved.
     Hint,
-    /// Works, but some client or reader will stumble.
+    /// Works, but causes problems for some client or reader.
     Warning,
-    /// Cannot be served as it stands.
+    /// Cannot be served.
     Error,
 }
 
 impl Severity {
-    /// The word for it.
+    /// Returns the name of the severity.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -99,25 +97,25 @@ impl Severity {
     }
 }
 
-/// One thing that is wrong.
+/// One mistake in a library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// What kind of thing; stable across releases.
+    /// The kind of mistake; stable across releases.
     pub code: Code,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// The mistake, as one sentence without a full stop.
     pub message: String,
-    /// Where.
+    /// The location of the mistake.
     pub location: Location,
-    /// Other places that belong to it, each with a word about it.
+    /// Related locations, each with a label.
     pub related: Vec<(Location, String)>,
-    /// What to do about it.
+    /// The suggested correction.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// Something that cannot be served as it stands.
+    /// Creates an error: the prompt or resource cannot be served.
     #[must_use]
     pub fn error(code: Code, location: Location, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
@@ -130,13 +128,13 @@ impl Diagnostic {
         }
     }
 
-    /// Something that works but is probably not meant.
+    /// Creates a warning: it works, but is probably a mistake.
     #[must_use]
     pub fn warning(code: Code, location: Location, message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, location, message) }
     }
 
-    /// Something that may be meant just so.
+    /// Creates a hint: it may be intended.
     #[must_use]
     pub fn hint(code: Code, location: Location, message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Hint, ..Diagnostic::error(code, location, message) }
@@ -149,7 +147,7 @@ impl Diagnostic {
         self
     }
 
-    /// Names another place that belongs to it.
+    /// Adds a related location.
     #[must_use]
     pub fn also(mut self, location: Location, label: impl Into<String>) -> Diagnostic {
         self.related.push((location, label.into()));
@@ -162,7 +160,7 @@ impl Diagnostic {
         (&self.location.source.path, self.location.span().start, self.code, &self.message, self.help.as_deref())
     }
 
-    /// Whether it keeps the thing from being served.
+    /// Returns whether it prevents the prompt or resource from being served.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -180,11 +178,10 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Words longer than this are not compared: it would take long, and people do
-/// not mistype a whole paragraph.
+/// Longer words are not compared: it would take long, and a mistyped word is short.
 const MAX_COMPARED_BYTES: usize = 256;
 
-/// "Did you mean …" for a word that is not one of the known ones.
+/// Returns the most similar known word, for "did you mean …".
 ///
 /// ```
 /// use promptshelf_core::nearest;
@@ -202,7 +199,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .into_iter()
         .filter(|candidate| candidate.len() <= MAX_COMPARED_BYTES)
         .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
-        // Something of the word has to be there: `x` is not nearly `y`.
+        // A part of the word must remain: `x` is not similar to `y`.
         .filter(|(distance, candidate)| {
             let length = candidate.chars().count();
             *distance <= 1 + length / 4 && *distance < length.min(word.chars().count())
@@ -213,16 +210,16 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
-        /// The kinds of things that can be wrong. The names are stable.
+        /// The kinds of mistakes. The names are stable.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Code { $($(#[doc = $doc])+ $variant,)+ }
 
         impl Code {
-            /// Every code there is.
+            /// All codes.
             pub const ALL: &'static [Code] = &[$(Code::$variant),+];
 
-            /// The stable name, such as `unknown-key`.
+            /// Returns the stable name, such as `unknown-key`.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Code::$variant => $name,)+ }
@@ -257,23 +254,23 @@ codes! {
     TooMany = "too-many",
     /// The front matter or the library file is not well-formed.
     Syntax = "syntax",
-    /// A key that means nothing here.
+    /// A key that is not defined here.
     UnknownKey = "unknown-key",
-    /// A setting of the operator in the settings of a library.
+    /// An operator's setting in the settings of a library.
     OperatorSetting = "operator-setting",
     /// A root outside of the library that the operator has not granted.
     UngrantedRoot = "ungranted-root",
-    /// A value of another kind than is asked for here.
+    /// A value of the wrong type.
     WrongType = "wrong-type",
-    /// Something that has to be there is not.
+    /// A required key is missing.
     MissingKey = "missing-key",
-    /// A value that is of the right kind but cannot be.
+    /// A value of the right type that is not allowed.
     InvalidValue = "invalid-value",
-    /// A name that no prompt can have.
+    /// An invalid name of a prompt.
     InvalidName = "invalid-name",
-    /// A name that some client will change.
+    /// A name that some clients change.
     UnportableName = "unportable-name",
-    /// A name that two prompts or resources have.
+    /// A name shared by two prompts or resources.
     DuplicateName = "duplicate-name",
     /// A prompt or an argument without a description.
     MissingDescription = "missing-description",
@@ -283,17 +280,17 @@ codes! {
     UndeclaredArgument = "undeclared-argument",
     /// An argument that no template uses.
     UnusedArgument = "unused-argument",
-    /// A filter, test or function that does not exist.
+    /// An unknown filter, test or function.
     UnknownFunction = "unknown-function",
-    /// A call with arguments that cannot be.
+    /// A call with invalid arguments.
     InvalidCall = "invalid-call",
-    /// A partial that is not there.
+    /// An included partial that does not exist.
     MissingPartial = "missing-partial",
-    /// A prompt to bring in that is not there, or cannot be served.
+    /// A called prompt that does not exist, or cannot be served.
     MissingPrompt = "missing-prompt",
-    /// Partials or prompts that include each other in a circle.
+    /// Partials or prompts that include each other in a cycle.
     CircularInclude = "circular-include",
-    /// A file to attach, link or complete from that is not there.
+    /// A file to attach, link or complete from that does not exist.
     MissingFile = "missing-file",
     /// A resource that this server does not serve.
     UnknownResource = "unknown-resource",
@@ -301,21 +298,21 @@ codes! {
     ContentMismatch = "content-mismatch",
     /// An invalid regular expression.
     InvalidPattern = "invalid-pattern",
-    /// A default or example that its own argument would not take.
+    /// A default or example that violates the argument's own constraints.
     InvalidDefault = "invalid-default",
-    /// A condition or a step that cannot work.
+    /// A condition or a step that can never work.
     InvalidCondition = "invalid-condition",
     /// A form that asks for a secret.
     AsksForSecret = "asks-for-secret",
-    /// A completion source that cannot work.
+    /// A completion source that can never work.
     InvalidCompletion = "invalid-completion",
-    /// Something that another program does with its own files, and that is not done here.
+    /// A feature of another program's files that is not supported here.
     NotSupported = "not-supported",
-    /// Arguments whose completions wait for each other.
+    /// Arguments whose completions depend on each other.
     CircularCompletion = "circular-completion",
     /// Something that is allowed but has no effect.
     NoEffect = "no-effect",
-    /// A prompt that always comes out empty.
+    /// A prompt that is always empty.
     EmptyPrompt = "empty-prompt",
     /// A library without any prompt.
     EmptyLibrary = "empty-library",
@@ -323,7 +320,7 @@ codes! {
     InvisibleCharacter = "invisible-character",
     /// Something that looks like a key, a token or a password.
     LikelySecret = "likely-secret",
-    /// Names that clients make one of.
+    /// Names that clients cannot distinguish.
     CollidingName = "colliding-name",
     /// Names that look alike.
     ConfusableName = "confusable-name",
@@ -333,15 +330,15 @@ codes! {
     UnusedPartial = "unused-partial",
     /// A value of many lines without a boundary to the text around it.
     BareText = "bare-text",
-    /// A client will not offer the prompt.
+    /// A client does not offer the prompt.
     ClientHides = "client-hides",
-    /// A client will show another name or text than the author wrote.
+    /// A client changes the name or the text.
     ClientMangles = "client-mangles",
-    /// A client will lose who says what.
+    /// A client loses the roles of messages.
     ClientFlattens = "client-flattens",
-    /// A client will leave a part of the prompt out.
+    /// A client omits a part of the prompt.
     ClientDrops = "client-drops",
-    /// The prompt cannot be used in a client as it is meant.
+    /// The prompt does not work in a client as intended.
     ClientBreaks = "client-breaks",
 }
 

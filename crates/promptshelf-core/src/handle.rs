@@ -1,4 +1,4 @@
-//! Where the current catalog stands and is replaced.
+//! A shared handle of the current catalog, with replacement and observers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,16 +8,16 @@ use crate::catalog::{Catalog, Change};
 
 type Observer = Box<dyn Fn(&Change) + Send + Sync>;
 
-/// The place of the current catalog. Clones are the same place.
+/// The current catalog, shared: clones refer to the same one.
 ///
-/// A reader takes [`current`](CatalogHandle::current) once and works with that
-/// catalog to its end; a replacement in between does not concern it.
+/// A reader takes [`current`](CatalogHandle::current) once and uses that catalog to the end of its work; later
+/// replacements do not affect it.
 #[derive(Clone)]
 pub struct CatalogHandle(Arc<Place>);
 
 struct Place {
     current: ArcSwap<Catalog>,
-    /// Also what makes replacements come one after the other.
+    /// The lock also serializes replacements.
     observers: Mutex<Vec<Observer>>,
 }
 
@@ -28,13 +28,13 @@ impl std::fmt::Debug for CatalogHandle {
 }
 
 impl CatalogHandle {
-    /// A place for a first catalog.
+    /// Creates a handle with a first catalog.
     #[must_use]
     pub fn new(catalog: Catalog) -> CatalogHandle {
         CatalogHandle(Arc::new(Place { current: ArcSwap::from_pointee(catalog), observers: Mutex::default() }))
     }
 
-    /// The catalog as it stands now. Takes no lock.
+    /// Returns the current catalog. Takes no lock.
     #[must_use]
     pub fn current(&self) -> Arc<Catalog> {
         self.0.current.load_full()
@@ -56,8 +56,8 @@ impl CatalogHandle {
         })
     }
 
-    /// Calls `observer` after every change, one change after the other. It has
-    /// to be quick, and must not replace the catalog.
+    /// Calls `observer` after every change, one change after the other. The observer must be quick, and must not
+    /// replace the catalog.
     pub fn observe(&self, observer: impl Fn(&Change) + Send + Sync + 'static) {
         self.0.observers.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(observer));
     }

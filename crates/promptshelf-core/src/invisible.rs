@@ -52,7 +52,7 @@ impl InvisiblePolicy {
                 None => Ok(Cow::Borrowed(text)),
                 Some((at, c)) => {
                     let place = text[..at].chars().count() + 1;
-                    Err(format!("must not hold U+{:04X}, {}, as its character {place}", u32::from(c), describe(c)))
+                    Err(format!("must not contain U+{:04X}, {}, as its character {place}", u32::from(c), describe(c)))
                 }
             },
         }
@@ -186,13 +186,13 @@ fn rewritten(text: &str, mut instead: impl FnMut(char, &mut String)) -> Cow<'_, 
     if places.peek().is_none() {
         return Cow::Borrowed(text);
     }
-    let (mut out, mut kept) = (String::with_capacity(text.len()), 0);
+    let (mut out, mut copied) = (String::with_capacity(text.len()), 0);
     for (at, c) in places {
-        out.push_str(&text[kept..at]);
+        out.push_str(&text[copied..at]);
         instead(c, &mut out);
-        kept = at + c.len_utf8();
+        copied = at + c.len_utf8();
     }
-    out.push_str(&text[kept..]);
+    out.push_str(&text[copied..]);
     Cow::Owned(out)
 }
 
@@ -202,15 +202,15 @@ pub fn describe(c: char) -> &'static str {
     match c {
         '\u{202a}' | '\u{202b}' | '\u{202d}' | '\u{202e}' => "which reorders the text that follows",
         '\u{2066}'..='\u{2069}' | '\u{202c}' => "which changes the direction of text",
-        '\u{200e}' | '\u{200f}' | '\u{61c}' => "a mark of direction",
-        '\u{200b}' | '\u{2060}' | '\u{feff}' => "a space without width",
+        '\u{200e}' | '\u{200f}' | '\u{61c}' => "a direction mark",
+        '\u{200b}' | '\u{2060}' | '\u{feff}' => "a zero-width space",
         '\u{200c}' | '\u{200d}' => "a joiner",
         '\u{ad}' => "a soft hyphen",
         '\u{2028}' | '\u{2029}' => "a line break that most programs do not show",
         '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => "a variation selector",
-        '\u{e0000}'..='\u{e007f}' => "a tag, with which text can be hidden from people and not from models",
+        '\u{e0000}'..='\u{e007f}' => "a tag character, which can hide text from people but not from models",
         c if c.is_control() => "a control character",
-        _ => "which nobody can see",
+        _ => "which is invisible",
     }
 }
 
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_people_write_is_left_in_peace() {
+    fn ordinary_writing_is_unchanged() {
         for text in [
             "\u{feff}one\r\n\ttwo\n",
             "क्\u{200d}ष",
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_is_found_where_it_only_looks_like_writing() {
+    fn disguised_invisible_characters_are_found() {
         for (text, without) in [
             ("a\u{200d}b", "ab"),
             ("😀\u{fe0f}\u{fe0e}\u{fe0f}", "😀\u{fe0f}"),
@@ -256,8 +256,8 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_character_and_its_place() {
+    fn rejection_names_the_character_and_its_position() {
         let refusal = InvisiblePolicy::Reject.apply("añ\u{202e}b").expect_err("it is refused");
-        assert_eq!(refusal, "must not hold U+202E, which reorders the text that follows, as its character 3");
+        assert_eq!(refusal, "must not contain U+202E, which reorders the text that follows, as its character 3");
     }
 }

@@ -1,27 +1,26 @@
 //! Prompts of the Model Context Protocol, without I/O.
 //!
-//! A source hands in [`Definitions`]; [`check`] makes a [`Catalog`] of them and
-//! says what is wrong; a [`CatalogHandle`] is where the current catalog stands.
-//! A [`Prompt`] of the catalog binds what a caller sent and renders messages.
+//! A source provides [`Definitions`]. [`check`] validates them and returns a [`Catalog`] and diagnostics; a
+//! [`CatalogHandle`] holds the current catalog. A [`Prompt`] of the catalog binds the arguments of a call and renders
+//! messages.
 //!
 //! ```
 //! use promptshelf_core::{ArgumentDefinition, Definitions, RawArguments, Part, PromptDefinition, check};
 //!
 //! let hello = PromptDefinition::template("hello", "Say hello to {{ name }}.")
-//!     .description("Greets somebody")
-//!     .argument(ArgumentDefinition::new("name").description("Whom to greet").required());
+//!     .description("Greets a person")
+//!     .argument(ArgumentDefinition::new("name").description("The person to greet").required());
 //! let checked = check(Definitions::from_iter([hello]), None);
 //! assert!(checked.diagnostics.is_empty());
 //!
 //! let catalog = checked.catalog;
-//! let prompt = catalog.find("hello").expect("it is there");
-//! let arguments = prompt.bind(&RawArguments::from_iter([("name", "Ada")]), 1_000).expect("it is complete");
+//! let prompt = catalog.find("hello").expect("the prompt exists");
+//! let arguments = prompt.bind(&RawArguments::from_iter([("name", "Ada")]), 1_000).expect("the arguments are valid");
 //! let parts = prompt.render(catalog.render_context(), &arguments).expect("it renders");
 //! assert_eq!(parts, [Part::Message(promptshelf_core::Message::user("Say hello to Ada."))]);
 //! ```
 //!
-//! What is deliberately not here: files, sockets, clocks, an async runtime, and
-//! any wire format.
+//! Files, sockets, clocks, an async runtime and all wire formats are deliberately elsewhere.
 
 mod argument;
 mod catalog;

@@ -22,8 +22,7 @@ impl LibraryFiles {
         self.declared.get(&file.path).cloned().unwrap_or_else(|| Arc::from(file.uri()))
     }
 
-    /// The file behind a `library:` URI. Files below a `_` part are never
-    /// served by themselves.
+    /// Returns the file of a `library:` URI. Files with a path part that begins with `_` are not served.
     pub(crate) fn find(&self, uri: &str) -> Option<&Arc<LibraryFile>> {
         let path = uri.strip_prefix(LIBRARY_SCHEME)?.strip_prefix(":///")?;
         let path = percent_encoding::percent_decode_str(path).decode_utf8().ok()?;

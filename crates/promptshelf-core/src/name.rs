@@ -5,7 +5,7 @@
 
 use std::{borrow::Borrow, fmt};
 
-/// The greatest length of a name in bytes.
+/// The largest number of bytes of a name.
 pub const MAX_NAME_BYTES: usize = 128;
 
 /// A prompt's name: 1 to [`MAX_NAME_BYTES`] bytes, no control character, no
@@ -31,7 +31,7 @@ pub enum NameError {
     #[error("a prompt's name cannot be longer than {MAX_NAME_BYTES} bytes")]
     TooLong,
     /// The string contains a character that no client accepts.
-    #[error("a prompt's name cannot hold {0:?}")]
+    #[error("a prompt's name cannot contain {0:?}")]
     Character(char),
 }
 

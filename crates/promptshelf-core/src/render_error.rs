@@ -1,21 +1,19 @@
-//! The error of a rendering.
+//! The error of a rendering, by who can correct it: the caller, the author or the operator.
 
-/// Why a prompt could not be rendered.
+/// The reason why a prompt could not be rendered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenderError {
-    /// These arguments cannot be used. The sentence is for the caller.
+    /// Invalid arguments. The message is for the caller.
     #[error("{0}")]
     Rejected(String),
-    /// With these arguments the prompt would be larger than the library
-    /// allows. The sentence is for the caller.
-    #[error("with these arguments the prompt would take more than the library allows: {0}")]
+    /// With these arguments the prompt exceeds a limit of the library. The message is for the caller.
+    #[error("with these arguments the prompt exceeds a limit of the library: {0}")]
     OverBudget(String),
-    /// The template cannot work with these values, or with any: only its
-    /// author can tell. The text is for the log.
+    /// The template failed with these or with all values, so its author has to correct it. The text is for the log.
     #[error("{0}")]
-    Stumbled(String),
-    /// Something failed that is no caller's business; the text is for the log.
+    TemplateFailed(String),
+    /// An internal failure, which callers must not see. The text is for the log.
     #[error("{0}")]
     Failed(String),
 }

@@ -45,7 +45,7 @@ impl Resource {
         &self.definition.uri
     }
 
-    /// Whether it is a template with variables.
+    /// Returns whether the URI is a template with variables.
     #[must_use]
     pub fn is_template(&self) -> bool {
         matches!(self.address, Address::Template(_))
@@ -89,7 +89,7 @@ impl Resource {
         }
     }
 
-    /// Icons.
+    /// The icons.
     #[must_use]
     pub fn icons(&self) -> &[Icon] {
         &self.definition.icons
@@ -127,8 +127,8 @@ impl Resource {
 
     /// Checks variables and fills in defaults.
     fn bind(&self, variables: &Variables) -> Result<Variables, Vec<Problem>> {
-        let given = RawArguments::from(variables);
-        let bound = argument::bind(&self.variables, &given, usize::MAX)?;
+        let raw = RawArguments::from(variables);
+        let bound = argument::bind(&self.variables, &raw, usize::MAX)?;
         Ok(bound.to_variables())
     }
 
@@ -192,9 +192,9 @@ impl Resource {
 /// The resources of a catalog.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resources {
-    /// Those with a fixed URI, by URI.
+    /// Resources with a fixed URI, by URI.
     pub(crate) fixed: Arc<[Arc<Resource>]>,
-    /// Those with a URI template, by template.
+    /// Resources with a URI template, by template.
     pub(crate) templates: Arc<[Arc<Resource>]>,
 }
 

@@ -14,7 +14,7 @@ mod depth;
 mod environment;
 mod filters;
 mod functions;
-mod kept;
+mod growth;
 pub(crate) mod lint;
 mod meter;
 mod piece;

@@ -1,7 +1,7 @@
-//! A template as texts with places for arguments between them, for programs
-//! that have nothing more than that. What does not fit is noted, at its place.
+//! Outline of a prompt: texts and placeholders for arguments, for programs without a template language. Parts of the
+//! template that an outline cannot express are reported at their location.
 //!
-//! Nothing is rendered here: a place stays a place, whatever its value will be.
+//! Nothing is rendered here: a placeholder stays one, whatever its value would be.
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
@@ -19,27 +19,27 @@ use crate::{
     template::sent,
 };
 
-/// How deep partials and prompts are followed; the check has a bound of its own.
+/// The maximum depth of partials and called prompts; the check has a limit of its own.
 const MAX_DEPTH: usize = 32;
 
-/// What a prompt says without a template language.
+/// A prompt without the template language.
 #[derive(Clone, Debug, Default)]
 pub struct Outline {
-    /// Texts, places for arguments, roles and files, in order.
+    /// Texts, placeholders for arguments, roles and files, in order.
     pub pieces: Vec<BodyPiece>,
-    /// What could not be kept.
+    /// The parts of the template that were dropped or changed.
     pub losses: Vec<Diagnostic>,
 }
 
 impl Prompt {
-    /// What the prompt says, as far as it can be said without a template language.
+    /// Returns the prompt as texts and placeholders, as far as that is possible without a template language.
     #[must_use]
     pub fn outline(&self) -> Outline {
         let mut outline = Outline::default();
         match &self.definition.body {
             Body::Function(_) => {
                 let location = Location::file(self.source());
-                let message = "a prompt in code says nothing before it is called";
+                let message = "a prompt written in code has no text before it is called";
                 outline.losses.push(Diagnostic::error(Code::NotSupported, location, message));
             }
             Body::Pieces(pieces) => outline.pieces.clone_from(pieces),
@@ -49,7 +49,7 @@ impl Prompt {
                     source: Arc::clone(self.source()),
                     base: range.start,
                     known: HashMap::new(),
-                    speaker: Role::User,
+                    role: Role::User,
                     depth: 0,
                     outline: &mut outline,
                 };
@@ -63,24 +63,24 @@ impl Prompt {
 struct Walk<'p, 'o> {
     prompt: &'p Prompt,
     source: Arc<SourceText>,
-    /// Where the template begins in its source.
+    /// The offset of the template in its source.
     base: usize,
-    /// What names stand for that the template defines itself.
+    /// The content of names that the template itself defines.
     known: HashMap<String, Vec<BodyPiece>>,
-    speaker: Role,
+    role: Role,
     depth: usize,
     outline: &'o mut Outline,
 }
 
 impl Walk<'_, '_> {
     fn text(&mut self, text: &str) {
-        // The check has compiled it already.
+        // A template that does not parse was rejected by the check.
         if let Ok(Stmt::Template(template)) = parse(text, "", Default::default()) {
             self.statements(&template.children);
         }
     }
 
-    fn lose(&mut self, span: Span, message: impl Into<String>) {
+    fn note_loss(&mut self, span: Span, message: impl Into<String>) {
         let span = self.place(span);
         let location = Location::new(&self.source, span);
         self.outline.losses.push(Diagnostic::warning(Code::NotSupported, location, message));
@@ -110,13 +110,13 @@ impl Walk<'_, '_> {
             Stmt::EmitExpr(emit) => self.print(&emit.expr),
             Stmt::IfCond(condition) => {
                 let otherwise =
-                    if condition.false_body.is_empty() { "" } else { ", and what stands after `else` is left out" };
-                let message = format!("the condition is dropped: its text is always there{otherwise}");
-                self.lose(condition.expr.span(), message);
+                    if condition.false_body.is_empty() { "" } else { ", and the text after `else` is left out" };
+                let message = format!("the condition is dropped: its text is always included{otherwise}");
+                self.note_loss(condition.expr.span(), message);
                 self.statements(&condition.true_body);
             }
             Stmt::ForLoop(each) => {
-                self.lose(each.span(), "the loop is dropped: what it goes through stands there as it is given");
+                self.note_loss(each.span(), "the loop is dropped: its list is inserted unchanged");
                 self.print(&each.iter);
             }
             Stmt::WithBlock(with) => {
@@ -135,16 +135,16 @@ impl Walk<'_, '_> {
                 }
             }
             Stmt::FilterBlock(block) => {
-                self.lose(block.span(), "the filter is dropped: its text stands there as it is");
+                self.note_loss(block.span(), "the filter is dropped: its text is inserted unchanged");
                 self.statements(&block.body);
             }
             Stmt::Template(template) => self.statements(&template.children),
             Stmt::AutoEscape(block) => self.statements(&block.body),
             Stmt::Block(block) => self.statements(&block.body),
             Stmt::Include(include) => self.include(&include.name),
-            Stmt::Extends(extends) => self.lose(extends.span(), "the template that this one extends is left out"),
-            Stmt::CallBlock(block) => self.lose(block.span(), "the call is left out"),
-            // A macro says nothing before it is called, and a call of one is noted.
+            Stmt::Extends(extends) => self.note_loss(extends.span(), "the template that this one extends is left out"),
+            Stmt::CallBlock(block) => self.note_loss(block.span(), "the call is left out"),
+            // The definition of a macro prints nothing, and each call is reported.
             Stmt::Macro(_) | Stmt::Import(_) | Stmt::FromImport(_) => {}
             Stmt::Do(_) | Stmt::Continue(_) | Stmt::Break(_) => {}
         }
@@ -157,14 +157,14 @@ impl Walk<'_, '_> {
                 self.known.insert(variable.id.to_owned(), pieces);
             }
             None => {
-                let message = format!("what `{}` is set to is computed, and is left out", variable.id);
-                self.lose(value.span(), message);
+                let message = format!("the computed value of `{}` is left out", variable.id);
+                self.note_loss(value.span(), message);
                 self.known.insert(variable.id.to_owned(), Vec::new());
             }
         }
     }
 
-    /// What an expression stands for, where that is certain.
+    /// Returns the pieces of an expression: a placeholder, a constant or a known name; `None` for any other.
     fn value(&self, expression: &Expr<'_>) -> Option<Vec<BodyPiece>> {
         match expression {
             Expr::Var(variable) => match self.known.get(variable.id) {
@@ -199,15 +199,15 @@ impl Walk<'_, '_> {
                 };
                 let message = match &around {
                     Some(_) => format!("`{}` can no longer keep a value from ending the block", filter.name),
-                    None => format!("the filter `{}` is dropped: the value stands there as it is given", filter.name),
+                    None => format!("the filter `{}` is dropped: the value is inserted unchanged", filter.name),
                 };
-                self.lose(filter.span(), message);
+                self.note_loss(filter.span(), message);
                 let (before, after) = around.unwrap_or_default();
                 self.push(BodyPiece::Text(before));
                 self.print(inner);
                 self.push(BodyPiece::Text(after));
             }
-            other => self.lose(other.span(), "what is computed here is left out"),
+            other => self.note_loss(other.span(), "the computed value is left out"),
         }
     }
 
@@ -222,19 +222,19 @@ impl Walk<'_, '_> {
         });
         match (function, target) {
             ("role", Some(role)) => {
-                self.speaker = Role::parse(&role).unwrap_or(Role::User);
-                self.push(BodyPiece::Role(self.speaker));
+                self.role = Role::parse(&role).unwrap_or(Role::User);
+                self.push(BodyPiece::Role(self.role));
             }
             ("attach", Some(path)) => {
                 let span = self.place(span);
                 self.push(BodyPiece::Attach { otherwise: path.clone(), path, span });
             }
             ("link", Some(target)) => {
-                self.lose(span, "the link becomes the address alone");
+                self.note_loss(span, "the link is reduced to its address");
                 self.push(BodyPiece::Text(target));
             }
-            ("prompt", Some(name)) => self.bring_in(&name, call, span),
-            _ => self.lose(span, "what is called here is left out"),
+            ("prompt", Some(name)) => self.add_prompt(&name, call, span),
+            _ => self.note_loss(span, "the call is left out"),
         }
     }
 
@@ -250,15 +250,15 @@ impl Walk<'_, '_> {
         (self.source, self.base) = (source, base);
     }
 
-    fn bring_in(&mut self, name: &str, call: &Call<'_>, span: Span) {
+    fn add_prompt(&mut self, name: &str, call: &Call<'_>, span: Span) {
         let Some(prompt) = self.prompt.uses().prompts.get(name).filter(|_| self.depth < MAX_DEPTH) else {
-            return self.lose(span, format!("the prompt `{name}` is left out"));
+            return self.note_loss(span, format!("the prompt `{name}` is left out"));
         };
         let inner = prompt.outline();
-        let mut given: HashMap<&str, Option<Vec<BodyPiece>>> = HashMap::new();
+        let mut values: HashMap<&str, Option<Vec<BodyPiece>>> = HashMap::new();
         for argument in &call.args {
             if let CallArg::Kwarg(key, value) = argument {
-                given.insert(key, self.value(value));
+                values.insert(key, self.value(value));
             }
         }
         self.outline.losses.extend(inner.losses);
@@ -268,15 +268,17 @@ impl Walk<'_, '_> {
                 self.push(piece);
                 continue;
             };
-            match given.get(argument.as_str()) {
+            match values.get(argument.as_str()) {
                 Some(Some(pieces)) => pieces.iter().cloned().for_each(|piece| self.push(piece)),
-                Some(None) => self.lose(span, format!("what is given for `{argument}` is computed, and is left out")),
+                Some(None) => {
+                    self.note_loss(span, format!("the computed value of the argument `{argument}` is left out"))
+                }
                 None => {
                     let default = prompt.argument(argument).and_then(|argument| argument.default_value());
                     self.push(BodyPiece::Text(default.unwrap_or_default().to_owned()));
                 }
             }
         }
-        self.push(BodyPiece::Role(self.speaker));
+        self.push(BodyPiece::Role(self.role));
     }
 }

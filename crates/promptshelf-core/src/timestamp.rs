@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// A point in time, written as RFC 3339 has it.
+/// A point in time, formatted by RFC 3339.
 ///
 /// ```
 /// use promptshelf_core::Timestamp;

@@ -70,10 +70,10 @@ const REFUSED_SCHEMES: &[&str] = &["javascript", "vbscript", "data", "blob", "ab
 pub(crate) fn label_fault(uri: &str) -> Option<String> {
     match scheme(uri) {
         Some(scheme) if REFUSED_SCHEMES.contains(&scheme.as_str()) => {
-            Some(format!("a URI of the scheme `{scheme}` cannot be used here"))
+            Some(format!("URIs of the scheme `{scheme}` are not allowed here"))
         }
         Some(_) => None,
-        None => Some("a URI is needed here, such as https://example.org/page".into()),
+        None => Some("expected a URI such as https://example.org/page".into()),
     }
 }
 
@@ -98,7 +98,7 @@ fn parts(template: &str) -> Result<Vec<Part<'_>>, String> {
         if let Part::Literal(text) = part
             && let Some(odd) = text.chars().find(|c| !c.is_ascii_graphic() || "\"<>\\^`{}|".contains(*c))
         {
-            return Err(format!("{odd:?} cannot stand in a URI"));
+            return Err(format!("a URI cannot contain {odd:?}"));
         }
     }
     Ok(parts)
@@ -116,7 +116,7 @@ fn expression(text: &str) -> Result<Part<'_>, String> {
     let names: Vec<&str> = names.split(',').collect();
     let is_name = |name: &&str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     match names.iter().find(|name| !is_name(name)) {
-        Some(name) => Err(format!("`{name}` cannot be a variable's name")),
+        Some(name) => Err(format!("invalid variable name `{name}`")),
         None => Ok(Part::Expression(operator, names)),
     }
 }
@@ -130,7 +130,7 @@ impl UriTemplate {
     pub(crate) fn parse(template: &str) -> Result<UriTemplate, String> {
         let parts = parts(template)?;
         if !matches!(parts.first(), Some(Part::Literal(first)) if has_scheme(first)) {
-            return Err("a URI template begins with a scheme, as in `docs://{name}`".into());
+            return Err("expected a URI template that begins with a scheme, as in `docs://{name}`".into());
         }
         // Byte patterns suffice: the delimiters of variables are ASCII, so no character is divided. Unicode patterns
         // take ten times as long to compile.
@@ -147,7 +147,7 @@ impl UriTemplate {
                     pattern.push_str(&regex::escape(literal));
                     continue;
                 }
-                _ => return Err("nothing can follow the variables of a query".into()),
+                _ => return Err("unexpected text after the variables of the query".into()),
             };
             if query.is_empty() {
                 query_begins = operator;
@@ -155,7 +155,7 @@ impl UriTemplate {
             for (index, name) in names.into_iter().enumerate() {
                 let name = name.to_owned();
                 if path.iter().any(|known| known.name == name) || query.contains(&name) {
-                    return Err(format!("the variable `{name}` stands twice in the template"));
+                    return Err(format!("the variable `{name}` occurs twice in the template"));
                 }
                 match operator {
                     '?' | '&' => query.push(name),
@@ -174,7 +174,7 @@ impl UriTemplate {
             }
         }
         if path.is_empty() && query.is_empty() {
-            return Err("a URI template needs a variable".into());
+            return Err("expected at least one variable, as in `docs://{name}`".into());
         }
         if !query.is_empty() {
             pattern.push_str(&format!("(?:[{query_begins}]([^#]*))?"));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_gives_back_what_an_expansion_took() {
+    fn matching_inverts_expansion() {
         let cases: &[(&str, &[(&str, &str)])] = &[
             ("test://template/{id}/data", &[("id", "123")]),
             ("logs://recent{?timeframe}", &[("timeframe", "1h & more")]),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simple_variable_takes_no_path() {
+    fn simple_variable_excludes_slashes() {
         let template = UriTemplate::parse("docs://page/{name}").expect("parses");
         for uri in ["docs://page/a/b", "docs://page/a%2Fb", "docs://page/", "docs://page/%FF", "docs://pages/a"] {
             assert_eq!(template.matches(uri), None, "{uri}");
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_takes_only_the_templates_variables_and_each_once() {
+    fn query_accepts_each_template_variable_once() {
         let template = UriTemplate::parse("logs://recent{?timeframe}").expect("parses");
         assert_eq!(template.matches("logs://recent"), Some(Variables::new()));
         assert_eq!(template.matches("logs://recent?other=1"), None);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_matched_is_refused() {
+    fn unsupported_templates_are_rejected() {
         for template in
             ["a://{x:3}", "a://{x*}", "a://{#x}", "a://{.x}", "a://{;x}", "a://{x}{x}", "a://{?x}/y", "a://x", "a://{"]
         {

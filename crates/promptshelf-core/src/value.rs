@@ -17,7 +17,7 @@ pub enum Value {
     Integer(i64),
     /// A number.
     Number(f64),
-    /// Yes or no.
+    /// True or false.
     Boolean(bool),
     /// Several strings.
     List(Vec<String>),
@@ -38,19 +38,18 @@ impl fmt::Display for Value {
     }
 }
 
-/// Checked values, by argument. Arguments that were not given and have no
-/// default are not in it.
+/// Checked values, by argument. Arguments without a value and without a default are absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bindings(pub(crate) Vec<(String, Value)>);
 
 impl Bindings {
-    /// An argument's value.
+    /// Returns an argument's value.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
     }
 
-    /// An argument's value as text; empty when it was not given.
+    /// Returns an argument's value as text; empty without a value.
     #[must_use]
     pub fn text(&self, name: &str) -> Cow<'_, str> {
         match self.get(name) {
@@ -60,16 +59,16 @@ impl Bindings {
         }
     }
 
-    /// Every argument that has a value, in the order of the prompt's arguments.
+    /// Iterates over all arguments with a value, in the order of the prompt's arguments.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(name, value)| (&**name, value))
     }
 
-    /// The values as a caller would send them.
+    /// Returns the values as a caller would send them.
     #[must_use]
     pub fn to_variables(&self) -> Variables {
         let text = |value: &Value| match value {
-            // Items can hold commas and line breaks, so they are not only joined.
+            // Items can contain commas and line breaks, so joining them would not be reversible.
             Value::List(items) => serde_json::Value::from(items.as_slice()).to_string(),
             other => other.to_string(),
         };

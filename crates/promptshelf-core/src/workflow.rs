@@ -76,7 +76,7 @@ impl Prompt {
 
     /// Returns the next form, after the arguments of the call and all answers; `None` if nothing is missing.
     #[must_use]
-    pub fn next_form(&self, given: &RawArguments<'_>, answers: &Answers) -> Option<Form<'_>> {
+    pub fn next_form(&self, raw: &RawArguments<'_>, answers: &Answers) -> Option<Form<'_>> {
         let numbers: BTreeSet<u32> = self
             .arguments()
             .iter()
@@ -84,17 +84,17 @@ impl Prompt {
             .map(Argument::step)
             .chain(self.steps().iter().filter(|step| step.url.is_some()).map(|step| step.number))
             .collect();
-        let known = self.known(given, answers);
+        let known = self.known(raw, answers);
         numbers.into_iter().filter(|number| !answers.passed.contains(number)).find_map(|number| {
             let declared = self.steps().iter().find(|step| step.number == number);
             let url = declared.and_then(|step| step.url.as_deref());
-            let wanted = |argument: &&Argument| {
+            let is_requested = |argument: &&Argument| {
                 argument.is_asked()
                     && argument.step() == number
-                    && !is_given(given, argument.name())
+                    && !is_set(raw, argument.name())
                     && argument.applies(&known)
             };
-            let fields: Vec<&Argument> = self.arguments().iter().filter(wanted).collect();
+            let fields: Vec<&Argument> = self.arguments().iter().filter(is_requested).collect();
             if fields.is_empty() && url.is_none() {
                 return None;
             }
@@ -114,11 +114,11 @@ impl Prompt {
 
     /// Returns the arguments of the call together with the answers.
     #[must_use]
-    pub fn with_answers<'a>(&self, given: &RawArguments<'a>, answers: &'a Answers) -> RawArguments<'a> {
-        let mut together = given.clone();
+    pub fn with_answers<'a>(&self, raw: &RawArguments<'a>, answers: &'a Answers) -> RawArguments<'a> {
+        let mut together = raw.clone();
         for (name, value) in &answers.values {
             // Arguments of the call take precedence over answers.
-            if self.argument(name).is_some_and(Argument::is_asked) && !is_given(given, name) {
+            if self.argument(name).is_some_and(Argument::is_asked) && !is_set(raw, name) {
                 together.push(name.as_str(), RawArgumentValue::Text(value.as_str().into()));
             }
         }
@@ -126,20 +126,20 @@ impl Prompt {
     }
 
     /// Returns all known and valid values, with defaults; conditions are evaluated with them.
-    fn known(&self, given: &RawArguments<'_>, answers: &Answers) -> Bindings {
-        let together = self.with_answers(given, answers);
+    fn known(&self, raw: &RawArguments<'_>, answers: &Answers) -> Bindings {
+        let together = self.with_answers(raw, answers);
         let mut known = Bindings::default();
         self.arguments().iter().for_each(|argument| argument.bind_leniently(&together, &mut known));
         known
     }
 
     fn default_message(&self) -> String {
-        format!("{} needs to know a little more.", self.title().unwrap_or(self.name().as_str()))
+        format!("{} needs more information.", self.title().unwrap_or(self.name().as_str()))
     }
 }
 
-fn is_given(given: &RawArguments<'_>, name: &str) -> bool {
-    match given.get(name) {
+fn is_set(raw: &RawArguments<'_>, name: &str) -> bool {
+    match raw.get(name) {
         Some(RawArgumentValue::Text(text)) => !text.is_empty(),
         Some(RawArgumentValue::Other(_)) => true,
         None => false,

@@ -1,8 +1,7 @@
-//! No value makes a rendering take more memory than this.
+//! The largest amount of memory of one rendering.
 //!
-//! The bound is for the default budget and values of the default size, a
-//! megabyte. It covers what is alive at one time: values, text made on the way,
-//! marks and messages.
+//! The bound holds for the default budget and values of the default size, one megabyte. It covers all memory in use
+//! at one time: values, intermediate text, sentinels and messages.
 
 use peak_alloc::PeakAlloc;
 use promptshelf_core::{ArgumentDefinition, ArgumentType, Definitions, PromptDefinition, RawArguments, check};
@@ -12,8 +11,8 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 const BOUND: usize = 320 << 20;
 
-/// Templates in which `x` is a long text, `l` a list of long or many items, `j`
-/// JSON and `n` a number that the caller chose.
+/// Templates in which the caller chooses `x`, a long text, `l`, a list of long or many items, `j`, JSON, and `n`, a
+/// number.
 const TEMPLATES: &[&str] = &[
     "{{ x }}{{ x }}{{ x | fence | quote | xml('x') | json | urlencode }}",
     "{{ x | replace('a', x) }}",
@@ -53,7 +52,7 @@ const TEMPLATES: &[&str] = &[
 
 // req: R-12, S-38
 #[test]
-fn no_value_makes_a_rendering_take_more_than_320_megabytes() {
+fn rendering_takes_at_most_320_megabytes() {
     let megabyte = 1 << 20;
     let rounds = [
         ("a".repeat(megabyte), "a,".repeat(megabyte / 2), format!("[{}1]", "1,".repeat(megabyte / 2 - 2)), "99999"),
@@ -77,14 +76,14 @@ fn no_value_makes_a_rendering_take_more_than_320_megabytes() {
         let catalog = check(Definitions::from_iter([prompt]), None).catalog;
         let prompt = catalog.find("it").unwrap_or_else(|| panic!("{template} is no template"));
         for (x, l, j, n) in &rounds {
-            let given = [("x", x.as_str()), ("l", l), ("j", j), ("n", n)];
+            let values = [("x", x.as_str()), ("l", l), ("j", j), ("n", n)];
             let before = MEMORY.current_usage();
             MEMORY.reset_peak_usage();
-            let bindings = prompt.bind(&RawArguments::from_iter(given), megabyte).expect("the values are good");
-            // It may be refused; it may not be large.
+            let bindings = prompt.bind(&RawArguments::from_iter(values), megabyte).expect("the values are good");
+            // It may be rejected, but must not take more memory.
             let _ = prompt.render(catalog.render_context(), &bindings);
-            let taken = MEMORY.peak_usage().saturating_sub(before);
-            assert!(taken < BOUND, "{template} took {taken} bytes with n = {n}");
+            let used = MEMORY.peak_usage().saturating_sub(before);
+            assert!(used < BOUND, "{template} took {used} bytes with n = {n}");
         }
     }
 }

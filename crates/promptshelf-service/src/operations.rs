@@ -141,7 +141,7 @@ fn render_failed(
             return unusable(format!("it would take more than the library allows: {limit}"));
         }
         // A template that fails with these arguments may work with others: the caller can act on it.
-        RenderError::Stumbled(_) if !arguments.is_empty() => {
+        RenderError::TemplateFailed(_) if !arguments.is_empty() => {
             unusable("its template fails with these values; see the server's log".to_owned())
         }
         _ => Rejection::Internal,

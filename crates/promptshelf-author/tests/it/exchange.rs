@@ -288,11 +288,11 @@ fn what_an_export_loses_is_said_at_its_line() {
     );
     let shown: Vec<String> = file.losses.iter().map(|loss| format!("{} {}", loss.location, loss.message)).collect();
     let expected = [
-        "p.md:10:7 the condition is dropped: its text is always there, and what stands after `else` is left out",
-        "p.md:11:4 the loop is dropped: what it goes through stands there as it is given",
-        "what is called here is left out",
-        "the filter `upper` is dropped: the value stands there as it is given",
-        "_p.md:1:9 what is computed here is left out",
+        "p.md:10:7 the condition is dropped: its text is always included, and the text after `else` is left out",
+        "p.md:11:4 the loop is dropped: its list is inserted unchanged",
+        "the call is left out",
+        "the filter `upper` is dropped: the value is inserted unchanged",
+        "_p.md:1:9 the computed value is left out",
         "all messages become one text; their roles become lines in it",
         "the attached file becomes a reference: `n.txt` must exist in the project",
         "`$1` in the text has a special meaning in the target format, and cannot be escaped",

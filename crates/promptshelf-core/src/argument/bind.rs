@@ -49,7 +49,7 @@ impl<'a> RawArguments<'a> {
         self.0.len()
     }
 
-    /// Returns whether there are no values.
+    /// Returns whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -106,14 +106,14 @@ impl fmt::Display for Problem {
 /// # Errors
 ///
 /// Every problem of the call, in the order of the arguments.
-pub fn bind(arguments: &[Argument], given: &RawArguments<'_>, value_bytes: usize) -> Result<Bindings, Vec<Problem>> {
+pub fn bind(arguments: &[Argument], raw: &RawArguments<'_>, value_bytes: usize) -> Result<Bindings, Vec<Problem>> {
     let mut bindings = Bindings(Vec::with_capacity(arguments.len()));
     let mut problems = Vec::new();
     for argument in arguments {
-        match argument.bind(given, &bindings, value_bytes) {
+        match argument.bind(raw, &bindings, value_bytes) {
             Ok(Some(value)) => bindings.0.push((argument.name().to_owned(), value)),
             Ok(None) if argument.is_indispensable() && argument.applies(&bindings) => {
-                problems.push(argument.problem(missing(argument, arguments, given)));
+                problems.push(argument.problem(missing(argument, arguments, raw)));
             }
             Ok(None) => {}
             Err(reason) => problems.push(argument.problem(reason)),
@@ -125,12 +125,12 @@ pub fn bind(arguments: &[Argument], given: &RawArguments<'_>, value_bytes: usize
 impl Argument {
     /// Returns the value of the call, or the default; `None` if neither exists. An argument whose condition is false
     /// has no default.
-    fn bind(&self, given: &RawArguments<'_>, known: &Bindings, value_bytes: usize) -> Result<Option<Value>, String> {
-        match given.get(self.name()) {
-            Some(RawArgumentValue::Other(kind)) => Err(format!("has to be a string, and is a JSON {kind}")),
-            Some(RawArgumentValue::Text(text)) => match &*self.let_in(text, value_bytes)? {
+    fn bind(&self, raw: &RawArguments<'_>, known: &Bindings, value_bytes: usize) -> Result<Option<Value>, String> {
+        match raw.get(self.name()) {
+            Some(RawArgumentValue::Other(kind)) => Err(format!("must be a string, got a JSON {kind}")),
+            Some(RawArgumentValue::Text(text)) => match &*self.sanitized(text, value_bytes)? {
                 "" if !self.required() => Ok(self.default_for(known)),
-                text => self.parse_let_in(text).map(Some),
+                text => self.parse_sanitized(text).map(Some),
             },
             None => Ok(self.default_for(known)),
         }
@@ -142,25 +142,25 @@ impl Argument {
 
     /// Applies the length limit and the policy for invisible characters. This is the only function that decides about
     /// them.
-    fn let_in<'t>(&self, text: &'t str, value_bytes: usize) -> Result<Cow<'t, str>, String> {
+    fn sanitized<'t>(&self, text: &'t str, value_bytes: usize) -> Result<Cow<'t, str>, String> {
         if text.len() > value_bytes {
             return Err(format!("is longer than {value_bytes} bytes"));
         }
         self.invisible.apply(text)
     }
 
-    /// Parses a text that passed `let_in`. JSON escapes can spell invisible characters, so the policy is applied to
+    /// Parses a text that passed `sanitized`. JSON escapes can spell invisible characters, so the policy is applied to
     /// the parsed strings again.
-    fn parse_let_in(&self, text: &str) -> Result<Value, String> {
+    fn parse_sanitized(&self, text: &str) -> Result<Value, String> {
         if is_placeholder(text) {
             return Ok(Value::Text(Arc::from(text)));
         }
         match self.parser().parse(text)? {
             Value::List(items) => {
-                let let_in = items.iter().map(|item| self.invisible.apply(item)).collect::<Result<Vec<_>, _>>()?;
+                let sanitized = items.iter().map(|item| self.invisible.apply(item)).collect::<Result<Vec<_>, _>>()?;
                 // The author's constraints on items apply to the text without invisible characters.
-                if let_in.iter().zip(&items).any(|(after, before)| *after != *before) {
-                    return self.parser().parse(&serde_json::Value::from(let_in).to_string());
+                if sanitized.iter().zip(&items).any(|(after, before)| *after != *before) {
+                    return self.parser().parse(&serde_json::Value::from(sanitized).to_string());
                 }
                 Ok(Value::List(items))
             }
@@ -192,7 +192,7 @@ impl Argument {
 
     /// Validates one value by itself.
     pub(crate) fn check(&self, text: &str, value_bytes: usize) -> Result<(), Problem> {
-        let checked = self.let_in(text, value_bytes).and_then(|text| self.parse_let_in(&text));
+        let checked = self.sanitized(text, value_bytes).and_then(|text| self.parse_sanitized(&text));
         checked.map(drop).map_err(|reason| self.problem(reason))
     }
 
@@ -202,8 +202,8 @@ impl Argument {
     }
 
     /// Adds the value of the call, or the default, if it is valid.
-    pub(crate) fn bind_leniently(&self, given: &RawArguments<'_>, known: &mut Bindings) {
-        if let Ok(Some(value)) = self.bind(given, known, usize::MAX) {
+    pub(crate) fn bind_leniently(&self, raw: &RawArguments<'_>, known: &mut Bindings) {
+        if let Ok(Some(value)) = self.bind(raw, known, usize::MAX) {
             known.0.push((self.name().to_owned(), value));
         }
     }
@@ -221,18 +221,18 @@ fn is_placeholder(text: &str) -> bool {
 
 /// Returns the message for a missing required argument: its description, its choices, and a misspelt name that may
 /// have been meant for it.
-fn missing(argument: &Argument, arguments: &[Argument], given: &RawArguments<'_>) -> String {
+fn missing(argument: &Argument, arguments: &[Argument], raw: &RawArguments<'_>) -> String {
     let mut reason = String::from("is required");
     if let Some(description) = argument.description() {
         reason.push_str(&format!(" ({description})"));
     }
     if !argument.choices().is_empty() {
-        reason.push_str(&format!("; it has to be one of {}", argument.parser().choice_list()));
+        reason.push_str(&format!("; it must be one of {}", argument.parser().choice_list()));
     }
-    let strangers = given.names().filter(|name| !arguments.iter().any(|known| known.name() == *name));
-    if let Some(stranger) = nearest(argument.name(), strangers.take(100)) {
-        let stranger = &stranger[..stranger.floor_char_boundary(ECHO_BYTES)];
-        reason.push_str(&format!("; did you mean it by `{}`?", named(stranger)));
+    let unknowns = raw.names().filter(|name| !arguments.iter().any(|known| known.name() == *name));
+    if let Some(unknown) = nearest(argument.name(), unknowns.take(100)) {
+        let unknown = &unknown[..unknown.floor_char_boundary(ECHO_BYTES)];
+        reason.push_str(&format!("; did you misspell it as `{}`?", named(unknown)));
     }
     reason
 }

@@ -124,7 +124,7 @@ impl Argument {
         let condition = definition.when.as_deref().and_then(|when| match Condition::parse(when) {
             Ok(condition) => Some(Arc::new(condition)),
             Err(error) => {
-                fault("when", Code::InvalidCondition, format!("this is no condition: {}", error.message), error.help);
+                fault("when", Code::InvalidCondition, format!("invalid condition: {}", error.message), error.help);
                 None
             }
         });
@@ -274,12 +274,12 @@ fn pattern_fault(error: &regex::Error) -> (String, Option<String>) {
     let text = error.to_string();
     let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
     if reason.starts_with("look-around") || reason.starts_with("backreferences") {
-        let what = if reason.starts_with('l') { "`(?=…)`, `(?!…)` and `(?<…)`" } else { "`\\1` and the like" };
-        let message = format!("patterns cannot look around or back: {what} are not understood");
-        let help = "say it without them; what they need could take forever on some values";
+        let what = if reason.starts_with('l') { "`(?=…)`, `(?!…)` and `(?<…)`" } else { "`\\1`" };
+        let message = format!("patterns do not support look-around or backreferences, such as {what}");
+        let help = "rewrite the pattern without them; on some values they would take exponential time";
         return (message, Some(help.to_owned()));
     }
-    (format!("this is no regular expression: {reason}"), None)
+    (format!("invalid regular expression: {reason}"), None)
 }
 
 /// The beginning of a value, for a message.

@@ -1,4 +1,4 @@
-//! One string becomes one typed value, or a reason why not.
+//! Parser of argument values: from a string to a typed value, or the reason for its rejection.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ pub(super) struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// Reads a value and checks it against everything the author asked for.
-    /// The reason completes the sentence "`code` is …" or "`code` has to …".
+    /// Parses a value and checks it against all constraints of the definition. An error completes a sentence that
+    /// begins with the argument's name, such as "must be …".
     pub(super) fn parse(&self, text: &str) -> Result<Value, String> {
         let value = self.check_type(text)?;
         let definition = self.definition;
@@ -31,10 +31,10 @@ impl Parser<'_> {
                     _ => 0.0,
                 };
                 if let Some(least) = definition.minimum.filter(|least| number < *least) {
-                    return Err(format!("has to be {least} or more"));
+                    return Err(format!("must be {least} or more"));
                 }
                 if let Some(most) = definition.maximum.filter(|most| number > *most) {
-                    return Err(format!("has to be {most} or less"));
+                    return Err(format!("must be {most} or less"));
                 }
                 self.check_choice(&value, text.trim())?;
             }
@@ -58,19 +58,19 @@ impl Parser<'_> {
         if definition.min_length.is_some() || definition.max_length.is_some() {
             let length = text.chars().count();
             if let Some(least) = definition.min_length.filter(|least| length < *least) {
-                return Err(format!("has to have {} or more, and has {length}", characters(least)));
+                return Err(format!("must have {} or more, got {length}", characters(least)));
             }
             if let Some(most) = definition.max_length.filter(|most| length > *most) {
-                return Err(format!("has to have {} or fewer, and has {length}", characters(most)));
+                return Err(format!("must have {} or fewer, got {length}", characters(most)));
             }
         }
         match self.pattern {
-            Some(pattern) if !pattern.is_match(text) => Err(format!("has to match the pattern {pattern}")),
+            Some(pattern) if !pattern.is_match(text) => Err(format!("must match the pattern {pattern}")),
             _ => Ok(()),
         }
     }
 
-    /// A value is a choice when it reads the same or means the same: `1.0` is `1` for a number.
+    /// Checks that a value is one of the choices, by text or by value: `1.0` equals the choice `1` for a number.
     fn check_choice(&self, value: &Value, text: &str) -> Result<(), String> {
         let choices = &self.definition.choices;
         let means = |choice: &Choice| {
@@ -79,10 +79,10 @@ impl Parser<'_> {
         if choices.is_empty() || choices.iter().any(|choice| choice.value == text || means(choice)) {
             return Ok(());
         }
-        Err(format!("has to be one of {}", self.choice_list()))
+        Err(format!("must be one of {}", self.choice_list()))
     }
 
-    /// The choices as people read them, cut where there are very many.
+    /// Lists the choices for people, shortened if there are very many.
     pub(super) fn choice_list(&self) -> String {
         const SHOWN: usize = 20;
         let choices = &self.definition.choices;
@@ -93,44 +93,44 @@ impl Parser<'_> {
         list
     }
 
-    /// Reads a value as the argument's type, without its other constraints.
+    /// Parses a value as the argument's type, without the other constraints.
     pub(super) fn check_type(&self, text: &str) -> Result<Value, String> {
         let trimmed = text.trim();
         match self.definition.kind {
             ArgumentType::String | ArgumentType::Text => Ok(Value::Text(Arc::from(text))),
             ArgumentType::Integer => {
-                trimmed.parse().map(Value::Integer).map_err(|_| "has to be a whole number, such as 42".into())
+                trimmed.parse().map(Value::Integer).map_err(|_| "must be a whole number, such as 42".into())
             }
             ArgumentType::Number => trimmed
                 .parse()
                 .ok()
                 .filter(|number: &f64| number.is_finite())
                 .map(Value::Number)
-                .ok_or_else(|| "has to be a number, such as 4.2".into()),
+                .ok_or_else(|| "must be a number, such as 4.2".into()),
             ArgumentType::Boolean => match trimmed.to_ascii_lowercase().as_str() {
                 "true" | "yes" | "on" | "1" => Ok(Value::Boolean(true)),
                 "false" | "no" | "off" | "0" => Ok(Value::Boolean(false)),
-                _ => Err("has to be true or false".into()),
+                _ => Err("must be true or false".into()),
             },
             ArgumentType::Date => trimmed
                 .parse::<jiff::civil::Date>()
                 .ok()
                 .filter(|_| trimmed.len() == 10)
                 .map(|_| Value::Text(Arc::from(trimmed)))
-                .ok_or_else(|| "has to be a day, such as 2026-07-28".into()),
+                .ok_or_else(|| "must be a day, such as 2026-07-28".into()),
             ArgumentType::List => parse_list(trimmed),
             ArgumentType::Json => {
-                serde_json::from_str(trimmed).map(Value::Json).map_err(|error| format!("has to be JSON: {error}"))
+                serde_json::from_str(trimmed).map(Value::Json).map_err(|error| format!("must be JSON: {error}"))
             }
         }
     }
 }
 
-/// A JSON array, one item a line, or items between commas.
+/// Parses a JSON array, one item per line, or comma-separated items.
 fn parse_list(text: &str) -> Result<Value, String> {
     if text.starts_with('[') {
         let items: Vec<serde_json::Value> =
-            serde_json::from_str(text).map_err(|error| format!("has to be a list: {error}"))?;
+            serde_json::from_str(text).map_err(|error| format!("must be a list: {error}"))?;
         let items = items.into_iter().map(|item| match item {
             serde_json::Value::String(text) => text,
             other => other.to_string(),

@@ -57,7 +57,8 @@ impl CheckedRule {
             for (index, glob) in globs.iter().enumerate() {
                 let built = GlobBuilder::new(glob).literal_separator(false).case_insensitive(any_case).build();
                 if let Err(error) = &built {
-                    let message = format!("`{glob}` is no pattern, so the rule holds for everything: {}", error.kind());
+                    let message =
+                        format!("invalid pattern `{glob}`, so the rule applies to everything: {}", error.kind());
                     let location = rule.origin.locate(&format!("{part}.{index}"));
                     found.push(Diagnostic::error(Code::InvalidValue, location, message));
                 }

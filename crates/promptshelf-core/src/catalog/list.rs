@@ -32,7 +32,7 @@ impl PromptList {
         self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE + last.len())
     }
 
-    /// Returns whether there are no prompts.
+    /// Returns whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()

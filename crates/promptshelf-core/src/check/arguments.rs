@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::scope::Shelf;
+use super::scope::Scope;
 use crate::{
     argument::{Argument, Declared},
     content::ResourceBody,
@@ -10,7 +10,7 @@ use crate::{
     diagnostic::{Code, Diagnostic, nearest},
 };
 
-/// Names that a template could not use, or that hide what it needs.
+/// Names that the template language reserves, or that would hide its functions.
 const RESERVED: &[&str] = &[
     "role",
     "attach",
@@ -37,14 +37,14 @@ const RESERVED: &[&str] = &[
     "else",
 ];
 
-/// Checks every argument of a list; what is wrong goes to `found`. `part` is
-/// the list's name in the definition, `declared` keeps one of them for later.
+/// Checks every argument of a list and adds the problems to `found`. `part` is the list's name in the definition;
+/// `declared` returns the location of the definition at an index.
 pub(super) fn check(
     definitions: &[ArgumentDefinition],
     declared: impl Fn(u32) -> Declared,
     part: &str,
     origin: &Origin,
-    shelf: &Shelf<'_>,
+    scope: &Scope<'_>,
     found: &mut Vec<Diagnostic>,
 ) -> Vec<Argument> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
@@ -58,7 +58,7 @@ pub(super) fn check(
                 diagnostic.also(first, "first declared here").help("give one of them another name, or remove it"),
             );
         } else if let Some(reason) = name_fault(&definition.name) {
-            let message = format!("`{}` cannot be an argument's name: {reason}", definition.name);
+            let message = format!("invalid argument name `{}`: {reason}", definition.name);
             let other = definition.name.replace(['-', ' ', '.'], "_");
             let help = match name_fault(&other) {
                 None => format!("write `{other}`"),
@@ -71,31 +71,28 @@ pub(super) fn check(
     let each = (0..).zip(definitions);
     each.map(|(index, definition)| {
         let place = |key: &str| origin.locate(&format!("{part}.{index}.{key}"));
-        let (argument, faults) = Argument::new(declared(index), shelf.catalog.policy().invisible);
+        let (argument, faults) = Argument::new(declared(index), scope.catalog.policy().invisible);
         for fault in faults {
             let message = format!("in the argument `{}`: {}", definition.name, fault.message);
             let diagnostic = Diagnostic::error(fault.code, place(fault.part), message);
             found.push(Diagnostic { help: fault.help, ..diagnostic });
         }
         if definition.required && definition.default.is_some() {
-            let message = format!(
-                "the argument `{}` is required, but its default means that it never has to be given",
-                definition.name
-            );
+            let message = format!("`required` has no effect: the argument `{}` has a default", definition.name);
             found.push(
                 Diagnostic::warning(Code::NoEffect, place("required"), message).help("remove `required` or `default`"),
             );
         }
         let completion = definition.completion.as_ref();
         found.extend(completion.and_then(|completion| {
-            completion_fault(completion, definition, definitions, shelf, &|| place("complete"))
+            completion_fault(completion, definition, definitions, scope, &|| place("complete"))
         }));
         argument
     })
     .collect()
 }
 
-/// Whether nothing outside the definition decides if these arguments are right.
+/// Returns whether the checks of these arguments use their definitions only, and no files or resources.
 pub(super) fn depend_only_on_definition(arguments: &[Argument]) -> bool {
     !arguments.iter().any(|argument| {
         matches!(argument.completion(), Some(CompletionSource::File(_) | CompletionSource::Resources(_)))
@@ -110,9 +107,9 @@ pub(super) fn name_fault(name: &str) -> Option<&'static str> {
     } else if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
     {
-        Some("a template could not use it as a variable")
+        Some("it is not a valid template variable")
     } else if RESERVED.contains(&name) {
-        Some("the template language uses this word itself")
+        Some("it is a reserved word of the template language")
     } else {
         None
     }
@@ -122,23 +119,23 @@ fn completion_fault(
     completion: &CompletionSource,
     own: &ArgumentDefinition,
     all: &[ArgumentDefinition],
-    shelf: &Shelf<'_>,
+    scope: &Scope<'_>,
     place: &dyn Fn() -> crate::Location,
 ) -> Option<Diagnostic> {
     match completion {
-        CompletionSource::File(path) => match shelf.files.by_path.get(path).map(|file| &file.body) {
+        CompletionSource::File(path) => match scope.files.by_path.get(path).map(|file| &file.body) {
             Some(ResourceBody::Text(_)) => None,
             Some(ResourceBody::Blob(_)) => Some(Diagnostic::error(
                 Code::InvalidCompletion,
                 place(),
-                format!("`{path}` is no text file to complete from"),
+                format!("the completion file `{path}` is not a text file"),
             )),
             None => {
-                let near = nearest(path, shelf.files.by_path.keys().map(String::as_str));
+                let near = nearest(path, scope.files.by_path.keys().map(String::as_str));
                 let mut fault = Diagnostic::error(
                     Code::MissingFile,
                     place(),
-                    format!("there is no file `{path}` in the library to complete from"),
+                    format!("completion file `{path}` not found in the library"),
                 );
                 fault.help = near.map(|near| format!("did you mean `{near}`?"));
                 Some(fault)
@@ -147,18 +144,18 @@ fn completion_fault(
         CompletionSource::By { argument, cases } => by_fault(argument, cases, own, all, place),
         CompletionSource::Resources(glob) => match globset::Glob::new(glob) {
             Err(error) => {
-                let message = format!("`{glob}` is no pattern for URIs: {}", error.kind());
+                let message = format!("invalid URI pattern `{glob}`: {}", error.kind());
                 Some(Diagnostic::error(Code::InvalidCompletion, place(), message))
             }
             Ok(pattern) => {
                 let pattern = pattern.compile_matcher();
                 let message = || format!("no resource of this server matches `{glob}`");
-                let is_any = shelf.uris.any(|uri| pattern.is_match(uri));
+                let is_any = scope.uris.any(|uri| pattern.is_match(uri));
                 (!is_any).then(|| Diagnostic::warning(Code::InvalidCompletion, place(), message()))
             }
         },
         CompletionSource::Values(values) if values.is_empty() => {
-            Some(Diagnostic::warning(Code::NoEffect, place(), "an empty list of values completes nothing"))
+            Some(Diagnostic::warning(Code::NoEffect, place(), "the list of completion values is empty"))
         }
         CompletionSource::Values(_) | CompletionSource::Paths(_) | CompletionSource::Function(_) => None,
     }
@@ -171,11 +168,11 @@ fn by_fault(
     all: &[ArgumentDefinition],
     place: &dyn Fn() -> crate::Location,
 ) -> Option<Diagnostic> {
-    if let Some(circle) = circle(own, all) {
-        let message = format!("completions wait for each other in a circle: {circle}");
+    if let Some(cycle) = cycle(own, all) {
+        let message = format!("circular completion: {cycle}");
         return Some(
             Diagnostic::error(Code::CircularCompletion, place(), message)
-                .help("let one of them complete from a plain list"),
+                .help("complete one of them from a plain list"),
         );
     }
     if by == own.name {
@@ -186,8 +183,11 @@ fn by_fault(
         ));
     }
     let Some(other) = all.iter().find(|argument| argument.name == by) else {
-        let mut fault =
-            Diagnostic::error(Code::InvalidCompletion, place(), format!("there is no argument `{by}` to complete by"));
+        let mut fault = Diagnostic::error(
+            Code::InvalidCompletion,
+            place(),
+            format!("the completion depends on the unknown argument `{by}`"),
+        );
         fault.help = nearest(by, all.iter().map(|argument| argument.name.as_str()))
             .map(|near| format!("did you mean `{near}`?"));
         return Some(fault);
@@ -195,15 +195,15 @@ fn by_fault(
     let (case, _) = cases
         .iter()
         .find(|(case, _)| !other.choices.is_empty() && !other.choices.iter().any(|choice| choice.value == *case))?;
-    let mut fault = Diagnostic::error(Code::InvalidCompletion, place(), format!("`{by}` can never be `{case}`"));
+    let mut fault =
+        Diagnostic::error(Code::InvalidCompletion, place(), format!("the argument `{by}` has no choice `{case}`"));
     fault.help = nearest(case, other.choices.iter().map(|choice| choice.value.as_str()))
         .map(|near| format!("did you mean `{near}`?"));
     Some(fault)
 }
 
-/// The circle that an argument's completion stands in, if there is one of
-/// several arguments.
-fn circle(own: &ArgumentDefinition, all: &[ArgumentDefinition]) -> Option<String> {
+/// Returns the cycle of dependent completions that contains this argument, if it has several members.
+fn cycle(own: &ArgumentDefinition, all: &[ArgumentDefinition]) -> Option<String> {
     let waits_for = |argument: &ArgumentDefinition| match &argument.completion {
         Some(CompletionSource::By { argument: by, .. }) => all.iter().find(|other| other.name == *by),
         _ => None,

@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use super::{prompt, scope::Shelf};
+use super::{prompt, scope::Scope};
 use crate::{
     definition::{BrokenFile, PromptDefinition},
     diagnostic::{Code, Diagnostic},
 };
 
 /// Adds the mistakes of a draft to `found`, which contains those that its source found.
-pub(super) fn check(broken: &BrokenFile, shelf: &Shelf<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(broken: &BrokenFile, scope: &Scope<'_>, found: &mut Vec<Diagnostic>) {
     let Some(draft) = &broken.draft else { return };
     let known: Vec<Diagnostic> =
         found.iter().filter(|it| it.is_error() && it.location.source.path == broken.path).cloned().collect();
-    let more = match prompt::check(Arc::clone(draft), shelf) {
+    let more = match prompt::check(Arc::clone(draft), scope) {
         Ok(prompt) => prompt.uses().warnings.clone(),
         Err(found) => found,
     };

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     drafts, prompt,
-    scope::{FindPrompt, Missing, Shelf, Uris},
+    scope::{FindPrompt, Missing, Scope, Uris},
 };
 use crate::{
     catalog::{Catalog, PromptList},
@@ -55,7 +55,7 @@ impl<'a> Prompts<'a> {
     ) -> Prompts<'a> {
         let mut broken: HashMap<(usize, String), Vec<Requirements>> = HashMap::new();
         for file in drafts {
-            broken.entry((file.from, file.path.as_str().into())).or_default().push(file.demands.clone());
+            broken.entry((file.from, file.path.as_str().into())).or_default().push(file.requirements.clone());
         }
         Prompts {
             definitions,
@@ -81,12 +81,12 @@ impl<'a> Prompts<'a> {
         let uris = Uris::Checked(&catalog.resources.fixed);
         let unread = unread(diagnostics);
         let budget = Arc::new(catalog.policy.budget);
-        let shelf = Shelf { budget, files: &catalog.files, uris: &uris, catalog, prompts: Some(self), unread: &unread };
+        let scope = Scope { budget, files: &catalog.files, uris: &uris, catalog, prompts: Some(self), unread: &unread };
         for index in 0..self.definitions.len() {
-            self.check(index, &shelf);
+            self.check(index, &scope);
         }
         for draft in self.drafts {
-            drafts::check(draft, &shelf, diagnostics);
+            drafts::check(draft, &scope, diagnostics);
         }
         diagnostics.append(&mut self.found.borrow_mut());
         let done = |slot: &Slot| match slot {
@@ -109,9 +109,11 @@ impl<'a> Prompts<'a> {
         if broken.is_empty() {
             return false;
         }
-        let Some(demands) = broken.get(&(definition.origin.from, prompt.source().path.clone())) else { return false };
+        let Some(requirements) = broken.get(&(definition.origin.from, prompt.source().path.clone())) else {
+            return false;
+        };
         !self.duplicates.contains(prompt.name().as_str())
-            && demands.iter().all(|demands| demands.leave(definition.access.as_ref()))
+            && requirements.iter().all(|one| one.leave(definition.access.as_ref()))
     }
 
     /// Returns the prompt of the previous catalog with the same file and name.
@@ -124,16 +126,16 @@ impl<'a> Prompts<'a> {
     }
 
     /// Checks a prompt, unless it was checked before.
-    fn check(&self, index: usize, shelf: &Shelf<'_>) {
+    fn check(&self, index: usize, scope: &Scope<'_>) {
         let definition = &self.definitions[index];
         match &mut self.slots.borrow_mut()[index] {
             slot @ Slot::Waiting => *slot = Slot::Open,
             _ => return,
         }
         self.open.borrow_mut().push(index);
-        let outcome = match self.before(definition).filter(|before| prompt::is_unchanged(before, definition, shelf)) {
+        let outcome = match self.before(definition).filter(|before| prompt::is_unchanged(before, definition, scope)) {
             Some(same) => Ok(Arc::clone(same)),
-            None => prompt::check(definition.clone(), shelf).map(Arc::new),
+            None => prompt::check(definition.clone(), scope).map(Arc::new),
         };
         self.open.borrow_mut().pop();
         let done = match outcome {
@@ -157,18 +159,18 @@ impl<'a> Prompts<'a> {
 }
 
 impl FindPrompt for Prompts<'_> {
-    fn find(&self, name: &str, shelf: &Shelf<'_>) -> Result<Arc<Prompt>, Missing> {
+    fn find(&self, name: &str, scope: &Scope<'_>) -> Result<Arc<Prompt>, Missing> {
         let index = self.by_name.get(name).copied();
         if let Some(start) = self.open.borrow().iter().position(|open| Some(*open) == index) {
-            let circle =
+            let cycle =
                 self.open.borrow()[start..].iter().map(|open| self.definitions[*open].name.to_string()).collect();
-            return Err(Missing::Circle([circle, vec![name.to_owned()]].concat()));
+            return Err(Missing::Cycle([cycle, vec![name.to_owned()]].concat()));
         }
         if let Some(index) = index {
             if matches!(self.slots.borrow()[index], Slot::Waiting) && self.open.borrow().len() >= MAX_DEPTH {
                 return Err(Missing::TooDeep);
             }
-            self.check(index, shelf);
+            self.check(index, scope);
             if let Slot::Done(Some(prompt)) = &self.slots.borrow()[index] {
                 return Ok(Arc::clone(prompt));
             }

@@ -48,7 +48,7 @@ pub fn check_edited(edited: &[Arc<PromptDefinition>], previous: &Catalog, known:
             // Access requirements, of a prompt and by rules for tags.
             && before.definition.access == definition.access
             && before.definition.tags == definition.tags
-            && !previous.brought_in.contains(definition.name.as_str())
+            && !previous.called_prompts.contains(definition.name.as_str())
             && before.uses().warnings.iter().all(|warning| stays_in(warning, before.source()))
             && !known.iter().any(|known| concerns_more(known, before));
         if !is_alone || places.contains(&place) {
@@ -70,8 +70,8 @@ pub fn check_edited(edited: &[Arc<PromptDefinition>], previous: &Catalog, known:
         if !prompt.uses().warnings.iter().all(|warning| stays_in(warning, prompt.source())) {
             return None;
         }
-        if prompt.uses().prompts.keys().any(|name| !catalog.brought_in.contains(name)) {
-            Arc::make_mut(&mut catalog.brought_in).extend(prompt.uses().prompts.keys().cloned());
+        if prompt.uses().prompts.keys().any(|name| !catalog.called_prompts.contains(name)) {
+            Arc::make_mut(&mut catalog.called_prompts).extend(prompt.uses().prompts.keys().cloned());
         }
         catalog.prompts.replace(place, prompt);
     }

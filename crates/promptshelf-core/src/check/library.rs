@@ -45,12 +45,13 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
     checked.sort_by(|a, b| a.name().cmp(b.name()));
     if prompts.keeps_any() {
         let is_taken = |name| checked.binary_search_by(|prompt| prompt.name().cmp(name)).is_ok();
-        let kept = previous.iter().filter(|prompt| prompts.keeps(prompt) && !is_taken(prompt.name()));
-        let kept: Vec<_> = kept.cloned().collect();
-        checked.extend(kept);
+        let unchanged = previous.iter().filter(|prompt| prompts.keeps(prompt) && !is_taken(prompt.name()));
+        let unchanged: Vec<_> = unchanged.cloned().collect();
+        checked.extend(unchanged);
         checked.sort_by(|a, b| a.name().cmp(b.name()));
     }
-    catalog.brought_in = Arc::new(checked.iter().flat_map(|prompt| prompt.uses().prompts.keys().cloned()).collect());
+    catalog.called_prompts =
+        Arc::new(checked.iter().flat_map(|prompt| prompt.uses().prompts.keys().cloned()).collect());
     catalog.prompts = PromptList::from_sorted(&checked);
     catalog.access = Arc::new(AccessTable::check(&access, &catalog.prompts, &catalog.resources, &mut diagnostics));
 

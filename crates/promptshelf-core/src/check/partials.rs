@@ -1,8 +1,8 @@
-//! Partials that a template includes: existence, depth and circles.
+//! Partials that a template includes: existence, depth and cycles.
 
 use std::{collections::HashMap, ops::Range, rc::Rc, sync::Arc};
 
-use super::scope::Shelf;
+use super::scope::Scope;
 use crate::{
     diagnostic::{Code, Diagnostic, Location, SourceText, nearest},
     template::{Lint, lint::Use},
@@ -26,18 +26,18 @@ impl Including {
 pub(super) fn collect(
     own: &Including,
     first: &[Use],
-    shelf: &Shelf<'_>,
+    scope: &Scope<'_>,
     depth: usize,
     partials: &mut Vec<Arc<SourceText>>,
     found: &mut Vec<Diagnostic>,
 ) -> Vec<(Including, Lint)> {
-    let mut walk = Walk { shelf, depth, partials, found, lints: Vec::new(), path: Vec::new(), done: HashMap::new() };
+    let mut walk = Walk { scope, depth, partials, found, lints: Vec::new(), path: Vec::new(), done: HashMap::new() };
     walk.follow(own, first);
     walk.lints
 }
 
 struct Walk<'a> {
-    shelf: &'a Shelf<'a>,
+    scope: &'a Scope<'a>,
     depth: usize,
     partials: &'a mut Vec<Arc<SourceText>>,
     found: &'a mut Vec<Diagnostic>,
@@ -59,9 +59,8 @@ impl Walk<'_> {
     fn follow(&mut self, own: &Including, includes: &[Use]) {
         for include in includes {
             if self.path.contains(&include.name) {
-                let circle =
-                    self.path.iter().chain([&include.name]).map(|part| format!("`{part}`")).collect::<Vec<_>>();
-                let message = format!("partials include each other in a circle: {}", circle.join(" → "));
+                let cycle = self.path.iter().chain([&include.name]).map(|part| format!("`{part}`")).collect::<Vec<_>>();
+                let message = format!("circular include of partials: {}", cycle.join(" → "));
                 self.found.push(
                     Diagnostic::error(Code::CircularInclude, own.at(&include.span), message)
                         .help("remove one of these includes"),
@@ -69,11 +68,11 @@ impl Walk<'_> {
                 continue;
             }
             if self.path.len() >= self.depth {
-                let message = format!("partials include each other more than {} deep", self.depth);
+                let message = format!("partials include each other more than {} levels deep", self.depth);
                 self.found.push(Diagnostic::error(Code::CircularInclude, own.at(&include.span), message));
                 continue;
             }
-            let Some(partial) = self.shelf.files.partials.get(&include.name) else {
+            let Some(partial) = self.scope.files.partials.get(&include.name) else {
                 self.missing(own, include);
                 continue;
             };
@@ -103,8 +102,8 @@ impl Walk<'_> {
     }
 
     fn missing(&mut self, own: &Including, include: &Use) {
-        let message = format!("there is no partial `{}` in the library", include.name);
-        let near = nearest(&include.name, self.shelf.files.partials.keys().map(String::as_str));
+        let message = format!("partial `{}` not found in the library", include.name);
+        let near = nearest(&include.name, self.scope.files.partials.keys().map(String::as_str));
         let help = near.map_or_else(
             || "paths begin at the library's folder, with `/` between their parts".to_owned(),
             |near| format!("did you mean `{near}`?"),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::scope::Shelf;
+use super::scope::Scope;
 use crate::{
     definition::{BodyPiece, LibraryFile, PromptDefinition},
     diagnostic::{Code, Diagnostic, Location, nearest},
@@ -20,7 +20,7 @@ pub(super) fn are_settled(pieces: &[BodyPiece], attachments: &BTreeMap<String, A
 pub(super) fn check(
     definition: &PromptDefinition,
     pieces: &[BodyPiece],
-    shelf: &Shelf<'_>,
+    scope: &Scope<'_>,
     attachments: &mut BTreeMap<String, Arc<LibraryFile>>,
     found: &mut Vec<Diagnostic>,
 ) -> Option<Vec<BodyPiece>> {
@@ -30,18 +30,18 @@ pub(super) fn check(
         BodyPiece::Argument(_) | BodyPiece::Attach { .. } => false,
     });
     if says_nothing {
-        let message = format!("the prompt `{}` says nothing", definition.name);
+        let message = format!("the prompt `{}` has no text", definition.name);
         found.push(Diagnostic::error(Code::EmptyPrompt, Location::file(&definition.origin.source), message));
         return None;
     }
     let checked = pieces.iter().map(|piece| {
         let BodyPiece::Attach { path, otherwise, span } = piece else { return piece.clone() };
-        if let Some(file) = shelf.files.by_path.get(path) {
+        if let Some(file) = scope.files.by_path.get(path) {
             attachments.insert(path.clone(), Arc::clone(file));
             return piece.clone();
         }
-        let message = format!("there is no file `{path}` in the library, so only its name is said");
-        let known = shelf.files.by_path.keys().map(String::as_str);
+        let message = format!("file `{path}` not found in the library, so the text contains only its name");
+        let known = scope.files.by_path.keys().map(String::as_str);
         let help = nearest(path, known).map_or_else(
             || "only files of the library can be attached; paths begin at its folder".to_owned(),
             |near| format!("did you mean `{near}`?"),

@@ -1,8 +1,8 @@
-//! One prompt's definition becomes a prompt.
+//! The check of one definition, which returns a prompt or diagnostics.
 
 use std::{collections::HashSet, ops::Range, sync::Arc};
 
-use super::{arguments, calls, partials, pieces, scope::Shelf};
+use super::{arguments, calls, partials, pieces, scope::Scope};
 use crate::{
     argument::Declared,
     definition::{Body, PromptDefinition},
@@ -20,37 +20,37 @@ mod guided;
 mod meta;
 mod names;
 
-/// Whether a prompt would come out as it is already.
-pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, shelf: &Shelf<'_>) -> bool {
+/// Returns whether a check would return this prompt of the previous catalog again.
+pub(super) fn is_unchanged(before: &Prompt, definition: &PromptDefinition, scope: &Scope<'_>) -> bool {
     let is_settled = match (&before.body, &definition.body) {
-        (CheckedBody::Template(template), _) => template.budget() == &*shelf.budget,
+        (CheckedBody::Template(template), _) => template.budget() == &*scope.budget,
         (CheckedBody::Pieces(_), Body::Pieces(pieces)) => pieces::are_settled(pieces, &before.uses().attachments),
         _ => false,
     };
-    let usual = shelf.catalog.policy().invisible;
+    let usual = scope.catalog.policy().invisible;
     is_settled
         && before.arguments.iter().all(|it| it.invisible == it.definition().invisible.unwrap_or(usual))
         && before.definition.is_same(definition)
-        && !before.uses().rests_on_others
+        && !before.uses().depends_on_others
         && before
             .uses()
             .prompts
             .iter()
-            .all(|(name, known)| shelf.prompt(name).is_ok_and(|now| Arc::ptr_eq(&now, known)))
+            .all(|(name, known)| scope.prompt(name).is_ok_and(|now| Arc::ptr_eq(&now, known)))
         && before
             .uses()
             .partials
             .iter()
-            .all(|partial| shelf.files.partials.get(&partial.path).is_some_and(|now| Arc::ptr_eq(now, partial)))
+            .all(|partial| scope.files.partials.get(&partial.path).is_some_and(|now| Arc::ptr_eq(now, partial)))
         && before
             .uses()
             .attachments
             .iter()
-            .all(|(path, file)| shelf.files.by_path.get(path).is_some_and(|now| Arc::ptr_eq(now, file)))
+            .all(|(path, file)| scope.files.by_path.get(path).is_some_and(|now| Arc::ptr_eq(now, file)))
 }
 
-/// Checks one prompt. With an error it cannot be served.
-pub(super) fn check(definition: Arc<PromptDefinition>, shelf: &Shelf<'_>) -> Result<Prompt, Vec<Diagnostic>> {
+/// Checks one prompt. A prompt with errors cannot be served.
+pub(super) fn check(definition: Arc<PromptDefinition>, scope: &Scope<'_>) -> Result<Prompt, Vec<Diagnostic>> {
     let mut found = Vec::new();
     let name = match PromptName::new(&definition.name) {
         Ok(name) => Some(name),
@@ -73,43 +73,43 @@ pub(super) fn check(definition: Arc<PromptDefinition>, shelf: &Shelf<'_>) -> Res
         let message = format!("the prompt `{}` has no description", definition.name);
         found.push(
             Diagnostic::warning(Code::MissingDescription, definition.origin.locate("description"), message)
-                .help("say in one sentence what the prompt does: people choose by it"),
+                .help("add one sentence that describes the prompt; people choose by it"),
         );
     }
     let declared = |index| Declared::Prompt(Arc::clone(&definition), index);
     let arguments =
-        arguments::check(&definition.arguments, declared, "arguments", &definition.origin, shelf, &mut found);
+        arguments::check(&definition.arguments, declared, "arguments", &definition.origin, scope, &mut found);
     meta::check(&definition, &mut found);
     guided::check(&definition, &arguments, &mut found);
     let mut parts = Parts::default();
     let body = match &definition.body {
         Body::Function(function) => Some(CheckedBody::Function(function.clone())),
         Body::Pieces(pieces) => {
-            pieces::check(&definition, pieces, shelf, &mut parts.uses.attachments, &mut found).map(CheckedBody::Pieces)
+            pieces::check(&definition, pieces, scope, &mut parts.uses.attachments, &mut found).map(CheckedBody::Pieces)
         }
         Body::Template { range } => {
-            template(&definition, range, shelf, &mut parts, &mut found).map(CheckedBody::Template)
+            template(&definition, range, scope, &mut parts, &mut found).map(CheckedBody::Template)
         }
     };
-    let rests_on_others = parts.needs_resources || !arguments::depend_only_on_definition(&arguments);
+    let depends_on_others = parts.needs_resources || !arguments::depend_only_on_definition(&arguments);
     match (name, body) {
         (Some(name), Some(body)) if !found.iter().any(Diagnostic::is_error) => {
-            let uses = Uses { warnings: found, rests_on_others, ..parts.uses };
+            let uses = Uses { warnings: found, depends_on_others, ..parts.uses };
             Ok(Prompt::new(name, definition, arguments, body, uses))
         }
         _ => Err(found),
     }
 }
 
-/// What a prompt's template is made of, besides its own text.
+/// The files and prompts that a template uses, collected during its check.
 #[derive(Default)]
 struct Parts {
     uses: Uses,
-    /// Whether it names resources of the server.
+    /// Whether the template attaches or links resources of the server.
     needs_resources: bool,
 }
 
-/// Where a part of a template stands in its file.
+/// Returns the location of a part of a template in its file.
 fn place(source: &Arc<SourceText>, base: usize, span: &Range<usize>) -> Location {
     Location::new(source, base + span.start..base + span.end)
 }
@@ -117,14 +117,14 @@ fn place(source: &Arc<SourceText>, base: usize, span: &Range<usize>) -> Location
 fn template(
     definition: &PromptDefinition,
     range: &Range<usize>,
-    shelf: &Shelf<'_>,
+    scope: &Scope<'_>,
     parts: &mut Parts,
     found: &mut Vec<Diagnostic>,
 ) -> Option<Template> {
     let source = &definition.origin.source;
     let text = source.text.get(range.clone()).unwrap_or_default();
     if text.trim().is_empty() {
-        let message = format!("the prompt `{}` says nothing", definition.name);
+        let message = format!("the prompt `{}` has no text", definition.name);
         found.push(
             Diagnostic::error(Code::EmptyPrompt, place(source, range.start, &(0..0)), message)
                 .help("write the prompt's text below the front matter"),
@@ -134,35 +134,35 @@ fn template(
     let lint = Lint::of(text);
     let own = partials::Including { source: Arc::clone(source), base: range.start };
     let mut used = Named::default();
-    let depth = shelf.budget.include_depth.min(MAX_INCLUDE_DEPTH);
+    let depth = scope.budget.include_depth.min(MAX_INCLUDE_DEPTH);
     used.includes = lint.partials.iter().map(|include| (include.name.clone(), own.at(&include.span))).collect();
-    let included = partials::collect(&own, &lint.partials, shelf, depth, &mut parts.uses.partials, found);
-    used.take(&own, lint, shelf, parts, found);
+    let included = partials::collect(&own, &lint.partials, scope, depth, &mut parts.uses.partials, found);
+    used.take(&own, lint, scope, parts, found);
     for (including, lint) in included {
-        used.take(&including, lint, shelf, parts, found);
+        used.take(&including, lint, scope, parts, found);
     }
     for (including, call) in &used.calls {
-        calls::check(definition, including, call, shelf, &mut parts.uses.prompts, found);
+        calls::check(definition, including, call, scope, &mut parts.uses.prompts, found);
     }
     names::check(definition, &used, found);
     if found.iter().any(Diagnostic::is_error) {
         return None;
     }
-    Some(Template::new(Arc::clone(source), range.clone(), &parts.uses.partials, &shelf.budget))
+    Some(Template::new(Arc::clone(source), range.clone(), &parts.uses.partials, &scope.budget))
 }
 
-/// What a prompt's template and its partials name.
+/// The names in the texts of a prompt: its template and the partials.
 #[derive(Default)]
 struct Named {
     variables: Vec<Name>,
     called: Vec<Name>,
     calls: Vec<(partials::Including, PromptCall)>,
-    /// Names that one of the texts defines: what it includes may use them.
+    /// Names that one of the texts defines; the texts that it includes may use them.
     bound: HashSet<String>,
     own_is_taken: bool,
-    /// Whether a part of a text cannot be read, and may use anything.
+    /// Whether a part of a text could not be parsed, and may use any name.
     is_unread: bool,
-    /// What the prompt's own text includes, and where.
+    /// The partials that the prompt's own text includes, with the location of each include.
     includes: Vec<(String, Location)>,
 }
 
@@ -178,7 +178,7 @@ impl Named {
         &mut self,
         own: &partials::Including,
         lint: Lint,
-        shelf: &Shelf<'_>,
+        scope: &Scope<'_>,
         parts: &mut Parts,
         found: &mut Vec<Diagnostic>,
     ) {
@@ -194,10 +194,10 @@ impl Named {
             found.push(diagnostic);
         }
         for (target, is_link) in lint.attached.iter().map(|a| (a, false)).chain(lint.linked.iter().map(|l| (l, true))) {
-            target_exists(target, is_link, at(&target.span), shelf, parts, found);
+            target_exists(target, is_link, at(&target.span), scope, parts, found);
         }
         self.calls.extend(lint.calls.into_iter().map(|call| (own.clone(), call)));
-        // The prompt's own text comes first.
+        // The prompt's own text is added first.
         let in_partial = std::mem::replace(&mut self.own_is_taken, true);
         let name = |used: Use| Name { location: at(&used.span), name: used.name, in_partial };
         self.variables.extend(lint.variables.into_iter().map(name));
@@ -206,27 +206,28 @@ impl Named {
     }
 }
 
-/// Checks what a template attaches or links.
+/// Checks that an attached or linked file or resource exists and may be used.
 fn target_exists(
     target: &Use,
     is_link: bool,
     location: Location,
-    shelf: &Shelf<'_>,
+    scope: &Scope<'_>,
     parts: &mut Parts,
     found: &mut Vec<Diagnostic>,
 ) {
-    if let Some(file) = shelf.files.by_path.get(&target.name) {
+    if let Some(file) = scope.files.by_path.get(&target.name) {
         let is_hidden = !file.is_served();
         parts.needs_resources |= is_link && is_hidden;
-        if is_link && is_hidden && !shelf.files.declared.contains_key(&target.name) {
-            let message = format!("`{}` cannot be linked: what begins with `_` is never served by itself", target.name);
+        if is_link && is_hidden && !scope.files.declared.contains_key(&target.name) {
+            let message =
+                format!("`{}` cannot be linked: files whose path has a leading `_` are not served", target.name);
             found.push(
                 Diagnostic::error(Code::UnknownResource, location, message)
                     .help("declare it under [[resources]] in promptshelf.toml, or attach it"),
             );
         }
         parts.uses.attachments.insert(target.name.clone(), Arc::clone(file));
-    } else if let Some(reason) = shelf.unread.get(&target.name) {
+    } else if let Some(reason) = scope.unread.get(&target.name) {
         let message = format!("`{}` cannot be attached: {}", target.name, reason.message);
         let diagnostic = Diagnostic::error(reason.code, location, message);
         found.push(Diagnostic { help: reason.help.clone(), ..diagnostic });
@@ -236,11 +237,11 @@ fn target_exists(
             found.push(Diagnostic::error(Code::InvalidCall, location, fault));
             return;
         }
-        let is_own = shelf.catalog.find_resource(&target.name).is_some()
-            || shelf.catalog.find_library_file(&target.name).is_some();
+        let is_own = scope.catalog.find_resource(&target.name).is_some()
+            || scope.catalog.find_library_file(&target.name).is_some();
         if !is_link && !is_own {
-            let message = format!("this server has no resource `{}` to attach", target.name);
-            let known = shelf.catalog.resources().iter().map(|resource| resource.uri());
+            let message = format!("this server does not serve the resource `{}`", target.name);
+            let known = scope.catalog.resources().iter().map(|resource| resource.uri());
             let help = nearest(&target.name, known).map_or_else(
                 || "declare it under [[resources]] in promptshelf.toml, or link to it".to_owned(),
                 |near| format!("did you mean `{near}`?"),
@@ -248,8 +249,8 @@ fn target_exists(
             found.push(Diagnostic::error(Code::UnknownResource, location, message).help(help));
         }
     } else {
-        let message = format!("there is no file `{}` in the library", target.name);
-        let known = shelf.files.by_path.keys().map(String::as_str);
+        let message = format!("file `{}` not found in the library", target.name);
+        let known = scope.files.by_path.keys().map(String::as_str);
         let help = nearest(&target.name, known).map_or_else(
             || "paths begin at the library's folder, with `/` between their parts".to_owned(),
             |near| format!("did you mean `{near}`?"),

@@ -1,10 +1,10 @@
-//! Resource declarations become resources.
+//! The check of resource declarations, which returns resources.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     arguments,
-    scope::{Shelf, Uris},
+    scope::{Scope, Uris},
 };
 use crate::{
     argument::{Argument, Declared},
@@ -19,7 +19,7 @@ use crate::{
     uri_template::{UriTemplate, is_uri},
 };
 
-/// Checks every declaration and puts what is good into the catalog.
+/// Checks every declaration and adds the valid ones to the catalog.
 pub(super) fn check_all(
     definitions: Vec<ResourceDefinition>,
     files: &mut LibraryFiles,
@@ -44,8 +44,8 @@ pub(super) fn check_all(
         }
         let unread = BTreeMap::new();
         let budget = Arc::clone(&budget);
-        let shelf = Shelf { budget, files, uris: &uris, catalog, prompts: None, unread: &unread };
-        match check(definition, &shelf) {
+        let scope = Scope { budget, files, uris: &uris, catalog, prompts: None, unread: &unread };
+        match check(definition, &scope) {
             Ok((resource, warnings)) => {
                 found.extend(warnings);
                 by_uri.insert(uri, Some(Arc::new(resource)));
@@ -63,28 +63,28 @@ pub(super) fn check_all(
     }
 }
 
-fn check(definition: ResourceDefinition, shelf: &Shelf<'_>) -> Result<(Resource, Vec<Diagnostic>), Vec<Diagnostic>> {
+fn check(definition: ResourceDefinition, scope: &Scope<'_>) -> Result<(Resource, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut found = Vec::new();
     let address = address(&definition, &mut found);
     let names: Vec<String> = match &address {
         Some(Address::Template(template)) => template.names().map(str::to_owned).collect(),
         _ => Vec::new(),
     };
-    let variables = variables(&definition, &names, shelf, &mut found);
+    let variables = variables(&definition, &names, scope, &mut found);
     let mut mime_type = definition.mime_type.clone();
     let content = match &definition.content {
         ResourceContent::Fixed(body) => Some(CheckedContent::Fixed(body.clone())),
         ResourceContent::Reader(reader) => Some(CheckedContent::Reader(Arc::clone(reader))),
-        ResourceContent::Template(text) => template(text, &definition, &names, shelf, &mut found),
-        ResourceContent::LibraryFile(path) => match shelf.files.by_path.get(path) {
+        ResourceContent::Template(text) => template(text, &definition, &names, scope, &mut found),
+        ResourceContent::LibraryFile(path) => match scope.files.by_path.get(path) {
             Some(file) => {
                 mime_type.get_or_insert_with(|| file.mime_type.clone());
                 Some(CheckedContent::File(Arc::clone(file)))
             }
             None => {
-                let message = format!("there is no file `{path}` in the library");
+                let message = format!("file `{path}` not found in the library");
                 let mut diagnostic = Diagnostic::error(Code::MissingFile, definition.origin.locate("file"), message);
-                diagnostic.help = nearest(path, shelf.files.by_path.keys().map(String::as_str))
+                diagnostic.help = nearest(path, scope.files.by_path.keys().map(String::as_str))
                     .map(|near| format!("did you mean `{near}`?"));
                 found.push(diagnostic);
                 None
@@ -115,10 +115,10 @@ fn address(definition: &ResourceDefinition, found: &mut Vec<Diagnostic>) -> Opti
         };
     }
     if !is_uri(&definition.uri) {
-        let message = format!("`{}` is no URI", definition.uri);
+        let message = format!("invalid URI `{}`", definition.uri);
         found.push(
             Diagnostic::error(Code::InvalidValue, place(), message)
-                .help("a URI has a scheme, as in `docs://style-guide`"),
+                .help("begin it with a scheme, as in `docs://style-guide`"),
         );
         return None;
     }
@@ -128,7 +128,7 @@ fn address(definition: &ResourceDefinition, found: &mut Vec<Diagnostic>) -> Opti
 fn variables(
     definition: &ResourceDefinition,
     names: &[String],
-    shelf: &Shelf<'_>,
+    scope: &Scope<'_>,
     found: &mut Vec<Diagnostic>,
 ) -> Vec<Argument> {
     let origin = &definition.origin;
@@ -143,14 +143,14 @@ fn variables(
         }
     }
     let alone = |index: u32| Declared::Alone(Arc::new(definition.variables[index as usize].clone()));
-    let declared = arguments::check(&definition.variables, alone, "variables", origin, shelf, found);
+    let declared = arguments::check(&definition.variables, alone, "variables", origin, scope, found);
     let of_name = |name: &String| {
         let known = declared.iter().find(|variable| variable.name() == name).cloned();
-        let usual = shelf.catalog.policy().invisible;
+        let usual = scope.catalog.policy().invisible;
         let undeclared = || Declared::Alone(Arc::new(ArgumentDefinition::new(name.clone())));
         let mut variable = known.unwrap_or_else(|| Argument::new(undeclared(), usual).0);
         if variable.invisible == InvisiblePolicy::Strip {
-            // Two URIs would lead to one thing, and rules are asked for one of them.
+            // Otherwise two URIs would identify one resource, and access rules would apply to one of them only.
             variable.invisible = InvisiblePolicy::Reject;
         }
         variable
@@ -162,7 +162,7 @@ fn template(
     text: &str,
     definition: &ResourceDefinition,
     names: &[String],
-    shelf: &Shelf<'_>,
+    scope: &Scope<'_>,
     found: &mut Vec<Diagnostic>,
 ) -> Option<CheckedContent> {
     let place = || definition.origin.locate("text");
@@ -177,15 +177,15 @@ fn template(
         found.push(diagnostic);
     }
     for function in &lint.structure {
-        let message = format!("a resource's text has no messages: `{}` means nothing in it", function.name);
+        let message = format!("`{}` cannot be used here: the text of a resource has no messages", function.name);
         found.push(Diagnostic::error(Code::InvalidCall, place(), message));
     }
     for function in &lint.called {
-        let message = format!("there is no function `{}`", function.name);
+        let message = format!("unknown function `{}`", function.name);
         found.push(Diagnostic::error(Code::UnknownFunction, place(), message));
     }
     for used in lint.variables.iter().filter(|used| !names.contains(&used.name)) {
-        let message = format!("`{}` is used but is no variable of `{}`", used.name, definition.uri);
+        let message = format!("`{}` is used but is not a variable of `{}`", used.name, definition.uri);
         found.push(Diagnostic::error(Code::UndeclaredArgument, place(), message));
     }
     if let Some(partial) = lint.partials.first() {
@@ -193,5 +193,5 @@ fn template(
         found.push(Diagnostic::error(Code::InvalidCall, place(), message).help("serve a file instead"));
     }
     let source = SourceText::new(definition.uri.as_str(), text);
-    Some(CheckedContent::Template(Box::new(Template::new(source, 0..text.len(), &[], &shelf.budget))))
+    Some(CheckedContent::Template(Box::new(Template::new(source, 0..text.len(), &[], &scope.budget))))
 }

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The library that prompts are checked against.
-pub(super) struct Shelf<'a> {
+pub(super) struct Scope<'a> {
     /// The budget of the catalog, shared by all templates.
     pub(super) budget: Arc<Budget>,
     pub(super) files: &'a LibraryFiles,
@@ -39,14 +39,14 @@ impl Uris<'_> {
 /// Finds other prompts of the library.
 pub(super) trait FindPrompt {
     /// Returns a prompt, checked.
-    fn find(&self, name: &str, shelf: &Shelf<'_>) -> Result<Arc<Prompt>, Missing>;
+    fn find(&self, name: &str, scope: &Scope<'_>) -> Result<Arc<Prompt>, Missing>;
 }
 
 /// The reason why a prompt cannot be included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
     /// It includes itself, by way of the named prompts.
-    Circle(Vec<String>),
+    Cycle(Vec<String>),
     /// The chain of prompts is too long.
     TooDeep,
     /// It exists, but cannot be served.
@@ -55,7 +55,7 @@ pub(super) enum Missing {
     Unknown(Option<String>),
 }
 
-impl Shelf<'_> {
+impl Scope<'_> {
     /// Returns another prompt of the library, checked.
     pub(super) fn prompt(&self, name: &str) -> Result<Arc<Prompt>, Missing> {
         self.prompts.ok_or(Missing::Unknown(None))?.find(name, self)

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use super::origin::Origin;
 
-/// The requirements for a caller. All that are set must be met: one of the roles or users, and all of the scopes.
+/// The requirements for a caller, all of which must be met: all of the scopes, and one of the roles or users.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// Scopes, all of which a caller's token has to have.
+    /// Scopes; a caller's token must have all of them.
     pub scopes: Vec<String>,
-    /// Roles, one of which a caller has to have, unless it is one of the users.
+    /// Roles; a caller must have one of them, unless it is one of the users.
     pub roles: Vec<String>,
-    /// Callers by name, one of which it has to be, unless it has one of the roles.
+    /// Callers by name; a caller must be one of them, unless it has one of the roles.
     pub users: Vec<String>,
     /// Whether the item is shown to callers who lack only a scope. They receive the missing scope; otherwise the item
     /// does not exist for them.
@@ -36,12 +36,12 @@ pub struct AccessRule {
     pub diagnostics: bool,
     /// The requirements.
     pub access: Access,
-    /// Where the rule stands.
+    /// The location of the rule.
     pub origin: Origin,
 }
 
 impl AccessRule {
-    /// A rule that fits nothing yet.
+    /// Creates a rule that matches nothing.
     #[must_use]
     pub fn new(access: Access, origin: Origin) -> AccessRule {
         let none = Vec::new;
@@ -57,5 +57,5 @@ impl AccessRule {
     }
 }
 
-/// Requirements that hold together.
+/// Requirements that apply together.
 pub type AccessSet = Vec<Arc<Access>>;

@@ -23,15 +23,15 @@ pub struct ArgumentDefinition {
     pub examples: Vec<String>,
     /// The only values allowed; empty allows all.
     pub choices: Vec<Choice>,
-    /// A regular expression that has to match somewhere in the value.
+    /// A regular expression that must match somewhere in the value.
     pub pattern: Option<String>,
-    /// The least number of characters.
+    /// The smallest number of characters.
     pub min_length: Option<usize>,
     /// The largest number of characters.
     pub max_length: Option<usize>,
-    /// The smallest number.
+    /// The lower bound of numbers, inclusive.
     pub minimum: Option<f64>,
-    /// The largest number.
+    /// The upper bound of numbers, inclusive.
     pub maximum: Option<f64>,
     /// The source of suggestions, besides choices and examples.
     pub completion: Option<CompletionSource>,
@@ -39,8 +39,7 @@ pub struct ArgumentDefinition {
     pub ask: bool,
     /// The step of a guided prompt that asks for it; the first one by default.
     pub step: Option<u32>,
-    /// An expression over the arguments before it, in template syntax, that
-    /// decides whether it is asked for at all.
+    /// A condition on earlier arguments, in template syntax. If it is false, the argument is not requested.
     pub when: Option<String>,
     /// Whether its values are secret: they never appear in records, logs and errors.
     pub sensitive: bool,
@@ -53,41 +52,41 @@ pub struct ArgumentDefinition {
 }
 
 impl ArgumentDefinition {
-    /// An optional argument of type string.
+    /// Creates an optional argument of type string.
     #[must_use]
     pub fn new(name: impl Into<String>) -> ArgumentDefinition {
         ArgumentDefinition { name: name.into(), ..ArgumentDefinition::default() }
     }
 
-    /// Refuses calls without it.
+    /// Rejects calls without it.
     #[must_use]
     pub fn required(mut self) -> ArgumentDefinition {
         self.required = true;
         self
     }
 
-    /// Sets the name for people.
+    /// Sets the display name.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> ArgumentDefinition {
         self.title = Some(title.into());
         self
     }
 
-    /// Says what it is.
+    /// Sets the description.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> ArgumentDefinition {
         self.description = Some(description.into());
         self
     }
 
-    /// Sets what kind of value it takes.
+    /// Sets the type of its values.
     #[must_use]
     pub fn kind(mut self, kind: ArgumentType) -> ArgumentDefinition {
         self.kind = kind;
         self
     }
 
-    /// Sets the value when none is given.
+    /// Sets the value of calls that leave it out.
     #[must_use]
     pub fn default_value(mut self, default: impl Into<String>) -> ArgumentDefinition {
         self.default = Some(default.into());
@@ -101,36 +100,35 @@ impl ArgumentDefinition {
         self
     }
 
-    /// Asks for it when a call leaves it out and the client can show a form.
+    /// Requests it with a form when a call leaves it out and the client can show one.
     #[must_use]
     pub fn ask(mut self) -> ArgumentDefinition {
         self.ask = true;
         self
     }
 
-    /// Asks for it with a later step.
+    /// Requests it in a later step.
     #[must_use]
     pub fn step(mut self, step: u32) -> ArgumentDefinition {
         self.step = Some(step);
         self
     }
 
-    /// Asks for it only when an expression over the arguments before it holds,
-    /// such as `language == "python"`.
+    /// Requests it only if an expression over earlier arguments is true, such as `language == "python"`.
     #[must_use]
     pub fn when(mut self, condition: impl Into<String>) -> ArgumentDefinition {
         self.when = Some(condition.into());
         self
     }
 
-    /// Says what becomes of invisible characters in its values.
+    /// Sets the policy for invisible characters in its values.
     #[must_use]
     pub fn invisible(mut self, policy: InvisiblePolicy) -> ArgumentDefinition {
         self.invisible = Some(policy);
         self
     }
 
-    /// Says where suggestions come from.
+    /// Sets the source of suggestions.
     #[must_use]
     pub fn complete(mut self, completion: CompletionSource) -> ArgumentDefinition {
         self.completion = Some(completion);
@@ -138,16 +136,16 @@ impl ArgumentDefinition {
     }
 }
 
-/// One value that an argument allows, and how to show it to people.
+/// One value that an argument allows, with its display name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The value, as a caller sends it.
     pub value: String,
-    /// Its name for people.
+    /// The display name.
     pub title: Option<String>,
 }
 
-/// What kind of value an argument takes. On the wire every value is a string.
+/// The type of an argument's values. On the wire every value is a string.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ArgumentType {
     /// One line of text.
@@ -159,7 +157,7 @@ pub enum ArgumentType {
     Integer,
     /// A number.
     Number,
-    /// Yes or no.
+    /// True or false.
     Boolean,
     /// A day, as `2026-07-28` (RFC 3339, `full-date`).
     Date,
@@ -170,7 +168,7 @@ pub enum ArgumentType {
 }
 
 impl ArgumentType {
-    /// Every type there is.
+    /// All types.
     pub const ALL: &'static [ArgumentType] = &[
         ArgumentType::String,
         ArgumentType::Text,
@@ -182,7 +180,7 @@ impl ArgumentType {
         ArgumentType::Json,
     ];
 
-    /// The type as prompt files spell it.
+    /// Returns the type as prompt files spell it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -198,33 +196,33 @@ impl ArgumentType {
     }
 }
 
-/// Where an argument's suggestions come from.
+/// The source of an argument's suggestions.
 #[derive(Clone)]
 pub enum CompletionSource {
-    /// These values.
+    /// Fixed values.
     Values(Vec<String>),
     /// The lines of a file of the library, by its path.
     File(String),
-    /// Paths that a source has found for a glob below a declared root.
+    /// Paths that a source found for a glob below a declared root.
     Paths(Arc<[String]>),
-    /// What another argument holds decides.
+    /// Values that depend on another argument.
     By {
         /// The other argument.
         argument: String,
-        /// Its values, and what to suggest for each.
+        /// The values of the other argument, with the suggestions for each.
         cases: Vec<(String, Vec<String>)>,
     },
     /// URIs of this server's resources that match a glob such as `logs://*`.
     Resources(String),
-    /// Code: gets what has been typed and the arguments filled in so far. What
-    /// it returns is ranked like any other source's.
+    /// A function of the typed text and the arguments filled in so far. Its suggestions are ranked like those of any
+    /// other source.
     Function(CompletionFunction),
 }
 
 /// A completion source in code.
 pub type CompletionFunction = Arc<dyn Fn(&str, &Variables) -> Vec<String> + Send + Sync>;
 
-/// Two completion sources in code are equal when they are the same one.
+/// Two completion functions are equal if they are the same object.
 impl PartialEq for CompletionSource {
     fn eq(&self, other: &CompletionSource) -> bool {
         use CompletionSource::{By, File, Function, Paths, Resources, Values};

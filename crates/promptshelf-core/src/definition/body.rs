@@ -11,13 +11,13 @@ use crate::{
 /// The body of a prompt.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// A template: these bytes of the origin's text.
+    /// A template: a range of the origin's text.
     Template {
         /// Bytes of the origin's text.
         range: Range<usize>,
     },
-    /// Texts with places for arguments between them, as formats without a
-    /// template language have them. Nothing in the texts is ever interpreted.
+    /// Texts and placeholders for arguments, from formats without a template language. The texts are never
+    /// interpreted.
     Pieces(Vec<BodyPiece>),
     /// Code.
     Function(PromptFunction),
@@ -26,9 +26,9 @@ pub enum Body {
 /// A part of a body without a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyPiece {
-    /// Text that comes out as it is.
+    /// Text that is printed unchanged.
     Text(String),
-    /// The value of an argument; nothing where none was given.
+    /// The value of an argument; empty if it has none.
     Argument(String),
     /// The role of the following parts.
     Role(Role),

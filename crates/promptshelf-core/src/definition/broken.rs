@@ -11,7 +11,7 @@ pub struct BrokenFile {
     /// Its path inside the library.
     pub path: String,
     /// The access requirements of the file.
-    pub demands: Requirements,
+    pub requirements: Requirements,
     /// The source of the file, if there are several; see [`Definitions::of_source`](crate::Definitions::of_source).
     pub from: usize,
     /// The readable part of the file. It is checked for more mistakes, and never served.
@@ -31,14 +31,14 @@ pub enum Requirements {
 
 impl BrokenFile {
     /// Creates a broken file of the only source.
-    pub fn new(path: impl Into<String>, demands: Requirements) -> BrokenFile {
-        BrokenFile { path: path.into(), demands, from: 0, draft: None, has_all_arguments: false }
+    pub fn new(path: impl Into<String>, requirements: Requirements) -> BrokenFile {
+        BrokenFile { path: path.into(), requirements, from: 0, draft: None, has_all_arguments: false }
     }
 }
 
 impl Requirements {
-    /// Whether a prompt served under `before` may stay in service. Removing a rule keeps it in service under the old
-    /// rule, which opens nothing.
+    /// Returns whether a prompt served under `before` may stay in service. If the file removes its rule, the prompt
+    /// stays in service under the old one, so no access is opened.
     pub(crate) fn leave(&self, before: Option<&Access>) -> bool {
         match self {
             Requirements::Known(None) => true,

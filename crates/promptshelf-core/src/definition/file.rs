@@ -10,7 +10,7 @@ use crate::{
 /// The URI scheme of files that a library serves without declaring them.
 pub const LIBRARY_SCHEME: &str = "library";
 
-/// The URI of a library's file.
+/// Returns the URI of a library file.
 pub(crate) fn library_uri(path: &str) -> String {
     let mut uri = format!("{LIBRARY_SCHEME}:///");
     let path = percent_encoding::utf8_percent_encode(path, PATH);
@@ -25,25 +25,24 @@ const PATH: &percent_encoding::AsciiSet =
 /// A file of the library that prompts can attach, link and complete from.
 #[derive(Clone, Debug)]
 pub struct LibraryFile {
-    /// Its path inside the library, with `/` between its parts.
+    /// The path inside the library, with `/` between its parts.
     pub path: String,
     /// Its MIME type.
     pub mime_type: MimeType,
     /// The content.
     pub body: ResourceBody,
-    /// When it last changed, where known.
+    /// The time of the last change, if known.
     pub modified: Option<Timestamp>,
 }
 
 impl LibraryFile {
-    /// The URI under which the file is read as a resource, unless the library
-    /// declares another one for it.
+    /// Returns the URI under which the file is read as a resource, unless the library declares another one for it.
     #[must_use]
     pub fn uri(&self) -> String {
         library_uri(&self.path)
     }
 
-    /// The bytes, for an image or a sound.
+    /// Returns the bytes, for an image or audio block.
     #[must_use]
     pub fn blob(&self) -> Blob {
         match &self.body {
@@ -52,13 +51,13 @@ impl LibraryFile {
         }
     }
 
-    /// The file as a resource under a URI.
+    /// Returns the file as the contents of a resource with this URI.
     #[must_use]
     pub fn contents(&self, uri: impl Into<Arc<str>>) -> ResourceContents {
         ResourceContents { uri: uri.into(), mime_type: self.mime_type.clone(), body: self.body.clone() }
     }
 
-    /// Whether clients can read it by its own URI: no part of its path begins with `_`.
+    /// Returns whether clients can read it by its own URI: no part of its path begins with `_`.
     #[must_use]
     pub fn is_served(&self) -> bool {
         !self.path.split('/').any(|part| part.starts_with('_'))

@@ -1,4 +1,4 @@
-//! Everything that a source defines.
+//! The definitions of a library, as one or several sources provide them.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,12 +11,12 @@ use crate::{
     diagnostic::{Diagnostic, SourceText},
 };
 
-/// Everything that a source, or several, define.
+/// All definitions of one source, or of several.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     /// The description of the server.
     pub about: About,
-    /// Bounds and quirks.
+    /// Limits and list options.
     pub policy: Policy,
     /// Prompts, in any order.
     pub prompts: Vec<Arc<PromptDefinition>>,
@@ -28,9 +28,9 @@ pub struct Definitions {
     pub resources: Vec<ResourceDefinition>,
     /// Access rules, by patterns.
     pub access: Vec<AccessRule>,
-    /// Files that should define a prompt and cannot be understood.
+    /// Prompt files that could not be read completely.
     pub broken: Vec<BrokenFile>,
-    /// Diagnostics of the source, from reading.
+    /// Mistakes that the source found while reading.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -55,8 +55,8 @@ impl Definitions {
         self
     }
 
-    /// Adds what another source defines. Its `about` and `policy` are left out:
-    /// the first source speaks for the server.
+    /// Adds the definitions of another source. Its `about` and `policy` are left out: the first source describes the
+    /// server.
     pub fn merge(&mut self, other: Definitions) {
         self.prompts.extend(other.prompts);
         self.partials.extend(other.partials);
@@ -71,7 +71,7 @@ impl Definitions {
     /// files.
     #[must_use]
     pub fn of_source(mut self, number: usize) -> Definitions {
-        // A definition is copied only where its number changes.
+        // A definition is copied only if its number changes.
         for prompt in self.prompts.iter_mut().filter(|prompt| prompt.origin.from != number) {
             Arc::make_mut(prompt).origin.from = number;
         }
@@ -85,16 +85,16 @@ impl Definitions {
 pub struct About {
     /// The programmatic name; empty means the server's default.
     pub name: Option<String>,
-    /// The name for people.
+    /// The display name.
     pub title: Option<String>,
     /// The library's version.
     pub version: Option<String>,
     /// The purpose of the library.
     pub description: Option<String>,
-    /// Where to read about it.
+    /// The URL of a page about the library.
     pub website_url: Option<String>,
-    /// Pictures for it.
+    /// The icons.
     pub icons: Vec<Icon>,
-    /// How a client should use the server, for the model to read.
+    /// Instructions for the use of the server, written for the model.
     pub instructions: Option<String>,
 }

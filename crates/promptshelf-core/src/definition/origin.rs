@@ -12,7 +12,7 @@ use crate::{
 pub struct Origin {
     /// The file.
     pub source: Arc<SourceText>,
-    /// Which of several sources the file belongs to.
+    /// The number of the source that the file belongs to.
     pub from: usize,
     /// The file's time of last change, if known.
     pub modified: Option<Timestamp>,
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_found_in_short_files_and_in_long_ones() {
+    fn spans_are_found_in_short_and_long_files() {
         let mut spans = Spans::default();
         assert_eq!(spans.get("name"), None);
         spans.insert("name", 7..0xffff);

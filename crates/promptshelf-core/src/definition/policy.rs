@@ -4,18 +4,17 @@ use std::time::Duration;
 
 use crate::invisible::InvisiblePolicy;
 
-/// Bounds and quirks of a library.
+/// Limits and list options of a library.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
-    /// Prompts or resources a page. Common clients read one page only, so the
-    /// default of 1,000 is meant to hold the whole list.
+    /// Prompts or resources per page. Common clients read one page only, so the default of 1,000 is large enough for
+    /// the whole list of most libraries.
     pub page_size: usize,
-    /// For how long clients may reuse a list (`ttlMs` of revision 2026-07-28).
+    /// The time for which clients may reuse a list (`ttlMs` of revision 2026-07-28).
     pub ttl: Duration,
-    /// The most bytes that one argument value can have.
+    /// The largest number of bytes of one argument value.
     pub value_bytes: usize,
-    /// What becomes of invisible characters in values, where an argument does
-    /// not say so itself.
+    /// The treatment of invisible characters in values of arguments without a policy of their own.
     pub invisible: InvisiblePolicy,
     /// The limits of one rendering.
     pub budget: Budget,
@@ -36,16 +35,16 @@ impl Default for Policy {
 /// The limits of one rendering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Steps of the template engine. Each may make 64 bytes of text on the way,
-    /// taken over the whole rendering; 16 MiB in all are always free.
+    /// Steps of the template engine. Each step allows 64 bytes of intermediate text, summed over the whole rendering;
+    /// the first 16 MiB are always allowed.
     pub fuel: u64,
-    /// Bytes of text that come out.
+    /// Bytes of rendered text.
     pub output_bytes: usize,
-    /// Bytes of attachments that come out, before encoding.
+    /// Bytes of rendered attachments, before encoding.
     pub attachment_bytes: usize,
-    /// Messages that come out.
+    /// Rendered messages.
     pub messages: usize,
-    /// How deep partials may include each other; never more than 40.
+    /// The maximum depth of partials that include each other; at most 40.
     pub include_depth: usize,
 }
 

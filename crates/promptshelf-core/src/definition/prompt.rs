@@ -28,13 +28,13 @@ pub struct PromptDefinition {
     pub description: Option<String>,
     /// Icons, in any number of sizes.
     pub icons: Vec<Icon>,
-    /// The author's version of it.
+    /// The author's version of the prompt.
     pub version: Option<String>,
-    /// Words to group prompts by.
+    /// The tags to group prompts by.
     pub tags: Vec<String>,
-    /// Arguments, in the order in which a form shows them.
+    /// The arguments, in the order in which a form shows them.
     pub arguments: Vec<ArgumentDefinition>,
-    /// The text, or the code that makes the messages.
+    /// The template, the text, or the function that returns the messages.
     pub body: Body,
     /// The access rule of this prompt, if it has one.
     pub access: Option<Access>,
@@ -49,8 +49,7 @@ pub struct PromptDefinition {
 }
 
 impl PromptDefinition {
-    /// A prompt that is defined in code: `function` gets the checked arguments
-    /// and returns the messages.
+    /// Creates a prompt in code: `function` receives the checked arguments and returns the messages.
     ///
     /// ```
     /// use promptshelf_core::{ArgumentDefinition, Message, PromptDefinition};
@@ -69,7 +68,7 @@ impl PromptDefinition {
         PromptDefinition::with_body(name, Body::Function(PromptFunction::Sync(Arc::new(function))))
     }
 
-    /// Like [`new`](PromptDefinition::new), for a function that has to wait for something.
+    /// Creates a prompt like [`new`](PromptDefinition::new), from an asynchronous function.
     pub fn new_async<F, R>(name: impl Into<String>, function: F) -> PromptDefinition
     where
         F: Fn(Bindings) -> R + Send + Sync + 'static,
@@ -79,7 +78,7 @@ impl PromptDefinition {
         PromptDefinition::with_body(name, Body::Function(function))
     }
 
-    /// A prompt whose body is a template, defined in code.
+    /// Creates a prompt in code whose body is a template.
     ///
     /// ```
     /// use promptshelf_core::PromptDefinition;
@@ -94,7 +93,7 @@ impl PromptDefinition {
         PromptDefinition::from_source(name, Body::Template { range }, Origin::new(source))
     }
 
-    /// Whether another definition, made of the very same text, says the same.
+    /// Returns whether another definition, read from the same text, is equal to this one.
     pub(crate) fn is_same(&self, other: &PromptDefinition) -> bool {
         let body = match (&self.body, &other.body) {
             (Body::Template { range: a }, Body::Template { range: b }) => a == b,
@@ -125,8 +124,7 @@ impl PromptDefinition {
         PromptDefinition::from_source(name, body, origin)
     }
 
-    /// A prompt of which no more is known than its name, what it says, and
-    /// where it comes from: what a source begins with.
+    /// Creates a definition from a source, with only a name, a body and an origin.
     #[must_use]
     pub fn from_source(name: impl Into<String>, body: Body, origin: Origin) -> PromptDefinition {
         PromptDefinition {
@@ -146,28 +144,28 @@ impl PromptDefinition {
         }
     }
 
-    /// Sets the name for people.
+    /// Sets the display name.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> PromptDefinition {
         self.title = Some(title.into());
         self
     }
 
-    /// Says what the prompt does.
+    /// Sets the description.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> PromptDefinition {
         self.description = Some(description.into());
         self
     }
 
-    /// Adds a picture.
+    /// Adds an icon.
     #[must_use]
     pub fn icon(mut self, icon: Icon) -> PromptDefinition {
         self.icons.push(icon);
         self
     }
 
-    /// Asks something of its callers.
+    /// Sets the access rule.
     #[must_use]
     pub fn access(mut self, access: Access) -> PromptDefinition {
         self.access = Some(access);

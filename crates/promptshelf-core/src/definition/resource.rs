@@ -20,11 +20,11 @@ pub struct ResourceDefinition {
     pub title: Option<String>,
     /// The description.
     pub description: Option<String>,
-    /// Its MIME type, where it is not taken from the file.
+    /// The MIME type, if it is not taken from the file.
     pub mime_type: Option<MimeType>,
-    /// Its size in bytes, where known.
+    /// The size in bytes, if known.
     pub size: Option<u64>,
-    /// Pictures for it.
+    /// The icons.
     pub icons: Vec<Icon>,
     /// Audience and priority (MCP `annotations`).
     pub annotations: Annotations,
@@ -32,7 +32,7 @@ pub struct ResourceDefinition {
     pub variables: Vec<ArgumentDefinition>,
     /// The content.
     pub content: ResourceContent,
-    /// Where it comes from.
+    /// The text that the definition was read from.
     pub origin: Origin,
 }
 
@@ -60,29 +60,29 @@ impl ResourceDefinition {
 /// The content of a resource.
 #[derive(Clone, Debug)]
 pub enum ResourceContent {
-    /// Always this.
+    /// A fixed body.
     Fixed(ResourceBody),
     /// Text in template syntax over the URI's variables.
     Template(String),
     /// A file of the library, by its path.
     LibraryFile(String),
-    /// Whatever a reader finds when it is asked.
+    /// The result of a reader, on each request.
     Reader(Arc<dyn ReadResource>),
 }
 
-/// Reads a resource when it is asked for.
+/// Reads a resource on request.
 pub trait ReadResource: fmt::Debug + Send + Sync {
     /// Reads the body of a URI whose template variables have these values.
     ///
-    /// The reader decides what it opens: `variables` come from callers and can be any text that the template matches.
+    /// The reader validates `variables`: they come from callers and can be any text that the template matches.
     fn read<'a>(&'a self, variables: &'a Variables) -> BoxFuture<'a, Result<ReadBody, ReadError>>;
 
-    /// A number that differs when the body does; `None` where nothing is there.
-    /// Cheaper than reading; asked for every subscribed URI after each change.
+    /// Returns a number that changes with the body; `None` if nothing exists at the URI. Must be cheaper than
+    /// reading: it is called for every subscribed URI after each change.
     fn version<'a>(&'a self, variables: &'a Variables) -> BoxFuture<'a, Option<u64>>;
 
-    /// The path inside the library of the file that would be read, if it is one
-    /// of the library's: rules for its folder hold for it then.
+    /// Returns the path inside the library of the file that would be read, if it is a library file, so that access
+    /// rules for its folder apply.
     fn library_path(&self, _variables: &Variables) -> Option<String> {
         None
     }
@@ -93,23 +93,23 @@ pub trait ReadResource: fmt::Debug + Send + Sync {
 pub struct ReadBody {
     /// Text or bytes.
     pub body: ResourceBody,
-    /// Its MIME type, as far as the reader knows.
+    /// The MIME type, if the reader can determine it.
     pub mime_type: Option<MimeType>,
-    /// When it last changed, where known.
+    /// The time of the last change, if known.
     pub modified: Option<Timestamp>,
 }
 
-/// Why a resource could not be read.
+/// The reason why a resource could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// Nothing is there, or nothing that may be read: the two look the same.
-    #[error("there is no such resource")]
+    /// Nothing exists at the URI, or nothing that may be read; callers cannot distinguish the two.
+    #[error("resource not found")]
     NotFound,
-    /// It is larger than the library allows.
+    /// The resource is larger than the library allows.
     #[error("the resource is larger than {limit} bytes")]
     TooLarge {
-        /// The most bytes allowed.
+        /// The largest number of bytes allowed.
         limit: u64,
     },
     /// An internal failure; the text is for the log and not for callers.

@@ -1,5 +1,5 @@
-//! Tests of a prompt, written next to it. They are run elsewhere, on behalf of a caller who may read the embedded
-//! resources.
+//! Tests of a prompt, written next to it. The test runner is elsewhere; it acts as a caller with access to the
+//! embedded resources.
 
 use crate::{content::Role, value::Variables};
 

@@ -61,7 +61,7 @@ impl<'a> Assembly<'a> {
                 }
                 Piece::Directive(Directive::Attach(attach)) => self.attach(attach)?,
                 Piece::Directive(Directive::Link(link)) => self.link(link)?,
-                Piece::Directive(Directive::Prompt(call)) => self.bring_in(prompt, &call)?,
+                Piece::Directive(Directive::Prompt(call)) => self.add_prompt(prompt, &call)?,
             }
             within(self.parts.len(), self.ledger.budget.messages, "messages")?;
         }
@@ -69,14 +69,18 @@ impl<'a> Assembly<'a> {
     }
 
     /// Adds the messages of another prompt. It begins with the role `user`; afterwards the previous role is restored.
-    fn bring_in(&mut self, around: &'a Prompt, call: &Call) -> Result<(), RenderError> {
+    fn add_prompt(&mut self, around: &'a Prompt, call: &Call) -> Result<(), RenderError> {
         let Some(prompt) = around.uses().prompts.get(&call.name) else {
             return Err(RenderError::Failed(format!("the prompt `{}` was not found by the check", call.name)));
         };
-        let given = RawArguments::from(&call.arguments);
-        let bindings = prompt.bind(&given, self.context.policy.value_bytes).map_err(|problems| {
+        let raw = RawArguments::from(&call.arguments);
+        let bindings = prompt.bind(&raw, self.context.policy.value_bytes).map_err(|problems| {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            RenderError::Rejected(format!("the prompt {}, which this one uses: {}", call.name, problems.join("; ")))
+            RenderError::Rejected(format!(
+                "invalid arguments of the called prompt {}: {}",
+                call.name,
+                problems.join("; ")
+            ))
         })?;
         let attachments = mem::replace(&mut self.attachments, &prompt.uses().attachments);
         let (role, annotations) = (mem::replace(&mut self.role, Role::User), mem::take(&mut self.annotations));
@@ -90,13 +94,13 @@ impl<'a> Assembly<'a> {
     }
 
     fn text(&mut self, mut text: String) {
-        let kept = trimmed(&text);
-        if kept.is_empty() {
+        let content = trimmed(&text);
+        if content.is_empty() {
             return;
         }
         // In place, because the text may be long.
         let end = text.trim_end().len();
-        let start = end - kept.len();
+        let start = end - content.len();
         text.truncate(end);
         text.drain(..start);
         self.push(text_block(text, &self.annotations));
@@ -142,7 +146,7 @@ impl<'a> Assembly<'a> {
     }
 
     fn link(&mut self, link: Link) -> Result<(), RenderError> {
-        let given = mime_type(link.mime.as_deref())?;
+        let author_type = mime_type(link.mime.as_deref())?;
         // A hidden file has no URI that a client could read.
         let is_linkable =
             |file: &&Arc<LibraryFile>| file.is_served() || self.context.files.declared.contains_key(&file.path);
@@ -151,15 +155,16 @@ impl<'a> Assembly<'a> {
             None if is_uri(&link.target) => self.link_to_uri(&link.target)?,
             None => return Err(missing(&link.target)),
         };
-        block.mime_type = given.or(block.mime_type);
+        block.mime_type = author_type.or(block.mime_type);
         block.name = link.name.unwrap_or(block.name);
         block.title = link.title.or(block.title);
         block.description = link.description.or(block.description);
         block.annotations.audience = link.annotations.audience;
         block.annotations.priority = link.annotations.priority;
-        let said = [Some(&block.name), block.title.as_ref(), block.description.as_ref()];
-        let said = said.into_iter().flatten().map(String::len).sum::<usize>().saturating_add(block.uri.len());
-        self.ledger.linked = self.ledger.linked.saturating_add(said);
+        let label_bytes = [Some(&block.name), block.title.as_ref(), block.description.as_ref()];
+        let label_bytes =
+            label_bytes.into_iter().flatten().map(String::len).sum::<usize>().saturating_add(block.uri.len());
+        self.ledger.linked = self.ledger.linked.saturating_add(label_bytes);
         within(self.ledger.linked, self.ledger.budget.output_bytes, "bytes of text")?;
         self.push(ContentBlock::Link(Box::new(block)));
         Ok(())
@@ -219,13 +224,18 @@ fn label(uri: String) -> Result<Arc<str>, RenderError> {
 /// Parses a MIME type. Literal types were validated by the check, so an invalid one here comes from a caller's value.
 fn mime_type(text: Option<&str>) -> Result<Option<MimeType>, RenderError> {
     let parse = |text| {
-        MimeType::parse(text).ok_or_else(|| RenderError::Rejected(format!("`{}` is no MIME type", shortened(text))))
+        MimeType::parse(text).ok_or_else(|| {
+            RenderError::Rejected(format!(
+                "invalid MIME type `{}`: expected one such as text/markdown",
+                shortened(text)
+            ))
+        })
     };
     text.map(parse).transpose()
 }
 
 fn missing(path: &str) -> RenderError {
-    RenderError::Rejected(format!("there is no attachment `{}` for these arguments", shortened(path)))
+    RenderError::Rejected(format!("attachment `{}` not found for these arguments", shortened(path)))
 }
 
 fn shortened(text: &str) -> &str {

@@ -24,18 +24,17 @@ pub struct Prompt {
     uses: Option<Box<Uses>>,
 }
 
-/// What a prompt is made of, besides its definition: the same pieces make the
-/// same prompt.
+/// The files and prompts that a prompt was built from. If they and the definition are the same, so is the prompt.
 #[derive(Debug, Default)]
 pub(crate) struct Uses {
-    /// What was found while it was checked and does not keep it from being served.
+    /// Warnings of the check; errors keep a prompt from being served.
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) partials: Vec<Arc<SourceText>>,
     pub(crate) attachments: BTreeMap<String, Arc<LibraryFile>>,
-    /// Those that it brings in, by name.
+    /// The prompts that it calls, by name.
     pub(crate) prompts: BTreeMap<String, Arc<Prompt>>,
-    /// Whether something else decides if it is right, too, such as the server's resources.
-    pub(crate) rests_on_others: bool,
+    /// Whether the result of the check depends on more than these, such as the server's resources.
+    pub(crate) depends_on_others: bool,
 }
 
 #[derive(Debug)]
@@ -50,14 +49,14 @@ static NOTHING: Uses = Uses {
     partials: Vec::new(),
     attachments: BTreeMap::new(),
     prompts: BTreeMap::new(),
-    rests_on_others: false,
+    depends_on_others: false,
 };
 
 impl Uses {
     fn is_empty(&self) -> bool {
-        let Uses { warnings, partials, attachments, prompts, rests_on_others } = self;
+        let Uses { warnings, partials, attachments, prompts, depends_on_others } = self;
         let has_parts = !partials.is_empty() || !attachments.is_empty() || !prompts.is_empty();
-        warnings.is_empty() && !has_parts && !rests_on_others
+        warnings.is_empty() && !has_parts && !depends_on_others
     }
 }
 
@@ -89,13 +88,13 @@ impl Prompt {
         self.definition.title.as_deref()
     }
 
-    /// What it does.
+    /// The author's description.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.definition.description.as_deref()
     }
 
-    /// Pictures for it.
+    /// The icons.
     #[must_use]
     pub fn icons(&self) -> &[Icon] {
         &self.definition.icons
@@ -107,43 +106,43 @@ impl Prompt {
         self.definition.version.as_deref()
     }
 
-    /// Words to group prompts by.
+    /// The tags to group prompts by.
     #[must_use]
     pub fn tags(&self) -> &[String] {
         &self.definition.tags
     }
 
-    /// Extra members for clients that know them.
+    /// Additional members for clients that know them (MCP `_meta`).
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.definition.meta
     }
 
-    /// What it asks for, in the order in which people are asked.
+    /// The arguments, in the order in which forms request them.
     #[must_use]
     pub fn arguments(&self) -> &[Argument] {
         &self.arguments
     }
 
-    /// What is said about the steps of a guided prompt.
+    /// The described steps of a guided prompt.
     #[must_use]
     pub fn steps(&self) -> &[StepDefinition] {
         &self.definition.steps
     }
 
-    /// An argument, by its name.
+    /// Returns an argument by name.
     #[must_use]
     pub fn argument(&self, name: &str) -> Option<&Argument> {
         self.arguments.iter().find(|argument| argument.name() == name)
     }
 
-    /// Where it comes from.
+    /// The text that the definition was read from.
     #[must_use]
     pub fn source(&self) -> &Arc<SourceText> {
         &self.definition.origin.source
     }
 
-    /// Everything that its author wrote about it.
+    /// The definition, as its author wrote it.
     #[must_use]
     pub fn definition(&self) -> &PromptDefinition {
         &self.definition
@@ -165,31 +164,32 @@ impl Prompt {
         self.uses().attachments.get(path)
     }
 
-    /// Checks what a caller sent and fills in defaults.
+    /// Validates the arguments of a call and fills in defaults.
     ///
     /// # Errors
     ///
     /// Every problem of the call; see [`bind`](argument::bind).
-    pub fn bind(&self, given: &RawArguments<'_>, value_bytes: usize) -> Result<Bindings, Vec<Problem>> {
-        argument::bind(&self.arguments, given, value_bytes)
+    pub fn bind(&self, raw: &RawArguments<'_>, value_bytes: usize) -> Result<Bindings, Vec<Problem>> {
+        argument::bind(&self.arguments, raw, value_bytes)
     }
 
-    /// What it is made of for these arguments, prompts that it brings in still
-    /// to be filled in.
+    /// Renders its own text or function for these arguments; calls of other prompts are left as pieces.
     pub(super) fn pieces(&self, bindings: &Bindings, left: &mut Remaining) -> Result<Vec<Piece>, RenderError> {
         match &self.body {
             CheckedBody::Template(template) => template.render(bindings, left),
             CheckedBody::Pieces(pieces) => filled_in(pieces, bindings, left),
-            CheckedBody::Function(_) => Err(RenderError::Failed("a prompt in code cannot be brought in".into())),
+            CheckedBody::Function(_) => {
+                Err(RenderError::Failed("a prompt written in code cannot be called from a template".into()))
+            }
         }
     }
 
-    /// How many prompts stand in each other, this one included.
+    /// Returns the depth of nested prompt calls, this prompt included.
     pub(crate) fn depth(&self) -> usize {
         1 + self.uses().prompts.values().map(|prompt| prompt.depth()).max().unwrap_or(0)
     }
 
-    /// Whether `prompts/list` shows the same of both.
+    /// Returns whether `prompts/list` shows the same for both.
     pub(crate) fn is_listed_like(self: &Arc<Self>, other: &Arc<Prompt>) -> bool {
         let shown = |p: &Prompt| {
             let arguments = p.arguments.iter().map(|argument| {

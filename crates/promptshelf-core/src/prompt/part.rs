@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use crate::content::{Annotations, Message, MimeType, Role};
 
-/// A message as rendering leaves it.
+/// A part of a rendered prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// A message that is complete.
+    /// A complete message.
     Message(Message),
     /// A resource of this server to be read and embedded here.
     Resource {
-        /// Who speaks.
+        /// The role of the message.
         role: Role,
-        /// Which resource.
+        /// The URI of the resource.
         uri: String,
-        /// The URI to show in its place, where the author gives one.
+        /// The URI to show instead, if the author sets one.
         shown_as: Option<Arc<str>>,
-        /// The MIME type, where the author gives one.
+        /// The MIME type, if the author sets one.
         mime_type: Option<MimeType>,
-        /// Whom it concerns and how much.
+        /// Audience and priority (MCP `annotations`).
         annotations: Annotations,
     },
 }

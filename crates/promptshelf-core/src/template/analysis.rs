@@ -47,7 +47,7 @@ impl TemplateAnalysis {
         TemplateAnalysis {
             calls: public(lint.structure),
             attached: public(lint.attached),
-            unenclosed: public(lint.bare),
+            unenclosed: public(lint.unenclosed),
         }
     }
 }

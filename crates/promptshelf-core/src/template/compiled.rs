@@ -11,7 +11,7 @@ use minijinja::{Environment, Value as JinjaValue};
 use super::{
     compile_error::CompileError,
     environment::{self, to_jinja},
-    kept,
+    growth,
     piece::{Piece, Remaining},
     plain::{Plain, Printed},
     render::{self, MAIN},
@@ -153,7 +153,7 @@ enum Begun<'t> {
 
 /// Adds a template in the form that is run. Errors refer to the template as it was written.
 fn add(environment: &mut Environment<'static>, name: &str, text: &str) -> Result<(), CompileError> {
-    let counted = kept::counted(text).into_owned();
+    let counted = growth::counted(text).into_owned();
     if environment.add_template_owned(name.to_owned(), counted).is_ok() {
         return Ok(());
     }

@@ -24,7 +24,7 @@ pub(super) fn check(text: &str) -> Result<(), CompileError> {
     for (token, span) in tokenize(text, false, SyntaxConfig::default()).map_while(Result::ok) {
         let too_deep = chain.is_too_long(&token) || branches.are_too_many(&token);
         if too_deep {
-            let message = "this is nested too deeply; set parts of it apart with `{% set %}` or partials".to_owned();
+            let message = "the template is nested too deeply; move parts of it into `{% set %}` or partials".to_owned();
             return Err(CompileError { message, span: bytes(span), help: None });
         }
     }

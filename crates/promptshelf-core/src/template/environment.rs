@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value as JinjaValue};
 
-use super::{filters, functions, kept, print};
+use super::{filters, functions, growth, print};
 use crate::value::Value;
 
 /// The functions of the template language.
@@ -26,7 +26,7 @@ static BASE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     }
     filters::add_to(&mut environment);
     functions::add_to(&mut environment);
-    kept::add_to(&mut environment);
+    growth::add_to(&mut environment);
     environment
 });
 
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_filter_and_test_on_the_lists_exists() {
+    fn listed_filters_and_tests_exist() {
         let environment = base();
         for filter in FILTERS {
             let result = environment.empty_state().apply_filter(filter, &[]);

@@ -95,7 +95,7 @@ fn xml(state: &mut State<'_, '_>, value: &Value, tag: &str) -> Result<String, Er
     let is_name = tag.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && tag.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
     if !is_name {
-        return Err(Error::new(ErrorKind::InvalidOperation, format!("`{tag}` is no name of an XML element")));
+        return Err(Error::new(ErrorKind::InvalidOperation, format!("invalid name of an XML element: `{tag}`")));
     }
     if value.is_undefined() || value.is_none() {
         return Ok(String::new());
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_longer_than_any_in_the_value() {
+    fn fence_is_longer_than_any_in_the_value() {
         let fenced = filtered("{{ value | fence('rust') }}", "a ```` b").expect("renders");
         assert_eq!(fenced, "`````rust\na ```` b\n`````");
         assert_eq!(filtered("{{ value | fence('a`b c') }}", "x\n").expect("renders"), "```a\nx\n```");
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_cannot_close_its_element() {
+    fn value_cannot_close_its_element() {
         let body = "a </note> b </ NOTE > c </notes> d < /note\t>";
         let wrapped = filtered("{{ value | xml('note') }}", body).expect("renders");
         assert_eq!(wrapped, "<note>\na &lt;/note> b &lt;/ NOTE > c </notes> d &lt; /note\t>\n</note>");
@@ -255,12 +255,12 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_covers_every_line_however_it_ends() {
+    fn quote_covers_every_line_ending() {
         assert_eq!(filtered("{{ value | quote }}", "a\n\nb\rc\r\nd").expect("renders"), "> a\n>\n> b\n> c\n> d");
     }
 
     #[test]
-    fn indent_takes_its_arguments_as_the_engine_does() {
+    fn indent_takes_the_engines_arguments() {
         for (expression, expected) in [
             ("{{ value | indent }}", "a\n\n    b"),
             ("{{ value | indent(2, true) }}", "  a\n\n  b"),

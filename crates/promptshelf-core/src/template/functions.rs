@@ -42,7 +42,7 @@ pub(super) fn keywords(function: &str) -> &'static [&'static str] {
 
 fn role(state: &mut State<'_, '_>, role: &str, kwargs: Kwargs) -> Result<String, Error> {
     let role = Role::parse(role)
-        .ok_or_else(|| invalid(format!("there is no role `{}`; use \"user\" or \"assistant\"", shortened(role))))?;
+        .ok_or_else(|| invalid(format!("unknown role `{}`: expected \"user\" or \"assistant\"", shortened(role))))?;
     let annotations = annotations(&kwargs)?;
     kwargs.assert_all_used()?;
     Sentinels::put(state, Directive::Role { role, annotations })
@@ -113,14 +113,14 @@ pub(super) fn fault(name: &str, value: &Value) -> Option<String> {
     match name {
         "priority" => match f64::try_from(value.clone()) {
             Ok(number) => priority(number).err().map(detail),
-            Err(_) => Some("`priority` has to be a number between 0 and 1".into()),
+            Err(_) => Some("`priority` must be a number between 0 and 1".into()),
         },
         "audience" => audiences(value).err().map(detail),
         "mime" => {
             let mime = value.as_str().and_then(MimeType::parse);
-            mime.is_none().then(|| format!("`{value}` is no MIME type, such as \"text/markdown\""))
+            mime.is_none().then(|| format!("invalid MIME type `{value}`: expected one such as \"text/markdown\""))
         }
-        "uri" => value.as_str().map_or_else(|| Some("`uri` has to be text".into()), label_fault),
+        "uri" => value.as_str().map_or_else(|| Some("`uri` must be text".into()), label_fault),
         _ => None,
     }
 }
@@ -136,7 +136,7 @@ fn priority(number: f64) -> Result<f64, Error> {
     if (0.0..=1.0).contains(&number) {
         return Ok(number);
     }
-    Err(invalid("`priority` has to be between 0 and 1".into()))
+    Err(invalid("`priority` must be between 0 and 1".into()))
 }
 
 fn audiences(roles: &Value) -> Result<Vec<Role>, Error> {
@@ -150,7 +150,7 @@ fn audience(value: &Value) -> Result<Role, Error> {
     value
         .as_str()
         .and_then(Role::parse)
-        .ok_or_else(|| invalid("`audience` has to be \"user\", \"assistant\", or a list of them".into()))
+        .ok_or_else(|| invalid("`audience` must be \"user\", \"assistant\", or a list of them".into()))
 }
 
 fn invalid(detail: String) -> Error {

@@ -45,7 +45,7 @@ pub(crate) struct Lint {
     /// Prompts that are inserted.
     pub(crate) calls: Vec<PromptCall>,
     /// Names that are inserted neither fenced nor quoted, with the bytes of their tags.
-    pub(crate) bare: Vec<Use>,
+    pub(crate) unenclosed: Vec<Use>,
     /// Calls of `role`, `attach`, `link` and `prompt`.
     pub(crate) structure: Vec<Use>,
     pub(crate) faults: Vec<Fault>,
@@ -66,7 +66,7 @@ pub(crate) struct Use {
 pub(crate) struct PromptCall {
     pub(crate) target: Use,
     /// The arguments that are passed, with the values of literals.
-    pub(crate) given: Vec<(Use, Option<String>)>,
+    pub(crate) named: Vec<(Use, Option<String>)>,
     /// Whether more arguments may be passed than are written as literals.
     pub(crate) is_open: bool,
 }
@@ -161,14 +161,14 @@ impl<'t> Walker<'t> {
             }
             Stmt::AutoEscape(block) => {
                 let span = bytes(block.span());
-                self.fault(Code::UnknownFunction, span, "a prompt is text: there is no HTML to escape", None);
+                self.fault(Code::UnknownFunction, span, "a prompt is plain text and needs no HTML escaping", None);
                 self.statements(&block.body);
             }
             Stmt::FilterBlock(block) => {
                 self.expression(&block.filter);
-                let bare = self.lint.bare.len();
+                let unenclosed = self.lint.unenclosed.len();
                 self.statements(&block.body);
-                self.lint.bare.truncate(bare);
+                self.lint.unenclosed.truncate(unenclosed);
             }
             Stmt::Block(block) => self.scoped(|walker| walker.statements(&block.body)),
             Stmt::Import(import) => {
@@ -207,7 +207,7 @@ impl<'t> Walker<'t> {
         if let Expr::Var(variable) = inner
             && self.is_free(variable.id)
         {
-            self.lint.bare.push(Use { name: variable.id.to_owned(), span: bytes(value.span()) });
+            self.lint.unenclosed.push(Use { name: variable.id.to_owned(), span: bytes(value.span()) });
         }
     }
 
@@ -256,9 +256,11 @@ impl<'t> Walker<'t> {
         match constant_text(name) {
             Some(partial) => self.lint.partials.push(Use { name: partial, span: bytes(name.span()) }),
             None => {
-                let help =
-                    Some("write the path out, with `{% if %}` around it where it depends on something".to_owned());
-                let message = "the partial to include has to be written out";
+                let help = Some(
+                    "write the path as a literal, with `{% if %}` around the include if it depends on a value"
+                        .to_owned(),
+                );
+                let message = "the path of the included partial must be a literal";
                 self.fault(Code::InvalidCall, bytes(name.span()), message, help);
             }
         }

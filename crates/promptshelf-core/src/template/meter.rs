@@ -21,7 +21,7 @@ pub(super) fn spend(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error
     if left(state) > 0 {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::OutOfFuel, format!("{} bytes of text on the way", limit(state))))
+    Err(Error::new(ErrorKind::OutOfFuel, format!("{} bytes of intermediate text", limit(state))))
 }
 
 fn limit(state: &State<'_, '_>) -> u64 {

@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nobody_can_tell_that_there_was_no_engine(
+        fn plain_copy_equals_engine(
             parts in prop::collection::vec(part(), 0..8),
             values in prop::collection::vec(value(), 3),
             (fuel, output_bytes) in prop_oneof![Just((10_000, 10_000)), (0_u64..20, 0_usize..120)],
@@ -169,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_more_than_places_is_the_engines() {
+    fn other_syntax_needs_the_engine() {
         for text in ["{{ a | upper }}", "{% if a %}x{% endif %}", "{{ a.b }}", "{{ role }}", "{{ 'a' }}", "{{ broken"] {
             assert!(Plain::of(text).is_none(), "{text}");
         }
     }
 
     #[test]
-    fn what_would_be_too_much_on_the_way_is_the_engines() {
+    fn oversized_values_need_the_engine() {
         let plain = Plain::of("{{ a }}").expect("a plain template");
         let long = |bytes: u64| Value::Text("x".repeat(bytes as usize).into());
         let render = |bytes: u64| {

@@ -31,7 +31,7 @@ pub(super) fn render(
         (text, None) => Ok(vec![Piece::Text(text)]),
         (text, Some(marks)) => marks.cut(&text).ok_or_else(|| {
             RenderError::Failed(
-                "what role(), attach(), link() or prompt() gives was changed by a filter before it was printed".into(),
+                "a filter changed the result of role(), attach(), link() or prompt() before it was printed".into(),
             )
         }),
     }
@@ -88,7 +88,10 @@ fn failure(error: &Error) -> RenderError {
         (Some(name), Some(line)) => format!(" (line {line} of {name})"),
         _ => String::new(),
     };
-    RenderError::Stumbled(format!("{}{place}", error.detail().map_or_else(|| error.kind().to_string(), str::to_owned)))
+    RenderError::TemplateFailed(format!(
+        "{}{place}",
+        error.detail().map_or_else(|| error.kind().to_string(), str::to_owned)
+    ))
 }
 
 /// A writer with a limit.

@@ -30,7 +30,7 @@ impl Sentinels {
         let mut random = [0; 16];
         if state.get_extension::<Sentinels>().is_none() {
             getrandom::fill(&mut random).map_err(|error| {
-                let message = "the operating system has no random numbers for the message boundaries";
+                let message = "the operating system returned no random numbers for the message boundaries";
                 Error::new(ErrorKind::InvalidOperation, message).with_source(error)
             })?;
         }

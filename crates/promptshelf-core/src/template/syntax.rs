@@ -106,23 +106,23 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_found_at_its_tag() {
+    fn every_mistake_is_located_at_its_tag() {
         let text = "{{ my name }}\n{% if x %}\n{{ }}\n{% for a in b %}{{ a }}{% endfor %}\n{{ y }\n{% fi %}{{ z";
         assert_eq!(
             found(text),
             [
-                "name: `name` cannot stand here",
+                "name: unexpected `name`",
                 "{% if x %}: `{% if … %}` is not closed",
-                "{{ }}: nothing stands between `{{` and `}}`",
+                "{{ }}: nothing between `{{` and `}}`",
                 "{{ y }: this `{{` is not closed",
-                "fi: there is no statement `fi`",
+                "fi: unknown statement `fi`",
                 "{{ z: this `{{` is not closed",
             ]
         );
     }
 
     #[test]
-    fn what_can_be_read_stays_and_keeps_its_place() {
+    fn readable_parts_keep_their_position() {
         let text = "{{ a b }}\n{% if x %}{{ c }}\n{% set d = %}{{ e }}";
         let readable = readable(text).expect("it has mistakes");
         assert_eq!(readable.mistakes.len(), 3);
@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_this_panic_or_leave_what_cannot_be_read(
+        fn any_text_becomes_readable(
             words in prop::collection::vec(prop::sample::select(WORDS), 0..40),
         ) {
             let text = words.concat();

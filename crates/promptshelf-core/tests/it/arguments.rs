@@ -1,4 +1,4 @@
-//! What a caller sends is checked all at once, whatever it is.
+//! Binding of arguments: all problems of a call at once, for any input.
 
 use promptshelf_core::{
     ArgumentDefinition, ArgumentType, Bindings, Definitions, Policy, Problem, Prompt, PromptDefinition,
@@ -47,16 +47,16 @@ fn value() -> impl Strategy<Value = RawArgumentValue<'static>> {
     ]
 }
 
-fn given(values: &[(usize, RawArgumentValue<'static>)]) -> RawArguments<'static> {
-    let mut given = RawArguments::new();
+fn raw(values: &[(usize, RawArgumentValue<'static>)]) -> RawArguments<'static> {
+    let mut raw = RawArguments::new();
     for (index, value) in values {
-        given.push(format!("a{index}"), value.clone());
+        raw.push(format!("a{index}"), value.clone());
     }
-    given
+    raw
 }
 
-/// What `bind` says to each argument by itself.
-fn one_by_one(definitions: &[ArgumentDefinition], given: &RawArguments<'_>) -> Vec<Problem> {
+/// Binds each argument by itself and returns all problems.
+fn one_by_one(definitions: &[ArgumentDefinition], raw: &RawArguments<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, definition) in definitions.iter().enumerate() {
         let mut alone = definition.clone();
@@ -65,7 +65,7 @@ fn one_by_one(definitions: &[ArgumentDefinition], given: &RawArguments<'_>) -> V
         prompt.arguments = vec![alone];
         let catalog = checked([prompt]).catalog;
         let prompt = catalog.find("it").expect("it was good before");
-        problems.extend(prompt.bind(given, 100).err().into_iter().flatten());
+        problems.extend(prompt.bind(raw, 100).err().into_iter().flatten());
     }
     problems
 }
@@ -78,33 +78,33 @@ fn without_hints(problems: &[Problem]) -> Vec<(Arc<str>, &str)> {
 
 proptest! {
     #[test]
-    fn every_problem_is_reported_in_the_order_of_the_arguments(
+    fn problems_follow_argument_order(
         definitions in prop::collection::vec(definition(), 1..6),
         values in prop::collection::vec((0_usize..8, value()), 0..8),
     ) {
         let Some(prompt) = prompt(definitions.clone()) else { return Ok(()) };
-        let given = given(&values);
-        let alone = one_by_one(&definitions, &given);
-        match prompt.bind(&given, 100) {
+        let raw = raw(&values);
+        let alone = one_by_one(&definitions, &raw);
+        match prompt.bind(&raw, 100) {
             Ok(_) => prop_assert_eq!(alone, []),
             Err(problems) => prop_assert_eq!(without_hints(&problems), without_hints(&alone)),
         }
     }
 
     #[test]
-    fn what_was_bound_binds_to_the_same_again(
+    fn binding_is_idempotent(
         definitions in prop::collection::vec(definition(), 1..6),
         values in prop::collection::vec((0_usize..8, value()), 0..8),
     ) {
         let Some(prompt) = prompt(definitions) else { return Ok(()) };
-        let Ok(first) = prompt.bind(&given(&values), 100) else { return Ok(()) };
+        let Ok(first) = prompt.bind(&raw(&values), 100) else { return Ok(()) };
         let written = first.to_variables();
         let second = prompt.bind(&RawArguments::from(&written), usize::MAX);
         prop_assert_eq!(second.as_ref().map(Bindings::to_variables), Ok(written));
     }
 
     #[test]
-    fn what_is_stripped_has_nothing_left_to_strip(
+    fn stripping_is_idempotent(
         text in "[a1 é語א😀🏴\r\n\t\u{0}\u{85}\u{ad}\u{180b}\u{1820}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{fe0e}\u{fe0f}\u{feff}\u{e0067}\u{e0062}\u{e007f}\u{e0100}]{0,24}"
     ) {
         let once = stripped(&text).into_owned();
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn the_longest_value_is_bound(bytes in 0_usize..50, limit in 0_usize..50) {
+    fn value_of_maximum_length_is_bound(bytes in 0_usize..50, limit in 0_usize..50) {
         let prompt = prompt(vec![ArgumentDefinition::default()]).expect("it is good");
         let value = "x".repeat(bytes);
         prop_assert_eq!(prompt.bind(&RawArguments::from_iter([("a0", value)]), limit).is_ok(), bytes <= limit);
@@ -122,7 +122,7 @@ proptest! {
 }
 
 #[test]
-fn of_a_name_that_comes_twice_the_last_counts() {
+fn last_of_duplicate_names_wins() {
     let prompt = prompt(vec![ArgumentDefinition::default()]).expect("it is good");
     let bindings = prompt.bind(&RawArguments::from_iter([("a0", "one"), ("a0", "two")]), 100).expect("binds");
     assert_eq!(bindings.get("a0"), Some(&Value::Text("two".into())));
@@ -130,7 +130,7 @@ fn of_a_name_that_comes_twice_the_last_counts() {
 
 // req: C10
 #[test]
-fn a_thousand_strangers_with_long_names_cost_little() {
+fn thousand_unknown_names_are_cheap() {
     let prompt = prompt(vec![ArgumentDefinition::default().required()]).expect("it is good");
     let names: Vec<String> = (0..1_000).map(|n| format!("{n}{}", "y".repeat(10_000))).collect();
     let problems =
@@ -140,7 +140,7 @@ fn a_thousand_strangers_with_long_names_cost_little() {
 }
 
 #[test]
-fn code_reads_values_as_text_whatever_their_type() {
+fn functions_read_any_value_as_text() {
     let mut number = ArgumentDefinition::default().kind(ArgumentType::Number);
     number.default = Some("2.50".into());
     let list = ArgumentDefinition::default().kind(ArgumentType::List);
@@ -150,7 +150,7 @@ fn code_reads_values_as_text_whatever_their_type() {
     assert_eq!(bindings.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["a0", "a1"]);
 }
 
-/// What a prompt gets for a value, and what a caller hears if it gets none.
+/// Returns the text that a prompt receives for a value, or the problem that its caller receives.
 fn bound(argument: ArgumentDefinition, value: &str) -> Result<String, String> {
     let prompt = prompt(vec![argument]).expect("it is good");
     match prompt.bind(&RawArguments::from_iter([("a0", value)]), 1_000) {
@@ -161,14 +161,14 @@ fn bound(argument: ArgumentDefinition, value: &str) -> Result<String, String> {
 
 // req: C14, R-1, S-32
 #[test]
-fn invisible_characters_are_taken_out_unless_something_else_is_said() {
+fn invisible_characters_are_stripped_by_default() {
     let text = || ArgumentDefinition::default().kind(ArgumentType::Text);
     let hidden = "pay\u{202e}\tme\u{200b}\r\nnow\u{e0041}\u{2028}!\0";
     assert_eq!(bound(text(), hidden).as_deref(), Ok("pay\tme\r\nnow\n!"));
     assert_eq!(bound(text().invisible(InvisiblePolicy::Keep), hidden).as_deref(), Ok(hidden));
     assert_eq!(
         bound(text().invisible(InvisiblePolicy::Reject), hidden).expect_err("it is refused"),
-        "`a0` must not hold U+202E, which reorders the text that follows, as its character 4"
+        "`a0` must not contain U+202E, which reorders the text that follows, as its character 4"
     );
     for policy in InvisiblePolicy::ALL {
         let ordinary = "two\nlines, a\ttab, 👩\u{200d}💻, می\u{200c}خواهم";
@@ -178,7 +178,7 @@ fn invisible_characters_are_taken_out_unless_something_else_is_said() {
 
 // req: S-32
 #[test]
-fn what_json_spells_out_is_treated_like_what_stands_there() {
+fn json_escapes_follow_the_invisible_policy() {
     let json = |policy| ArgumentDefinition::default().kind(ArgumentType::Json).invisible(policy);
     let spelled = r#"{"k\u200b":["a\u202eb",1]}"#;
     assert_eq!(bound(json(InvisiblePolicy::Strip), spelled).as_deref(), Ok(r#"{"k":["ab",1]}"#));
@@ -192,7 +192,7 @@ fn what_json_spells_out_is_treated_like_what_stands_there() {
 }
 
 #[test]
-fn a_value_of_which_nothing_is_left_was_not_given() {
+fn value_stripped_to_nothing_counts_as_absent() {
     assert_eq!(bound(ArgumentDefinition::default().default_value("x"), "\u{200b}").as_deref(), Ok("x"));
     assert_eq!(bound(ArgumentDefinition::default(), "\u{feff}\u{200b}").as_deref(), Ok("\u{feff}"));
     assert_eq!(bound(ArgumentDefinition::default().required(), "\u{200b}").as_deref(), Ok(""));
@@ -200,15 +200,15 @@ fn a_value_of_which_nothing_is_left_was_not_given() {
 }
 
 #[test]
-fn the_library_s_policy_holds_at_once_for_prompts_that_have_not_changed() {
+fn policy_change_applies_to_unchanged_prompts() {
     let definitions = |invisible| Definitions {
         prompts: vec![PromptDefinition::template("it", "{{ a }}").argument(ArgumentDefinition::new("a")).into()],
         policy: Policy { invisible, ..Policy::default() },
         ..Definitions::default()
     };
-    let given = || RawArguments::from_iter([("a", "x\u{202e}")]);
+    let raw = || RawArguments::from_iter([("a", "x\u{202e}")]);
     let first = check(definitions(InvisiblePolicy::Strip), None).catalog;
-    assert_eq!(first.find("it").expect("it is there").bind(&given(), 100).expect("binds").text("a"), "x");
+    assert_eq!(first.find("it").expect("it is there").bind(&raw(), 100).expect("binds").text("a"), "x");
     let second = check(definitions(InvisiblePolicy::Reject), Some(&first)).catalog;
-    assert!(second.find("it").expect("it is there").bind(&given(), 100).is_err());
+    assert!(second.find("it").expect("it is there").bind(&raw(), 100).is_err());
 }

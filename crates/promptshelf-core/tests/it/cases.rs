@@ -1,26 +1,25 @@
 //! Runs every `tests/cases/*.md`.
 //!
-//! A case is a Markdown file: prose, and blocks between lines of four tildes.
-//! A block's first line says what it is:
+//! A case is a Markdown file: prose, and blocks between lines of four tildes. The first line of a block is its kind:
 //!
-//! | block | holds |
+//! | block | contains |
 //! |---|---|
 //! | `prompt NAME` | a prompt: lines of `key: value`, a line `---`, and its template |
 //! | `partial PATH` | a template to include |
-//! | `file PATH [MIME]` | a file of the library; text, or Base64 when its type is no text |
+//! | `file PATH [MIME]` | a file of the library; text, or Base64 for a type other than text |
 //! | `resource URI` | lines of `key: value`; after `---` its text, in template syntax |
 //! | `limits` | lines of `key: number` |
-//! | `diagnostics` | what `check` has to say; only the first such block counts for all |
+//! | `diagnostics` | the diagnostics of `check`; only the first such block counts for all |
 //! | `get NAME` | arguments, as a JSON object |
-//! | `complete NAME ARGUMENT` | what is typed and known, as `{"typed": "…", "known": {…}}` |
+//! | `complete NAME ARGUMENT` | the typed text and the known values, as `{"typed": "…", "known": {…}}` |
 //! | `read URI` | nothing |
-//! | `answer` | what the question before it has to give |
+//! | `answer` | the expected answer to the block before it |
 //!
-//! `argument:` and `variable:` lines hold one argument each, as a JSON object with the keys
-//! of prompt files. A string `"a*1000"` under `{"repeat": …}` stands for a long value.
+//! `argument:` and `variable:` lines contain one argument each, as a JSON object with the keys of prompt files. An
+//! object `{"repeat": "a", "times": 1000}` is a long value.
 //!
-//! `UPDATE_CASES=1 cargo test -p promptshelf-core --test it cases` writes what really
-//! comes out into the files; read the difference before you keep it.
+//! `UPDATE_CASES=1 cargo test -p promptshelf-core --test it cases` writes the actual answers into the files; read the
+//! difference before you commit it.
 
 use std::{env, fs, path::Path};
 
@@ -28,7 +27,7 @@ mod library;
 mod question;
 mod show;
 
-/// A piece of a case.
+/// A part of a case.
 pub(crate) enum Piece {
     /// Lines between blocks.
     Prose(String),
@@ -37,7 +36,7 @@ pub(crate) enum Piece {
 
 pub(crate) struct Block {
     kind: String,
-    /// What follows the kind on its line.
+    /// The rest of the line after the kind.
     subject: String,
     body: String,
 }
@@ -76,7 +75,7 @@ fn print(pieces: &[Piece]) -> String {
     text
 }
 
-/// The case as it would be if everything in it were expected as it is.
+/// Returns the case with the actual answers.
 fn run(text: &str) -> String {
     let mut pieces = parse(text);
     let blocks = pieces.iter().filter_map(|piece| match piece {
@@ -99,7 +98,7 @@ fn run(text: &str) -> String {
 
 // req: C15, D10
 #[test]
-fn every_case_gives_what_it_says() {
+fn every_case_has_its_expected_answer() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     let update = env::var_os("UPDATE_CASES").is_some();
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -121,7 +120,7 @@ fn every_case_gives_what_it_says() {
     assert!(failures.is_empty(), "\n{failures}");
 }
 
-/// The lines that differ, each with its number.
+/// Returns the lines that differ, each with its number.
 fn difference(expected: &str, found: &str) -> String {
     let same_end = expected.lines().rev().zip(found.lines().rev()).take_while(|(a, b)| a == b).count();
     let same_start = expected.lines().zip(found.lines()).take_while(|(a, b)| a == b).count();

@@ -1,4 +1,4 @@
-//! Prompts made of others: partials with parameters, macros, and whole prompts.
+//! Composition: partials with parameters, macros, and calls of other prompts.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ fn checked(prompts: impl IntoIterator<Item = PromptDefinition>) -> Checked {
     check(Definitions::from_iter(prompts), None)
 }
 
-fn render(catalog: &Catalog, name: &str, given: &[(&str, &str)]) -> Result<Vec<String>, RenderError> {
+fn render(catalog: &Catalog, name: &str, raw: &[(&str, &str)]) -> Result<Vec<String>, RenderError> {
     let prompt = catalog.find(name).unwrap_or_else(|| panic!("there is no {name}"));
-    let bound = prompt.bind(&RawArguments::from_iter(given.iter().copied()), 1 << 20).expect("it is complete");
+    let bound = prompt.bind(&RawArguments::from_iter(raw.iter().copied()), 1 << 20).expect("it is complete");
     let parts = prompt.render(catalog.render_context(), &bound)?;
-    Ok(parts.iter().map(said).collect())
+    Ok(parts.iter().map(shown).collect())
 }
 
-fn said(part: &Part) -> String {
+fn shown(part: &Part) -> String {
     match part {
         Part::Message(Message { role, content: ContentBlock::Text(text) }) => {
             format!("{}: {}", if *role == Role::User { "u" } else { "a" }, text.text)
@@ -36,19 +36,19 @@ fn faults(checked: &Checked) -> Vec<String> {
 }
 
 #[test]
-fn another_prompts_messages_come_in_with_their_roles() {
+fn called_prompt_keeps_its_roles() {
     let greet = prompt("greet", "Hi {{ who }}.{{ role(\"assistant\") }}Hello.")
         .argument(ArgumentDefinition::new("who").required());
     let outer = prompt("outer", "{{ role('assistant') }}One.{{ prompt('greet', who=name) }}Two.")
         .argument(ArgumentDefinition::new("name"));
     let checked = checked([outer, greet]);
     assert_eq!(faults(&checked), Vec::<String>::new());
-    let said = render(&checked.catalog, "outer", &[("name", "{{ Ada }}")]).expect("it renders");
-    assert_eq!(said, ["a: One.", "u: Hi {{ Ada }}.", "a: Hello.", "a: Two."]);
+    let rendered = render(&checked.catalog, "outer", &[("name", "{{ Ada }}")]).expect("it renders");
+    assert_eq!(rendered, ["a: One.", "u: Hi {{ Ada }}.", "a: Hello.", "a: Two."]);
 }
 
 #[test]
-fn its_arguments_are_checked_when_they_are_written_out_and_again_when_they_are_given() {
+fn call_arguments_are_checked_statically_and_when_rendered() {
     let count = prompt("count", "{{ n + 1 }} {{ tags | length }}")
         .argument(ArgumentDefinition::new("n").kind(ArgumentType::Integer).required())
         .argument(ArgumentDefinition::new("tags").kind(ArgumentType::List).default_value("x"));
@@ -64,11 +64,11 @@ fn its_arguments_are_checked_when_they_are_written_out_and_again_when_they_are_g
             (
                 Code::InvalidCall,
                 "<bad>:1:22".into(),
-                "the prompt `count` does not take this: `n` has to be a whole number, such as 42".into()
+                "invalid argument of the prompt `count`: `n` must be a whole number, such as 42".into()
             ),
             (Code::InvalidCall, "<bad>:1:34".into(), "the prompt `count` has no argument `tag`".into()),
-            (Code::InvalidCall, "<bad>:1:51".into(), "the prompt `count` needs the argument `n`".into()),
-            (Code::MissingPrompt, "<bad>:1:72".into(), "there is no prompt `cuont` in the library".into()),
+            (Code::InvalidCall, "<bad>:1:51".into(), "the prompt `count` requires the argument `n`".into()),
+            (Code::MissingPrompt, "<bad>:1:72".into(), "prompt `cuont` not found in the library".into()),
         ]
     );
     assert_eq!(checked.diagnostics[1].help.as_deref(), Some("did you mean `tags`?"));
@@ -82,7 +82,7 @@ fn its_arguments_are_checked_when_they_are_written_out_and_again_when_they_are_g
 }
 
 #[test]
-fn circles_are_found_and_named() {
+fn circular_calls_are_named() {
     let checked = checked([
         prompt("a", "A{{ prompt('b') }}"),
         prompt("b", "B{{ prompt('c') }}"),
@@ -97,19 +97,13 @@ fn circles_are_found_and_named() {
         .filter(|it| it.code == Code::CircularInclude)
         .map(|it| it.message.as_str())
         .collect();
-    assert_eq!(
-        circles,
-        [
-            "prompts bring each other in in a circle: `a` → `b` → `c` → `a`",
-            "prompts bring each other in in a circle: `d` → `d`",
-        ]
-    );
+    assert_eq!(circles, ["circular call of prompts: `a` → `b` → `c` → `a`", "circular call of prompts: `d` → `d`",]);
     let names: Vec<&str> = checked.catalog.prompts().iter().map(|prompt| prompt.name().as_str()).collect();
     assert_eq!(names, ["e", "f"]);
 }
 
 #[test]
-fn prompts_stand_in_each_other_only_so_deep() {
+fn call_depth_is_limited() {
     let chain = |depth: usize| {
         let link = |number: usize| match number {
             0 => prompt("p0", "end"),
@@ -122,12 +116,12 @@ fn prompts_stand_in_each_other_only_so_deep() {
     let deeper = chain(deepest + 1);
     assert_eq!(deeper.diagnostics[0].code, Code::CircularInclude);
     assert_eq!(deeper.catalog.prompts().len(), deepest);
-    // However long it is, following it ends.
+    // The check terminates for a chain of any length.
     assert!(!chain(3_000).diagnostics.is_empty());
 }
 
 #[test]
-fn the_budget_is_one_for_all() {
+fn budget_is_shared_with_called_prompts() {
     let long = prompt("long", "{% for i in range(1000) %}x{% endfor %}");
     let outer = prompt("outer", "{% for i in range(50) %}{{ prompt('long') }}{% endfor %}");
     let budget = |budget| Policy { budget, ..Policy::default() };
@@ -142,7 +136,7 @@ fn the_budget_is_one_for_all() {
 }
 
 #[test]
-fn a_change_of_the_inner_prompt_reaches_the_outer_one() {
+fn change_of_called_prompt_reaches_its_caller() {
     let outer = prompt("outer", "{{ prompt('inner') }}");
     let first = checked([outer.clone(), prompt("inner", "one")]);
     let same = first.catalog.find("inner").expect("it is there").source();
@@ -156,11 +150,11 @@ fn a_change_of_the_inner_prompt_reaches_the_outer_one() {
     assert!(Arc::ptr_eq(&find(&first, "outer"), &find(&second, "outer")));
     let third = check(of(prompt("inner", "two")), Some(&second.catalog));
     assert_eq!(render(&third.catalog, "outer", &[]).expect("it renders"), ["u: two"]);
-    // A broken inner prompt stays as it was, and with it the outer one.
+    // A broken inner prompt keeps its last good version, and so does the outer one.
     let fourth = check(of(prompt("inner", "{{ three }}")), Some(&third.catalog));
     assert_eq!(faults(&fourth).len(), 1);
     assert_eq!(render(&fourth.catalog, "outer", &[]).expect("it renders"), ["u: two"]);
-    // One that is gone breaks the outer one, whose last good version stays.
+    // Its removal breaks the outer one, which keeps its last good version.
     let fifth = check(Definitions::from_iter([outer.clone()]), Some(&fourth.catalog));
     assert_eq!(fifth.diagnostics[0].code, Code::MissingPrompt);
     assert_eq!(render(&fifth.catalog, "outer", &[]).expect("it renders"), ["u: two"]);
@@ -168,14 +162,14 @@ fn a_change_of_the_inner_prompt_reaches_the_outer_one() {
 }
 
 #[test]
-fn a_broken_prompt_cannot_be_brought_in() {
+fn broken_prompt_cannot_be_called() {
     let checked = checked([prompt("outer", "{{ prompt('inner') }}"), prompt("inner", "{{ x }}")]);
     let codes: Vec<Code> = checked.diagnostics.iter().map(|it| it.code).collect();
     assert_eq!(codes, [Code::UndeclaredArgument, Code::MissingPrompt]);
 }
 
 #[test]
-fn a_prompt_in_code_and_a_computed_name_are_refused() {
+fn function_prompt_and_computed_name_are_rejected() {
     let code = PromptDefinition::new("code", |_| Ok(vec![Message::user("x")])).description("d");
     let checked = checked([
         code,
@@ -183,14 +177,17 @@ fn a_prompt_in_code_and_a_computed_name_are_refused() {
         prompt("b", "{{ prompt(x) }}{{ prompt() }}{{ prompt('a', 1) }}"),
     ]);
     let messages: Vec<&str> = checked.diagnostics.iter().map(|it| it.message.as_str()).collect();
-    assert!(messages.contains(&"the prompt `code` is written in code and cannot be brought in"), "{messages:?}");
-    assert!(messages.contains(&"the prompt to bring in has to be written out"), "{messages:?}");
-    assert!(messages.contains(&"`prompt` needs the name of a prompt"), "{messages:?}");
-    assert!(messages.contains(&"the arguments of a prompt are given by their names"), "{messages:?}");
+    assert!(
+        messages.contains(&"the prompt `code` is written in code and cannot be called from a template"),
+        "{messages:?}"
+    );
+    assert!(messages.contains(&"the name of the called prompt must be a literal"), "{messages:?}");
+    assert!(messages.contains(&"`prompt` requires the name of a prompt"), "{messages:?}");
+    assert!(messages.contains(&"the arguments of a prompt must be named"), "{messages:?}");
 }
 
 #[test]
-fn an_argument_may_be_called_prompt_where_the_function_is_not_used() {
+fn argument_may_be_named_prompt_if_the_function_is_unused() {
     let argument = || ArgumentDefinition::new("prompt");
     let checked = checked([
         prompt("improve", "Improve: {{ prompt }}").argument(argument()),
@@ -202,13 +199,13 @@ fn an_argument_may_be_called_prompt_where_the_function_is_not_used() {
 }
 
 #[test]
-fn no_value_can_bring_in_a_prompt() {
+fn values_cannot_call_prompts() {
     let outer = prompt("outer", "{{ x }}{{ prompt('inner', y=x) }}").argument(ArgumentDefinition::new("x"));
     let inner = prompt("inner", "[{{ y }}]").argument(ArgumentDefinition::new("y"));
     let checked = checked([outer, inner]);
     for value in ["{{ prompt('inner') }}", "\u{fdd0}0:0\u{fdd1}", "prompt('inner')"] {
-        let said = render(&checked.catalog, "outer", &[("x", value)]).expect("it renders");
-        assert_eq!(said, [format!("u: {value}"), format!("u: [{value}]")]);
+        let rendered = render(&checked.catalog, "outer", &[("x", value)]).expect("it renders");
+        assert_eq!(rendered, [format!("u: {value}"), format!("u: [{value}]")]);
     }
 }
 
@@ -224,21 +221,21 @@ fn with_partials(text: &str, partials: &[(&str, &str)]) -> Result<Vec<String>, R
 }
 
 #[test]
-fn a_partial_takes_parameters_and_brings_in_prompts() {
-    let said = with_partials(
+fn partial_takes_parameters_and_calls_prompts() {
+    let rendered = with_partials(
         "{{ who }}{% with tone = 'kind', limit = 3 %}{% include '_tone.md' %}{% endwith %}",
         &[("_tone.md", " Be {{ tone }}, {{ limit }} words.{{ prompt('inner', x=tone) }}")],
     );
-    assert_eq!(said.expect("it renders"), ["u: Ada Be kind, 3 words.", "u: inner kind"]);
+    assert_eq!(rendered.expect("it renders"), ["u: Ada Be kind, 3 words.", "u: inner kind"]);
 }
 
 #[test]
-fn a_parameter_may_have_the_name_of_the_argument_that_it_is_given() {
-    let said = with_partials(
+fn parameter_may_share_its_arguments_name() {
+    let rendered = with_partials(
         "{% with who = who | upper %}{% include '_x.md' %}{% endwith %}{{ who }}",
         &[("_x.md", "{{ who }} ")],
     );
-    assert_eq!(said.expect("it renders"), ["u: ADA Ada"]);
+    assert_eq!(rendered.expect("it renders"), ["u: ADA Ada"]);
     let prompts = vec![prompt("p", "{% with x = y, z = x %}{{ z }}{% endwith %}")];
     let checked = checked(prompts);
     assert_eq!(checked.diagnostics[0].message, "`y` is used but not declared as an argument");
@@ -246,16 +243,16 @@ fn a_parameter_may_have_the_name_of_the_argument_that_it_is_given() {
 }
 
 #[test]
-fn macros_of_a_partial_take_parameters() {
-    let said = with_partials(
+fn partial_macros_take_parameters() {
+    let rendered = with_partials(
         "{% from '_macros.md' import bullet %}{{ bullet(who) }}{{ bullet('Bob', mark='*') }}",
         &[("_macros.md", "{% macro bullet(text, mark='-') %}{{ mark }} {{ text }}\n{% endmacro %}")],
     );
-    assert_eq!(said.expect("it renders"), ["u: - Ada\n* Bob"]);
+    assert_eq!(rendered.expect("it renders"), ["u: - Ada\n* Bob"]);
 }
 
 #[test]
-fn what_a_partial_needs_and_is_not_given_is_an_error() {
+fn missing_parameter_of_a_partial_is_an_error() {
     let partials = [("_tone.md".to_owned(), SourceText::new("_tone.md", "{{ tone }}"))];
     let prompts = vec![prompt("p", "{% with limit = 3 %}{% include '_tone.md' %}{% endwith %}")];
     let checked = check(Definitions { partials: partials.into(), ..Definitions::from_iter(prompts) }, None);

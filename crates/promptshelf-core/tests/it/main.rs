@@ -1,16 +1,16 @@
-//! Prompts, from definitions to messages, as their authors and callers see them.
+//! Tests of the public interface, from definitions to messages.
 
 mod arguments;
 mod cases;
-mod catalogs;
-mod completions;
+mod catalog;
+mod completion;
 mod composition;
-mod depth;
-mod edited;
-mod places;
-mod previous;
-mod structure;
-mod uris;
+mod incremental_check;
+mod locations;
+mod message_structure;
+mod nesting;
+mod recheck;
+mod resource_uris;
 mod workflow;
 
 use promptshelf_core::{
@@ -18,13 +18,13 @@ use promptshelf_core::{
     check, invisible::InvisiblePolicy,
 };
 
-/// A library of these prompts, checked.
+/// Checks a library of these prompts.
 fn checked(prompts: impl IntoIterator<Item = PromptDefinition>) -> Checked {
     check(Definitions::from_iter(prompts), None)
 }
 
-/// A prompt that takes texts under these names, whatever is in them: templates
-/// and filters have to bear what a policy would not let in.
+/// A prompt with these arguments, which keep invisible characters: templates and filters must be safe even for values
+/// that the default policy would change.
 fn prompt(template: &str, arguments: &[&str]) -> PromptDefinition {
     let prompt = PromptDefinition::template("it", template).description("A prompt");
     arguments
@@ -32,10 +32,10 @@ fn prompt(template: &str, arguments: &[&str]) -> PromptDefinition {
         .fold(prompt, |prompt, name| prompt.argument(ArgumentDefinition::new(*name).invisible(InvisiblePolicy::Keep)))
 }
 
-/// What the prompt `it` says to these values.
-fn render(catalog: &Catalog, given: &RawArguments<'_>) -> Result<Vec<Message>, RenderError> {
+/// Renders the prompt `it` with these values.
+fn render(catalog: &Catalog, raw: &RawArguments<'_>) -> Result<Vec<Message>, RenderError> {
     let prompt = catalog.find("it").expect("the prompt was found good");
-    let bindings = prompt.bind(given, catalog.policy().value_bytes).expect("the values were found good");
+    let bindings = prompt.bind(raw, catalog.policy().value_bytes).expect("the values were found good");
     let parts = prompt.render(catalog.render_context(), &bindings)?;
     let message = |part| match part {
         Part::Message(message) => message,

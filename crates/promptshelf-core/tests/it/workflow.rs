@@ -1,4 +1,4 @@
-//! Guided prompts: what is asked when, and what is wrong with how it is written.
+//! Guided prompts: the order of forms, and mistakes in steps and conditions.
 
 use promptshelf_core::{
     Answers, ArgumentDefinition, Code, Definitions, PromptDefinition, RawArguments, StepDefinition, Variables, check,
@@ -19,20 +19,20 @@ fn step(number: u32) -> StepDefinition {
 }
 
 #[test]
-fn a_condition_can_only_use_what_is_declared_before_it() {
+fn condition_uses_earlier_arguments_only() {
     let first = ArgumentDefinition::new("first").ask().when("second == \"x\" or frist");
     let second = ArgumentDefinition::new("second").ask();
     assert_eq!(
         faults(prompt(vec![first, second], "{{ first }}{{ second }}")),
         [
-            (Code::InvalidCondition, "the condition uses `frist`, which is no argument".to_owned()),
             (Code::InvalidCondition, "the condition uses `second`, which is not declared before `first`".to_owned()),
+            (Code::InvalidCondition, "the condition uses the unknown argument `frist`".to_owned()),
         ]
     );
 }
 
 #[test]
-fn a_condition_cannot_wait_for_a_later_step() {
+fn condition_cannot_use_a_later_step() {
     let late = ArgumentDefinition::new("late").ask().step(2);
     let early = ArgumentDefinition::new("early").ask().when("late");
     assert_eq!(
@@ -45,7 +45,7 @@ fn a_condition_cannot_wait_for_a_later_step() {
 }
 
 #[test]
-fn a_condition_that_is_no_expression_is_an_error() {
+fn invalid_condition_is_an_error() {
     let argument = ArgumentDefinition::new("a").ask().when("1 +");
     let found = faults(prompt(vec![argument], "{{ a }}"));
     assert_eq!(found.len(), 1, "{found:?}");
@@ -54,7 +54,7 @@ fn a_condition_that_is_no_expression_is_an_error() {
 
 // req: I17, R-11
 #[test]
-fn a_form_does_not_ask_for_secrets_without_a_warning() {
+fn form_that_asks_for_a_secret_warns() {
     let ask = |name: &str| prompt(vec![ArgumentDefinition::new(name).ask()], &format!("{{{{ {name} }}}}"));
     for secret in ["password", "db_password", "API_KEY", "client_secret", "accessToken"] {
         let codes: Vec<Code> = faults(ask(secret)).into_iter().map(|(code, _)| code).collect();
@@ -68,7 +68,7 @@ fn a_form_does_not_ask_for_secrets_without_a_warning() {
 }
 
 #[test]
-fn what_has_no_effect_is_said() {
+fn settings_without_effect_are_reported() {
     let argument = ArgumentDefinition::new("a").step(2).when("true");
     let mut prompt = prompt(vec![argument], "{{ a }}");
     prompt.steps = vec![step(3)];
@@ -78,24 +78,24 @@ fn what_has_no_effect_is_said() {
 
 // req: I17
 #[test]
-fn a_step_is_described_once_and_opens_only_pages_that_clients_open() {
+fn step_is_described_once_and_opens_https_pages_only() {
     let mut prompt = prompt(vec![ArgumentDefinition::new("a").ask()], "{{ a }}");
     let page = |number, url: &str| StepDefinition { url: Some(url.into()), ..step(number) };
     prompt.steps = vec![step(1), step(1), page(1, "https://example.org"), page(2, "http://example.org")];
     let codes: Vec<Code> = faults(prompt).into_iter().map(|(code, _)| code).collect();
-    // Both duplicates are the same diagnostic where there is no file to point into.
+    // Without a file, both duplicates have the same location and are one diagnostic.
     assert_eq!(codes, [Code::InvalidValue, Code::DuplicateName, Code::InvalidCondition]);
 }
 
 #[test]
-fn an_argument_that_only_a_condition_uses_is_used() {
+fn argument_used_by_a_condition_is_used() {
     let purpose = ArgumentDefinition::new("purpose").choices(["short", "long"]);
     let details = ArgumentDefinition::new("details").ask().when("purpose == \"long\"");
     assert_eq!(faults(prompt(vec![purpose, details], "{{ details }}")), []);
 }
 
 #[test]
-fn steps_come_in_the_order_of_their_numbers_and_only_where_something_is_missing() {
+fn steps_follow_their_numbers_and_skip_complete_ones() {
     let arguments = vec![
         ArgumentDefinition::new("c").ask().step(30),
         ArgumentDefinition::new("a").ask().step(4),
@@ -104,9 +104,9 @@ fn steps_come_in_the_order_of_their_numbers_and_only_where_something_is_missing(
     let definitions = Definitions::from_iter([prompt(arguments, "{{ a }}{{ b }}{{ c }}")]);
     let catalog = check(definitions, None).catalog;
     let prompt = catalog.find("guided").expect("it is there");
-    let fields = |given: &RawArguments<'_>, answers: &Answers| {
+    let fields = |raw: &RawArguments<'_>, answers: &Answers| {
         prompt
-            .next_form(given, answers)
+            .next_form(raw, answers)
             .map(|form| (form.step, form.fields.iter().map(|field| field.name().to_owned()).collect::<Vec<_>>()))
     };
     let nothing = RawArguments::new();
@@ -115,7 +115,7 @@ fn steps_come_in_the_order_of_their_numbers_and_only_where_something_is_missing(
     let more = RawArguments::from_iter([("a", "more")]);
     assert_eq!(fields(&more, &answers), Some((4, vec!["b".to_owned()])));
     assert_eq!(fields(&RawArguments::from_iter([("a", "less")]), &answers), Some((30, vec!["c".to_owned()])));
-    // What an answer makes necessary within a step that is over is not asked for any more.
+    // An argument that an answer makes relevant is not requested if its step is already finished.
     answers.values = Variables::from([("a".to_owned(), "more".to_owned())]);
     answers.passed.insert(4);
     assert_eq!(fields(&nothing, &answers), Some((30, vec!["c".to_owned()])));
@@ -124,7 +124,7 @@ fn steps_come_in_the_order_of_their_numbers_and_only_where_something_is_missing(
 }
 
 #[test]
-fn what_a_caller_sends_counts_more_than_what_a_form_gave() {
+fn sent_arguments_precede_form_answers() {
     let definitions = Definitions::from_iter([prompt(vec![ArgumentDefinition::new("a").ask()], "{{ a }}")]);
     let catalog = check(definitions, None).catalog;
     let prompt = catalog.find("guided").expect("it is there");
@@ -132,8 +132,8 @@ fn what_a_caller_sends_counts_more_than_what_a_form_gave() {
         values: [("a", "form"), ("other", "x")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
         ..Answers::default()
     };
-    let bound = |given: &RawArguments<'_>| {
-        prompt.bind(&prompt.with_answers(given, &answers), 100).expect("it is complete").text("a").into_owned()
+    let bound = |raw: &RawArguments<'_>| {
+        prompt.bind(&prompt.with_answers(raw, &answers), 100).expect("it is complete").text("a").into_owned()
     };
     assert_eq!(bound(&RawArguments::from_iter([("a", "caller")])), "caller");
     assert_eq!(bound(&RawArguments::from_iter([("a", "")])), "form");

@@ -75,7 +75,7 @@ async fn three_steps_with_condition_complete() {
     let answer = json!({ "basics": accept(&json!({ "language": "python", "tests": false })), "unknown": 7 });
     let second = client.request(again(2, &answer, &result["requestState"])).await;
     let form = &second["result"]["inputRequests"]["step_2"]["params"];
-    assert_eq!(form["message"], "Setup needs to know a little more.");
+    assert_eq!(form["message"], "Setup needs more information.");
     assert_eq!(
         form["requestedSchema"],
         json!({ "type": "object", "required": ["framework"], "properties": {
@@ -176,12 +176,9 @@ async fn invalid_answers_are_asked_for_again_up_to_a_limit() {
         (json!({ "other": accept(&json!({})) }), None),
         (
             json!({ "basics": { "action": "accept" } }),
-            Some("`language` is required (LANGUAGE); it has to be one of rust, python"),
+            Some("`language` is required (LANGUAGE); it must be one of rust, python"),
         ),
-        (
-            json!({ "basics": accept(&json!({ "language": "cobol" })) }),
-            Some("`language` has to be one of rust, python"),
-        ),
+        (json!({ "basics": accept(&json!({ "language": "cobol" })) }), Some("`language` must be one of rust, python")),
     ];
     for (responses, reason) in wrong {
         let got = client.request(again(2, &responses, &state)).await;
@@ -331,7 +328,7 @@ async fn legacy_stdio_client_receives_elicitation_requests() {
     assert_eq!(basics["method"], "elicitation/create");
     assert_eq!(basics["params"]["requestedSchema"]["required"], json!(["language"]));
     let again = client.request(reply(&basics, &accept(&json!({ "language": "cobol" })))).await;
-    assert!(again["params"]["message"].as_str().is_some_and(|message| message.contains("has to be one of")));
+    assert!(again["params"]["message"].as_str().is_some_and(|message| message.contains("must be one of")));
     let step_2 = client.request(reply(&again, &accept(&json!({ "language": "rust" })))).await;
     assert!(step_2["params"]["requestedSchema"]["properties"].get("workers").is_some());
     // Other requests continue while a question is open.

@@ -49,8 +49,8 @@ async fn code_prompt_gets_checked_values() {
     assert_eq!(messages, Ok(vec![Message::user("42"), Message::assistant("Sure?")]));
     assert_eq!(
         sentence(get(&service, "add", &[("a", "x"), ("b", "y")]).await),
-        "The prompt add cannot be used with these arguments: `a` has to be a whole number, such as 42; \
-         `b` has to be a whole number, such as 42"
+        "The prompt add cannot be used with these arguments: `a` must be a whole number, such as 42; \
+         `b` must be a whole number, such as 42"
     );
 }
 
@@ -144,7 +144,7 @@ async fn missing_argument_suggests_similar_name() {
     let service = service(prompts([hello()]));
     assert_eq!(
         sentence(get(&service, "hello", &[("nmae", "Ada")]).await),
-        "The prompt hello cannot be used with these arguments: `name` is required; did you mean it by `nmae`?"
+        "The prompt hello cannot be used with these arguments: `name` is required; did you misspell it as `nmae`?"
     );
 }
 

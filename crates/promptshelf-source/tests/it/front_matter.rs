@@ -328,10 +328,10 @@ arguments:
 {{ a }} {{ b }}",
     );
     let expected = [
-        "p.md:2:9: error[invalid-value]: an icon's data is no base64 (encode it again, or use a file of the library)",
-        "p.md:2:36: error[invalid-value]: an icon's data has to be an image (encode it again, or use a file of the library)",
-        "p.md:2:56: error[invalid-value]: an icon's data begins after a comma (encode it again, or use a file of the library)",
-        "p.md:2:74: error[invalid-value]: an icon's `src` is no URI (encode it again, or use a file of the library)",
+        "p.md:2:9: error[invalid-value]: an icon's data is not valid base64 (encode it again, or use a file of the library)",
+        "p.md:2:36: error[invalid-value]: an icon's data must be an image (encode it again, or use a file of the library)",
+        "p.md:2:56: error[invalid-value]: an icon's data URI has no comma before its data (encode it again, or use a file of the library)",
+        "p.md:2:74: error[invalid-value]: an icon's `src` is not a URI (encode it again, or use a file of the library)",
         "p.md:4:26: error[invalid-value]: `invisible`: unknown policy `strp` (did you mean `strip`?)",
         "p.md:5:26: error[wrong-type]: `invisible`: expected text, found a list",
     ];

@@ -207,7 +207,7 @@ fn missing_declared_files_are_reported() {
     assert_eq!(
         crate::library::lines(&load(&library).diagnostics()),
         [
-            "promptshelf.toml:5:8: error[missing-file]: there is no file `stlye.txt` in the library (did you mean `style.txt`?)",
+            "promptshelf.toml:5:8: error[missing-file]: file `stlye.txt` not found in the library (did you mean `style.txt`?)",
             "promptshelf.toml:8:8: warning[missing-file]: the root `here` has no file `x` yet",
             "promptshelf.toml:12:9: warning[missing-file]: no file matches `*.zip`",
         ]

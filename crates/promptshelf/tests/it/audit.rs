@@ -27,7 +27,7 @@ fn requests_are_recorded_without_secrets() {
 
     let params = json!({ "name": "hello", "arguments": { "whom": "Eve", "password": SECRET } });
     let refused = ask(&server.url, token, "prompts/get", &params);
-    assert!(refused.body.contains("has to be one of") && !refused.body.contains(SECRET), "{}", refused.body);
+    assert!(refused.body.contains("must be one of") && !refused.body.contains(SECRET), "{}", refused.body);
     let right = json!({ "name": "hello", "arguments": { "whom": "Eve" } });
     let answered = ask(&server.url, token, "prompts/get", &right);
     assert_eq!(answered.status, 200);

@@ -141,7 +141,7 @@ fn rejected_values_stay_in_the_form() {
     chat.press("two words\r");
     chat.wait_for("[language]: ");
     chat.press("cobol\r");
-    chat.wait_for("has to be one of");
+    chat.wait_for("must be one of");
     chat.wait_for("promptshelf> ");
     chat.press(UP);
     chat.wait_for("/echo language=cobol text='two words'");

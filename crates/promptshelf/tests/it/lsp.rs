@@ -209,7 +209,7 @@ fn unsaved_text_is_checked() {
     assert_eq!(
         editor.diagnostics("review.md"),
         [
-            "6:10 the argument `language` is asked for but never used\nuse it in the text, or remove it",
+            "6:10 the argument `language` is declared but never used\nuse it in the text, or remove it",
             "9:24 `langage` is used but not declared as an argument\ndid you mean `language`?",
         ]
     );
@@ -231,7 +231,7 @@ fn partial_changes_are_combined() {
     assert_eq!(
         editor.diagnostics("review.md"),
         [
-            "3:10 the argument `code` is asked for but never used\nuse it in the text, or remove it",
+            "3:10 the argument `code` is declared but never used\nuse it in the text, or remove it",
             "9:6 `kode` is used but not declared as an argument\ndid you mean `code`?",
             "11:3 `yz` is used but not declared as an argument\nadd `- name: yz` under `arguments:`",
         ]

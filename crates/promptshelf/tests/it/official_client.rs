@@ -215,7 +215,7 @@ async fn official_client_gets_error_details() {
         assert_eq!(problem(peer.get("nobody", json!({})).await), (-32602, "Unknown prompt: nobody".to_owned()));
         let (code, message) = problem(peer.get("translate", json!({ "text": 7 })).await);
         assert_eq!(code, -32602);
-        assert!(message.contains("`text` has to be a string") && message.contains("`into` is required"), "{message}");
+        assert!(message.contains("`text` must be a string") && message.contains("`into` is required"), "{message}");
         let nothing = peer.client.read_resource(ReadResourceRequestParams::new("docs://nothing")).await;
         let Err(ServiceError::McpError(error)) = nothing else { panic!("an error, got {nothing:?}") };
         let modern = peer.client.service().revision.is_modern();

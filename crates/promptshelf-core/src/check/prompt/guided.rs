@@ -13,18 +13,19 @@ pub(super) fn check(definition: &PromptDefinition, arguments: &[Argument], found
     for (index, argument) in arguments.iter().enumerate() {
         conditions(definition, &arguments[..index], index, argument, found);
         if argument.is_asked() && sounds_secret(argument.name()) {
-            let message = format!("`{}` sounds like a secret, and forms must not ask for secrets", argument.name());
+            let message = format!("`{}` looks like a secret, and forms must not ask for secrets", argument.name());
             found.push(
                 Diagnostic::warning(
                     Code::AsksForSecret,
                     definition.origin.locate(&format!("arguments.{index}.name")),
                     message,
                 )
-                .help("let a step with a `url` open a page that asks for it"),
+                .help("ask for it on a page: add a step with a `url`"),
             );
         }
     }
-    let asked: HashSet<u32> = arguments.iter().filter(|argument| argument.is_asked()).map(Argument::step).collect();
+    let asking_steps: HashSet<u32> =
+        arguments.iter().filter(|argument| argument.is_asked()).map(Argument::step).collect();
     let mut seen = HashSet::new();
     let mut keys = HashSet::new();
     for (index, step) in definition.steps.iter().enumerate() {
@@ -38,17 +39,17 @@ pub(super) fn check(definition: &PromptDefinition, arguments: &[Argument], found
         }
         match &step.url {
             Some(url) if scheme(url).as_deref() != Some("https") => {
-                let message = format!("`{url}` is no page that clients open");
+                let message = format!("clients cannot open `{url}`");
                 found.push(Diagnostic::error(Code::InvalidValue, place("url"), message).help("use an https: URL"));
             }
-            Some(_) if asked.contains(&step.number) => {
+            Some(_) if asking_steps.contains(&step.number) => {
                 let message = format!("step {} opens a page, and cannot show a form as well", step.number);
                 found.push(
                     Diagnostic::error(Code::InvalidCondition, place("url"), message)
                         .help("give the form a step of its own"),
                 );
             }
-            None if !asked.contains(&step.number) => {
+            None if !asking_steps.contains(&step.number) => {
                 let message = format!("no argument is asked for in step {}", step.number);
                 found.push(
                     Diagnostic::warning(Code::NoEffect, place("step"), message)
@@ -60,8 +61,8 @@ pub(super) fn check(definition: &PromptDefinition, arguments: &[Argument], found
     }
 }
 
-/// Whether people would take an argument for something to be kept secret: the
-/// protocol wants such things asked on a page, not in a client's form.
+/// Returns whether an argument's name suggests a secret. MCP (*Elicitation*) requires that such values are entered on
+/// a page, not in a client's form.
 fn sounds_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace(['-', '_'], "");
     ["password", "passwd", "passphrase", "secret", "apikey", "accesstoken", "authtoken", "credential", "privatekey"]
@@ -69,7 +70,7 @@ fn sounds_secret(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
-/// Checks what one argument says about when it is asked for.
+/// Checks when one argument is requested: its step and its condition.
 fn conditions(
     definition: &PromptDefinition,
     before: &[Argument],
@@ -96,7 +97,7 @@ fn conditions(
             None if definition.arguments.iter().any(|other| other.name == name) => {
                 format!("the condition uses `{name}`, which is not declared before `{}`", argument.name())
             }
-            None => format!("the condition uses `{name}`, which is no argument"),
+            None => format!("the condition uses the unknown argument `{name}`"),
         };
         let mut diagnostic = Diagnostic::error(Code::InvalidCondition, place("when"), message);
         diagnostic.help = nearest(&name, before.iter().map(Argument::name))

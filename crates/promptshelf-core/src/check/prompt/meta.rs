@@ -1,5 +1,5 @@
-//! Keys of `_meta`: `[prefix/]name`, with prefixes that the protocol keeps for
-//! itself (all revisions from 2025-06-18, *General fields*).
+//! Keys of `_meta`: `[prefix/]name`, with prefixes that the protocol reserves (all revisions from 2025-06-18,
+//! *General fields*).
 
 use crate::{
     definition::PromptDefinition,
@@ -10,10 +10,10 @@ pub(super) fn check(definition: &PromptDefinition, found: &mut Vec<Diagnostic>) 
     for key in definition.meta.keys() {
         let place = definition.origin.locate("_meta");
         let fault = match key.rsplit_once('/') {
-            Some((prefix, _)) if is_reserved(prefix) => "belongs to the protocol itself",
+            Some((prefix, _)) if is_reserved(prefix) => "is reserved for the protocol",
             Some((prefix, name)) if prefix.split('.').all(is_label) && is_name(name) => continue,
             None if is_name(key) => continue,
-            _ => "is no key that `_meta` can have",
+            _ => "is not a valid key of `_meta`",
         };
         found.push(
             Diagnostic::error(Code::InvalidName, place, format!("`{key}` {fault}"))
@@ -22,8 +22,8 @@ pub(super) fn check(definition: &PromptDefinition, found: &mut Vec<Diagnostic>) 
     }
 }
 
-/// Whether a prefix is the protocol's: as the first or the second of its
-/// labels, or as the last but one, depending on the revision.
+/// Returns whether the protocol reserves a prefix: by its first or second label, or by its last but one, depending on
+/// the revision.
 fn is_reserved(prefix: &str) -> bool {
     let labels: Vec<&str> = prefix.split('.').collect();
     let last_but_one = labels.len().saturating_sub(2);
@@ -51,7 +51,7 @@ mod tests {
 
     // req: B10
     #[test]
-    fn keys_are_written_as_the_protocol_has_them_and_are_not_its_own() {
+    fn meta_keys_are_valid_and_not_reserved() {
         let faults = |key: &str| {
             let mut definition = PromptDefinition::template("it", "text");
             definition.meta.insert(key.to_owned(), serde_json::Value::Null);

@@ -1,4 +1,4 @@
-//! Names that a prompt's texts use but nobody declares, and the other way round.
+//! Undeclared names in a prompt's texts, and declared but unused arguments.
 
 use super::{Name, Named};
 use crate::{
@@ -43,7 +43,7 @@ pub(super) fn check(definition: &PromptDefinition, used: &Named, found: &mut Vec
         let is_used = used.variables.iter().chain(&used.called).any(|used| used.name == argument.name);
         // A name that cannot be used is reported as such.
         if !steers && !is_used && !used.is_unread && name_fault(&argument.name).is_none() {
-            let message = format!("the argument `{}` is asked for but never used", argument.name);
+            let message = format!("the argument `{}` is declared but never used", argument.name);
             let location = definition.origin.locate(&format!("arguments.{index}.name"));
             found.push(
                 Diagnostic::warning(Code::UnusedArgument, location, message).help("use it in the text, or remove it"),
@@ -52,12 +52,12 @@ pub(super) fn check(definition: &PromptDefinition, used: &Named, found: &mut Vec
     }
 }
 
-/// Where a prompt brings in the partial in which something stands; the prompt
-/// itself where another partial does it.
+/// Returns the location at which a prompt includes the partial of a diagnostic; the prompt's name if another partial
+/// includes it.
 fn included_at(definition: &PromptDefinition, used: &Named, inside: &Location) -> (Location, &'static str) {
     match used.includes.iter().find(|(name, _)| *name == inside.source.path) {
-        Some((_, place)) => (place.clone(), "for this prompt, which includes it here"),
-        None => (definition.origin.locate("name"), "for this prompt, which includes it"),
+        Some((_, place)) => (place.clone(), "included here by this prompt"),
+        None => (definition.origin.locate("name"), "included by this prompt"),
     }
 }
 
@@ -67,14 +67,14 @@ fn unknown_function(called: &Name, is_argument: bool, used: &Named) -> Option<Di
         return None;
     }
     let message = if is_argument {
-        format!("`{name}` is an argument, and cannot be called")
+        format!("the argument `{name}` cannot be called")
     } else {
-        format!("there is no function `{name}`")
+        format!("unknown function `{name}`")
     };
     let mut diagnostic = Diagnostic::error(Code::UnknownFunction, called.location.clone(), message);
     diagnostic.help = match nearest(name, known_globals()) {
         _ if is_argument => None,
-        _ if is_filter(name) => Some(format!("`{name}` is a filter, written behind a value: `… | {name}`")),
+        _ if is_filter(name) => Some(format!("`{name}` is a filter: write `… | {name}` after a value")),
         near => near.map(|near| format!("did you mean `{near}`?")),
     };
     Some(diagnostic)

@@ -58,7 +58,7 @@ impl<'t> Walker<'t> {
                     && let Some(function) =
                         structure_function(call).or_else(|| self.is_prompt(call).then_some("prompt"))
                 {
-                    let message = format!("what `{function}` gives is no text, and cannot go through a filter");
+                    let message = format!("the result of `{function}` is not text and cannot be filtered");
                     self.fault(Code::InvalidCall, place, message, None);
                 }
                 self.arguments(&filter.args);
@@ -67,7 +67,7 @@ impl<'t> Walker<'t> {
                 self.expression(&test.expr);
                 if !environment::TESTS.contains(&test.name) {
                     let place = self.name_span(Some(test.expr.span()), test.span(), test.name);
-                    let message = format!("there is no test `is {}`", test.name);
+                    let message = format!("unknown test `is {}`", test.name);
                     let help = did_you_mean(test.name, environment::TESTS);
                     self.fault(Code::UnknownFunction, place, message, help);
                 }
@@ -88,7 +88,7 @@ impl<'t> Walker<'t> {
     fn filter_exists(&mut self, name: &str, place: Range<usize>) {
         if !environment::FILTERS.contains(&name) {
             let help = did_you_mean(name, environment::FILTERS);
-            self.fault(Code::UnknownFunction, place, format!("there is no filter `{name}`"), help);
+            self.fault(Code::UnknownFunction, place, format!("unknown filter `{name}`"), help);
         }
     }
 
@@ -128,7 +128,7 @@ impl<'t> Walker<'t> {
             let CallArg::Kwarg(name, value) = argument else { continue };
             if !functions::keywords(function).contains(name) {
                 let help = did_you_mean(name, functions::keywords(function));
-                let message = format!("`{function}` takes no `{name}`");
+                let message = format!("`{function}` has no parameter `{name}`");
                 self.fault(Code::InvalidCall, bytes(value.span()), message, help);
             } else if let Some(message) = value.as_const().and_then(|value| functions::fault(name, &value)) {
                 self.fault(Code::InvalidCall, bytes(value.span()), message, None);
@@ -139,12 +139,12 @@ impl<'t> Walker<'t> {
             _ => None,
         });
         let Some(target) = positional.next() else {
-            let wanted = if function == "role" { "\"user\" or \"assistant\"" } else { "a file's path or a URI" };
-            self.fault(Code::InvalidCall, bytes(span), format!("`{function}` needs {wanted}"), None);
+            let expected = if function == "role" { "\"user\" or \"assistant\"" } else { "a file's path or a URI" };
+            self.fault(Code::InvalidCall, bytes(span), format!("`{function}` requires {expected}"), None);
             return;
         };
         if let Some(extra) = positional.next() {
-            let message = format!("`{function}` takes one value; what else it takes has a name");
+            let message = format!("`{function}` has one positional parameter; name the other ones");
             let names = functions::keywords(function).iter().map(|name| format!("`{name}=`")).collect::<Vec<_>>();
             let help = format!("write one of {} before it", names.join(", "));
             self.fault(Code::InvalidCall, bytes(extra.span()), message, Some(help));
@@ -152,14 +152,14 @@ impl<'t> Walker<'t> {
         let place = bytes(target.span());
         match (function, constant_text(target)) {
             ("role", Some(role)) if Role::parse(&role).is_none() => {
-                let message = format!("there is no role `{role}`; MCP knows \"user\" and \"assistant\"");
+                let message = format!("unknown role `{role}`: expected \"user\" or \"assistant\"");
                 let help =
-                    (role == "system").then(|| "say it as the user, or in the server's `instructions`".to_owned());
+                    (role == "system").then(|| "write it as the user, or in the server's `instructions`".to_owned());
                 self.fault(Code::InvalidCall, place, message, help);
             }
             ("role", None) => {
                 let help = Some("write role(\"user\") or role(\"assistant\"), with `{% if %}` around it".to_owned());
-                let message = "a role has to be written out, so that no value can choose it";
+                let message = "a role must be a literal, so that no value can choose it";
                 self.fault(Code::InvalidCall, place, message, help);
             }
             ("attach", Some(name)) => self.lint.attached.push(Use { name, span: place }),
@@ -181,27 +181,29 @@ impl<'t> Walker<'t> {
         let target = match positional.next().map(|target| (constant_text(target), bytes(target.span()))) {
             Some((Some(name), span)) => Use { name, span },
             Some((None, span)) => {
-                let help = Some("write the name out, with `{% if %}` around it where it depends on something".into());
-                return self.fault(Code::InvalidCall, span, "the prompt to bring in has to be written out", help);
+                let help = Some(
+                    "write the name as a literal, with `{% if %}` around the call if it depends on a value".into(),
+                );
+                return self.fault(Code::InvalidCall, span, "the name of the called prompt must be a literal", help);
             }
-            None => return self.fault(Code::InvalidCall, bytes(span), "`prompt` needs the name of a prompt", None),
+            None => return self.fault(Code::InvalidCall, bytes(span), "`prompt` requires the name of a prompt", None),
         };
         if let Some(further) = positional.next() {
             let help = Some("write `argument=value`".to_owned());
-            let message = "the arguments of a prompt are given by their names";
+            let message = "the arguments of a prompt must be named";
             self.fault(Code::InvalidCall, bytes(further.span()), message, help);
         }
-        let given = call.args.iter().filter_map(|argument| match argument {
+        let named = call.args.iter().filter_map(|argument| match argument {
             CallArg::Kwarg(name, value) => {
                 let constant = value.as_const().and_then(|value| functions::sent(&value));
                 Some((use_at(name, value.span()), constant))
             }
             _ => None,
         });
-        let given = given.collect();
+        let named = named.collect();
         let is_open =
             call.args.iter().any(|argument| matches!(argument, CallArg::PosSplat(_) | CallArg::KwargSplat(_)));
-        self.lint.calls.push(PromptCall { target, given, is_open });
+        self.lint.calls.push(PromptCall { target, named, is_open });
     }
 
     /// Returns the position of a filter's or test's name. The engine only reports the positions of the operand and of

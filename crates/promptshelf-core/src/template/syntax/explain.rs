@@ -8,7 +8,7 @@ pub(super) fn in_tag(text: &str, tag: &Tag, error: CompileError) -> CompileError
     let (begin, end) = tag.kind.brackets();
     let inside = tag.inside(text);
     if inside.is_empty() {
-        let message = format!("nothing stands between `{begin}` and `{end}`");
+        let message = format!("nothing between `{begin}` and `{end}`");
         let help = Some("write a name between them, or remove it".to_owned());
         return CompileError { message, span: tag.span.clone(), help };
     }
@@ -25,42 +25,46 @@ fn explain(text: &str, inside: &str, kind: Kind, error: CompileError) -> Compile
     let (_, end) = kind.brackets();
     let word = text.get(error.span.clone()).unwrap_or_default();
     let CompileError { message, span, .. } = error;
-    let said = |message: String, help: Option<String>| CompileError { message, span: span.clone(), help };
+    let mistake = |message: String, help: Option<String>| CompileError { message, span: span.clone(), help };
     let (found, expected) = match message.strip_prefix("unexpected ") {
         Some("input after expression") => (word, None),
         Some(rest) => match rest.split_once(", expected ") {
             Some((found, expected)) => (found, Some(expected)),
             None => (rest, None),
         },
-        None => return said(message, None),
+        None => return mistake(message, None),
     };
     let is_open = |open, close| inside.matches(open).count() > inside.matches(close).count();
     let bracket = [('(', ')'), ('[', ']'), ('{', '}')].into_iter().find(|(open, close)| is_open(*open, *close));
     if found.starts_with("end of ") || end.starts_with(word) {
-        let wanted = bracket.map(|(_, close)| format!("`{close}`")).or_else(|| expected.and_then(wanted));
-        return said(format!("something is missing before `{end}`"), wanted.map(|wanted| format!("write {wanted}")));
+        let expected_words =
+            bracket.map(|(_, close)| format!("`{close}`")).or_else(|| expected.and_then(expected_words));
+        return mistake(
+            format!("something is missing before `{end}`"),
+            expected_words.map(|expected_words| format!("write {expected_words}")),
+        );
     }
     if word.contains('\n') {
-        return said(message, None);
+        return mistake(message, None);
     }
     let is_statement = ["if", "for", "set", "include", "endif", "endfor", "else"]
         .iter()
         .any(|statement| inside.split_whitespace().next() == Some(statement));
     let help = match word {
-        "=" => Some("two equals signs compare: `==`".to_owned()),
-        "!" => Some("`not` says that something is not so".to_owned()),
+        "=" => Some("write `==` to compare".to_owned()),
+        "!" => Some("write `not`".to_owned()),
         "&" | "&&" => Some("write `and`".to_owned()),
-        _ if kind == Kind::Value && is_statement => Some("statements stand between `{%` and `%}`".to_owned()),
+        _ if kind == Kind::Value && is_statement => Some("write statements between `{%` and `%}`".to_owned()),
         _ if word.starts_with(|c: char| c.is_alphanumeric() || c == '_') => {
-            Some("a name is one word, such as `my_name`; a text stands in quotation marks".to_owned())
+            Some("write a name as one word, such as `my_name`, and a text in quotation marks".to_owned())
         }
-        _ => expected.and_then(wanted).map(|wanted| format!("write {wanted} here")),
+        _ => expected.and_then(expected_words).map(|expected_words| format!("write {expected_words} here")),
     };
-    said(format!("`{word}` cannot stand here"), help)
+    mistake(format!("unexpected `{word}`"), help)
 }
 
 /// Describes the token that the engine expects.
-fn wanted(expected: &str) -> Option<String> {
+fn expected_words(expected: &str) -> Option<String> {
     match expected {
         "identifier" | "identifier or integer" => Some("a name".to_owned()),
         "expression" => Some("a name or a value".to_owned()),
@@ -75,16 +79,16 @@ mod tests {
     use crate::template::syntax::readable;
 
     #[test]
-    fn mistakes_inside_of_tags_are_said_in_words_of_authors() {
+    fn mistakes_inside_tags_are_explained_for_authors() {
         for (text, message, help) in [
-            ("{{ my name }}", "`name` cannot stand here", "one word"),
-            ("{% if a = 1 %}x{% endif %}", "`=` cannot stand here", "`==`"),
-            ("{% if a && b %}x{% endif %}", "`&` cannot stand here", "`and`"),
-            ("{{ if x }}", "`x` cannot stand here", "`{%` and `%}`"),
+            ("{{ my name }}", "unexpected `name`", "one word"),
+            ("{% if a = 1 %}x{% endif %}", "unexpected `=`", "`==`"),
+            ("{% if a && b %}x{% endif %}", "unexpected `&`", "`and`"),
+            ("{{ if x }}", "unexpected `x`", "`{%` and `%}`"),
             ("{% if %}x{% endif %}", "something is missing before `%}`", ""),
             ("{{ a | }}", "something is missing before `}}`", "a name"),
             ("{{ f(a }}", "something is missing before `}}`", "write `)`"),
-            ("{% for a of b %}x{% endfor %}", "`of` cannot stand here", ""),
+            ("{% for a of b %}x{% endfor %}", "unexpected `of`", ""),
             ("{{ \"a }}", "this quotation mark is not closed", "same mark"),
             ("{% raw %}{{", "`{% raw … %}` is not closed", "{% endraw %}"),
             ("{# a", "this `{#` is not closed", "#}"),

@@ -87,7 +87,7 @@ pub(super) fn scan(text: &str) -> Vec<Tag> {
     tags
 }
 
-/// Returns the position after the tag that ends a raw text; the end of the text if there is none.
+/// Returns the position after the tag that ends a raw text, or the end of the text without such a tag.
 fn end_of_raw(text: &str, mut at: usize) -> usize {
     while let Some(found) = text[at..].find("{%") {
         let start = at + found;
@@ -261,7 +261,7 @@ pub(super) fn groups(text: &str, tags: &[Tag], mistakes: &mut Vec<CompileError>)
                     groups.join(index, ended.group, is_broken);
                 }
             } else {
-                let message = format!("`{{% {word} %}}` ends nothing: no `{{% {begins} … %}}` is open here");
+                let message = format!("`{{% {word} %}}` is unexpected: no `{{% {begins} … %}}` is open here");
                 mistakes.push(tag.error(message, format!("remove it, or begin with `{{% {begins} … %}}`")));
                 groups.add(index, true);
             }
@@ -269,7 +269,7 @@ pub(super) fn groups(text: &str, tags: &[Tag], mistakes: &mut Vec<CompileError>)
             match open.last().filter(|open| open.word == "if" || (open.word == "for" && word == "else")) {
                 Some(open) => groups.join(index, open.group, is_broken),
                 None => {
-                    let message = format!("`{{% {word} %}}` belongs to no `{{% if … %}}` here");
+                    let message = format!("`{{% {word} %}}` is unexpected outside of `{{% if … %}}`");
                     mistakes.push(tag.error(message, "write it between `{% if … %}` and its `{% endif %}`"));
                     groups.add(index, true);
                 }
@@ -306,10 +306,10 @@ fn own_mistake(tag: &Tag, text: &str) -> Option<CompileError> {
     }
     let start = tag.span.start + text[tag.span.clone()].find(written).unwrap_or_default();
     let help = match meant {
-        "" => format!("`{{{{ {written} }}}}` puts a value in; statements are `if`, `for`, `set` and `include`"),
+        "" => format!("`{{{{ {written} }}}}` inserts a value; statements are `if`, `for`, `set` and `include`"),
         meant => format!("did you mean `{meant}`?"),
     };
-    let message = format!("there is no statement `{written}`");
+    let message = format!("unknown statement `{written}`");
     Some(CompileError { message, span: start..start + written.len(), help: Some(help) })
 }
 

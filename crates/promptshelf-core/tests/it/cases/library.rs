@@ -1,4 +1,4 @@
-//! Blocks of a case become definitions.
+//! Definitions from the blocks of a case.
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ pub(crate) fn read<'b>(blocks: impl Iterator<Item = &'b Block>) -> Definitions {
     definitions
 }
 
-/// The `key: value` lines before `---`, each with its place, and where what follows begins.
+/// The `key: value` lines before `---`, each with its location, and the offset of the text after them.
 struct Head<'b> {
     lines: Vec<(&'b str, &'b str, Range<usize>)>,
     rest: Range<usize>,

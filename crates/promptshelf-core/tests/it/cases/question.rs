@@ -1,4 +1,4 @@
-//! What a case asks of a catalog.
+//! The requests of a case.
 
 use futures_executor::block_on;
 use promptshelf_core::{Catalog, RawArgumentValue, RawArguments, Variables, completion};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Block, show};
 
-/// The answer, if the block is a question.
+/// Returns the answer, if the block is a request.
 pub(crate) fn ask(catalog: &Catalog, block: &Block) -> Option<String> {
     match &*block.kind {
         "get" => Some(get(catalog, &block.subject, &block.body)),
@@ -21,11 +21,11 @@ fn get(catalog: &Catalog, name: &str, body: &str) -> String {
         return "there is no such prompt\n".into();
     };
     let arguments: Value = if body.trim().is_empty() { Value::Null } else { json(body) };
-    let mut given = RawArguments::new();
+    let mut raw = RawArguments::new();
     for (name, value) in arguments.as_object().into_iter().flatten() {
-        given.push(name.clone(), given_value(value));
+        raw.push(name.clone(), given_value(value));
     }
-    let bindings = match prompt.bind(&given, catalog.policy().value_bytes) {
+    let bindings = match prompt.bind(&raw, catalog.policy().value_bytes) {
         Ok(bindings) => bindings,
         Err(problems) => return problems.iter().map(|problem| format!("problem: {problem}\n")).collect(),
     };
@@ -72,7 +72,7 @@ fn read(catalog: &Catalog, uri: &str) -> String {
     let Some((resource, variables)) = catalog.find_resource(uri) else {
         return match catalog.find_library_file(uri) {
             Some(contents) => show::contents(&contents),
-            None => "there is no such resource\n".into(),
+            None => "resource not found\n".into(),
         };
     };
     match block_on(resource.read(uri, &variables)) {

@@ -1,10 +1,10 @@
-//! Messages, contents and diagnostics as a person can read them.
+//! Readable forms of messages, contents and diagnostics.
 
 use promptshelf_core::{
     Annotations, ContentBlock, Diagnostic, Media, Part, RenderError, ResourceBody, ResourceContents, ResourceLink,
 };
 
-/// A text longer than this is told by its length.
+/// A longer text is shown by its length.
 const MAX_SHOWN_BYTES: usize = 2_000;
 
 pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) -> String {
@@ -27,7 +27,7 @@ pub(crate) fn render_error(error: &RenderError) -> String {
     let kind = match error {
         RenderError::Rejected(_) => "rejected",
         RenderError::OverBudget(_) => "over budget",
-        RenderError::Stumbled(_) => "stumbled",
+        RenderError::TemplateFailed(_) => "template failed",
         _ => "failed",
     };
     format!("{kind}: {error}\n")
@@ -102,7 +102,7 @@ fn lines(body: &str) -> String {
     body.split('\n').map(|line| format!("| {}\n", text(line)).replace("| \n", "|\n")).collect()
 }
 
-/// A text with what cannot be seen spelt out.
+/// Returns a text with invisible characters spelt out.
 pub(crate) fn text(text: &str) -> String {
     let hidden = |c: char| {
         c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{fdd0}'..='\u{fdef}')

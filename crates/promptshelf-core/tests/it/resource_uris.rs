@@ -1,4 +1,4 @@
-//! URI templates: what was expanded is matched, and nothing else is.
+//! URIs of resources: templates match exactly the URIs that they expand to.
 
 use futures_executor::block_on;
 use promptshelf_core::{
@@ -34,16 +34,16 @@ const TEMPLATES: &[&str] = &[
 ];
 
 fn simple() -> impl Strategy<Value = String> {
-    // A simple variable holds one segment of a path.
+    // A simple variable contains one segment of a path.
     "[^/]{1,12}".prop_filter("templates with a dot between would be ambiguous", |text| !text.contains('.'))
 }
 
 proptest! {
     #[test]
-    fn a_match_gives_back_what_an_expansion_took(
+    fn matching_inverts_expansion(
         template in prop::sample::select(TEMPLATES),
         (x, y) in (simple(), simple()),
-        // Whatever a file can be called.
+        // Any possible name of a file.
         p in "[^/]{1,5}(/[^/]{1,5}){0,3}",
     ) {
         let all = Variables::from([("x".into(), x), ("y".into(), y), ("p".into(), p)]);
@@ -57,7 +57,7 @@ proptest! {
 
     // req: J8, S-37
     #[test]
-    fn no_uri_makes_matching_panic(template in prop::sample::select(TEMPLATES), uri in "a://(.|[%/?&=,]){0,30}") {
+    fn matching_never_panics(template in prop::sample::select(TEMPLATES), uri in "a://(.|[%/?&=,]){0,30}") {
         let catalog = catalog(&[template]);
         if let Some((resource, variables)) = catalog.find_resource(&uri) {
             prop_assert!(variables.keys().all(|name| resource.variables().iter().any(|known| known.name() == name)));
@@ -65,22 +65,22 @@ proptest! {
     }
 
     #[test]
-    fn no_template_makes_check_panic(template in "a://[{}a-z+/?&,:*#.%]{0,20}") {
+    fn check_never_panics(template in "a://[{}a-z+/?&,:*#.%]{0,20}") {
         let _ = check(Definitions { resources: vec![resource(&template)], ..Definitions::default() }, None);
     }
 
     #[test]
-    fn no_value_makes_a_link_panic(value in "[a-z]{0,3}:?(.|[%/?#\\[\\]@:]){0,20}") {
+    fn links_never_panic(value in "[a-z]{0,3}:?(.|[%/?#\\[\\]@:]){0,20}") {
         let catalog = crate::checked([crate::prompt("{{ link(value) }}", &["value"])]).catalog;
-        let given = promptshelf_core::RawArguments::from_iter([("value", value)]);
-        if let Ok(messages) = crate::render(&catalog, &given) {
+        let raw = promptshelf_core::RawArguments::from_iter([("value", value)]);
+        if let Ok(messages) = crate::render(&catalog, &raw) {
             prop_assert_eq!(messages.len(), 1);
         }
     }
 
     // req: J9
     #[test]
-    fn every_file_of_the_library_is_found_by_its_uri(path in "[^_/]{1,10}(/[^_/]{1,10}){0,2}") {
+    fn library_file_is_found_by_its_uri(path in "[^_/]{1,10}(/[^_/]{1,10}){0,2}") {
         let mime_type = MimeType::plain_text();
         let file = LibraryFile { path: path.clone(), mime_type, body: ResourceBody::Text("x".into()), modified: None };
         let uri = file.uri();
@@ -92,7 +92,7 @@ proptest! {
 }
 
 #[test]
-fn a_fixed_uri_comes_before_a_template() {
+fn fixed_uri_precedes_template() {
     let catalog = catalog(&["a://{x}", "a://one"]);
     let found = |uri: &str| catalog.find_resource(uri).map(|(resource, _)| resource.uri().to_owned());
     assert_eq!(found("a://one").as_deref(), Some("a://one"));
@@ -101,7 +101,7 @@ fn a_fixed_uri_comes_before_a_template() {
 }
 
 #[test]
-fn a_declared_file_has_the_uri_of_its_declaration() {
+fn declared_file_has_its_declared_uri() {
     let mut definitions = Definitions::default();
     let file = LibraryFile {
         path: "_a.md".into(),
@@ -131,7 +131,7 @@ fn a_declared_file_has_the_uri_of_its_declaration() {
 
 // req: S-33
 #[test]
-fn an_invisible_character_is_no_other_spelling_of_a_uri() {
+fn invisible_characters_do_not_match_a_uri() {
     let read = |invisible, uri: &str| {
         let policy = Policy { invisible, ..Policy::default() };
         let resources = vec![resource("a://{x}")];

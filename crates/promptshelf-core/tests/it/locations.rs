@@ -1,11 +1,11 @@
-//! Where diagnostics point: lines, columns, spans.
+//! Locations of diagnostics: lines, columns, spans.
 
 use promptshelf_core::{
     Body, Code, Definitions, Diagnostic, Location, Origin, PromptDefinition, SourceText, check, nearest,
 };
 use proptest::prelude::*;
 
-/// A prompt whose template begins somewhere in its file.
+/// A prompt whose template begins at an offset of its file.
 fn in_file(text: &str, template_begins: usize) -> PromptDefinition {
     let mut prompt = PromptDefinition::template("it", "").description("A prompt");
     prompt.origin = Origin::new(SourceText::new("it.md", text));
@@ -26,7 +26,7 @@ fn of(prompt: PromptDefinition) -> Vec<String> {
 }
 
 #[test]
-fn places_count_lines_of_the_file_and_columns_in_characters() {
+fn locations_count_file_lines_and_columns_in_characters() {
     let head = "---\ndescription: ü\n---\n";
     let text = format!("{head}Ünï {{{{ missing }}}} 😀 {{{{ x | fnce }}}}\n{{% include 'nö' %}}");
     assert_eq!(
@@ -41,7 +41,7 @@ fn places_count_lines_of_the_file_and_columns_in_characters() {
 }
 
 #[test]
-fn places_in_a_file_of_windows_are_the_same() {
+fn crlf_locations_are_the_same() {
     let head = "---\r\ndescription: x\r\n---\r\n";
     let text = format!("{head}One\r\nTwo {{{{ missing }}}}\r\n{{% if %}}\r\n");
     assert_eq!(
@@ -56,7 +56,7 @@ fn places_in_a_file_of_windows_are_the_same() {
 }
 
 #[test]
-fn places_stay_right_behind_65535_lines() {
+fn locations_are_right_after_65535_lines() {
     let lines = "x\n".repeat(70_000);
     let text = format!("{lines}{{{{ missing }}}}");
     assert_eq!(of(in_file(&text, 0)), [r#"it.md:70001:4 undeclared-argument "missing""#]);
@@ -65,7 +65,7 @@ fn places_stay_right_behind_65535_lines() {
 }
 
 #[test]
-fn places_in_a_partial_are_places_of_its_own_file() {
+fn partial_locations_are_in_its_own_file() {
     let mut definitions = Definitions::from_iter([in_file("---\n---\n{% include '_p' %}", 8)]);
     let text = "One\n\n{# comment\n #}{% set y = x %}{{ y | shout }}{{ attach('gone.png') }}";
     definitions.partials.insert("_p".into(), SourceText::new("_p", text));
@@ -80,7 +80,7 @@ fn places_in_a_partial_are_places_of_its_own_file() {
 }
 
 #[test]
-fn what_is_wrong_with_a_shared_partial_is_said_once() {
+fn mistake_in_a_shared_partial_is_reported_once() {
     let prompts = ["a", "b", "c"].map(|name| PromptDefinition::template(name, "{% include '_p' %}").description("x"));
     let mut definitions = Definitions::from_iter(prompts);
     definitions.partials.insert("_p".into(), SourceText::new("_p", "{{ role('system') }}{{ x | fnce }}{{ x | gnce }}"));
@@ -92,7 +92,7 @@ fn what_is_wrong_with_a_shared_partial_is_said_once() {
 
 proptest! {
     #[test]
-    fn a_location_is_always_inside_its_text(text in "(.|\n|\r\n|😀){0,40}", start in 0_usize..200, end in 0_usize..200) {
+    fn location_is_always_inside_its_text(text in "(.|\n|\r\n|😀){0,40}", start in 0_usize..200, end in 0_usize..200) {
         let source = SourceText::new("x", text);
         #[expect(clippy::reversed_empty_ranges, reason = "a range that runs backwards is one of the cases")]
         let spans = [start..end, start..usize::MAX, usize::MAX..0];
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn the_nearest_word_is_one_of_the_known(word in ".{0,20}", known in prop::collection::vec(".{0,20}", 0..8)) {
+    fn nearest_word_is_a_known_one(word in ".{0,20}", known in prop::collection::vec(".{0,20}", 0..8)) {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         if let Some(near) = nearest(&word, known.iter().copied()) {
             prop_assert!(known.contains(&near));
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn one_slip_is_forgiven(word in "[a-z]{4,20}", at in 0_usize..4, letter in "[a-z]") {
+    fn one_typing_error_is_recognized(word in "[a-z]{4,20}", at in 0_usize..4, letter in "[a-z]") {
         let mut slipped = word.clone();
         slipped.replace_range(at..=at, &letter);
         prop_assert_eq!(nearest(&slipped, [word.as_str()]), Some(word.as_str()));
@@ -124,7 +124,7 @@ proptest! {
 }
 
 #[test]
-fn a_word_of_a_megabyte_is_not_compared() {
+fn megabyte_word_is_not_compared() {
     let long = "a".repeat(1 << 20);
     assert_eq!(nearest(&long, [long.as_str()]), None);
     assert_eq!(nearest("a", [long.as_str(), "b"]), None);

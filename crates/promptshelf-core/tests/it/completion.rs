@@ -1,4 +1,4 @@
-//! Suggestions: at most a hundred, the best first, and counted right.
+//! Completion: at most a hundred suggestions, best first, with the correct total.
 
 use promptshelf_core::{
     ArgumentDefinition, CompletionSource, PromptDefinition, Variables,
@@ -20,7 +20,7 @@ fn from(values: Vec<String>, typed: &str) -> Completions {
 proptest! {
     // req: E3, E6, R-4
     #[test]
-    fn suggestions_are_of_the_source_few_and_counted(
+    fn suggestions_come_from_the_source_limited_and_counted(
         values in prop::collection::vec("[a-cA-C ./_é\\\\-]{0,6}|.{0,6}", 0..300),
         typed in "[a-cA-C ]{0,3}|.{0,4}|\\PC{0,2000}",
     ) {
@@ -37,13 +37,13 @@ proptest! {
 
     // req: E4
     #[test]
-    fn every_suggestion_holds_what_was_typed_in_its_order(
+    fn suggestions_contain_typed_letters_in_order(
         values in prop::collection::vec("[a-dA-D]{0,6}", 0..100),
         typed in "[a-dA-D]{0,3}",
     ) {
         let holds = |value: &str| {
             let mut letters = value.chars().map(|c| c.to_ascii_lowercase());
-            typed.to_lowercase().chars().all(|wanted| letters.any(|c| c == wanted))
+            typed.to_lowercase().chars().all(|expected| letters.any(|c| c == expected))
         };
         let found = from(values.clone(), &typed);
         prop_assert!(found.values.iter().all(|value| holds(value)));
@@ -55,7 +55,7 @@ proptest! {
 
     // req: E4
     #[test]
-    fn what_is_typed_whole_comes_first(
+    fn exact_match_comes_first(
         values in prop::collection::vec("[a-c]{1,5}", 1..50),
         chosen in any::<prop::sample::Index>(),
     ) {
@@ -66,7 +66,7 @@ proptest! {
 
     // req: E4
     #[test]
-    fn what_begins_alike_comes_before_what_only_holds_it(values in prop::collection::vec("[ab]{1,6}", 1..60)) {
+    fn prefix_matches_precede_other_matches(values in prop::collection::vec("[ab]{1,6}", 1..60)) {
         let found = from(values, "ab").values;
         let begins: Vec<bool> = found.iter().map(|value| value.starts_with("ab")).collect();
         prop_assert!(begins.is_sorted_by_key(|begins| !begins));
@@ -74,7 +74,7 @@ proptest! {
 }
 
 #[test]
-fn without_anything_typed_the_order_is_the_authors() {
+fn empty_input_keeps_author_order() {
     let values: Vec<String> = (0..250).rev().map(|n| n.to_string()).collect();
     let found = from(values.clone(), " ");
     assert_eq!(found.values, values[..100]);
@@ -83,12 +83,12 @@ fn without_anything_typed_the_order_is_the_authors() {
 
 // req: E8, X11
 #[test]
-fn nobody_types_a_kilobyte() {
+fn typed_kilobyte_has_no_suggestions() {
     assert_eq!(from(vec!["a".repeat(2_000)], &"a".repeat(1_025)), Completions::default());
 }
 
 #[test]
-fn very_long_values_are_matched_too() {
+fn very_long_values_are_matched() {
     let long = format!("{}b", "a".repeat(1 << 20));
     assert_eq!(from(vec![long], "ab").total, 1);
 }

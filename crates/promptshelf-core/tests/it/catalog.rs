@@ -1,4 +1,4 @@
-//! Catalogs: sorted, paged, replaced.
+//! Catalogs: order, pages and replacement.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,7 @@ fn catalog(names: &[String], page_size: usize) -> Catalog {
     check(Definitions { prompts, policy, ..Definitions::default() }, None).catalog
 }
 
-/// The names on every page, with another catalog from some page on.
+/// Returns the names on every page; after `pages_before` pages the other catalog is used.
 fn walk(before: &Catalog, after: &Catalog, pages_before: usize) -> Vec<String> {
     let mut names = Vec::new();
     let mut cursor = None;
@@ -36,7 +36,7 @@ fn walk(before: &Catalog, after: &Catalog, pages_before: usize) -> Vec<String> {
 proptest! {
     // req: B3, B11
     #[test]
-    fn pages_hold_every_prompt_once_in_order(names in prop::collection::vec("[a-z]{1,3}", 0..40), size in 0_usize..10) {
+    fn pages_contain_each_prompt_once_in_order(names in prop::collection::vec("[a-z]{1,3}", 0..40), size in 0_usize..10) {
         let catalog = catalog(&names, size);
         let walked = walk(&catalog, &catalog, 0);
         prop_assert!(walked.is_sorted());
@@ -45,7 +45,7 @@ proptest! {
 
     // req: F2
     #[test]
-    fn pages_of_a_changing_catalog_neither_repeat_nor_skip_what_stays(
+    fn pages_of_a_changing_catalog_keep_remaining_items(
         before in prop::collection::vec("[a-z]{1,2}", 0..40),
         after in prop::collection::vec("[a-z]{1,2}", 0..40),
         size in 1_usize..6,
@@ -65,7 +65,7 @@ proptest! {
 
     // req: F8, X10
     #[test]
-    fn a_changed_cursor_is_refused(name in "[a-z-]{1,20}", at in any::<prop::sample::Index>(), letter in "[A-Za-z0-9_-]") {
+    fn modified_cursor_is_rejected(name in "[a-z-]{1,20}", at in any::<prop::sample::Index>(), letter in "[A-Za-z0-9_-]") {
         let cursor = cursor::encode(ListKind::Prompts, &name);
         let mut changed = cursor.clone();
         let at = at.index(changed.len());
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn a_name_is_found_exactly(names in prop::collection::vec("[a-zA-Zé_-]{1,4}", 1..20), other in "[a-zA-Zé_-]{1,4}") {
+    fn name_lookup_is_exact(names in prop::collection::vec("[a-zA-Zé_-]{1,4}", 1..20), other in "[a-zA-Zé_-]{1,4}") {
         let catalog = catalog(&names, 10);
         for name in names.iter().chain([&other]) {
             prop_assert_eq!(catalog.find(name).is_some(), names.contains(name));
@@ -86,27 +86,28 @@ proptest! {
     }
 
     #[test]
-    fn no_string_makes_a_name_panic(name in ".{0,140}") {
+    fn name_parser_never_panics(name in ".{0,140}") {
         let is_good = PromptName::new(&name).is_ok();
         prop_assert_eq!(is_good, !name.is_empty() && name.len() <= 128 && !name.contains(|c: char| c.is_control() || c.is_whitespace()));
     }
 }
 
 #[test]
-fn observers_hear_every_replacement_once_and_in_order() {
+fn observers_receive_each_replacement_once_in_order() {
     let handle = CatalogHandle::new(catalog(&["a".into()], 10));
-    let heard: Arc<Mutex<Vec<Change>>> = Arc::default();
-    let ear = Arc::clone(&heard);
-    handle.observe(move |change| ear.lock().expect("nobody panicked").push(change.clone()));
-    let told = [handle.replace(catalog(&["b".into()], 10)), handle.touch(), handle.replace(catalog(&["b".into()], 10))];
-    assert_eq!(*heard.lock().expect("nobody panicked"), told);
-    assert_eq!(told.each_ref().map(|change| change.generation), [1, 1, 2]);
-    assert_eq!(told.each_ref().map(|change| change.prompts), [true, false, false]);
+    let received: Arc<Mutex<Vec<Change>>> = Arc::default();
+    let listener = Arc::clone(&received);
+    handle.observe(move |change| listener.lock().expect("nobody panicked").push(change.clone()));
+    let returned =
+        [handle.replace(catalog(&["b".into()], 10)), handle.touch(), handle.replace(catalog(&["b".into()], 10))];
+    assert_eq!(*received.lock().expect("nobody panicked"), returned);
+    assert_eq!(returned.each_ref().map(|change| change.generation), [1, 1, 2]);
+    assert_eq!(returned.each_ref().map(|change| change.prompts), [true, false, false]);
     assert_eq!(handle.current().generation(), 2);
 }
 
 #[test]
-fn replacements_from_many_threads_come_one_after_the_other() {
+fn concurrent_replacements_are_serialized() {
     let handle = CatalogHandle::new(Catalog::default());
     std::thread::scope(|scope| {
         for _ in 0..4 {

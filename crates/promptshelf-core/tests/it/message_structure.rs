@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::{prompt, render};
 
-/// Filters that take any text.
+/// Filters that accept any text.
 const FILTERS: &[&str] = &[
     "fence",
     "fence(other)",
@@ -43,7 +43,7 @@ const FILTERS: &[&str] = &[
     "fence | quote | xml('a') | json",
 ];
 
-/// A piece of a template.
+/// A part of a template.
 #[derive(Clone, Debug)]
 enum Segment {
     Text,
@@ -83,7 +83,7 @@ fn segment() -> impl Strategy<Value = Segment> {
     })
 }
 
-/// The template of a piece. Values stand between brackets that tell where they belong.
+/// Returns the template of a part. Each value is in brackets that identify it.
 fn template(segment: &Segment, number: usize) -> String {
     match segment {
         Segment::Text => format!("text {number}\n"),
@@ -98,14 +98,14 @@ fn template(segment: &Segment, number: usize) -> String {
             format!("{{% filter {} %}}⟨{{{{ value }}}}⟩{{% endfilter %}}", FILTERS[*filter])
         }
         Segment::Captured(inner) => {
-            format!("{{% set kept %}}{}{{% endset %}}{{{{ kept }}}}", template(inner, number))
+            format!("{{% set captured %}}{}{{% endset %}}{{{{ captured }}}}", template(inner, number))
         }
         Segment::Condition(inner) => format!("{{% if value %}}{}{{% endif %}}", template(inner, number)),
         Segment::Loop(inner) => format!("{{% for x in [1, 2] %}}{}{{% endfor %}}", template(inner, number)),
     }
 }
 
-/// Texts that try to be something else.
+/// Texts that imitate structure.
 fn hostile() -> impl Strategy<Value = String> {
     let fragment = prop_oneof![
         ".{1,8}",
@@ -139,7 +139,7 @@ fn hostile() -> impl Strategy<Value = String> {
         ])
         .prop_map(str::to_owned),
     ];
-    // A letter keeps the value from being blank: blank text makes no message.
+    // The letter keeps the value from being blank, because blank text makes no message.
     prop::collection::vec(fragment, 0..6).prop_map(|fragments| format!("a{}", fragments.concat()))
 }
 
@@ -177,19 +177,19 @@ proptest! {
 
     // req: C14, D11, R-1, R-2, S-31, X6
     #[test]
-    fn no_value_changes_the_shape_of_a_prompt(
+    fn values_never_change_the_message_structure(
         segments in prop::collection::vec(segment(), 1..12),
         value in hostile(),
         other in hostile(),
     ) {
         let template: String = segments.iter().enumerate().map(|(number, segment)| template(segment, number)).collect();
         let catalog = library(&format!("Begin.{template}"));
-        let given = |value: &str, other: &str| {
+        let arguments = |value: &str, other: &str| {
             RawArguments::from_iter([("value", value.to_owned()), ("other", other.to_owned())])
         };
-        let harmless = render(&catalog, &given("a", "a"));
-        let messages = render(&catalog, &given(&value, &other));
-        // What a template sends its own structure through may spoil it, but then for every value.
+        let harmless = render(&catalog, &arguments("a", "a"));
+        let messages = render(&catalog, &arguments(&value, &other));
+        // A filter around a structure function may fail, but then for every value.
         prop_assert_eq!(harmless.is_ok(), messages.is_ok(), "{:?} {:?}", harmless, messages);
         let (Ok(harmless), Ok(messages)) = (harmless, messages) else { return Ok(()) };
         prop_assert_eq!(shape(&harmless), shape(&messages));
@@ -203,7 +203,7 @@ proptest! {
 
     // req: S-35
     #[test]
-    fn a_value_alone_is_a_message_without_its_margin(value in hostile()) {
+    fn lone_value_is_trimmed(value in hostile()) {
         let catalog = library("{{ value }}");
         let messages = render(&catalog, &RawArguments::from_iter([("value", value.as_str())])).expect("renders");
         prop_assert_eq!(texts(&messages).collect::<Vec<_>>(), [value.trim_end()]);
@@ -211,7 +211,7 @@ proptest! {
 
     // req: S-31
     #[test]
-    fn a_fenced_value_stays_in_its_fence(value in hostile()) {
+    fn fenced_value_cannot_leave_its_fence(value in hostile()) {
         let catalog = library("{{ value | fence('x') }}\nAfter.");
         let messages = render(&catalog, &RawArguments::from_iter([("value", value.as_str())])).expect("renders");
         let text = texts(&messages).next().expect("a text");
@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn a_quoted_value_stays_in_its_quote(value in hostile()) {
+    fn quoted_value_cannot_leave_its_quote(value in hostile()) {
         let catalog = library("{{ value | quote }}");
         let messages = render(&catalog, &RawArguments::from_iter([("value", value.as_str())])).expect("renders");
         let text = texts(&messages).next().expect("a text");
@@ -231,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn an_element_ends_where_the_template_says(value in hostile()) {
+    fn value_cannot_end_its_xml_element(value in hostile()) {
         let catalog = library("{{ value | xml('notes') }}");
         let messages = render(&catalog, &RawArguments::from_iter([("value", value.as_str())])).expect("renders");
         let text = texts(&messages).next().expect("a text");
@@ -240,7 +240,7 @@ proptest! {
     }
 
     #[test]
-    fn no_template_makes_check_panic(template in "(\\{\\{|\\}\\}|\\{%|%\\}|\\{#|#\\}|\\||if|for|in|x|role\\(|'user'|\\)|include|set|=|end| |\n|\\PC){0,40}") {
+    fn check_never_panics(template in "(\\{\\{|\\}\\}|\\{%|%\\}|\\{#|#\\}|\\||if|for|in|x|role\\(|'user'|\\)|include|set|=|end| |\n|\\PC){0,40}") {
         let _ = crate::checked([prompt(&template, &["x"])]);
     }
 }

@@ -1,4 +1,4 @@
-//! A few edited prompts, checked among all others: as everything would be, or not at all.
+//! The check of a few edited prompts: the same result as a full check, or none.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn prompt(path: &str, text: &str) -> PromptDefinition {
     prompt
 }
 
-/// Many prompts, so that they do not fit into one piece of a list, and some that depend on others.
+/// Many prompts, so that the list has several chunks, and some that depend on others.
 fn library() -> Definitions {
     let mut prompts: Vec<PromptDefinition> =
         (0..600).map(|at| prompt(&format!("p{at:03}.md"), "Write a poem.")).collect();
@@ -39,7 +39,7 @@ fn shared(prompts: &[PromptDefinition]) -> Vec<Arc<PromptDefinition>> {
     prompts.iter().cloned().map(Arc::new).collect()
 }
 
-/// Checks edits alone and everything, and gives the first if it is the second.
+/// Checks the edits alone and everything, and returns the first result if it equals the second.
 fn both(edits: &[PromptDefinition]) -> Option<Change> {
     let mut definitions = library();
     let before = check(definitions.clone(), None);
@@ -62,7 +62,7 @@ fn both(edits: &[PromptDefinition]) -> Option<Change> {
 }
 
 #[test]
-fn what_concerns_nobody_else_is_checked_alone() {
+fn independent_edit_checks_one_prompt() {
     let listed = |change: Option<Change>| change.map(|change| change.prompts);
     let text = |path: &str, text: &str| both(&[prompt(path, text)]);
     assert_eq!(listed(text("p000.md", "Write two poems.")), Some(false));
@@ -82,7 +82,7 @@ fn what_concerns_nobody_else_is_checked_alone() {
 }
 
 #[test]
-fn what_may_concern_others_is_not() {
+fn edit_with_dependents_needs_full_check() {
     let no = |edits: &[PromptDefinition]| assert!(both(edits).is_none(), "{:?}", edits[0].name);
     no(&[prompt("inner.md", "Somebody brings it in.")]);
     no(&[prompt("p000.md", "{{ undeclared }}")]);
@@ -104,7 +104,7 @@ fn what_may_concern_others_is_not() {
 }
 
 #[test]
-fn what_came_to_be_brought_in_is_known_from_then_on() {
+fn newly_called_prompt_is_tracked() {
     let before = check(library(), None);
     let calls =
         check_edited(&shared(&[prompt("p000.md", "{{ prompt('p001') }}")]), &before.catalog, &before.diagnostics);

@@ -1,4 +1,4 @@
-//! Templates that are nested deeper than any stack, or longer than any page.
+//! Limits of templates that are nested too deeply for the stack, or very long.
 
 use promptshelf_core::{Checked, Code, Definitions, RawArguments, SourceText, check};
 
@@ -10,7 +10,7 @@ fn nested(open: &str, inside: &str, close: &str, times: usize) -> String {
     format!("{}{inside}{}", open.repeat(times), close.repeat(times))
 }
 
-/// Every way in which a template becomes a deep tree.
+/// One template for each kind of deep syntax tree.
 fn deep_templates(times: usize) -> Vec<(&'static str, String)> {
     vec![
         ("conditions", nested("{% if true %}", "x", "{% endif %}", times)),
@@ -53,7 +53,7 @@ fn deep_templates(times: usize) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn no_nesting_exhausts_the_stack() {
+fn nesting_never_exhausts_the_stack() {
     for (what, template) in deep_templates(DEEP) {
         let Checked { catalog, diagnostics } = checked([prompt(&template, &[])]);
         let is_refused = diagnostics.iter().any(|found| found.code == Code::TemplateSyntax);
@@ -64,7 +64,7 @@ fn no_nesting_exhausts_the_stack() {
 }
 
 #[test]
-fn no_partial_exhausts_the_stack() {
+fn partials_never_exhaust_the_stack() {
     for (what, template) in deep_templates(DEEP) {
         let mut definitions = Definitions::from_iter([prompt("{% include '_x' %}", &[])]);
         definitions.partials.insert("_x".into(), SourceText::new("_x", template));
@@ -74,17 +74,17 @@ fn no_partial_exhausts_the_stack() {
 }
 
 #[test]
-fn what_people_nest_is_read_and_rendered() {
+fn realistic_nesting_renders() {
     for (what, template) in deep_templates(20) {
         let Checked { catalog, diagnostics } = checked([prompt(&format!("x{template}"), &[])]);
         assert!(diagnostics.is_empty(), "{what}: {diagnostics:?}");
-        // Some of them mean nothing, but none of them breaks anything.
+        // Some of these templates are meaningless, but none may crash.
         let _ = render(&catalog, &RawArguments::new());
     }
 }
 
 #[test]
-fn the_deepest_that_is_read_can_be_rendered_too() {
+fn deepest_accepted_template_renders() {
     for times in [40, 70, 100, 140, 199] {
         for (what, template) in deep_templates(times) {
             let Checked { catalog, .. } = checked([prompt(&format!("x{template}"), &[])]);
@@ -98,7 +98,7 @@ fn the_deepest_that_is_read_can_be_rendered_too() {
 }
 
 #[test]
-fn a_long_table_is_not_deep() {
+fn long_table_is_not_deep() {
     let rows = (0..5_000).map(|row| format!("[{row}, 'a' ~ 'b', (1 + 2) * 3]")).collect::<Vec<_>>().join(", ");
     let template = format!("{{% set rows = [{rows}] %}}{{{{ rows | length }}}}");
     let Checked { catalog, diagnostics } = checked([prompt(&template, &[])]);
@@ -107,7 +107,7 @@ fn a_long_table_is_not_deep() {
 }
 
 #[test]
-fn a_huge_template_is_read() {
+fn huge_template_is_accepted() {
     let template = "Line with {{ x }} and {% if x %}more{% endif %}.\n".repeat(40_000);
     let Checked { catalog, diagnostics } = checked([prompt(&template, &["x"])]);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
@@ -116,7 +116,7 @@ fn a_huge_template_is_read() {
 }
 
 #[test]
-fn macros_that_call_themselves_end() {
+fn recursive_macros_terminate() {
     let template = "{% macro m(n) %}{{ n }}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}";
     let Checked { catalog, diagnostics } = checked([prompt(template, &[])]);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
@@ -124,7 +124,7 @@ fn macros_that_call_themselves_end() {
 }
 
 #[test]
-fn json_as_deep_as_it_may_be_is_printed() {
+fn deepest_json_is_printed() {
     let mut definition = prompt("{{ x }}{{ x | json }}{{ x | fence }}", &["x"]);
     definition.arguments[0].kind = promptshelf_core::ArgumentType::Json;
     let catalog = checked([definition]).catalog;

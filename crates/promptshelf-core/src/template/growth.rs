@@ -16,7 +16,7 @@ use minijinja::{
 use super::{compile_error::bytes, meter::spend};
 
 /// The names of the filters. Authors cannot use them: `check` reports unknown filters.
-const KEPT: &str = "__kept";
+const STORED: &str = "__stored";
 const ITEM: &str = "__item";
 
 /// A stored value is copied each time, so it counts a fraction even without growth; texts joined from ten thousand
@@ -24,12 +24,12 @@ const ITEM: &str = "__item";
 const COPIES: usize = 32;
 
 pub(super) fn add_to(environment: &mut Environment<'static>) {
-    environment.add_filter(KEPT, kept);
+    environment.add_filter(STORED, stored);
     environment.add_filter(ITEM, item);
 }
 
 /// Passes a stored value on and counts its growth.
-fn kept(state: &mut State<'_, '_>, value: Value, before: &Value) -> Result<Value, Error> {
+fn stored(state: &mut State<'_, '_>, value: Value, before: &Value) -> Result<Value, Error> {
     let (now, before) = (size(&value), size(before));
     spend(state, now.saturating_sub(before).saturating_add(now / COPIES))?;
     Ok(value)
@@ -83,7 +83,7 @@ pub(super) fn counted(text: &str) -> Cow<'_, str> {
             out.item(&mut open, &last.0, &token, span.start, last.1);
             if matches!(token, Token::BlockEnd) {
                 // Inserted before white space, and before the effect of `-%}` on it.
-                before.inspect(|before| out.insert(last.1, &format!(")|{KEPT}({before})")));
+                before.inspect(|before| out.insert(last.1, &format!(")|{STORED}({before})")));
                 break;
             }
             last = (token, span.end);
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_namespace_keeps_is_counted() {
+    fn only_namespace_assignments_are_counted() {
         for same in [
             "",
             "x",
@@ -176,7 +176,7 @@ mod tests {
         }
         assert_eq!(
             counted("a{% set n.t = n.t ~ x -%} b\n{%- set n.u =\n n.u ~ '%}'\n+%}{% set n.v=1%}c"),
-            "a{% set n.t =( n.t ~ x)|__kept(n.t) -%} b\n{%- set n.u =(\n n.u ~ '%}')|__kept(n.u)\n+%}{% set n.v=(1)|__kept(n.v)%}c"
+            "a{% set n.t =( n.t ~ x)|__stored(n.t) -%} b\n{%- set n.u =(\n n.u ~ '%}')|__stored(n.u)\n+%}{% set n.v=(1)|__stored(n.v)%}c"
         );
         assert_eq!(
             counted("{% set n.t, (b, c) = n.t ~ n.t, (1, f([x, y])) -%}"),
@@ -185,12 +185,12 @@ mod tests {
         assert_eq!(
             counted("{% set n.t = n.t + [ x ~ i, [n.t[0]], f(a, b), {'k': x, \"l\": y if [] else z,}] %}"),
             "{% set n.t =( n.t + [ (x ~ i)|__item, ([(n.t[0])|__item])|__item, (f(a, b))|__item, \
-             ({'k': (x)|__item, \"l\": (y if [] else z)|__item,})|__item])|__kept(n.t) %}"
+             ({'k': (x)|__item, \"l\": (y if [] else z)|__item,})|__item])|__stored(n.t) %}"
         );
     }
 
     #[test]
-    fn nothing_that_it_makes_of_a_template_is_no_template() {
+    fn rewritten_template_stays_valid() {
         let environment = super::super::environment::base();
         for text in [
             "{% set n.t = [] %}",

@@ -1,4 +1,4 @@
-//! What stays of the catalog before when definitions change.
+//! Checks with a previous catalog: what is reused, kept or dropped when definitions change.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use promptshelf_core::{
     SourceText, check,
 };
 
-/// A library as a source hands it in, one version after the other.
+/// A library as a source provides it, in successive versions.
 #[derive(Clone, Default)]
 struct Library(Definitions);
 
@@ -78,7 +78,7 @@ fn is_same(name: &str, before: &Catalog, after: &Catalog) -> bool {
 }
 
 #[test]
-fn a_broken_edit_keeps_the_last_good_prompt() {
+fn broken_edit_keeps_the_last_good_prompt() {
     let good = Library::default().with("a.md", "Good.").with("b.md", "B.");
     let (first, _) = good.check(None);
     let (second, found) = good.with("a.md", "{{ broken").check(Some(&first));
@@ -87,7 +87,7 @@ fn a_broken_edit_keeps_the_last_good_prompt() {
     assert!(is_same("a", &first, &second) && is_same("b", &first, &second));
 
     let (third, found) = good.with("a.md", "{{ broken").check(Some(&second));
-    assert_eq!(found, [Code::TemplateSyntax], "it is said again");
+    assert_eq!(found, [Code::TemplateSyntax], "it is reported again");
     assert!(is_same("a", &first, &third), "and it stays for as long as it takes");
 
     let (fourth, found) = good.with("a.md", "Better.").check(Some(&third));
@@ -96,7 +96,7 @@ fn a_broken_edit_keeps_the_last_good_prompt() {
 }
 
 #[test]
-fn a_file_that_cannot_be_understood_keeps_its_prompts() {
+fn unreadable_file_keeps_its_prompts() {
     let good = Library::default().with("a.md", "Good.").with("b.md", "B.");
     let (first, _) = good.check(None);
     let mut unreadable = good.without("a.md");
@@ -107,7 +107,7 @@ fn a_file_that_cannot_be_understood_keeps_its_prompts() {
 }
 
 #[test]
-fn what_a_broken_edit_closes_does_not_stay_open() {
+fn broken_edit_that_restricts_access_takes_effect() {
     let access = |role: &str| Some(Access { roles: vec![role.to_owned()], ..Access::default() });
     let with = |access: Option<Access>, template: &str| {
         Library::default().with("a.md", template).edit("a.md", |prompt| prompt.access = access)
@@ -116,9 +116,9 @@ fn what_a_broken_edit_closes_does_not_stay_open() {
         let (first, _) = with(before, "Good.").check(None);
         names(&now.check(Some(&first)).0).len()
     };
-    let lost = |demands: Requirements| {
+    let changed = |requirements: Requirements| {
         let mut library = Library::default();
-        library.0.broken.push(BrokenFile::new("a.md", demands));
+        library.0.broken.push(BrokenFile::new("a.md", requirements));
         library
     };
     for (before, now, stays) in [
@@ -130,16 +130,16 @@ fn what_a_broken_edit_closes_does_not_stay_open() {
     ] {
         assert_eq!(after(before.clone(), with(now.clone(), "{{ broken")), usize::from(stays), "{before:?} {now:?}");
         assert_eq!(
-            after(before.clone(), lost(Requirements::Known(now.clone()))),
+            after(before.clone(), changed(Requirements::Known(now.clone()))),
             usize::from(stays),
             "{before:?} {now:?}"
         );
     }
-    assert_eq!(after(None, lost(Requirements::Unknown)), 0);
+    assert_eq!(after(None, changed(Requirements::Unknown)), 0);
 }
 
 #[test]
-fn a_broken_file_keeps_nothing_of_another_source_with_the_same_path() {
+fn broken_file_keeps_no_prompt_of_another_source() {
     let named = |name: &str| Library::default().with("a.md", "Good.").edit("a.md", |prompt| prompt.name = name.into());
     let both = |first: Library, second: Library| {
         let mut definitions = first.0.of_source(0);
@@ -155,14 +155,14 @@ fn a_broken_file_keeps_nothing_of_another_source_with_the_same_path() {
 }
 
 #[test]
-fn a_file_that_is_gone_drops_its_prompt() {
+fn removed_file_drops_its_prompt() {
     let good = Library::default().with("a.md", "A.").with("b.md", "B.");
     let (first, _) = good.check(None);
     assert_eq!(names(&good.without("a.md").check(Some(&first)).0), ["b"]);
 }
 
 #[test]
-fn a_broken_edit_that_renames_keeps_the_old_name() {
+fn broken_rename_keeps_the_old_name() {
     let good = Library::default().with("a.md", "A.");
     let (first, _) = good.check(None);
     let renamed = good.with("a.md", "{{ broken").edit("a.md", |prompt| prompt.name = "z".into());
@@ -170,19 +170,20 @@ fn a_broken_edit_that_renames_keeps_the_old_name() {
 }
 
 #[test]
-fn a_good_prompt_takes_the_name_of_a_broken_one() {
+fn good_prompt_takes_the_name_of_a_broken_one() {
     let good = Library::default().with("a.md", "A.");
     let (first, _) = good.check(None);
-    let taken = good.with("a.md", "{{ broken").with("b.md", "B.");
-    let taken = taken.edit("a.md", |prompt| prompt.name = "z".into()).edit("b.md", |prompt| prompt.name = "a".into());
-    let (second, _) = taken.check(Some(&first));
+    let renamed = good.with("a.md", "{{ broken").with("b.md", "B.");
+    let renamed =
+        renamed.edit("a.md", |prompt| prompt.name = "z".into()).edit("b.md", |prompt| prompt.name = "a".into());
+    let (second, _) = renamed.check(Some(&first));
     assert_eq!(names(&second), ["a"]);
     assert_eq!(second.find("a").expect("it is there").source().path, "b.md");
 }
 
 // req: B3, X28
 #[test]
-fn of_two_prompts_of_one_name_neither_is_served_even_if_one_was_good_before() {
+fn duplicate_names_hide_both_prompts_even_if_one_was_served() {
     let good = Library::default().with("a.md", "A.");
     let (first, _) = good.check(None);
     let twice = good.with("b.md", "B.").edit("b.md", |prompt| prompt.name = "a".into());
@@ -194,7 +195,7 @@ fn of_two_prompts_of_one_name_neither_is_served_even_if_one_was_good_before() {
 }
 
 #[test]
-fn what_did_not_change_is_taken_over_with_its_warnings() {
+fn unchanged_prompt_is_reused_with_its_warnings() {
     let library = Library::default()
         .partial("_p", "{{ x }}")
         .file("f.txt", "F")
@@ -205,15 +206,15 @@ fn what_did_not_change_is_taken_over_with_its_warnings() {
                 ArgumentDefinition::new("unused"),
             ];
         });
-    let (first, said) = library.check(None);
-    assert_eq!(said, [Code::UnportableName, Code::UnusedArgument]);
-    let (second, said_again) = library.check(Some(&first));
+    let (first, found) = library.check(None);
+    assert_eq!(found, [Code::UnportableName, Code::UnusedArgument]);
+    let (second, repeated) = library.check(Some(&first));
     assert!(is_same("A__b", &first, &second));
-    assert_eq!(said, said_again);
+    assert_eq!(found, repeated);
 }
 
 #[test]
-fn a_partial_that_changed_makes_its_prompts_anew() {
+fn changed_partial_rebuilds_its_prompts() {
     let library = Library::default().partial("_p", "{% include '_q' %}").partial("_q", "Q");
     let library = library.with("a.md", "{% include '_p' %}").with("b.md", "B.");
     let (first, _) = library.check(None);
@@ -225,7 +226,7 @@ fn a_partial_that_changed_makes_its_prompts_anew() {
 }
 
 #[test]
-fn an_attachment_that_changed_makes_its_prompts_anew() {
+fn changed_attachment_rebuilds_its_prompts() {
     let library = Library::default().file("f.txt", "One").with("a.md", "{{ attach('f.txt') }}");
     let (first, _) = library.check(None);
     let (second, _) = library.file("f.txt", "Two").check(Some(&first));
@@ -238,7 +239,7 @@ fn an_attachment_that_changed_makes_its_prompts_anew() {
 }
 
 #[test]
-fn a_resource_that_is_gone_is_missed_by_prompts_that_did_not_change() {
+fn removed_resource_is_reported_for_unchanged_prompts() {
     let library = Library::default().with("a.md", "{{ attach('docs://x') }}");
     let (first, found) = library.resource("docs://x").check(None);
     assert_eq!(found, []);
@@ -248,7 +249,7 @@ fn a_resource_that_is_gone_is_missed_by_prompts_that_did_not_change() {
 }
 
 #[test]
-fn a_list_to_complete_from_that_is_gone_is_missed_too() {
+fn removed_completion_file_is_reported() {
     let library = Library::default().with("a.md", "{{ x }}").edit("a.md", |prompt| {
         prompt.arguments = vec![ArgumentDefinition::new("x").complete(CompletionSource::File("f.txt".into()))];
     });
@@ -258,7 +259,7 @@ fn a_list_to_complete_from_that_is_gone_is_missed_too() {
 }
 
 #[test]
-fn other_limits_make_every_prompt_anew() {
+fn changed_limits_rebuild_every_prompt() {
     let library = Library::default().with("a.md", "A.");
     let (first, _) = library.check(None);
     let mut tighter = library.clone();
@@ -268,7 +269,7 @@ fn other_limits_make_every_prompt_anew() {
     assert!(crate::render(&rename(&second), &promptshelf_core::RawArguments::new()).is_err());
 }
 
-/// The same catalog: `render` asks for the prompt `it`.
+/// The same catalog with its prompt renamed to `it`, the name that `render` uses.
 fn rename(catalog: &Catalog) -> Catalog {
     let prompt = PromptDefinition::template("it", "A.").description("x");
     let policy = catalog.policy().clone();
@@ -276,7 +277,7 @@ fn rename(catalog: &Catalog) -> Catalog {
 }
 
 #[test]
-fn a_definition_in_code_that_says_something_else_is_made_anew() {
+fn changed_definition_in_code_is_rebuilt() {
     let mut one = Library::default().with("a.md", "{{ x }} more");
     Arc::make_mut(&mut one.0.prompts[0]).arguments = vec![ArgumentDefinition::new("x")];
     let (first, _) = one.check(None);
@@ -293,7 +294,7 @@ fn a_definition_in_code_that_says_something_else_is_made_anew() {
     }
 }
 
-/// What replacing one library by another tells its observers.
+/// Returns the change that observers receive when one library replaces another.
 fn change(from: &Library, to: &Library) -> Change {
     let handle = CatalogHandle::new(from.check(None).0);
     let next = to.check(Some(&handle.current())).0;
@@ -301,14 +302,17 @@ fn change(from: &Library, to: &Library) -> Change {
 }
 
 #[test]
-fn a_change_of_the_text_is_no_change_of_the_list() {
+fn text_change_leaves_the_list_unchanged() {
     let library = Library::default().with("a.md", "A.");
-    let told = change(&library, &library.with("a.md", "Other."));
-    assert_eq!((told.prompts, told.resources, told.contents, told.generation), (false, false, true, 1));
+    let difference = change(&library, &library.with("a.md", "Other."));
+    assert_eq!(
+        (difference.prompts, difference.resources, difference.contents, difference.generation),
+        (false, false, true, 1)
+    );
 }
 
 #[test]
-fn what_the_list_shows_is_a_change_of_the_list() {
+fn listed_field_change_changes_the_list() {
     let library = Library::default().with("a.md", "{{ x }}").edit("a.md", |prompt| {
         prompt.arguments = vec![ArgumentDefinition::new("x")];
     });
@@ -336,13 +340,13 @@ fn what_the_list_shows_is_a_change_of_the_list() {
 }
 
 #[test]
-fn an_edited_file_is_no_change_of_the_list_of_resources() {
+fn edited_file_leaves_the_resource_list_unchanged() {
     let before = Library::default().resource("docs://x");
     let mut after = before.clone();
     after.0.resources[0].size = Some(9);
     after.0.resources[0].annotations.last_modified = "1970-01-01T00:00:00Z".parse().ok();
-    let told = change(&before, &after);
-    assert_eq!((told.resources, told.contents), (false, true));
+    let difference = change(&before, &after);
+    assert_eq!((difference.resources, difference.contents), (false, true));
     after.0.resources[0].annotations.priority = Some(0.5);
     assert!(change(&before, &after).resources);
 }
