@@ -50,7 +50,7 @@ mod tests {
         assert!(shown[0].starts_with("a.md:2:6: warning[invisible-character]") && shown[0].contains("U+202E"));
         assert!(shown[1].contains("2 invisible characters") && shown[1].contains("U+200B"));
         assert!(shown[2].contains("U+001B, a control character"));
-        assert!(found("hi\u{e0041}\u{e0042}")[0].contains("hidden from people"));
+        assert!(found("hi\u{e0041}\u{e0042}")[0].contains("hide text from people"));
     }
 
     #[test]

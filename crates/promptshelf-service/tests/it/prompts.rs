@@ -199,7 +199,7 @@ async fn only_resources_of_this_server_are_embedded() {
         );
     }
     let nothing = sentence(get(&service, "attach", &[]).await);
-    assert!(nothing.ends_with("there is no attachment `` for these arguments"), "{nothing}");
+    assert!(nothing.ends_with("attachment `` not found for these arguments"), "{nothing}");
 }
 
 #[tokio::test]
@@ -266,10 +266,10 @@ fn unusable() -> Vec<(&'static str, ContentBlock)> {
         ("Internal error", ContentBlock::Audio(media())),
         ("Internal error", ContentBlock::Text(Text { text: "x".into(), annotations: urgent })),
         ("Internal error", link("docs://a", Some("data:image/png;base64,%%%"))),
-        ("a URI is needed here", embedded("no uri")),
-        ("`javascript` cannot be used", embedded("javascript:alert(1)")),
-        ("a URI is needed here", link("/relative", None)),
-        ("`data` cannot be used", link("data:text/html,x", None)),
+        ("expected a URI", embedded("no uri")),
+        ("`javascript` are not allowed", embedded("javascript:alert(1)")),
+        ("expected a URI", link("/relative", None)),
+        ("`data` are not allowed", link("data:text/html,x", None)),
     ]
 }
 

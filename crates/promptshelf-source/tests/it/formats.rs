@@ -166,7 +166,9 @@ fn only_library_files_are_attached() {
     let mistakes = lines(&loader.diagnostics());
     assert_eq!(mistakes.len(), 4, "{mistakes:#?}");
     assert!(
-        mistakes[0].starts_with(".claude/commands/a.md:4:28: warning[missing-file]: there is no file `../secret.txt`"),
+        mistakes[0].starts_with(
+            ".claude/commands/a.md:4:28: warning[missing-file]: file `../secret.txt` not found in the library"
+        ),
         "{mistakes:#?}"
     );
     assert!(mistakes[1].contains("did you mean `docs/style.txt`?"), "{mistakes:#?}");
