@@ -186,7 +186,6 @@ fn policy(list: &List, limits: &LimitsSection, arguments: &Arguments) -> Policy 
             messages: size(limits.messages, default.budget.messages),
             include_depth: size(limits.include_depth, default.budget.include_depth),
         },
-        ..default
     }
 }
 
