@@ -22,7 +22,7 @@ pub(crate) struct RequestObserver {
 
 impl RequestObserver {
     /// Returns an observer if metrics or traces are configured.
-    pub(crate) fn new(metrics: Option<Arc<Metrics>>, has_traces: bool) -> Option<Arc<dyn Observer>> {
+    pub(crate) fn if_configured(metrics: Option<Arc<Metrics>>, has_traces: bool) -> Option<Arc<dyn Observer>> {
         (metrics.is_some() || has_traces).then(|| Arc::new(RequestObserver { metrics }) as Arc<dyn Observer>)
     }
 }

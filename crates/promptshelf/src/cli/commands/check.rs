@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     match arguments.format {
         CheckFormat::Json => writeln!(output.out, "{}", pretty_json(&to_json(&diagnostics, folder)))?,
         CheckFormat::Sarif => {
-            writeln!(output.out, "{}", pretty_json(&sarif(&diagnostics, |path| path_from_here(folder, path))))?
+            writeln!(output.out, "{}", pretty_json(&sarif(&diagnostics, |path| path_from_here(folder, path))))?;
         }
         CheckFormat::Github => write!(output.out, "{}", to_github(&diagnostics, folder))?,
         CheckFormat::Human => print_findings(&mut output, &diagnostics, prompts, folder)?,

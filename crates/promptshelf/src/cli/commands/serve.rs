@@ -79,7 +79,7 @@ pub(crate) async fn run(
     directory.grant_roots(settings.granted_roots.clone());
     let builder = Library::builder().source(directory.clone()).source(rules.clone());
     let builder = key.into_iter().fold(builder, Builder::state_key);
-    let builder = RequestObserver::new(counters, has_traces).into_iter().fold(builder, Builder::observer);
+    let builder = RequestObserver::if_configured(counters, has_traces).into_iter().fold(builder, Builder::observer);
     let recorder = audit.as_ref().map(|(file, _)| Arc::clone(file));
     let library = open(builder, &settings.http, over_http, recorder.clone())?;
     if arguments.strict {

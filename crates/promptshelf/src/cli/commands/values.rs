@@ -60,7 +60,7 @@ impl ValueArguments {
         let catalog = library.catalog();
         let Some(prompt) = catalog.find(prompt) else { return Ok(()) };
         let known = prompt.arguments();
-        let names = || known.iter().map(|argument| argument.name());
+        let names = || known.iter().map(promptshelf_core::Argument::name);
         let mut typed = self.values.iter().chain(&self.literal).map(|(name, _)| name.as_str());
         let Some(unknown) = typed.find(|name| names().all(|known| known != *name)) else { return Ok(()) };
         let help = match nearest(unknown, names()) {
