@@ -127,7 +127,7 @@ impl Shelf {
             .into(),
             list: r#"{"jsonrpc":"2.0","id":1,"method":"prompts/list"}"#.into(),
             notification: r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.into(),
-            cursor: page.page.next_cursor.context("there is a second page")?,
+            cursor: page.value().page.next_cursor.clone().context("there is a second page")?,
             catalog,
             http: library.server().http(HttpOptions::default()),
         };
@@ -271,7 +271,7 @@ fn file(at: usize, edit: &str) -> String {
 /// Reads and checks the folder.
 fn loaded(folder: &Directory, before: Option<&Catalog>) -> Result<Catalog> {
     let reading = folder.read(None)?.context("everything was asked for")?;
-    Ok(check(reading.definitions()?, before).catalog)
+    Ok(check(reading.into_definitions()?, before).catalog)
 }
 
 /// Returns the output of a future that never waits.
