@@ -139,20 +139,17 @@ impl<'a> Params<'a> {
     /// Returns a prompt's arguments. A value that is not a string is kept as its kind, so that it is reported together
     /// with the other problems.
     pub(crate) fn arguments(&self) -> Result<RawArguments<'a>, WireError> {
-        let mut arguments = RawArguments::new();
-        let Some(raw) = self.members.arguments else { return Ok(arguments) };
+        let Some(raw) = self.members.arguments else { return Ok(RawArguments::new()) };
         if !is_object(raw) {
             return Err(WireError::invalid_params("`arguments` must be an object"));
         }
-        let entries = entries::<&RawValue>(raw).ok_or_else(|| {
+        let entries = entries::<ArgumentValue<'a>>(raw).ok_or_else(|| {
             WireError::invalid_params(format!(
                 "`arguments` must have at most {MAX_MEMBERS} members, with Unicode names"
             ))
         })?;
-        for (name, value) in entries {
-            arguments.push(name, argument_value(value));
-        }
-        Ok(arguments)
+        // Collected in place: a second list would take as much memory again.
+        Ok(entries.into_iter().map(|(name, ArgumentValue(value))| (name, value)).collect())
     }
 
     /// Returns the target of `completion/complete`.
@@ -198,6 +195,15 @@ impl<'a> Params<'a> {
         let Some(context) = self.members.context else { return Ok(Variables::new()) };
         let context: Context<'_> = object(context).ok_or_else(malformed)?;
         context.arguments.map_or_else(|| Some(Variables::new()), members).ok_or_else(malformed)
+    }
+}
+
+/// The value of an argument. It is classified while the object is read, so that only one list exists.
+struct ArgumentValue<'a>(RawArgumentValue<'a>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for ArgumentValue<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<ArgumentValue<'a>, D::Error> {
+        <&'a RawValue>::deserialize(deserializer).map(argument_value).map(ArgumentValue)
     }
 }
 

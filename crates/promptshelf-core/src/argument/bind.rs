@@ -25,6 +25,12 @@ pub enum RawArgumentValue<'a> {
     Other(&'static str),
 }
 
+impl<'a> FromIterator<(Cow<'a, str>, RawArgumentValue<'a>)> for RawArguments<'a> {
+    fn from_iter<I: IntoIterator<Item = (Cow<'a, str>, RawArgumentValue<'a>)>>(values: I) -> RawArguments<'a> {
+        RawArguments(values.into_iter().collect())
+    }
+}
+
 impl<'a> RawArguments<'a> {
     /// Creates an empty list.
     #[must_use]
