@@ -27,8 +27,10 @@ const MDBOOK: &str = "0.5.4";
 /// If the binary or mdBook fails, or a page cannot be written.
 pub(crate) fn write(repository: &Repository) -> Result<()> {
     prepare::build(repository)?;
+    let folder = repository.root.join(PAGES).join("reference");
+    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be created", folder.display()))?;
     for (name, text) in reference::pages(repository)? {
-        let path = repository.root.join(PAGES).join("reference").join(&name);
+        let path = folder.join(&name);
         fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
     }
     build(repository)
