@@ -271,7 +271,7 @@ impl Walk<'_, '_> {
             match values.get(argument.as_str()) {
                 Some(Some(pieces)) => pieces.iter().cloned().for_each(|piece| self.push(piece)),
                 Some(None) => {
-                    self.note_loss(span, format!("the computed value of the argument `{argument}` is left out"))
+                    self.note_loss(span, format!("the computed value of the argument `{argument}` is left out"));
                 }
                 None => {
                     let default = prompt.argument(argument).and_then(|argument| argument.default_value());

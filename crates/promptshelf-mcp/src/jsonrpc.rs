@@ -35,6 +35,7 @@ pub(crate) const MAX_BATCH_ANSWER: usize = 32 << 20;
 
 /// A parsed body or line.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all inputs are one message, which a box would allocate")]
 pub(crate) enum Incoming<'a> {
     One(Message<'a>),
     /// Only revision 2025-03-26 has batches; the transports check it.

@@ -54,8 +54,8 @@ impl Crate {
         let code = without_test_items(&code_of(text));
         for name in modules_of(&code) {
             let below = format!("{folder}/{name}");
-            let path = [format!("{below}.rs"), format!("{below}/mod.rs")].into_iter();
-            if let Some(path) = path.filter(|path| tree.texts.contains_key(path)).next() {
+            let mut paths = [format!("{below}.rs"), format!("{below}/mod.rs")].into_iter();
+            if let Some(path) = paths.find(|path| tree.texts.contains_key(path)) {
                 let mut module = module.clone();
                 module.push(name);
                 self.add(tree, module, &path, &below);

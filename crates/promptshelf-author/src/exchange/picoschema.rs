@@ -57,8 +57,8 @@ fn pico(entry: &Entry, notes: &mut Notes<'_>) -> Option<ArgumentDefinition> {
 fn json_schema(entry: &Entry, required: bool, notes: &mut Notes<'_>) -> Option<ArgumentDefinition> {
     let mut argument = named(&entry.key, entry, notes)?;
     argument.required = required;
-    argument.title = text_of(&entry.node, "title").map(Into::into);
-    argument.description = text_of(&entry.node, "description").map(Into::into);
+    argument.title = text_of(&entry.node, "title");
+    argument.description = text_of(&entry.node, "description");
     argument.default = text_of(&entry.node, "default");
     argument.choices = get(&entry.node, "enum").map(choices).unwrap_or_default();
     let kind = text_of(&entry.node, "type").unwrap_or_else(|| "string".to_owned());

@@ -133,7 +133,7 @@ fn variables(
 ) -> Vec<Argument> {
     let origin = &definition.origin;
     for (index, variable) in definition.variables.iter().enumerate() {
-        if !names.iter().any(|name| *name == variable.name) {
+        if !names.contains(&variable.name) {
             let message = format!("the URI template `{}` has no variable `{}`", definition.uri, variable.name);
             let mut diagnostic =
                 Diagnostic::error(Code::UndeclaredArgument, origin.locate(&format!("variables.{index}.name")), message);

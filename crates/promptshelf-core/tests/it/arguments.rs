@@ -33,7 +33,7 @@ fn definition() -> impl Strategy<Value = ArgumentDefinition> {
 fn prompt(mut definitions: Vec<ArgumentDefinition>) -> Option<Arc<Prompt>> {
     let mut prompt = PromptDefinition::template("it", "x");
     for (index, definition) in definitions.iter_mut().enumerate() {
-        definition.name = format!("a{index}").into();
+        definition.name = format!("a{index}");
     }
     prompt.arguments = definitions;
     checked([prompt]).catalog.find("it").cloned()
@@ -60,7 +60,7 @@ fn one_by_one(definitions: &[ArgumentDefinition], raw: &RawArguments<'_>) -> Vec
     let mut problems = Vec::new();
     for (index, definition) in definitions.iter().enumerate() {
         let mut alone = definition.clone();
-        alone.name = format!("a{index}").into();
+        alone.name = format!("a{index}");
         let mut prompt = PromptDefinition::template("it", "x");
         prompt.arguments = vec![alone];
         let catalog = checked([prompt]).catalog;

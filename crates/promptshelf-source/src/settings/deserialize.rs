@@ -191,6 +191,7 @@ pub(super) struct NodeDeserializer<'n> {
     is_tables: bool,
 }
 
+#[expect(clippy::result_large_err, reason = "mistakes are rare, and serde's methods return them unboxed as well")]
 impl<'n> NodeDeserializer<'n> {
     pub(super) fn new(node: &'n Node) -> NodeDeserializer<'n> {
         NodeDeserializer { node, as_written: false, one_or_list: false, is_tables: false }

@@ -32,7 +32,7 @@ fn missing_folder_is_reported() {
 
 #[test]
 fn file_as_folder_is_reported() {
-    assert_snapshot!(run(&library(&[("hello.md", HELLO)]), &["list", "prompts/hello.md"]));
+    assert_snapshot!(run(library(&[("hello.md", HELLO)]), &["list", "prompts/hello.md"]));
 }
 
 #[test]

@@ -51,17 +51,17 @@ fn sample_folder() -> Folder {
 
 #[test]
 fn list_prints_one_line_per_prompt() {
-    assert_snapshot!(run(&sample_folder(), &["list", "prompts"]));
+    assert_snapshot!(run(sample_folder(), &["list", "prompts"]));
 }
 
 #[test]
 fn list_prints_json_of_the_protocol() {
-    assert_snapshot!(run(&sample_folder(), &["list", "--json", "-l", "prompts"]));
+    assert_snapshot!(run(sample_folder(), &["list", "--json", "-l", "prompts"]));
 }
 
 #[test]
 fn get_prints_only_the_text_of_a_single_message() {
-    assert_snapshot!(run(&sample_folder(), &["get", "review", "-l", "prompts", "--arg", "code=fn main() {}"]));
+    assert_snapshot!(run(sample_folder(), &["get", "review", "-l", "prompts", "--arg", "code=fn main() {}"]));
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn get_reads_values_from_files_and_from_stdin() {
 
 #[test]
 fn get_prints_roles_of_several_messages() {
-    assert_snapshot!(run(&sample_folder(), &["get", "talk", "-l", "prompts"]));
+    assert_snapshot!(run(sample_folder(), &["get", "talk", "-l", "prompts"]));
 }
 
 #[test]
 fn get_prints_json_of_the_protocol() {
-    assert_snapshot!(run(&sample_folder(), &["get", "review", "-l", "prompts", "--arg", "code=x", "--json"]));
+    assert_snapshot!(run(sample_folder(), &["get", "review", "-l", "prompts", "--arg", "code=x", "--json"]));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn complete_uses_known_arguments() {
 
 #[test]
 fn check_reports_success() {
-    assert_snapshot!(run(&sample_folder(), &["check", "prompts"]));
+    assert_snapshot!(run(sample_folder(), &["check", "prompts"]));
 }
 
 const BROKEN: &str = "\
@@ -126,12 +126,12 @@ Hello {{ nmae }}!
 
 #[test]
 fn check_shows_source_lines() {
-    assert_snapshot!(run(&library(&[("hello.md", BROKEN)]), &["check", "prompts"]));
+    assert_snapshot!(run(library(&[("hello.md", BROKEN)]), &["check", "prompts"]));
 }
 
 #[test]
 fn check_prints_json() {
-    assert_snapshot!(run(&library(&[("hello.md", BROKEN)]), &["check", "prompts", "--format", "json"]));
+    assert_snapshot!(run(library(&[("hello.md", BROKEN)]), &["check", "prompts", "--format", "json"]));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn deny_warnings_fails_the_check() {
 #[test]
 fn list_mentions_omitted_prompts() {
     assert_snapshot!(run(
-        &library(&[("hello.md", BROKEN), ("talk.md", "---\ndescription: Talks\n---\nHi\n")]),
+        library(&[("hello.md", BROKEN), ("talk.md", "---\ndescription: Talks\n---\nHi\n")]),
         &["list", "prompts"]
     ));
 }

@@ -35,10 +35,7 @@ pub(super) fn check(definition: &PromptDefinition, used: &Named, found: &mut Vec
     for (index, argument) in definition.arguments.iter().enumerate() {
         let steers = definition.arguments.iter().any(|other| {
             matches!(&other.completion, Some(CompletionSource::By { argument: by, .. }) if *by == argument.name)
-                || other
-                    .when
-                    .as_deref()
-                    .is_some_and(|when| condition_names(when).iter().any(|name| *name == argument.name))
+                || other.when.as_deref().is_some_and(|when| condition_names(when).contains(&argument.name))
         });
         let is_used = used.variables.iter().chain(&used.called).any(|used| used.name == argument.name);
         // A name that cannot be used is reported as such.

@@ -91,9 +91,9 @@ fn argument(json: &str) -> ArgumentDefinition {
     let mut argument = ArgumentDefinition::default();
     for (key, value) in keys {
         match &*key {
-            "name" => argument.name = text(&value).into(),
-            "title" => argument.title = Some(text(&value).into()),
-            "description" => argument.description = Some(text(&value).into()),
+            "name" => argument.name = text(&value),
+            "title" => argument.title = Some(text(&value)),
+            "description" => argument.description = Some(text(&value)),
             "required" => argument.required = value == true,
             "default" => argument.default = Some(text(&value)),
             "examples" => argument.examples = texts(&value),

@@ -38,7 +38,7 @@ fn numbered(number: u64) -> Catalog {
     let rule = AccessRule { prompts: vec!["closed".into()], ..AccessRule::new(access, origin()) };
     let definitions = Definitions {
         resources: vec![ResourceDefinition::from_source("docs://number", content, origin())],
-        access: if number % 2 == 0 { vec![rule] } else { Vec::new() },
+        access: if number.is_multiple_of(2) { vec![rule] } else { Vec::new() },
         about: About { name: Some(number.to_string()), ..About::default() },
         policy: Policy { ttl: Duration::from_secs(number), ..Policy::default() },
         ..Definitions::from_iter(prompts)
@@ -73,7 +73,7 @@ fn number(method: &str, result: &Value, content: Option<&Value>) -> u64 {
     let number: u64 = name.parse().expect("a number");
     if let Some(ttl) = result.get("ttlMs") {
         assert_eq!(ttl, &json!(number * 1_000), "{method}: {result}");
-        let scope = if number % 2 == 0 { "private" } else { "public" };
+        let scope = if number.is_multiple_of(2) { "private" } else { "public" };
         assert_eq!(result["cacheScope"], scope, "{method}: {result}");
     }
     if let Some(content) = content {
