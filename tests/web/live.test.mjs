@@ -110,11 +110,11 @@ test("shows client incompatibilities from the server's table", async () => {
   });
   const { page, context, wrong } = await visit(open);
   await page.goto(`${server.url}#/library`);
-  const zed = page.locator('.incompatibilities details', { hasText: 'hides prompts of more than 1 argument' });
+  const zed = page.locator('.incompatibilities details', { hasText: 'hides prompts with more than 1 argument' });
   await zed.waitFor();
   assert.match(
     (await zed.locator('summary').textContent()) ?? '',
-    /^Zed hides prompts of more than 1 argument · 1 prompt$/,
+    /^Zed hides prompts with more than 1 argument · 1 prompt$/,
   );
   await zed.locator('summary').click();
   await zed.getByText('Source, read in 2026-11: zed-industries/zed').waitFor();
