@@ -26,6 +26,11 @@ pub(crate) fn build(repository: &Repository, packages: &[&str]) -> Result<()> {
     // Not `--locked`: the measured product belongs to this build, and may have a new dependency.
     let mut cargo = Program::cargo(&folder).args(&["build", "--release", "--target-dir"]);
     cargo = cargo.arg(target(repository));
+    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        // The default linker (lld), like mold, splits the writable data into two segments. valgrind before 3.21 then
+        // finds no symbols in some layouts, and callgrind counts nothing. The linker of gcc makes one segment.
+        cargo = cargo.env("RUSTFLAGS", "-Clinker-features=-lld");
+    }
     packages.iter().fold(cargo, |cargo, package| cargo.arg("--package").arg(package)).run()
 }
 
