@@ -74,20 +74,23 @@ const MODERN: &[&str] = &[
     "subscriptions/listen",
 ];
 
+/// The methods of tools, which both eras have unless they are disabled.
+const TOOLS: &[&str] = &["tools/list", "tools/call"];
+
 /// The methods that only the legacy era has.
 const LEGACY: &[&str] = &["initialize", "ping", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"];
 
-/// Returns whether a method exists in the modern era.
-pub(crate) fn is_modern_method(method: &str) -> bool {
-    MODERN.contains(&method)
-}
-
 /// Returns all methods.
 pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
-    MODERN.iter().chain(LEGACY).copied()
+    MODERN.iter().chain(TOOLS).chain(LEGACY).copied()
 }
 
 impl Server {
+    /// Returns whether a method exists in the modern era.
+    pub(crate) fn has_modern_method(&self, method: &str) -> bool {
+        MODERN.contains(&method) || (self.has_tools_enabled() && TOOLS.contains(&method))
+    }
+
     /// Handles a request.
     pub(crate) async fn answer(&self, context: Context<'_>, request: &Request<'_>) -> Answer {
         let mut out = jsonrpc::open_result(&request.id);
@@ -114,9 +117,11 @@ impl Server {
             ("resources/templates/list", _) => self.list(context, ListKind::ResourceTemplates, params, out),
             ("resources/read", _) => self.read(context, params, out).await,
             ("server/discover", Era::Modern) => {
-                to_wire::discovery(&self.service().view(context.caller), out);
+                to_wire::discovery(&self.service().view(context.caller), self.has_tools_enabled(), out);
                 Ok(())
             }
+            ("tools/list", _) if self.has_tools_enabled() => self.list_tools(context, params, out),
+            ("tools/call", _) if self.has_tools_enabled() => Err(Server::call_tool(params)),
             ("initialize", Era::Legacy) => self.initialize(context, params, out),
             ("ping", Era::Legacy) => {
                 out.extend_from_slice(b"{}");
@@ -148,7 +153,7 @@ impl Server {
         let agreed = known.unwrap_or(Revision::NEWEST_LEGACY);
         context.conversation.agree(agreed);
         context.conversation.set_elicitation(params.capabilities().map(Elicitation::of).unwrap_or_default());
-        to_wire::initialization(&self.service().view(context.caller), agreed, out);
+        to_wire::initialization(&self.service().view(context.caller), agreed, self.has_tools_enabled(), out);
         Ok(())
     }
 

@@ -31,10 +31,11 @@ mod revision;
 pub mod stdio;
 mod subscription;
 mod to_wire;
+mod tools;
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
 use promptshelf_service::{Caller, Service};
@@ -77,6 +78,8 @@ struct Inner {
     requests: AtomicU64,
     /// The number of open subscriptions.
     subscriptions: AtomicUsize,
+    /// Whether the capability `tools` is declared.
+    has_tools: AtomicBool,
 }
 
 impl Server {
@@ -98,6 +101,7 @@ impl Server {
             shutdown: CancellationToken::new(),
             requests: AtomicU64::new(random()),
             subscriptions: AtomicUsize::new(0),
+            has_tools: AtomicBool::new(true),
         };
         Server { inner: Arc::new(inner) }
     }

@@ -347,8 +347,19 @@ pub(crate) fn resource_contents(answer: &Answer<ResourceContents>, revision: Rev
     write(out, &Result { contents: [WireContents::new(answer.value())], modern });
 }
 
+/// Writes the result of `tools/list`: an empty list.
+pub(crate) fn no_tools(view: &View, revision: Revision, out: &mut Vec<u8>) {
+    #[derive(Serialize)]
+    struct Result<'a> {
+        tools: [(); 0],
+        #[serde(flatten)]
+        modern: Modern<'a>,
+    }
+    write(out, &Result { tools: [], modern: Modern::cacheable(view, revision) });
+}
+
 /// Writes the result of `initialize`.
-pub(crate) fn initialization(view: &View, revision: Revision, out: &mut Vec<u8>) {
+pub(crate) fn initialization(view: &View, revision: Revision, has_tools: bool, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Result<'a> {
@@ -367,6 +378,9 @@ pub(crate) fn initialization(view: &View, revision: Revision, out: &mut Vec<u8>)
         // 2025-03-26 introduced audio and the completion capability together.
         capabilities["completions"] = json!({});
     }
+    if has_tools {
+        capabilities["tools"] = json!({});
+    }
     let about = view.about();
     let result = Result {
         protocol_version: revision.as_str(),
@@ -378,7 +392,7 @@ pub(crate) fn initialization(view: &View, revision: Revision, out: &mut Vec<u8>)
 }
 
 /// Writes the result of `server/discover`.
-pub(crate) fn discovery(view: &View, out: &mut Vec<u8>) {
+pub(crate) fn discovery(view: &View, has_tools: bool, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Result<'a> {
@@ -393,13 +407,17 @@ pub(crate) fn discovery(view: &View, out: &mut Vec<u8>) {
     let revision = Revision::V2026_07_28;
     let mut modern = Modern::cacheable(view, revision);
     modern.meta = Some(ResultMeta { server: Implementation::full(about, revision) });
+    let mut capabilities = json!({
+        "prompts": { "listChanged": true },
+        "resources": { "subscribe": true, "listChanged": true },
+        "completions": {},
+    });
+    if has_tools {
+        capabilities["tools"] = json!({});
+    }
     let result = Result {
         supported_versions: Revision::ALL.iter().rev().map(|revision| revision.as_str()).collect(),
-        capabilities: json!({
-            "prompts": { "listChanged": true },
-            "resources": { "subscribe": true, "listChanged": true },
-            "completions": {},
-        }),
+        capabilities,
         instructions: about.instructions.as_deref(),
         modern,
     };

@@ -26,6 +26,7 @@ pub struct Builder {
     limits: Option<Limits>,
     audit: Option<Arc<dyn Recorder>>,
     observer: Option<Arc<dyn Observer>>,
+    are_tools_disabled: bool,
 }
 
 impl fmt::Debug for Builder {
@@ -97,6 +98,13 @@ impl Builder {
         self
     }
 
+    /// Declares the capability `tools` and answers `tools/list` with an empty list, because agent frameworks fail as a
+    /// whole if one server does not. True by default; with false the method is not found.
+    pub fn tools(mut self, enabled: bool) -> Builder {
+        self.are_tools_disabled = !enabled;
+        self
+    }
+
     /// Loads and checks everything. Blocks while files are read.
     ///
     /// Mistakes in prompt files are not errors: a broken prompt is left out, and
@@ -121,7 +129,9 @@ impl Builder {
         let service = self.limits.iter().fold(service, Service::with_limits);
         let service = self.audit.into_iter().fold(service, Service::with_audit);
         let service = self.observer.into_iter().fold(service, Service::with_observer);
-        Ok(Library { server: Server::with_state_key(service, key), loader })
+        let server = Server::with_state_key(service, key);
+        server.set_tools_enabled(!self.are_tools_disabled);
+        Ok(Library { server, loader })
     }
 }
 

@@ -48,7 +48,7 @@ pub fn usual_headers(body: &[u8], method: &Method, revision: Option<&str>) -> He
         return headers;
     }
     let name = match message.method.as_deref() {
-        Some("prompts/get") => params.name,
+        Some("prompts/get" | "tools/call") => params.name,
         Some("resources/read") => params.uri,
         _ => None,
     };

@@ -24,7 +24,7 @@ use super::{
     reply::{Denial, refusal},
 };
 use crate::{
-    dispatch::{Answer, Asking, Context, is_modern_method},
+    dispatch::{Answer, Asking, Context},
     error_code::{INTERNAL_ERROR, WireError},
     jsonrpc::{self, Fault, Incoming, Message, Notification, check_batch},
     request::{Params, RequestMeta},
@@ -153,7 +153,7 @@ impl Endpoint {
         let revision = match era {
             Era::Modern => {
                 let revision = header::modern_revision(headers, meta).map_err(with_id)?;
-                check_modern(headers, request).map_err(with_id)?;
+                self.check_modern(headers, request).map_err(with_id)?;
                 if request.method == "subscriptions/listen" {
                     return self.listen(caller, request).await.map_err(with_id);
                 }
@@ -169,6 +169,15 @@ impl Endpoint {
             _ => Asking::Never,
         };
         Ok(Output::Response(self.answer(revision, asking, caller, request).await))
+    }
+
+    /// Checks the headers of a modern request, after its revision and before its parameters.
+    fn check_modern(&self, headers: &HeaderMap, request: &jsonrpc::Request<'_>) -> Result<(), WireError> {
+        header::check_method(headers, &request.method)?;
+        if !self.server.has_modern_method(&request.method) {
+            return Err(WireError::method_not_found(&request.method, Era::Modern));
+        }
+        header::check_name(headers, &request.method, &request.params)
     }
 
     fn notification(&self, headers: &HeaderMap, notification: &Notification<'_>) -> Result<Response<HttpBody>, Fault> {
@@ -271,15 +280,6 @@ fn read_meta<'p, 'a>(headers: &HeaderMap, params: &'p Params<'a>) -> Result<(&'p
     let meta = params.meta()?;
     let era = if named || meta.is_modern() { Era::Modern } else { Era::Legacy };
     Ok((meta, era))
-}
-
-/// Checks the headers of a modern request, after its revision and before its parameters.
-fn check_modern(headers: &HeaderMap, request: &jsonrpc::Request<'_>) -> Result<(), WireError> {
-    header::check_method(headers, &request.method)?;
-    if !is_modern_method(&request.method) {
-        return Err(WireError::method_not_found(&request.method, Era::Modern));
-    }
-    header::check_name(headers, &request.method, &request.params)
 }
 
 /// Accepts a response from a client. This server sends no requests over HTTP.

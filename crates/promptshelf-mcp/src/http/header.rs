@@ -110,10 +110,10 @@ pub(super) fn check_method(headers: &HeaderMap, method: &str) -> Result<(), Wire
     if required(headers, &METHOD)? == method { Ok(()) } else { Err(mismatch(&METHOD)) }
 }
 
-/// Checks that the header of a modern request names its prompt or resource.
+/// Checks that the header of a modern request names its prompt, tool or resource.
 pub(super) fn check_name(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), WireError> {
     let name = match method {
-        "prompts/get" => params.name(),
+        "prompts/get" | "tools/call" => params.name(),
         "resources/read" => params.uri(),
         _ => return Ok(()),
     };

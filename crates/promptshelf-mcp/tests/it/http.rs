@@ -14,3 +14,4 @@ mod modern;
 mod observed;
 mod one_catalog;
 mod streams;
+mod tools;

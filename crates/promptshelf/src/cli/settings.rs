@@ -52,6 +52,8 @@ pub(crate) struct Settings {
     pub(crate) access: Vec<AccessRule>,
     /// Folders outside of a library that its resources may be read from.
     pub(crate) granted_roots: Vec<PathBuf>,
+    /// Whether the capability `tools` is declared, with an empty list.
+    pub(crate) has_tools: bool,
     /// The `server.toml` that was read.
     pub(crate) file: Option<PathBuf>,
     /// Its mistakes that are not errors.
@@ -111,6 +113,7 @@ impl Settings {
             traces,
             access,
             granted_roots,
+            has_tools: written.tools.enabled,
             http: HttpSettings::new(written, &file, arguments, &overrides)?,
             warnings,
             file: file.path().map(Path::to_path_buf),

@@ -140,7 +140,7 @@ async fn legacy_methods_are_not_found_in_modern_era() {
         "resources/subscribe",
         "resources/unsubscribe",
         "roots/list",
-        "tools/list",
+        "tools/register",
         "__proto__",
         "PROMPTS/GET",
         "",

@@ -77,7 +77,7 @@ pub(crate) async fn run(
     let rules = Fixed::new(rules_source(&settings.access));
     let directory = Directory::new(folder);
     directory.grant_roots(settings.granted_roots.clone());
-    let builder = Library::builder().source(directory.clone()).source(rules.clone());
+    let builder = Library::builder().source(directory.clone()).source(rules.clone()).tools(settings.has_tools);
     let builder = key.into_iter().fold(builder, Builder::state_key);
     let builder = RequestObserver::if_configured(counters, has_traces).into_iter().fold(builder, Builder::observer);
     let recorder = audit.as_ref().map(|(file, _)| Arc::clone(file));

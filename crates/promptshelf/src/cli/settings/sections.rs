@@ -38,6 +38,7 @@ pub(super) struct ServerSettings {
     pub(super) metrics: Metrics,
     pub(super) traces: TracesSection,
     pub(super) grants: Grants,
+    pub(super) tools: Tools,
     /// Access rules that bind every library. A library can restrict access further.
     // Names the section. Its rules are read by the reader that libraries use.
     #[schemars(schema_with = "promptshelf_source::settings::access_rules_schema")]
@@ -227,4 +228,19 @@ pub(super) struct TracesSection {
 pub(super) struct Grants {
     /// Folders that `[roots]` of a library may point to or below.
     pub(super) roots: Vec<PathBuf>,
+}
+
+/// The list of tools, which is empty.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Tools {
+    /// Answer `tools/list` with an empty list, because agent frameworks fail as a whole if one server does not. Default:
+    /// true. With false the method is not found.
+    pub(super) enabled: bool,
+}
+
+impl Default for Tools {
+    fn default() -> Tools {
+        Tools { enabled: true }
+    }
 }

@@ -145,6 +145,13 @@ fn unconfigured_limits_keep_their_defaults() {
 }
 
 #[test]
+fn tools_can_be_disabled() {
+    assert!(valid("").has_tools && valid("[tools]").has_tools);
+    assert!(!valid("[tools]\nenabled = false").has_tools);
+    assert!(errors("[tools]\nenabled = \"no\"")[0].starts_with("server.toml:2:"));
+}
+
+#[test]
 fn paths_are_relative_to_the_file() {
     let settings = valid("[audit]\nfile = \"audit.jsonl\"\n[grants]\nroots = [\"docs\", \"/srv\"]");
     assert!(settings.audit.is_some_and(|audit| audit.path.is_absolute()));
@@ -210,7 +217,7 @@ fn secrets_need_a_minimum_length() {
 fn schema_has_every_section_and_no_null() {
     let schema = schema();
     assert_eq!(schema["additionalProperties"], false);
-    for section in ["http", "auth", "tls", "proxy", "limits", "audit", "metrics", "traces", "access", "grants"] {
+    for section in ["http", "auth", "tls", "proxy", "limits", "audit", "metrics", "traces", "access", "grants", "tools"] {
         let shown = &schema["properties"][section];
         assert!(shown["description"].is_string(), "{section}: {shown}");
     }

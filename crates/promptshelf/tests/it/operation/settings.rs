@@ -93,6 +93,18 @@ fn edited_manifest_applies_where_possible() {
     assert!(!folder.path().join("audit.jsonl").exists());
 }
 
+// req: A21
+#[test]
+fn tools_are_disabled_and_enabled_by_reload() {
+    let folder = library(&[("hello.md", HELLO), ("../server.toml", "[tools]\nenabled = false\n")]);
+    let server = Server::of(&folder, &[]);
+    let list = || server.request("tools/list", &json!({})).1;
+    assert_eq!(list()["error"]["code"], -32601);
+    put(folder.path(), SETTINGS, "");
+    receive(&server, "settings reloaded");
+    assert_eq!(list()["result"], json!({ "tools": [] }));
+}
+
 // req: S-5
 #[test]
 fn sign_in_cannot_be_disabled_by_reload() {

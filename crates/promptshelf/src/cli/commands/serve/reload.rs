@@ -162,6 +162,7 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         }
         self.apply_audit(settings.audit.take(), by_signal).await;
         self.apply_to_library(&settings).await;
+        self.library.server().set_tools_enabled(settings.has_tools);
         self.library.service().set_limits(settings.http.effective_limits().as_ref());
         let mut options = settings.http.options.clone();
         options.mcp.allowed_hosts = listen::hosts(&settings.http, self.bound);
