@@ -21,6 +21,13 @@ pub const MAX_VALUES: usize = 100;
 /// The longest input that is completed; people do not type more.
 const MAX_TYPED_BYTES: usize = 1_024;
 
+/// The most words of an input that rank values: each is searched for in every value.
+const MAX_WORDS: usize = 8;
+
+/// The longest word whose letters may be spread over a value, in characters. The search takes time in proportion to
+/// the product of both lengths; a longer word has to occur as it is, which takes linear time.
+const MAX_FUZZY_CHARS: usize = 32;
+
 /// Completions of an argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completions {
@@ -106,7 +113,8 @@ fn candidates<'c>(
         found = borrowed(choices);
     } else {
         // A completion source can narrow the choices down, never widen them.
-        found.retain(|value| argument.choices().iter().any(|choice| choice.value == **value));
+        let choices: HashSet<&str> = choices.map(String::as_str).collect();
+        found.retain(|value| choices.contains(&**value));
     }
     if argument.kind() == ArgumentType::Boolean && argument.choices().is_empty() {
         found.extend([Cow::Borrowed("true"), Cow::Borrowed("false")]);
@@ -132,7 +140,7 @@ fn rank(candidates: &[Cow<'_, str>], typed: &str) -> Completions {
             total: all.len(),
         };
     }
-    let pattern = Pattern::new(typed, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy);
+    let pattern = pattern(typed);
     let mut buffer = Vec::new();
     let mut ranked: Vec<(u8, u32, usize)> = Vec::new();
     MATCHER.with_borrow_mut(|matcher| {
@@ -155,6 +163,18 @@ fn rank(candidates: &[Cow<'_, str>], typed: &str) -> Completions {
     Completions { values, total }
 }
 
+/// Returns the words to search for.
+fn pattern(typed: &str) -> Pattern {
+    let mut pattern = Pattern::new(typed, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy);
+    pattern.atoms.truncate(MAX_WORDS);
+    for word in &mut pattern.atoms {
+        if word.needle_text().len() > MAX_FUZZY_CHARS {
+            word.kind = AtomKind::Substring;
+        }
+    }
+    pattern
+}
+
 thread_local! {
     /// Creating a matcher costs more than matching a few values.
     static MATCHER: RefCell<Matcher> = RefCell::new(Matcher::new(Config::DEFAULT));
@@ -164,5 +184,40 @@ fn closeness(candidate: &str, typed: &str) -> u8 {
     match candidate.get(..typed.len()) {
         Some(start) if start.eq_ignore_ascii_case(typed) => u8::from(candidate.len() != typed.len()),
         _ => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Upper bound for the work on one character of a value: the letters to search for, by word.
+    fn work(typed: &str) -> usize {
+        let letters = |word: &nucleo_matcher::pattern::Atom| match word.kind {
+            AtomKind::Fuzzy => word.needle_text().len(),
+            _ => 1,
+        };
+        pattern(typed).atoms.iter().map(letters).sum()
+    }
+
+    // req: S-57
+    #[test]
+    fn long_input_ranks_by_few_letters() {
+        let words = vec!["a"; 512].join(" ");
+        let (one, many_letters) = ("ab".repeat(512), vec!["abcdefghijklmnop"; 60].join(" "));
+        for typed in [&*words, &one, &many_letters] {
+            assert!(typed.len() <= MAX_TYPED_BYTES);
+            assert!(work(typed) <= MAX_WORDS * MAX_FUZZY_CHARS, "{typed}");
+        }
+        assert_eq!(work("git commit"), 9);
+    }
+
+    #[test]
+    fn long_word_must_occur_as_it_is() {
+        let values = ["x".repeat(40), format!("y{}", "xy".repeat(40)), format!("yy{}", "x".repeat(41))];
+        let candidates: Vec<Cow<'_, str>> = values.iter().map(|value| Cow::Borrowed(value.as_str())).collect();
+        assert_eq!(rank(&candidates, &"x".repeat(32)).total, 3);
+        let found = rank(&candidates, &"x".repeat(40));
+        assert_eq!(found.values, [&*values[0], &*values[2]]);
     }
 }

@@ -14,9 +14,10 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// Maximum number of members that [`entries`] reads. Each takes 48 bytes or more and can arrive in six, so a body of
-/// nothing else would need many times its own size.
-pub(crate) const MAX_MEMBERS: usize = 1 << 16;
+/// Maximum number of members that [`entries`] reads, such as the arguments of one request. No prompt has as many.
+/// Each member takes 48 bytes or more and can arrive in six, and each name may be compared with every argument of a
+/// prompt.
+pub(crate) const MAX_MEMBERS: usize = 1_024;
 
 /// Deserializes a member that is present, even if it is `null`.
 pub(crate) fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {

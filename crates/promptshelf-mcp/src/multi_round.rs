@@ -232,14 +232,15 @@ pub(crate) fn apply_answer(
 
 /// Returns the arguments as bytes that are equal for equal arguments.
 fn canonical(arguments: &RawArguments<'_>) -> Vec<u8> {
+    // Of values with the same name the last one counts, as in `RawArguments::get`.
     let members: BTreeMap<&str, Value> = arguments
-        .names()
-        .filter_map(|name| {
-            let value = match arguments.get(name)? {
+        .iter()
+        .map(|(name, value)| {
+            let value = match value {
                 RawArgumentValue::Text(text) => json!(text),
                 RawArgumentValue::Other(kind) => json!({ "kind": kind }),
             };
-            Some((name, value))
+            (name, value)
         })
         .collect();
     serde_json::to_vec(&members).unwrap_or_default()

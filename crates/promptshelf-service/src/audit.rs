@@ -147,7 +147,13 @@ impl Call {
             Some(RawArgumentValue::Text(text)) => Some(text.clone()),
             _ => None,
         };
-        let bytes: usize = arguments.names().filter_map(text).map(|text| text.len()).sum();
+        let bytes: usize = arguments
+            .iter()
+            .map(|(_, value)| match value {
+                RawArgumentValue::Text(text) => text.len(),
+                RawArgumentValue::Other(_) => 0,
+            })
+            .sum();
         record.members.insert("bytesIn".into(), bytes.into());
         let mut values = Map::new();
         for argument in prompt.arguments().iter().filter(|argument| argument.is_audited()) {

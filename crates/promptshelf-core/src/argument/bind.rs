@@ -65,6 +65,11 @@ impl<'a> RawArguments<'a> {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| &**name)
     }
+
+    /// Iterates over all names and values, in the order of the request. A name that occurs twice is returned twice.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RawArgumentValue<'a>)> {
+        self.0.iter().map(|(name, value)| (&**name, value))
+    }
 }
 
 impl<'a> From<&'a Variables> for RawArguments<'a> {

@@ -216,7 +216,7 @@ impl Argument {
     /// Names of the arguments that its condition depends on; `None` without a condition.
     #[must_use]
     pub fn condition_names(&self) -> Option<Vec<String>> {
-        self.condition.as_ref().map(|condition| condition.names())
+        self.condition.as_ref().map(|condition| condition.names().to_vec())
     }
 
     /// Whether its values are kept out of records, logs and errors.

@@ -12,6 +12,8 @@ use crate::value::Bindings;
 /// A compiled condition, such as `language == "python"`.
 pub(crate) struct Condition {
     expression: Expression<'static, 'static>,
+    /// The names that it depends on.
+    names: Vec<String>,
     text: String,
 }
 
@@ -25,25 +27,28 @@ impl Condition {
     pub(crate) fn parse(text: &str) -> Result<Condition, CompileError> {
         let expression = environment::shared().compile_expression_owned(text.to_owned());
         let expression = expression.map_err(|error| syntax::in_expression(text, CompileError::new(&error, text)))?;
-        Ok(Condition { expression, text: text.to_owned() })
+        let mut names: Vec<String> = expression.undeclared_variables(false).into_iter().collect();
+        names.retain(|name| fixed_globals().all(|known| known != name));
+        names.sort();
+        Ok(Condition { expression, names, text: text.to_owned() })
     }
 
     /// Returns the names that it depends on.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.expression.undeclared_variables(false).into_iter().collect();
-        names.retain(|name| fixed_globals().all(|known| known != name));
-        names.sort();
-        names
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// Returns whether it is true. A condition that fails, such as a comparison of different types, is false.
     pub(crate) fn holds(&self, bindings: &Bindings) -> bool {
-        let context = JinjaValue::from_pairs(bindings.iter().map(|(name, value)| (name, to_jinja(value))));
+        // Only its own names: converting a large value for every condition of a prompt would be slow.
+        let known =
+            self.names.iter().filter_map(|name| bindings.get(name).map(|value| (name.as_str(), to_jinja(value))));
+        let context = JinjaValue::from_pairs(known);
         self.expression.eval(context).is_ok_and(|value| value.is_true())
     }
 }
 
 /// Returns the names that a condition depends on; empty if it is malformed.
 pub(crate) fn condition_names(text: &str) -> Vec<String> {
-    Condition::parse(text).map(|condition| condition.names()).unwrap_or_default()
+    Condition::parse(text).map(|condition| condition.names).unwrap_or_default()
 }

@@ -172,3 +172,32 @@ fn secret_is_neither_recorded_nor_asked_for() {
         assert!(checked.catalog.prompts().is_empty() && checked.diagnostics[0].is_error());
     }
 }
+
+/// Processor time that this thread has used, in nanoseconds; independent of other programs.
+#[cfg(target_os = "linux")]
+fn thread_time() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+    stat.split(' ').next().and_then(|time| time.parse().ok()).expect("a number")
+}
+
+// req: S-53
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn recording_takes_linear_time_in_the_number_of_names() {
+    let (service, memory) = audited(definitions());
+    let names: Vec<String> = (0..40_000).map(|number| format!("a{number}")).collect();
+    let mut cost = Vec::new();
+    for count in [2_000, 40_000] {
+        let arguments = RawArguments::from_iter(names[..count].iter().map(|name| (name.as_str(), "")));
+        let mut least = u64::MAX;
+        for _ in 0..3 {
+            let before = thread_time();
+            service.get(&Caller::local(), "open", &arguments).await.expect("an answer");
+            least = least.min(thread_time() - before);
+        }
+        cost.push(least);
+    }
+    assert_eq!(memory.records().len(), 6);
+    // 20 times as many names; a look-up that scans, called for each name, would take 400 times as long.
+    assert!(cost[1] < cost[0].max(100_000) * 100, "{cost:?} ns");
+}

@@ -88,7 +88,7 @@ fn conditions(
         }
     }
     let Some(condition) = &argument.condition else { return };
-    for name in condition.names() {
+    for name in condition.names().to_vec() {
         let message = match before.iter().find(|other| other.name() == name) {
             Some(other) if other.is_asked() && other.step() > argument.step() => {
                 format!("`{name}` is asked for in a later step than `{}`, whose condition uses it", argument.name())
