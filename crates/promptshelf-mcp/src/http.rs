@@ -3,8 +3,8 @@
 //! [`Server::http`] returns a [`HttpService`] that any tower-based HTTP server can mount at a path. `handler`
 //! validates and handles a request, `host_check` checks its `Host` and `Origin`, and `header` its protocol headers.
 //!
-//! Both eras are served without sessions: `Mcp-Session-Id` is neither issued nor read. A client that sends one from
-//! another server or replica is served like any other.
+//! Both eras are served without sessions. Legacy clients receive an `Mcp-Session-Id` that has no state and grants
+//! nothing (`session`); a client that sends one from another server or replica is served like any other.
 //!
 //! Elsewhere: sockets, TLS, paths, timeouts and authentication (`promptshelf-server`). Authentication adds a
 //! [`Caller`] or a [`Denial`] to the request's extensions; without either the caller is anonymous.
@@ -17,6 +17,7 @@ mod handler;
 mod header;
 mod host_check;
 mod reply;
+mod session;
 
 use std::{
     convert::Infallible,
@@ -33,7 +34,8 @@ use tokio::sync::Semaphore;
 pub use body::HttpBody;
 pub use reply::{Denial, RequiredScopes};
 
-use crate::{Server, http::host_check::HostCheck};
+use self::{host_check::HostCheck, session::EndedSessions};
+use crate::Server;
 
 /// Bounds, allowed hosts and allowed origins of the endpoint.
 ///
@@ -89,6 +91,7 @@ struct Endpoint {
     keep_alive: Duration,
     /// One permit for each stream.
     streams: Arc<Semaphore>,
+    ended_sessions: Arc<EndedSessions>,
 }
 
 impl Server {
@@ -105,6 +108,7 @@ impl Server {
             max_body_bytes: options.max_body_bytes,
             keep_alive: options.keep_alive.clamp(Duration::from_secs(1), Duration::from_hours(24)),
             streams: Arc::new(Semaphore::new(options.max_streams.min(Semaphore::MAX_PERMITS))),
+            ended_sessions: Arc::default(),
         }
     }
 }
@@ -115,7 +119,11 @@ impl HttpService {
     #[must_use]
     pub fn with_options(&self, options: &HttpOptions) -> HttpService {
         let current = &self.endpoint;
-        let endpoint = Endpoint { streams: Arc::clone(&current.streams), ..current.server.endpoint(options) };
+        let endpoint = Endpoint {
+            streams: Arc::clone(&current.streams),
+            ended_sessions: Arc::clone(&current.ended_sessions),
+            ..current.server.endpoint(options)
+        };
         HttpService { endpoint: Arc::new(endpoint) }
     }
 

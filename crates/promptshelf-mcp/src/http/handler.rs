@@ -22,6 +22,7 @@ use super::{
     events::Events,
     header, host_check, reply,
     reply::{Denial, refusal},
+    session,
 };
 use crate::{
     dispatch::{Answer, Asking, Context},
@@ -81,9 +82,7 @@ impl Endpoint {
                 host_check::allow_sending(response.headers_mut(), &head.headers);
                 return Ok(response);
             }
-            Method::DELETE => {
-                return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "This server has no sessions to delete"));
-            }
+            Method::DELETE if session::is_named(&head.headers) => return self.end_session(&head.headers),
             _ => return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed; expected POST")),
         }
         let mut body = pin!(body);
@@ -108,7 +107,7 @@ impl Endpoint {
         match jsonrpc::parse(&bytes)? {
             Incoming::One(Message::Request(request)) => Ok(self.request(&head.headers, caller, &request).await),
             Incoming::One(Message::Notification(notification)) => self.notification(&head.headers, &notification),
-            Incoming::One(Message::Response(_)) => response(&head.headers),
+            Incoming::One(Message::Response(_)) => self.response(&head.headers),
             Incoming::Batch(batch) => self.batch(&head.headers, caller, batch).await,
         }
     }
@@ -136,7 +135,14 @@ impl Endpoint {
         };
         let trace = || request.params.trace().or_else(|| header::trace(headers));
         match self.server.observed(caller, &request.method, trace, answering, outcome).await {
-            Ok(Output::Response(answer)) => reply::json(answer),
+            Ok(Output::Response(answer)) => {
+                let begins_session = request.method == "initialize" && answer.outcome == "ok";
+                let mut response = reply::json(answer);
+                if begins_session {
+                    session::begin(response.headers_mut());
+                }
+                response
+            }
             Ok(Output::Stream(events)) => reply::events(*events),
             Err(fault) => reply::fault(&fault),
         }
@@ -162,7 +168,7 @@ impl Endpoint {
             // Its body names the revision.
             Era::Legacy if request.method == "initialize" => Revision::NEWEST_LEGACY,
             // Without an ID: the headers are invalid for any body.
-            Era::Legacy => header::legacy_revision(headers)?,
+            Era::Legacy => self.legacy_revision(headers)?,
         };
         let asking = match meta.client_capabilities() {
             Some(capabilities) if revision.is_modern() => Asking::Rounds(capabilities),
@@ -184,11 +190,36 @@ impl Endpoint {
         let (meta, era) = read_meta(headers, &notification.params)?;
         match era {
             Era::Modern => header::check_modern_notification(headers, meta, &notification.method)?,
-            Era::Legacy => drop(header::legacy_revision(headers)?),
+            Era::Legacy => drop(self.legacy_revision(headers)?),
         }
         // All notifications from clients concern state that this server does not keep: an `initialize` handshake, or
         // another request in progress.
         Ok(reply::accepted())
+    }
+
+    /// Accepts a response from a client. This server sends no requests over HTTP.
+    fn response(&self, headers: &HeaderMap) -> Result<Response<HttpBody>, Fault> {
+        if header::names_modern_revision(headers) {
+            return Err(WireError::invalid_request("This protocol revision has no responses from clients").into());
+        }
+        self.legacy_revision(headers)?;
+        Ok(reply::accepted())
+    }
+
+    /// Returns the revision of a legacy request, whose session must not have ended.
+    fn legacy_revision(&self, headers: &HeaderMap) -> Result<Revision, WireError> {
+        let revision = header::legacy_revision(headers)?;
+        self.ended_sessions.check(headers)?;
+        Ok(revision)
+    }
+
+    fn end_session(&self, headers: &HeaderMap) -> Result<Response<HttpBody>, Fault> {
+        if header::names_modern_revision(headers) {
+            return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "This protocol revision has no sessions"));
+        }
+        self.legacy_revision(headers)?;
+        self.ended_sessions.end(headers);
+        Ok(reply::no_content())
     }
 
     async fn batch(
@@ -197,7 +228,7 @@ impl Endpoint {
         caller: &Caller,
         batch: Vec<Result<Message<'_>, Fault>>,
     ) -> Result<Response<HttpBody>, Fault> {
-        if header::names_modern_revision(headers) || !header::legacy_revision(headers)?.has_batches() {
+        if header::names_modern_revision(headers) || !self.legacy_revision(headers)?.has_batches() {
             return Err(WireError::no_batches().into());
         }
         check_batch(&batch)?;
@@ -256,7 +287,7 @@ impl Endpoint {
             let message = "This protocol revision has no GET stream; use subscriptions/listen";
             return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, message));
         }
-        header::legacy_revision(headers)?;
+        self.legacy_revision(headers)?;
         if !header::accepts_events(headers) {
             let message = "Model Context Protocol endpoint: send messages with POST, or open a stream with GET and \
                            `Accept: text/event-stream`";
@@ -280,15 +311,6 @@ fn read_meta<'p, 'a>(headers: &HeaderMap, params: &'p Params<'a>) -> Result<(&'p
     let meta = params.meta()?;
     let era = if named || meta.is_modern() { Era::Modern } else { Era::Legacy };
     Ok((meta, era))
-}
-
-/// Accepts a response from a client. This server sends no requests over HTTP.
-fn response(headers: &HeaderMap) -> Result<Response<HttpBody>, Fault> {
-    if header::names_modern_revision(headers) {
-        return Err(WireError::invalid_request("This protocol revision has no responses from clients").into());
-    }
-    header::legacy_revision(headers)?;
-    Ok(reply::accepted())
 }
 
 fn too_many_streams() -> WireError {

@@ -138,14 +138,15 @@ fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a He
 /// Allows a page of an origin to read the response.
 pub(super) fn allow_reading(headers: &mut HeaderMap, origin: &HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-    // The headers that a page needs to sign in and to retry.
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("WWW-Authenticate, Retry-After"));
+    // The headers that a page needs to sign in, to retry, and to open a stream.
+    const EXPOSED: HeaderValue = HeaderValue::from_static("WWW-Authenticate, Retry-After, Mcp-Session-Id");
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     headers.insert(header::VARY, HeaderValue::from_static("Origin"));
 }
 
 /// Allows the headers of a preflight request. The headers of an admitted page are not restricted.
 pub(super) fn allow_sending(headers: &mut HeaderMap, request: &HeaderMap) {
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(PREFLIGHT_LIFETIME));
     if let Some(names) = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());

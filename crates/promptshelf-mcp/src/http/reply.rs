@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The methods of the endpoint.
-const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -106,9 +106,14 @@ pub(super) fn accepted() -> Response<HttpBody> {
     empty(StatusCode::ACCEPTED)
 }
 
+/// Returns the response to a request that has been carried out and needs no message.
+pub(super) fn no_content() -> Response<HttpBody> {
+    empty(StatusCode::NO_CONTENT)
+}
+
 /// Returns the response to `OPTIONS`.
 pub(super) fn options() -> Response<HttpBody> {
-    let mut response = empty(StatusCode::NO_CONTENT);
+    let mut response = no_content();
     response.headers_mut().insert(header::ALLOW, METHODS);
     response
 }

@@ -5,7 +5,7 @@
 
 mod guided;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use promptshelf::{Library, mcp::Revision};
 use rmcp::{
@@ -277,8 +277,31 @@ async fn official_client_is_notified_of_edits_in_the_modern_era() {
     }
 }
 
-/// Over stdio only: over HTTP this client opens the notification stream only if it received a session id, and this
-/// server issues none.
+/// Over HTTP this client opens its notification stream only if it received a session id.
+// req: L33
+#[tokio::test]
+async fn official_client_is_notified_of_edits_over_legacy_http() {
+    for revision in [Revision::V2025_11_25, Revision::V2025_03_26] {
+        let mut peer = Peer::http(revision).await;
+        let notified = async {
+            let mut titles = ["Translates a text", "Puts a text into another language"].iter().cycle();
+            let mut before = titles.next().expect("endless");
+            // The stream opens in the background, so the first edits may precede it.
+            loop {
+                let after = titles.next().expect("endless");
+                peer.folder.edit("translate.md", before, after);
+                before = after;
+                let next = tokio::time::timeout(Duration::from_millis(300), peer.notifications.recv()).await;
+                if let Ok(notification) = next {
+                    return notification;
+                }
+            }
+        };
+        assert_eq!(in_time("a notification", notified).await.as_deref(), Some("prompts"));
+        peer.end().await;
+    }
+}
+
 #[tokio::test]
 #[expect(deprecated, reason = "the older era is what this is about")]
 async fn official_client_is_notified_of_edits_in_the_legacy_era() {

@@ -164,10 +164,10 @@ async fn preflight_is_answered() {
     assert_eq!(answer.status, 204);
     assert!(answer.body.is_empty());
     assert_eq!(answer.header("access-control-allow-origin"), Some("http://localhost:6274"));
-    assert_eq!(answer.header("access-control-allow-methods"), Some("GET, POST"));
+    assert_eq!(answer.header("access-control-allow-methods"), Some("GET, POST, DELETE"));
     assert_eq!(answer.header("access-control-allow-headers"), Some(names));
     assert_eq!(answer.header("vary"), Some("Origin"));
-    assert_eq!(answer.header("allow"), Some("GET, POST, OPTIONS"));
+    assert_eq!(answer.header("allow"), Some("GET, POST, DELETE, OPTIONS"));
     assert_eq!(answer.header("access-control-allow-credentials"), None);
 }
 

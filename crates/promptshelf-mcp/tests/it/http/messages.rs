@@ -22,7 +22,7 @@ async fn unsupported_methods_list_allowed() {
     for verb in verbs {
         let answer = endpoint.ask(Ask::verb(verb)).await;
         assert_eq!(answer.error(), (405, -32600, None));
-        assert_eq!(answer.header("allow"), Some("GET, POST, OPTIONS"));
+        assert_eq!(answer.header("allow"), Some("GET, POST, DELETE, OPTIONS"));
     }
     let modern = endpoint.ask(Ask::get_stream().header(VERSION, MODERN)).await;
     assert_eq!(modern.error(), (405, -32600, None));

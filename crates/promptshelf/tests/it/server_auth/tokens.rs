@@ -72,8 +72,8 @@ fn missing_token_gets_only_a_challenge() {
     assert_eq!(lower.status, 200);
 }
 
-/// There are no sessions, and no session id replaces a token, in either era and with any HTTP method.
-// req: X25
+/// No session id replaces a token, in either era and with any HTTP method.
+// req: S-70, X25
 #[test]
 fn session_id_does_not_replace_a_token() {
     let folder = library(LIBRARY);

@@ -1,0 +1,103 @@
+//! Session ids of the legacy revisions.
+//!
+//! Ids are optional, and this server has no use for them. Some clients, such as the official SDKs for Python and Rust,
+//! open their stream of notifications only if they received one. An id is therefore random, has no state and grants
+//! nothing, and an unknown id is served, because it may come from another replica. Only ids that a client has ended
+//! are remembered, because they must be answered with 404 (2025-11-25, *Transports / Session Management*).
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+};
+
+use http::{HeaderMap, HeaderValue, StatusCode, header::HeaderName};
+
+use crate::error_code::WireError;
+
+static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// Number of ended sessions that are remembered; 16 bytes each.
+const MAX_ENDED: usize = 1_024;
+
+/// Adds a new session id to the response to `initialize`.
+///
+/// # Panics
+///
+/// If the operating system has no random numbers.
+pub(super) fn begin(headers: &mut HeaderMap) {
+    let mut id = [0; 16];
+    getrandom::fill(&mut id).expect("the operating system has random numbers");
+    let id = format!("{:032x}", u128::from_ne_bytes(id));
+    headers.insert(SESSION_ID.clone(), HeaderValue::try_from(id).expect("hexadecimal digits"));
+}
+
+/// Returns whether a request has a session id.
+pub(super) fn is_named(headers: &HeaderMap) -> bool {
+    headers.contains_key(&SESSION_ID)
+}
+
+/// The sessions that clients have ended most recently.
+#[derive(Debug, Default)]
+pub(super) struct EndedSessions {
+    ids: Mutex<VecDeque<u128>>,
+}
+
+impl EndedSessions {
+    /// Refuses a request of an ended session.
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), WireError> {
+        let Some(id) = id(headers) else { return Ok(()) };
+        match self.ids.lock().unwrap_or_else(PoisonError::into_inner).contains(&id) {
+            false => Ok(()),
+            true => Err(WireError {
+                status: StatusCode::NOT_FOUND.as_u16(),
+                ..WireError::invalid_request("This session has ended; start another one with initialize")
+            }),
+        }
+    }
+
+    /// Ends the session of a request. An id that this server cannot have issued is ignored.
+    pub(super) fn end(&self, headers: &HeaderMap) {
+        let Some(id) = id(headers) else { return };
+        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        if ids.contains(&id) {
+            return;
+        }
+        if ids.len() == MAX_ENDED {
+            ids.pop_front();
+        }
+        ids.push_back(id);
+    }
+}
+
+/// Returns the session id of a request, if it has the form of this server's ids.
+fn id(headers: &HeaderMap) -> Option<u128> {
+    let text = headers.get(&SESSION_ID)?.to_str().ok()?;
+    let has_form = text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    has_form.then(|| u128::from_str_radix(text, 16).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(id: &str) -> HeaderMap {
+        HeaderMap::from_iter([(SESSION_ID.clone(), HeaderValue::try_from(id).expect("a header"))])
+    }
+
+    #[test]
+    fn ended_sessions_are_bounded() {
+        let ended = EndedSessions::default();
+        let numbered = |number: usize| headers(&format!("{number:032x}"));
+        for number in 0..2 * MAX_ENDED {
+            ended.end(&numbered(number));
+            ended.end(&numbered(number));
+        }
+        assert_eq!(ended.ids.lock().expect("no panic").len(), MAX_ENDED);
+        assert!(ended.check(&numbered(MAX_ENDED - 1)).is_ok());
+        assert!(ended.check(&numbered(MAX_ENDED)).is_err());
+        for foreign in ["", "1", "+0000000000000000000000000000001", &"A".repeat(32), &"0".repeat(33)] {
+            ended.end(&headers(foreign));
+            assert!(ended.check(&headers(foreign)).is_ok(), "{foreign}");
+        }
+    }
+}
