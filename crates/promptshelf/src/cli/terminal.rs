@@ -7,7 +7,7 @@ mod reader;
 use std::io::{self, IsTerminal};
 
 pub(crate) use self::{
-    form::{TerminalForms, confirm},
+    form::{TerminalForms, agree, confirm},
     progress::Progress,
     reader::{Assist, Line, LineReader, Suggestion, shell, suggestion},
 };

@@ -8,6 +8,8 @@ mod cli_errors;
 mod cli_get;
 mod client_auth;
 #[cfg(unix)]
+mod configured_servers;
+#[cfg(unix)]
 mod elicitation;
 mod embedding;
 #[cfg(unix)]

@@ -115,7 +115,7 @@ fn resources_are_listed_and_read() {
 fn server_name_is_resolved_in_client_configuration() {
     let folder = sample_folder();
     let server = json!({ "command": env!("CARGO_BIN_EXE_promptshelf"), "args": ["serve", "${LIBRARY}", "--stdio"] });
-    let file = folder.path().join(".mcp.json");
+    let file = folder.path().join(".claude.json");
     fs::write(file, json!({ "mcpServers": { "mine": server } }).to_string()).expect("a written file");
     let line = |name: &str| {
         let mut command = promptshelf();

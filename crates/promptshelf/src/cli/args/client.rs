@@ -10,7 +10,10 @@ use promptshelf_client::Endpoint;
 
 use super::help;
 use super::{HERE, LibraryObject};
-use crate::{exit::Failure, source::Source};
+use crate::{
+    exit::Failure,
+    source::{Source, configured},
+};
 
 /// A server in place of a library.
 #[derive(Debug, Args)]
@@ -38,7 +41,7 @@ impl ServerArguments {
     pub(crate) fn source(&self, folder: &Path) -> Result<Source, Failure> {
         Ok(match (&self.url, &self.server, self.command.as_slice()) {
             (Some(url), ..) => Source::Server(with_token(Endpoint::url(url))?),
-            (None, Some(name), _) => Source::Server(Endpoint::configured(name)?),
+            (None, Some(name), _) => Source::Server(configured(name)?),
             (None, None, line @ [_, ..]) => Source::Server(Endpoint::command(line)),
             (None, None, []) => Source::Folder(folder.to_owned()),
         })

@@ -278,6 +278,11 @@ pub(crate) fn confirm(prompt: &str) -> bool {
     matches!(read(prompt, "", Vec::new()), Line::Text(_))
 }
 
+/// Asks a question that only `y` or `yes` agrees to.
+pub(crate) fn agree(question: &str) -> bool {
+    matches!(read(question, "", Vec::new()), Line::Text(answer) if matches!(answer.trim(), "y" | "yes"))
+}
+
 /// Reads one line. An unreadable terminal cancels.
 fn read(prompt: &str, initial: &str, choices: Vec<(String, String)>) -> Line {
     io::stderr().flush().ok();
