@@ -21,6 +21,7 @@ const { values } = parseArgs({
   },
 });
 const promptshelf = resolve(values.server);
+const registeredClient = join(here, 'registered_client.mjs');
 const suite = join(here, 'node_modules/@modelcontextprotocol/conformance');
 const [MODERN, LEGACY] = ['2026-07-28', '2025-11-25'];
 
@@ -63,7 +64,8 @@ for (const revision of [MODERN, LEGACY]) {
   // All scenarios that a revision requires of clients with sign-in.
   for (const name of names) {
     if (!LISTED.some(([listed, of]) => listed === name && of === revision)) {
-      scenarios.push([name, revision, [promptshelf, 'sign-in']]);
+      const registered = CLIENTS[name]?.PROMPTSHELF_CLIENT_SECRET ? [process.execPath, registeredClient] : [];
+      scenarios.push([name, revision, [...registered, promptshelf, 'sign-in']]);
     }
   }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-use crate::error::ClientError;
+use crate::{error::ClientError, secure_url::is_secure};
 
 /// An MCP server to connect to.
 ///
@@ -55,7 +55,7 @@ impl Endpoint {
         match self {
             Endpoint::Url { url, headers } => {
                 let has_token = headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
-                let is_safe = url.starts_with("https://") || is_loopback(url);
+                let is_safe = is_secure(url);
                 Some(url.as_str()).filter(|_| !has_token && is_safe)
             }
             Endpoint::Command { .. } => None,
@@ -72,23 +72,12 @@ impl Endpoint {
         let Endpoint::Url { url, headers } = &mut self else {
             return Err(ClientError::InvalidEndpoint("a token requires a server at a URL".to_owned()));
         };
-        if !url.starts_with("https://") && !is_loopback(url) {
+        if !is_secure(url) {
             return Err(ClientError::InvalidEndpoint(format!("{url} is not https: the token was not sent")));
         }
         headers.insert("Authorization".to_owned(), format!("Bearer {token}"));
         Ok(self)
     }
-}
-
-/// Returns whether requests to an `http://` URL stay on this machine.
-pub(crate) fn is_loopback(url: &str) -> bool {
-    let authority = url.trim_start_matches("http://").split(['/', '?', '#']).next().unwrap_or_default();
-    // The part before an `@` is user information, not the host.
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let host = if host.starts_with('[') { host } else { host.split(':').next().unwrap_or_default() };
-    host == "localhost"
-        || host.starts_with("[::1]")
-        || host.parse::<std::net::Ipv4Addr>().is_ok_and(|a| a.is_loopback())
 }
 
 impl fmt::Display for Endpoint {
@@ -117,8 +106,8 @@ mod tests {
         for url in ["https://example.com/mcp", "http://localhost:1/mcp", "http://127.0.0.1/mcp", "http://[::1]:8080/"] {
             assert!(Endpoint::url(url).bearer("t").is_ok(), "{url}");
         }
-        for url in ["http://example.com/", "http://localhost.example.com/", "http://localhost@example.com/"] {
-            assert!(Endpoint::url(url).bearer("t").is_err(), "{url}");
+        for url in ["http://example.com/", "http://localhost.example.com/", "http://evil.example\\@localhost/"] {
+            assert!(Endpoint::url(url).bearer("t").is_err() && Endpoint::url(url).sign_in_url().is_none(), "{url}");
         }
         assert!(Endpoint::command(["x"]).bearer("t").is_err());
     }

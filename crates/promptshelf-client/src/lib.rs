@@ -40,12 +40,13 @@ mod options;
 mod pagination;
 mod process;
 mod sdk_error;
+mod secure_url;
 mod sign_in;
 mod transport;
 
 pub use self::{
     client::{Changes, Client},
-    client_config::ConfiguredServer,
+    client_config::{ConfigScope, ConfiguredServer},
     content::{
         Annotations, ContentBlock, EmbeddedResource, Media, Message, ResourceBody, ResourceContents, ResourceLink,
         Role, Text,
@@ -59,5 +60,6 @@ pub use self::{
         Arguments, Completion, CompletionTarget, PromptArgument, PromptInfo, PromptResult, ReadResult, ResourceInfo,
     },
     options::ConnectOptions,
+    secure_url::is_loopback_url,
     sign_in::{BrowserOpener, CredentialError, CredentialStore, SignIn, SignInPage},
 };

@@ -6,6 +6,7 @@
 
 mod config;
 mod credentials;
+mod discovery;
 mod redirect;
 mod session;
 mod store;

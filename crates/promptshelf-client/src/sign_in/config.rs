@@ -3,6 +3,7 @@
 use std::{fmt, pin::Pin, sync::Arc};
 
 use super::store::CredentialStore;
+use crate::error::ClientError;
 
 /// A page on which the user signs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +42,15 @@ pub struct SignIn {
     pub(super) store: Arc<dyn CredentialStore>,
     pub(super) browser: Option<Arc<dyn BrowserOpener>>,
     pub(super) client_id: Option<String>,
-    pub(super) client_secret: Option<String>,
+    client_secret: Option<ClientSecret>,
     pub(super) scopes: Vec<String>,
+}
+
+/// A client secret, and the only authorization server that receives it.
+#[derive(Clone)]
+struct ClientSecret {
+    secret: String,
+    issuer: Option<String>,
 }
 
 impl SignIn {
@@ -59,10 +67,35 @@ impl SignIn {
 
     /// Sets the OAuth client: the identifier of a registered client, or the `https` URL of a client ID metadata
     /// document. Without one the client registers itself, if the authorization server allows it (RFC 7591).
-    pub fn client(mut self, id: impl Into<String>, secret: Option<String>) -> SignIn {
+    pub fn client(mut self, id: impl Into<String>) -> SignIn {
         self.client_id = Some(id.into());
-        self.client_secret = secret;
         self
+    }
+
+    /// Sets the secret of the OAuth client, and the issuer identifier of the authorization server that has registered
+    /// it. The MCP server names its authorization server, so the secret is sent to this issuer only; without an issuer
+    /// a sign-in fails with an error that names the one of the server.
+    pub fn client_secret(mut self, secret: impl Into<String>, issuer: Option<String>) -> SignIn {
+        self.client_secret = Some(ClientSecret { secret: secret.into(), issuer });
+        self
+    }
+
+    /// Returns the client secret for an authorization server.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::SignInFailed`] if the secret belongs to another authorization server.
+    pub(super) fn secret_for(&self, issuer: Option<&str>) -> Result<Option<String>, ClientError> {
+        let Some(ClientSecret { secret, issuer: expected }) = &self.client_secret else { return Ok(None) };
+        let without_slash = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
+        if issuer.is_some() && issuer.map(without_slash) == expected.as_deref().map(without_slash) {
+            return Ok(Some(secret.clone()));
+        }
+        let found = issuer.unwrap_or("an unpublished authorization server");
+        Err(ClientError::sign_in_failed(match expected {
+            Some(expected) => format!("the client secret belongs to {expected}, and the server names {found}"),
+            None => format!("the client secret has no issuer, and the server names {found}: set the secret's issuer"),
+        }))
     }
 
     /// Sets the scopes of the first sign-in, in place of those that the server names.

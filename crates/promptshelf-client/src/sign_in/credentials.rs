@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -19,6 +22,8 @@ pub(super) struct ServerCredentials {
     store: Arc<dyn CredentialStore>,
     server: Arc<str>,
     client: Arc<Mutex<RegisteredClient>>,
+    /// Whether the SDK receives the refresh token: its authorization server is known to be the one that issued it.
+    may_refresh: Arc<AtomicBool>,
 }
 
 /// The parts of a client registration that the SDK does not store.
@@ -62,13 +67,18 @@ impl EarlierSignIn {
 
 impl ServerCredentials {
     pub(super) fn new(store: Arc<dyn CredentialStore>, server: &str) -> ServerCredentials {
-        ServerCredentials { store, server: server.into(), client: Arc::default() }
+        ServerCredentials { store, server: server.into(), client: Arc::default(), may_refresh: Arc::default() }
     }
 
     /// Sets the client that later saves store.
     pub(super) fn set_client(&self, redirect: &str, secret: Option<&str>, scopes: BTreeSet<String>) {
         let client = RegisteredClient { redirect: redirect.to_owned(), secret: secret.map(str::to_owned), scopes };
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+    }
+
+    /// Sets whether the SDK receives the refresh token. By default it does not.
+    pub(super) fn set_may_refresh(&self, may_refresh: bool) {
+        self.may_refresh.store(may_refresh, Ordering::Release);
     }
 
     /// Returns the stored sign-in.
@@ -108,7 +118,13 @@ impl ServerCredentials {
 #[async_trait]
 impl SdkCredentialStore for ServerCredentials {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        Ok(self.record().await?.map(|record| record.credentials))
+        let mut credentials = self.record().await?.map(|record| record.credentials);
+        if !self.may_refresh.load(Ordering::Acquire)
+            && let Some(tokens) = credentials.as_mut().and_then(|credentials| credentials.token_response.as_mut())
+        {
+            tokens.set_refresh_token(None);
+        }
+        Ok(credentials)
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {

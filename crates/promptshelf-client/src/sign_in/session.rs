@@ -10,8 +10,7 @@ use std::{
 };
 
 use rmcp::transport::auth::{
-    AuthClient, AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource,
-    AuthorizationRequest, AuthorizationSession, WWWAuthenticateParams,
+    AuthClient, AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, WWWAuthenticateParams,
 };
 use tokio::sync::Mutex;
 use url::Url;
@@ -19,9 +18,10 @@ use url::Url;
 use super::{
     config::{BrowserOpener, SignIn, SignInPage},
     credentials::{EarlierSignIn, ServerCredentials},
+    discovery::AuthorizationServer,
     redirect::Redirect,
 };
-use crate::{challenge::Challenge, endpoint::is_loopback, error::ClientError, http::http_client};
+use crate::{challenge::Challenge, error::ClientError, http::http_client};
 
 /// The name under which the client registers; authorization servers show it to users.
 const CLIENT_NAME: &str = "promptshelf";
@@ -61,16 +61,30 @@ impl AuthSession {
         Ok(session)
     }
 
-    /// Restores an earlier sign-in. If its authorization server is unreachable, the access token stays usable until it
-    /// expires.
+    /// Restores an earlier sign-in. Unless the server publishes the authorization server that issued the credentials,
+    /// the access token stays usable until it expires, and no refresh token is sent anywhere.
     async fn restore(&self) {
         let Ok(Some(earlier)) = self.credentials.earlier().await else { return };
         let mut manager = self.client.auth_manager.lock().await;
-        let restored = match manager.initialize_from_store().await {
-            // The SDK does not store client secrets.
-            Ok(true) if earlier.secret.is_some() => manager.configure_client(earlier.client_config()),
-            Ok(_) => Ok(()),
-            Err(error) => Err(error),
+        let found = AuthorizationServer::discover(&manager, None, &self.server).await;
+        let found = found.unwrap_or_else(|error| {
+            tracing::debug!(%error, "stored credentials cannot be renewed");
+            AuthorizationServer::unknown()
+        });
+        let restored = if found.issuer().is_some() && earlier.issuer.is_some() {
+            let has_issued = found.has_issued(earlier.issuer.as_deref());
+            manager.set_metadata(found.metadata);
+            match manager.initialize_from_store().await {
+                Ok(true) if has_issued => {
+                    self.credentials.set_may_refresh(true);
+                    // The SDK does not store client secrets.
+                    manager.configure_client(earlier.client_config())
+                }
+                other => other.map(drop),
+            }
+        } else {
+            manager.set_metadata(AuthorizationServer::unknown().metadata);
+            manager.configure_client_id(&earlier.client_id)
         };
         if let Err(error) = restored {
             tracing::debug!(%error, "stored credentials cannot be renewed");
@@ -117,13 +131,11 @@ impl AuthSession {
             }
         }
         let mut manager = manager(&self.url, &self.credentials).await.map_err(ClientError::sign_in)?;
-        let found = manager.resolve_metadata_from_challenge(Some(&challenge.header)).await;
-        let found = found.map_err(ClientError::sign_in)?;
-        self.check_endpoints(&found.metadata)?;
-        let is_guessed = found.source == AuthorizationMetadataSource::LegacyEndpointFallback;
+        let found = AuthorizationServer::discover(&manager, Some(&challenge.header), &self.server).await?;
+        found.check_pkce()?;
         manager.set_metadata(found.metadata.clone());
         let earlier = self.credentials.earlier().await.ok().flatten();
-        let earlier = earlier.filter(|earlier| earlier.issuer == found.metadata.issuer && earlier.issuer.is_some());
+        let earlier = earlier.filter(|earlier| found.has_issued(earlier.issuer.as_deref()));
 
         let scopes = self.scopes(&manager, challenge, earlier.as_ref().map(|earlier| earlier.granted.as_slice())).await;
         let redirect =
@@ -136,9 +148,9 @@ impl AuthSession {
         let earlier =
             earlier.filter(|earlier| earlier.redirect == redirect.uri && scopes.is_subset(&earlier.registered));
         let registered = earlier.as_ref().map_or_else(|| scopes.clone(), |earlier| earlier.registered.clone());
-        let (id, secret) = match self.identity(&mut manager, &found.metadata, earlier, &redirect.uri, &scopes).await {
+        let (id, secret) = match self.identity(&mut manager, &found, earlier, &redirect.uri, &scopes).await {
             // A server that announces no authorization server gets the plain error.
-            Err(_) if is_guessed => return Err(challenge.to_error()),
+            Err(_) if !found.is_published => return Err(challenge.to_error()),
             identity => identity?,
         };
         self.credentials.set_client(&redirect.uri, secret.as_deref(), registered);
@@ -153,7 +165,9 @@ impl AuthSession {
             AuthorizationSession::new(manager, request).await.map_err(|(_, error)| ClientError::sign_in(error))?;
         requested.extend(scopes);
         requested.extend(missing);
-        self.authorize(session, redirect, &**browser).await
+        self.authorize(session, redirect, &**browser).await?;
+        self.credentials.set_may_refresh(found.issuer().is_some());
+        Ok(())
     }
 
     /// Opens the page, waits for the redirect, and exchanges the code for tokens.
@@ -213,23 +227,23 @@ impl AuthSession {
     async fn identity(
         &self,
         manager: &mut AuthorizationManager,
-        metadata: &AuthorizationMetadata,
+        found: &AuthorizationServer,
         earlier: Option<EarlierSignIn>,
         redirect: &str,
         scopes: &BTreeSet<String>,
     ) -> Result<(String, Option<String>), ClientError> {
-        let supports_documents = metadata.additional_fields.get("client_id_metadata_document_supported");
+        let supports_documents = found.metadata.additional_fields.get("client_id_metadata_document_supported");
         let supports_documents = supports_documents.and_then(serde_json::Value::as_bool).unwrap_or(false);
         match &self.config.client_id {
             Some(id) if !id.starts_with("https://") || supports_documents => {
-                return Ok((id.clone(), self.config.client_secret.clone()));
+                return Ok((id.clone(), self.config.secret_for(found.issuer())?));
             }
             _ => {}
         }
         if let Some(earlier) = earlier {
             return Ok((earlier.client_id, earlier.secret));
         }
-        if metadata.registration_endpoint.is_none() {
+        if found.metadata.registration_endpoint.is_none() {
             return Err(ClientError::sign_in_failed(
                 "the authorization server does not support client registration: register a client there and configure \
                  its client ID",
@@ -238,22 +252,6 @@ impl AuthSession {
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let registered = manager.register_client(CLIENT_NAME, redirect, &scopes).await.map_err(ClientError::sign_in)?;
         Ok((registered.client_id, registered.client_secret))
-    }
-
-    /// Requires `https` for endpoints that are not on this machine: codes and tokens must be encrypted, and only web
-    /// pages may be opened.
-    fn check_endpoints(&self, metadata: &AuthorizationMetadata) -> Result<(), ClientError> {
-        let endpoints = [&metadata.authorization_endpoint, &metadata.token_endpoint];
-        for endpoint in endpoints.into_iter().chain(&metadata.registration_endpoint) {
-            let is_local = endpoint.starts_with("http://") && is_loopback(endpoint);
-            if !endpoint.starts_with("https://") && !is_local {
-                return Err(ClientError::sign_in_failed(format!(
-                    "the authorization endpoint {endpoint} of {} is not https",
-                    self.server
-                )));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -197,6 +197,7 @@ fn failure(error: ClientError, endpoint: Option<&Endpoint>) -> Failure {
             let flags: String = scopes.split_whitespace().map(|scope| format!(" --scope {scope}")).collect();
             Some(format!("promptshelf sign-in {url}{flags}"))
         }
+        (ClientError::SignInFailed { .. }, _) => browser::sign_in_help(),
         _ => None,
     };
     let failure = Failure::from(error);

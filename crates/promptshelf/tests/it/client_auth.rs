@@ -185,6 +185,85 @@ async fn credentials_are_sent_to_their_own_issuer_only() {
     assert_eq!(recorded.authorized[1]["client_id"], "client-2");
 }
 
+/// A server that stops to publish its authorization server would otherwise receive the refresh token itself, at the
+/// default endpoints of its own origin.
+// req: S-72
+#[tokio::test]
+async fn refresh_token_is_not_sent_to_default_endpoints() {
+    let behaviour = Behaviour { expired_tokens: true, ..Behaviour::default() };
+    let (realm, store) = (Realm::start(behaviour), Arc::default());
+    connect(&realm, &store, Some(TestBrowser::default())).await.expect("a sign-in");
+    let renewed =
+        || realm.recorded().exchanged.iter().filter(|request| request["grant_type"] == "refresh_token").count();
+    let before = renewed();
+    realm.withhold_metadata(true);
+    for _ in 0..2 {
+        let refused = connect(&realm, &store, None).await;
+        assert!(matches!(refused, Err(ClientError::AuthenticationRequired)), "{refused:?}");
+    }
+    assert_eq!(renewed(), before);
+    realm.withhold_metadata(false);
+    connect(&realm, &store, None).await.expect("the refresh token is still stored");
+    let after = renewed();
+    assert!(after > before);
+    // A record without an issuer, as of a sign-in at default endpoints, is never renewed.
+    for stored in store.0.lock().expect("no panic").values_mut() {
+        *stored = stored.replace(&format!("\"issuer\":\"{}\"", realm.issuer()), "\"issuer\":null");
+    }
+    assert!(matches!(connect(&realm, &store, None).await, Err(ClientError::AuthenticationRequired)));
+    assert_eq!(renewed(), after);
+}
+
+// req: S-72
+#[tokio::test]
+async fn access_token_is_used_to_its_end_without_metadata() {
+    let (realm, store) = (Realm::start(Behaviour::default()), Arc::default());
+    connect(&realm, &store, Some(TestBrowser::default())).await.expect("a sign-in");
+    realm.withhold_metadata(true);
+    let later = connect(&realm, &store, None).await.expect("the stored access token");
+    assert_eq!(later.all_prompts().await.expect("a list").len(), 2);
+    assert_eq!(realm.recorded().exchanged.len(), 1);
+}
+
+// req: S-73
+#[tokio::test]
+async fn configured_secret_is_sent_to_its_issuer_only() {
+    let realm = Realm::start(Behaviour::default());
+    let signed_in = async |issuer: Option<&str>| {
+        let sign_in = SignIn::new(Arc::<Memory>::default()).browser(Arc::new(TestBrowser::default()));
+        let sign_in = sign_in.client("team").client_secret("a secret", issuer.map(str::to_owned));
+        ConnectOptions::new().sign_in(sign_in).connect(&Endpoint::url(realm.mcp())).await.map(drop)
+    };
+    for issuer in [None, Some("https://id.example")] {
+        let refused = signed_in(issuer).await;
+        assert!(
+            matches!(&refused, Err(ClientError::SignInFailed { reason, .. }) if reason.contains(realm.issuer())),
+            "{refused:?}"
+        );
+    }
+    realm.withhold_metadata(true);
+    signed_in(Some(realm.issuer())).await.expect_err("default endpoints have no issuer");
+    assert!(realm.recorded().authorized.is_empty() && realm.recorded().basic.is_empty());
+    realm.withhold_metadata(false);
+    signed_in(Some(realm.issuer())).await.expect("its own issuer");
+    assert_eq!(realm.recorded().basic, [Some("Basic dGVhbTphK3NlY3JldA==".to_owned())]);
+}
+
+// req: S-75, Q14
+#[tokio::test]
+async fn metadata_without_s256_is_refused() {
+    for methods in [serde_json::Value::Null, serde_json::json!([]), serde_json::json!(["plain"])] {
+        let behaviour = Behaviour { challenge_methods: Some(methods), ..Behaviour::default() };
+        let (realm, store) = (Realm::start(behaviour), Arc::default());
+        let refused = connect(&realm, &store, Some(TestBrowser::default())).await;
+        assert!(
+            matches!(&refused, Err(ClientError::SignInFailed { reason, .. }) if reason.contains("S256")),
+            "{refused:?}"
+        );
+        assert!(realm.recorded().registered.is_empty() && realm.recorded().authorized.is_empty());
+    }
+}
+
 #[tokio::test]
 async fn denied_consent_ends_the_sign_in() {
     let (realm, store) = (Realm::start(Behaviour { denies_consent: true, ..Behaviour::default() }), Arc::default());

@@ -56,9 +56,13 @@ fn only_loopback_urls_may_be_plain_http() {
     for url in ["http://localhost/x", "http://127.0.0.1:80", "http://[::1]:9/x"] {
         assert!(url::is_loopback(url), "{url}");
     }
-    for url in
-        ["http://localhost@evil.example", "http://localhost:80@evil.example", "http://evil.example", "ftp://localhost"]
-    {
+    for url in [
+        "http://localhost@evil.example",
+        "http://localhost:80@evil.example",
+        "http://evil.example",
+        "http://evil.example\\@localhost/",
+        "ftp://localhost",
+    ] {
         assert!(!url::is_loopback(url), "{url}");
     }
 }

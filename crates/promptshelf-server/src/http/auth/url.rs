@@ -1,5 +1,7 @@
 //! Parts of configured URLs.
 
+use url::{Host, Url};
+
 /// Returns a URL's path, empty where it has none.
 pub(super) fn path_of(url: &str) -> &str {
     let host = url.find("://").map_or(0, |scheme| scheme + 3);
@@ -8,11 +10,13 @@ pub(super) fn path_of(url: &str) -> &str {
 
 /// Returns whether a URL is plain `http` on this machine.
 pub(super) fn is_loopback(url: &str) -> bool {
-    let Some(rest) = url.strip_prefix("http://") else { return false };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => authority,
-    };
-    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+    Url::parse(url).is_ok_and(|url| {
+        let is_local = match url.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        url.scheme() == "http" && is_local
+    })
 }

@@ -16,6 +16,9 @@ use crate::{
     terminal::{self, Progress},
 };
 
+/// The issuer identifier of the authorization server that the client secret belongs to.
+const CLIENT_ISSUER: &str = "PROMPTSHELF_CLIENT_ISSUER";
+
 /// Configures sign-in for a command: with stored credentials, and interactively at a terminal after a confirmation.
 pub(crate) fn sign_in(progress: &Progress) -> SignIn {
     let sign_in = stored(env::var("PROMPTSHELF_CLIENT_ID").ok());
@@ -33,10 +36,23 @@ pub(crate) fn explicit_sign_in(client_id: Option<String>, scopes: Vec<String>, p
 
 fn stored(client_id: Option<String>) -> SignIn {
     let sign_in = SignIn::new(Arc::new(Keyring::from_environment()));
-    match client_id.filter(|id| !id.is_empty()) {
-        Some(id) => sign_in.client(id, env::var("PROMPTSHELF_CLIENT_SECRET").ok().filter(|secret| !secret.is_empty())),
+    let Some(id) = client_id.filter(|id| !id.is_empty()) else { return sign_in };
+    let sign_in = sign_in.client(id);
+    match variable("PROMPTSHELF_CLIENT_SECRET") {
+        Some(secret) => sign_in.client_secret(secret, variable(CLIENT_ISSUER)),
         None => sign_in,
     }
+}
+
+/// Returns what to do if a sign-in may have failed because the client secret has no issuer.
+pub(super) fn sign_in_help() -> Option<String> {
+    let lacks_issuer = variable("PROMPTSHELF_CLIENT_SECRET").is_some() && variable(CLIENT_ISSUER).is_none();
+    lacks_issuer
+        .then(|| format!("{CLIENT_ISSUER} names the authorization server that receives PROMPTSHELF_CLIENT_SECRET"))
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 struct PageOpener {

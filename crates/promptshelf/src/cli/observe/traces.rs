@@ -150,8 +150,6 @@ fn agent(endpoint: &str) -> Agent {
     let config =
         Agent::config_builder().tls_config(tls).timeout_global(Some(REQUEST_TIMEOUT)).http_status_as_error(false);
     // A proxy cannot reach this machine's loopback interface.
-    let is_loopback =
-        ["http://127.0.0.1", "http://localhost", "http://[::1]"].iter().any(|origin| endpoint.starts_with(origin));
-    let config = if is_loopback { config.proxy(None) } else { config };
+    let config = if promptshelf_client::is_loopback_url(endpoint) { config.proxy(None) } else { config };
     config.max_redirects(0).build().into()
 }

@@ -108,10 +108,9 @@ impl FromStr for HttpsUrl {
 
     fn from_str(url: &str) -> Result<HttpsUrl, InvalidValue> {
         let is_plain = !url.contains(['#', '?', '@', ' ', '"', '\\', '*', '{', '}']);
-        let is_local = || matches!(host(url).as_deref(), Some("localhost" | "127.0.0.1" | "[::1]"));
         match url.split_once("://") {
             Some(("https", rest)) if is_plain && !rest.is_empty() => Ok(HttpsUrl(url.to_owned())),
-            Some(("http", _)) if is_plain && is_local() => Ok(HttpsUrl(url.to_owned())),
+            Some(("http", _)) if is_plain && promptshelf_client::is_loopback_url(url) => Ok(HttpsUrl(url.to_owned())),
             _ => Err(InvalidValue::new("an https URL without a query, or http on this machine", url)),
         }
     }

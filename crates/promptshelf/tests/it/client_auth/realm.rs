@@ -3,7 +3,10 @@
 use std::{
     collections::HashMap,
     net::TcpListener,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
@@ -33,6 +36,8 @@ pub(super) struct Behaviour {
     pub(super) secrets: bool,
     /// Tokens are issued already expired.
     pub(super) expired_tokens: bool,
+    /// The value of `code_challenge_methods_supported`, if not S256; null omits the member.
+    pub(super) challenge_methods: Option<Value>,
     /// None of the requested scopes is granted.
     pub(super) grants_nothing: bool,
 }
@@ -51,6 +56,8 @@ pub(super) struct Recorded {
 struct Inner {
     url: String,
     behaviour: Behaviour,
+    /// Whether metadata is withheld, as by a server that wants tokens of its authorization server.
+    withholds_metadata: AtomicBool,
     recorded: Mutex<Recorded>,
 }
 
@@ -62,7 +69,8 @@ impl Realm {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         listener.set_nonblocking(true).expect("non-blocking mode");
         let url = format!("http://{}", listener.local_addr().expect("a bound listener"));
-        let inner = Arc::new(Inner { url, behaviour, recorded: Mutex::default() });
+        let inner =
+            Arc::new(Inner { url, behaviour, withholds_metadata: AtomicBool::default(), recorded: Mutex::default() });
         let app = Router::new()
             .route("/.well-known/oauth-protected-resource/mcp", get(resource))
             .route("/.well-known/oauth-authorization-server", get(metadata))
@@ -79,6 +87,14 @@ impl Realm {
             });
         });
         Realm(inner)
+    }
+
+    pub(super) fn withhold_metadata(&self, withholds: bool) {
+        self.0.withholds_metadata.store(withholds, Ordering::SeqCst);
+    }
+
+    pub(super) fn issuer(&self) -> &str {
+        &self.0.url
     }
 
     pub(super) fn mcp(&self) -> String {
@@ -98,18 +114,30 @@ fn fields(text: &str) -> Fields {
     url::form_urlencoded::parse(text.as_bytes()).into_owned().collect()
 }
 
-async fn resource(State(realm): State<Arc<Inner>>) -> Json<Value> {
-    Json(json!({ "resource": format!("{}/mcp", realm.url), "authorization_servers": [realm.url] }))
+async fn resource(State(realm): State<Arc<Inner>>) -> Response {
+    published(&realm, json!({ "resource": format!("{}/mcp", realm.url), "authorization_servers": [realm.url] }))
 }
 
-async fn metadata(State(realm): State<Arc<Inner>>) -> Json<Value> {
+async fn metadata(State(realm): State<Arc<Inner>>) -> Response {
     let url = &realm.url;
     let page = realm.behaviour.page.clone().unwrap_or_else(|| format!("{url}/authorize"));
-    Json(json!({
+    let mut document = json!({
         "issuer": url, "authorization_endpoint": page, "token_endpoint": format!("{url}/token"),
         "registration_endpoint": format!("{url}/register"), "response_types_supported": ["code"],
         "code_challenge_methods_supported": ["S256"], "authorization_response_iss_parameter_supported": true,
-    }))
+    });
+    if let Some(methods) = &realm.behaviour.challenge_methods {
+        document["code_challenge_methods_supported"] = methods.clone();
+    }
+    document.as_object_mut().expect("an object").retain(|_, value| !value.is_null());
+    published(&realm, document)
+}
+
+fn published(realm: &Inner, document: Value) -> Response {
+    match realm.withholds_metadata.load(Ordering::SeqCst) {
+        true => StatusCode::NOT_FOUND.into_response(),
+        false => Json(document).into_response(),
+    }
 }
 
 async fn register(State(realm): State<Arc<Inner>>, Json(client): Json<Value>) -> Response {
@@ -167,9 +195,12 @@ async fn token(State(realm): State<Arc<Inner>>, headers: HeaderMap, body: String
 }
 
 async fn prompts(State(realm): State<Arc<Inner>>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
-    let metadata = format!("resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", realm.url);
+    let metadata = match realm.withholds_metadata.load(Ordering::SeqCst) {
+        true => String::new(),
+        false => format!(", resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", realm.url),
+    };
     let refuse = |status: StatusCode, challenge: String| {
-        (status, [(header::WWW_AUTHENTICATE, format!("Bearer {challenge}, {metadata}"))]).into_response()
+        (status, [(header::WWW_AUTHENTICATE, format!("Bearer {challenge}{metadata}"))]).into_response()
     };
     let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     let scopes = token.and_then(|token| realm.recorded.lock().expect("no panic").tokens.get(token).cloned());
