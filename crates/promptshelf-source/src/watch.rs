@@ -4,6 +4,7 @@
 //! itself. Only the scope of the changes is passed on, so that one edit in a large library costs one file.
 
 mod native;
+mod own_output;
 mod poll;
 mod scope;
 
@@ -17,8 +18,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::native::NativeWatcher;
 pub(crate) use self::scope::ChangeScope;
+use self::{native::NativeWatcher, own_output::OwnOutput};
 use crate::source::{ReloadSignal, WatchGuard};
 
 /// The pause after an event before the signal is sent: the writes of one save are closer together than this.
@@ -131,6 +132,7 @@ pub(crate) fn watch(trees: &WatchedTrees, options: WatchOptions, signal: ReloadS
                 max_delay: MAX_DELAY,
                 pending: None,
                 next_poll: None,
+                own_output: OwnOutput::of_process(),
             };
             thread.update_watches();
             thread.poll();
@@ -174,6 +176,7 @@ struct WatchThread {
     max_delay: Duration,
     pending: Option<Pending>,
     next_poll: Option<Instant>,
+    own_output: OwnOutput,
 }
 
 /// Changes that have not been signalled yet.
@@ -193,7 +196,7 @@ impl WatchThread {
             };
             match message {
                 Ok(Message::Event(event)) => {
-                    if let Some(scope) = self.native.handle(event) {
+                    if let Some(scope) = self.native.handle(event, &self.own_output) {
                         self.add(scope);
                     }
                 }
@@ -256,7 +259,7 @@ impl WatchThread {
     fn poll(&mut self) {
         let Some(interval) = self.options.poll_interval else { return };
         let start = Instant::now();
-        self.polled = poll::fingerprint(&self.trees.paths());
+        self.polled = poll::fingerprint(&self.trees.paths(), &self.own_output);
         self.next_poll = Some(Instant::now() + interval.max(start.elapsed() * POLL_PAUSE_FACTOR));
     }
 }

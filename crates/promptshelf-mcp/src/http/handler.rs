@@ -59,6 +59,10 @@ impl Endpoint {
                     }
                     None => self.handle(&head, &caller, body).await.unwrap_or_else(faulty),
                 };
+                if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && header::has_content_coding(&head.headers)
+                {
+                    reply::accept_no_coding(response.headers_mut());
+                }
                 if let Some(origin) = origin {
                     host_check::allow_reading(response.headers_mut(), origin);
                 }
@@ -88,6 +92,10 @@ impl Endpoint {
         let mut body = pin!(body);
         if body.size_hint().lower() > self.max_body_bytes as u64 {
             return Err(self.too_large(head, body).await);
+        }
+        if header::has_content_coding(&head.headers) {
+            let message = "Unsupported content coding; send the body without Content-Encoding";
+            return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
         if !header::has_json_body(&head.headers) {
             return Err(refusal(

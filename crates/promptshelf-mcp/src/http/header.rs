@@ -139,6 +139,14 @@ pub(super) fn has_json_body(headers: &HeaderMap) -> bool {
     essence.trim().eq_ignore_ascii_case("application/json")
 }
 
+/// Returns whether the body has a content coding such as gzip. None is decoded: it would let a small body become a large
+/// one.
+pub(super) fn has_content_coding(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::CONTENT_ENCODING).iter();
+    let mut codings = values.flat_map(|value| value.to_str().unwrap_or("unknown").split(',')).map(str::trim);
+    codings.any(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity"))
+}
+
 /// Returns whether the client accepts one of the two response types.
 pub(super) fn accepts_response(headers: &HeaderMap) -> bool {
     let ranges = ["application/json", EVENT_STREAM, "*/*", "application/*", "text/*"];

@@ -93,6 +93,12 @@ pub(super) fn fault(fault: &Fault) -> Response<HttpBody> {
     response
 }
 
+/// Adds the accepted content codings to a refusal of another one (RFC 9110, 12.5.3). A refusal for another reason must
+/// not have them.
+pub(super) fn accept_no_coding(headers: &mut HeaderMap) {
+    headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+}
+
 pub(super) fn events(events: Events) -> Response<HttpBody> {
     let mut response = Response::new(HttpBody::events(events));
     describe(response.headers_mut(), "text/event-stream");

@@ -25,6 +25,10 @@ pub struct Options {
     pub sign_in: Option<super::auth::SignIn>,
     /// The reverse proxies whose forwarding headers are trusted. None by default.
     pub proxies: Proxies,
+    /// Whether responses ask browsers to use TLS only for this host, for a year (RFC 6797). Off by default; turn it on
+    /// with [`App::serve_tls`](super::App::serve_tls), or behind a proxy that terminates TLS and does not do so itself.
+    /// Responses to `localhost` never do: the request would apply to every other server on it.
+    pub strict_transport_security: bool,
     /// The time until a response must begin, 60 seconds by default; later is a 408. Streams may last longer.
     pub request_timeout: Duration,
     /// The time that a connection may be idle, and that a request's head may take to arrive. 75 seconds by default.
@@ -40,6 +44,7 @@ impl Default for Options {
             #[cfg(feature = "sign-in")]
             sign_in: None,
             proxies: Proxies::default(),
+            strict_transport_security: false,
             request_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(75),
             shutdown_timeout: Duration::from_secs(5),

@@ -22,6 +22,9 @@ use crate::library::Library;
 #[cfg(feature = "web")]
 use crate::web;
 
+/// One year, in seconds. Subdomains may belong to other servers.
+const TLS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
 /// Builds the router: every route with its middleware.
 pub(super) fn routes(library: &Library, endpoint: HttpService, options: &Options) -> Router {
     let server = library.server().clone();
@@ -42,6 +45,7 @@ pub(super) fn routes(library: &Library, endpoint: HttpService, options: &Options
         Some(sign_in) => routes.merge(sign_in.metadata_routes()),
         None => routes,
     };
+    let routes = if options.strict_transport_security { routes.layer(middleware::from_fn(tls_only)) } else { routes };
     proxy::around(logged(common(routes, options)), &options.proxies)
 }
 
@@ -68,6 +72,18 @@ fn common(routes: Router, options: &Options) -> Router {
         CatchPanicLayer::custom(internal_error),
         TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, options.request_timeout),
     ))
+}
+
+/// Asks browsers to use TLS only for the host of the request.
+async fn tls_only(request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = host.split(':').next().unwrap_or_default();
+    let is_localhost = name.eq_ignore_ascii_case("localhost");
+    let mut response = next.run(request).await;
+    if !is_localhost {
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, TLS_ONLY);
+    }
+    response
 }
 
 /// Adds the request log where it is enabled.

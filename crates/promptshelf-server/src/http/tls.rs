@@ -131,6 +131,7 @@ fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
         return Err(TlsError::new(format!("expected a PEM certificate in {}, found none", certificate.display())));
     }
     let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable("key", key, error))?;
+    warn_if_exposed(key);
     let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private))
@@ -142,6 +143,24 @@ fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
+
+/// Warns if every user of this machine may read or write the key. A group may: distributions give one to servers.
+#[cfg(unix)]
+fn warn_if_exposed(key: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Ok(metadata) = std::fs::metadata(key) else { return };
+    let mode = metadata.permissions().mode() & 0o7777;
+    if mode & 0o006 != 0 {
+        let key = key.display();
+        tracing::warn!(
+            "every user of this machine can read or write the key {key} (mode {mode:03o}); run: chmod o= {key}"
+        );
+    }
+}
+
+/// The permissions of other systems are not checked.
+#[cfg(not(unix))]
+fn warn_if_exposed(_: &Path) {}
 
 fn unreadable(kind: &str, path: &Path, error: rustls::pki_types::pem::Error) -> TlsError {
     TlsError::new(format!("cannot read the {kind} in {}: {error}", path.display())).caused_by(error)

@@ -30,17 +30,75 @@ async fn endpoint_page_and_probes_are_served() {
     assert_eq!(send(&router, get("/readyz"), "").await.0, StatusCode::SERVICE_UNAVAILABLE);
 }
 
+/// The routes of the page and its API.
+const PAGE: [&str; 10] = [
+    "/",
+    "/sign-in",
+    "/assets/js/main.js",
+    "/assets/nothing.js",
+    "/library/changes",
+    "/library/clients",
+    "/library/diagnostics",
+    "/library/facts",
+    "/library/prompts",
+    "/library/prompts/greet",
+];
+
+// req: S-1
 #[tokio::test]
-async fn foreign_hosts_are_refused_on_every_route_with_data() {
+async fn foreign_hosts_and_origins_are_refused_on_every_route_with_data() {
     let library = library().build().expect("a library");
     let mut options = Options::default();
     options.mcp.allowed_hosts = vec!["prompts.example.com".to_owned()];
     let router = router(&library, &options);
+    let at = |path: &str, host| axum::http::Request::get(path).header("host", host);
     assert_eq!(send(&router, list(), LIST).await.0, StatusCode::FORBIDDEN);
-    for path in ["/", "/library/prompts"] {
-        assert_eq!(send(&router, get(path), "").await.0, StatusCode::FORBIDDEN, "{path}");
-        let allowed = axum::http::Request::get(path).header("host", "prompts.example.com");
-        assert_eq!(send(&router, allowed, "").await.0, StatusCode::OK, "{path}");
+    for path in PAGE {
+        assert_eq!(send(&router, at(path, "localhost"), "").await.0, StatusCode::FORBIDDEN, "{path}");
+        let foreign = at(path, "prompts.example.com").header("origin", "https://evil.example");
+        assert_eq!(send(&router, foreign, "").await.0, StatusCode::FORBIDDEN, "{path}");
+        let (status, headers, _) = send(&router, at(path, "prompts.example.com"), "").await;
+        let expected = if path.contains("nothing") { StatusCode::NOT_FOUND } else { StatusCode::OK };
+        assert_eq!(status, expected, "{path}");
+        assert!(!headers.contains_key("access-control-allow-origin"), "{path}");
+    }
+}
+
+/// Probes of load balancers and service managers name any host.
+// req: S-1
+#[tokio::test]
+async fn routes_without_a_host_check_have_no_data() {
+    let router = router(&library().build().expect("a library"), &Options::default());
+    for (path, answer) in [
+        ("/healthz", "ok\n"),
+        ("/readyz", "ready\n"),
+        ("/nothing", "There is nothing here. MCP clients connect to /mcp.\n"),
+    ] {
+        let foreign =
+            axum::http::Request::get(path).header("host", "10.0.0.7").header("origin", "https://evil.example");
+        let (_, headers, body) = send(&router, foreign, "").await;
+        assert_eq!(text(body).await, answer, "{path}");
+        assert!(!headers.contains_key("access-control-allow-origin"), "{path}");
+    }
+}
+
+// req: S-65
+#[tokio::test]
+async fn tls_only_is_requested_where_it_is_turned_on() {
+    let library = library().build().expect("a library");
+    let mut options = Options::default();
+    options.mcp.allowed_hosts = vec!["prompts.example.com".to_owned(), "localhost".to_owned()];
+    let of = |host| axum::http::Request::get("/healthz").header("host", host);
+    let plain = router(&library, &options);
+    assert!(!send(&plain, of("prompts.example.com"), "").await.1.contains_key("strict-transport-security"));
+    options.strict_transport_security = true;
+    let strict = router(&library, &options);
+    for host in ["prompts.example.com", "prompts.example.com:8443"] {
+        assert_eq!(send(&strict, of(host), "").await.1["strict-transport-security"], "max-age=31536000", "{host}");
+    }
+    for host in ["localhost", "LOCALHOST:8443"] {
+        let (_, headers, _) = send(&strict, of(host), "").await;
+        assert!(!headers.contains_key("strict-transport-security"), "it would apply to every server on {host}");
     }
 }
 

@@ -15,7 +15,7 @@ use notify::{
     event::{AccessKind, AccessMode, ModifyKind},
 };
 
-use super::scope::ChangeScope;
+use super::{own_output::OwnOutput, scope::ChangeScope};
 use crate::{file_role::is_ignored, format::foreign_folders};
 
 /// Whether the system watches single folders instead of trees.
@@ -112,7 +112,7 @@ impl NativeWatcher {
     }
 
     /// Updates the watches after an event, and returns the scope of the change; `None` if it is irrelevant.
-    pub(super) fn handle(&mut self, event: notify::Result<Event>) -> Option<ChangeScope> {
+    pub(super) fn handle(&mut self, event: notify::Result<Event>, own_output: &OwnOutput) -> Option<ChangeScope> {
         let event = match event {
             Ok(event) if !event.need_rescan() => event,
             // Events were lost, or a watch failed.
@@ -135,7 +135,7 @@ impl NativeWatcher {
             }
             let first = self.trees.first().and_then(|tree| path.strip_prefix(tree.real.as_deref()?).ok());
             let mut roots = self.trees.iter().filter_map(|tree| tree.real.as_deref());
-            if roots.any(|root| path.strip_prefix(root).is_ok_and(is_relevant)) {
+            if roots.any(|root| path.strip_prefix(root).is_ok_and(is_relevant)) && !own_output.is_at(path) {
                 let change = match first {
                     Some(below) => ChangeScope::Paths(BTreeSet::from([joined(below)])),
                     None => ChangeScope::Anywhere,

@@ -179,7 +179,9 @@ impl HttpSettings {
             trusted.unwrap_or(written.proxy.trusted).into_iter().map(|network| network.0).collect();
         options.proxies = Proxies { trusted, header: written.proxy.header.into() };
         let (sign_in, tokens_file) = sign_in::resolve(written.auth, file, flags, overrides)?;
+        let is_tls_only = written.tls.strict_transport_security.unwrap_or(true);
         let tls = tls(written.tls, file, arguments, overrides)?;
+        options.strict_transport_security = tls.is_some() && is_tls_only;
         Ok(HttpSettings {
             is_requested: requested.is_some(),
             address: requested.or(address).unwrap_or_default(),

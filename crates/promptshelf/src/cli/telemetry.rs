@@ -10,7 +10,11 @@ use std::{
 };
 
 use tracing_subscriber::{
-    Layer, filter::Targets, fmt::MakeWriter, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+    Layer,
+    filter::{LevelFilter, Targets},
+    fmt::MakeWriter,
+    layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
 };
 
 #[cfg(feature = "traces")]
@@ -41,6 +45,11 @@ pub(crate) fn start(
         Failure::new(Exit::Usage, format!("unknown log level `{level}`"))
             .help("use one of off, error, warn, info, debug and trace")
     })?;
+    // The watcher's library traces every file event. In a log inside a watched folder each line would cause the next.
+    let filter = match filter.default_level() {
+        Some(LevelFilter::TRACE) => filter.with_target("notify", LevelFilter::DEBUG),
+        _ => filter,
+    };
     #[cfg(feature = "traces")]
     let (layer, exporter) = traces.map(observe::layer::<tracing_subscriber::Registry>).transpose()?.unzip();
     #[cfg(not(feature = "traces"))]

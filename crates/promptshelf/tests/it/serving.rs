@@ -1,16 +1,29 @@
 //! Running servers: responses, logs, and limits of requests.
 
 use std::{
+    fs::{self, File},
     io::{BufRead, BufReader, Write},
     net::TcpStream,
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::program::{PATIENCE, Pipes, Server, library, promptshelf};
+use crate::program::{PATIENCE, Pipes, Server, ended, library, promptshelf};
 
 const HELLO: &str = "---\ndescription: Greets\n---\nSay hello.\n";
 const BROKEN: &str = "---\ndescription: x\n---\n{{ nobody }} \u{1b}[2J\n";
+
+/// Waits until a condition holds.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+    }
+}
 
 #[test]
 fn folder_is_served_over_http_at_the_logged_address() {
@@ -114,6 +127,32 @@ fn requests_are_logged_without_their_contents() {
         lines.push(server.log.recv_timeout(PATIENCE).expect("the server logs the request"));
     }
     assert!(!lines.iter().any(|line| line.contains("swordfish")), "{lines:?}");
+}
+
+// req: S-67
+#[test]
+fn log_inside_the_library_does_not_feed_itself() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let log = folder.path().join("prompts/server.log");
+    let mut command = promptshelf();
+    command.args(["serve", "prompts", "--http", "127.0.0.1:0", "--log", "trace"]).current_dir(folder.path());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).expect("a new file"));
+    let mut server = command.spawn().expect("the server can be started");
+    let read = || fs::read_to_string(&log).expect("a log");
+    until("the server listens", || read().contains("listening on"));
+    fs::write(folder.path().join("prompts/second.md"), HELLO).expect("written");
+    until("the edit is served", || read().contains("library changed: 2 prompts"));
+    // Longer than the longest delay from a change to its reload.
+    let pause = Duration::from_millis(500);
+    until("the log comes to rest", || {
+        let before = read().len();
+        thread::sleep(pause);
+        read().len() == before
+    });
+    let lines = read().lines().count();
+    assert!(lines < 500, "{lines} lines");
+    kill_process(Pid::from_child(&server), Signal::TERM).expect("a running process");
+    assert!(ended(&mut server).success());
 }
 
 #[test]

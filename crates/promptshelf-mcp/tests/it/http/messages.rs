@@ -108,6 +108,26 @@ async fn message_must_be_json() {
     assert_eq!(endpoint.ask(without).await.error(), (415, -32600, None));
 }
 
+// req: L22, S-69
+#[tokio::test]
+async fn content_codings_are_refused_before_the_body_is_parsed() {
+    let endpoint = Endpoint::new();
+    let ask = |coding| Ask::modern("prompts/get", greet()).header("content-encoding", coding);
+    for coding in ["identity", "Identity", "", "identity, identity"] {
+        let answer = endpoint.ask(ask(coding)).await;
+        assert_eq!((answer.status, answer.header("accept-encoding")), (200, None), "{coding}");
+    }
+    for coding in ["gzip", "GZIP", "br", "deflate", "zstd", "identity, gzip", "x", "gz\u{fc}ip"] {
+        let answer = endpoint.ask(ask(coding)).await;
+        assert_eq!(answer.error(), (415, -32600, None), "{coding}");
+        assert_eq!(answer.header("accept-encoding"), Some("identity"), "{coding}");
+    }
+    let twice = ask("identity").also("content-encoding", "gzip");
+    assert_eq!(endpoint.ask(twice).await.error(), (415, -32600, None));
+    let other_type = endpoint.ask(Ask::modern("prompts/get", greet()).header("content-type", "text/plain")).await;
+    assert_eq!((other_type.status, other_type.header("accept-encoding")), (415, None), "RFC 9110, 12.5.3");
+}
+
 // req: L2
 #[tokio::test]
 async fn unacceptable_response_types_are_refused() {

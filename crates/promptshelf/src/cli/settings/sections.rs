@@ -126,6 +126,9 @@ pub(super) struct Tls {
     pub(super) certificate: Option<PathBuf>,
     /// The private key.
     pub(super) key: Option<PathBuf>,
+    /// Whether browsers are asked to use TLS only for this host name, for a year (HSTS). Default: true. Turn it off if
+    /// other servers without TLS share the name.
+    pub(super) strict_transport_security: Option<bool>,
 }
 
 /// Proxies that are trusted to report the address of a caller.

@@ -79,14 +79,19 @@ fn uses(server: &Server, certificate: &Certificate) -> bool {
 
 /// Requests the health of the server, and returns the status line.
 fn ask(connection: &mut impl ReadWrite) -> String {
-    connection.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("the server reads");
+    ask_as(connection, "localhost").lines().next().unwrap_or_default().to_owned()
+}
+
+/// Requests the health of the server by a host name, and returns the response.
+fn ask_as(connection: &mut impl ReadWrite, host: &str) -> String {
+    write!(connection, "GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n").expect("the server reads");
     let mut answer = Vec::new();
     let mut byte = [0];
     while !answer.ends_with(b"ok\n") {
         connection.read_exact(&mut byte).expect("the server answers");
         answer.push(byte[0]);
     }
-    String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned()
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 trait ReadWrite: Read + Write {}
@@ -154,6 +159,40 @@ fn tls_shutdown_ends_subscription_with_its_result() {
     subscription.0.read_to_end(&mut rest).expect("an orderly end");
     assert!(rest.ends_with(b"0\r\n\r\n"), "{:?}", String::from_utf8_lossy(&rest));
     assert_eq!(ended(&mut server.child).code(), Some(0));
+}
+
+// req: S-65
+#[test]
+fn browsers_are_asked_to_use_tls_only() {
+    let certificate = Certificate::new();
+    let (folder, server) = server(&certificate);
+    let mut connection = connect(&server, &[&certificate]).expect("a handshake");
+    let strict = |answer: String| answer.to_lowercase().contains("\r\nstrict-transport-security: max-age=31536000\r\n");
+    assert!(strict(ask_as(&mut connection, "prompts.example.com")));
+    assert!(!strict(ask_as(&mut connection, "localhost")));
+    let settings = "[tls]\ncertificate = \"chain.pem\"\nkey = \"key.pem\"\nstrict-transport-security = false\n";
+    put(folder.path(), "server.toml", settings);
+    receive(&server, "settings reloaded");
+    assert!(!strict(ask_as(&mut connection, "prompts.example.com")));
+}
+
+// req: S-66
+#[test]
+fn key_that_every_user_can_read_is_warned_about() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let certificate = Certificate::new();
+    let settings = "[tls]\ncertificate = \"chain.pem\"\nkey = \"key.pem\"\n";
+    for (mode, is_exposed) in [(0o600, false), (0o640, false), (0o644, true), (0o602, true)] {
+        let folder = library(&[("hello.md", HELLO), ("../server.toml", settings)]);
+        certificate.put_into(folder.path());
+        let key = folder.path().join("key.pem");
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode)).expect("own file");
+        let server = Server::of(&folder, &[]);
+        let warning = format!("WARN every user of this machine can read or write the key key.pem (mode {mode:03o})");
+        let shown = server.startup_log.contains(&warning);
+        assert_eq!(shown, is_exposed, "{}", server.startup_log);
+        assert!(uses(&server, &certificate));
+    }
 }
 
 // req: S-7

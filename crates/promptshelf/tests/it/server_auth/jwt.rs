@@ -113,6 +113,9 @@ fn only_valid_tokens_are_accepted() {
         assert!(challenge.contains(&format!("resource_metadata=\"{METADATA}\"")), "{what}: {challenge}");
         assert!(!refused.body.contains("open"), "{what}: {}", refused.body);
     }
+    // RFC 9068 requires no `nbf`.
+    let without_nbf = key.sign(&with(claims, "nbf", Value::Null));
+    assert_eq!(ask(&server.url, &without_nbf, "prompts/list", &list).status, 200);
     assert_eq!(ask(&server.url, &signed, "prompts/list", &list).status, 200, "the server is as it was");
 }
 

@@ -159,6 +159,7 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         if http.tls.is_some() != before.http.tls.is_some() {
             warn_restart("[tls] was added or removed");
             http.tls.clone_from(&before.http.tls);
+            http.options.strict_transport_security = before.http.options.strict_transport_security;
         }
         self.apply_audit(settings.audit.take(), by_signal).await;
         self.apply_to_library(&settings).await;
