@@ -135,7 +135,13 @@ impl Catalog {
     /// Returns the limits, files and resources that prompts are rendered with.
     #[must_use]
     pub fn render_context(&self) -> RenderContext<'_> {
-        RenderContext { policy: &self.policy, files: &self.files, resources: &self.resources }
+        RenderContext {
+            policy: &self.policy,
+            files: &self.files,
+            resources: &self.resources,
+            interrupt: None,
+            is_brief: false,
+        }
     }
 
     /// Returns whether any access rule exists. Without rules every caller has the same view.

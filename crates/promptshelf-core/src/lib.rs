@@ -31,6 +31,7 @@ pub mod cursor;
 mod definition;
 mod diagnostic;
 mod handle;
+mod interrupt;
 pub mod invisible;
 mod library_files;
 mod name;
@@ -59,6 +60,7 @@ pub use definition::{
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;
+pub use interrupt::Interrupt;
 pub use name::{MAX_NAME_BYTES, NameError, PromptName};
 pub use prompt::{Part, Prompt, RenderContext};
 pub use render_error::RenderError;

@@ -13,6 +13,9 @@ pub enum RenderError {
     /// The template failed with these or with all values, so its author has to correct it. The text is for the log.
     #[error("{0}")]
     TemplateFailed(String),
+    /// The rendering was stopped; see [`Interrupt`](crate::Interrupt).
+    #[error("the rendering was interrupted")]
+    Interrupted,
     /// An internal failure, which callers must not see. The text is for the log.
     #[error("{0}")]
     Failed(String),

@@ -7,6 +7,7 @@
 //! This is the only module that uses the template engine.
 
 mod analysis;
+mod builtins;
 mod compile_error;
 mod compiled;
 mod condition;
@@ -14,9 +15,10 @@ mod depth;
 mod environment;
 mod filters;
 mod functions;
-mod growth;
 pub(crate) mod lint;
 mod meter;
+mod metered;
+mod operators;
 mod piece;
 mod plain;
 mod print;

@@ -35,8 +35,8 @@ impl Default for Policy {
 /// The limits of one rendering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Steps of the template engine. Each step allows 64 bytes of intermediate text, summed over the whole rendering;
-    /// the first 16 MiB are always allowed.
+    /// Steps of the template engine. Each step allows operations to walk or create 64 bytes of intermediate values,
+    /// summed over the whole rendering; the first 16 MiB are always allowed.
     pub fuel: u64,
     /// Bytes of rendered text.
     pub output_bytes: usize,

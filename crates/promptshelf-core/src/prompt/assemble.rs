@@ -30,7 +30,7 @@ pub(super) fn assemble(
     let mut assembly = Assembly {
         attachments: &prompt.uses().attachments,
         context,
-        ledger: Ledger { budget, attached: 0, linked: 0, left: Remaining::of(budget) },
+        ledger: Ledger { budget, attached: 0, linked: 0, left: context.remaining() },
         role: Role::User,
         annotations: Annotations::default(),
         parts: Vec::new(),

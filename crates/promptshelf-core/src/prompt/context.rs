@@ -1,6 +1,8 @@
 //! The surroundings of a rendering.
 
-use crate::{definition::Policy, library_files::LibraryFiles, resource::Resources};
+use crate::{
+    definition::Policy, interrupt::Interrupt, library_files::LibraryFiles, resource::Resources, template::Remaining,
+};
 
 /// The limits, files and resources of the catalog that a prompt is rendered with; see
 /// [`Catalog::render_context`](crate::Catalog::render_context).
@@ -9,4 +11,35 @@ pub struct RenderContext<'c> {
     pub(crate) policy: &'c Policy,
     pub(crate) files: &'c LibraryFiles,
     pub(crate) resources: &'c Resources,
+    pub(crate) interrupt: Option<&'c Interrupt>,
+    pub(crate) is_brief: bool,
+}
+
+/// The limits of a brief rendering: a few milliseconds at most.
+const BRIEF_STEPS: u64 = 20_000;
+const BRIEF_WORK_BYTES: u64 = 1 << 20;
+
+impl<'c> RenderContext<'c> {
+    /// Lets `interrupt` stop the rendering, with [`RenderError::Interrupted`](crate::RenderError::Interrupted).
+    #[must_use]
+    pub fn interruptible(self, interrupt: &'c Interrupt) -> RenderContext<'c> {
+        RenderContext { interrupt: Some(interrupt), ..self }
+    }
+
+    /// Limits the processor time of a template to a few milliseconds, far below the library's budget. Most renderings
+    /// take much less; the others fail with [`RenderError::OverBudget`](crate::RenderError::OverBudget).
+    #[must_use]
+    pub fn brief(self) -> RenderContext<'c> {
+        RenderContext { is_brief: true, ..self }
+    }
+
+    pub(crate) fn remaining(&self) -> Remaining {
+        let mut left = Remaining::of(&self.policy.budget);
+        left.interrupt = self.interrupt.cloned();
+        if self.is_brief {
+            left.fuel = left.fuel.min(BRIEF_STEPS);
+            left.work_bytes = left.work_bytes.min(BRIEF_WORK_BYTES);
+        }
+        left
+    }
 }

@@ -11,7 +11,7 @@ use minijinja::{Environment, Value as JinjaValue};
 use super::{
     compile_error::CompileError,
     environment::{self, to_jinja},
-    growth,
+    metered,
     piece::{Piece, Remaining},
     plain::{Plain, Printed},
     render::{self, MAIN},
@@ -101,7 +101,7 @@ impl Template {
             Begun::Done(text) => Ok(text),
             Begun::For(engine) => {
                 let values = variables.iter().map(|(name, value)| (name.as_str(), JinjaValue::from(value.as_str())));
-                render::render_text(engine, JinjaValue::from_pairs(values), &mut left)
+                render::render_text(engine, values, &mut left)
             }
         }
     }
@@ -136,12 +136,13 @@ impl Template {
         bindings: &Bindings,
         left: &mut Remaining,
     ) -> Result<Vec<Piece>, RenderError> {
-        let context = JinjaValue::from_pairs(bindings.iter().map(|(name, value)| (name, to_jinja(value))));
-        let values = bindings.iter().map(|(_, value)| match value {
+        let lengths = bindings.iter().map(|(_, value)| match value {
             Value::Text(text) => text.len(),
             _ => 0,
         });
-        render::render(engine, context, self.range.len() + values.sum::<usize>(), left)
+        let expected = self.range.len() + lengths.sum::<usize>();
+        let values = bindings.iter().map(|(name, value)| (name, to_jinja(value)));
+        render::render(engine, values, expected, left)
     }
 }
 
@@ -153,9 +154,9 @@ enum Begun<'t> {
 
 /// Adds a template in the form that is run. Errors refer to the template as it was written.
 fn add(environment: &mut Environment<'static>, name: &str, text: &str) -> Result<(), CompileError> {
-    let counted = growth::counted(text).into_owned();
-    if environment.add_template_owned(name.to_owned(), counted).is_ok() {
-        return Ok(());
-    }
-    environment.add_template_owned(name.to_owned(), text.to_owned()).map_err(|error| CompileError::new(&error, text))
+    let counted = metered::metered(text).into_owned();
+    let Err(error) = environment.add_template_owned(name.to_owned(), counted) else { return Ok(()) };
+    // The written form is never run, because its operators count nothing; only its errors are better.
+    let error = environment.template_from_str(text).err().unwrap_or(error);
+    Err(CompileError::new(&error, text))
 }

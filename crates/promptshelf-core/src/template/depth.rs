@@ -16,6 +16,8 @@ const MAX_CHAIN: usize = 100;
 /// The most `{% elif %}` that are nested in each other's `else`.
 const MAX_BRANCHES: usize = 100;
 
+pub(super) const TOO_DEEP: &str = "the template is nested too deeply; move parts of it into `{% set %}` or partials";
+
 /// Checks a template's tokens before they are parsed. Lexical errors are left to the parser, whose messages are
 /// better.
 pub(super) fn check(text: &str) -> Result<(), CompileError> {
@@ -24,8 +26,7 @@ pub(super) fn check(text: &str) -> Result<(), CompileError> {
     for (token, span) in tokenize(text, false, SyntaxConfig::default()).map_while(Result::ok) {
         let too_deep = chain.is_too_long(&token) || branches.are_too_many(&token);
         if too_deep {
-            let message = "the template is nested too deeply; move parts of it into `{% set %}` or partials".to_owned();
-            return Err(CompileError { message, span: bytes(span), help: None });
+            return Err(CompileError { message: TOO_DEEP.to_owned(), span: bytes(span), help: None });
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value as JinjaValue};
 
-use super::{filters, functions, growth, print};
+use super::{builtins, filters, functions, operators, print};
 use crate::value::Value;
 
 /// The functions of the template language.
@@ -24,9 +24,10 @@ static BASE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     for filter in LEFT_OUT {
         environment.remove_filter(filter);
     }
+    builtins::add_to(&mut environment);
+    operators::add_to(&mut environment);
     filters::add_to(&mut environment);
     functions::add_to(&mut environment);
-    growth::add_to(&mut environment);
     environment
 });
 

@@ -1,19 +1,21 @@
 //! Filters that insert values safely, and limits for filters that enlarge them.
 
-use std::sync::LazyLock;
-
 use minijinja::{
     Environment, Error, ErrorKind, State, Value, filters as engine,
     value::{Kwargs, Rest, ValueOrKwargs, from_args},
 };
 
 use super::{
-    meter::spend,
+    meter::{CHARACTER, ITEM, spend, spend_text},
+    operators::settled,
     print::{self, text},
 };
 
 /// The most items of a list that a filter creates, or of one of its items.
 const MAX_ITEMS: usize = 100_000;
+
+/// Bytes that are created before they are counted together.
+const PORTION: usize = 1 << 16;
 
 pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("fence", fence);
@@ -27,49 +29,6 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("batch", batch);
     environment.add_filter("slice", slice);
     environment.add_filter("string", string);
-    for name in COPYING {
-        environment.add_filter(*name, copying(name));
-    }
-}
-
-/// Filters of the engine that read or copy the whole value, at the cost of one step whatever its length.
-const COPYING: &[&str] = &[
-    "capitalize",
-    "count",
-    "dictsort",
-    "groupby",
-    "items",
-    "length",
-    "lines",
-    "list",
-    "lower",
-    "max",
-    "min",
-    "pprint",
-    "reverse",
-    "sort",
-    "split",
-    "sum",
-    "title",
-    "trim",
-    "unique",
-    "upper",
-    "urlencode",
-];
-
-/// The unmodified engine, for calls of its own filters.
-static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(Environment::new);
-
-/// Wraps a filter of the engine and counts its output.
-fn copying(
-    name: &'static str,
-) -> impl Fn(&mut State<'_, '_>, &Value, Rest<ValueOrKwargs>) -> Result<Value, Error> + Send + Sync + 'static {
-    move |state, value, arguments| {
-        let items = || value.len().unwrap_or(0).saturating_mul(size_of::<Value>());
-        spend(state, value.as_str().map_or_else(items, str::len))?;
-        let arguments: Vec<Value> = std::iter::once(value.clone()).chain(arguments.into_values()).collect();
-        ENGINE.empty_state().apply_filter(name, &arguments)
-    }
 }
 
 /// `{{ code | fence("rust") }}`: a Markdown code block (CommonMark, section 4.5). Its fence is longer than any run of
@@ -80,7 +39,7 @@ fn fence(state: &mut State<'_, '_>, value: &Value, language: Option<&Value>) -> 
     }
     let body = text(state, value)?;
     let longest = body.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    spend(state, body.len().saturating_add(2 * longest))?;
+    spend_text(state, body.len().saturating_mul(CHARACTER as usize).saturating_add(2 * longest))?;
     let fence = "`".repeat(longest.max(2) + 1);
     // A language of several words, or one with a backtick, would break the opening line.
     let language = language.map(|language| text(state, language)).transpose()?.unwrap_or_default();
@@ -101,7 +60,7 @@ fn xml(state: &mut State<'_, '_>, value: &Value, tag: &str) -> Result<String, Er
         return Ok(String::new());
     }
     let body = text(state, value)?;
-    spend(state, body.len())?;
+    spend_text(state, body.len())?;
     Ok(format!("<{tag}>\n{}\n</{tag}>", defuse(&body, tag).trim_end_matches('\n')))
 }
 
@@ -128,7 +87,7 @@ fn defuse(body: &str, tag: &str) -> String {
 /// too (CommonMark, section 2.1).
 fn quote(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
     let body = text(state, value)?.replace("\r\n", "\n").replace('\r', "\n");
-    spend(state, body.len().saturating_mul(3))?;
+    spend_text(state, body.len().saturating_mul(3))?;
     let lines = body.lines().map(|line| if line.is_empty() { ">".to_owned() } else { format!("> {line}") });
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
@@ -143,7 +102,7 @@ fn json(state: &mut State<'_, '_>, value: &Value, kwargs: Kwargs) -> Result<Stri
 /// `{{ value | string }}`: the value as text.
 fn string(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
     let text = text(state, value)?;
-    spend(state, text.len())?;
+    spend_text(state, text.len())?;
     Ok(text.into_owned())
 }
 
@@ -154,7 +113,7 @@ fn replace(state: &mut State<'_, '_>, value: &Value, from: &str, to: &str) -> Re
         return Err(Error::new(ErrorKind::InvalidOperation, "cannot replace an empty string"));
     }
     let growth = to.len().saturating_sub(from.len()).saturating_mul(body.matches(from).count());
-    spend(state, body.len().saturating_add(growth))?;
+    spend_text(state, body.len().saturating_mul(CHARACTER as usize).saturating_add(growth))?;
     Ok(body.replace(from, to))
 }
 
@@ -169,7 +128,7 @@ fn indent(state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwarg
     kwargs.assert_all_used()?;
     let body = text(state, value)?;
     let lines = body.split('\n').count();
-    spend(state, body.len().saturating_add(width.saturating_mul(lines)))?;
+    spend_text(state, body.len().saturating_add(width.saturating_mul(lines)))?;
     let margin = " ".repeat(width);
     let mut out = String::with_capacity(body.len());
     for (index, line) in body.split('\n').enumerate() {
@@ -199,25 +158,39 @@ fn join(
     if value.is_undefined() {
         return Ok(joined);
     }
+    // Counted in portions: most items are short.
+    let mut uncounted = 0;
     for (index, item) in value.try_iter()?.enumerate() {
         let item = attribute.map_or_else(|| Ok(item.clone()), |attribute| item.get_attr(attribute))?;
         let item = text(state, &item)?;
         let joint = if index > 0 { joiner } else { "" };
-        spend(state, joint.len().saturating_add(item.len()))?;
+        uncounted += joint.len() + item.len() + ITEM as usize;
+        if uncounted >= PORTION {
+            spend_text(state, std::mem::take(&mut uncounted))?;
+        }
         joined.push_str(joint);
         joined.push_str(&item);
     }
+    spend_text(state, uncounted)?;
     Ok(joined)
 }
 
 /// The engine's `batch` with a limit: it pads the last batch to any length.
 fn batch(state: &mut State<'_, '_>, value: Value, count: usize, fill_with: Option<Value>) -> Result<Value, Error> {
-    engine::batch(state, value, few(count)?, fill_with)
+    visited(state, &value)?;
+    let batches = engine::batch(state, value, few(count)?, fill_with)?;
+    settled(state, batches)
 }
 
 /// The engine's `slice` with a limit.
 fn slice(state: &mut State<'_, '_>, value: Value, count: usize, fill_with: Option<Value>) -> Result<Value, Error> {
-    engine::slice(state, value, few(count)?, fill_with)
+    visited(state, &value)?;
+    let slices = engine::slice(state, value, few(count)?, fill_with)?;
+    settled(state, slices)
+}
+
+fn visited(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    spend(state, (value.len().unwrap_or(0) as u64).saturating_mul(2 * ITEM))
 }
 
 fn few(count: usize) -> Result<usize, Error> {

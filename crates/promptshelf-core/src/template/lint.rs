@@ -15,7 +15,7 @@ use super::{
     compile_error::{CompileError, bytes},
     depth,
     environment::fixed_globals,
-    syntax,
+    metered, syntax,
 };
 use crate::diagnostic::Code;
 
@@ -85,7 +85,8 @@ impl Lint {
     /// Analyses a template, or its readable parts.
     pub(crate) fn of(text: &str) -> Lint {
         let read = depth::check(text).ok().and_then(|()| Lint::walk(text));
-        if let Some(lint) = read {
+        if let Some(mut lint) = read {
+            lint.syntax.extend(metered::check(text).err());
             return lint;
         }
         let Some(readable) = syntax::readable(text) else { return Lint::default() };

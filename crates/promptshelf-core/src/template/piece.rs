@@ -1,22 +1,33 @@
 //! The parts of a rendering: text, and directives between texts.
 
+use super::meter::work_bytes;
 use crate::{
     content::{Annotations, Role},
     definition::Budget,
+    interrupt::Interrupt,
     value::Variables,
 };
 
 /// The rest of a rendering's budget, shared with all inserted prompts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Remaining {
     pub(crate) fuel: u64,
     pub(crate) output_bytes: usize,
+    /// Bytes that operations may walk and create.
+    pub(crate) work_bytes: u64,
+    /// Stops the rendering.
+    pub(crate) interrupt: Option<Interrupt>,
 }
 
 impl Remaining {
     /// Returns the whole budget.
     pub(crate) fn of(budget: &Budget) -> Remaining {
-        Remaining { fuel: budget.fuel, output_bytes: budget.output_bytes }
+        Remaining {
+            fuel: budget.fuel,
+            output_bytes: budget.output_bytes,
+            work_bytes: work_bytes(budget.fuel),
+            interrupt: None,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use minijinja::machinery::{
     parse,
 };
 
-use super::{environment::GLOBALS, meter, piece::Remaining};
+use super::{environment::GLOBALS, piece::Remaining};
 use crate::value::Value;
 
 /// Texts and arguments, in order.
@@ -51,11 +51,14 @@ impl<'v> Printed<'v> {
         }
     }
 
-    /// Returns the greatest possible length in bytes.
+    /// Returns the length in bytes.
     fn len(&self) -> usize {
         match self {
             Printed::Text(text) => text.len(),
-            Printed::Integer(_) => 20,
+            Printed::Integer(number) => {
+                let digits = number.unsigned_abs().checked_ilog10().unwrap_or(0) as usize + 1;
+                digits + usize::from(*number < 0)
+            }
         }
     }
 }
@@ -94,7 +97,7 @@ impl Plain {
                 }
             })?;
         }
-        if steps >= left.fuel || bytes > left.output_bytes || printed as u64 >= meter::AT_LEAST {
+        if steps >= left.fuel || bytes > left.output_bytes || printed as u64 > left.work_bytes {
             return None;
         }
         let mut out = String::with_capacity(bytes);
@@ -109,6 +112,7 @@ impl Plain {
         }
         left.fuel -= steps;
         left.output_bytes -= out.len();
+        left.work_bytes -= printed as u64;
         Some(out)
     }
 }
@@ -158,12 +162,14 @@ mod tests {
             let template = Template::new(Arc::clone(&source), 0..text.len(), &[], &budget);
             let names = ["one", "two", "three"];
             let bindings = Bindings(names.iter().zip(values).map(|(name, value)| ((*name).into(), value)).collect());
-            let (mut left, mut of_engine) = (Remaining { fuel, output_bytes }, Remaining { fuel, output_bytes });
+            let left = || Remaining { fuel, output_bytes, ..Remaining::of(&budget) };
+            let (mut left, mut of_engine) = (left(), left());
             let ours = template.render(&bindings, &mut left);
             let engines = template.run(&template.compile().expect("an engine"), &bindings, &mut of_engine);
             prop_assert_eq!(&ours, &engines);
             if ours.is_ok() {
-                prop_assert_eq!((left.fuel, left.output_bytes), (of_engine.fuel, of_engine.output_bytes));
+                let used = |left: Remaining| (left.fuel, left.output_bytes, left.work_bytes);
+                prop_assert_eq!(used(left), used(of_engine));
             }
         }
     }
@@ -178,13 +184,12 @@ mod tests {
     #[test]
     fn oversized_values_need_the_engine() {
         let plain = Plain::of("{{ a }}").expect("a plain template");
-        let long = |bytes: u64| Value::Text("x".repeat(bytes as usize).into());
-        let render = |bytes: u64| {
-            let mut left = Remaining { fuel: 10, output_bytes: usize::MAX };
-            let value = long(bytes);
+        let render = |bytes: usize| {
+            let mut left = Remaining { work_bytes: 1_000, ..Remaining::of(&Budget::default()) };
+            let value = Value::Text("x".repeat(bytes).into());
             plain.render(|_| Printed::of(Some(&value)), &mut left).is_some()
         };
-        assert!(render(meter::AT_LEAST - 1));
-        assert!(!render(meter::AT_LEAST));
+        assert!(render(1_000));
+        assert!(!render(1_001));
     }
 }

@@ -33,23 +33,34 @@ pub(super) fn json(state: &mut State<'_, '_>, value: &Value, is_pretty: bool) ->
     let mut text = String::new();
     let null = Value::from(());
     let value = if value.is_undefined() { &null } else { value };
+    visit(state, value)?;
     let mut into = Metered { into: &mut text, left: meter::left(state), written: 0 };
     let written = match is_pretty {
         true => serde_json::to_writer_pretty(&mut into, value),
         false => serde_json::to_writer(&mut into, value),
     };
-    let bytes = into.written;
-    meter::spend(state, bytes)?;
+    // Each character is looked at before it is written.
+    let bytes = into.written.saturating_mul(meter::CHARACTER as usize);
+    meter::spend_text(state, bytes)?;
     written.map_err(|error| Error::new(ErrorKind::InvalidOperation, format!("cannot be written as JSON: {error}")))?;
     Ok(text)
 }
 
 fn metered(into: &mut impl Write, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    visit(state, value)?;
     let mut into = Metered { into, left: meter::left(state), written: 0 };
     let written = write_value(&mut into, value);
     let bytes = into.written;
-    meter::spend(state, bytes)?;
+    meter::spend_text(state, bytes)?;
     written
+}
+
+/// Counts the visit of all items, and rejects a value whose depth would overflow the stack.
+fn visit(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    match value.as_object() {
+        Some(_) => meter::spend_deep(state, value, 2),
+        None => Ok(()),
+    }
 }
 
 fn write_value(into: &mut Metered<'_, impl Write>, value: &Value) -> Result<(), Error> {

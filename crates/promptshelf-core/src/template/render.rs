@@ -5,29 +5,30 @@ use std::io;
 use minijinja::{Environment, Error, ErrorKind, Value};
 
 use super::{
+    meter::Meter,
     piece::{Piece, Remaining},
     sentinels::Sentinels,
 };
-use crate::render_error::RenderError;
+use crate::{interrupt::Interrupt, render_error::RenderError};
 
 /// The name of the prompt's own template, next to its partials.
 pub(super) const MAIN: &str = "<prompt>";
 
-pub(super) fn render_text(
+pub(super) fn render_text<'n>(
     environment: &Environment<'_>,
-    context: Value,
+    values: impl Iterator<Item = (&'n str, Value)>,
     left: &mut Remaining,
 ) -> Result<String, RenderError> {
-    run(environment, context, 1_024, left).map(|(text, _)| text)
+    run(environment, values, 1_024, left).map(|(text, _)| text)
 }
 
-pub(super) fn render(
+pub(super) fn render<'n>(
     environment: &Environment<'_>,
-    context: Value,
+    values: impl Iterator<Item = (&'n str, Value)>,
     expected: usize,
     left: &mut Remaining,
 ) -> Result<Vec<Piece>, RenderError> {
-    match run(environment, context, expected, left)? {
+    match run(environment, values, expected, left)? {
         (text, None) => Ok(vec![Piece::Text(text)]),
         (text, Some(marks)) => marks.cut(&text).ok_or_else(|| {
             RenderError::Failed(
@@ -38,9 +39,9 @@ pub(super) fn render(
 }
 
 /// `expected` is the estimated length of the output in bytes.
-fn run(
+fn run<'n>(
     environment: &Environment<'_>,
-    context: Value,
+    values: impl Iterator<Item = (&'n str, Value)>,
     expected: usize,
     left: &mut Remaining,
 ) -> Result<(String, Option<Sentinels>), RenderError> {
@@ -59,7 +60,12 @@ fn run(
         limit: left.output_bytes,
         exceeded: false,
     };
+    let meter = Meter::new(left.work_bytes, left.interrupt.clone());
+    let context = Value::from_pairs(values.chain(std::iter::once(meter.variable())));
     let rendered = template.render_captured_to(context, &mut output);
+    if left.interrupt.as_ref().is_some_and(Interrupt::is_set) {
+        return Err(RenderError::Interrupted);
+    }
     if output.exceeded {
         return Err(RenderError::OverBudget(format!("{} bytes of text", left.output_bytes)));
     }
@@ -69,6 +75,7 @@ fn run(
         (state.get_extension_mut::<Sentinels>().map(Sentinels::take), fuel)
     });
     left.fuel = fuel.unwrap_or(left.fuel);
+    left.work_bytes = meter.remaining();
     left.output_bytes = left.output_bytes.saturating_sub(output.bytes.len());
     let text = String::from_utf8(output.bytes).map_err(|error| RenderError::Failed(error.to_string()))?;
     Ok((text, marks))

@@ -39,7 +39,7 @@ impl Sentinels {
 
     /// Stores a directive and returns its sentinel.
     pub(super) fn put(state: &mut State<'_, '_>, directive: Directive) -> Result<String, Error> {
-        meter::spend(state, size_of::<Directive>() + directive.text_len())?;
+        meter::spend_text(state, size_of::<Directive>() + directive.text_len())?;
         let own = Sentinels::of(state)?;
         own.directives.push(directive);
         Ok(format!("{OPEN}{}:{}{CLOSE}", own.nonce, own.directives.len() - 1))

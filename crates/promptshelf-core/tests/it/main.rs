@@ -11,6 +11,8 @@ mod message_structure;
 mod nesting;
 mod recheck;
 mod resource_uris;
+#[cfg(target_os = "linux")]
+mod work;
 mod workflow;
 
 use promptshelf_core::{

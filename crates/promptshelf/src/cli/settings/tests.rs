@@ -217,7 +217,8 @@ fn secrets_need_a_minimum_length() {
 fn schema_has_every_section_and_no_null() {
     let schema = schema();
     assert_eq!(schema["additionalProperties"], false);
-    for section in ["http", "auth", "tls", "proxy", "limits", "audit", "metrics", "traces", "access", "grants", "tools"] {
+    for section in ["http", "auth", "tls", "proxy", "limits", "audit", "metrics", "traces", "access", "grants", "tools"]
+    {
         let shown = &schema["properties"][section];
         assert!(shown["description"].is_string(), "{section}: {shown}");
     }

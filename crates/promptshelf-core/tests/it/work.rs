@@ -1,0 +1,303 @@
+//! The work of renderings: every operation of the template language on large values is stopped by the budget before
+//! it takes much longer than as many steps.
+
+use std::time::Duration;
+
+use promptshelf_core::{
+    ArgumentDefinition, ArgumentType, Bindings, Budget, Definitions, Interrupt, Policy, PromptDefinition, RawArguments,
+    RenderError, check,
+};
+
+/// Processor time that this thread has used; independent of other programs.
+fn thread_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+    Duration::from_nanos(stat.split(' ').next().and_then(|time| time.parse().ok()).expect("a number"))
+}
+
+/// Expressions on `t` and `u`, texts of 32 kB; `words` and `copy`, lists of 2,000 words; `rows`, a list of 500
+/// mappings; `map`, a mapping with 500 members; `n`, a large number.
+const OPERATIONS: &[&str] = &[
+    "'b' in t",
+    "t in t",
+    "'x' in words",
+    "'x' not in words",
+    "words in rows",
+    "rows in rows",
+    "'x' in map",
+    "words is in rows",
+    "'x' is in words",
+    "'b' in t|list",
+    "t == u",
+    "t < u",
+    "t < u < t",
+    "words == copy",
+    "rows != rows|list",
+    "map == map|chain({})",
+    "words < copy",
+    "t is eq u",
+    "t is sameas u",
+    "words is ge(copy)",
+    "t[1:]",
+    "t[:-1]",
+    "t[::-1]",
+    "words[1:]",
+    "words[::-1]",
+    "words[5:9]",
+    "words[-1:]",
+    "words[1:][n]",
+    "(words + words)[n]",
+    "range(n)[n - 1]",
+    "range(n)",
+    "t ~ t",
+    "t + t",
+    "words ~ ''",
+    "rows ~ rows",
+    "words + words",
+    "words + words == copy + copy",
+    "t * 2",
+    "words * 2",
+    "2 * words",
+    "((1,) * n) * n",
+    "[t] * n",
+    "'x' in [1] * n",
+    "loop.cycle(*words)",
+    "dict(map)",
+    "namespace(map)",
+    "namespace(**map)",
+    "{t: 1}",
+    "map[t]",
+    "t is upper",
+    "t is lower",
+    "t is startingwith(u)",
+    "t is endingwith(u)",
+    "words is startingwith(u)",
+    "t|capitalize",
+    "t|lower",
+    "t|title",
+    "t|upper",
+    "t|trim",
+    "t|trim(u)",
+    "t|length",
+    "t|int(default=0)",
+    "t|float(default=0)",
+    "t|list",
+    "t|lines",
+    "t|split('a')",
+    "t|split('')",
+    "t|reverse",
+    "t|urlencode",
+    "t|replace('a', 'b')",
+    "t|indent",
+    "t|fence",
+    "t|quote",
+    "t|xml('x')",
+    "t|json",
+    "t|string",
+    "t|pprint",
+    "t|first",
+    "t|last",
+    "t|batch(10)",
+    "t|unique",
+    "t|sort",
+    "t|select('in', t)",
+    "words|join",
+    "words|json",
+    "words|string",
+    "words|upper",
+    "words|list",
+    "words|reverse",
+    "words|reverse|first",
+    "words|sort",
+    "words|sort(case_sensitive=true)",
+    "words|unique",
+    "words|max",
+    "words|min",
+    "words|batch(3)",
+    "words|slice(3)",
+    "words|zip(copy)",
+    "words|chain(copy)",
+    "words|chain(range(n))",
+    "words|map('upper')",
+    "words|map('default', 1)",
+    "words|select('eq', 'x')",
+    "words|select",
+    "words|reject('in', copy)",
+    "words|select('in', words)",
+    "words|join(t)",
+    "words|pprint",
+    "words|last",
+    "words|map('list')",
+    "rows|map(attribute='a')",
+    "rows|selectattr('a', 'in', copy)",
+    "rows|rejectattr('a')",
+    "rows|sum(attribute='b')",
+    "rows|sort(attribute='a,b')",
+    "rows|groupby('a')",
+    "rows|unique(attribute='a')",
+    "rows|json(indent=2)",
+    "rows|map('items')",
+    "[words, words, words]|sum(start=[])",
+    "map|items",
+    "map|dictsort",
+    "map|dictsort(by='value')",
+    "map|list",
+    "map|urlencode",
+    "map|chain(map)|length",
+    "map|string",
+    "loop.changed(words)",
+    "loop.cycle(t, u)",
+    "made()",
+    "made() ~ ''",
+    "words if words else t",
+    "not words",
+    "words and t and rows",
+];
+
+/// Macros and blocks that repeat the template's own text.
+fn preface() -> String {
+    format!("{{% macro made() %}}{}{{% endmacro %}}{{% macro f() %}}{{% endmacro %}}", "x".repeat(5_000))
+}
+
+fn catalog(expression: &str, budget: Budget) -> promptshelf_core::Catalog {
+    // Nothing is printed: that is limited by the size of the output.
+    let body = format!(
+        "{}{{% for i in range(100000) %}}{{% for j in range(100000) %}}{{% if ({expression}) is none %}}{{% endif %}}\
+         {{% set caught %}}{{% if n == 0 %}}x{{% endif %}}{{% endset %}}{{% endfor %}}{{% endfor %}}",
+        preface()
+    );
+    let json = |name: &str| {
+        let mut argument = ArgumentDefinition::new(name).description("V");
+        argument.kind = ArgumentType::Json;
+        argument
+    };
+    let text = |name: &str| ArgumentDefinition::new(name).description("V");
+    let prompt = PromptDefinition::template("it", body)
+        .description("D")
+        .argument(text("t"))
+        .argument(text("u"))
+        .argument(json("words"))
+        .argument(json("copy"))
+        .argument(json("rows"))
+        .argument(json("map"))
+        .argument(json("n"));
+    let policy = Policy { budget, value_bytes: 8 << 20, ..Policy::default() };
+    let checked = check(Definitions { policy, ..Definitions::from_iter([prompt]) }, None);
+    let errors: Vec<_> = checked.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).collect();
+    assert!(errors.is_empty(), "{expression}: {errors:?}");
+    checked.catalog
+}
+
+fn large_values() -> Vec<(&'static str, String)> {
+    let text = format!("{}b", "a".repeat(1 << 15));
+    let words: Vec<String> = (0..2_000).map(|number| format!("w{}", number % 500)).collect();
+    let rows: Vec<_> = (0..500).map(|number| serde_json::json!({ "a": format!("w{number}"), "b": number })).collect();
+    let map: serde_json::Map<_, _> = (0..500).map(|number| (format!("w{number}"), number.into())).collect();
+    let words = serde_json::to_string(&words).expect("JSON");
+    vec![
+        ("t", text.clone()),
+        ("u", text),
+        ("copy", words.clone()),
+        ("words", words),
+        ("rows", serde_json::to_string(&rows).expect("JSON")),
+        ("map", serde_json::to_string(&map).expect("JSON")),
+        ("n", "2000".to_owned()),
+    ]
+}
+
+fn bound(catalog: &promptshelf_core::Catalog, values: &[(&'static str, String)]) -> Bindings {
+    let raw = RawArguments::from_iter(values.iter().map(|(name, value)| (*name, value.as_str())));
+    catalog.find("it").expect("it is good").bind(&raw, 8 << 20).expect("valid values")
+}
+
+/// Returns the time of a brief rendering, which allows as many bytes for a step as a full one.
+fn cost(expression: &str, fuel: u64, values: &[(&'static str, String)]) -> (Duration, Result<(), RenderError>) {
+    let catalog = catalog(expression, Budget { fuel, ..Budget::default() });
+    let bindings = bound(&catalog, values);
+    let prompt = catalog.find("it").expect("it is good");
+    let render = || prompt.render(catalog.render_context().brief(), &bindings).map(drop);
+    // The clock may advance in steps of some milliseconds.
+    let round = || {
+        let before = thread_time();
+        (0..4).for_each(|_| drop(render()));
+        thread_time() - before
+    };
+    (round(), render())
+}
+
+// req: S-54
+#[test]
+fn every_operation_costs_as_much_as_its_steps() {
+    let values = large_values();
+    // The conversion of the values.
+    let (fixed, _) = cost("n + 1", 10, &values);
+    let own = |took: Duration| took.saturating_sub(fixed).as_secs_f64();
+    let steps = own(cost("n + 1", 1_000_000, &values).0);
+    let mut slow = Vec::new();
+    for expression in OPERATIONS {
+        let (mut took, result) = cost(expression, 1_000_000, &values);
+        if own(took) > 3.0 * steps {
+            took = took.min(cost(expression, 1_000_000, &values).0);
+        }
+        let factor = own(took) / steps;
+        println!("{factor:6.2} {expression}: {result:?}");
+        assert!(matches!(result, Err(RenderError::OverBudget(_))), "{expression}: {result:?}");
+        if factor > 5.0 {
+            slow.push(format!("{expression}: {factor:.1} times"));
+        }
+    }
+    assert!(slow.is_empty(), "{slow:#?}");
+}
+
+/// Values whose depth, length or sharing grows from one iteration of a loop to the next.
+// req: S-54
+#[test]
+fn growing_values_never_exhaust_stack_or_memory() {
+    for (stored, used) in [
+        ("[ns.x]", "ns.x"),
+        ("{'k': ns.x}", "ns.x ~ ''"),
+        ("ns.x|batch(1)", "ns.x"),
+        ("(ns.x,)", "ns.x == ns.y"),
+        ("dict(k=ns.x)", "ns.x|json"),
+        ("ns.x[1:]", "ns.x"),
+        ("ns.x * 1", "ns.x|length"),
+        ("ns.x + ns.x", "ns.x|length"),
+        ("[ns.x, ns.x]", "1 in ns.x"),
+        ("ns.x|chain([1])", "ns.x|last"),
+        ("ns.x|zip(range(3))", "ns.x|list"),
+        ("ns.x|reverse", "ns.x[0]"),
+        ("ns", "ns"),
+        ("ns", "ns ~ ''"),
+        ("ns", "ns == ns.x"),
+        ("ns", "ns|string|upper"),
+        ("namespace(k=ns.x)", "ns.x"),
+    ] {
+        let body = format!(
+            "{{% set ns = namespace(x=[1, 2], y=[1]) %}}{{% for i in range(50000) %}}{{% set ns.x = {stored} %}}\
+             {{% endfor %}}{{{{ {used} }}}}"
+        );
+        let checked = check(Definitions::from_iter([PromptDefinition::template("it", body).description("D")]), None);
+        let prompt = checked.catalog.find("it").unwrap_or_else(|| panic!("{stored}: {:?}", checked.diagnostics));
+        let before = thread_time();
+        let result = prompt.render(checked.catalog.render_context(), &Bindings::default());
+        let took = thread_time() - before;
+        // Half a second in a debug build; most of them fail at once.
+        assert!(took < Duration::from_secs(10), "{stored}, {used}: {took:?} {result:?}");
+    }
+}
+
+// req: S-55
+#[test]
+fn interrupt_stops_a_rendering() {
+    let body = "{% for i in range(90000) %}{{ i }}{% endfor %}";
+    let checked = check(Definitions::from_iter([PromptDefinition::template("it", body).description("D")]), None);
+    let prompt = checked.catalog.find("it").expect("it is good");
+    let interrupt = Interrupt::new();
+    let context = checked.catalog.render_context().interruptible(&interrupt);
+    assert!(prompt.render(context, &Bindings::default()).is_ok());
+    interrupt.set();
+    assert_eq!(prompt.render(context, &Bindings::default()), Err(RenderError::Interrupted));
+    assert_eq!(
+        prompt.render(checked.catalog.render_context().brief(), &Bindings::default()),
+        Err(RenderError::OverBudget("too many steps".to_owned()))
+    );
+}
