@@ -35,6 +35,7 @@ mod observe;
 mod operations;
 mod overview;
 mod rejection;
+mod renderers;
 mod service;
 mod view;
 

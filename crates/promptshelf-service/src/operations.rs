@@ -15,13 +15,14 @@ use crate::{
     answer::{Answer, Reference, RenderedPrompt},
     audit::Secrets,
     rejection::{Rejection, echo},
+    renderers,
     view::View,
 };
 
 /// Renders the messages of a prompt.
 pub(crate) async fn render(
     view: &View,
-    prompt: &Prompt,
+    prompt: &Arc<Prompt>,
     arguments: &RawArguments<'_>,
     secrets: &Secrets,
 ) -> Result<Vec<Message>, Rejection> {
@@ -29,8 +30,7 @@ pub(crate) async fn render(
     let bindings = prompt
         .bind(arguments, catalog.policy().value_bytes)
         .map_err(|problems| Rejection::InvalidArguments { prompt: prompt.name().to_string(), problems })?;
-    let parts = prompt
-        .render_async(catalog.render_context(), &bindings)
+    let parts = renderers::render(catalog, prompt, bindings)
         .await
         .map_err(|error| render_failed(view, prompt, arguments, error, secrets))?;
     embed(view, prompt, parts).await

@@ -21,6 +21,12 @@ impl Prompt {
         matches!(self.body, CheckedBody::Function(PromptFunction::Async(_)))
     }
 
+    /// Returns whether the prompt is a function, which may have side effects, unlike a template.
+    #[must_use]
+    pub fn is_function(&self) -> bool {
+        matches!(self.body, CheckedBody::Function(_))
+    }
+
     /// Renders the messages. Resources of the server are left as
     /// [`Part::Resource`]: the caller decides which of them may be read.
     ///

@@ -8,6 +8,7 @@ mod library;
 mod limits;
 mod lists;
 mod prompts;
+mod rendering;
 mod resources;
 
 use promptshelf_core::{
