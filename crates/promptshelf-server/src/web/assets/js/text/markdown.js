@@ -1,20 +1,24 @@
-// Block-level Markdown as DOM nodes: the subset that prompts use.
+// Block-level Markdown as DOM nodes: the subset that prompts use, in time linear in the text.
 //
-// Markdown libraries return HTML strings, which the page's policy (`trusted-types 'none'`) forbids. HTML inside a
-// prompt is text for a model, and is displayed as text.
+// HTML inside a prompt is text for a model, and is displayed as text. Why this is not a library: docs/design/page.md.
 
 import { h } from '../dom.js';
 import { inline } from './inline.js';
 import { revealed } from './invisible.js';
+import {
+  cellsOf,
+  fenceOf,
+  headingOf,
+  isFenceEnd,
+  isRule,
+  isTableRule,
+  itemOf,
+  quotedOf,
+  startsBlock,
+} from './line-start.js';
 
 /** @typedef {{ text: string, number: number }} Line */
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)[^`]*$/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
-const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
-const ITEM = /^( {0,9})([-*+]|\d{1,9}[.)])(\s+|$)/;
-const QUOTE = /^ {0,3}> ?/;
-const TABLE = /^\s*\|?(?:\s*:?-+:?\s*\|)+\s*:?-*:?\s*$/;
 const DEEPEST = 8;
 
 /**
@@ -49,53 +53,44 @@ function blocks(lines, changed, depth) {
       at++;
       continue;
     }
-    const fence = FENCE.exec(text);
+    const fence = fenceOf(text);
     if (fence) {
-      const count = fenced(lines, at, fence[1]);
-      const closed = count > 1 && isFenceEnd(lines[at + count - 1].text, fence[1]);
-      const body = lines.slice(at + 1, at + count - (closed ? 1 : 0)).map((line) => line.text);
-      take(count, codeBlock(body.join('\n'), fence[2]));
+      const { count, isClosed } = fenced(lines, at, fence.mark);
+      const body = lines.slice(at + 1, at + count - (isClosed ? 1 : 0)).map((line) => line.text);
+      take(count, codeBlock(body.join('\n'), fence.language));
       continue;
     }
-    const heading = HEADING.exec(text);
+    const heading = headingOf(text);
     if (heading) {
       // The page itself uses heading levels 1 and 2, so a prompt's headings begin at level 3.
-      take(1, h(`h${Math.min(6, heading[1].length + 2)}`, { class: `rank-${heading[1].length}` }, inline(heading[2])));
+      take(1, h(`h${Math.min(6, heading.level + 2)}`, { class: `rank-${heading.level}` }, inline(heading.text)));
       continue;
     }
-    if (RULE.test(text)) {
+    if (isRule(text)) {
       take(1, h('hr', null));
       continue;
     }
-    if (QUOTE.test(text) && depth < DEEPEST) {
-      const count = runOf(lines, at, (line) => QUOTE.test(line));
-      const inner = lines.slice(at, at + count).map((line) => ({ ...line, text: line.text.replace(QUOTE, '') }));
+    if (depth < DEEPEST && quotedOf(text) !== null) {
+      const count = runOf(lines, at, (line) => quotedOf(line) !== null);
+      const inner = lines.slice(at, at + count).map((line) => ({ ...line, text: quotedOf(line.text) ?? '' }));
       take(count, h('blockquote', null, blocks(inner, changed, depth + 1)));
       continue;
     }
-    if (ITEM.test(text) && depth < DEEPEST) {
+    if (depth < DEEPEST && itemOf(text)) {
       const [count, list] = items(lines, at, changed, depth);
       take(count, list);
       continue;
     }
-    if (text.includes('|') && TABLE.test(lines[at + 1]?.text ?? '')) {
+    if (text.includes('|') && isTableRule(lines[at + 1]?.text ?? '')) {
       const count = runOf(lines, at, (line) => line.includes('|'));
       take(count, table(lines.slice(at, at + count)));
       continue;
     }
-    const count = Math.max(
-      1,
-      runOf(lines, at, (line, index) => Boolean(line.trim()) && (index === 0 || !starts(line))),
-    );
+    const count = runOf(lines, at, (line, index) => index === 0 || (Boolean(line.trim()) && !startsBlock(line)));
     const paragraph = lines.slice(at, at + count).map((line) => line.text.trimStart());
     take(count, h('p', null, inline(paragraph.join('\n'))));
   }
   return made;
-}
-
-/** Whether a line begins a block other than a paragraph. @param {string} line */
-function starts(line) {
-  return FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) || ITEM.test(line);
 }
 
 /**
@@ -109,16 +104,18 @@ function runOf(lines, from, fits) {
   return count;
 }
 
-/** @param {string} line @param {string} fence */
-function isFenceEnd(line, fence) {
-  const end = line.trim();
-  return end.length >= fence.length && end === fence[0].repeat(end.length);
-}
-
-/** @param {Line[]} lines @param {number} from @param {string} fence */
-function fenced(lines, from, fence) {
-  const end = lines.findIndex((line, index) => index > from && isFenceEnd(line.text, fence));
-  return (end < 0 ? lines.length : end + 1) - from;
+/**
+ * Number of lines of a code block; one without an end reaches to the end of the text.
+ *
+ * @param {Line[]} lines
+ * @param {number} from
+ * @param {string} mark
+ */
+function fenced(lines, from, mark) {
+  for (let at = from + 1; at < lines.length; at++) {
+    if (isFenceEnd(lines[at].text, mark)) return { count: at + 1 - from, isClosed: true };
+  }
+  return { count: lines.length - from, isClosed: false };
 }
 
 /**
@@ -139,72 +136,53 @@ export function codeBlock(text, language) {
  * @returns {[number, HTMLElement]}
  */
 function items(lines, from, changed, depth) {
-  const first = /** @type {RegExpExecArray} */ (ITEM.exec(lines[from].text));
-  const ordered = /\d/.test(first[2]);
-  const list = h(ordered ? 'ol' : 'ul', ordered && first[2] !== '1.' ? { start: Number.parseInt(first[2], 10) } : null);
+  const first = /** @type {NonNullable<ReturnType<typeof itemOf>>} */ (itemOf(lines[from].text));
+  const { ordered } = first;
+  const list = h(ordered ? 'ol' : 'ul', ordered && first.number !== 1 ? { start: first.number } : null);
   let at = from;
   while (at < lines.length) {
-    const item = ITEM.exec(lines[at].text);
-    if (!item || /\d/.test(item[2]) !== ordered || item[1].length > first[1].length + 1 || RULE.test(lines[at].text))
-      break;
-    const indent = item[0].length;
-    const inner = [{ number: lines[at].number, text: lines[at].text.slice(indent) }];
+    const item = itemOf(lines[at].text);
+    if (!item || item.ordered !== ordered || item.indent > first.indent + 1 || isRule(lines[at].text)) break;
+    const inner = [{ number: lines[at].number, text: lines[at].text.slice(item.width) }];
     let next = at + 1;
     for (; next < lines.length; next++) {
       const { text, number } = lines[next];
       const isBlank = !text.trim();
       const follows = isBlank && lines[next + 1] && /^\s{2,}\S/.test(lines[next + 1].text);
-      const isInside = /^\s+/.exec(text)?.[0].length ?? 0;
-      if (isBlank ? !follows : isInside < Math.min(indent, 2) && starts(text)) break;
-      inner.push({ number, text: isBlank ? '' : text.slice(Math.min(isInside, indent)) });
+      const isInside = text.length - text.trimStart().length;
+      if (isBlank ? !follows : isInside < Math.min(item.width, 2) && startsBlock(text)) break;
+      inner.push({ number, text: isBlank ? '' : text.slice(Math.min(isInside, item.width)) });
     }
     const made = blocks(inner, changed, depth + 1);
     const isTight = made.length > 0 && made[0].tagName === 'P' && made.slice(1).every((block) => block.tagName !== 'P');
     if (isTight) made.splice(0, 1, h('span', { class: made[0].className || null }, [...made[0].childNodes]));
     list.append(h('li', null, made));
     at = next;
-    if (lines[at] && !lines[at].text.trim() && ITEM.test(lines[at + 1]?.text ?? '')) at++;
+    if (lines[at] && !lines[at].text.trim() && itemOf(lines[at + 1]?.text ?? '')) at++;
   }
   return [Math.max(1, at - from), list];
 }
 
 /** @param {Line[]} lines */
 function table(lines) {
-  /** @param {string} line */
-  const cells = (line) =>
-    line
-      .trim()
-      .replace(/^\||\|$/g, '')
-      .split(/(?<!\\)\|/)
-      .map((cell) => cell.trim());
-  const head = cells(lines[0].text);
-  const rows = lines.slice(2).map((line) => cells(line.text));
+  const head = cellsOf(lines[0].text);
+  // A short row stays short: filling it up would make the table larger than the text, by any factor.
+  const rows = lines.slice(2).map((line) => cellsOf(line.text).slice(0, head.length));
+  const headRow = h(
+    'tr',
+    null,
+    head.map((cell) => h('th', { scope: 'col' }, inline(cell))),
+  );
+  const bodyRows = rows.map((row) =>
+    h(
+      'tr',
+      null,
+      row.map((cell) => h('td', null, inline(cell))),
+    ),
+  );
   return h(
     'div.table',
     { tabindex: '0', role: 'group' },
-    h(
-      'table',
-      null,
-      h(
-        'thead',
-        null,
-        h(
-          'tr',
-          null,
-          head.map((cell) => h('th', { scope: 'col' }, inline(cell))),
-        ),
-      ),
-      h(
-        'tbody',
-        null,
-        rows.map((row) =>
-          h(
-            'tr',
-            null,
-            head.map((_, index) => h('td', null, inline(row[index] ?? ''))),
-          ),
-        ),
-      ),
-    ),
+    h('table', null, h('thead', null, headRow), h('tbody', null, bodyRows)),
   );
 }
