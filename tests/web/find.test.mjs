@@ -181,3 +181,39 @@ test('selected text is used in a prompt that takes text', async () => {
   assert.deepEqual(wrong, []);
   await context.close();
 });
+
+test('a slash command keeps values that the prompt does not know', async () => {
+  const { page, context, wrong } = await visit(open);
+  await page.goto(server.url);
+  await page.getByText('12 prompts', { exact: true }).waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('code_review code=x language=cobol colour=red');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Request Code Review' }).waitFor();
+  const language = page.locator('.field[data-argument="language"]');
+  await language.locator('.problem:visible').waitFor();
+  assert.equal(await language.getByRole('radio', { name: 'cobol' }).isChecked(), true);
+  await page.locator('.field[data-argument="colour"]', { hasText: 'red' }).getByText('no such argument').waitFor();
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('a long tag does not widen a narrow screen', async () => {
+  const tag = 'a'.repeat(90);
+  const folder = library({ 'tagged.md': `---\ntitle: Tagged\ndescription: x\ntags: [${tag}]\n---\nHello.\n` });
+  const tagged = await serve(folder);
+  const { page, context, wrong } = await visit(open, { viewport: { width: 360, height: 800 } });
+  for (const path of ['#/', '#/prompt/tagged']) {
+    await page.goto(tagged.url + path);
+    await page.locator('.tag', { hasText: tag }).first().waitFor({ state: 'attached' });
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360, path);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.goto(`${tagged.url}#/`);
+  const title = page.locator('.row', { hasText: 'Tagged' }).locator('.row-title');
+  assert.ok((await title.evaluate((/** @type {Element} */ one) => one.clientWidth)) > 300, 'room for the title');
+  assert.deepEqual(wrong, []);
+  await context.close();
+  await tagged.stop();
+  remove(folder);
+});

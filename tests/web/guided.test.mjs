@@ -116,3 +116,22 @@ test('a question can be declined', async () => {
   assert.deepEqual(front.seen.at(-1).inputResponses, { kind: { action: 'decline' } });
   await context.close();
 });
+
+test('a declined question can be asked again', async () => {
+  const { page, context, wrong } = await visit(open);
+  await page.goto(`${server.url}#/prompt/new-service?purpose=pictures`);
+  await page.getByRole('radio', { name: 'Rust' }).check();
+  await page.getByRole('button', { name: 'Skip this question' }).click();
+  await page.locator('.messages .problem').waitFor();
+  await page.getByRole('button', { name: 'Back' }).click();
+  // The answer that was not sent is still there.
+  assert.equal(await page.getByRole('radio', { name: 'Rust' }).isChecked(), true);
+  await page.getByRole('button', { name: 'Skip this question' }).click();
+  await page.getByRole('button', { name: 'Start again' }).click();
+  await page.getByText('What will the service be written in?').waitFor();
+  await page.getByRole('radio', { name: 'Rust' }).check();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText('How will it run?').waitFor();
+  assert.deepEqual(wrong, []);
+  await context.close();
+});

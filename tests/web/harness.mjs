@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { chromium } from 'playwright-core';
 
 const ROOT = join(import.meta.dirname, '../..');
-const BINARY = process.env.PROMPTSHELF ?? join(ROOT, 'target/debug/promptshelf');
+export const BINARY = process.env.PROMPTSHELF ?? join(ROOT, 'target/debug/promptshelf');
 const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
 // These flags prevent requests to the browser vendor's servers.
 const FLAGS = [

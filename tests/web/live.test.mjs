@@ -87,6 +87,21 @@ test('reports a lost server, keeps input and reconnects', async () => {
   const { port } = server;
   await server.stop();
   await page.getByText('The server does not respond. This is its last known state').waitFor();
+  // The pauses between attempts grow; within a long one the seconds are counted.
+  const counted = await page.evaluate(async () => {
+    const seconds = () => Number(/(\d+) s/.exec(document.querySelector('.countdown')?.textContent ?? '')?.[1]);
+    /** @type {number[]} */
+    const seen = [];
+    while (seen.length < 3) {
+      const now = seconds();
+      if (seen.at(-1) !== now) seen.push(now);
+      // Only a count down within one pause counts.
+      if (seen.length > 1 && now !== seen[seen.length - 2] - 1) seen.splice(0, seen.length - 1);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    return seen;
+  });
+  assert.deepEqual(counted, [counted[0], counted[0] - 1, counted[0] - 2]);
   await page.getByRole('textbox', { name: 'What' }).fill('thrice');
   await page.getByText('Your input is kept.').waitFor();
   assert.equal(await page.getByRole('textbox', { name: 'What' }).inputValue(), 'thrice');
@@ -123,4 +138,19 @@ test("shows client incompatibilities from the server's table", async () => {
   await page.getByRole('heading', { level: 1, name: 'Many' }).waitFor();
   assert.deepEqual(wrong, []);
   await context.close();
+});
+
+test('counts a load for the start and for each change', async () => {
+  const folder = library({ 'hello.md': HELLO }, '');
+  const other = await serve(folder);
+  const { page, context, wrong } = await visit(open);
+  await page.goto(`${other.url}#/library`);
+  await live(page);
+  await page.getByText('Loaded 1 time since the server started.').waitFor();
+  write(folder, { 'hello.md': HELLO.replace('hello', 'good evening') });
+  await page.getByText('Loaded 2 times since the server started.').waitFor();
+  assert.deepEqual(wrong, []);
+  await context.close();
+  await other.stop();
+  remove(folder);
 });

@@ -1,8 +1,11 @@
 // One prompt: form, completion, problems, the five kinds of content, and the ways to use it.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { dirname } from 'node:path';
 import { after, before, test } from 'node:test';
-import { browser, library, remove, serve, visit } from './harness.mjs';
+import { BINARY, browser, library, remove, serve, visit } from './harness.mjs';
 
 const TYPES = `---
 title: Every Type
@@ -164,9 +167,15 @@ test('copies a prompt as text, API messages, shell command and link', async () =
   assert.equal(JSON.parse(await copied('OpenAI'))[0].role, 'user');
   assert.match(JSON.parse(await copied('Anthropic'))[0].content, /into German/);
   assert.equal(JSON.parse(await copied('MCP'))[0].content.type, 'text');
-  assert.equal(await copied('Command'), "promptshelf get translate --arg 'text=It'\\''s full.' --arg into=German");
+  const command = await copied('Command');
+  assert.equal(
+    command,
+    `promptshelf get translate --url ${server.url}mcp --arg 'text=It'\\''s full.' --arg into=German`,
+  );
+  // In a folder that has nothing to do with the library.
+  const pasted = { cwd: tmpdir(), env: { ...process.env, PATH: `${dirname(BINARY)}:${process.env.PATH}` } };
+  assert.match(execFileSync('sh', ['-c', command], { ...pasted, encoding: 'utf8' }), /It's full\./);
   const curl = await copied('curl');
-  const { execFileSync } = await import('node:child_process');
   const answer = JSON.parse(execFileSync('sh', ['-c', `${curl} -s`], { encoding: 'utf8' }));
   assert.match(answer.result.messages[0].content.text, /It's full\./);
   const link = await copied('Link');
@@ -179,6 +188,44 @@ test('copies a prompt as text, API messages, shell command and link', async () =
   );
   assert.deepEqual([...wrong, ...other.wrong], []);
   await other.context.close();
+  await context.close();
+});
+
+test('a value that a field does not offer stays visible at the field', async () => {
+  const { page, context, wrong } = await at(
+    'every-type?line=lower&count=many&sure=perhaps&day=tomorrow&city=Paris&share=half&wordz=a%0Ab',
+  );
+  const field = (/** @type {string} */ name) => page.locator(`.field[data-argument="${name}"]`);
+  // The server refuses the values, each at its field.
+  await page.getByText('Check 5 fields.').waitFor();
+  for (const name of ['count', 'sure', 'day', 'city', 'share']) await field(name).locator('.problem:visible').waitFor();
+  assert.equal(await page.getByLabel('Count').inputValue(), 'many');
+  assert.equal(await page.getByLabel('Day').inputValue(), 'tomorrow');
+  assert.equal(await page.getByLabel('City').inputValue(), 'Paris');
+  assert.equal(await page.getByRole('radio', { name: 'perhaps' }).isChecked(), true);
+  // An unknown argument is shown with its value, and not sent.
+  const unknown = field('wordz');
+  await unknown.getByText('This prompt has no such argument. It is not used.').waitFor();
+  assert.equal(await unknown.locator('pre').textContent(), 'a\nb');
+  await page.getByLabel('Count').fill('3');
+  await page.getByRole('radio', { name: 'Yes' }).check();
+  await page.getByLabel('Day').fill('2026-01-02');
+  await page.getByLabel('City').selectOption('Dublin');
+  await page.getByLabel('Share').fill('0.5');
+  await page.locator('.messages', { hasText: 'lower 3 0.5 true 2026-01-02' }).waitFor();
+  assert.equal(await page.locator('.field:not(.unknown) .problem:visible').count(), 0);
+  await unknown.getByRole('button', { name: 'Remove wordz' }).click();
+  await unknown.waitFor({ state: 'detached' });
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('a value outside the choices is named before the form is complete', async () => {
+  const { page, context, wrong } = await at('every-type?city=Paris');
+  await page.locator('.field[data-argument="city"]').getByText('“Paris” is not a possible value.').waitFor();
+  await page.getByText('Fill in these to see the result: Line, Count, Sure.').waitFor();
+  assert.equal(await page.getByLabel('City').inputValue(), 'Paris');
+  assert.deepEqual(wrong, []);
   await context.close();
 });
 

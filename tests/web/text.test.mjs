@@ -40,6 +40,16 @@ test('fuzzy search ranks the best match first', () => {
   assert.equal(find(entries, 'er')[0], 0);
 });
 
+test('a whole word is found before a word that only begins so', () => {
+  const entries = [
+    entry('prompt-7770', 'Prompt number 7770'),
+    entry('a-prompt-with-a-longer-name', 'Prompt number 777'),
+    entry('prompt-1777', 'Prompt number 1777'),
+  ];
+  for (const query of ['pnmbr 777', '777', 'number 777']) assert.equal(find(entries, query)[0], 1, query);
+  assert.deepEqual(find(entries, 'pnmbr 777'), [1, 0, 2]);
+});
+
 test("URI template expansion is the inverse of the server's matching", () => {
   assert.deepEqual(variables('logs://{host}{/day}{?from,to}{&x}'), ['host', 'day', 'from', 'to', 'x']);
   const values = { host: 'a b/ü', day: '2026-01-02', to: "it's" };
@@ -115,7 +125,10 @@ test('parses events across arbitrary chunk boundaries', async () => {
 
 test('shell quoting confines every value', () => {
   assert.equal(shellWord("it's $HOME; `x`"), "'it'\\''s $HOME; `x`'");
-  assert.equal(getCommand('code_review', { code: 'a b' }), "promptshelf get code_review --arg 'code=a b'");
+  assert.equal(
+    getCommand('http://127.0.0.1:8080/mcp', 'code_review', { code: 'a b' }),
+    "promptshelf get code_review --url http://127.0.0.1:8080/mcp --arg 'code=a b'",
+  );
 });
 
 test('converts messages to the formats of other programs', () => {

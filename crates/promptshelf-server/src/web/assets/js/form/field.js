@@ -28,7 +28,7 @@ import { takesFiles } from './files.js';
  * @property {HTMLElement} control the focusable element
  * @property {FieldKind} kind
  * @property {() => string} read
- * @property {(value: string) => void} write
+ * @property {(value: string) => boolean} write returns whether the field offers such a value; it is shown in any case
  * @property {(problem: string) => void} complain
  */
 
@@ -80,7 +80,7 @@ export function field(kind, changed) {
  * @param {Record<string, any>} attributes
  * @param {(by: 'input' | 'choice') => void} changed
  * @param {string} id
- * @returns {{ body: HTMLElement, control: HTMLElement, read: () => string, write: (value: string) => void,
+ * @returns {{ body: HTMLElement, control: HTMLElement, read: () => string, write: (value: string) => boolean,
  *   group?: boolean, extra?: HTMLElement }}
  */
 function control(kind, attributes, changed, id) {
@@ -128,12 +128,17 @@ function hint(kind) {
   return kind.type === 'list' ? t('argument.list') : null;
 }
 
-/** @param {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} element */
+/** @param {HTMLInputElement | HTMLTextAreaElement} element */
 function heldBy(element) {
   return {
     read: () => element.value,
     write: (/** @type {string} */ value) => {
       element.value = value;
+      if (element.value === value || !(element instanceof HTMLInputElement)) return true;
+      // An input for numbers or days empties itself. As text, the value stays to be seen and corrected.
+      element.type = 'text';
+      element.value = value;
+      return false;
     },
   };
 }
@@ -156,9 +161,21 @@ function select(kind, choices, attributes, changed) {
   const ask = kind.required && !kind.default ? [h('option', { value: '' }, t('argument.choose'))] : [];
   const options = choices.map(({ value, title }) => h('option', { value }, title ?? value));
   const element = h('select', { ...attributes, onchange: () => changed('choice') }, none, ask, options);
-  const { read, write } = heldBy(element);
+  /** @type {HTMLOptionElement | null} */
+  let foreign = null;
+  const write = (/** @type {string} */ value) => {
+    foreign?.remove();
+    foreign = null;
+    const isOffered = [...element.options].some((option) => option.value === value);
+    if (!isOffered && value) {
+      foreign = h('option', { value }, value);
+      element.append(foreign);
+    }
+    element.value = value;
+    return isOffered;
+  };
   write(kind.default ?? '');
-  return { body: element, control: element, read, write };
+  return { body: element, control: element, read: () => element.value, write };
 }
 
 /**
@@ -170,10 +187,10 @@ function select(kind, choices, attributes, changed) {
  */
 function radios(kind, choices, attributes, changed, id) {
   const all = kind.default || kind.required ? choices : [...choices, { value: '', title: t('argument.none') }];
+  const radio = (/** @type {string} */ value) =>
+    h('input', { type: 'radio', name: id, value, onchange: () => changed('choice') });
   /** @type {HTMLInputElement[]} */
-  const inputs = all.map(({ value }) =>
-    h('input', { type: 'radio', name: id, value, onchange: () => changed('choice') }),
-  );
+  const inputs = all.map(({ value }) => radio(value));
   const body = h(
     'div.radios',
     {
@@ -185,9 +202,17 @@ function radios(kind, choices, attributes, changed, id) {
     all.map(({ value, title }, index) => h('label', null, inputs[index], h('span', null, revealed(title ?? value)))),
   );
   const write = (/** @type {string} */ value) => {
+    if (inputs.length > all.length) inputs.pop()?.closest('label')?.remove();
+    const isOffered = all.some((choice) => choice.value === value);
+    if (!isOffered && value) {
+      const foreign = radio(value);
+      inputs.push(foreign);
+      body.append(h('label', null, foreign, h('span', null, revealed(value))));
+    }
     for (const input of inputs) input.checked = input.value === value;
+    return isOffered;
   };
-  write(kind.default ?? (kind.required ? '' : ''));
+  write(kind.default ?? '');
   const read = () => inputs.find((input) => input.checked)?.value ?? '';
   return { body, control: body, read, write, group: true };
 }

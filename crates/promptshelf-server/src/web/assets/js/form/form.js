@@ -1,8 +1,10 @@
 // The form of a prompt: its arguments as fields, with completion.
 
 import { h } from '../dom.js';
+import { t } from '../i18n.js';
 import { completed } from './complete.js';
 import { field } from './field.js';
+import { unknownArguments } from './unknown.js';
 
 /**
  * @typedef {import('../mcp/types.js').Prompt} Prompt
@@ -53,12 +55,17 @@ export function promptForm(prompt, typed, given, changed) {
   );
   for (const one of fields) {
     const value = given[one.kind.name];
-    if (value !== undefined) one.write(value);
+    if (value !== undefined && !one.write(value)) one.complain(t('argument.foreign', { value: shortened(value) }));
   }
+  const names = (prompt.arguments ?? []).map((argument) => argument.name);
+  const unknown = unknownArguments(given, names, () => changed(read(), 'choice'));
+  element.prepend(...unknown.elements);
   return {
     element,
     fields,
     read,
+    /** Values of a link or a command for arguments that the prompt does not have. They are shown and never sent. */
+    unknown: unknown.values,
     /** Names of sensitive arguments, whose values stay on this page. */
     secrets: fields.filter((one) => one.kind.sensitive).map((one) => one.kind.name),
     /** Whether the prompt has arguments beyond this form. */
@@ -91,4 +98,9 @@ export function promptForm(prompt, typed, given, changed) {
       return left;
     },
   };
+}
+
+/** @param {string} value */
+function shortened(value) {
+  return value.length > 60 ? `${value.slice(0, 59)}…` : value;
 }

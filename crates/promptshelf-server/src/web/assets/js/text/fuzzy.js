@@ -14,8 +14,8 @@ export function folded(text) {
 }
 
 /**
- * Scores a term against a text; 0 without a match. Contiguous runs beat scattered letters, and the start of a word
- * beats its middle.
+ * Scores a term against a text; 0 without a match. Contiguous runs beat scattered letters, the start of a word beats its
+ * middle, and a whole word beats its start.
  *
  * @param {string} term
  * @param {string} text
@@ -23,8 +23,9 @@ export function folded(text) {
 function fit(term, text) {
   const at = text.indexOf(term);
   if (at >= 0) {
-    const startsWord = at === 0 || !/[\p{L}\p{N}]/u.test(text[at - 1]);
-    return 60 + (startsWord ? 25 : 0) + (at === 0 ? 10 : 0) + (text.length === term.length ? 20 : 0);
+    const startsWord = isBoundary(text, at - 1);
+    const isWord = startsWord && isBoundary(text, at + term.length);
+    return 60 + (startsWord ? 25 : 0) + (isWord ? 5 : 0) + (at === 0 ? 10 : 0) + (text.length === term.length ? 20 : 0);
   }
   if (term.length < 2) return 0;
   let from = 0;
@@ -36,6 +37,11 @@ function fit(term, text) {
     from = next + 1;
   }
   return gaps > term.length * 4 ? 0 : Math.max(1, 40 - gaps * 3);
+}
+
+/** Whether no word continues at a position. @param {string} text @param {number} at */
+function isBoundary(text, at) {
+  return at < 0 || at >= text.length || !/[\p{L}\p{N}]/u.test(text[at]);
 }
 
 /**

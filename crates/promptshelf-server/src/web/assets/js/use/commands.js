@@ -13,12 +13,13 @@ export function shellWord(word) {
 }
 
 /**
+ * @param {string} url of the server, so that the command works in any folder
  * @param {string} name
  * @param {Record<string, string>} values
  */
-export function getCommand(name, values) {
+export function getCommand(url, name, values) {
   const given = Object.entries(values).map(([key, value]) => `--arg ${shellWord(`${key}=${value}`)}`);
-  return ['promptshelf get', shellWord(name), ...given].join(' ');
+  return ['promptshelf get', shellWord(name), '--url', shellWord(url), ...given].join(' ');
 }
 
 /**

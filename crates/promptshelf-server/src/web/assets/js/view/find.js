@@ -99,7 +99,7 @@ export function view(_, until) {
           h('span.row-about', null, h('bdi', null, revealed(prompt.description ?? t('find.no-description')))),
         ),
         h('span.row-more', null, [
-          ...(details?.tags ?? []).slice(0, 3).map((one) => h('span.tag', null, one)),
+          ...(details?.tags ?? []).slice(0, 3).map((one) => h('span.tag', { title: one }, one)),
           required ? h('span.asks', { title: t('find.asks', { n: required }) }, t('find.asks', { n: required })) : null,
         ]),
       ),

@@ -27,7 +27,8 @@ import { lineIcon } from './glyphs.js';
  * @param {(element: HTMLElement) => void} options.show
  * @param {(messages: Message[], answers: Record<string, string>, again: () => void, request: Record<string, any>) =>
  *   void} options.done receives the answers as arguments, a function that reopens the last question, and the last request
- * @param {(text: string) => void} options.failed
+ * @param {(text: string, back: () => void) => void} options.failed receives the reason, and a function that reopens the
+ *   question
  * @param {AbortSignal} options.until
  */
 export function guide({ params, response, show, done, failed, until }) {
@@ -71,7 +72,7 @@ export function guide({ params, response, show, done, failed, until }) {
       done(result.messages, answers(), draw, retry);
     } catch (error) {
       if (until.aborted) return;
-      failed(error instanceof Refusal ? error.message : t('connection.lost'));
+      failed(error instanceof Refusal ? error.message : t('connection.lost'), draw);
     }
   };
 

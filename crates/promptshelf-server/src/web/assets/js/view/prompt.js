@@ -82,7 +82,7 @@ function draw(prompt, types, until) {
   let asking = new AbortController();
 
   const form = promptForm(prompt, types, draftOf(name) ?? {}, (values, by) => {
-    draft(name, values, form.secrets);
+    draft(name, { ...form.unknown(), ...values }, form.secrets);
     if (by === 'choice') later.cancel();
     if (by === 'choice') void refresh('edit');
     else later();
@@ -165,7 +165,16 @@ function draw(prompt, types, until) {
         use.element.hidden = true;
         out.instead(element);
       },
-      failed: (text) => out.tell(text, 'problem'),
+      failed: (text, back) => {
+        const again = () => void refresh('edit');
+        const ways = h(
+          'p.ways',
+          null,
+          h('button', { type: 'button', onclick: back }, lineIcon('back'), t('guide.back')),
+          h('button', { type: 'button', onclick: again }, t('guide.again')),
+        );
+        out.tell(text, 'problem', ways);
+      },
       done: (messages, answers, again, request) => {
         const given = params.arguments;
         finish({ given, values: { ...given, ...answers }, messages, request }, false);
@@ -265,7 +274,7 @@ function draw(prompt, types, until) {
         'section.fill',
         { 'aria-label': t('form.label') },
         h('h2', null, t('form.label')),
-        form.fields.length ? form.element : null,
+        form.element.firstChild ? form.element : null,
         form.asksMore
           ? h('p.hint', null, t('form.asks-more'))
           : form.fields.length

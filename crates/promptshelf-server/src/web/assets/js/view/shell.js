@@ -10,6 +10,9 @@ import { revealed } from '../text/invisible.js';
 import { lineIcon } from './glyphs.js';
 import { openPalette } from './keys.js';
 
+// Shorter than a second, so that the countdown skips none.
+const TICK = 500;
+
 /** @type {AbortController | undefined} */
 let built;
 
@@ -128,14 +131,22 @@ function notice(until) {
   const box = h('div.notice', { hidden: true, role: 'status' });
   const countdown = h('span.countdown', { 'aria-hidden': 'true' });
   let shown = '';
-  const draw = () => {
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  let ticking;
+  const count = () => {
     const { state, retryAt } = connection.value;
+    const seconds = Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
+    show(countdown, state === 'lost' ? t('connection.retry', { seconds }) : '');
+  };
+  const draw = () => {
+    const { state } = connection.value;
     document.documentElement.dataset.connection = state;
     // The sign-in view itself shows no hint to sign in.
     const isSignIn = state === 'sign-in' && !isClosed() && place.value.view !== 'sign-in';
     box.hidden = state !== 'lost' && !isSignIn;
-    const seconds = Math.max(0, Math.round((retryAt - Date.now()) / 1000));
-    show(countdown, state === 'lost' ? t('connection.retry', { seconds }) : '');
+    clearInterval(ticking);
+    if (state === 'lost') ticking = setInterval(count, TICK);
+    count();
     const stateKey = box.hidden ? '' : JSON.stringify([state, isSignIn && account.value.challenge]);
     // Announces a state once, not at every attempt.
     if (stateKey === shown) return;
@@ -157,5 +168,6 @@ function notice(until) {
   connection.watch(draw, until);
   account.watch(draw, until);
   place.watch(draw, until);
+  until.addEventListener('abort', () => clearInterval(ticking));
   return box;
 }

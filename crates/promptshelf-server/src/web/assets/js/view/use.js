@@ -24,7 +24,7 @@ const FORMATS = {
   openai: { name: () => 'OpenAI', make: (_, __, messages) => pretty(openai(messages)) },
   anthropic: { name: () => 'Anthropic', make: (_, __, messages) => pretty(anthropic(messages)) },
   mcp: { name: () => 'MCP', make: (_, __, messages) => pretty(messages) },
-  command: { name: () => t('use.command'), make: (name, values) => getCommand(name, values) },
+  command: { name: () => t('use.command'), make: (name, values) => getCommand(client.url, name, values) },
   curl: { name: () => 'curl', make: (name, values) => curlCommand(client, name, values) },
   link: {
     name: () => t('use.link'),
