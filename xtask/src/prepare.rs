@@ -71,29 +71,29 @@ pub(crate) fn build_rust_peer(repository: &Repository) -> Result<PathBuf> {
     Ok(target.join("debug").join(format!("rust-peer{}", std::env::consts::EXE_SUFFIX)))
 }
 
-/// Installs the official Python SDK into an environment of its own, unless the same versions are there already, and
-/// returns that environment's Python.
+/// Installs a folder's `requirements.txt` into an environment of its own, unless the same versions are there already,
+/// and returns that environment's Python.
 ///
 /// # Errors
 ///
 /// When there is no Python, or pip fails.
-pub(crate) fn install_python_peer(repository: &Repository) -> Result<PathBuf> {
-    let folder = repository.peers().join("python");
+pub(crate) fn install_python(folder: &Path) -> Result<PathBuf> {
     let environment = folder.join(".venv");
     let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    let wanted = fs::read(folder.join("requirements.txt")).context("tests/peers/python has no requirements.txt")?;
+    let wanted = fs::read(folder.join("requirements.txt"))
+        .with_context(|| format!("{} has no requirements.txt", folder.display()))?;
     let stamp = environment.join(".installed-requirements");
     if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(python);
     }
-    Program::new(if cfg!(windows) { "python" } else { "python3" }, &folder)
+    Program::new(if cfg!(windows) { "python" } else { "python3" }, folder)
         .when_missing("Install Python 3.10 or newer (on Debian: apt-get install --yes python3-venv) and start again.")
         .args(&["-m", "venv", "--clear", ".venv"])
         .run()?;
-    Program::new(&python, &folder)
+    Program::new(&python, folder)
         .args(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"])
         .run()?;
-    fs::write(stamp, wanted).context("tests/peers/python/.venv cannot be written")?;
+    fs::write(&stamp, wanted).with_context(|| format!("{} cannot be written", stamp.display()))?;
     Ok(python)
 }
 

@@ -1,14 +1,17 @@
 //! Steps of `cargo xtask test`, in the order in which they run: the fast ones first, those that need the binary last.
 //! A failing step does not stop the others.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Result, bail};
 
 use crate::{
     conformance, guard, guide,
     prepare::{
-        build, build_rust_peer, cargo_tool, install_debian, install_peers, install_python_peer, install_target, node,
+        build, build_rust_peer, cargo_tool, install, install_debian, install_peers, install_python, install_target, node,
     },
     repository::Repository,
     terminal::Program,
@@ -56,6 +59,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "web", about: "the page: types, lint, and the whole of it in a browser", run: web::run },
     Step { name: "conformance", about: "the official conformance suites", run: conformance_suites },
     Step { name: "host", about: "our client, against servers of the official SDKs", run: host },
+    Step { name: "frameworks", about: "agent frameworks start with the server and use its prompts", run: frameworks },
     Step { name: "guard", about: "the hot paths take at most 25 % more instructions than recorded", run: guard },
 ];
 
@@ -236,10 +240,34 @@ fn peer(repository: &Repository, script: &str) -> Result<()> {
 fn host(repository: &Repository) -> Result<()> {
     build(repository)?;
     install_peers(repository)?;
-    let python = install_python_peer(repository)?;
+    let python = install_python(&repository.peers().join("python"))?;
     let rust = build_rust_peer(repository)?;
     let script =
         |name: &str| node(repository).arg(name).arg("--server").arg(repository.binary()).arg("--python").arg(&python);
     script("host.mjs").arg("--rust").arg(rust).run()?;
-    script("client-conformance.mjs").run()
+    script("client-conformance.mjs").run()?;
+    legacy_notifications(repository, &python)
+}
+
+/// Runs agent frameworks with local models against the binary.
+fn frameworks(repository: &Repository) -> Result<()> {
+    build(repository)?;
+    install_peers(repository)?;
+    let folder = repository.peers().join("frameworks");
+    install(&folder)?;
+    let python = install_python(&folder)?;
+    node(repository).arg("frameworks/mastra.mjs").arg("--server").arg(repository.binary()).run()?;
+    // A process for each framework, because they change the event loop and the logging of their process.
+    for test in ["fastmcp", "langchain", "llama_index", "openai_agents", "pydantic_ai", "strands"] {
+        Program::new(&python, &folder)
+            .args(&["-W", "ignore", "-m", "unittest", &format!("test_{test}")])
+            .env("PROMPTSHELF", &repository.binary().to_string_lossy())
+            .run()?;
+    }
+    legacy_notifications(repository, &python)
+}
+
+/// Runs the client of an official Python SDK, of generation 1 or 2, over legacy Streamable HTTP.
+fn legacy_notifications(repository: &Repository, python: &Path) -> Result<()> {
+    Program::new(python, &repository.peers()).arg("python/list_changed.py").arg(repository.binary()).run()
 }
