@@ -7,6 +7,7 @@ mod bind;
 mod checked;
 mod parse;
 
+pub(crate) use bind::check_before_forms;
 pub use bind::{Problem, RawArgumentValue, RawArguments, bind};
 pub use checked::Argument;
 pub(crate) use checked::Declared;

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    argument::{Argument, Problem, RawArgumentValue, RawArguments},
+    argument::{Argument, Problem, RawArgumentValue, RawArguments, check_before_forms},
     definition::Decline,
     prompt::Prompt,
     value::{Bindings, Variables},
@@ -65,6 +65,12 @@ impl Form<'_> {
         }
         if problems.is_empty() { Ok(values) } else { Err(problems) }
     }
+
+    /// Describes the arguments that a caller can send instead of answering the form.
+    #[must_use]
+    pub fn alternatives(&self) -> Vec<Problem> {
+        self.fields.iter().map(|field| field.described()).collect()
+    }
 }
 
 impl Prompt {
@@ -72,6 +78,28 @@ impl Prompt {
     #[must_use]
     pub fn is_guided(&self) -> bool {
         self.arguments().iter().any(Argument::is_asked) || self.steps().iter().any(|step| step.url.is_some())
+    }
+
+    /// Validates the arguments of a call before the first form, so that no answer is lost to a problem that was known.
+    ///
+    /// # Errors
+    ///
+    /// Every problem that no answer can solve: invalid values, and missing required arguments that are not requested
+    /// with a form.
+    pub fn check_before_forms(&self, raw: &RawArguments<'_>, value_bytes: usize) -> Result<(), Vec<Problem>> {
+        check_before_forms(self.arguments(), raw, value_bytes)
+    }
+
+    /// Returns the required arguments that forms would request, as far as the known values decide it. A client without
+    /// forms has to send them.
+    #[must_use]
+    pub fn missing_answers(&self, raw: &RawArguments<'_>, answers: &Answers) -> Vec<Problem> {
+        let known = self.known(raw, answers);
+        let is_missing = |argument: &&Argument| {
+            let is_answered = raw.has_value(argument.name()) || answers.values.contains_key(argument.name());
+            argument.is_asked() && argument.is_indispensable() && !is_answered && argument.applies(&known)
+        };
+        self.arguments().iter().filter(is_missing).map(Argument::missing).collect()
     }
 
     /// Returns the next form, after the arguments of the call and all answers; `None` if nothing is missing.
@@ -91,7 +119,7 @@ impl Prompt {
             let is_requested = |argument: &&Argument| {
                 argument.is_asked()
                     && argument.step() == number
-                    && !is_set(raw, argument.name())
+                    && !raw.has_value(argument.name())
                     && argument.applies(&known)
             };
             let fields: Vec<&Argument> = self.arguments().iter().filter(is_requested).collect();
@@ -118,7 +146,7 @@ impl Prompt {
         let mut together = raw.clone();
         for (name, value) in &answers.values {
             // Arguments of the call take precedence over answers.
-            if self.argument(name).is_some_and(Argument::is_asked) && !is_set(raw, name) {
+            if self.argument(name).is_some_and(Argument::is_asked) && !raw.has_value(name) {
                 together.push(name.as_str(), RawArgumentValue::Text(value.as_str().into()));
             }
         }
@@ -135,13 +163,5 @@ impl Prompt {
 
     fn default_message(&self) -> String {
         format!("{} needs more information.", self.title().unwrap_or(self.name().as_str()))
-    }
-}
-
-fn is_set(raw: &RawArguments<'_>, name: &str) -> bool {
-    match raw.get(name) {
-        Some(RawArgumentValue::Text(text)) => !text.is_empty(),
-        Some(RawArgumentValue::Other(_)) => true,
-        None => false,
     }
 }

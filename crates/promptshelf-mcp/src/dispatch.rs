@@ -152,7 +152,8 @@ impl Server {
         let known = Revision::parse(&requested).filter(|revision| !revision.is_modern());
         let agreed = known.unwrap_or(Revision::NEWEST_LEGACY);
         context.conversation.agree(agreed);
-        context.conversation.set_elicitation(params.capabilities().map(Elicitation::of).unwrap_or_default());
+        let elicitation = params.capabilities().map(Elicitation::of).unwrap_or_default();
+        context.conversation.set_elicitation(elicitation.in_revision(agreed));
         to_wire::initialization(&self.service().view(context.caller), agreed, self.has_tools_enabled(), out);
         Ok(())
     }
@@ -179,6 +180,14 @@ impl Server {
         let rejected = |rejection| WireError::rejected(&rejection, context.revision);
         let open = self.service().open(context.caller, &name).map_err(rejected)?;
         let answer = if open.prompt().is_guided() {
+            let open = match context.asking {
+                // Rendering reports every problem at once.
+                Asking::Never => open,
+                Asking::Rounds(capabilities) => {
+                    open.check(&arguments, Elicitation::of(capabilities).form).map_err(rejected)?
+                }
+                Asking::Requests(_, elicitation) => open.check(&arguments, elicitation.form).map_err(rejected)?,
+            };
             let answers = match self.ask(context, &open, &arguments, params).await? {
                 Outcome::Ready(answers) => answers,
                 Outcome::InputRequired(question) => {
@@ -208,7 +217,10 @@ impl Server {
         params: &Params<'_>,
     ) -> Result<Outcome, WireError> {
         match context.asking {
-            Asking::Never => Ok(Outcome::Ready(Answers::default())),
+            Asking::Never => {
+                multi_round::refuse_pages(open, arguments)?;
+                Ok(Outcome::Ready(Answers::default()))
+            }
             Asking::Rounds(capabilities) => {
                 let round = Round {
                     caller: context.caller,

@@ -3,6 +3,7 @@
 //! The specification mandates few statuses (2026-07-28, *Transports / Streamable HTTP*). Every other JSON-RPC error
 //! has status 200, because a client may take a bare 400 for a server of the legacy era.
 
+use promptshelf_core::Problem;
 use promptshelf_service::Rejection;
 use serde_json::{Value, json};
 
@@ -88,12 +89,37 @@ impl WireError {
         error
     }
 
-    /// The prompt cannot continue without a question that the client cannot show.
-    pub(crate) fn missing_elicitation(by_url: bool) -> WireError {
-        let mode = if by_url { json!({ "url": {} }) } else { json!({}) };
-        let message = "This prompt asks the user a question, which requires the elicitation capability";
+    /// The prompt cannot continue without a question that the client cannot show. `missing` are the arguments that the
+    /// client can send instead.
+    pub(crate) fn missing_elicitation(by_url: bool, missing: &[Problem]) -> WireError {
+        let (mode, name) = if by_url { (json!({ "url": {} }), "URL mode of the ") } else { (json!({}), "") };
+        let message = format!("This prompt asks the user a question, which requires the {name}elicitation capability");
         let data = json!({ "requiredCapabilities": { "elicitation": mode } });
-        WireError { data: Some(data), ..WireError::new(MISSING_CAPABILITY, 400, message) }
+        let error = WireError { data: Some(data), ..WireError::new(MISSING_CAPABILITY, 400, message) };
+        error.with_problems("; without it, these arguments must be sent", missing)
+    }
+
+    /// The user declined a question that the prompt needs, or cancelled it.
+    pub(crate) fn unanswered(action: &str, alternatives: &[Problem]) -> WireError {
+        let message = format!("The user {action} the question, and the prompt was not rendered");
+        WireError::invalid_params(message).with_problems("; these arguments can be sent instead", alternatives)
+    }
+
+    /// A page that the client cannot open precedes the prompt.
+    pub(crate) fn no_pages() -> WireError {
+        let message = "This prompt opens a web page first, which requires a client with the URL mode of elicitation";
+        WireError::invalid_params(message)
+    }
+
+    /// Adds problems of arguments to the message, and to the data for programs.
+    fn with_problems(mut self, introduction: &str, problems: &[Problem]) -> WireError {
+        if problems.is_empty() {
+            return self;
+        }
+        let shown: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        self.message.push_str(&format!("{introduction}: {}", shown.join("; ")));
+        self.data.get_or_insert_with(|| json!({}))["problems"] = listed(problems);
+        self
     }
 
     pub(crate) fn internal() -> WireError {
@@ -147,9 +173,7 @@ impl WireError {
             | Rejection::InvalidCursor
             | Rejection::UnknownArgument { .. } => WireError::invalid_params(message),
             Rejection::InvalidArguments { problems, .. } => {
-                let listed =
-                    problems.iter().map(|problem| json!({ "argument": *problem.argument, "reason": problem.reason }));
-                let data = json!({ "problems": listed.collect::<Vec<_>>() });
+                let data = json!({ "problems": listed(problems) });
                 WireError { data: Some(data), ..WireError::invalid_params(message) }
             }
             Rejection::UnknownResource { uri } => {
@@ -171,6 +195,11 @@ impl WireError {
             _ => WireError::new(INTERNAL_ERROR, 200, message),
         }
     }
+}
+
+/// Returns problems for programs.
+fn listed(problems: &[Problem]) -> Value {
+    problems.iter().map(|problem| json!({ "argument": *problem.argument, "reason": problem.reason })).collect()
 }
 
 /// Shortens a caller's text.
@@ -215,7 +244,7 @@ mod tests {
             (WireError::invalid_params("x"), INVALID_PARAMS, 200),
             (WireError::invalid_meta("x"), INVALID_PARAMS, 400),
             (WireError::header_mismatch("x"), -32020, 400),
-            (WireError::missing_elicitation(false), -32021, 400),
+            (WireError::missing_elicitation(false, &[]), -32021, 400),
             (WireError::unsupported_version("x"), -32022, 400),
             (WireError::internal(), INTERNAL_ERROR, 200),
         ] {

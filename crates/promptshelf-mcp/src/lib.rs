@@ -178,6 +178,11 @@ fn random() -> u64 {
     getrandom::u64().expect("the operating system has random numbers")
 }
 
+/// Returns 128 random bits as 32 hexadecimal digits: an unguessable and unique ID.
+fn random_id() -> String {
+    format!("{:016x}{:016x}", random(), random())
+}
+
 /// Compiles and runs the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

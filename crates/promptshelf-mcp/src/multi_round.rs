@@ -8,10 +8,11 @@
 
 use std::collections::BTreeMap;
 
-use promptshelf_core::{Answers, BoxFuture, Decline, Form, RawArgumentValue, RawArguments};
+use promptshelf_core::{Answers, ArgumentDefinition, BoxFuture, Decline, Form, Prompt, RawArgumentValue, RawArguments};
 use promptshelf_service::{Caller, OpenPrompt, View};
 use serde::{Serialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
+use sha2::{Digest as _, Sha256};
 
 use crate::{
     error_code::WireError,
@@ -49,6 +50,14 @@ impl Elicitation {
         Elicitation { form: form || !url, url }
     }
 
+    /// Returns the modes that a revision has: before 2025-11-25 there were only forms.
+    pub(crate) fn in_revision(self, revision: Revision) -> Elicitation {
+        match revision.has_elicitation_modes() {
+            true => self,
+            false => Elicitation { form: self.form || self.url, url: false },
+        }
+    }
+
     pub(crate) fn can_ask(self, form: &Form<'_>) -> bool {
         if form.url.is_some() { self.url } else { self.form }
     }
@@ -84,8 +93,13 @@ pub(crate) struct Round<'a> {
 impl<'a> Round<'a> {
     /// Checks the client's answers, and returns the next step.
     pub(crate) fn take(&self, prompt: &OpenPrompt, arguments: &RawArguments<'_>) -> Result<Outcome, WireError> {
-        let canonical = canonical(arguments);
-        let bound = Bound { caller: self.caller.key(), prompt: prompt.prompt().name().as_str(), arguments: &canonical };
+        let (digest, canonical) = (digest(prompt.prompt()), canonical(arguments));
+        let bound = Bound {
+            caller: self.caller.key(),
+            prompt: prompt.prompt().name().as_str(),
+            digest: &digest,
+            arguments: &canonical,
+        };
         let mut progress = self.progress(&bound)?;
         let responses = self.responses()?;
         let mut answers = Answers { values: progress.answers, passed: progress.passed };
@@ -103,7 +117,8 @@ impl<'a> Round<'a> {
             }
             if !self.elicitation.can_ask(&form) {
                 if form.indispensable {
-                    return Err(WireError::missing_elicitation(form.url.is_some()));
+                    let missing = prompt.prompt().missing_answers(arguments, &answers);
+                    return Err(WireError::missing_elicitation(form.url.is_some(), &missing));
                 }
                 answers.passed.insert(form.step);
                 continue;
@@ -175,9 +190,7 @@ pub(crate) async fn elicit_all(
         let Some(form) = open.prompt().next_form(arguments, &answers) else { return Ok(answers) };
         if !elicitation.can_ask(&form) {
             if form.url.is_some() && form.indispensable {
-                return Err(WireError::invalid_params(
-                    "This prompt opens a web page, which requires the URL mode of elicitation",
-                ));
+                return Err(WireError::no_pages());
             }
             // A missing answer is reported later, like any missing argument.
             answers.passed.insert(form.step);
@@ -192,6 +205,18 @@ pub(crate) async fn elicit_all(
         again = apply_answer(&form, result, open.view().catalog().policy().value_bytes, &mut answers)?;
     }
     Err(too_many_rounds())
+}
+
+/// Refuses a prompt with a page that cannot be skipped, for a client that can be asked nothing.
+pub(crate) fn refuse_pages(open: &OpenPrompt, arguments: &RawArguments<'_>) -> Result<(), WireError> {
+    let mut answers = Answers::default();
+    while let Some(form) = open.prompt().next_form(arguments, &answers) {
+        if form.url.is_some() && form.indispensable {
+            return Err(WireError::no_pages());
+        }
+        answers.passed.insert(form.step);
+    }
+    Ok(())
 }
 
 fn too_many_rounds() -> WireError {
@@ -221,12 +246,8 @@ pub(crate) fn apply_answer(
             answers.passed.insert(form.step);
             Ok(None)
         }
-        (ElicitResult::Decline, Decline::Stop) => {
-            Err(WireError::invalid_params("The user declined the question; the prompt was not rendered"))
-        }
-        (ElicitResult::Cancel, Decline::Stop) => {
-            Err(WireError::invalid_params("The user cancelled the question; the prompt was not rendered"))
-        }
+        (ElicitResult::Decline, Decline::Stop) => Err(WireError::unanswered("declined", &form.alternatives())),
+        (ElicitResult::Cancel, Decline::Stop) => Err(WireError::unanswered("cancelled", &form.alternatives())),
     }
 }
 
@@ -244,4 +265,19 @@ fn canonical(arguments: &RawArguments<'_>) -> Vec<u8> {
         })
         .collect();
     serde_json::to_vec(&members).unwrap_or_default()
+}
+
+/// Returns a digest of a prompt's file, arguments and steps. After an edit, steps that are done in a state may be
+/// other ones.
+fn digest(prompt: &Prompt) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    digest.update(prompt.source().text.as_bytes());
+    // Prompts in code have no file, and arguments can be defined in the library's settings. Suggestions are not part of
+    // the forms.
+    for argument in prompt.arguments() {
+        let definition = ArgumentDefinition { completion: None, ..argument.definition().clone() };
+        digest.update(format!("{definition:?}"));
+    }
+    digest.update(format!("{:?}", prompt.steps()));
+    digest.finalize().into()
 }

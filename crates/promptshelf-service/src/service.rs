@@ -13,8 +13,8 @@ use std::{
 };
 
 use promptshelf_core::{
-    Catalog, CatalogHandle, Change, Prompt, RawArguments, ResourceContents, Variables, completion::Completions,
-    cursor::ListKind,
+    Answers, Catalog, CatalogHandle, Change, Prompt, RawArguments, ResourceContents, Variables,
+    completion::Completions, cursor::ListKind,
 };
 use tokio::sync::broadcast;
 use tracing::Instrument as _;
@@ -65,6 +65,23 @@ impl OpenPrompt {
     #[must_use]
     pub fn prompt(&self) -> &Arc<Prompt> {
         &self.prompt
+    }
+
+    /// Validates the arguments of a guided prompt before its first form. If the client `has_forms`, missing answers are
+    /// no problem.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::InvalidArguments`] with every problem that no answer can solve.
+    pub fn check(mut self, arguments: &RawArguments<'_>, has_forms: bool) -> Result<OpenPrompt, Rejection> {
+        let value_bytes = self.view.catalog().policy().value_bytes;
+        let Err(mut problems) = self.prompt.check_before_forms(arguments, value_bytes) else { return Ok(self) };
+        if !has_forms {
+            problems.extend(self.prompt.missing_answers(arguments, &Answers::default()));
+        }
+        self.call.note_arguments(&self.prompt, arguments);
+        let rejection = Rejection::InvalidArguments { prompt: self.prompt.name().to_string(), problems };
+        self.call.end(Err(Secrets::of(&self.prompt, arguments).hide_in(rejection)))
     }
 }
 

@@ -61,6 +61,15 @@ impl<'a> RawArguments<'a> {
         self.0.is_empty()
     }
 
+    /// Returns whether a name has a value. An empty text means "not set", as a blank field of a form.
+    pub(crate) fn has_value(&self, name: &str) -> bool {
+        match self.get(name) {
+            Some(RawArgumentValue::Text(text)) => !text.is_empty(),
+            Some(RawArgumentValue::Other(_)) => true,
+            None => false,
+        }
+    }
+
     /// Iterates over the names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| &**name)
@@ -118,12 +127,42 @@ impl fmt::Display for Problem {
 ///
 /// Every problem of the call, in the order of the arguments.
 pub fn bind(arguments: &[Argument], raw: &RawArguments<'_>, value_bytes: usize) -> Result<Bindings, Vec<Problem>> {
+    bind_all(arguments, raw, value_bytes, |argument, bindings| {
+        argument.is_indispensable() && argument.applies(bindings)
+    })
+}
+
+/// Validates the values of a call before any form is shown: reports each problem that no answer can solve.
+pub(crate) fn check_before_forms(
+    arguments: &[Argument],
+    raw: &RawArguments<'_>,
+    value_bytes: usize,
+) -> Result<(), Vec<Problem>> {
+    let is_answered_later =
+        |name: &String| arguments.iter().any(|other| other.name() == name && other.is_asked() && !raw.has_value(name));
+    // A condition on an answer is not decided yet.
+    let is_decided = |argument: &Argument| {
+        argument.condition.as_ref().is_none_or(|condition| !condition.names().iter().any(is_answered_later))
+    };
+    bind_all(arguments, raw, value_bytes, |argument, bindings| {
+        argument.required() && is_decided(argument) && argument.applies(bindings)
+    })
+    .map(drop)
+}
+
+/// Validates all values. `is_due` decides whether an argument without a value is a problem.
+fn bind_all(
+    arguments: &[Argument],
+    raw: &RawArguments<'_>,
+    value_bytes: usize,
+    is_due: impl Fn(&Argument, &Bindings) -> bool,
+) -> Result<Bindings, Vec<Problem>> {
     let mut bindings = Bindings(Vec::with_capacity(arguments.len()));
     let mut problems = Vec::new();
     for argument in arguments {
         match argument.bind(raw, &bindings, value_bytes) {
             Ok(Some(value)) => bindings.0.push((argument.name().to_owned(), value)),
-            Ok(None) if argument.is_indispensable() && argument.applies(&bindings) => {
+            Ok(None) if is_due(argument, &bindings) => {
                 problems.push(argument.problem(missing(argument, arguments, raw)));
             }
             Ok(None) => {}
@@ -212,6 +251,14 @@ impl Argument {
         self.problem(missing(self, &[], &RawArguments::new()))
     }
 
+    /// Describes the argument for a caller who sends it instead of answering a form.
+    pub(crate) fn described(&self) -> Problem {
+        match self.is_indispensable() {
+            true => self.missing(),
+            false => self.problem(described("is optional", self)),
+        }
+    }
+
     /// Adds the value of the call, or the default, if it is valid.
     pub(crate) fn bind_leniently(&self, raw: &RawArguments<'_>, known: &mut Bindings) {
         if let Ok(Some(value)) = self.bind(raw, known, usize::MAX) {
@@ -230,20 +277,26 @@ fn is_placeholder(text: &str) -> bool {
     matches!(text.as_bytes(), [b'$', b'1'..=b'9']) || text == "$ARGUMENTS"
 }
 
-/// Returns the message for a missing required argument: its description, its choices, and a misspelt name that may
-/// have been meant for it.
+/// Returns the message for a missing required argument: its description, its allowed values, and a misspelt name that
+/// may have been meant for it.
 fn missing(argument: &Argument, arguments: &[Argument], raw: &RawArguments<'_>) -> String {
-    let mut reason = String::from("is required");
-    if let Some(description) = argument.description() {
-        reason.push_str(&format!(" ({description})"));
-    }
-    if !argument.choices().is_empty() {
-        reason.push_str(&format!("; it must be one of {}", argument.parser().choice_list()));
-    }
+    let mut reason = described("is required", argument);
     let unknowns = raw.names().filter(|name| !arguments.iter().any(|known| known.name() == *name));
     if let Some(unknown) = nearest(argument.name(), unknowns.take(100)) {
         let unknown = &unknown[..unknown.floor_char_boundary(ECHO_BYTES)];
         reason.push_str(&format!("; did you misspell it as `{}`?", named(unknown)));
     }
     reason
+}
+
+/// Adds an argument's description and allowed values to a sentence.
+fn described(begin: &str, argument: &Argument) -> String {
+    let mut text = begin.to_owned();
+    if let Some(description) = argument.description() {
+        text.push_str(&format!(" ({description})"));
+    }
+    if let Some(expectation) = argument.parser().expectation() {
+        text.push_str(&format!("; it must be {expectation}"));
+    }
+    text
 }

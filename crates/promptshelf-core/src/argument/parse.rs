@@ -93,6 +93,27 @@ impl Parser<'_> {
         list
     }
 
+    /// Describes the allowed values, as the rest of a sentence that begins with "it must be"; `None` for any text.
+    pub(super) fn expectation(&self) -> Option<String> {
+        let definition = self.definition;
+        if !definition.choices.is_empty() {
+            return Some(format!("one of {}", self.choice_list()));
+        }
+        let bounds = match (definition.minimum, definition.maximum) {
+            (Some(least), Some(most)) => format!(" from {least} to {most}"),
+            (Some(least), None) => format!(" of at least {least}"),
+            (None, Some(most)) => format!(" of at most {most}"),
+            (None, None) => String::new(),
+        };
+        match definition.kind {
+            ArgumentType::Integer => Some(format!("a whole number{bounds}")),
+            ArgumentType::Number => Some(format!("a number{bounds}")),
+            ArgumentType::Boolean => Some("true or false".to_owned()),
+            ArgumentType::Date => Some("a day, such as 2026-07-28".to_owned()),
+            ArgumentType::String | ArgumentType::Text | ArgumentType::List | ArgumentType::Json => None,
+        }
+    }
+
     /// Parses a value as the argument's type, without the other constraints.
     pub(super) fn check_type(&self, text: &str) -> Result<Value, String> {
         let trimmed = text.trim();

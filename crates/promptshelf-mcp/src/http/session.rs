@@ -12,7 +12,7 @@ use std::{
 
 use http::{HeaderMap, HeaderValue, StatusCode, header::HeaderName};
 
-use crate::error_code::WireError;
+use crate::{error_code::WireError, random_id};
 
 static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
@@ -20,15 +20,9 @@ static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const MAX_ENDED: usize = 1_024;
 
 /// Adds a new session id to the response to `initialize`.
-///
-/// # Panics
-///
-/// If the operating system has no random numbers.
 pub(super) fn begin(headers: &mut HeaderMap) {
-    let mut id = [0; 16];
-    getrandom::fill(&mut id).expect("the operating system has random numbers");
-    let id = format!("{:032x}", u128::from_ne_bytes(id));
-    headers.insert(SESSION_ID.clone(), HeaderValue::try_from(id).expect("hexadecimal digits"));
+    let id = HeaderValue::try_from(random_id()).expect("hexadecimal digits");
+    headers.insert(SESSION_ID.clone(), id);
 }
 
 /// Returns whether a request has a session id.

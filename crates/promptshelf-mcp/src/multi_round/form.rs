@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
     json::{members, object},
+    random_id,
     revision::Revision,
 };
 
@@ -31,7 +32,7 @@ pub(crate) fn elicitation_params(form: &Form<'_>, again: Option<&str>, revision:
         let mut params = json!({ "mode": "url", "message": message, "url": url });
         if !revision.is_modern() {
             // 2025-11-25 identifies each page, so that its completion can be reported; 2026-07-28 does not.
-            params["elicitationId"] = json!(form.key);
+            params["elicitationId"] = json!(random_id());
         }
         return params;
     }

@@ -1,9 +1,9 @@
 //! `requestState`: the answers so far, signed and carried by the client.
 //!
 //! The server keeps no state between two rounds. It sends the state to the client and accepts it back only if the
-//! signature is valid, the state has not expired, and it belongs to the same caller, prompt and arguments
-//! (2026-07-28, *Multi round-trip requests*: treat as attacker-controlled). The state is signed and not encrypted: it
-//! holds only data that the client has sent.
+//! signature is valid, the state has not expired, and it belongs to the same caller, version of the prompt, and
+//! arguments (2026-07-28, *Multi round-trip requests*: treat as attacker-controlled). The state is signed and not
+//! encrypted: it holds only data that the client has sent.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,7 +16,7 @@ use sha2::Sha256;
 const MAX_STATE_BYTES: usize = 1 << 20;
 
 /// Separates these signatures from other uses of the same key.
-const PURPOSE: &[u8] = b"promptshelf requestState 1\0";
+const PURPOSE: &[u8] = b"promptshelf requestState 2\0";
 
 const ENGINE: base64::engine::GeneralPurpose = base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
@@ -96,7 +96,7 @@ impl StateKey {
     fn mac(&self, bound: &Bound<'_>, payload: &[u8]) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes a key of any length");
         mac.update(PURPOSE);
-        for part in [bound.caller.as_bytes(), bound.prompt.as_bytes(), bound.arguments, payload] {
+        for part in [bound.caller.as_bytes(), bound.prompt.as_bytes(), bound.digest, bound.arguments, payload] {
             // Prefixed with their lengths, so that no byte can move from one part to the next.
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part);
@@ -114,6 +114,8 @@ fn since_epoch() -> Duration {
 pub(super) struct Bound<'a> {
     pub(super) caller: &'a str,
     pub(super) prompt: &'a str,
+    /// The digest of the prompt, so that a state of an earlier version cannot skip a new step.
+    pub(super) digest: &'a [u8],
     /// The arguments of the request, as bytes that are equal for equal arguments.
     pub(super) arguments: &'a [u8],
 }
@@ -147,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    const BOUND: Bound<'static> = Bound { caller: "local", prompt: "setup", arguments: b"{\"a\":\"1\"}" };
+    const BOUND: Bound<'static> = Bound { caller: "local", prompt: "setup", digest: b"1", arguments: b"{\"a\":\"1\"}" };
 
     fn progress() -> Progress {
         Progress { answers: [("language".into(), "rust".into())].into(), passed: [1].into(), rounds: 1 }
@@ -167,6 +169,7 @@ mod tests {
         let state = key.seal(&BOUND, &progress());
         assert_eq!(key.open(&Bound { caller: "other", ..BOUND }, &state), None);
         assert_eq!(key.open(&Bound { prompt: "other", ..BOUND }, &state), None);
+        assert_eq!(key.open(&Bound { digest: b"2", ..BOUND }, &state), None);
         assert_eq!(key.open(&Bound { arguments: b"{}", ..BOUND }, &state), None);
         assert_eq!(key.open(&Bound { caller: "locals", prompt: "etup", ..BOUND }, &state), None);
     }

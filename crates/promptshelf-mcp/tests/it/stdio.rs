@@ -16,7 +16,7 @@ mod eras;
 pub(crate) struct Client {
     pipe: Pipe,
     server: Server,
-    handle: CatalogHandle,
+    pub(crate) handle: CatalogHandle,
 }
 
 impl Client {

@@ -112,7 +112,11 @@ async fn rounds_need_only_client_state() {
 async fn missing_capability_is_bad_request() {
     let got = endpoint().ask(Ask::modern("prompts/get", json!({ "name": "setup" }))).await;
     assert_eq!(got.error(), (400, -32021, Some(json!(1))));
-    assert_eq!(got.json()["error"]["data"], json!({ "requiredCapabilities": { "elicitation": {} } }));
+    let error = &got.json()["error"];
+    assert_eq!(error["data"]["requiredCapabilities"], json!({ "elicitation": {} }));
+    let language = "`language` is required (LANGUAGE); it must be one of rust, python";
+    assert!(error["message"].as_str().is_some_and(|message| message.ends_with(language)), "{error}");
+    assert_eq!(error["data"]["problems"][0]["argument"], "language");
 }
 
 // req: L44
@@ -123,4 +127,21 @@ async fn legacy_client_sends_arguments() {
     let params = json!({ "name": "setup", "arguments": { "language": "rust" } });
     let got = endpoint().ask(Ask::legacy("2025-11-25", "prompts/get", &params)).await.result();
     assert_eq!(got["messages"][0]["content"]["text"], ": rust, true, , 2, , .");
+}
+
+// req: I4, L44, X22
+#[tokio::test]
+async fn page_that_cannot_be_shown_is_refused_over_http() {
+    let endpoint = endpoint();
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let answer = endpoint.ask(Ask::legacy(revision, "prompts/get", &json!({ "name": "connect" }))).await;
+        assert_eq!(answer.error(), (200, -32602, Some(json!(1))), "{revision}");
+    }
+    let batch = json!([
+        { "jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": { "name": "connect" } },
+    ]);
+    let answer = endpoint.ask(Ask::message(&batch)).await;
+    assert_eq!(answer.json()[0]["error"]["code"], -32602);
+    let answer = endpoint.ask(Ask::modern("prompts/get", json!({ "name": "connect" }))).await;
+    assert_eq!(answer.error(), (400, -32021, Some(json!(1))));
 }
