@@ -98,6 +98,23 @@ test('a token is stored per tab, sent to its server only, and removed on sign-ou
   await context.close();
 });
 
+test('instructions for other clients say how to sign in', async () => {
+  const { page, context, wrong } = await visit(open);
+  await page.goto(`${tokens.url}#/server`);
+  await bring(page, 'token-of-reader');
+  await page.getByText('This server requires sign-in. Put your token in place of TOKEN.').waitFor();
+  const lines = await page.locator('.snippets pre').allTextContents();
+  assert.equal(lines.length, 4);
+  for (const line of lines) assert.match(line, /Authorization"?: ?"?Bearer TOKEN"/);
+  assert.ok(!lines.join().includes('token-of'), 'the token itself is not shown');
+  await page.goto(`${there.url}#/server`);
+  await signIn(page);
+  await page.getByText(`Each client leads to ${new URL(there.issuer).host} when it connects.`).waitFor();
+  assert.doesNotMatch((await page.locator('.snippets pre').allTextContents()).join(), /Bearer/);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
 test('each caller sees its own prompts, and diagnostics only by rule', async () => {
   const { page, context, wrong } = await visit(open);
   await page.goto(tokens.url);

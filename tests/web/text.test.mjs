@@ -152,6 +152,12 @@ test('converts messages to the formats of other programs', () => {
   assert.equal(asText([messages[0]]), 'Look:');
 });
 
+test('a resource with any number of backticks is fenced', () => {
+  const text = '` '.repeat(300_000);
+  const [block] = [{ type: 'resource', resource: { uri: 'docs://x', mimeType: 'text/plain', text } }];
+  assert.ok(asText([{ role: 'user', content: block }]).endsWith(`${text}\n\`\`\``));
+});
+
 test('a form follows its schema and returns typed values', () => {
   const properties = {
     language: { type: 'string', oneOf: [{ const: 'rust', title: 'Rust' }] },

@@ -67,7 +67,7 @@ export function field(kind, changed) {
   );
   const complain = (/** @type {string} */ text) => {
     problem.hidden = !text;
-    show(problem, text ? [lineIcon('warn'), ...revealed(text)] : null);
+    show(problem, text ? [lineIcon('warn'), revealed(text)] : null);
     element.classList.toggle('wrong', Boolean(text));
     made.control.setAttribute('aria-invalid', String(Boolean(text)));
   };

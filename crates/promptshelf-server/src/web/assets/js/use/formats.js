@@ -37,7 +37,9 @@ export function words(block) {
 function embedded({ uri, mimeType, text, blob }) {
   if (text === undefined) return `[${uri}, ${mimeType}, ${decodedBytes(blob ?? '')} bytes]`;
   // One backtick longer than any fence in the text, so that the text cannot close it.
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map((run) => run[0].length));
+  // Not `Math.max(...runs)`: a call has a bounded number of arguments.
+  let longest = 2;
+  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length);
   const fence = '`'.repeat(longest + 1);
   return `${uri} (${mimeType ?? 'text/plain'}):\n\n${fence}\n${text}${text.endsWith('\n') ? '' : '\n'}${fence}`;
 }

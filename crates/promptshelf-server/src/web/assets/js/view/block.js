@@ -135,7 +135,7 @@ function link(block, asMarkdown) {
     } catch (error) {
       show(
         into,
-        h('p.problem', null, lineIcon('warn'), ...revealed(error instanceof Error ? error.message : String(error))),
+        h('p.problem', null, lineIcon('warn'), revealed(error instanceof Error ? error.message : String(error))),
       );
     }
   };

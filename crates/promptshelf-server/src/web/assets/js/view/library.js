@@ -50,7 +50,7 @@ export function view(_, until) {
     const left = answer.total - diagnostics.length;
     show(
       list,
-      answer.failure ? h('p.problem', null, lineIcon('warn'), ...revealed(answer.failure)) : null,
+      answer.failure ? h('p.problem', null, lineIcon('warn'), revealed(answer.failure)) : null,
       diagnostics.map(card),
       left ? h('p.hint', null, t('diagnostics.more', { n: left })) : null,
     );
@@ -112,7 +112,7 @@ function card(one) {
       h(
         'div.related',
         null,
-        h('p.where', null, h('code', null, `${other.path}:${other.line}`), ' ', ...revealed(other.label)),
+        h('p.where', null, h('code', null, `${other.path}:${other.line}`), ' ', revealed(other.label)),
         source(other),
       ),
     ),
@@ -126,11 +126,7 @@ function source({ path, lines }) {
     const [from, to] = mark ?? [0, 0];
     const marked =
       mark && to > from
-        ? [
-            ...revealed(text.slice(0, from)),
-            h('mark', null, revealed(text.slice(from, to))),
-            ...revealed(text.slice(to)),
-          ]
+        ? [revealed(text.slice(0, from)), h('mark', null, revealed(text.slice(from, to))), revealed(text.slice(to))]
         : revealed(text);
     return h(
       mark ? 'span.line.hit' : 'span.line',

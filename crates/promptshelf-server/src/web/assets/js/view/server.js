@@ -1,5 +1,6 @@
 // The *Server* view: server information, and instructions to connect other clients.
 
+import { account, howToSignIn } from '../account.js';
 import { client, discovery, loads, pageApi } from '../app.js';
 import { h, show } from '../dom.js';
 import { language, t } from '../i18n.js';
@@ -11,11 +12,27 @@ import { shellWord } from '../use/commands.js';
 import { copy } from './announce.js';
 import { lineIcon } from './glyphs.js';
 
+/** Stands for the caller's token in instructions: a real one must not get into a shell's history. */
+const TOKEN = 'TOKEN';
+
 /** @param {import('../route.js').Place} _ @param {AbortSignal} until */
 export function view(_, until) {
   const about = h('div');
   const limits = h('dl.table-of');
+  const signIn = h('p.hint', { hidden: true });
   const snippets = h('div.snippets');
+  const instruct = async () => {
+    const name = nameFor(discovery.value?._meta?.['io.modelcontextprotocol/serverInfo']?.name);
+    const { isDemanded } = account.value;
+    const host = isDemanded ? await authorizationHost() : null;
+    if (until.aborted) return;
+    signIn.hidden = !isDemanded;
+    show(signIn, host ? t('facts.sign-in-at', { host }) : t('facts.sign-in-token', { token: TOKEN }));
+    show(
+      snippets,
+      ways(name, isDemanded && !host).map(([title, text]) => snippet(title, text)),
+    );
+  };
   discovery.watch((value) => {
     if (!value) return show(about, h('p.waiting', null, t('find.loading')));
     const server = value._meta?.['io.modelcontextprotocol/serverInfo'] ?? {};
@@ -45,11 +62,10 @@ export function view(_, until) {
         ? [h('h2', null, t('facts.instructions')), h('div.prose.instructions', null, markdown(value.instructions))]
         : null,
     );
-    show(
-      snippets,
-      ways(nameFor(server.name)).map(([title, text]) => snippet(title, text)),
-    );
   }, until);
+  discovery.watch(() => void instruct(), until);
+  account.watch(() => void instruct(), until);
+  void howToSignIn();
   loads.watch(async () => {
     const facts = await pageApi('facts', until);
     if (!facts || until.aborted) return;
@@ -73,6 +89,7 @@ export function view(_, until) {
     about,
     h('h2', null, t('facts.connect')),
     h('p.hint', null, t('facts.connect-about')),
+    signIn,
     snippets,
     h('h2', null, t('facts.limits')),
     limits,
@@ -93,14 +110,25 @@ function nameFor(name) {
   );
 }
 
-/** @param {string} name @returns {[string, string][]} */
-function ways(name) {
+/** The authorization server to which clients lead by themselves; `null` without one. */
+async function authorizationHost() {
+  const { resourceMetadata } = await import('../auth/discovery.js');
+  return resourceMetadata().then(
+    ({ issuer }) => new URL(issuer).host,
+    () => null,
+  );
+}
+
+/** @param {string} name @param {boolean} needsToken @returns {[string, string][]} */
+function ways(name, needsToken) {
   const url = client.url;
-  const http = { type: 'http', url };
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  const http = { type: 'http', url, ...(needsToken ? { headers } : {}) };
+  const header = needsToken ? ` --header "Authorization: ${headers.Authorization}"` : '';
   return [
-    ['Claude Code', `claude mcp add --transport http ${name} ${shellWord(url)}`],
+    ['Claude Code', `claude mcp add --transport http ${name} ${shellWord(url)}${header}`],
     ['VS Code', `code --add-mcp ${shellWord(JSON.stringify({ name, ...http }))}`],
-    ['Gemini CLI', `gemini mcp add --transport http ${name} ${shellWord(url)}`],
+    ['Gemini CLI', `gemini mcp add --transport http${header} ${name} ${shellWord(url)}`],
     ['Cursor, Claude Desktop, …', JSON.stringify({ mcpServers: { [name]: http } }, null, 2)],
   ];
 }

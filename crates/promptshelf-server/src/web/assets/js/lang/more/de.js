@@ -48,6 +48,8 @@ export const more = {
   'facts.limits': 'Grenzen',
   'facts.name': 'Name',
   'facts.revisions': 'Protokollversionen',
+  'facts.sign-in-at': 'Dieser Server verlangt eine Anmeldung. Jeder Client führt beim Verbinden zu {host}.',
+  'facts.sign-in-token': 'Dieser Server verlangt eine Anmeldung. Setzen Sie Ihr Token an die Stelle von {token}.',
   'facts.version': 'Version',
   'file.binary': '{name} ist keine Textdatei.',
   'file.choose': 'Datei wählen',

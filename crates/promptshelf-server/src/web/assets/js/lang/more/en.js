@@ -47,6 +47,8 @@ export const more = {
   'facts.limits': 'Limits',
   'facts.name': 'Name',
   'facts.revisions': 'Protocol revisions',
+  'facts.sign-in-at': 'This server requires sign-in. Each client leads to {host} when it connects.',
+  'facts.sign-in-token': 'This server requires sign-in. Put your token in place of {token}.',
   'facts.version': 'Version',
   'file.binary': '{name} is not a text file.',
   'file.choose': 'Choose a file',

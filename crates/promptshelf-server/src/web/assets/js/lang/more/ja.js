@@ -48,6 +48,8 @@ export const more = {
   'facts.limits': '上限',
   'facts.name': '名前',
   'facts.revisions': 'プロトコルの改訂版',
+  'facts.sign-in-at': 'このサーバーにはサインインが必要です。各クライアントは接続時に {host} を開きます。',
+  'facts.sign-in-token': 'このサーバーにはサインインが必要です。{token} を自分のトークンに置き換えてください。',
   'facts.version': 'バージョン',
   'file.binary': '{name} はテキストファイルではありません。',
   'file.choose': 'ファイルを選ぶ',
