@@ -14,9 +14,10 @@ use serde_json::json;
 use crate::{json::write, revision::Revision};
 
 mod block;
+mod text;
 
 pub(crate) use block::MAX_EMBEDDED_BYTES;
-use block::{WireAnnotations, WireContents, WireMessage};
+use block::{WireAnnotations, WireContents};
 
 /// The server's name, unless the library declares one.
 const DEFAULT_NAME: &str = "promptshelf";
@@ -290,26 +291,31 @@ pub(crate) fn list(page: &Answer<ListPage>, revision: Revision, out: &mut Vec<u8
     write(out, &items);
 }
 
-/// Writes the result of `prompts/get`.
+/// Writes the result of `prompts/get`, the members one by one so that long texts are written in blocks.
 pub(crate) fn prompt(answer: &Answer<RenderedPrompt>, revision: Revision, out: &mut Vec<u8>) {
-    #[derive(Serialize)]
-    struct Result<'a> {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        description: Option<&'a str>,
-        messages: Vec<WireMessage<'a>>,
-        #[serde(flatten)]
-        modern: Modern<'a>,
-    }
     let RenderedPrompt { prompt, messages } = answer.value();
     // Space for escapes included: growing would copy the text.
     let size: usize = messages.iter().map(|message| message.content.size()).sum();
     out.reserve(size + size / 3 + 1_024);
-    let result = Result {
-        description: prompt.description(),
-        messages: messages.iter().map(|message| WireMessage::new(message, revision)).collect(),
-        modern: Modern::complete(answer.view(), revision),
-    };
-    write(out, &result);
+    out.push(b'{');
+    if let Some(description) = prompt.description() {
+        out.extend_from_slice(br#""description":"#);
+        text::write(out, description);
+        out.push(b',');
+    }
+    out.extend_from_slice(br#""messages":["#);
+    for (at, message) in messages.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        block::write_message(message, revision, out);
+    }
+    out.push(b']');
+    if revision.is_modern() {
+        out.extend_from_slice(br#","resultType":"complete","_meta":"#);
+        write(out, &ResultMeta::of(answer.view()));
+    }
+    out.push(b'}');
 }
 
 /// Writes the result of `completion/complete`.

@@ -5,23 +5,19 @@ use std::borrow::Cow;
 use promptshelf_core::{Annotations, ContentBlock, Media, Message, ResourceBody, ResourceContents, ResourceLink, Role};
 use serde::{Serialize, Serializer};
 
-use super::WireResource;
-use crate::revision::Revision;
+use super::{WireResource, text};
+use crate::{json::write, revision::Revision};
 
 /// Maximum size of a link's target that is embedded for a revision without links, in bytes.
 pub(crate) const MAX_EMBEDDED_BYTES: usize = 64 << 10;
 
-/// A message of a prompt.
-#[derive(Serialize)]
-pub(super) struct WireMessage<'a> {
-    role: &'static str,
-    content: WireBlock<'a>,
-}
-
-impl<'a> WireMessage<'a> {
-    pub(super) fn new(message: &'a Message, revision: Revision) -> WireMessage<'a> {
-        WireMessage { role: message.role.as_str(), content: WireBlock::new(&message.content, revision) }
-    }
+/// Writes a message of a prompt.
+pub(super) fn write_message(message: &Message, revision: Revision, out: &mut Vec<u8>) {
+    out.extend_from_slice(br#"{"role":"#);
+    text::write_plain(out, message.role.as_str());
+    out.extend_from_slice(br#","content":"#);
+    WireBlock::new(&message.content, revision).write(out);
+    out.push(b'}');
 }
 
 #[derive(Serialize)]
@@ -79,6 +75,31 @@ impl<'a> WireBlock<'a> {
     }
 }
 
+impl WireBlock<'_> {
+    /// Writes the block as serde does, with its own text and data in blocks.
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            WireBlock::Text(block) => {
+                out.extend_from_slice(br#"{"type":"text","text":"#);
+                text::write(out, &block.text);
+                close(block.annotations.as_ref(), out);
+            }
+            WireBlock::Image(media) => media.write("image", out),
+            WireBlock::Audio(media) => media.write("audio", out),
+            WireBlock::Resource(_) | WireBlock::ResourceLink(_) => write(out, self),
+        }
+    }
+}
+
+/// Ends a block, with its annotations.
+fn close(annotations: Option<&WireAnnotations>, out: &mut Vec<u8>) {
+    if let Some(annotations) = annotations {
+        out.extend_from_slice(br#","annotations":"#);
+        write(out, annotations);
+    }
+    out.push(b'}');
+}
+
 /// Replaces audio for a revision without it by a description.
 fn audio_as_text(media: &Media, revision: Revision) -> WireText<'static> {
     let text = format!(
@@ -108,6 +129,16 @@ impl<'a> WireMedia<'a> {
             mime_type: media.mime_type.as_str(),
             annotations: WireAnnotations::new(&media.annotations, revision),
         }
+    }
+
+    fn write(&self, kind: &'static str, out: &mut Vec<u8>) {
+        out.extend_from_slice(br#"{"type":"#);
+        text::write_plain(out, kind);
+        out.extend_from_slice(br#","data":"#);
+        text::write_plain(out, self.data);
+        out.extend_from_slice(br#","mimeType":"#);
+        text::write(out, self.mime_type);
+        close(self.annotations.as_ref(), out);
     }
 }
 
@@ -163,5 +194,29 @@ fn short<S: Serializer>(priority: &Option<f64>, serializer: S) -> Result<S::Ok, 
     match priority {
         Some(priority) if *priority == 0.0 || *priority == 1.0 => serializer.serialize_u8(u8::from(*priority == 1.0)),
         other => other.serialize(serializer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_matches_serde() {
+        let annotations =
+            || Some(WireAnnotations { audience: vec!["user", "assistant"], priority: Some(0.5), last_modified: None });
+        let media = |annotations| WireMedia { data: "QUJD", mime_type: "image/png", annotations };
+        let text = |annotations| WireText { text: "a \"line\"\n".into(), annotations };
+        for block in [
+            WireBlock::Text(text(None)),
+            WireBlock::Text(text(annotations())),
+            WireBlock::Image(media(None)),
+            WireBlock::Image(media(annotations())),
+            WireBlock::Audio(media(annotations())),
+        ] {
+            let mut out = Vec::new();
+            block.write(&mut out);
+            assert_eq!(String::from_utf8(out).expect("UTF-8"), serde_json::to_string(&block).expect("JSON"));
+        }
     }
 }
