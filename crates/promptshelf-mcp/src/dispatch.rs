@@ -184,21 +184,21 @@ impl Server {
                 // Rendering reports every problem at once.
                 Asking::Never => open,
                 Asking::Rounds(capabilities) => {
-                    open.check(&arguments, Elicitation::of(capabilities).form).map_err(rejected)?
+                    open.check(arguments, Elicitation::of(capabilities).form).map_err(rejected)?
                 }
-                Asking::Requests(_, elicitation) => open.check(&arguments, elicitation.form).map_err(rejected)?,
+                Asking::Requests(_, elicitation) => open.check(arguments, elicitation.form).map_err(rejected)?,
             };
-            let answers = match self.ask(context, &open, &arguments, params).await? {
+            let answers = match self.ask(context, &open, arguments, params).await? {
                 Outcome::Ready(answers) => answers,
                 Outcome::InputRequired(question) => {
                     out.extend_from_slice(&question);
                     return Ok(());
                 }
             };
-            let arguments = open.prompt().with_answers(&arguments, &answers);
+            let arguments = open.prompt().with_answers(arguments, &answers);
             self.service().render(open, &arguments).await
         } else {
-            self.service().render(open, &arguments).await
+            self.service().render(open, arguments).await
         };
         let mut answer = answer.map_err(rejected)?;
         if !context.revision.has_links() {

@@ -10,11 +10,11 @@ use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer, Serialize,
-    de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 use serde_json::value::RawValue;
 
-/// Maximum number of members that [`entries`] reads, such as the arguments of one request. No prompt has as many.
+/// Maximum number of members that [`Entries`] has, such as the arguments of one request. No prompt has as many.
 /// Each member takes 48 bytes or more and can arrive in six, and each name may be compared with every argument of a
 /// prompt.
 pub(crate) const MAX_MEMBERS: usize = 1_024;
@@ -63,45 +63,80 @@ pub(crate) fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
     is_object(raw).then(|| serde_json::from_str(raw.get()).ok()).flatten()
 }
 
-/// Reads the names and values of an object, in their order. `None` for any other value, and for an object with a
-/// malformed value, with a name that is not Unicode, or with more than [`MAX_MEMBERS`] members.
-pub(crate) fn entries<'a, V: Deserialize<'a>>(raw: &'a RawValue) -> Option<Vec<(Cow<'a, str>, V)>> {
-    object::<Entries<'a, V>>(raw).map(|Entries(entries)| entries)
+/// The names and values of an object, in their order. Reading them fails only for malformed JSON.
+#[derive(Debug)]
+pub(crate) enum Entries<'a, V> {
+    Read(Vec<(Cow<'a, str>, V)>),
+    /// Another value.
+    NotAnObject,
+    /// A name that is not Unicode, or more than [`MAX_MEMBERS`] members.
+    Unreadable,
 }
 
-/// Reads an object like [`entries`], by name. Of members with the same name the last one counts.
+/// Reads the members of an object, by name. Of members with the same name the last one counts. `None` for any other
+/// value, and for an object with a malformed value, with a name that is not Unicode, or with more than [`MAX_MEMBERS`]
+/// members.
 pub(crate) fn members<'a, V: Deserialize<'a>>(raw: &'a RawValue) -> Option<BTreeMap<String, V>> {
-    Some(entries(raw)?.into_iter().map(|(name, value)| (name.into_owned(), value)).collect())
+    match serde_json::from_str(raw.get()).ok()? {
+        Entries::Read(entries) => Some(entries.into_iter().map(|(name, value)| (name.into_owned(), value)).collect()),
+        Entries::NotAnObject | Entries::Unreadable => None,
+    }
 }
-
-struct Entries<'a, V>(Vec<(Cow<'a, str>, V)>);
-
-/// A member's name, borrowed if it has no escapes.
-#[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'de: 'a, 'a, V: Deserialize<'de>> Deserialize<'de> for Entries<'a, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Entries<'a, V>, D::Error> {
-        struct Object<V>(PhantomData<V>);
-        impl<'de, V: Deserialize<'de>> Visitor<'de> for Object<V> {
-            type Value = Vec<(Cow<'de, str>, V)>;
+        struct AnyValue<V>(PhantomData<V>);
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for AnyValue<V> {
+            type Value = Entries<'de, V>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
+                f.write_str("a value")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut entries = Vec::new();
-                while let Some((Name(name), value)) = map.next_entry()? {
-                    if entries.len() == MAX_MEMBERS {
-                        return Err(de::Error::custom("too many members"));
-                    }
-                    entries.push((name, value));
+                // Raw names: decoding a name that is not Unicode would make the whole message invalid.
+                while let Some(name) = map.next_key::<&'de RawValue>()? {
+                    let Some(name) = text(name).filter(|_| entries.len() < MAX_MEMBERS) else {
+                        map.next_value::<IgnoredAny>()?;
+                        while map.next_entry::<&'de RawValue, IgnoredAny>()?.is_some() {}
+                        return Ok(Entries::Unreadable);
+                    };
+                    entries.push((name, map.next_value()?));
                 }
-                Ok(entries)
+                Ok(Entries::Read(entries))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Entries::NotAnObject)
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+                Ok(Entries::NotAnObject)
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+                Ok(Entries::NotAnObject)
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+                Ok(Entries::NotAnObject)
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+                Ok(Entries::NotAnObject)
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+                Ok(Entries::NotAnObject)
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Entries::NotAnObject)
             }
         }
-        deserializer.deserialize_map(Object(PhantomData)).map(Entries)
+        deserializer.deserialize_any(AnyValue(PhantomData))
     }
 }
 

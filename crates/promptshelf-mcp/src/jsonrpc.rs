@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use crate::{
     error_code::WireError,
     json::{self, present, write},
-    request::{Params, RequestMeta},
+    request::{Params, RequestMeta, SentParams},
 };
 
 /// Maximum nesting depth of arrays and objects.
@@ -120,21 +120,29 @@ impl From<WireError> for Fault {
     }
 }
 
-/// The members of any message.
+/// The members of any message. `P` is the type of `params`.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+#[serde(bound(deserialize = "P: Deserialize<'de> + Default"))]
+struct Envelope<'a, P> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     method: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    params: Option<&'a RawValue>,
+    #[serde(default)]
+    params: P,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     error: Option<&'a RawValue>,
+}
+
+impl<'a, P> Envelope<'a, P> {
+    fn map<Q>(self, with: impl FnOnce(P) -> Q) -> Envelope<'a, Q> {
+        let Envelope { jsonrpc, id, method, params, result, error } = self;
+        Envelope { jsonrpc, id, method, params: with(params), result, error }
+    }
 }
 
 /// Parses one message or a batch.
@@ -195,24 +203,31 @@ fn unreadable(error: &serde_json::Error) -> WireError {
     }
 }
 
+/// Reads a message together with its `params`. If only they cannot be read, the response still carries the ID.
+fn envelope(text: &str) -> Result<Envelope<'_, Params<'_>>, serde_json::Error> {
+    serde_json::from_str(text).map(|envelope: Envelope<'_, SentParams<'_>>| envelope.map(Params::new)).or_else(|_| {
+        serde_json::from_str(text).map(|envelope: Envelope<'_, IgnoredAny>| envelope.map(|_| Params::malformed()))
+    })
+}
+
 fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
     // serde would read an envelope from an array, one member after the other.
     if text.trim_ascii_start().starts_with('[') {
         return Err(WireError::invalid_request("A message must be an object").into());
     }
-    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
-    let id = match envelope.id.map(RequestId::parse) {
+    let Envelope { jsonrpc, id, method, params, result, error } = envelope(text).map_err(|error| unreadable(&error))?;
+    let id = match id.map(RequestId::parse) {
         None => None,
         Some(Some(id)) => Some(id),
         Some(None) => return Err(WireError::invalid_request("`id` must be a string or an integer").into()),
     };
     let invalid = |id: Option<RequestId>, message: &str| Fault { id, error: WireError::invalid_request(message) };
-    if envelope.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
+    if jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
         return Err(invalid(id, "`jsonrpc` must be \"2.0\""));
     }
-    let Some(method) = envelope.method else {
-        return match (envelope.result, envelope.error) {
-            (Some(_), None) | (None, Some(_)) => Ok(Message::Response(Reply { id, result: envelope.result })),
+    let Some(method) = method else {
+        return match (result, error) {
+            (Some(_), None) | (None, Some(_)) => Ok(Message::Response(Reply { id, result })),
             _ => Err(invalid(id, "`method` is missing")),
         };
     };
@@ -222,8 +237,8 @@ fn parse_one(text: &str) -> Result<Message<'_>, Fault> {
         Some(id) if method.starts_with("notifications/") => {
             Err(invalid(Some(id), "A notification must not have an `id`"))
         }
-        Some(id) => Ok(Message::Request(Request { id, method, params: Params::parse(envelope.params) })),
-        None => Ok(Message::Notification(Notification { method, params: Params::parse(envelope.params) })),
+        Some(id) => Ok(Message::Request(Request { id, method, params })),
+        None => Ok(Message::Notification(Notification { method, params })),
     }
 }
 

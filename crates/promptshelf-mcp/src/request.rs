@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 pub(crate) use self::meta::{LOG_LEVELS, RequestMeta};
 use crate::{
     error_code::WireError,
-    json::{MAX_MEMBERS, entries, is_object, members, object, present, text},
+    json::{Entries, MAX_MEMBERS, members, object, present, present_object, text},
 };
 
 /// The parameters of a request or notification. Mistakes are reported by [`check`](Params::check) and by the methods
@@ -37,8 +37,9 @@ struct Members<'a> {
     meta: Option<&'a RawValue>,
     #[serde(borrow, deserialize_with = "present")]
     name: Option<&'a RawValue>,
-    #[serde(borrow, deserialize_with = "present")]
-    arguments: Option<&'a RawValue>,
+    /// Decoded with the message, because they can be long.
+    #[serde(borrow)]
+    arguments: Arguments<'a>,
     #[serde(borrow, deserialize_with = "present")]
     cursor: Option<&'a RawValue>,
     #[serde(borrow, deserialize_with = "present")]
@@ -65,15 +66,21 @@ struct Members<'a> {
     request_state: Option<&'a RawValue>,
 }
 
+/// `params` as it was sent; most methods allow it to be absent.
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct SentParams<'a>(#[serde(borrow, deserialize_with = "present_object")] Option<Members<'a>>);
+
 impl<'a> Params<'a> {
-    /// Reads `params`, which most methods allow to be absent.
-    pub(crate) fn parse(raw: Option<&'a RawValue>) -> Params<'a> {
-        let Some(raw) = raw else { return Params { meta: Some(RequestMeta::default()), ..Params::default() } };
-        let Some(members) = object::<Members<'a>>(raw) else {
-            return Params { is_malformed: true, ..Params::default() };
-        };
+    pub(crate) fn new(SentParams(members): SentParams<'a>) -> Params<'a> {
+        let members = members.unwrap_or_default();
         let meta = members.meta.map_or_else(|| Some(RequestMeta::default()), object);
         Params { members, meta, is_malformed: false }
+    }
+
+    /// Returns the parameters of a message whose `params` cannot be read.
+    pub(crate) fn malformed() -> Params<'a> {
+        Params { is_malformed: true, ..Params::default() }
     }
 
     /// Checks the shape of `params` itself.
@@ -136,20 +143,15 @@ impl<'a> Params<'a> {
         self.members.request_id
     }
 
-    /// Returns a prompt's arguments. A value that is not a string is kept as its kind, so that it is reported together
-    /// with the other problems.
-    pub(crate) fn arguments(&self) -> Result<RawArguments<'a>, WireError> {
-        let Some(raw) = self.members.arguments else { return Ok(RawArguments::new()) };
-        if !is_object(raw) {
-            return Err(WireError::invalid_params("`arguments` must be an object"));
-        }
-        let entries = entries::<ArgumentValue<'a>>(raw).ok_or_else(|| {
-            WireError::invalid_params(format!(
+    /// Returns a prompt's arguments.
+    pub(crate) fn arguments(&self) -> Result<&RawArguments<'a>, WireError> {
+        match &self.members.arguments {
+            Arguments::Read(arguments) => Ok(arguments),
+            Arguments::NotAnObject => Err(WireError::invalid_params("`arguments` must be an object")),
+            Arguments::Unreadable => Err(WireError::invalid_params(format!(
                 "`arguments` must have at most {MAX_MEMBERS} members, with Unicode names"
-            ))
-        })?;
-        // Collected in place: a second list would take as much memory again.
-        Ok(entries.into_iter().map(|(name, ArgumentValue(value))| (name, value)).collect())
+            ))),
+        }
     }
 
     /// Returns the target of `completion/complete`.
@@ -195,6 +197,34 @@ impl<'a> Params<'a> {
         let Some(context) = self.members.context else { return Ok(Variables::new()) };
         let context: Context<'_> = object(context).ok_or_else(malformed)?;
         context.arguments.map_or_else(|| Some(Variables::new()), members).ok_or_else(malformed)
+    }
+}
+
+/// The arguments of a prompt. A value that is not a string is represented by its kind, so that it is reported together
+/// with the other problems.
+#[derive(Debug)]
+enum Arguments<'a> {
+    Read(RawArguments<'a>),
+    NotAnObject,
+    Unreadable,
+}
+
+impl Default for Arguments<'_> {
+    fn default() -> Self {
+        Arguments::Read(RawArguments::new())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Arguments<'a>, D::Error> {
+        Ok(match Entries::<'a, ArgumentValue<'a>>::deserialize(deserializer)? {
+            // Collected in place: a second list would take as much memory again.
+            Entries::Read(entries) => {
+                Arguments::Read(entries.into_iter().map(|(name, ArgumentValue(value))| (name, value)).collect())
+            }
+            Entries::NotAnObject => Arguments::NotAnObject,
+            Entries::Unreadable => Arguments::Unreadable,
+        })
     }
 }
 
@@ -247,8 +277,8 @@ mod tests {
     use super::*;
 
     fn with_params<T>(params: &str, read: impl FnOnce(&Params<'_>) -> T) -> T {
-        let raw: &RawValue = serde_json::from_str(params).expect("JSON");
-        read(&Params::parse(Some(raw)))
+        let sent = serde_json::from_str(params);
+        read(&sent.map_or_else(|_| Params::malformed(), Params::new))
     }
 
     fn mistake(params: &str) -> Option<String> {
