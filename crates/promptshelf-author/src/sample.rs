@@ -38,7 +38,7 @@ fn sample(prompt: &Prompt, argument: &Argument) -> String {
         _ => None,
     };
     let definition = argument.definition();
-    let number = || definition.minimum.or(definition.maximum).unwrap_or(1.0);
+    let number = || definition.constraints().minimum.or(definition.constraints().maximum).unwrap_or(1.0);
     written.or(tested).or_else(chosen).or_else(completed).unwrap_or_else(|| match argument.kind() {
         ArgumentType::Integer => format!("{:.0}", number()),
         ArgumentType::Number => number().to_string(),

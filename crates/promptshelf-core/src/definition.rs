@@ -16,7 +16,7 @@ mod step;
 mod test;
 
 pub use access::{Access, AccessRule, AccessSet};
-pub use argument::{ArgumentDefinition, ArgumentType, Choice, CompletionFunction, CompletionSource};
+pub use argument::{ArgumentDefinition, ArgumentType, Choice, CompletionFunction, CompletionSource, Constraints};
 pub use body::{AsyncPromptFunction, Body, BodyPiece, PromptFunction, SyncPromptFunction};
 pub use broken::{BrokenFile, Requirements};
 pub(crate) use file::library_uri;

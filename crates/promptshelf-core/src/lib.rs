@@ -54,9 +54,10 @@ pub use content::{
 };
 pub use definition::{
     About, Access, AccessRule, AccessSet, ArgumentDefinition, ArgumentType, AsyncPromptFunction, Body, BodyPiece,
-    BrokenFile, Budget, Choice, CompletionFunction, CompletionSource, CompletionTest, Decline, Definitions,
-    LIBRARY_SCHEME, LibraryFile, Origin, Policy, PromptDefinition, PromptFunction, ReadBody, ReadError, ReadResource,
-    Requirements, ResourceContent, ResourceDefinition, Spans, StepDefinition, SyncPromptFunction, TestDefinition,
+    BrokenFile, Budget, Choice, CompletionFunction, CompletionSource, CompletionTest, Constraints, Decline,
+    Definitions, LIBRARY_SCHEME, LibraryFile, Origin, Policy, PromptDefinition, PromptFunction, ReadBody, ReadError,
+    ReadResource, Requirements, ResourceContent, ResourceDefinition, Spans, StepDefinition, SyncPromptFunction,
+    TestDefinition,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;

@@ -98,9 +98,9 @@ pub use promptshelf_source as source;
 
 pub use promptshelf_core::{
     About, Annotations, Argument, ArgumentDefinition, ArgumentType, Bindings, Blob, Catalog, Choice, Code,
-    CompletionSource, ContentBlock, Diagnostic, EmbeddedResource, Icon, Location, Media, Message, MimeType, Policy,
-    Prompt, PromptDefinition, RawArguments, RenderError, ResourceBody, ResourceContent, ResourceContents,
-    ResourceDefinition, ResourceLink, Role, Severity, SourceText, Text, Value, Variables, nearest,
+    CompletionSource, Constraints, ContentBlock, Diagnostic, EmbeddedResource, Icon, Location, Media, Message,
+    MimeType, Policy, Prompt, PromptDefinition, RawArguments, RenderError, ResourceBody, ResourceContent,
+    ResourceContents, ResourceDefinition, ResourceLink, Role, Severity, SourceText, Text, Value, Variables, nearest,
 };
 pub use promptshelf_mcp::StateKey;
 pub use promptshelf_server::{Builder, Library, McpService, OpenError, http};

@@ -232,7 +232,7 @@ impl Work<'_> {
                 ("type", argument.kind() != promptshelf_core::ArgumentType::String),
                 ("default", definition.default.is_some()),
                 ("enum", !definition.choices.is_empty()),
-                ("pattern", definition.pattern.is_some()),
+                ("pattern", definition.constraints().pattern.is_some()),
                 ("complete", definition.completion.is_some()),
             ];
             let lost: Vec<&str> = details.iter().filter(|(_, is_there)| *is_there).map(|(key, _)| *key).collect();

@@ -62,7 +62,7 @@ impl Argument {
         let mut faults = Vec::new();
         let mut fault = |part, code, message: String, help| faults.push(ArgumentFault { part, code, message, help });
 
-        let pattern = definition.pattern.as_deref().and_then(|pattern| match Regex::new(pattern) {
+        let pattern = definition.constraints().pattern.as_deref().and_then(|pattern| match Regex::new(pattern) {
             Ok(regex) => Some(Box::new(regex)),
             Err(error) => {
                 let (message, help) = pattern_fault(&error);
@@ -70,7 +70,7 @@ impl Argument {
                 None
             }
         });
-        if let (Some(least), Some(most)) = (definition.min_length, definition.max_length)
+        if let (Some(least), Some(most)) = (definition.constraints().min_length, definition.constraints().max_length)
             && least > most
         {
             fault(
@@ -80,14 +80,17 @@ impl Argument {
                 None,
             );
         }
-        if let (Some(least), Some(most)) = (definition.minimum, definition.maximum)
+        if let (Some(least), Some(most)) = (definition.constraints().minimum, definition.constraints().maximum)
             && least > most
         {
             fault("minimum", Code::InvalidValue, format!("`minimum` {least} is larger than `maximum` {most}"), None);
         }
         let numeric = matches!(definition.kind, ArgumentType::Integer | ArgumentType::Number);
         let kind = definition.kind.as_str();
-        for (part, set) in [("minimum", definition.minimum.is_some()), ("maximum", definition.maximum.is_some())] {
+        for (part, set) in [
+            ("minimum", definition.constraints().minimum.is_some()),
+            ("maximum", definition.constraints().maximum.is_some()),
+        ] {
             if set && !numeric {
                 fault(
                     part,
@@ -99,9 +102,9 @@ impl Argument {
         }
         let textual = matches!(definition.kind, ArgumentType::String | ArgumentType::Text | ArgumentType::List);
         for (part, set) in [
-            ("pattern", definition.pattern.is_some()),
-            ("minLength", definition.min_length.is_some()),
-            ("maxLength", definition.max_length.is_some()),
+            ("pattern", definition.constraints().pattern.is_some()),
+            ("minLength", definition.constraints().min_length.is_some()),
+            ("maxLength", definition.constraints().max_length.is_some()),
         ] {
             if set && !textual {
                 fault(

@@ -30,10 +30,10 @@ impl Parser<'_> {
                     Value::Number(number) => number,
                     _ => 0.0,
                 };
-                if let Some(least) = definition.minimum.filter(|least| number < *least) {
+                if let Some(least) = definition.constraints().minimum.filter(|least| number < *least) {
                     return Err(format!("must be {least} or more"));
                 }
-                if let Some(most) = definition.maximum.filter(|most| number > *most) {
+                if let Some(most) = definition.constraints().maximum.filter(|most| number > *most) {
                     return Err(format!("must be {most} or less"));
                 }
                 self.check_choice(&value, text.trim())?;
@@ -55,12 +55,12 @@ impl Parser<'_> {
 
     fn check_text(&self, text: &str) -> Result<(), String> {
         let definition = self.definition;
-        if definition.min_length.is_some() || definition.max_length.is_some() {
+        if definition.constraints().min_length.is_some() || definition.constraints().max_length.is_some() {
             let length = text.chars().count();
-            if let Some(least) = definition.min_length.filter(|least| length < *least) {
+            if let Some(least) = definition.constraints().min_length.filter(|least| length < *least) {
                 return Err(format!("must have {} or more, got {length}", characters(least)));
             }
-            if let Some(most) = definition.max_length.filter(|most| length > *most) {
+            if let Some(most) = definition.constraints().max_length.filter(|most| length > *most) {
                 return Err(format!("must have {} or fewer, got {length}", characters(most)));
             }
         }

@@ -23,16 +23,8 @@ pub struct ArgumentDefinition {
     pub examples: Vec<String>,
     /// The only values allowed; empty allows all.
     pub choices: Vec<Choice>,
-    /// A regular expression that must match somewhere in the value.
-    pub pattern: Option<String>,
-    /// The smallest number of characters.
-    pub min_length: Option<usize>,
-    /// The largest number of characters.
-    pub max_length: Option<usize>,
-    /// The lower bound of numbers, inclusive.
-    pub minimum: Option<f64>,
-    /// The upper bound of numbers, inclusive.
-    pub maximum: Option<f64>,
+    /// The bounds of its values. `None` for most arguments, of which a large library has hundreds of thousands.
+    pub constraints: Option<Box<Constraints>>,
     /// The source of suggestions, besides choices and examples.
     pub completion: Option<CompletionSource>,
     /// Whether a form asks for it when a call leaves it out.
@@ -51,11 +43,48 @@ pub struct ArgumentDefinition {
     pub invisible: Option<InvisiblePolicy>,
 }
 
+/// The bounds of an argument's values; `None` leaves a side unbounded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Constraints {
+    /// A regular expression that must match somewhere in the value.
+    pub pattern: Option<String>,
+    /// The smallest number of characters.
+    pub min_length: Option<usize>,
+    /// The largest number of characters.
+    pub max_length: Option<usize>,
+    /// The lower bound of numbers, inclusive.
+    pub minimum: Option<f64>,
+    /// The upper bound of numbers, inclusive.
+    pub maximum: Option<f64>,
+}
+
 impl ArgumentDefinition {
     /// Creates an optional argument of type string.
     #[must_use]
     pub fn new(name: impl Into<String>) -> ArgumentDefinition {
         ArgumentDefinition { name: name.into(), ..ArgumentDefinition::default() }
+    }
+
+    /// Returns the bounds of its values.
+    #[must_use]
+    pub fn constraints(&self) -> &Constraints {
+        static UNBOUNDED: Constraints =
+            Constraints { pattern: None, min_length: None, max_length: None, minimum: None, maximum: None };
+        self.constraints.as_deref().unwrap_or(&UNBOUNDED)
+    }
+
+    /// Bounds its values.
+    ///
+    /// ```
+    /// use promptshelf_core::{ArgumentDefinition, Constraints};
+    ///
+    /// let topic = ArgumentDefinition::new("topic").constrained(Constraints { max_length: Some(80), ..Constraints::default() });
+    /// assert_eq!(topic.constraints().max_length, Some(80));
+    /// ```
+    #[must_use]
+    pub fn constrained(mut self, constraints: Constraints) -> ArgumentDefinition {
+        self.constraints = (constraints != Constraints::default()).then(|| Box::new(constraints));
+        self
     }
 
     /// Rejects calls without it.

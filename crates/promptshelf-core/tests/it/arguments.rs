@@ -1,7 +1,7 @@
 //! Binding of arguments: all problems of a call at once, for any input.
 
 use promptshelf_core::{
-    ArgumentDefinition, ArgumentType, Bindings, Definitions, Policy, Problem, Prompt, PromptDefinition,
+    ArgumentDefinition, ArgumentType, Bindings, Constraints, Definitions, Policy, Problem, Prompt, PromptDefinition,
     RawArgumentValue, RawArguments, Value, check,
     invisible::{InvisiblePolicy, hidden, stripped},
 };
@@ -17,15 +17,14 @@ fn definition() -> impl Strategy<Value = ArgumentDefinition> {
         |(kind, required, bound, pattern)| {
             let textual = matches!(kind, ArgumentType::String | ArgumentType::Text | ArgumentType::List);
             let numeric = matches!(kind, ArgumentType::Integer | ArgumentType::Number);
-            ArgumentDefinition {
-                kind,
-                required,
+            let constraints = Constraints {
                 pattern: pattern.filter(|_| textual),
                 min_length: bound.filter(|_| textual),
                 #[expect(clippy::cast_precision_loss, reason = "it is less than four")]
                 minimum: bound.filter(|_| numeric).map(|bound| bound as f64),
-                ..ArgumentDefinition::default()
-            }
+                ..Constraints::default()
+            };
+            ArgumentDefinition { kind, required, ..ArgumentDefinition::default() }.constrained(constraints)
         },
     )
 }
@@ -186,7 +185,7 @@ fn json_escapes_follow_the_invisible_policy() {
     assert!(refused.contains("U+"), "{refused}");
     let mut list = ArgumentDefinition::default().kind(ArgumentType::List);
     assert_eq!(bound(list.clone(), r#"["a\u0007b","c"]"#).as_deref(), Ok(r#"["ab","c"]"#));
-    list.min_length = Some(1);
+    list.constraints.get_or_insert_default().min_length = Some(1);
     let refused = bound(list, r#"["\u0007"]"#).expect_err("nothing is left of the item");
     assert!(refused.contains("1 character or more"), "{refused}");
 }

@@ -326,7 +326,9 @@ fn listed_field_change_changes_the_list() {
         assert!(change(&library, &library.edit("a.md", edit)).prompts);
     }
     for edit in [
-        |prompt: &mut PromptDefinition| prompt.arguments[0].pattern = Some("x".into()),
+        |prompt: &mut PromptDefinition| {
+            prompt.arguments[0].constraints.get_or_insert_default().pattern = Some("x".into())
+        },
         |prompt: &mut PromptDefinition| prompt.version = Some("2".into()),
         |prompt: &mut PromptDefinition| prompt.tags = vec!["t".into()],
     ] {

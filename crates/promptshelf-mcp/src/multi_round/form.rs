@@ -64,12 +64,12 @@ fn property(field: &Argument, revision: Revision) -> Value {
     let definition = field.definition();
     match field.kind() {
         ArgumentType::String | ArgumentType::Text if field.choices().is_empty() => {
-            set("minLength", definition.min_length.map(Value::from));
-            set("maxLength", definition.max_length.map(Value::from));
+            set("minLength", definition.constraints().min_length.map(Value::from));
+            set("maxLength", definition.constraints().max_length.map(Value::from));
         }
         ArgumentType::Integer | ArgumentType::Number if field.choices().is_empty() => {
-            set("minimum", definition.minimum.map(number));
-            set("maximum", definition.maximum.map(number));
+            set("minimum", definition.constraints().minimum.map(number));
+            set("maximum", definition.constraints().maximum.map(number));
         }
         _ => {}
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    ArgumentDefinition, ArgumentType, Catalog, CatalogHandle, Choice, CompletionSource, Decline, Definitions, MimeType,
-    Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText, StepDefinition, check,
+    ArgumentDefinition, ArgumentType, Catalog, CatalogHandle, Choice, CompletionSource, Constraints, Decline,
+    Definitions, MimeType, Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText,
+    StepDefinition, check,
 };
 use promptshelf_mcp::{Server, StateKey};
 use promptshelf_service::Service;
@@ -55,7 +56,7 @@ pub(crate) fn guided() -> Definitions {
         argument("framework").required().choices(["flask", "django"]).ask().step(2).when("language == \"python\"");
     let mut workers =
         argument("workers").kind(ArgumentType::Integer).default_value("2").ask().step(2).when("language == \"rust\"");
-    (workers.minimum, workers.maximum) = (Some(1.0), Some(8.0));
+    workers.constraints = Some(Constraints { minimum: Some(1.0), maximum: Some(8.0), ..Constraints::default() }.into());
     let since = argument("since").kind(ArgumentType::Date).ask().step(3);
     let mut topics = argument("topics").kind(ArgumentType::List).choices(["speed", "style"]).ask().step(3);
     topics.choices[0].title = Some("Speed".into());

@@ -40,7 +40,7 @@ fn sensitive() -> Definitions {
     let argument = |name: &str| ArgumentDefinition::new(name).description(name.to_uppercase());
     let mut token = argument("token");
     token.sensitive = true;
-    token.max_length = Some(40);
+    token.constraints.get_or_insert_default().max_length = Some(40);
     let mut language = argument("language");
     language.audit = true;
     let echoing = |wrong: bool| {

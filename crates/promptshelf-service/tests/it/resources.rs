@@ -38,7 +38,7 @@ fn library() -> Definitions {
     let mut definitions = Definitions::default();
     let mut obedient = resource("logs://{x}", ResourceContent::Reader(Arc::new(Obedient)));
     obedient.variables = vec![ArgumentDefinition::new("x")];
-    obedient.variables[0].pattern = Some("^[a-z]+$".into());
+    obedient.variables[0].constraints.get_or_insert_default().pattern = Some("^[a-z]+$".into());
     definitions.resources = vec![
         obedient,
         resource("docs://fixed", ResourceContent::Fixed(ResourceBody::Text("Fixed.".into()))),

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use promptshelf_core::{
-    ArgumentDefinition, ArgumentType, Choice, Code, CompletionSource, Severity, invisible::InvisiblePolicy, nearest,
+    ArgumentDefinition, ArgumentType, Choice, Code, CompletionSource, Constraints, Severity,
+    invisible::InvisiblePolicy, nearest,
 };
 
 use super::{
@@ -116,7 +117,14 @@ fn argument(
     let either = |camel: &'static str, kebab: &'static str| if table.has(kebab) { kebab } else { camel };
     let name = table.required_text("name", "an argument", notes);
     let length = |key, notes: &mut Notes<'_>| table.count(key, 0, notes).and_then(|count| usize::try_from(count).ok());
-    Some(ArgumentDefinition {
+    let constraints = Constraints {
+        pattern: table.text("pattern", notes),
+        min_length: length(either("minLength", "min-length"), notes),
+        max_length: length(either("maxLength", "max-length"), notes),
+        minimum: table.number("minimum", notes),
+        maximum: table.number("maximum", notes),
+    };
+    let argument = ArgumentDefinition {
         description: table.text("description", notes).map(|text| text.trim_end().into()),
         required: table.flag("required", notes).unwrap_or_default(),
         kind: kind(&table, notes),
@@ -124,11 +132,6 @@ fn argument(
         default: table.node("default", notes).and_then(|node| value(node, "`default`", notes)),
         examples: examples(&table, notes),
         choices: choices(&table, notes),
-        pattern: table.text("pattern", notes),
-        min_length: length(either("minLength", "min-length"), notes),
-        max_length: length(either("maxLength", "max-length"), notes),
-        minimum: table.number("minimum", notes),
-        maximum: table.number("maximum", notes),
         completion: completion(&table, index, notes, globs),
         ask: table.flag("ask", notes).unwrap_or_default(),
         step: table.count("step", 1, notes).and_then(|step| u32::try_from(step).ok()),
@@ -137,7 +140,9 @@ fn argument(
         audit: table.flag("audit", notes).unwrap_or_default(),
         invisible: invisible(&table, notes),
         name: name.unwrap_or_default(),
-    })
+        constraints: None,
+    };
+    Some(argument.constrained(constraints))
 }
 
 /// Reads the policy under the key `invisible`.

@@ -92,9 +92,9 @@ Body",
     assert_eq!(arguments.len(), 9);
     assert!(arguments[0].required && arguments[0].kind == ArgumentType::Text);
     assert_eq!((arguments[0].invisible, arguments[1].invisible), (Some(InvisiblePolicy::Keep), None));
-    assert_eq!((arguments[0].min_length, arguments[0].max_length), (Some(1), Some(100)));
+    assert_eq!((arguments[0].constraints().min_length, arguments[0].constraints().max_length), (Some(1), Some(100)));
     assert_eq!(arguments[1].default.as_deref(), Some("05"));
-    assert_eq!((arguments[1].minimum, arguments[1].maximum), (Some(1.0), Some(9.5)));
+    assert_eq!((arguments[1].constraints().minimum, arguments[1].constraints().maximum), (Some(1.0), Some(9.5)));
     assert_eq!(arguments[1].examples, ["1", "2"]);
     let values: Vec<_> = arguments[2].choices.iter().map(|choice| (&*choice.value, choice.title.as_deref())).collect();
     assert_eq!(values, [("rust", None), ("NO", Some("Norwegian")), ("on", None), ("1.0", None)]);

@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc, time::Duration};
 
 use base64::Engine as _;
 use promptshelf_core::{
-    ArgumentDefinition, ArgumentType, Blob, Body, Choice, CompletionSource, Definitions, LibraryFile, MimeType, Origin,
-    PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText, invisible::InvisiblePolicy,
+    ArgumentDefinition, ArgumentType, Blob, Body, Choice, CompletionSource, Constraints, Definitions, LibraryFile,
+    MimeType, Origin, PromptDefinition, ResourceBody, ResourceContent, ResourceDefinition, SourceText,
+    invisible::InvisiblePolicy,
 };
 use serde_json::Value;
 
@@ -88,7 +89,7 @@ fn prompt(block: &Block) -> PromptDefinition {
 
 fn argument(json: &str) -> ArgumentDefinition {
     let keys: BTreeMap<String, Value> = serde_json::from_str(json).expect("an argument as JSON");
-    let mut argument = ArgumentDefinition::default();
+    let (mut argument, mut constraints) = (ArgumentDefinition::default(), Constraints::default());
     for (key, value) in keys {
         match &*key {
             "name" => argument.name = text(&value),
@@ -97,12 +98,12 @@ fn argument(json: &str) -> ArgumentDefinition {
             "required" => argument.required = value == true,
             "default" => argument.default = Some(text(&value)),
             "examples" => argument.examples = texts(&value),
-            "pattern" => argument.pattern = Some(text(&value)),
-            "minLength" => argument.min_length = Some(number(&value)),
-            "maxLength" => argument.max_length = Some(number(&value)),
+            "pattern" => constraints.pattern = Some(text(&value)),
+            "minLength" => constraints.min_length = Some(number(&value)),
+            "maxLength" => constraints.max_length = Some(number(&value)),
             "invisible" => argument.invisible = InvisiblePolicy::parse(&text(&value)),
-            "minimum" => argument.minimum = value.as_f64(),
-            "maximum" => argument.maximum = value.as_f64(),
+            "minimum" => constraints.minimum = value.as_f64(),
+            "maximum" => constraints.maximum = value.as_f64(),
             "enum" => argument.choices = value.as_array().expect("a list").iter().map(choice).collect(),
             "complete" => argument.completion = Some(completion(&value)),
             "type" => {
@@ -112,7 +113,7 @@ fn argument(json: &str) -> ArgumentDefinition {
             other => panic!("an argument has no `{other}`"),
         }
     }
-    argument
+    argument.constrained(constraints)
 }
 
 fn choice(value: &Value) -> Choice {
