@@ -11,7 +11,8 @@ use anyhow::{Result, bail};
 use crate::{
     conformance, guard, guide,
     prepare::{
-        build, build_rust_peer, cargo_tool, install, install_debian, install_peers, install_python, install_target, node,
+        build, build_rust_peer, cargo_tool, install, install_debian, install_peers, install_python, install_target,
+        node,
     },
     repository::Repository,
     terminal::Program,

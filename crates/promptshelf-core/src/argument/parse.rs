@@ -99,7 +99,7 @@ impl Parser<'_> {
         if !definition.choices.is_empty() {
             return Some(format!("one of {}", self.choice_list()));
         }
-        let bounds = match (definition.minimum, definition.maximum) {
+        let bounds = match (definition.constraints().minimum, definition.constraints().maximum) {
             (Some(least), Some(most)) => format!(" from {least} to {most}"),
             (Some(least), None) => format!(" of at least {least}"),
             (None, Some(most)) => format!(" of at most {most}"),
