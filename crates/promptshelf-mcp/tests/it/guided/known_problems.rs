@@ -1,6 +1,8 @@
 //! Problems that are reported before a form, and answers that name the arguments to send instead.
 
-use promptshelf_core::{ArgumentDefinition, ArgumentType, CatalogHandle, Definitions, PromptDefinition, check};
+use promptshelf_core::{
+    ArgumentDefinition, ArgumentType, CatalogHandle, Constraints, Definitions, PromptDefinition, check,
+};
 use promptshelf_mcp::Server;
 use promptshelf_service::Service;
 use serde_json::{Value, json};
@@ -12,7 +14,7 @@ use crate::{library, stdio::Client};
 fn booking() -> Client {
     let argument = |name: &str| ArgumentDefinition::new(name).description(name.to_uppercase());
     let mut seats = argument("seats").kind(ArgumentType::Integer).required();
-    (seats.minimum, seats.maximum) = (Some(1.0), Some(9.0));
+    seats.constraints = Some(Constraints { minimum: Some(1.0), maximum: Some(9.0), ..Constraints::default() }.into());
     let prompt = PromptDefinition::template("book", "{{ place }}, {{ seats }}, {{ day }}, {{ meal }}.")
         .description("Books seats")
         .argument(argument("place").required())
