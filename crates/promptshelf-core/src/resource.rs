@@ -8,8 +8,9 @@ use crate::{
     argument::{self, Argument, Problem, RawArguments},
     content::{Annotations, Icon, MimeType, ResourceBody, ResourceContents},
     definition::{LibraryFile, ReadError, ReadResource, ResourceDefinition},
+    interrupt::Interrupt,
     render_error::RenderError,
-    template::Template,
+    template::{Remaining, Template},
     uri_template::UriTemplate,
     value::Variables,
 };
@@ -144,11 +145,7 @@ impl Resource {
             CheckedContent::Fixed(body) => Ok(contents(body.clone(), self.mime_type.clone())),
             CheckedContent::File(file) => Ok(contents(file.body.clone(), self.mime_type.clone())),
             CheckedContent::Template(template) => {
-                let text = template.render_text(&variables).map_err(|error| match error {
-                    RenderError::OverBudget(_) => ReadError::TooLarge { limit: template.budget().output_bytes as u64 },
-                    other => ReadError::Failed(other.to_string()),
-                })?;
-                Ok(contents(ResourceBody::Text(text.into()), self.mime_type.clone()))
+                self.rendered(template, uri, &variables, Remaining::of(template.budget()))
             }
             CheckedContent::Reader(reader) => {
                 let found = reader.read(&variables).await?;
@@ -159,6 +156,58 @@ impl Resource {
         }
     }
 
+    /// Reads a resource whose text is a template, with the limits of [`RenderContext::brief`]; `None` for others.
+    ///
+    /// [`RenderContext::brief`]: crate::RenderContext::brief
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Resource::read); [`ReadError::TooLarge`] if a limit is exceeded.
+    pub fn render_brief(&self, uri: &str, variables: &Variables) -> Option<Result<ResourceContents, ReadError>> {
+        self.render(uri, variables, Remaining::brief)
+    }
+
+    /// Reads a resource whose text is a template, unless `interrupt` is set meanwhile; `None` for others.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Resource::read).
+    pub fn render_interruptible(
+        &self,
+        uri: &str,
+        variables: &Variables,
+        interrupt: &Interrupt,
+    ) -> Option<Result<ResourceContents, ReadError>> {
+        self.render(uri, variables, |left| Remaining { interrupt: Some(interrupt.clone()), ..left })
+    }
+
+    fn render(
+        &self,
+        uri: &str,
+        variables: &Variables,
+        limit: impl FnOnce(Remaining) -> Remaining,
+    ) -> Option<Result<ResourceContents, ReadError>> {
+        let CheckedContent::Template(template) = &self.content else { return None };
+        let bound = self.bind(variables).map_err(|_| ReadError::NotFound);
+        Some(bound.and_then(|bound| self.rendered(template, uri, &bound, limit(Remaining::of(template.budget())))))
+    }
+
+    /// Renders the text with bound variables.
+    fn rendered(
+        &self,
+        template: &Template,
+        uri: &str,
+        variables: &Variables,
+        mut left: Remaining,
+    ) -> Result<ResourceContents, ReadError> {
+        let text = template.render_text(variables, &mut left).map_err(|error| match error {
+            RenderError::OverBudget(_) => ReadError::TooLarge { limit: template.budget().output_bytes as u64 },
+            other => ReadError::Failed(other.to_string()),
+        })?;
+        let body = ResourceBody::Text(text.into());
+        Ok(ResourceContents { uri: uri.into(), mime_type: self.mime_type.clone(), body })
+    }
+
     /// Returns a number that changes with the content of the URI.
     pub async fn version(&self, variables: &Variables) -> Option<u64> {
         let variables = self.bind(variables).ok()?;
@@ -166,7 +215,8 @@ impl Resource {
             CheckedContent::Fixed(body) => Some(body.digest()),
             CheckedContent::File(file) => Some(file.body.digest()),
             CheckedContent::Template(template) => {
-                template.render_text(&variables).ok().map(|text| ResourceBody::Text(text.into()).digest())
+                let mut left = Remaining::of(template.budget());
+                template.render_text(&variables, &mut left).ok().map(|text| ResourceBody::Text(text.into()).digest())
             }
             CheckedContent::Reader(reader) => reader.version(&variables).await,
         }

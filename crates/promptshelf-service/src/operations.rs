@@ -115,7 +115,7 @@ pub(crate) async fn read(view: &View, uri: &str) -> Result<ResourceContents, Rej
     let Some((resource, variables)) = view.catalog().find_resource(uri) else {
         return view.catalog().find_library_file(uri).ok_or_else(unknown);
     };
-    match resource.read(uri, &variables).await {
+    match renderers::read(resource, uri, variables).await {
         Ok(contents) => Ok(contents),
         Err(ReadError::NotFound) => Err(unknown()),
         Err(ReadError::TooLarge { limit }) => Err(Rejection::ResourceTooLarge { uri: echo(uri), limit }),

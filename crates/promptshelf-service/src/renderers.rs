@@ -1,4 +1,4 @@
-//! Where templates are rendered: at once if that takes little time, otherwise in a bounded pool of threads.
+//! Rendering of templates: at once if that takes little time, otherwise in a bounded pool of threads.
 //!
 //! Most renderings take a fraction of a millisecond, less than a change of threads and its wake-ups. So each one is
 //! first tried with limits of a few milliseconds; one that exceeds them begins again in the pool, where it cannot keep
@@ -6,8 +6,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use promptshelf_core::{Bindings, Catalog, Interrupt, Part, Prompt, RenderError};
-use tokio::{runtime::Handle, sync::Semaphore};
+use promptshelf_core::{
+    Bindings, Catalog, Interrupt, Part, Prompt, ReadError, RenderError, Resource, ResourceContents, Variables,
+};
+use tokio::{runtime::Handle, sync::Semaphore, task::JoinError};
 
 /// The places in the pool, shared by all services of the process. One processor is left to other work, if there are
 /// several.
@@ -30,17 +32,42 @@ pub(crate) async fn render(
         Err(RenderError::OverBudget(_)) => {}
         other => return other,
     }
-    let Ok(runtime) = Handle::try_current() else {
-        return prompt.render(catalog.render_context(), &bindings);
+    let (catalog, prompt) = (Arc::clone(catalog), Arc::clone(prompt));
+    let rendering =
+        move |interrupt: &Interrupt| prompt.render(catalog.render_context().interruptible(interrupt), &bindings);
+    in_pool(rendering).await.unwrap_or_else(|error| Err(RenderError::Failed(error.to_string())))
+}
+
+/// Reads a resource, whose text may be a template.
+pub(crate) async fn read(
+    resource: &Arc<Resource>,
+    uri: &str,
+    variables: Variables,
+) -> Result<ResourceContents, ReadError> {
+    match resource.render_brief(uri, &variables) {
+        None => return resource.read(uri, &variables).await,
+        Some(Err(ReadError::TooLarge { .. })) => {}
+        Some(other) => return other,
+    }
+    let (resource, uri) = (Arc::clone(resource), uri.to_owned());
+    let rendering = move |interrupt: &Interrupt| {
+        resource.render_interruptible(&uri, &variables, interrupt).unwrap_or(Err(ReadError::NotFound))
     };
-    let permit = Arc::clone(&PLACES).acquire_owned().await;
+    in_pool(rendering).await.unwrap_or_else(|error| Err(ReadError::Failed(error.to_string())))
+}
+
+/// Runs a rendering in the pool, and stops it when the returned future is dropped. An error means a panic.
+async fn in_pool<T: Send + 'static>(rendering: impl FnOnce(&Interrupt) -> T + Send + 'static) -> Result<T, JoinError> {
     let dropped = SetOnDrop(Interrupt::new());
-    let (catalog, prompt, interrupt) = (Arc::clone(catalog), Arc::clone(prompt), dropped.0.clone());
-    let rendering = runtime.spawn_blocking(move || {
-        let _permit = permit;
-        prompt.render(catalog.render_context().interruptible(&interrupt), &bindings)
-    });
-    rendering.await.unwrap_or_else(|error| Err(RenderError::Failed(error.to_string())))
+    let Ok(runtime) = Handle::try_current() else { return Ok(rendering(&dropped.0)) };
+    let place = Arc::clone(&PLACES).acquire_owned().await;
+    let interrupt = dropped.0.clone();
+    runtime
+        .spawn_blocking(move || {
+            let _place = place;
+            rendering(&interrupt)
+        })
+        .await
 }
 
 struct SetOnDrop(Interrupt);

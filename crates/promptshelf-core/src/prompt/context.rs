@@ -15,10 +15,6 @@ pub struct RenderContext<'c> {
     pub(crate) is_brief: bool,
 }
 
-/// The limits of a brief rendering: a few milliseconds at most.
-const BRIEF_STEPS: u64 = 20_000;
-const BRIEF_WORK_BYTES: u64 = 1 << 20;
-
 impl<'c> RenderContext<'c> {
     /// Lets `interrupt` stop the rendering, with [`RenderError::Interrupted`](crate::RenderError::Interrupted).
     #[must_use]
@@ -34,12 +30,7 @@ impl<'c> RenderContext<'c> {
     }
 
     pub(crate) fn remaining(&self) -> Remaining {
-        let mut left = Remaining::of(&self.policy.budget);
-        left.interrupt = self.interrupt.cloned();
-        if self.is_brief {
-            left.fuel = left.fuel.min(BRIEF_STEPS);
-            left.work_bytes = left.work_bytes.min(BRIEF_WORK_BYTES);
-        }
-        left
+        let left = Remaining { interrupt: self.interrupt.cloned(), ..Remaining::of(&self.policy.budget) };
+        if self.is_brief { left.brief() } else { left }
     }
 }

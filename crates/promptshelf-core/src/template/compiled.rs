@@ -94,14 +94,13 @@ impl Template {
     }
 
     /// Renders a template that makes no messages, such as a resource's text.
-    pub(crate) fn render_text(&self, variables: &Variables) -> Result<String, RenderError> {
-        let mut left = Remaining::of(&self.budget);
+    pub(crate) fn render_text(&self, variables: &Variables, left: &mut Remaining) -> Result<String, RenderError> {
         let find = |name: &str| Some(Printed::Text(variables.get(name).map_or("", String::as_str)));
-        match self.begin(find, &mut left)? {
+        match self.begin(find, left)? {
             Begun::Done(text) => Ok(text),
             Begun::For(engine) => {
                 let values = variables.iter().map(|(name, value)| (name.as_str(), JinjaValue::from(value.as_str())));
-                render::render_text(engine, values, &mut left)
+                render::render_text(engine, values, left)
             }
         }
     }

@@ -8,6 +8,10 @@ use crate::{
     value::Variables,
 };
 
+/// The limits of a brief rendering: a few milliseconds at most.
+const BRIEF_STEPS: u64 = 20_000;
+const BRIEF_WORK_BYTES: u64 = 1 << 20;
+
 /// The rest of a rendering's budget, shared with all inserted prompts.
 #[derive(Clone, Debug)]
 pub(crate) struct Remaining {
@@ -28,6 +32,11 @@ impl Remaining {
             work_bytes: work_bytes(budget.fuel),
             interrupt: None,
         }
+    }
+
+    /// Limits the processor time to a few milliseconds.
+    pub(crate) fn brief(self) -> Remaining {
+        Remaining { fuel: self.fuel.min(BRIEF_STEPS), work_bytes: self.work_bytes.min(BRIEF_WORK_BYTES), ..self }
     }
 }
 

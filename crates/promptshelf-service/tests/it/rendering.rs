@@ -1,9 +1,11 @@
 //! Renderings that take long: they keep no other request waiting, and end with their request.
 
-use promptshelf_core::{ArgumentDefinition, Budget, Definitions, Policy, PromptDefinition, RawArguments};
+use promptshelf_core::{
+    ArgumentDefinition, Budget, Definitions, Policy, PromptDefinition, RawArguments, ResourceContent,
+};
 use promptshelf_service::{Caller, Service};
 
-use crate::{prompts, service};
+use crate::{prompts, resource, service};
 
 /// A library with the prompt `slow`, whose steps grow with the square of `n`, and `quick`.
 fn library() -> Service {
@@ -14,7 +16,10 @@ fn library() -> Service {
     let quick = PromptDefinition::template("quick", "{% if true %}quick{% endif %}").description("D");
     let budget = Budget { fuel: u64::MAX >> 8, ..Budget::default() };
     let policy = Policy { budget, ..Policy::default() };
-    service(Definitions { policy, ..prompts([slow, quick]) })
+    let template =
+        "{% for i in range(n|int) %}{% for j in range(n|int) %}{% if i is none %}x{% endif %}{% endfor %}{% endfor %}";
+    let resources = vec![resource("slow://{n}", ResourceContent::Template(template.into()))];
+    service(Definitions { policy, resources, ..prompts([slow, quick]) })
 }
 
 async fn get(service: &Service, name: &str, n: &str) -> Result<usize, promptshelf_service::Rejection> {
@@ -56,4 +61,21 @@ async fn rendering_ends_with_its_request() {
     // This one needs a place in the pool, too. The others would take hours.
     let waiting = std::time::Duration::from_secs(60);
     assert_eq!(tokio::time::timeout(waiting, get(&service, "slow", "100")).await, Ok(Ok(1)));
+}
+
+// req: S-55
+#[tokio::test]
+async fn slow_resource_keeps_no_other_request_waiting() {
+    let service = library();
+    let slow = tokio::spawn({
+        let service = service.clone();
+        async move { service.read(&Caller::local(), "slow://400").await.map(drop) }
+    });
+    for _ in 0..100 {
+        assert_eq!(get(&service, "quick", "").await, Ok(1));
+        tokio::task::yield_now().await;
+    }
+    assert!(!slow.is_finished());
+    let waiting = std::time::Duration::from_secs(60);
+    assert!(matches!(tokio::time::timeout(waiting, slow).await, Ok(Ok(Ok(())))));
 }
