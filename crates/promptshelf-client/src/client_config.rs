@@ -224,11 +224,30 @@ impl ConfiguredServer {
     }
 }
 
-/// Returns this folder and its parents up to the root of the repository. Above it, and outside of a repository, another
-/// user may have placed a file, as in a shared temporary folder, and its commands would be started.
+/// Returns this folder and its parents up to the root of the repository. Outside of a repository, a parent counts as
+/// long as it has the same owner and only the owner can write to it: in a shared folder, as for temporary files, another
+/// user may have placed a file whose commands would be started.
 fn project_folders(here: &Path) -> Vec<&Path> {
-    let root = here.ancestors().position(|folder| folder.join(".git").exists());
-    here.ancestors().take(root.map_or(1, |root| root + 1)).collect()
+    match here.ancestors().position(|folder| folder.join(".git").exists()) {
+        Some(root) => here.ancestors().take(root + 1).collect(),
+        None => here.ancestors().take_while(|folder| *folder == here || is_of_same_owner(folder, here)).collect(),
+    }
+}
+
+#[cfg(unix)]
+fn is_of_same_owner(folder: &Path, here: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    const WRITABLE_BY_OTHERS: u32 = 0o022;
+    match (fs::metadata(folder), fs::metadata(here)) {
+        (Ok(folder), Ok(here)) => folder.uid() == here.uid() && folder.mode() & WRITABLE_BY_OTHERS == 0,
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_of_same_owner(_: &Path, _: &Path) -> bool {
+    false
 }
 
 fn read(file: &Path, kind: (ConfigScope, Dialect), folder: &Path, place: &[&str]) -> Vec<ConfiguredServer> {
@@ -345,6 +364,25 @@ mod tests {
                 ("c", ConfigScope::Project, false),
             ]
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn parents_of_the_same_owner_are_searched_outside_of_a_repository() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let here = folder.path().join("work/project");
+        fs::create_dir_all(&here).expect("a folder for the project");
+        let text = r#"{"mcpServers": {"one": {"command": "x"}}}"#;
+        fs::write(folder.path().join("work/.mcp.json"), text).expect("a written file");
+        let found = || ConfiguredServer::visible_from(&here, None).len();
+        let work = folder.path().join("work");
+        let set = |mode| fs::set_permissions(&work, fs::Permissions::from_mode(mode)).expect("new permissions");
+        set(0o755);
+        assert_eq!(found(), 1);
+        set(0o777);
+        assert_eq!(found(), 0, "others can write there");
     }
 
     #[test]

@@ -62,7 +62,8 @@ impl Message {
 
 /// One block of content.
 ///
-/// A block of an unknown kind arrives as a [`Text`](ContentBlock::Text) that says so.
+/// A block of an unknown kind, or of a message with an unknown role, arrives as a [`Text`](ContentBlock::Text) that names
+/// the kind or role.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ContentBlock {

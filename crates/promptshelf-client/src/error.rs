@@ -23,6 +23,13 @@ pub enum ClientError {
         /// The cause.
         source: Option<BoxError>,
     },
+    /// The URL answers, but not as an MCP endpoint: with a status such as 404 or 405, or with a web page.
+    NotAnEndpoint {
+        /// The answer.
+        reason: String,
+        /// The cause.
+        source: Option<BoxError>,
+    },
     /// The server requires authentication (HTTP 401), and no sign-in is possible.
     AuthenticationRequired,
     /// The caller is authenticated but lacks permission (HTTP 403).
@@ -100,6 +107,7 @@ impl fmt::Display for ClientError {
         match self {
             ClientError::InvalidEndpoint(reason) | ClientError::LimitExceeded(reason) => f.write_str(reason),
             ClientError::Unreachable { reason, .. } => write!(f, "cannot reach the server: {reason}"),
+            ClientError::NotAnEndpoint { reason, .. } => write!(f, "this URL is not an MCP endpoint: {reason}"),
             ClientError::AuthenticationRequired => f.write_str("the server requires authentication"),
             ClientError::Forbidden { scope: Some(scope) } => write!(f, "the server requires the scopes {scope}"),
             ClientError::Forbidden { scope: None } => f.write_str("the server denied access"),
@@ -116,6 +124,7 @@ impl Error for ClientError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             ClientError::Unreachable { source, .. }
+            | ClientError::NotAnEndpoint { source, .. }
             | ClientError::SignInFailed { source, .. }
             | ClientError::InvalidResponse { source, .. } => source.as_ref().map(as_error),
             _ => None,

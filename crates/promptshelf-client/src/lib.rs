@@ -39,6 +39,7 @@ mod multi_round;
 mod options;
 mod pagination;
 mod process;
+mod prompt_request;
 mod sdk_error;
 mod secure_url;
 mod sign_in;

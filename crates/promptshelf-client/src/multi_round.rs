@@ -7,18 +7,19 @@
 use rmcp::{
     ServiceError,
     model::{
-        GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequest, InputRequiredResult, InputResponses,
-        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+        GetPromptRequestParams, InputRequest, InputRequiredResult, InputResponses, ReadResourceRequestParams,
+        ReadResourceResponse, ReadResourceResult,
     },
 };
 use serde_json::{Map, Value};
 
 use crate::{
     client::Client,
-    content::{Message, ResourceContents},
+    content::ResourceContents,
     elicitation::{ElicitationResponse, FormValues},
     error::ClientError,
     model::{Arguments, PromptResult, ReadResult},
+    prompt_request::{PromptAnswer, get_prompt},
     sdk_error::complete,
 };
 
@@ -61,18 +62,15 @@ impl Client {
                 arguments.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
             params = params.with_arguments(values);
         }
-        let result: GetPromptResult = self
+        let result: PromptResult = self
             .in_rounds(|state, responses| {
                 let mut params = params.clone();
                 params.request_state = state;
                 params.input_responses = responses;
                 async move {
-                    Ok(match self.peer().get_prompt_once(params).await? {
-                        GetPromptResponse::Complete(result) => {
-                            Outcome::Complete(complete(result, |result| result.result_type.as_ref())?)
-                        }
-                        GetPromptResponse::InputRequired(required) => Outcome::InputRequired(required),
-                        _ => return Err(ServiceError::UnexpectedResponse),
+                    Ok(match get_prompt(self.peer(), params).await? {
+                        PromptAnswer::Complete(result) => Outcome::Complete(result),
+                        PromptAnswer::InputRequired(required) => Outcome::InputRequired(required),
                     })
                 }
             })
@@ -83,9 +81,7 @@ impl Client {
                 "the prompt has {count} messages; the limit is {MAX_MESSAGES}"
             )));
         }
-        let raw = serde_json::to_value(&result).unwrap_or_default();
-        let messages = result.messages.into_iter().map(Message::from_wire).collect();
-        Ok(PromptResult { description: result.description, messages, raw })
+        Ok(result)
     }
 
     /// Reads a resource. Elicitations of the server are handled as in [`get`](Client::get).

@@ -1,6 +1,6 @@
 //! Maps errors of the SDK to [`ClientError`].
 
-use std::error::Error;
+use std::{error::Error, io};
 
 use rmcp::{
     ServiceError,
@@ -85,8 +85,75 @@ fn transport_error(error: DynamicTransportError, process: &Process) -> ClientErr
         (Some(Some(reason)), _) => ClientError::SignInFailed { reason, source: Some(error.error) },
         (None, Some(limit)) => ClientError::LimitExceeded(format!("the server's answer exceeds {limit} bytes")),
         (None, None) => {
-            ClientError::Unreachable { reason: process.with_stderr(&chain(cause)), source: Some(error.error) }
+            let (is_endpoint, reason) = match causes(cause).find_map(|cause| cause.downcast_ref()) {
+                Some(http) => http_reason(http),
+                None => (true, process.with_stderr(&chain(cause))),
+            };
+            let source = Some(error.error);
+            match is_endpoint {
+                true => ClientError::Unreachable { reason, source },
+                false => ClientError::NotAnEndpoint { reason, source },
+            }
         }
+    }
+}
+
+/// Describes an error of HTTP, and whether the URL may be an MCP endpoint nevertheless.
+fn http_reason(http: &StreamableHttpError<reqwest::Error>) -> (bool, String) {
+    match http {
+        StreamableHttpError::Client(error) => (true, connection_reason(error)),
+        StreamableHttpError::UnexpectedServerResponse(answer) => match unexpected_status(answer) {
+            Some(status) => (false, status),
+            None => (true, answer.clone().into_owned()),
+        },
+        StreamableHttpError::UnexpectedContentType(found) => {
+            (false, format!("it answers with {}", found.as_deref().unwrap_or("content of an unknown type")))
+        }
+        other => (true, chain(other)),
+    }
+}
+
+/// The longest part of an answer in a message, in characters.
+const MAX_SHOWN_ANSWER: usize = 200;
+
+/// Returns the status of the SDK's `HTTP 404 Not Found: body` if it means that the URL is another one, with a body of
+/// one line.
+fn unexpected_status(answer: &str) -> Option<String> {
+    let status = answer.strip_prefix("HTTP ")?;
+    let is_about_the_url =
+        status.starts_with(['3', '4']) && !["408", "425", "429"].iter().any(|s| status.starts_with(s));
+    let (status, body) = status.split_once(": ").unwrap_or((status, ""));
+    let body = body.trim();
+    let is_sentence = !body.is_empty() && !body.starts_with('<') && body.lines().count() == 1;
+    let body = if is_sentence {
+        format!(": {}", body.chars().take(MAX_SHOWN_ANSWER).collect::<String>())
+    } else {
+        String::new()
+    };
+    is_about_the_url.then(|| format!("HTTP {status}{body}"))
+}
+
+/// Describes why there is no connection: the SDK shows only that a request failed.
+fn connection_reason(error: &reqwest::Error) -> String {
+    let host = error.url().and_then(|url| {
+        let host = url.host_str()?;
+        Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+    });
+    let host = host.unwrap_or_else(|| "the host".to_owned());
+    let last = causes(error).last().map(ToString::to_string).unwrap_or_default();
+    let system =
+        causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).find(|io| io.raw_os_error().is_some());
+    if causes(error).any(|cause| cause.to_string().starts_with("dns error")) {
+        return format!("no such host: {} ({last})", error.url().and_then(|url| url.host_str()).unwrap_or(&host));
+    }
+    let is_https = error.url().is_some_and(|url| url.scheme() == "https");
+    match system.map(io::Error::kind) {
+        Some(io::ErrorKind::ConnectionRefused) => {
+            format!("{host} refused the connection; is the server running there?")
+        }
+        // Errors of the system have a number, those of TLS have none.
+        None if error.is_connect() && is_https => format!("TLS failed with {host}: {last}"),
+        _ => format!("{host}: {last}"),
     }
 }
 

@@ -74,7 +74,11 @@ pub(crate) async fn connect(
         Err(first) => match attempt(endpoint, handler, auth, second).await {
             Ok(connection) => connection,
             // An unreachable server fails twice; the first error is the better one.
-            Err(ConnectFailure { error: ClientError::Unreachable { .. }, .. }) => return Err(first),
+            Err(ConnectFailure {
+                error: ClientError::Unreachable { .. } | ClientError::NotAnEndpoint { .. }, ..
+            }) => {
+                return Err(first);
+            }
             Err(second) => return Err(second),
         },
     };

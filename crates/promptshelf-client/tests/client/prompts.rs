@@ -56,6 +56,46 @@ async fn malformed_block_does_not_affect_the_others() {
 }
 
 #[tokio::test]
+async fn unknown_role_or_kind_costs_only_its_block() {
+    let (client, _) = connect(|method, _| {
+        let text = |role: &str, text: &str| json!({ "role": role, "content": { "type": "text", "text": text } });
+        let user = |content| json!({ "role": "user", "content": content });
+        let messages = json!([
+            text("user", "first"),
+            text("system", "lost"),
+            user(json!({ "type": "video", "data": "AAEC" })),
+            { "role": "assistant", "content": { "type": "image", "data": 7 } },
+            user(json!({ "type": "text", "text": "annotated", "annotations": { "audience": ["everyone"] } })),
+            "no message",
+            text("assistant", "last"),
+        ]);
+        (method == "prompts/get").then(|| Reply::Result(json!({ "description": "d", "messages": messages })))
+    })
+    .await;
+    let result = client.get("x", &[].into()).await.expect("a prompt");
+    let shown: Vec<(&str, &str)> = result
+        .messages
+        .iter()
+        .map(|message| match &message.content {
+            ContentBlock::Text(text) => (message.role.as_str(), text.text.as_str()),
+            other => panic!("expected a text, got {other:?}"),
+        })
+        .collect();
+    let expected = [
+        ("user", "first"),
+        ("user", "[a message with the unknown role \"system\"]"),
+        ("user", "[content of the unknown type \"video\"]"),
+        ("assistant", "[content of the type \"image\" that does not follow the protocol]"),
+        ("user", "annotated"),
+        ("user", "[a message that does not follow the protocol]"),
+        ("assistant", "last"),
+    ];
+    assert_eq!(shown, expected);
+    assert_eq!(result.description.as_deref(), Some("d"));
+    assert_eq!(result.raw["messages"][2]["content"]["type"], "video");
+}
+
+#[tokio::test]
 async fn resources_are_read_as_text_and_bytes() {
     let (client, _) = connect(|method, params| {
         let contents = json!([

@@ -6,11 +6,17 @@ pub(super) mod client;
 pub(super) mod exchange;
 mod operator;
 
-use std::path::{Path, PathBuf};
+use std::{
+    borrow::Cow,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod help;
+
+use crate::source::HERE;
 
 pub(crate) use self::operator::{AuditArguments, HttpArguments, ServeArguments, TokenArguments, TokenCommand};
 
@@ -156,9 +162,6 @@ pub(crate) struct LibraryOption {
     folder: Option<PathBuf>,
 }
 
-/// The default library.
-const HERE: &str = ".";
-
 impl LibraryObject {
     pub(crate) fn folder(&self) -> &Path {
         self.folder.as_deref().or(self.named.as_deref()).unwrap_or(Path::new(HERE))
@@ -220,26 +223,26 @@ pub(crate) enum CheckFormat {
 #[derive(Debug, Args)]
 #[command(after_help = help::LIST_EXAMPLES)]
 pub(crate) struct ListArguments {
-    #[command(flatten)]
-    pub(crate) library: LibraryObject,
+    /// A folder of prompt files, a URL, or the name of a server in the configuration of Claude Code (.mcp.json) or VS
+    /// Code [default: the current folder]
+    #[arg(value_name = "TARGET", conflicts_with_all = client::SOURCES)]
+    pub(crate) target: Option<OsString>,
 
     /// Print JSON: the result of `prompts/list`
     #[arg(long)]
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) server: client::ServerArguments,
+    pub(crate) source: client::SourceArguments,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = help::GET_EXAMPLES)]
+#[command(after_help = help::GET_EXAMPLES, override_usage = help::GET_USAGE)]
 pub(crate) struct GetArguments {
-    /// The prompt's name
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
-
-    #[command(flatten)]
-    pub(crate) library: LibraryOption,
+    /// The prompt's name; before it, the TARGET that has the prompt: a folder, a URL, or the name of a server in the
+    /// configuration of Claude Code (.mcp.json) or VS Code [default: the current folder]
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    words: Vec<OsString>,
 
     #[command(flatten)]
     pub(crate) values: ValueArguments,
@@ -257,7 +260,18 @@ pub(crate) struct GetArguments {
     pub(crate) out: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) server: client::ServerArguments,
+    pub(crate) source: client::SourceArguments,
+}
+
+impl GetArguments {
+    pub(crate) fn name(&self) -> Cow<'_, str> {
+        self.words.last().map_or(Cow::Borrowed(""), |name| name.to_string_lossy())
+    }
+
+    /// Returns the word before the name.
+    pub(crate) fn target(&self) -> Option<&OsStr> {
+        self.words.split_last().and_then(|(_, before)| before.first()).map(OsString::as_os_str)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -295,22 +309,12 @@ pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = help::COMPLETE_EXAMPLES)]
+#[command(after_help = help::COMPLETE_EXAMPLES, override_usage = help::COMPLETE_USAGE)]
 pub(crate) struct CompleteArguments {
-    /// The prompt's name, or a resource template such as `logs://recent{?timeframe}`
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
-
-    /// The argument to suggest values for
-    #[arg(value_name = "ARGUMENT")]
-    pub(crate) argument: String,
-
-    /// The beginning of the value
-    #[arg(value_name = "VALUE", default_value = "", hide_default_value = true)]
-    pub(crate) value: String,
-
-    #[command(flatten)]
-    pub(crate) library: LibraryOption,
+    /// The prompt's name, or a resource template such as `logs://recent{?timeframe}`; its argument; and the beginning of
+    /// the value. Before them, the TARGET as for `get` [default: the current folder]
+    #[arg(value_name = "NAME ARGUMENT", num_args = 2..=4, required = true)]
+    pub(crate) words: Vec<OsString>,
 
     #[command(flatten)]
     pub(crate) values: ValueArguments,
@@ -320,7 +324,7 @@ pub(crate) struct CompleteArguments {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) server: client::ServerArguments,
+    pub(crate) source: client::SourceArguments,
 }
 
 #[cfg(test)]
@@ -335,13 +339,15 @@ mod tests {
     }
 
     #[test]
-    fn help_texts_fit_100_columns() {
+    fn help_texts_fit_80_columns() {
+        const TERMINAL_COLUMNS: usize = 80;
+
         let command_line = CommandLine::command();
         for command in command_line.get_subcommands().chain([&command_line]) {
             for text in [command.get_after_help(), command.get_after_long_help()].into_iter().flatten() {
                 let text = text.to_string();
                 let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
-                assert!(longest.chars().count() <= MAX_COLUMNS, "{}: {longest}", command.get_name());
+                assert!(longest.chars().count() <= TERMINAL_COLUMNS, "{}: {longest}", command.get_name());
             }
         }
     }

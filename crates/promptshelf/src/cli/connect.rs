@@ -14,7 +14,11 @@ use std::{
     time::Duration,
 };
 
-use promptshelf_client::{Client, ClientError, ConnectOptions, ElicitationHandler, Endpoint, SignIn};
+use promptshelf_author::add_samples;
+use promptshelf_client::{
+    Arguments, Client, ClientError, CompletionTarget, ConnectOptions, ElicitationHandler, Endpoint, SignIn,
+};
+use promptshelf_core::Variables;
 use promptshelf_server::Library;
 use serde_json::Value;
 
@@ -24,9 +28,10 @@ pub(crate) use self::{
     legacy_servers::LegacyServers,
 };
 use crate::{
+    command_line::shell_word,
     exit::{Exit, Failure},
     library,
-    output::{Output, visible_line},
+    output::{Output, note, visible_line},
     source::Source,
     terminal::Progress,
 };
@@ -76,8 +81,8 @@ impl Options {
 /// A connected library or server.
 pub(crate) struct Connection {
     pub(crate) client: Client,
-    /// The endpoint of a server.
-    endpoint: Option<Endpoint>,
+    /// The library or server, with the URL that answered.
+    pub(crate) source: Source,
     /// The library, for diagnostics and for checks that the protocol does not offer.
     pub(crate) library: Option<OpenLibrary>,
 }
@@ -98,7 +103,7 @@ impl OpenLibrary {
 impl Connection {
     /// Converts an error of a request, with a hint on what to do about it.
     pub(crate) fn failure(&self, error: ClientError) -> Failure {
-        failure(error, self.endpoint.as_ref())
+        failure(error, self.source.endpoint())
     }
 
     /// Converts an error about the name or the arguments of a request: without the preface about a server for a
@@ -113,6 +118,32 @@ impl Connection {
             return Failure::new(exit, format!("{summary}:{problems}"));
         }
         if self.library.is_some() { Failure::new(exit, message) } else { Failure::new(exit, error.to_string()) }
+    }
+
+    /// Returns the names of the arguments that an error is about, as promptshelf sends them.
+    pub(crate) fn problems<'e>(&self, error: &'e ClientError) -> Vec<&'e str> {
+        let ClientError::ErrorResponse { data: Some(data), .. } = error else { return Vec::new() };
+        let problems = data["problems"].as_array().into_iter().flatten();
+        problems.filter_map(|problem| problem["argument"].as_str()).collect()
+    }
+
+    /// Returns a value for an argument of a prompt: one that the library or the server suggests, or a placeholder.
+    pub(crate) async fn sample(&self, prompt: &str, argument: &str) -> String {
+        if let Some(OpenLibrary { library, .. }) = &self.library
+            && let Some(found) = library.catalog().find(prompt)
+        {
+            let mut samples = Variables::new();
+            add_samples(found, &mut samples);
+            if let Some(sample) = samples.remove(argument) {
+                return sample;
+            }
+        }
+        let suggested = match self.client.has_completions() {
+            true => self.client.complete(CompletionTarget::Prompt(prompt), argument, "", &Arguments::new()).await.ok(),
+            false => None,
+        };
+        let first = suggested.and_then(|suggested| suggested.values.into_iter().next());
+        first.unwrap_or_else(|| format!("‹{argument}›"))
     }
 }
 
@@ -130,7 +161,11 @@ fn problems(data: &Value) -> Option<String> {
 pub(crate) async fn connect(source: &Source, options: Options, progress: &Progress) -> Result<Connection, Failure> {
     match source {
         Source::Folder(folder) => connect_folder(folder, options).await,
-        Source::Server(endpoint) => connect_server(endpoint, options, progress).await,
+        Source::Server(endpoint) | Source::Configured { endpoint, .. } => {
+            let (client, found) = connect_server(endpoint, options, progress).await?;
+            let source = found.map_or_else(|| source.clone(), Source::Server);
+            Ok(Connection { client, source, library: None })
+        }
     }
 }
 
@@ -138,7 +173,8 @@ pub(crate) async fn connect(source: &Source, options: Options, progress: &Progre
 async fn connect_folder(folder: &Path, options: Options) -> Result<Connection, Failure> {
     let library = library::open(folder)?;
     let client = connect_library(&library, &options.label(folder.display().to_string())).await?;
-    Ok(Connection { client, endpoint: None, library: Some(OpenLibrary { library, folder: folder.to_owned() }) })
+    let source = Source::Folder(folder.to_owned());
+    Ok(Connection { client, source, library: Some(OpenLibrary { library, folder: folder.to_owned() }) })
 }
 
 /// Connects to a library over a pipe in memory.
@@ -164,8 +200,13 @@ pub(crate) async fn connect_library(library: &Library, options: &Options) -> Res
     connecting.connect_io(reader, writer).await
 }
 
-/// Connects to a server, and shows the progress on a terminal.
-async fn connect_server(endpoint: &Endpoint, options: Options, progress: &Progress) -> Result<Connection, Failure> {
+/// Connects to a server, and shows the progress on a terminal. Returns the endpoint too if it is not the one that was
+/// asked for: a URL without a path is also tried with `/mcp`.
+async fn connect_server(
+    endpoint: &Endpoint,
+    options: Options,
+    progress: &Progress,
+) -> Result<(Client, Option<Endpoint>), Failure> {
     if let Endpoint::Command { .. } = endpoint {
         let mut stderr = Output::stderr();
         if stderr.terminal {
@@ -173,29 +214,89 @@ async fn connect_server(endpoint: &Endpoint, options: Options, progress: &Progre
             writeln!(stderr.out, "starting {}", visible_line(&endpoint.to_string())).ok();
         }
     }
-    let is_legacy = options.legacy_servers.contains(endpoint);
-    let mut connecting = ConnectOptions::new().timeout(options.timeout).legacy(is_legacy);
+    let legacy_servers = options.legacy_servers;
+    let mut connecting = ConnectOptions::new().timeout(options.timeout);
     if let Some(elicitation) = options.elicitation {
         connecting = connecting.elicitation_handler(elicitation);
     }
     if let Some(sign_in) = options.sign_in {
         connecting = connecting.sign_in(sign_in);
     }
-    let connected = progress.during(connecting.connect(endpoint)).await;
-    let client = connected.map_err(|error| failure(error, Some(endpoint)))?;
-    options.legacy_servers.record(endpoint, client.is_legacy());
-    Ok(Connection { client, endpoint: Some(endpoint.clone()), library: None })
+    let connect = async |endpoint: &Endpoint| {
+        let connecting = connecting.clone().legacy(legacy_servers.contains(endpoint));
+        let client = progress.during(connecting.connect(endpoint)).await?;
+        legacy_servers.record(endpoint, client.is_legacy());
+        Ok::<Client, ClientError>(client)
+    };
+    let error = match connect(endpoint).await {
+        Ok(client) => return Ok((client, None)),
+        Err(error) => error,
+    };
+    if !matches!(error, ClientError::NotAnEndpoint { .. }) {
+        return Err(failure(error, Some(endpoint)));
+    }
+    match usual_endpoint(endpoint) {
+        Some(usual) => match connect(&usual).await {
+            Ok(client) => {
+                note(&[format!("using {usual}, the MCP endpoint of this server")]);
+                Ok((client, Some(usual)))
+            }
+            Err(ClientError::NotAnEndpoint { .. }) => Err(failure(error, Some(endpoint))
+                .help(format!("expected the URL of the server's MCP endpoint; there is none at {usual} either"))),
+            Err(other) => Err(failure(other, Some(&usual))),
+        },
+        None => {
+            let help = match endpoint {
+                Endpoint::Url { url, .. } => other_endpoint(url),
+                _ => None,
+            };
+            let failure = failure(error, Some(endpoint));
+            Err(match help {
+                Some(other) => failure.help(format!("expected the URL of the server's MCP endpoint, often {other}")),
+                None => failure,
+            })
+        }
+    }
+}
+
+/// Returns the URL with the usual path `/mcp` for a URL without a path.
+fn usual_endpoint(endpoint: &Endpoint) -> Option<Endpoint> {
+    let Endpoint::Url { url, headers } = endpoint else { return None };
+    Some(Endpoint::Url { url: usual_url(url)?, headers: headers.clone() })
+}
+
+/// Returns a URL without a path with the usual one.
+pub(crate) fn usual_url(url: &str) -> Option<String> {
+    let (origin, rest) = origin(url)?;
+    matches!(rest, "" | "/").then(|| format!("{origin}/mcp"))
+}
+
+/// Returns the usual URL of the MCP endpoint in the origin of a URL, unless it is this one.
+fn other_endpoint(url: &str) -> Option<String> {
+    let usual = format!("{}/mcp", origin(url)?.0);
+    (usual != url).then_some(usual)
+}
+
+/// Splits a URL after its authority.
+fn origin(url: &str) -> Option<(&str, &str)> {
+    let authority = url.find("://")? + "://".len();
+    let end = url[authority..].find(['/', '?', '#']).map_or(url.len(), |end| authority + end);
+    Some(url.split_at(end))
 }
 
 fn failure(error: ClientError, endpoint: Option<&Endpoint>) -> Failure {
+    if let (ClientError::AuthenticationRequired, Some(origin)) = (&error, endpoint.and_then(token_origin)) {
+        return Failure::new(Exit::SignIn, format!("the server did not accept {origin}"))
+            .help("the token may have expired, or belong to another server");
+    }
     let help = match (&error, endpoint.and_then(Endpoint::sign_in_url)) {
         (ClientError::AuthenticationRequired, Some(url)) => {
-            Some(format!("`promptshelf sign-in {url}`, or a token in PROMPTSHELF_TOKEN"))
+            Some(format!("`promptshelf sign-in {}`, or a token in PROMPTSHELF_TOKEN", shell_word(url)))
         }
         // The server chose the scopes: only harmless ones are part of a line that the user may paste into a shell.
         (ClientError::Forbidden { scope: Some(scopes) }, Some(url)) if scopes.chars().all(is_harmless) => {
             let flags: String = scopes.split_whitespace().map(|scope| format!(" --scope {scope}")).collect();
-            Some(format!("promptshelf sign-in {url}{flags}"))
+            Some(format!("promptshelf sign-in {}{flags}", shell_word(url)))
         }
         (ClientError::SignInFailed { .. }, _) => browser::sign_in_help(),
         _ => None,
@@ -207,6 +308,36 @@ fn failure(error: ClientError, endpoint: Option<&Endpoint>) -> Failure {
     }
 }
 
+/// Returns the place that the token of an endpoint comes from, if it has one.
+fn token_origin(endpoint: &Endpoint) -> Option<&'static str> {
+    let Endpoint::Url { headers, .. } = endpoint else { return None };
+    let (_, value) = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("authorization"))?;
+    let from_environment = std::env::var("PROMPTSHELF_TOKEN").is_ok_and(|token| *value == format!("Bearer {token}"));
+    Some(if from_environment {
+        "the token in PROMPTSHELF_TOKEN"
+    } else {
+        "the Authorization header of its configuration"
+    })
+}
+
 fn is_harmless(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, ' ' | ':' | '.' | '_' | '/' | '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_urls_without_a_path_are_completed() {
+        let usual = |url: &str| usual_endpoint(&Endpoint::url(url)).map(|endpoint| endpoint.to_string());
+        for url in ["http://localhost:8080", "http://localhost:8080/"] {
+            assert_eq!(usual(url).as_deref(), Some("http://localhost:8080/mcp"), "{url}");
+        }
+        for url in ["http://localhost/x", "http://localhost/mcp", "http://localhost?a=/", "http://localhost#/"] {
+            assert_eq!(usual(url), None, "{url}");
+        }
+        assert_eq!(other_endpoint("https://example.com/sse").as_deref(), Some("https://example.com/mcp"));
+        assert_eq!(other_endpoint("https://example.com/mcp"), None);
+    }
 }

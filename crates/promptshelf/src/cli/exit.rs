@@ -132,7 +132,7 @@ impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
         let exit = match error {
             ClientError::InvalidEndpoint(_) => Exit::Usage,
-            ClientError::Unreachable { .. } => Exit::Unreachable,
+            ClientError::Unreachable { .. } | ClientError::NotAnEndpoint { .. } => Exit::Unreachable,
             ClientError::TimedOut { .. } => Exit::TimedOut,
             ClientError::AuthenticationRequired | ClientError::Forbidden { .. } | ClientError::SignInFailed { .. } => {
                 Exit::SignIn

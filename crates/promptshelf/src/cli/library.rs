@@ -7,15 +7,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use promptshelf_core::nearest;
+use promptshelf_author::add_samples;
+use promptshelf_core::{Variables, nearest};
 use promptshelf_server::Library;
 use promptshelf_service::Rejection;
 use promptshelf_source::Directory;
 
 use crate::{
+    command_line,
     exit::Failure,
     output::{Output, count},
     settings::ServerFileLocation,
+    source::Source,
 };
 
 /// Opens the library in `folder`.
@@ -38,7 +41,7 @@ pub(crate) fn note_errors(library: &Library, folder: &Path) {
     let errors = library.diagnostics().iter().filter(|diagnostic| diagnostic.is_error()).count();
     if errors > 0 {
         let mut stderr = Output::stderr();
-        let folder = stderr.line(&folder.display().to_string()).into_owned();
+        let folder = stderr.line(&command_line::path(folder)).into_owned();
         let found = count(errors, "error");
         writeln!(
             stderr.out,
@@ -57,13 +60,15 @@ pub(crate) fn rejected(rejection: Rejection, library: &Library, folder: &Path, n
             note_errors(library, folder);
             Some(match nearest(name, names()) {
                 Some(known) => format!("did you mean `{known}`?"),
-                None => format!("`promptshelf list {}` lists the prompts", folder.display()),
+                None => format!("`{}` lists the prompts", Source::Folder(folder.to_owned()).command_line("list", &[])),
             })
         }
         Rejection::InvalidArguments { .. } => catalog.find(name).map(|prompt| {
-            let required = prompt.arguments().iter().filter(|argument| argument.required());
-            let flags: String = required.map(|argument| format!(" --arg {}=…", argument.name())).collect();
-            format!("promptshelf get {name}{flags}")
+            let mut samples = Variables::new();
+            add_samples(prompt, &mut samples);
+            let flags = samples.iter().flat_map(|(name, value)| ["--arg".to_owned(), format!("{name}={value}")]);
+            let words: Vec<String> = std::iter::once(name.to_owned()).chain(flags).collect();
+            Source::Folder(folder.to_owned()).command_line("get", &words)
         }),
         _ => None,
     };

@@ -2,6 +2,7 @@
 
 mod args;
 mod chat;
+mod command_line;
 mod commands;
 mod connect;
 mod exit;

@@ -81,6 +81,45 @@ fn rotated_files_are_read_in_order_and_losses_reported() {
 }
 
 #[test]
+fn methods_of_the_protocol_select_their_records() {
+    let folder = library(&[]);
+    let record =
+        |method: &str, more: &str| format!("{{\"time\":\"2026-01-01T00:00:00Z\",\"method\":\"{method}\"{more}}}\n");
+    let list = |name: &str| record("list", &format!(",\"list\":\"{name}\""));
+    let records = [
+        list("prompts"),
+        list("resources"),
+        list("resource-templates"),
+        record("get", ""),
+        record("complete", ""),
+        record("read", ""),
+        record("follow", ""),
+        record("subscribe", ""),
+    ];
+    fs::write(folder.path().join("a.jsonl"), records.concat()).expect("written");
+    for (word, expected) in [
+        ("list", &records[..3]),
+        ("prompts/list", &records[..1]),
+        ("resources/list", &records[1..2]),
+        ("resources/templates/list", &records[2..3]),
+        ("prompts/get", &records[3..4]),
+        ("get", &records[3..4]),
+        ("completion/complete", &records[4..5]),
+        ("resources/read", &records[5..6]),
+        ("resources/subscribe", &records[6..7]),
+        ("subscriptions/listen", &records[7..]),
+    ] {
+        let shown = run(&folder, &["audit", "a.jsonl", "--method", word, "--json"]);
+        let expected = format!("exit code: 0\n----- stdout -----\n{}----- stderr -----\n", expected.concat());
+        assert_eq!(shown, expected, "{word}");
+    }
+    let unknown = run(&folder, &["audit", "a.jsonl", "--method", "prompts/gte"]);
+    assert!(unknown.starts_with("exit code: 2\n") && unknown.contains("did you mean `prompts/get`?"), "{unknown}");
+    let unknown = run(&folder, &["audit", "a.jsonl", "--method", "tools/call"]);
+    assert!(unknown.starts_with("exit code: 2\n") && unknown.contains("unknown method `tools/call`"), "{unknown}");
+}
+
+#[test]
 fn stdio_user_is_recorded_outside_the_library() {
     let folder = library(&[("hello.md", HELLO.replace(" {{ missing_function() if false }}", "").as_str())]);
     let mut command = promptshelf();

@@ -24,6 +24,17 @@ arguments:
 [{{ text }}|{{ language }}]
 ";
 
+const HELLO: &str = "\
+---
+description: Greets
+arguments:
+  - name: who
+    description: Whom to greet
+    required: true
+---
+Hello, {{ who }}!
+";
+
 /// A prompt with two steps of one question each.
 pub(crate) const GUIDED: &str = "\
 ---
@@ -87,6 +98,49 @@ fn tab_completes_prompts_and_values() {
     chat.press("\r");
     chat.wait_for("[x|python]");
     quit(chat);
+}
+
+#[test]
+fn first_tab_lists_the_prompts() {
+    let folder = library(&[("echo.md", ECHO), ("other.md", "---\ndescription: Something else\n---\nHi.\n")]);
+    let mut chat = chat(&folder, &["prompts"]);
+    chat.wait_for("promptshelf> ");
+    chat.press(TAB);
+    chat.wait_for("/echo  Says it again");
+    chat.wait_for("/other  Something else");
+    chat.press(CTRL_C);
+    quit(chat);
+}
+
+#[test]
+fn unknown_argument_is_pointed_out() {
+    let folder = library(&[("echo.md", ECHO), ("hello.md", HELLO)]);
+    let mut chat = chat(&folder, &["prompts"]);
+    chat.line("/hello wh=Ada");
+    chat.wait_for("unknown argument `wh`; did you mean `who`?");
+    chat.line("/hello 'wh=Ada'");
+    chat.wait_for("Hello, wh=Ada!");
+    chat.line("/echo colour=red language=rust");
+    chat.wait_for("`colour` is not an argument");
+    chat.wait_for("expected text, language");
+    chat.wait_for("[colour=red|rust]");
+    quit(chat);
+}
+
+#[test]
+fn guided_prompt_requests_each_value_once() {
+    let folder = library(&[("guided.md", GUIDED), ("echo.md", ECHO)]);
+    let mut chat = chat(&folder, &["prompts"]);
+    chat.line("/guided");
+    // The forms of the prompt come at once: nothing is requested before them.
+    chat.wait_for("prompts asks:");
+    chat.wait_for("topic: ");
+    chat.press("bees\r");
+    chat.wait_for("tone: ");
+    chat.press("formal\r");
+    chat.wait_for("Write about bees in a formal tone.");
+    let written = quit(chat);
+    assert!(!written.contains("[topic]: ") && !written.contains("[tone]: "), "{written}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod authoring;
 mod chat;
 mod cli_errors;
 mod cli_get;
+mod cli_targets;
 mod client_auth;
 #[cfg(unix)]
 mod configured_servers;

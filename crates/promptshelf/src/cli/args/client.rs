@@ -1,7 +1,8 @@
 //! Arguments of the commands that use a server: the server, and the timeout.
 
 use std::{
-    path::{Path, PathBuf},
+    ffi::{OsStr, OsString},
+    path::PathBuf,
     time::Duration,
 };
 
@@ -9,16 +10,22 @@ use clap::Args;
 use promptshelf_client::Endpoint;
 
 use super::help;
-use super::{HERE, LibraryObject};
 use crate::{
-    exit::Failure,
-    source::{Source, configured},
+    exit::{Exit, Failure},
+    source::{HERE, Source, is_url},
 };
 
-/// A server in place of a library.
+/// The ids of [`SourceArguments`] that name a library or a server.
+pub(super) const SOURCES: [&str; 4] = ["folder", "url", "server", "command"];
+
+/// The library or server of a command, in place of a TARGET.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Another server, instead of a library")]
-pub(crate) struct ServerArguments {
+#[command(next_help_heading = "Library or server, in place of TARGET")]
+pub(crate) struct SourceArguments {
+    /// The folder of prompt files
+    #[arg(short = 'l', long = "library", value_name = "LIBRARY")]
+    folder: Option<PathBuf>,
+
     /// The server at this address; a token in PROMPTSHELF_TOKEN is sent to it
     #[arg(long, value_name = "URL", conflicts_with_all = ["folder", "server", "command"])]
     url: Option<String>,
@@ -36,15 +43,34 @@ pub(crate) struct ServerArguments {
     timeout: Option<Duration>,
 }
 
-impl ServerArguments {
-    /// Returns the server, or the library in `folder` if no server is named.
-    pub(crate) fn source(&self, folder: &Path) -> Result<Source, Failure> {
-        Ok(match (&self.url, &self.server, self.command.as_slice()) {
-            (Some(url), ..) => Source::Server(with_token(Endpoint::url(url))?),
-            (None, Some(name), _) => Source::Server(configured(name)?),
-            (None, None, line @ [_, ..]) => Source::Server(Endpoint::command(line)),
-            (None, None, []) => Source::Folder(folder.to_owned()),
-        })
+impl SourceArguments {
+    /// Returns the library or server of the options, of `target`, or the library in the current folder.
+    ///
+    /// # Errors
+    ///
+    /// If both an option and `target` name one, or it cannot be used.
+    pub(crate) fn source(&self, target: Option<&OsStr>) -> Result<Source, Failure> {
+        if let (Some(target), true) = (target, self.is_set()) {
+            let target = target.display();
+            let message = format!("`{target}` and an option both name the library or server");
+            return Err(Failure::new(Exit::Usage, message).help("name it once"));
+        }
+        match (&self.folder, &self.url, &self.server, self.command.as_slice()) {
+            (Some(folder), ..) => Ok(Source::Folder(folder.clone())),
+            (None, Some(url), ..) => Ok(Source::Server(with_token(Endpoint::url(url))?)),
+            (None, None, Some(name), _) => Source::configured(name),
+            (None, None, None, line @ [_, ..]) => Ok(Source::Server(Endpoint::command(line))),
+            (None, None, None, []) => match target.map(Source::parse).transpose()? {
+                Some(Source::Server(endpoint)) => Ok(Source::Server(with_token(endpoint)?)),
+                Some(source) => Ok(source),
+                None => Ok(Source::Folder(PathBuf::from(HERE))),
+            },
+        }
+    }
+
+    /// Returns whether an option names the library or server.
+    pub(crate) fn is_set(&self) -> bool {
+        self.folder.is_some() || self.url.is_some() || self.server.is_some() || !self.command.is_empty()
     }
 
     pub(crate) fn timeout(&self) -> Duration {
@@ -70,8 +96,10 @@ fn seconds(text: &str) -> Result<Duration, String> {
 #[derive(Debug, Args)]
 #[command(after_help = help::RESOURCES_EXAMPLES)]
 pub(crate) struct ResourcesArguments {
-    #[command(flatten)]
-    pub(crate) library: LibraryObject,
+    /// A folder of prompt files, a URL, or the name of a server in the configuration of Claude Code (.mcp.json) or VS
+    /// Code [default: the current folder]
+    #[arg(value_name = "TARGET", conflicts_with_all = SOURCES)]
+    pub(crate) target: Option<OsString>,
 
     /// Read this resource instead of listing all
     #[arg(long, value_name = "URI")]
@@ -86,7 +114,7 @@ pub(crate) struct ResourcesArguments {
     pub(crate) out: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) server: ServerArguments,
+    pub(crate) source: SourceArguments,
 }
 
 #[derive(Debug, Args)]
@@ -148,7 +176,7 @@ impl ChatArguments {
     pub(crate) fn sources(&self) -> Result<Vec<(String, Source)>, Failure> {
         let mut sources = Vec::new();
         for word in &self.targets {
-            sources.push((name_of(word), Source::parse(word)?));
+            sources.push((name_of(word), Source::parse(OsStr::new(word))?));
         }
         if let [program, ..] = self.command.as_slice() {
             // After a launcher such as npx, the last word names the server.
@@ -158,7 +186,7 @@ impl ChatArguments {
         if sources.is_empty() {
             sources.push(("here".to_owned(), Source::Folder(PathBuf::from(HERE))));
         }
-        if let [url] = self.targets.iter().filter(|word| word.contains("://")).collect::<Vec<_>>().as_slice() {
+        if let [url] = self.targets.iter().filter(|word| is_url(word)).collect::<Vec<_>>().as_slice() {
             for (_, source) in &mut sources {
                 if let Source::Server(endpoint) = source
                     && endpoint.to_string() == **url

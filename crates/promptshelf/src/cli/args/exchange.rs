@@ -31,10 +31,11 @@ pub(crate) struct ImportArguments {
 }
 
 const IMPORT_EXAMPLES: &str = "\
-Losses and changes are reported with their lines. Existing files are not overwritten.
+Losses and changes are reported with their lines. Existing files are not
+overwritten.
 
 Examples:
-  promptshelf import project/prompts --to library      every file of a known format
+  promptshelf import project/prompts --to library    files of known formats
   promptshelf import greet.prompt --dry-run            shows losses
   promptshelf import export.json --from langfuse --to library";
 
@@ -69,9 +70,9 @@ pub(crate) struct ExportArguments {
 }
 
 const EXPORT_EXAMPLES: &str = "\
-Other programs have no templates: losses are reported on stderr, with their lines. With values for
-its arguments, a prompt is rendered first and its messages are exported. Existing files are not
-overwritten.
+Other programs have no templates: losses are reported on stderr, with their
+lines. With values for its arguments, a prompt is rendered first and its
+messages are exported. Existing files are not overwritten.
 
 Examples:
   promptshelf export code_review --format claude
@@ -101,6 +102,6 @@ pub(crate) struct LspArguments {
 }
 
 const LSP_EXAMPLES: &str = "\
-Editors start this command for Markdown, YAML and TOML files. It reports the findings of `check`
-while you type, completes arguments, functions, filters, paths and keys, documents the word at the
-cursor, and goes to definitions.";
+Editors start this command for Markdown, YAML and TOML files. It reports the
+findings of `check` while you type, completes arguments, functions, filters,
+paths and keys, documents the word at the cursor, and goes to definitions.";

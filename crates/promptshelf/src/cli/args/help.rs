@@ -1,5 +1,5 @@
-//! Help texts below the options: examples, settings and exit codes. Lines have at most 100 columns, the width at which
-//! clap wraps them.
+//! Help texts below the options: examples, settings and exit codes. Lines have at most 80 columns, the width of most
+//! terminals: clap wraps longer ones, and with them the tables.
 
 use crate::exit::Exit;
 
@@ -11,15 +11,17 @@ Examples:
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
-  promptshelf serve prompts                       over HTTP on a terminal, else on stdio
+  promptshelf serve prompts                       HTTP on a terminal, else stdio
   promptshelf serve prompts --stdio               the mode that clients start
-  promptshelf serve prompts --http 127.0.0.1:0    on a free port; the address is printed
-  promptshelf serve prompts --http 0.0.0.0:80 --allow-remote --allow-host prompts.example.com";
+  promptshelf serve prompts --http 127.0.0.1:0    on a free port
+  promptshelf serve prompts --http 0.0.0.0:80 --allow-remote \\
+    --allow-host prompts.example.com";
 
 const SERVE_SETTINGS: &str = "\
-Settings can also be environment variables, or keys of server.toml. A flag overrides the variable,
-and the variable overrides the file. Paths in the file are relative to its folder.
-`promptshelf schema server` prints the JSON Schema of the file.
+Settings can also be environment variables, or keys of server.toml. A flag
+overrides the variable, and the variable overrides the file. Paths in the file
+are relative to its folder. `promptshelf schema server` prints the JSON Schema
+of the file.
 
 HTTP:
                                 [http]
@@ -37,9 +39,10 @@ Sign-in (without it, only this machine can connect unless allow-remote is set):
   PROMPTSHELF_TOKENS            tokens-file = \"tokens\"
   PROMPTSHELF_ISSUER            issuer = \"https://…\"
   PROMPTSHELF_RESOURCE          resource = \"https://…/mcp\"
-                                # also: audiences, jwks-uri, algorithms, leeway, user-claim,
-                                # roles-claim, required-scopes, scopes-supported
-                                page-client-id = \"…\"     # the web page's OAuth client
+                                # also: audiences, jwks-uri, algorithms, leeway,
+                                # user-claim, roles-claim, required-scopes,
+                                # scopes-supported
+                                page-client-id = \"…\"    # of the page
                                 [auth.implies]
                                 \"prompts:write\" = [\"prompts:read\"]
 
@@ -61,73 +64,96 @@ Limits for each caller, and the audit file:
                                 subscriptions = 64
                                 [audit]
   PROMPTSHELF_AUDIT             file = \"audit.jsonl\"
-                                max-bytes = 67108864      # then a new file begins
-                                keep = 8                  # older files
+                                max-bytes = 67108864    # then a new file begins
+                                keep = 8                # older files
 
-Prometheus metrics, /healthz and /readyz on a separate port, and traces for an OpenTelemetry
-collector, whose secrets are set in OTEL_EXPORTER_OTLP_HEADERS:
+Prometheus metrics, /healthz and /readyz on a separate port, and traces for an
+OpenTelemetry collector, whose secrets are set in OTEL_EXPORTER_OTLP_HEADERS:
                                 [metrics]
   PROMPTSHELF_METRICS           listen = \"127.0.0.1:9464\"
                                 [traces]
   PROMPTSHELF_TRACES            endpoint = \"http://127.0.0.1:4318\"
                                 percent = 100
 
-Folders outside of the library that its [roots] may point to, and access rules that bind every
-library (also in promptshelf.toml, or as `access:` in a prompt file; every matching rule applies):
+Folders outside of the library that its [roots] may point to, and access rules
+that bind every library (also in promptshelf.toml, or as `access:` in a prompt
+file; every matching rule applies):
                                 [grants]
                                 roots = [\"/srv/docs\"]
                                 [[access]]
-                                # matches: prompts, folders, tags, resources, diagnostics
+                                # matches: prompts, folders, tags, resources,
+                                # diagnostics
                                 # requires: scopes, roles, users, visible
 
 Environment only:
   PROMPTSHELF_CONFIG            the path of server.toml
-  PROMPTSHELF_STATE_KEY         a secret of at least 16 bytes that several servers share, so
-                                that a guided prompt can start on one and end on another";
+  PROMPTSHELF_STATE_KEY         a secret of at least 16 bytes that several
+                                servers share, so that a guided prompt can start
+                                on one and end on another";
 
 pub(super) const AUDIT_EXAMPLES: &str = "\
-Each record is one line: time, caller, method, subject, outcome and duration, separated by tabs.
+Each record is one line: time, caller, method, subject, outcome and duration,
+separated by tabs.
 
 Examples:
   promptshelf audit audit.jsonl --refused --since 2027-01-31
-  promptshelf audit audit.jsonl --prompt code_review --json | jq -r .caller | sort | uniq -c";
+  promptshelf audit audit.jsonl --method prompts/get --json | jq -r .caller";
 
 pub(super) const TOKEN_EXAMPLES: &str = "\
 Examples:
   promptshelf token new ada --role editor --scope prompts:write
   promptshelf token new ci --expires 2027-01-31 --json | jq -r .store >> tokens
-  promptshelf serve prompts --http 0.0.0.0:80 --tokens tokens --allow-host prompts.example.com";
+  promptshelf serve prompts --http 0.0.0.0:80 --tokens tokens \\
+    --allow-host prompts.example.com";
 
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:
   promptshelf check prompts
-  promptshelf check prompts --deny warnings            for CI: exit code 1 for any finding
-  promptshelf check prompts --client zed               prompts that Zed would hide, and why
+  promptshelf check prompts --deny warnings    exit code 1 for any finding
+  promptshelf check prompts --client zed       prompts that Zed would hide
   promptshelf check prompts --format sarif > check.sarif
   promptshelf check prompts --format json | jq '.diagnostics[].message'";
 
 pub(super) const LIST_EXAMPLES: &str = "\
-In a pipe each prompt is one line: name, title, arguments and description, separated by tabs.
+In a pipe each prompt is one line: name, title, arguments and description,
+separated by tabs.
 
 Examples:
   promptshelf list prompts
   promptshelf list prompts | cut -f 1
   promptshelf list prompts --json | jq -r '.prompts[].name'
-  promptshelf list --url https://example.com/mcp
+  promptshelf list https://example.com/mcp
+  promptshelf list github
   promptshelf list -- npx -y @modelcontextprotocol/server-everything";
 
 pub(super) const GET_EXAMPLES: &str = "\
+Of two words the first one is the TARGET.
+
 Examples:
   promptshelf get code_review --arg code=@src/main.rs --arg language=rust
   git diff --staged | promptshelf get git-commit --arg changes=-
-  promptshelf get explain-code -l prompts --arg code=@lib.py --format anthropic
-  promptshelf get simple-prompt --out pictures -- npx -y @modelcontextprotocol/server-everything";
+  promptshelf get prompts explain-code --arg code=@lib.py --format anthropic
+  promptshelf get https://example.com/mcp code_review --arg code=@src/main.rs
+  promptshelf get simple-prompt -- npx -y some-mcp-server";
+
+pub(super) const GET_USAGE: &str = "\
+promptshelf get [OPTIONS] [TARGET] <NAME>
+       promptshelf get [OPTIONS] <NAME> -- <COMMAND>...";
 
 pub(super) const COMPLETE_EXAMPLES: &str = "\
+Of three words the first one is the TARGET if it is a URL, a path to a folder
+such as ./prompts, or names a folder or server and no prompt of the current
+folder.
+
 Examples:
   promptshelf complete code_review language
+  promptshelf complete ./prompts code_review language
   promptshelf complete code_review framework fl --arg language=python
   promptshelf complete 'logs://recent{?timeframe}' timeframe 2";
+
+pub(super) const COMPLETE_USAGE: &str = "\
+promptshelf complete [OPTIONS] [TARGET] <NAME> <ARGUMENT> [VALUE]
+       promptshelf complete [OPTIONS] <NAME> <ARGUMENT> [VALUE] -- <COMMAND>...";
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -148,7 +174,7 @@ Tests are in the front matter of prompt files, under `tests`.
 Examples:
   promptshelf test prompts
   promptshelf test prompts --filter code_review
-  promptshelf test prompts --update                    accept the current messages
+  promptshelf test prompts --update            accept the current messages
   promptshelf test prompts --junit report.xml";
 
 pub(super) const RENDER_EXAMPLES: &str = "\
@@ -162,16 +188,16 @@ Examples:
   promptshelf new git/commit -l prompts";
 
 pub(super) const FMT_EXAMPLES: &str = "\
-Sorts the keys of prompt files and writes them in one style. Comments and the body stay unchanged.
-Parts that cannot be changed safely stay unchanged too.
+Sorts the keys of prompt files and writes them in one style. Comments and the
+body stay unchanged. Parts that cannot be changed safely stay unchanged too.
 
 Examples:
   promptshelf fmt prompts
   promptshelf fmt prompts --check                      for CI";
 
 pub(super) const SCHEMA_EXAMPLES: &str = "\
-Editors complete and validate keys with a JSON Schema. A prompt file refers to it in the first line
-of its front matter:
+Editors complete and validate keys with a JSON Schema. A prompt file refers to
+it in the first line of its front matter:
 
   ---
   # yaml-language-server: $schema=prompt.schema.json
@@ -184,19 +210,21 @@ Examples:
 pub(super) const RESOURCES_EXAMPLES: &str = "\
 Examples:
   promptshelf resources prompts
-  promptshelf resources --read library:///style.md -l prompts
-  promptshelf resources --server github --json";
+  promptshelf resources prompts --read library:///style.md
+  promptshelf resources github --json";
 
 pub(super) const SIGN_IN_EXAMPLES: &str = "\
-The sign-in page opens in the browser ($BROWSER, or the default of the system). The credentials are
-stored in the system's keyring or, without one, in $XDG_STATE_HOME/promptshelf/sign-in, readable
-only by the user. PROMPTSHELF_KEYRING=file always selects the file. PROMPTSHELF_CLIENT_SECRET is
-the secret of --client-id; it is sent only to the authorization server whose issuer identifier is in
-PROMPTSHELF_CLIENT_ISSUER. A token in PROMPTSHELF_TOKEN replaces sign-in.
+The sign-in page opens in the browser ($BROWSER, or the default of the system).
+The credentials are stored in the system's keyring or, without one, in
+$XDG_STATE_HOME/promptshelf/sign-in, readable only by the user.
+PROMPTSHELF_KEYRING=file always selects the file. PROMPTSHELF_CLIENT_SECRET is
+the secret of --client-id; it is sent only to the authorization server whose
+issuer identifier is in PROMPTSHELF_CLIENT_ISSUER. A token in PROMPTSHELF_TOKEN
+replaces sign-in.
 
 Examples:
   promptshelf sign-in https://example.com/mcp
-  promptshelf list --url https://example.com/mcp
+  promptshelf list https://example.com/mcp
   promptshelf sign-out https://example.com/mcp";
 
 pub(super) const CHAT_EXAMPLES: &str = "\
@@ -207,17 +235,18 @@ Examples:
 
 const CHAT_INPUT: &str = "\
 Input:
-  /name                      use a prompt; missing values are requested in a form
+  /name                       use a prompt; a form requests missing values
   /name language=rust code='fn main() {}'
-  /name code=@src/main.rs    read a value from a file; quoted values are used verbatim
-  show N, follow N           show a complete message, or read the resource of a link
-  copy, save FILE, | COMMAND copy, save or pipe the messages
+  /name code=@src/main.rs     read a value from a file; quotes: use it verbatim
+  show N, follow N            show a whole message, or read a link's resource
+  copy, save FILE, | COMMAND  copy, save or pipe the messages
   prompts, resources, read URI, servers, help, quit
 
-Keys: Tab completes, Ctrl-X Ctrl-E opens $EDITOR, Enter inside quotes begins a new line. In a form,
-Shift-Tab goes back, Ctrl-D declines and Ctrl-C cancels.
+Keys: Tab completes, Ctrl-X Ctrl-E opens $EDITOR, Enter inside quotes begins a
+new line. In a form, Shift-Tab goes back, Ctrl-D declines and Ctrl-C cancels.
 
-History is stored in $XDG_STATE_HOME/promptshelf, or ~/.local/state/promptshelf.";
+History is stored in $XDG_STATE_HOME/promptshelf, by default in
+~/.local/state/promptshelf.";
 
 pub(super) fn chat_long_help() -> String {
     format!("{CHAT_EXAMPLES}\n\n{CHAT_INPUT}")

@@ -110,7 +110,8 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) caller: Option<String>,
 
-    /// Only requests of this kind: list, get, complete, read, follow or subscribe
+    /// Only requests of this kind: a method of MCP such as `prompts/get`, or the word in the records: list, get,
+    /// complete, read, follow, subscribe, overview, describe or diagnostics
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<String>,
 

@@ -160,8 +160,11 @@ fn current<'a>(text: &str, arguments: &'a [PromptArgument]) -> Option<Current<'a
 impl Assist for ChatAssist {
     fn suggestions(&self, line: &str, at: usize) -> (usize, Vec<Suggestion>) {
         let line = &line[..at];
+        if line.trim().is_empty() {
+            return (at, self.commands(""));
+        }
         let Some((command, values)) = call::split(line) else {
-            let matching = WORDS.iter().filter(|(word, _)| word.starts_with(line) && !line.is_empty());
+            let matching = WORDS.iter().filter(|(word, _)| word.starts_with(line));
             return (
                 0,
                 matching.map(|(word, about)| suggestion((*word).to_owned(), &format!("{word}  {about}"))).collect(),

@@ -103,6 +103,7 @@ pub(super) fn assign(text: &str, arguments: &[PromptArgument]) -> Result<Argumen
         && !first.is_quoted
     {
         // A single argument takes the whole rest, without quotes.
+        reject_misspelled(&first.value, arguments)?;
         let value = text.strip_prefix(' ').unwrap_or(text);
         return Ok([(only.name.clone(), from_file(value, false)?)].into());
     }
@@ -136,12 +137,40 @@ pub(super) fn assign(text: &str, arguments: &[PromptArgument]) -> Result<Argumen
                 }
             },
         };
+        if !value.is_quoted && value.value_at == value.range.start {
+            reject_misspelled(&value.value, arguments)?;
+        }
         let value = from_file(&value.value, value.is_quoted)?;
         if assigned.insert(name.clone(), value).is_some() {
             return Err(format!("`{name}` occurs twice"));
         }
     }
     Ok(assigned)
+}
+
+/// Returns the names before a `=` in unquoted values that are not arguments of the prompt. The values contain them.
+pub(super) fn unknown_names(text: &str, arguments: &[PromptArgument]) -> Vec<String> {
+    let values = values(text, arguments).into_iter().filter(|value| value.name.is_none() && !value.is_quoted);
+    values.filter_map(|value| name_before_equals(&value.value).map(str::to_owned)).collect()
+}
+
+/// Returns the part of a value before `=` if it looks like the name of an argument.
+fn name_before_equals(value: &str) -> Option<&str> {
+    let (name, rest) = value.split_once('=')?;
+    let is_name = name.starts_with(char::is_alphabetic)
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    (is_name && !rest.starts_with('=')).then_some(name)
+}
+
+/// Rejects an unquoted value that begins with a misspelled name.
+fn reject_misspelled(value: &str, arguments: &[PromptArgument]) -> Result<(), String> {
+    let Some(name) = name_before_equals(value) else { return Ok(()) };
+    match promptshelf_core::nearest(name, arguments.iter().map(|argument| argument.name.as_str())) {
+        Some(known) => {
+            Err(format!("unknown argument `{name}`; did you mean `{known}`? Quotes make it a value: '{value}'"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Replaces `@path` without quotes by the contents of the file.
@@ -206,10 +235,24 @@ mod tests {
             (" code='open", "closing quote is missing"),
             (" 'a'b", "space is missing"),
             (" a code=b", "occurs twice"),
+            (" cod=b", "unknown argument `cod`; did you mean `code`?"),
+            (" a lnguage=b", "did you mean `language`?"),
         ] {
             assert!(assigned(line, &names).is_err_and(|error| error.contains(part)), "{line}");
         }
         assert!(assigned(" x", &[]).is_err_and(|error| error.contains("no arguments")));
+    }
+
+    #[test]
+    fn unknown_names_are_found_but_stay_part_of_the_value() {
+        assert!(assigned(" wh=Ada", &["who"]).is_err_and(|error| error.contains("did you mean `who`?")));
+        assert_eq!(assigned(" 'wh=Ada'", &["who"]), Ok(vec![pair("who", "wh=Ada")]));
+        assert_eq!(assigned(" x=Ada", &["who"]), Ok(vec![pair("who", "x=Ada")]));
+        let unknown = |text: &str| unknown_names(text, &arguments(&["who"]));
+        assert_eq!(unknown(" x=Ada"), ["x"]);
+        for text in [" who=Ada", " 'x=Ada'", " a==b", " https://example.com/?a=b", " 1=2", " a <= b"] {
+            assert!(unknown(text).is_empty(), "{text}");
+        }
     }
 
     #[test]

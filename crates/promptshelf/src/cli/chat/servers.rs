@@ -20,6 +20,7 @@ pub(super) struct Server {
     /// The name in this chat, which the server cannot choose.
     pub(super) name: String,
     pub(super) client: Client,
+    pub(super) forms: Arc<TerminalForms>,
     pub(super) progress: Progress,
 }
 
@@ -28,14 +29,15 @@ pub(super) async fn connect_all(arguments: &ChatArguments) -> Result<(Vec<Server
     let sources = with_unique_names(arguments.sources()?);
     let connecting = sources.iter().map(async |(name, source)| {
         let progress = Progress::new(visible_line(name).into_owned());
-        let forms: Arc<dyn ElicitationHandler> = Arc::new(TerminalForms::new(progress.clone()));
+        let forms = Arc::new(TerminalForms::new(progress.clone()));
+        let elicitation: Arc<dyn ElicitationHandler> = Arc::clone(&forms) as _;
         let usual = Options::new(arguments.timeout(), &progress);
-        let mut options = Options { elicitation: Some(forms), watch: true, ..usual };
+        let mut options = Options { elicitation: Some(elicitation), watch: true, ..usual };
         if arguments.forget {
             options.legacy_servers = LegacyServers::disabled();
         }
         let connection = connect(source, options, &progress).await?;
-        Ok::<_, Failure>(Server { name: name.clone(), client: connection.client, progress })
+        Ok::<_, Failure>(Server { name: name.clone(), client: connection.client, forms, progress })
     });
     let (mut servers, mut failures) = (Vec::new(), Vec::new());
     for ((name, _), connected) in sources.iter().zip(join_all(connecting).await) {

@@ -81,6 +81,12 @@ struct Chat {
     resource_servers: HashMap<String, Server>,
 }
 
+/// The values of a call, and the prompt with them.
+struct Filled {
+    values: Arguments,
+    result: PromptResult,
+}
+
 /// The text to print, possibly empty, or an error message.
 type Outcome = Result<String, String>;
 
@@ -275,14 +281,19 @@ impl Chat {
 
     fn use_prompt(&mut self, prompt: &ChatPrompt, typed: &str) -> Outcome {
         let ChatPrompt { server, info, .. } = prompt;
+        let unknown = call::unknown_names(typed, &info.arguments);
         let typed = call::assign(typed, &info.arguments)?;
-        let mut history = self.memory.load(server.client.label(), &info.name);
-        let typed_count = typed.len();
-        let Some(values) = self.fill(prompt, typed, &history)? else { return Ok("cancelled".to_owned()) };
-        if values.len() > typed_count {
-            self.filled = Some(call::line(&prompt.command, &values));
+        for name in unknown {
+            let known: Vec<&str> = info.arguments.iter().map(|argument| argument.name.as_str()).collect();
+            report(&format!(
+                "`{name}` is not an argument, and was used as part of a value; expected {}",
+                known.join(", ")
+            ));
         }
-        let result = self.wait(server, server.client.get(&info.name, &values))?;
+        let mut history = self.memory.load(server.client.label(), &info.name);
+        let Some(Filled { values, result }) = self.fill_and_get(prompt, typed, &history)? else {
+            return Ok("cancelled".to_owned());
+        };
         let difference = history.record(info, &values, &result);
         self.memory.save(server.client.label(), &info.name, &history);
         let shown = review(&result, difference.as_deref());
@@ -290,24 +301,62 @@ impl Chat {
         shown.map(|()| String::new()).map_err(|error| error.to_string())
     }
 
-    /// Reads missing values: of all arguments if none was typed, otherwise of the required ones. Returns `None` if the
-    /// user cancels.
-    fn fill(
-        &self,
+    /// Reads missing values and gets the prompt. Returns `None` if the user cancels.
+    ///
+    /// Without any typed value, optional arguments are requested too. A guided prompt requests them in forms of its own,
+    /// which only the server knows: so the prompt is requested with the required arguments first, and the optional ones
+    /// are read if no form was shown.
+    fn fill_and_get(
+        &mut self,
         prompt: &ChatPrompt,
         typed: Arguments,
         history: &PromptHistory,
-    ) -> Result<Option<Arguments>, String> {
-        let is_missing =
-            |argument: &&PromptArgument| !typed.contains_key(&argument.name) && (typed.is_empty() || argument.required);
-        let missing: Vec<&PromptArgument> = prompt.info.arguments.iter().filter(is_missing).collect();
-        if missing.len() > 1 {
-            let mut output = Output::stdout();
-            let keys = "Enter skips arguments in brackets, Shift-Tab goes back, Ctrl-C cancels";
-            writeln!(output.out, "{}", output.dimmed(keys)).map_err(|error| error.to_string())?;
+    ) -> Result<Option<Filled>, String> {
+        let arguments = &prompt.info.arguments;
+        let (required, optional): (Vec<&PromptArgument>, Vec<&PromptArgument>) =
+            arguments.iter().filter(|argument| !typed.contains_key(&argument.name)).partition(|one| one.required);
+        let optional = if typed.is_empty() { optional } else { Vec::new() };
+        let missing = [required.as_slice(), &optional].concat();
+        if missing.len() > 1 && !required.is_empty() {
+            print_keys()?;
         }
-        let mut values = typed.clone();
-        let mut index = 0;
+        let typed_count = typed.len();
+        let Some(values) = self.fill(prompt, typed, &required, 0, history)? else { return Ok(None) };
+        self.note_filled(prompt, typed_count, &values);
+        let before = prompt.server.forms.shown();
+        let first = self.get(prompt, &values);
+        let is_rejected = matches!(&first, Err(error) if error.is_invalid_params());
+        let is_final = optional.is_empty() || prompt.server.forms.shown() > before || (first.is_err() && !is_rejected);
+        if is_final {
+            let result = first.map_err(message)?;
+            return Ok(Some(Filled { values, result }));
+        }
+        if missing.len() > 1 && required.is_empty() {
+            print_keys()?;
+        }
+        let Some(filled) = self.fill(prompt, values.clone(), &missing, required.len(), history)? else {
+            return Ok(None);
+        };
+        self.note_filled(prompt, typed_count, &filled);
+        let result = if filled == values { first } else { self.get(prompt, &filled) };
+        Ok(Some(Filled { values: filled, result: result.map_err(message)? }))
+    }
+
+    fn note_filled(&mut self, prompt: &ChatPrompt, typed: usize, values: &Arguments) {
+        if values.len() > typed {
+            self.filled = Some(call::line(&prompt.command, values));
+        }
+    }
+
+    /// Reads the values of `missing` arguments, from the one at `index` on. Returns `None` if the user cancels.
+    fn fill(
+        &self,
+        prompt: &ChatPrompt,
+        mut values: Arguments,
+        missing: &[&PromptArgument],
+        mut index: usize,
+        history: &PromptHistory,
+    ) -> Result<Option<Arguments>, String> {
         while let Some(argument) = missing.get(index) {
             let previous = values.remove(&argument.name).unwrap_or_default();
             match self.read_value(prompt, argument, &previous, &values, history)? {
@@ -320,11 +369,20 @@ impl Chat {
                     }
                     index += 1;
                 }
-                Line::Back => index = index.saturating_sub(1),
+                Line::Back => {
+                    if !previous.is_empty() {
+                        values.insert(argument.name.clone(), previous);
+                    }
+                    index = index.saturating_sub(1);
+                }
                 Line::Cancel | Line::End => return Ok(None),
             }
         }
         Ok(Some(values))
+    }
+
+    fn get(&self, prompt: &ChatPrompt, values: &Arguments) -> Result<PromptResult, ClientError> {
+        self.wait_for(&prompt.server, prompt.server.client.get(&prompt.info.name, values))
     }
 
     fn read_value(
@@ -345,25 +403,40 @@ impl Chat {
             known: known.clone(),
             suggestions: self.suggestions.clone(),
         };
-        let message = |error: ReadlineError| error.to_string();
-        let mut reader = LineReader::new(Box::new(assist)).map_err(message)?;
+        let unreadable = |error: ReadlineError| error.to_string();
+        let mut reader = LineReader::new(Box::new(assist)).map_err(unreadable)?;
         history.values(&argument.name).iter().for_each(|value| reader.remember(value));
         let prompt = format!("{}: ", placeholder(&visible_line(&argument.name), argument.required));
-        reader.read(&prompt, initial).map_err(message)
+        reader.read(&prompt, initial).map_err(unreadable)
+    }
+
+    fn wait<T>(&self, server: &Server, answer: impl Future<Output = Result<T, ClientError>>) -> Result<T, String> {
+        self.wait_for(server, answer).map_err(message)
     }
 
     /// Waits for an answer of a server. Ctrl-C cancels.
-    fn wait<T>(&self, server: &Server, answer: impl Future<Output = Result<T, ClientError>>) -> Result<T, String> {
+    fn wait_for<T>(
+        &self,
+        server: &Server,
+        answer: impl Future<Output = Result<T, ClientError>>,
+    ) -> Result<T, ClientError> {
         self.runtime.block_on(async {
             tokio::select! {
-                answer = server.progress.during(answer) => answer.map_err(|error| match error {
-                    ClientError::Cancelled => "cancelled".to_owned(),
-                    error => error.to_string(),
-                }),
-                _ = tokio::signal::ctrl_c() => Err("cancelled".to_owned()),
+                answer = server.progress.during(answer) => answer,
+                _ = tokio::signal::ctrl_c() => Err(ClientError::Cancelled),
             }
         })
     }
+}
+
+fn message(error: ClientError) -> String {
+    error.to_string()
+}
+
+fn print_keys() -> Result<(), String> {
+    let mut output = Output::stdout();
+    let keys = output.dimmed("Enter skips arguments in brackets, Shift-Tab goes back, Ctrl-C cancels");
+    writeln!(output.out, "{keys}").map_err(|error| error.to_string())
 }
 
 /// Prints the result of a prompt, and its difference from the last one.

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use promptshelf_core::nearest;
 use serde_json::Value;
 
 use crate::{
@@ -78,9 +79,54 @@ fn next_line(reader: &mut impl BufRead) -> io::Result<Option<String>> {
     Ok((read > 0).then(|| String::from_utf8_lossy(&line).into_owned()))
 }
 
+/// A word for `--method`: the `method` of records, or a method of the protocol with the records that it leaves.
+struct Method {
+    word: &'static str,
+    recorded: &'static str,
+    /// The recorded list, of methods that list something.
+    list: Option<&'static str>,
+}
+
+const METHODS: &[Method] = &[
+    Method { word: "list", recorded: "list", list: None },
+    Method { word: "get", recorded: "get", list: None },
+    Method { word: "complete", recorded: "complete", list: None },
+    Method { word: "read", recorded: "read", list: None },
+    Method { word: "follow", recorded: "follow", list: None },
+    Method { word: "subscribe", recorded: "subscribe", list: None },
+    Method { word: "overview", recorded: "overview", list: None },
+    Method { word: "describe", recorded: "describe", list: None },
+    Method { word: "diagnostics", recorded: "diagnostics", list: None },
+    Method { word: "prompts/list", recorded: "list", list: Some("prompts") },
+    Method { word: "prompts/get", recorded: "get", list: None },
+    Method { word: "resources/list", recorded: "list", list: Some("resources") },
+    Method { word: "resources/templates/list", recorded: "list", list: Some("resource-templates") },
+    Method { word: "resources/read", recorded: "read", list: None },
+    Method { word: "resources/subscribe", recorded: "follow", list: None },
+    Method { word: "subscriptions/listen", recorded: "subscribe", list: None },
+    Method { word: "completion/complete", recorded: "complete", list: None },
+];
+
+/// Returns the method that a word means.
+///
+/// # Errors
+///
+/// An unknown word, with the most similar one as help.
+fn find_method(word: &str) -> Result<&'static Method, Failure> {
+    METHODS.iter().find(|method| method.word == word).ok_or_else(|| {
+        let words = || METHODS.iter().map(|method| method.word);
+        let help = match nearest(word, words()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("expected one of {}", words().collect::<Vec<_>>().join(", ")),
+        };
+        Failure::new(Exit::Usage, format!("--method: unknown method `{word}`")).help(help)
+    })
+}
+
 /// The conditions that a record has to meet.
 struct Filter<'a> {
     arguments: &'a AuditArguments,
+    method: Option<&'static Method>,
     since: Option<jiff::Timestamp>,
 }
 
@@ -88,7 +134,8 @@ impl<'a> Filter<'a> {
     fn new(arguments: &'a AuditArguments) -> Result<Filter<'a>, Failure> {
         let since = arguments.since.as_deref().map(parse_time).transpose();
         let since = since.map_err(|reason| Failure::new(Exit::Usage, format!("--since: {reason}")))?;
-        Ok(Filter { arguments, since })
+        let method = arguments.method.as_deref().map(find_method).transpose()?;
+        Ok(Filter { arguments, method, since })
     }
 
     fn matches(&self, record: &Value) -> bool {
@@ -98,7 +145,10 @@ impl<'a> Filter<'a> {
         let arguments = self.arguments;
         let time = || record["time"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
         equals("caller", &arguments.caller)
-            && equals("method", &arguments.method)
+            && self.method.is_none_or(|method| {
+                record["method"].as_str() == Some(method.recorded)
+                    && method.list.is_none_or(|list| record["list"].as_str() == Some(list))
+            })
             && equals("prompt", &arguments.prompt)
             && equals("outcome", &arguments.outcome)
             && (!arguments.refused || record["outcome"].as_str() != Some("ok"))

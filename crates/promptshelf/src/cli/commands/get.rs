@@ -5,13 +5,15 @@ use std::{
     sync::Arc,
 };
 
-use promptshelf_client::{Client, ClientError, ContentBlock, ElicitationHandler, EmbeddedResource, Message};
+use promptshelf_client::{
+    Client, ClientError, ContentBlock, ElicitationHandler, EmbeddedResource, Message, PromptInfo,
+};
 use promptshelf_core::nearest;
 use serde_json::Value;
 
 use super::{markdown, model_api, saved::Saved, show};
 use crate::{
-    args::{GetArguments, GetFormat},
+    args::{GetArguments, GetFormat, ValueArguments},
     connect::{Connection, Options, connect},
     exit::{Exit, Failure},
     output::{Output, note, pretty_json, visible_line},
@@ -19,23 +21,24 @@ use crate::{
 };
 
 pub(crate) async fn run(arguments: &GetArguments) -> Result<(), Failure> {
-    let source = arguments.server.source(arguments.library.folder())?;
+    let source = arguments.source.source(arguments.target())?;
+    let name = &*arguments.name();
     let progress = Progress::new(visible_line(&source.to_string()).into_owned());
     // Without a user, elicitation is not declared to the server.
     let forms = terminal::is_interactive().then(|| Arc::new(TerminalForms::new(progress.clone())));
     let elicitation = forms.clone().map(|forms| forms as Arc<dyn ElicitationHandler>);
-    let options = Options { elicitation, ..Options::new(arguments.server.timeout(), &progress) };
+    let options = Options { elicitation, ..Options::new(arguments.source.timeout(), &progress) };
     let connection = connect(&source, options, &progress).await?;
     if let Some(library) = &connection.library {
-        arguments.values.check_names(&library.library, &arguments.name)?;
+        arguments.values.check_names(&library.library, name)?;
     }
     let values = arguments.values.read(io::stdin().lock())?;
-    let mut result = match progress.during(connection.client.get(&arguments.name, &values)).await {
+    let mut result = match progress.during(connection.client.get(name, &values)).await {
         Ok(result) => result,
         Err(error) if forms.is_some_and(|forms| forms.was_declined()) => {
             return Err(Failure::new(Exit::Declined, error.to_string()));
         }
-        Err(error) if is_rejection(&error) => return Err(rejection(&connection, &arguments.name, &error).await),
+        Err(error) if is_rejection(&error) => return Err(rejection(&connection, name, &arguments.values, &error).await),
         Err(error) => return Err(connection.failure(error)),
     };
     let format = if arguments.json { GetFormat::Json } else { arguments.format };
@@ -105,14 +108,37 @@ fn is_rejection(error: &ClientError) -> bool {
 
 /// Explains why a server rejects a prompt's name or arguments. The protocol has one error code for both; the list of
 /// prompts distinguishes them.
-async fn rejection(connection: &Connection, name: &str, error: &ClientError) -> Failure {
+async fn rejection(connection: &Connection, name: &str, typed: &ValueArguments, error: &ClientError) -> Failure {
     let prompts = connection.client.all_prompts().await.unwrap_or_default();
-    if let Some(prompt) = prompts.iter().find(|prompt| prompt.name == name) {
-        let required = prompt.arguments.iter().filter(|argument| argument.required);
-        let flags: String = required.map(|argument| format!(" --arg {}=…", argument.name)).collect();
-        return connection.rejection(Exit::Arguments, error).help(format!("promptshelf get {name}{flags}"));
+    let Some(prompt) = prompts.iter().find(|prompt| prompt.name == name) else {
+        return unknown_prompt(connection, prompts.iter().map(|prompt| prompt.name.as_str()), name, error);
+    };
+    let line = working_line(connection, prompt, typed, error).await;
+    connection.rejection(Exit::Arguments, error).help(line)
+}
+
+/// Returns a command line for the prompt that has all required values: the typed ones as far as they are valid, and
+/// samples for the others.
+async fn working_line(
+    connection: &Connection,
+    prompt: &PromptInfo,
+    typed: &ValueArguments,
+    error: &ClientError,
+) -> String {
+    let problems = connection.problems(error);
+    let is_valid =
+        |name: &str| prompt.arguments.iter().any(|argument| argument.name == name) && !problems.contains(&name);
+    let mut words = vec![prompt.name.clone()];
+    words.extend(typed.words(is_valid));
+    let is_typed = |name: &str| typed.names().any(|typed| typed == name) && is_valid(name);
+    for argument in prompt.arguments.iter().filter(|argument| !is_typed(&argument.name)) {
+        if argument.required || problems.contains(&argument.name.as_str()) && !typed.names().any(|n| n == argument.name)
+        {
+            let value = connection.sample(&prompt.name, &argument.name).await;
+            words.extend(["--arg".to_owned(), format!("{}={value}", argument.name)]);
+        }
     }
-    unknown_prompt(connection, prompts.iter().map(|prompt| prompt.name.as_str()), name, error)
+    connection.source.command_line("get", &words)
 }
 
 /// Creates the failure for a prompt that does not exist, with the most similar name.
@@ -126,11 +152,8 @@ pub(super) fn unknown_prompt<'a>(
     if let Some(library) = &connection.library {
         library.note_errors();
     }
-    match (nearest(name, names), &connection.library) {
-        (Some(known), _) => failure.help(format!("did you mean `{known}`?")),
-        (None, Some(library)) => {
-            failure.help(format!("`promptshelf list {}` lists the prompts", library.folder.display()))
-        }
-        (None, None) => failure,
+    match nearest(name, names) {
+        Some(known) => failure.help(format!("did you mean `{known}`?")),
+        None => failure.help(format!("`{}` lists the prompts", connection.source.command_line("list", &[]))),
     }
 }

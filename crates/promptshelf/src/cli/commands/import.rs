@@ -14,6 +14,7 @@ use promptshelf_server::Library;
 use super::diagnostics::DiagnosticFormat;
 use crate::{
     args::exchange::ImportArguments,
+    command_line,
     exit::{Exit, Failure},
     output::{Output, count},
 };
@@ -125,7 +126,7 @@ fn note_errors<W: Write>(folder: &Path, written: &[String], output: &mut Output<
         |found: &&Diagnostic| found.is_error() && written.iter().any(|path| *path == found.location.source.path);
     let errors = library.diagnostics().iter().filter(is_new).count();
     if errors > 0 {
-        let folder = output.line(&folder.display().to_string()).into_owned();
+        let folder = output.line(&command_line::path(folder)).into_owned();
         writeln!(output.out, "note: {} in the new files; see `promptshelf check {folder}`", count(errors, "error"))?;
     }
     Ok(())

@@ -15,9 +15,9 @@ use crate::{
 };
 
 pub(crate) async fn run(arguments: &ListArguments) -> Result<(), Failure> {
-    let source = arguments.server.source(arguments.library.folder())?;
+    let source = arguments.source.source(arguments.target.as_deref())?;
     let progress = Progress::new(visible_line(&source.to_string()).into_owned());
-    let connection = connect(&source, Options::new(arguments.server.timeout(), &progress), &progress).await?;
+    let connection = connect(&source, Options::new(arguments.source.timeout(), &progress), &progress).await?;
     let prompts = progress.during(connection.client.all_prompts()).await.map_err(|error| connection.failure(error))?;
     let mut stdout = Output::stdout();
     if arguments.json {
@@ -68,8 +68,9 @@ pub(crate) fn table<W: Write>(output: &mut Output<W>, rows: &[Row<'_>]) -> io::R
         let arguments = output.line(&row.usage).into_owned();
         let heading = [output.styled(NAME, &name), output.dimmed(&arguments)].join(" ");
         writeln!(output.out, "{}", heading.trim_end())?;
-        let about = row.description.or(row.title).unwrap_or_default();
-        let about = shortened(&output.line(about), output.width.saturating_sub(4));
+        let about = [row.title, row.description].into_iter().flatten().filter(|text| !text.is_empty());
+        let about = about.collect::<Vec<_>>().join(" – ");
+        let about = shortened(&output.line(&about), output.width.saturating_sub(4));
         if !about.is_empty() {
             writeln!(output.out, "    {about}")?;
         }
@@ -102,9 +103,10 @@ mod tests {
             description: Some("Greets\u{1b}[2J a friend at great length"),
             usage: [placeholder("name", true), placeholder("tone", false)].join(" "),
         };
+        let titled = Row { name: "b", title: Some("Bee"), description: Some("Hums"), usage: String::new() };
         let mut output = Output { out: Vec::new(), terminal: true, colours: false, width: 30 };
-        table(&mut output, &[hello]).expect("writing to memory succeeds");
+        table(&mut output, &[hello, titled]).expect("writing to memory succeeds");
         let shown = String::from_utf8(output.out).expect("valid UTF-8");
-        assert_eq!(shown, "hello <name> [tone]\n    Greets\\u{1b}[2J a friend…\n");
+        assert_eq!(shown, "hello <name> [tone]\n    Greets\\u{1b}[2J a friend…\nb\n    Bee – Hums\n");
     }
 }

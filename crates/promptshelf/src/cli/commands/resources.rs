@@ -17,9 +17,9 @@ use crate::{
 };
 
 pub(crate) async fn run(arguments: &ResourcesArguments) -> Result<(), Failure> {
-    let source = arguments.server.source(arguments.library.folder())?;
+    let source = arguments.source.source(arguments.target.as_deref())?;
     let progress = Progress::new(visible_line(&source.to_string()).into_owned());
-    let connection = connect(&source, Options::new(arguments.server.timeout(), &progress), &progress).await?;
+    let connection = connect(&source, Options::new(arguments.source.timeout(), &progress), &progress).await?;
     match &arguments.read {
         Some(uri) => progress.during(read(&connection, uri, arguments)).await,
         None => progress.during(list(&connection, arguments.json)).await,

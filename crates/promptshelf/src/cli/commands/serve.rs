@@ -22,6 +22,7 @@ use self::{
 };
 use crate::{
     args::{LogFormat, ServeArguments},
+    command_line,
     exit::{Exit, Failure},
     observe::{MetricsServer, RequestObserver},
     output::{count, count_findings},
@@ -190,9 +191,10 @@ fn refuse_errors(library: &Library, arguments: &ServeArguments) -> Result<(), Fa
     if errors == 0 {
         return Ok(());
     }
-    let folder = arguments.library.folder().display();
-    Err(Failure::new(Exit::Strict, format!("{folder} has {}, and --strict allows none", count(errors, "error")))
-        .help(format!("`promptshelf check {folder}` shows each with its line")))
+    let folder = arguments.library.folder();
+    let message = format!("{} has {}, and --strict allows none", folder.display(), count(errors, "error"));
+    Err(Failure::new(Exit::Strict, message)
+        .help(format!("`promptshelf check {}` shows each with its line", command_line::path(folder))))
 }
 
 /// Logs a summary of the library after each load that changed it. The loader itself logs each new diagnostic.

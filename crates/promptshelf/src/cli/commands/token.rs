@@ -1,6 +1,6 @@
 //! `promptshelf token new`: prints a new token once, and the line to store for it.
 
-use std::{fmt::Write as _, io::Write as _};
+use std::{fmt::Write as _, io::Write as _, time::SystemTime};
 
 use promptshelf_server::http::auth::{digest_of, random_token};
 use serde_json::json;
@@ -13,9 +13,7 @@ use crate::{
 };
 
 pub(crate) fn new(arguments: &TokenArguments) -> Result<(), Failure> {
-    if let Some(day) = &arguments.expires {
-        day.parse::<Day>().map_err(|reason| Failure::new(Exit::Usage, format!("--expires: {reason}")))?;
-    }
+    check(arguments)?;
     let token = random_token()?;
     let line = line(arguments, &digest_of(&token));
     let mut output = Output::stdout();
@@ -33,6 +31,36 @@ pub(crate) fn new(arguments: &TokenArguments) -> Result<(), Failure> {
     }
     output.out.flush()?;
     Ok(())
+}
+
+/// Rejects values that would make a token without use, or that no request could match.
+fn check(arguments: &TokenArguments) -> Result<(), Failure> {
+    let usage = |message: String| Failure::new(Exit::Usage, message);
+    if arguments.name.trim().is_empty() {
+        return Err(usage("the name is empty: expected the name of the token's owner, such as ada".to_owned()));
+    }
+    for scope in &arguments.scopes {
+        if !is_scope(scope) {
+            let message =
+                format!("--scope: expected one scope such as prompts:write, without spaces, got {}", json!(scope));
+            return Err(usage(message).help("repeat --scope for further scopes"));
+        }
+    }
+    if arguments.roles.iter().any(|role| role.trim().is_empty()) {
+        return Err(usage("--role: the role is empty: expected a name such as editor".to_owned()));
+    }
+    if let Some(text) = &arguments.expires {
+        let Day(day) = text.parse().map_err(|reason| usage(format!("--expires: {reason}")))?;
+        if day <= SystemTime::now() {
+            return Err(usage(format!("--expires: the day {text} has already begun: expected a later one")));
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a text is one scope (RFC 6749, 3.3: printable ASCII without space, `"` and `\`).
+fn is_scope(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
 }
 
 /// Formats the stored form of a token, with its hash, as an inline table of TOML.

@@ -50,6 +50,19 @@ impl ValueArguments {
 }
 
 impl ValueArguments {
+    /// Returns the names of the values.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().chain(&self.literal).map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the options as they were typed, of the arguments with these names.
+    pub(crate) fn words(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+        let values = self.values.iter().map(|pair| ("--arg", pair));
+        let literal = self.literal.iter().map(|pair| ("--literal", pair));
+        let wanted = values.chain(literal).filter(|(_, (name, _))| is_wanted(name));
+        wanted.flat_map(|(option, (name, value))| [option.to_owned(), format!("{name}={value}")]).collect()
+    }
+
     /// Checks that every name is an argument of a prompt of the library. The protocol allows clients to send others; from
     /// a person they are typing errors. An unknown prompt passes: the request for it fails.
     ///
@@ -61,8 +74,7 @@ impl ValueArguments {
         let Some(prompt) = catalog.find(prompt) else { return Ok(()) };
         let known = prompt.arguments();
         let names = || known.iter().map(promptshelf_core::Argument::name);
-        let mut typed = self.values.iter().chain(&self.literal).map(|(name, _)| name.as_str());
-        let Some(unknown) = typed.find(|name| names().all(|known| known != *name)) else { return Ok(()) };
+        let Some(unknown) = self.names().find(|name| names().all(|known| known != *name)) else { return Ok(()) };
         let help = match nearest(unknown, names()) {
             Some(known) => format!("did you mean `{known}`?"),
             None if known.is_empty() => "the prompt has no arguments".to_owned(),

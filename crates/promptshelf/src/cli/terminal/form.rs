@@ -3,7 +3,7 @@
 use std::{
     io::{self, Write},
     pin::Pin,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use anstyle::{AnsiColor, Style};
@@ -28,16 +28,22 @@ const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) struct TerminalForms {
     progress: Progress,
     declined: AtomicBool,
+    shown: AtomicUsize,
 }
 
 impl TerminalForms {
     pub(crate) fn new(progress: Progress) -> TerminalForms {
-        TerminalForms { progress, declined: AtomicBool::new(false) }
+        TerminalForms { progress, declined: AtomicBool::new(false), shown: AtomicUsize::new(0) }
     }
 
     /// Returns whether the user declined or cancelled a form.
     pub(crate) fn was_declined(&self) -> bool {
         self.declined.load(Ordering::Acquire)
+    }
+
+    /// Returns the number of forms and pages that were shown so far.
+    pub(crate) fn shown(&self) -> usize {
+        self.shown.load(Ordering::Acquire)
     }
 }
 
@@ -45,6 +51,7 @@ impl ElicitationHandler for TerminalForms {
     fn elicit(&self, elicitation: Elicitation) -> Pin<Box<dyn Future<Output = ElicitationResponse> + Send + '_>> {
         Box::pin(async move {
             let _paused = self.progress.pause();
+            self.shown.fetch_add(1, Ordering::AcqRel);
             let response = tokio::task::spawn_blocking(move || show(&elicitation)).await;
             let response = response.unwrap_or(ElicitationResponse::Cancel);
             if matches!(response, ElicitationResponse::Decline | ElicitationResponse::Cancel) {

@@ -94,6 +94,7 @@ impl LineReader {
         let config = Config::builder()
             .completion_type(CompletionType::List)
             .completion_prompt_limit(MAX_LISTED)
+            .completion_show_all_if_ambiguous(true)
             .behavior(behavior)
             .bracketed_paste(true)
             .build();

@@ -116,12 +116,37 @@ fn status_of(server: &Server, authorization: &str) -> Option<String> {
 #[test]
 fn expired_token_is_refused() {
     let folder = library(LIBRARY);
-    let (token, line) = new_token(&folder, &["ada", "--expires", "2001-01-01"]);
+    let (token, line) = new_token(&folder, &["ada"]);
+    let line = line.replace(" }", ", expires = \"2001-01-01\" }");
     fs::write(folder.path().join("tokens"), line).expect("written");
     let server = Server::of(&folder, &["--tokens", "tokens"]);
     let refused = ask(&server.url, &token, "prompts/list", &json!({}));
     assert_eq!(refused.status, 401);
     assert!(refused.challenge.expect("a challenge").contains("The token has expired"));
+}
+
+#[test]
+fn useless_tokens_are_not_made() {
+    let folder = library(LIBRARY);
+    let lines: [&[&str]; 7] = [
+        &[""],
+        &[" "],
+        &["ada", "--expires", "2001-01-01"],
+        &["ada", "--expires", "tomorrow"],
+        &["ada", "--scope", ""],
+        &["ada", "--scope", "prompts:read prompts:write"],
+        &["ada", "--role", ""],
+    ];
+    for line in lines {
+        let shown = run(&folder, &[&["token", "new"], line].concat());
+        assert!(
+            shown.starts_with("exit code: 2\n----- stdout -----\n----- stderr -----\nerror: "),
+            "{line:?}: {shown}"
+        );
+        assert!(shown.contains("expected"), "{line:?}: {shown}");
+    }
+    let made = run(&folder, &["token", "new", "ada", "--expires", "2999-01-01", "--scope", "https://x/y"]);
+    assert!(made.starts_with("exit code: 0\n"), "{made}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use promptshelf_server::Library;
 
 use crate::{
     args::LogFormat,
+    command_line,
     output::{Output, count, count_findings},
     settings::HttpSettings,
 };
@@ -20,12 +21,37 @@ pub(super) struct Announcement<'a> {
     pub(super) log_format: LogFormat,
 }
 
+/// How clients sign in.
+#[derive(Clone, Copy)]
+enum SignInHint {
+    /// Sign-in is not configured.
+    None,
+    /// With a token in a header.
+    Token,
+    /// At the authorization server.
+    Browser,
+}
+
+impl SignInHint {
+    fn of(http: &HttpSettings) -> SignInHint {
+        match &http.sign_in {
+            None => SignInHint::None,
+            Some(sign_in) if sign_in.issuer.is_some() => SignInHint::Browser,
+            Some(_) => SignInHint::Token,
+        }
+    }
+}
+
 impl Announcement<'_> {
     pub(super) fn on_stdio(&self, terminal: bool) {
         let mut block = format!("  serving on stdio: {}\n", self.summary());
         if terminal {
-            block +=
-                "  MCP clients start this mode. To use it in a browser: `promptshelf serve --http 127.0.0.1:8080`\n";
+            // Writing into a string cannot fail.
+            let _ = writeln!(
+                block,
+                "  MCP clients start this mode. To use it in a browser: promptshelf serve {} --http 127.0.0.1:8080",
+                command_line::path(self.folder)
+            );
         }
         self.print("serving on stdio", &block);
     }
@@ -36,14 +62,35 @@ impl Announcement<'_> {
         let listening = format!("listening on {url}");
         let mut block = format!("  {}\n  {listening}\n\n", self.summary());
         let page = url.trim_end_matches("mcp");
+        let header = SignInHint::of(http);
+        let (flag, vs_code, json) = match header {
+            SignInHint::Token => (
+                " --header \"Authorization: Bearer $PROMPTSHELF_TOKEN\"",
+                ",\"headers\":{\"Authorization\":\"Bearer ${env:PROMPTSHELF_TOKEN}\"}",
+                ",\"headers\":{\"Authorization\":\"Bearer ${PROMPTSHELF_TOKEN}\"}",
+            ),
+            SignInHint::None | SignInHint::Browser => ("", "", ""),
+        };
         // Writing into a string cannot fail.
         let _ = write!(
             block,
             "  in a browser:   {page}\n  \
-               Claude Code:    claude mcp add --transport http {name} {url}\n  \
-               VS Code:        code --add-mcp '{{\"name\":\"{name}\",\"type\":\"http\",\"url\":\"{url}\"}}'\n  \
-               other clients:  {{\"mcpServers\":{{\"{name}\":{{\"type\":\"http\",\"url\":\"{url}\"}}}}}}\n"
+               Claude Code:    claude mcp add --transport http {name} {url}{flag}\n  \
+               VS Code:        code --add-mcp '{{\"name\":\"{name}\",\"type\":\"http\",\"url\":\"{url}\"{vs_code}}}'\n  \
+               other clients:  {{\"mcpServers\":{{\"{name}\":{{\"type\":\"http\",\"url\":\"{url}\"{json}}}}}}}\n"
         );
+        match header {
+            SignInHint::None => {}
+            SignInHint::Token => block.push_str(
+                "  sign-in:        set PROMPTSHELF_TOKEN to a token of `promptshelf token new`, or write it in its place\n",
+            ),
+            SignInHint::Browser => {
+                let _ = writeln!(
+                    block,
+                    "  sign-in:        clients open it in a browser (Claude Code: /mcp); in a terminal: promptshelf sign-in {url}"
+                );
+            }
+        }
         self.print(&listening, &block);
         if bound.ip().is_unspecified() && http.hosts().is_empty() {
             tracing::warn!(
