@@ -80,6 +80,14 @@ pub enum Quirk {
     NoLinks,
     /// Inserts images as Base64 text.
     ImagesAsText,
+    /// Sends all messages as one turn of the user.
+    OneUserTurn,
+    /// Inserts `[Resource link: …]` in place of a link.
+    LinksAsText,
+    /// Inserts the name of a file in place of audio.
+    AudioAsName,
+    /// Sends text as a JSON string, with quotation marks and escapes.
+    TextAsJson,
 }
 
 impl Quirk {
@@ -112,6 +120,10 @@ impl Quirk {
             Quirk::NoAudio => "no-audio",
             Quirk::NoLinks => "no-links",
             Quirk::ImagesAsText => "images-as-text",
+            Quirk::OneUserTurn => "one-user-turn",
+            Quirk::LinksAsText => "links-as-text",
+            Quirk::AudioAsName => "audio-as-name",
+            Quirk::TextAsJson => "text-as-json",
         }
     }
 }
@@ -142,6 +154,10 @@ impl fmt::Display for Quirk {
             Quirk::NoAudio => "omits audio",
             Quirk::NoLinks => "omits resource links",
             Quirk::ImagesAsText => "inserts images as Base64 text",
+            Quirk::OneUserTurn => "sends all messages as one turn of the user",
+            Quirk::LinksAsText => "inserts `[Resource link: …]` in place of a link",
+            Quirk::AudioAsName => "inserts the name of a file in place of audio",
+            Quirk::TextAsJson => "sends text as a JSON string, with quotation marks and escapes such as `\\n`",
         };
         f.write_str(text)
     }

@@ -67,7 +67,7 @@ pub fn review(catalog: &Catalog, found: &[Diagnostic]) -> Vec<Diagnostic> {
 }
 
 /// Returns the bytes of the prompt's template in its file.
-fn body_of(prompt: &Prompt) -> Option<std::ops::Range<usize>> {
+pub(crate) fn body_of(prompt: &Prompt) -> Option<std::ops::Range<usize>> {
     match &prompt.definition().body {
         Body::Template { range } => Some(range.clone()),
         Body::Pieces(_) | Body::Function(_) => None,

@@ -296,6 +296,8 @@ codes! {
     UnknownResource = "unknown-resource",
     /// A file whose bytes contradict its type.
     ContentMismatch = "content-mismatch",
+    /// A file that is named as an image or a sound, and is neither.
+    InvalidMedia = "invalid-media",
     /// An invalid regular expression.
     InvalidPattern = "invalid-pattern",
     /// A default or example that violates the argument's own constraints.

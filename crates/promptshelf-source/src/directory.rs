@@ -16,6 +16,7 @@ mod walk;
 
 use std::{
     collections::BTreeMap,
+    fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
@@ -35,6 +36,7 @@ use crate::{
     confined_dir::{ConfinedDir, FileError},
     error::SourceError,
     file_role::{self, MANIFEST},
+    format::foreign_folders,
     manifest::{DeclaredRoot, Manifest},
     root_grants::RootGrants,
     source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard},
@@ -180,7 +182,8 @@ impl Directory {
 
         let limits = &manifest.limits;
         let now = SystemTime::now();
-        let reading = ReadContext { root: &root, limit: limits.file_bytes, now, unsaved: &unsaved };
+        let home = self.home(&manifest)?;
+        let reading = ReadContext { root: &root, limit: limits.file_bytes, now, unsaved: &unsaved, home };
         let is_known = known == Some(last.fingerprint());
         let reread = match place {
             ChangeScope::Paths(paths) if is_same_manifest && unsaved.is_empty() => {
@@ -210,6 +213,23 @@ impl Directory {
         let globs = self.globs(&last, &manifest);
         let library = LibraryContext { roots: &self.0.roots, root: &root, manifest: &manifest, globs: &globs };
         library.definitions(None, &mut last).map_or_else(|| Ok(Definitions::default()), Snapshot::into_definitions)
+    }
+
+    /// Returns the path of the folder inside a project, if the folder is one in which another program stores prompts. A
+    /// folder with a manifest is a library like any other.
+    ///
+    /// # Errors
+    ///
+    /// If the prompts of the program can only be imported.
+    fn home(&self, manifest: &Manifest) -> Result<&'static str, SourceError> {
+        if !manifest.source.text.is_empty() {
+            return Ok("");
+        }
+        let path = fs::canonicalize(&self.0.path).unwrap_or_else(|_| self.0.path.clone());
+        match foreign_folders::only_importable(&path) {
+            Some(program) => Err(SourceError::only_importable(&self.0.path, program)),
+            None => Ok(foreign_folders::home(&path)),
+        }
     }
 
     fn root(&self) -> Result<ConfinedDir, SourceError> {

@@ -111,7 +111,8 @@ pub(crate) fn body(mime_type: &MimeType, bytes: Vec<u8>) -> ResourceBody {
     }
 }
 
-/// Returns the type of the bytes if they cannot be of the declared type, such as a JPEG in a file named `.png`.
+/// Returns the type of the bytes if they cannot be of the declared type, such as a JPEG in a file named `.png`, or a PNG
+/// in a file named `.txt`.
 pub(crate) fn contradiction(declared: &MimeType, bytes: &[u8]) -> Option<MimeType> {
     let media = |mime_type: &MimeType| {
         let text = mime_type.as_str();
@@ -119,7 +120,10 @@ pub(crate) fn contradiction(declared: &MimeType, bytes: &[u8]) -> Option<MimeTyp
     };
     // Only formats with a signature of their own can be recognised reliably: an office document is a ZIP archive, and
     // an SVG is text.
-    if !media(declared) || is_text(declared) {
+    if is_text(declared) {
+        return sniffed(bytes).filter(|found| is_binary(bytes) && media(found) && !is_text(found));
+    }
+    if !media(declared) {
         return None;
     }
     let found = sniffed(bytes);
@@ -129,6 +133,20 @@ pub(crate) fn contradiction(declared: &MimeType, bytes: &[u8]) -> Option<MimeTyp
         // An image that is plain text is most often an error page or a Git LFS pointer.
         None => (!bytes.is_empty() && std::str::from_utf8(bytes).is_ok()).then(MimeType::plain_text),
     }
+}
+
+/// Whether a file of the first type that contains the second one cannot be shown: an image or a sound that is neither.
+pub(crate) fn is_unusable(declared: &MimeType, found: &MimeType) -> bool {
+    // Sound is often in a container for films.
+    let is_sound = |found: &MimeType| found.is_audio() || found.as_str().starts_with("video/");
+    !is_text(declared) && (declared.is_image() && !found.is_image() || declared.is_audio() && !is_sound(found))
+}
+
+/// Whether bytes cannot be text of any encoding with ASCII characters: some signatures consist of letters.
+fn is_binary(bytes: &[u8]) -> bool {
+    const SAMPLE: usize = 1024;
+    let is_control = |byte: &u8| matches!(byte, 0..=8 | 14..=26 | 28..=31);
+    std::str::from_utf8(bytes).is_err() && (bytes.starts_with(b"%PDF-") || bytes.iter().take(SAMPLE).any(is_control))
 }
 
 fn sniffed(bytes: &[u8]) -> Option<MimeType> {
@@ -164,6 +182,26 @@ fn family(mime_type: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn images_and_sounds_of_another_kind_are_unusable() {
+        let unusable = |declared: &str, found: &str| {
+            let [declared, found] = [declared, found].map(|text| MimeType::parse(text).expect("a type"));
+            is_unusable(&declared, &found)
+        };
+        for (declared, found) in [("image/png", "text/plain"), ("audio/wav", "text/html"), ("image/png", "audio/wav")] {
+            assert!(unusable(declared, found), "{declared} {found}");
+        }
+        for (declared, found) in [
+            ("image/png", "image/jpeg"),
+            ("audio/mp4", "video/mp4"),
+            ("text/plain", "image/png"),
+            ("image/svg+xml", "application/pdf"),
+            ("application/pdf", "text/html"),
+        ] {
+            assert!(!unusable(declared, found), "{declared} {found}");
+        }
+    }
 
     const JPEG: &[u8] = &[0xFF, 0xD8, 0xFF, 0xE0, 0, 0, b'J', b'F', b'I', b'F'];
     const PNG: &[u8] = &[0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A];
@@ -203,7 +241,14 @@ mod tests {
             Some("text/plain")
         );
         assert_eq!(is_contradicted("a.svg", b"<svg/>"), None);
-        assert_eq!(is_contradicted("a.txt", PNG), None);
+        for path in ["a.txt", "a.json", "a.svg", "a.md"] {
+            assert_eq!(is_contradicted(path, PNG).as_deref(), Some("image/png"), "{path}");
+        }
+        assert_eq!(is_contradicted("a.txt", b"%PDF-1.7\n%\xE2\xE3").as_deref(), Some("application/pdf"));
+        // Latin-1 and UTF-8 texts that begin like a bitmap, and UTF-16.
+        for text in [&b"BMW-H\xE4ndler"[..], b"BMW", b"ID3", b"\xFF\xFEa\0b\0", b""] {
+            assert_eq!(is_contradicted("a.txt", text), None, "{text:?}");
+        }
         assert_eq!(is_contradicted("a.wav", b"RIFF\0\0\0\0WAVEfmt "), None);
     }
 }

@@ -4,6 +4,7 @@ use super::{
     CLIENTS, Client, Fact, Quirk,
     shape::{Kind, Shape},
 };
+use crate::review::body_of;
 use promptshelf_core::{ArgumentType, Catalog, Code, Diagnostic, Location, Prompt, SourceText};
 
 /// Returns a warning for every part of a library that is incompatible with a client, ordered by file and position.
@@ -162,6 +163,13 @@ impl Lint<'_> {
                     }
                 }
             }
+            Quirk::TextAsJson => {
+                if let Some(place) = escaped(prompt) {
+                    let what = format!("the text of `{}` has line breaks or quotation marks", prompt.name());
+                    let help = "models still understand it; keep texts short whose layout matters";
+                    self.find(Code::ClientMangles, place, fact, what, help);
+                }
+            }
             _ => self.messages(shape, fact),
         }
     }
@@ -192,7 +200,7 @@ impl Lint<'_> {
                     one_message,
                 );
             }
-            (Quirk::JoinsMessages | Quirk::LabelsRoles, _, Some(place)) => {
+            (Quirk::JoinsMessages | Quirk::LabelsRoles | Quirk::OneUserTurn, _, Some(place)) => {
                 let help = "use messages of the user only";
                 self.find(Code::ClientFlattens, place.clone(), fact, "this message becomes text of the user", help);
             }
@@ -209,7 +217,9 @@ impl Lint<'_> {
                 (Quirk::TextOnly, _) | (Quirk::NoAudio, Kind::Audio) | (Quirk::NoLinks, Kind::Link) => {
                     Code::ClientDrops
                 }
-                (Quirk::ImagesAsText, Kind::Image) => Code::ClientMangles,
+                (Quirk::ImagesAsText, Kind::Image)
+                | (Quirk::LinksAsText, Kind::Link)
+                | (Quirk::AudioAsName, Kind::Audio) => Code::ClientMangles,
                 _ => continue,
             };
             let end = if code == Code::ClientDrops { "is omitted" } else { "is not shown" };
@@ -221,6 +231,16 @@ impl Lint<'_> {
             self.find(code, place.clone(), fact, what, help);
         }
     }
+}
+
+/// Returns the first character of a prompt's text that a JSON string escapes.
+fn escaped(prompt: &Prompt) -> Option<Location> {
+    let source = prompt.source();
+    let range = body_of(prompt)?;
+    let text = source.text.get(range.clone())?;
+    let begin = text.len() - text.trim_start().len();
+    let at = range.start + begin + text.trim().find(['\n', '"', '\\'])?;
+    Some(Location::new(source, at..at + 1))
 }
 
 fn is_portable(c: char) -> bool {

@@ -21,6 +21,9 @@ macro_rules! clients {
 clients! {
     "claude-code", "Claude Code", "/mcp__server__prompt" => {
         Quirk::SplitsValues => "anthropics/claude-code issues 14210 and 70284";
+        Quirk::OneUserTurn => "Claude Code, observed in its requests to the model";
+        Quirk::LinksAsText => "Claude Code, observed in its requests to the model";
+        Quirk::AudioAsName => "Claude Code, observed in its requests to the model";
     }
 
     "claude-desktop", "Claude Desktop", "the + menu, under the connector" => {}
@@ -38,6 +41,7 @@ clients! {
         Quirk::FillsRequiredOnly => "google-gemini/gemini-cli, McpPromptLoader.ts";
         Quirk::FirstMessage => "google-gemini/gemini-cli issues 15850 and 5230";
         Quirk::TextOnly => "google-gemini/gemini-cli, McpPromptLoader.ts";
+        Quirk::TextAsJson => "google-gemini/gemini-cli, McpPromptLoader.ts";
     }
 
     "zed", "Zed", "/prompt, or /server.prompt where names clash" => {

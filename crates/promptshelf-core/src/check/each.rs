@@ -79,9 +79,11 @@ impl<'a> Prompts<'a> {
     /// Checks every prompt and returns those that can be served.
     pub(super) fn check_all(&self, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Prompt>> {
         let uris = Uris::Checked(&catalog.resources.fixed);
-        let unread = unread(diagnostics);
+        let unread = about_files(diagnostics, &[Code::TooLarge, Code::Unreadable, Code::Outside]);
+        let mismatched = about_files(diagnostics, &[Code::ContentMismatch, Code::InvalidMedia]);
         let budget = Arc::new(catalog.policy.budget);
-        let scope = Scope { budget, files: &catalog.files, uris: &uris, catalog, prompts: Some(self), unread: &unread };
+        let (prompts, unread, mismatched) = (Some(self as _), &unread, &mismatched);
+        let scope = Scope { budget, files: &catalog.files, uris: &uris, catalog, prompts, unread, mismatched };
         for index in 0..self.definitions.len() {
             self.check(index, &scope);
         }
@@ -185,8 +187,8 @@ impl FindPrompt for Prompts<'_> {
     }
 }
 
-/// Returns the files that a source found but did not read.
-fn unread(diagnostics: &[Diagnostic]) -> BTreeMap<String, Diagnostic> {
-    let is_reason = |found: &&Diagnostic| matches!(found.code, Code::TooLarge | Code::Unreadable | Code::Outside);
-    diagnostics.iter().filter(is_reason).map(|found| (found.location.source.path.to_string(), found.clone())).collect()
+/// Returns what a source found about whole files, by path.
+fn about_files(diagnostics: &[Diagnostic], codes: &[Code]) -> BTreeMap<String, Diagnostic> {
+    let is_wanted = |found: &&Diagnostic| codes.contains(&found.code) && found.related.is_empty();
+    diagnostics.iter().filter(is_wanted).map(|found| (found.location.source.path.to_string(), found.clone())).collect()
 }

@@ -55,8 +55,24 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
     catalog.prompts = PromptList::from_sorted(&checked);
     catalog.access = Arc::new(AccessTable::check(&access, &catalog.prompts, &catalog.resources, &mut diagnostics));
 
+    remove_repeated(&mut diagnostics);
     arrange(&mut diagnostics);
     Checked { catalog, diagnostics }
+}
+
+/// Removes diagnostics about the content of files that prompts attach: these have one at each place that attaches them.
+fn remove_repeated(diagnostics: &mut Vec<Diagnostic>) {
+    let is_about_content = |found: &Diagnostic| matches!(found.code, Code::ContentMismatch | Code::InvalidMedia);
+    let attached: HashSet<_> = diagnostics
+        .iter()
+        .filter(|found| is_about_content(found))
+        .flat_map(|found| found.related.iter().map(|(file, _)| file.source.path.clone()))
+        .collect();
+    if !attached.is_empty() {
+        diagnostics.retain(|found| {
+            !is_about_content(found) || !found.related.is_empty() || !attached.contains(&found.location.source.path)
+        });
+    }
 }
 
 /// Removes prompts that share a name, and reports all of them: serving either would be a guess.

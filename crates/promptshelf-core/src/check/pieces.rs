@@ -37,6 +37,7 @@ pub(super) fn check(
     let checked = pieces.iter().map(|piece| {
         let BodyPiece::Attach { path, otherwise, span } = piece else { return piece.clone() };
         if let Some(file) = scope.files.by_path.get(path) {
+            scope.note_mismatch(path, Location::new(&definition.origin.source, span.clone()), found);
             attachments.insert(path.clone(), Arc::clone(file));
             return piece.clone();
         }

@@ -216,6 +216,9 @@ fn target_exists(
     found: &mut Vec<Diagnostic>,
 ) {
     if let Some(file) = scope.files.by_path.get(&target.name) {
+        if !is_link {
+            scope.note_mismatch(&target.name, location.clone(), found);
+        }
         let is_hidden = !file.is_served();
         parts.needs_resources |= is_link && is_hidden;
         if is_link && is_hidden && !scope.files.declared.contains_key(&target.name) {

@@ -44,7 +44,8 @@ pub(super) fn check_all(
         }
         let unread = BTreeMap::new();
         let budget = Arc::clone(&budget);
-        let scope = Scope { budget, files, uris: &uris, catalog, prompts: None, unread: &unread };
+        let (unread, mismatched) = (&unread, &unread);
+        let scope = Scope { budget, files, uris: &uris, catalog, prompts: None, unread, mismatched };
         match check(definition, &scope) {
             Ok((resource, warnings)) => {
                 found.extend(warnings);

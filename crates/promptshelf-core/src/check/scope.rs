@@ -3,7 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    catalog::Catalog, definition::Budget, diagnostic::Diagnostic, library_files::LibraryFiles, prompt::Prompt,
+    catalog::Catalog,
+    definition::Budget,
+    diagnostic::{Code, Diagnostic, Location},
+    library_files::LibraryFiles,
+    prompt::Prompt,
     resource::Resource,
 };
 
@@ -18,6 +22,8 @@ pub(super) struct Scope<'a> {
     pub(super) prompts: Option<&'a dyn FindPrompt>,
     /// Files that exist but were not read, with the reason.
     pub(super) unread: &'a BTreeMap<String, Diagnostic>,
+    /// Files whose content contradicts their name, with the diagnostic about the file.
+    pub(super) mismatched: &'a BTreeMap<String, Diagnostic>,
 }
 
 /// The URIs of resources without a template.
@@ -56,6 +62,19 @@ pub(super) enum Missing {
 }
 
 impl Scope<'_> {
+    /// Adds a diagnostic about the content of a file at the place that attaches the file. A file that is named as an image
+    /// or a sound and is neither cannot be attached.
+    pub(super) fn note_mismatch(&self, path: &str, place: Location, found: &mut Vec<Diagnostic>) {
+        let Some(known) = self.mismatched.get(path) else { return };
+        let message = format!("`{path}` is attached here: {}", known.message);
+        let diagnostic = match known.code {
+            Code::InvalidMedia => Diagnostic::error(known.code, place, message),
+            _ => Diagnostic::warning(known.code, place, message),
+        };
+        let diagnostic = diagnostic.also(known.location.clone(), "the file");
+        found.push(Diagnostic { help: known.help.clone(), ..diagnostic });
+    }
+
     /// Returns another prompt of the library, checked.
     pub(super) fn prompt(&self, name: &str) -> Result<Arc<Prompt>, Missing> {
         self.prompts.ok_or(Missing::Unknown(None))?.find(name, self)

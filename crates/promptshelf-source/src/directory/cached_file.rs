@@ -72,9 +72,19 @@ pub(super) struct ReadContext<'a> {
     pub(super) now: SystemTime,
     /// Texts that replace files.
     pub(super) unsaved: &'a BTreeMap<String, Arc<str>>,
+    /// The path of the library inside a folder of another program, such as `.claude/commands`; empty otherwise.
+    pub(super) home: &'static str,
 }
 
 impl ReadContext<'_> {
+    /// Returns the role of the file at a path.
+    pub(super) fn role(&self, path: &str) -> FileRole {
+        match self.home {
+            "" => FileRole::of(path),
+            home => FileRole::of(&format!("{home}/{path}")),
+        }
+    }
+
     /// Reads one file, or reuses its result from the last read.
     pub(super) fn read(&self, found: &FoundFile, role: FileRole, before: Option<&CachedFile>) -> CachedFile {
         let path = &found.path;
@@ -131,7 +141,7 @@ impl ReadContext<'_> {
     pub(super) fn reread(&self, path: &SmolStr, before: &CachedFile) -> CachedFile {
         let role = match &before.content.kind {
             ContentKind::Asset { .. } => FileRole::Asset,
-            _ => FileRole::of(path),
+            _ => self.role(path),
         };
         self.read(&FoundFile { path: path.clone(), state: None }, role, Some(before))
     }
@@ -240,9 +250,11 @@ impl FileContent {
         if let Some(found) = media_type::contradiction(&mime_type, &bytes) {
             let message =
                 format!("the file name implies {}, but the content is {}", mime_type.as_str(), found.as_str());
-            diagnostics.push(
-                at(path, Code::ContentMismatch, false, message).help("rename the file, or save it in the other format"),
-            );
+            let code = match media_type::is_unusable(&mime_type, &found) {
+                true => Code::InvalidMedia,
+                false => Code::ContentMismatch,
+            };
+            diagnostics.push(at(path, code, false, message).help("rename the file, or save it in the other format"));
             mime_type = found;
         }
         let body = media_type::body(&mime_type, bytes);

@@ -94,7 +94,7 @@ impl Job<'_> {
         if self.bytes.load(Ordering::Relaxed) > self.library_bytes {
             return None;
         }
-        let role = match FileRole::of(&found.path) {
+        let role = match self.context.role(&found.path) {
             FileRole::Prompt(_) if self.declared.contains(&*found.path) => FileRole::Asset,
             role => role,
         };

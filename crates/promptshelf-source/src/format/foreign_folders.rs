@@ -1,6 +1,8 @@
 //! Hidden folders in which other programs store the prompts of a project. They are read directly below the library's
 //! folder only.
 
+use std::path::Path;
+
 use promptshelf_core::PromptName;
 
 /// The paths of the folders, relative to the library.
@@ -27,6 +29,19 @@ pub(crate) fn leads_to_foreign_folder(folder: &str) -> bool {
 /// Whether a folder only contains one of these: its other entries do not belong to the library.
 pub(crate) fn is_ancestor_of_foreign_folder(folder: &str) -> bool {
     FOREIGN_FOLDERS.iter().any(|home| below(home, folder).is_some())
+}
+
+/// Returns the path of a library that is one of these folders or the parent of one, such as `.claude/commands` or
+/// `.claude`; otherwise an empty one. The formats of its files depend on this path.
+pub(crate) fn home(library: &Path) -> &'static str {
+    let is_at = |home: &&str| library.ends_with(home);
+    let parents = FOREIGN_FOLDERS.iter().filter_map(|home| home.split_once('/')).map(|(parent, _)| parent);
+    FOREIGN_FOLDERS.iter().copied().find(is_at).or_else(|| parents.into_iter().find(is_at)).unwrap_or_default()
+}
+
+/// Returns the program whose prompts are in a library's folder, if their format is not read here.
+pub(crate) fn only_importable(library: &Path) -> Option<&'static str> {
+    [".codex", ".codex/prompts"].iter().any(|home| library.ends_with(home)).then_some("Codex")
 }
 
 /// Derives a prompt's name from its path: without the foreign folder and the suffix, and with `-` between the parts.
@@ -61,6 +76,21 @@ mod tests {
         }
         for folder in [".git", ".claude/agents", ".github/workflows", "a/.claude", ".claudes", ".claude/commandsx"] {
             assert!(!leads_to_foreign_folder(folder), "{folder}");
+        }
+    }
+
+    #[test]
+    fn home_is_the_end_of_the_path() {
+        for (library, expected) in [
+            ("/work/project/.claude/commands", ".claude/commands"),
+            ("/work/project/.claude", ".claude"),
+            ("/work/project/.gemini/commands", ".gemini/commands"),
+            ("/work/project/.claude/commands/git", ""),
+            ("/work/project/.claude/agents", ""),
+            ("/work/project/commands", ""),
+            ("/work/project", ""),
+        ] {
+            assert_eq!(home(Path::new(library)), expected, "{library}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Prompt files of other programs, in the folders of those programs.
 
-use promptshelf_core::{Catalog, ContentBlock, Part, RawArguments, Role, Variables};
-use promptshelf_source::Loader;
+use promptshelf_core::{Catalog, ContentBlock, Part, Prompt, RawArguments, Role, Variables};
+use promptshelf_source::{Directory, Loader, Source};
 use proptest::prelude::*;
 
 use crate::library::{Library, lines};
@@ -249,5 +249,51 @@ proptest! {
                 prop_assert!(name == "d" || text.contains("{{args}}"));
             }
         }
+    }
+}
+
+#[test]
+fn folders_of_other_programs_are_read_in_their_format() {
+    let library = Library::of(&[
+        ("p/.claude/commands/git/fix.md", "---\nargument-hint: <issue>\n---\nFix #$1\n"),
+        ("p/.claude/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Fills in forms\n---\nRead reference.md.\n"),
+        ("p/.claude/agents/agent.md", "Not a prompt.\n"),
+        ("p/.gemini/commands/git/commit.toml", "prompt = \"Commit {{args}}\"\n"),
+        ("p/.opencode/command/audit.md", "---\ndescription: Audits\n---\nAudit $ARGUMENTS\n"),
+        ("p/.github/prompts/explain.prompt.md", "---\ndescription: Explains\n---\nExplain ${input:what}\n"),
+        ("p/own/.claude/commands/promptshelf.toml", "[server]\nname = \"own\"\n"),
+        ("p/own/.claude/commands/own.md", "---\ndescription: Own\n---\nCosts $1.\n"),
+    ]);
+    let served = |folder: &str| {
+        let directory = Directory::new(library.path("p").join(folder));
+        let loader = Loader::open(vec![Box::new(directory)]).expect("a library");
+        let catalog = loader.handle().current();
+        let shown = |prompt: &Prompt| (prompt.name().to_string(), arguments_of(&catalog, prompt.name().as_str()));
+        catalog.prompts().iter().map(|prompt: &std::sync::Arc<Prompt>| shown(prompt)).collect::<Vec<_>>()
+    };
+    let one = |name: &str, argument: &str| (name.to_owned(), vec![argument.to_owned()]);
+    assert_eq!(served(".claude/commands"), [one("git-fix", "issue!")]);
+    assert_eq!(served(".claude"), [one("git-fix", "issue!"), ("pdf".to_owned(), vec![])]);
+    for folder in [".gemini/commands", ".gemini"] {
+        assert_eq!(served(folder), [one("git-commit", "args")], "{folder}");
+    }
+    for folder in [".opencode/command", ".opencode"] {
+        assert_eq!(served(folder), [one("audit", "arguments")], "{folder}");
+    }
+    for folder in [".github/prompts", ".github"] {
+        assert_eq!(served(folder), [one("explain", "what!")], "{folder}");
+    }
+    // A folder with a manifest is a library like any other.
+    assert_eq!(served("own/.claude/commands"), [("own".to_owned(), vec![])]);
+}
+
+#[test]
+fn folder_that_can_only_be_imported_names_the_command() {
+    let library = Library::of(&[("p/.codex/prompts/fix.md", "Fix $1\n")]);
+    for folder in [".codex/prompts", ".codex"] {
+        let path = library.path("p").join(folder);
+        let error = Directory::new(&path).read(None).expect_err("it cannot be served").to_string();
+        let command = format!("`promptshelf import {} --from claude --to prompts`", path.display());
+        assert!(error.contains(&command), "{error}");
     }
 }

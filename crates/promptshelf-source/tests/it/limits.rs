@@ -61,9 +61,13 @@ fn media_type_is_derived_and_mismatch_is_reported() {
     ]);
     library.write("wrong.png", [0xFF, 0xD8, 0xFF, 0xE0, 0, 0, b'J', b'F', b'I', b'F']);
     library.write("right.png", [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A]);
+    library.write("picture.txt", [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A]);
+    library.write("pointer.png", "version https://git-lfs.github.com/spec/v1\n");
     assert_eq!(
         library.mistakes(),
         [
+            "picture.txt:1:1: warning[content-mismatch]: the file name implies text/plain, but the content is image/png (rename the file, or save it in the other format)",
+            "pointer.png:1:1: warning[invalid-media]: the file name implies image/png, but the content is text/plain (rename the file, or save it in the other format)",
             "wrong.png:1:1: warning[content-mismatch]: the file name implies image/png, but the content is image/jpeg (rename the file, or save it in the other format)"
         ]
     );

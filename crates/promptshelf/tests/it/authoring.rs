@@ -1,5 +1,6 @@
 //! The commands of prompt authors: `check`, `explain`, `test`, `render`, `new`, `fmt`, `schema`.
 
+mod attachments;
 mod broken;
 mod clients;
 mod pages;
