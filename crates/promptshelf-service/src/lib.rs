@@ -45,7 +45,7 @@ pub use caller::{Caller, Identity, Revocation};
 pub use limit::{Limits, Slot, Slots, address_key};
 pub use observe::{Observer, TraceContext};
 pub use overview::LibraryOverview;
-pub use rejection::Rejection;
+pub use rejection::{Rejection, format_seconds, whole_seconds};
 pub use service::{OpenPrompt, Service};
 pub use view::{CacheScope, View, Visibility};
 

@@ -13,7 +13,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU32, AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use arc_swap::ArcSwapOption;
@@ -85,11 +85,11 @@ impl fmt::Debug for Meter {
 impl Meter {
     pub(crate) fn new(limits: Option<&Limits>) -> Meter {
         let meter = Meter {
-            requests: Buckets::default(),
-            completions: Buckets::default(),
-            addresses: Buckets::default(),
-            concurrent: Slots::new(None),
-            subscriptions: Slots::new(None),
+            requests: Buckets::new("requests-per-minute"),
+            completions: Buckets::new("completions-per-minute"),
+            addresses: Buckets::new("requests-per-minute-per-address"),
+            concurrent: Slots::named(Some("concurrent-requests"), None),
+            subscriptions: Slots::named(Some("subscriptions"), None),
         };
         meter.set(limits);
         meter
@@ -140,13 +140,13 @@ impl Meter {
     /// Returns how many requests each limit has refused.
     pub(crate) fn refused(&self) -> Vec<(&'static str, u64)> {
         let limits = [
-            ("requests-per-minute", &self.requests.refused),
-            ("completions-per-minute", &self.completions.refused),
-            ("requests-per-minute-per-address", &self.addresses.refused),
-            ("concurrent-requests", &self.concurrent.refused),
-            ("subscriptions", &self.subscriptions.refused),
+            ("requests-per-minute", &self.requests.refusals),
+            ("completions-per-minute", &self.completions.refusals),
+            ("requests-per-minute-per-address", &self.addresses.refusals),
+            ("concurrent-requests", &self.concurrent.refusals),
+            ("subscriptions", &self.subscriptions.refusals),
         ];
-        limits.map(|(limit, refused)| (limit, refused.load(Ordering::Relaxed))).into()
+        limits.map(|(limit, refusals)| (limit, refusals.count.load(Ordering::Relaxed))).into()
     }
 }
 
@@ -169,12 +169,51 @@ pub fn address_key(address: IpAddr) -> String {
     }
 }
 
-/// A token bucket for each key, if a limit is set.
+/// The requests that a limit has refused. The first one is logged at once, and further ones together at most once a
+/// minute, because a caller could fill the log.
+struct Refusals {
+    /// The name of the limit in the settings; without one nothing is logged.
+    limit: Option<&'static str>,
+    count: AtomicU64,
+    /// The state of the log.
+    logged: Mutex<Logged>,
+}
+
 #[derive(Default)]
+struct Logged {
+    last: Option<Instant>,
+    /// How many refusals the log contains.
+    count: u64,
+}
+
+/// The time between two lines of the log about one limit.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+impl Refusals {
+    fn new(limit: Option<&'static str>) -> Refusals {
+        Refusals { limit, count: AtomicU64::default(), logged: Mutex::default() }
+    }
+
+    /// Counts a refused request of a caller or address.
+    fn add(&self, key: &str) {
+        let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        let Some(limit) = self.limit else { return };
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.last.is_some_and(|last| last.elapsed() < LOG_INTERVAL) {
+            return;
+        }
+        let new = count.saturating_sub(logged.count);
+        *logged = Logged { last: Some(Instant::now()), count };
+        drop(logged);
+        tracing::info!(limit, refused = new, last = key, "requests refused by a limit");
+    }
+}
+
+/// A token bucket for each key, if a limit is set.
 struct Buckets {
     limiter: ArcSwapOption<Limiter>,
     requests: AtomicU32,
-    refused: AtomicU64,
+    refusals: Refusals,
 }
 
 struct Limiter {
@@ -183,6 +222,11 @@ struct Limiter {
 }
 
 impl Buckets {
+    fn new(limit: &'static str) -> Buckets {
+        let (limiter, requests) = (ArcSwapOption::default(), AtomicU32::default());
+        Buckets { limiter, requests, refusals: Refusals::new(Some(limit)) }
+    }
+
     fn set(&self, per_minute: Option<NonZeroU32>) {
         if self.limiter.load().as_ref().map(|limiter| limiter.per_minute) == per_minute {
             return;
@@ -200,7 +244,7 @@ impl Buckets {
             buckets.shrink_to_fit();
         }
         buckets.check_key(key).map_err(|until| {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+            self.refusals.add(key);
             let wait = until.wait_time_from(governor::clock::DefaultClock::default().now());
             Rejection::TooManyRequests { retry_after: wait.max(Duration::from_millis(1)) }
         })
@@ -223,7 +267,7 @@ impl Buckets {
 pub struct Slots {
     max: Arc<AtomicU32>,
     taken: Arc<Mutex<HashMap<String, u32>>>,
-    refused: Arc<AtomicU64>,
+    refusals: Arc<Refusals>,
 }
 
 impl fmt::Debug for Slots {
@@ -248,7 +292,13 @@ impl Slots {
     /// Creates counters with a maximum for each key; `None` means unlimited.
     #[must_use]
     pub fn new(max: Option<NonZeroU32>) -> Slots {
-        let slots = Slots { max: Arc::default(), taken: Arc::default(), refused: Arc::default() };
+        Slots::named(None, max)
+    }
+
+    /// Creates counters whose refusals are logged under the name of a limit.
+    fn named(limit: Option<&'static str>, max: Option<NonZeroU32>) -> Slots {
+        let refusals = Arc::new(Refusals::new(limit));
+        let slots = Slots { max: Arc::default(), taken: Arc::default(), refusals };
         slots.set(max);
         slots
     }
@@ -263,7 +313,8 @@ impl Slots {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let count = taken.get(&key).copied().unwrap_or_default();
         if count >= self.max.load(Ordering::Relaxed) {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+            drop(taken);
+            self.refusals.add(&key);
             return None;
         }
         taken.insert(key.clone(), count + 1);
@@ -288,7 +339,7 @@ mod tests {
     #[test]
     fn idle_callers_are_removed() {
         // A token comes back each microsecond, so that a bucket is full again at once.
-        let buckets = Buckets::default();
+        let buckets = Buckets::new("requests-per-minute");
         buckets.set(NonZeroU32::new(60_000_000));
         for number in 0..SWEEP * 3 {
             buckets.take(&format!("caller {number}")).expect("the bucket is full");

@@ -101,6 +101,18 @@ impl Rejection {
     }
 }
 
+/// Returns a time to wait in whole seconds, rounded up: at least 1, the unit of the header `Retry-After`.
+#[must_use]
+pub fn whole_seconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1)
+}
+
+/// Formats a number of seconds for people.
+#[must_use]
+pub fn format_seconds(number: u64) -> String {
+    format!("{number} second{}", if number == 1 { "" } else { "s" })
+}
+
 /// Shortens a caller's text for a message, and replaces invisible characters by their code points.
 pub(crate) fn echo(text: &str) -> String {
     let shown = &text[..text.floor_char_boundary(ECHO_BYTES)];
@@ -130,7 +142,7 @@ impl fmt::Display for Rejection {
                 write!(f, "Insufficient scope: a token with the scope{plural} {} is required", scopes.join(", "))
             }
             Rejection::TooManyRequests { retry_after } => {
-                write!(f, "Too many requests; try again in {:.1} seconds", retry_after.as_secs_f64().max(0.1))
+                write!(f, "Too many requests; try again in {}", format_seconds(whole_seconds(*retry_after)))
             }
             Rejection::TooManyAtOnce { what } => write!(f, "Too many open {what}; try again later"),
             Rejection::InvalidCursor => {
@@ -148,3 +160,18 @@ impl fmt::Display for Rejection {
 }
 
 impl std::error::Error for Rejection {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_to_wait_are_whole_seconds() {
+        let message = |retry_after| Rejection::TooManyRequests { retry_after }.to_string();
+        let from_millis = Duration::from_millis;
+        assert_eq!(message(from_millis(1)), "Too many requests; try again in 1 second");
+        assert_eq!(message(from_millis(1_000)), "Too many requests; try again in 1 second");
+        assert_eq!(message(from_millis(1_001)), "Too many requests; try again in 2 seconds");
+        assert_eq!(message(from_millis(59_999)), "Too many requests; try again in 60 seconds");
+    }
+}

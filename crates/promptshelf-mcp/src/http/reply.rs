@@ -1,5 +1,7 @@
 //! HTTP responses.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Response, StatusCode,
@@ -32,7 +34,7 @@ pub struct Denial {
     /// The status of the response.
     pub status: StatusCode,
     /// The message, as a sentence.
-    pub message: &'static str,
+    pub message: Cow<'static, str>,
     /// The value of `WWW-Authenticate`.
     pub challenge: Option<HeaderValue>,
     /// The value of `Retry-After`, in seconds.
@@ -42,8 +44,8 @@ pub struct Denial {
 impl Denial {
     /// Creates a refusal without challenge and retry time.
     #[must_use]
-    pub fn new(status: StatusCode, message: &'static str) -> Denial {
-        Denial { status, message, challenge: None, retry_after: None }
+    pub fn new(status: StatusCode, message: impl Into<Cow<'static, str>>) -> Denial {
+        Denial { status, message: message.into(), challenge: None, retry_after: None }
     }
 }
 
@@ -55,7 +57,7 @@ pub(super) fn add_request_id(headers: &mut HeaderMap, caller: &Caller) {
 }
 
 pub(super) fn denial(denial: &Denial) -> (Response<HttpBody>, &'static str) {
-    let refused = refusal(denial.status, denial.message);
+    let refused = refusal(denial.status, &*denial.message);
     let mut response = fault(&refused);
     if let Some(challenge) = &denial.challenge {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge.clone());

@@ -16,7 +16,7 @@ use axum::{
     response::Response,
 };
 use promptshelf_mcp::http::{Denial, RequiredScopes};
-use promptshelf_service::{Caller, Rejection, Service};
+use promptshelf_service::{Caller, Rejection, Service, format_seconds, whole_seconds};
 
 use super::options::Options;
 
@@ -79,10 +79,10 @@ impl AuthState {
 }
 
 fn too_many_requests(rejection: &Rejection) -> Denial {
-    let retry_after = match rejection {
-        Rejection::TooManyRequests { retry_after } => retry_after.as_secs() + 1,
+    let wait = match rejection {
+        Rejection::TooManyRequests { retry_after } => whole_seconds(*retry_after),
         _ => 1,
     };
-    let denial = Denial::new(StatusCode::TOO_MANY_REQUESTS, "Too many requests from this address; try again later");
-    Denial { retry_after: Some(retry_after), ..denial }
+    let message = format!("Too many requests from this address; try again in {}", format_seconds(wait));
+    Denial { retry_after: Some(wait), ..Denial::new(StatusCode::TOO_MANY_REQUESTS, message) }
 }

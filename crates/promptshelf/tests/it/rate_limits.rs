@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    program::{Server, library},
+    program::{PATIENCE, Server, library},
     server_auth::ask_at,
 };
 
@@ -20,7 +20,8 @@ fn rate_limited_caller_gets_429_and_retry_time() {
     let seconds: u64 = refused.headers["retry-after"].to_str().expect("ASCII").parse().expect("a number");
     assert!((1..=30).contains(&seconds), "{seconds}");
     let error = &refused.json()["error"];
-    assert!(error["message"].as_str().is_some_and(|text| text.starts_with("Too many requests")), "{error}");
+    let expected = format!("Too many requests; try again in {seconds} second{}", if seconds == 1 { "" } else { "s" });
+    assert_eq!(error["message"].as_str(), Some(&*expected));
     assert!(error["data"]["retryAfterMs"].as_u64().is_some_and(|wait| wait > 0), "{error}");
     assert_eq!(refused.json()["id"], 1);
 
@@ -28,7 +29,19 @@ fn rate_limited_caller_gets_429_and_retry_time() {
     assert_eq!(ask_at(&server.url, "", &[("Mcp-Protocol-Version", "1999-01-01")], "x", &json!({})).status, 400);
     let stopped = ask();
     assert_eq!(stopped.status, 429);
-    assert!(stopped.body.contains("from this address") && stopped.headers.contains_key("retry-after"));
+    let seconds = stopped.headers["retry-after"].to_str().expect("ASCII");
+    let expected = format!("Too many requests from this address; try again in {seconds} second");
+    assert!(stopped.body.contains(&expected), "{}", stopped.body);
+
+    // Both limits are in the log, at its normal level.
+    let mut log = String::new();
+    for limit in ["requests-per-minute", "requests-per-minute-per-address"] {
+        while !log.contains(&format!("limit=\"{limit}\"")) {
+            log += &server.log.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{limit} is not in the log: {log}"));
+            log.push('\n');
+        }
+    }
+    assert!(log.contains("requests refused by a limit"), "{log}");
 }
 
 #[test]

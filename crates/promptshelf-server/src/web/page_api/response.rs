@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use promptshelf_mcp::http::RequiredScopes;
-use promptshelf_service::{Caller, Rejection};
+use promptshelf_service::{Caller, Rejection, whole_seconds};
 use serde_json::Value;
 
 /// The authenticated caller, if the middleware has put one into the request.
@@ -34,7 +34,7 @@ pub(super) fn rejected(rejection: &Rejection) -> Response {
             response.extensions_mut().insert(RequiredScopes(scopes.clone()));
         }
         Rejection::TooManyRequests { retry_after } => {
-            let seconds = HeaderValue::from(retry_after.as_secs() + 1);
+            let seconds = HeaderValue::from(whole_seconds(*retry_after));
             response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
         _ => {}

@@ -42,8 +42,6 @@ export const more = {
   'facts.capabilities': 'Fähigkeiten',
   'facts.connect': 'Einen Client verbinden',
   'facts.connect-about': 'Jeder MCP-Client kann diese Prompts benutzen. Kopieren Sie eine dieser Zeilen.',
-  'facts.connect-issuer': 'Eine Anmeldung ist nötig: Clients öffnen sie beim Verbinden im Browser. Im Terminal: `promptshelf sign-in URL`.',
-  'facts.connect-token': 'Eine Anmeldung ist nötig: Ersetzen Sie `{token}` durch ein Token dieses Servers.',
   'facts.copy': 'Kopieren',
   'facts.heading': 'Server',
   'facts.instructions': 'Hinweise für Modelle',

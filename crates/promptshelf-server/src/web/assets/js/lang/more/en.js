@@ -41,8 +41,6 @@ export const more = {
   'facts.capabilities': 'Capabilities',
   'facts.connect': 'Connect a client',
   'facts.connect-about': 'Every MCP client can use these prompts. Copy one of these.',
-  'facts.connect-issuer': 'Sign-in is required: clients open it in a browser when they connect. In a terminal: `promptshelf sign-in URL`.',
-  'facts.connect-token': 'Sign-in is required: replace `{token}` with a token of this server.',
   'facts.copy': 'Copy',
   'facts.heading': 'Server',
   'facts.instructions': 'Instructions for models',

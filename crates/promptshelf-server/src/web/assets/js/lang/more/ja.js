@@ -42,8 +42,6 @@ export const more = {
   'facts.capabilities': '機能',
   'facts.connect': 'クライアントを接続する',
   'facts.connect-about': 'どの MCP クライアントでもこれらのプロンプトを使えます。いずれかを貼り付けてください。',
-  'facts.connect-issuer': 'サインインが必要です。クライアントは接続時にブラウザーで開きます。ターミナルでは `promptshelf sign-in URL` を使います。',
-  'facts.connect-token': 'サインインが必要です。`{token}` をこのサーバーのトークンに置き換えてください。',
   'facts.copy': 'コピー',
   'facts.heading': 'サーバー',
   'facts.instructions': 'モデルへの説明',

@@ -41,8 +41,6 @@ export const more = {
   'facts.capabilities': '能力',
   'facts.connect': '连接客户端',
   'facts.connect-about': '任何 MCP 客户端都能使用这些提示。复制下面任意一段即可。',
-  'facts.connect-issuer': '需要登录：客户端连接时会在浏览器中打开登录页面。在终端中使用 `promptshelf sign-in URL`。',
-  'facts.connect-token': '需要登录：请把 `{token}` 替换为此服务器的令牌。',
   'facts.copy': '复制',
   'facts.heading': '服务器',
   'facts.instructions': '给模型的说明',
