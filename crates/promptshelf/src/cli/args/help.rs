@@ -50,7 +50,7 @@ TLS, and the proxies that are trusted to report the address of a caller:
                                 [tls]
   PROMPTSHELF_TLS_CERTIFICATE   certificate = \"tls/chain.pem\"
   PROMPTSHELF_TLS_KEY           key = \"tls/key.pem\"
-                                strict-transport-security = true  # browsers use TLS only
+                                strict-transport-security = true  # TLS only
                                 [proxy]
   PROMPTSHELF_TRUST_PROXY       trusted = [\"10.0.0.0/8\"]
                                 header = \"x-forwarded\"  # or \"forwarded\"
