@@ -54,9 +54,9 @@ fn image_that_is_none_is_an_error_at_its_attach() {
     ] {
         let folder = attaching(file, text.as_bytes());
         let checked = run(&folder, &["check", "prompts"]);
-        let expected =
-            format!("prompts/two.md:5:11: error[invalid-media]: `{file}` is attached here: the file name implies");
+        let expected = format!("error[invalid-media]: `{file}` is attached here: the file name implies");
         assert!(checked.starts_with("exit code: 1\n") && checked.contains(&expected), "{checked}");
+        assert!(checked.contains("\n --> prompts/two.md:5:11\n"), "{checked}");
         let got = run(&folder, &["get", "prompts", "one"]);
         assert!(got.starts_with("exit code: 7\n"), "{got}");
     }
