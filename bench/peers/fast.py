@@ -2,8 +2,8 @@
 
 import uvicorn
 from fastmcp import FastMCP
-from fastmcp.prompts import FunctionPrompt, Message
-from mcp_types import Completion, ImageContent
+from fastmcp.prompts import FunctionPrompt
+from mcp_types import Completion
 
 import shelf
 
@@ -13,16 +13,6 @@ app = FastMCP("fastmcp", list_page_size=shelf.page_size)
 @app.prompt(name="one")
 def one(change: str) -> str:
     return shelf.one(change)
-
-
-@app.prompt(name="three")
-def three(version: str, readers: str, tone: str) -> str:
-    return shelf.three(version, readers, tone)
-
-
-@app.prompt(name="image")
-def image() -> list:
-    return [Message(shelf.words["image"]), Message(ImageContent(type="image", data=shelf.picture, mime_type="image/png"))]
 
 
 @app.prompt(name="completed")

@@ -10,7 +10,6 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
 const [port, count, pageSize, folder] = process.argv.slice(2).map((word, at) => (at < 3 ? Number(word) : word));
 const words = JSON.parse(readFileSync(join(import.meta.dirname, 'words.json'), 'utf8'));
-const picture = readFileSync(join(folder, 'picture.png')).toString('base64');
 const lines = (name) => readFileSync(join(folder, 'values', `${name}.txt`), 'utf8').trimEnd().split('\n');
 const values = { few: lines('few'), many: lines('many') };
 const prompts = Array.from({ length: count }, (_, at) => ({
@@ -23,16 +22,6 @@ const prompts = Array.from({ length: count }, (_, at) => ({
 }));
 
 const text = (said) => ({ role: 'user', content: { type: 'text', text: said } });
-
-function get(name, given) {
-  if (name === 'one') return [text(words.oneBefore + given.change + words.oneAfter)];
-  if (name === 'three') {
-    const [a, b, c, d] = words.three;
-    return [text(a + given.version + b + given.readers + c + given.tone + d)];
-  }
-  const image = { type: 'image', data: picture, mimeType: 'image/png' };
-  return [text(words.image), { role: 'user', content: image }];
-}
 
 function isSubsequence(typed, value) {
   let at = 0;
@@ -47,7 +36,9 @@ function factory() {
     const end = Math.min(begin + pageSize, count);
     return { prompts: prompts.slice(begin, end), ...(end < count ? { nextCursor: String(end) } : {}) };
   });
-  server.setRequestHandler('prompts/get', ({ params }) => ({ messages: get(params.name, params.arguments ?? {}) }));
+  server.setRequestHandler('prompts/get', ({ params }) => ({
+    messages: [text(words.oneBefore + params.arguments.change + words.oneAfter)],
+  }));
   server.setRequestHandler('completion/complete', ({ params }) => {
     const found = values[params.argument.name].filter((value) => isSubsequence(params.argument.value, value));
     return { completion: { values: found.slice(0, 100), total: found.length, hasMore: found.length > 100 } };

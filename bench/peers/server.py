@@ -30,14 +30,7 @@ async def list_prompts(_, params) -> types.ListPromptsResult:
 
 
 async def get_prompt(_, params) -> types.GetPromptResult:
-    given = params.arguments or {}
-    if params.name == "one":
-        return types.GetPromptResult(messages=[said(shelf.one(**given))])
-    if params.name == "three":
-        return types.GetPromptResult(messages=[said(shelf.three(**given))])
-    image = types.ImageContent(type="image", data=shelf.picture, mime_type="image/png")
-    picture = types.PromptMessage(role="user", content=image)
-    return types.GetPromptResult(messages=[said(shelf.words["image"]), picture])
+    return types.GetPromptResult(messages=[said(shelf.one(**(params.arguments or {})))])
 
 
 async def complete(_, params) -> types.CompleteResult:

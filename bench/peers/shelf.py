@@ -1,6 +1,5 @@
 """The prompts that the servers in Python offer."""
 
-import base64
 import json
 import sys
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 port, count, page_size = (int(word) for word in sys.argv[1:4])
 folder = Path(sys.argv[4])
 words = json.loads((Path(__file__).parent / "words.json").read_text())
-picture = base64.b64encode((folder / "picture.png").read_bytes()).decode()
 values = {name: (folder / "values" / f"{name}.txt").read_text().split() for name in ("few", "many")}
 
 
@@ -22,11 +20,6 @@ def listed_description(at: int) -> str:
 
 def one(change: str) -> str:
     return words["oneBefore"] + change + words["oneAfter"]
-
-
-def three(version: str, readers: str, tone: str) -> str:
-    a, b, c, d = words["three"]
-    return a + version + b + readers + c + tone + d
 
 
 def matching(argument: str, typed: str) -> list[str]:

@@ -5,31 +5,12 @@ use std::{fs, path::Path};
 use anyhow::Result;
 use bench_servers::{LISTED_ARGUMENTS, listed_description, listed_name, words};
 
-/// Size of the image in bytes, as of a small screenshot.
-const PICTURE: usize = 24 << 10;
-
-/// Writes the prompts that requests name, and their attachments.
+/// Writes the prompts that requests name.
 pub(crate) fn write_asked(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder.join("values"))?;
-    let argument = |name: &str| format!("  - name: {name}\n    required: true\n");
-    let head = |arguments: &str| format!("---\narguments:\n{arguments}---\n");
-    let one = [&head(&argument("change")), words::ONE_BEFORE, "{{ change }}", words::ONE_AFTER].concat();
+    let head = "---\narguments:\n  - name: change\n    required: true\n---\n";
+    let one = [head, words::ONE_BEFORE, "{{ change }}", words::ONE_AFTER].concat();
     fs::write(folder.join("one.md"), one)?;
-    let [a, b, c, d] = words::THREE;
-    let three: String = ["version", "readers", "tone"].map(argument).concat();
-    fs::write(
-        folder.join("three.md"),
-        [&head(&three), a, "{{ version }}", b, "{{ readers }}", c, "{{ tone }}", d].concat(),
-    )?;
-    fs::write(folder.join("image.md"), format!("{}\n{{{{ attach(\"picture.png\") }}}}\n", words::IMAGE))?;
-    // A valid header; the content between is arbitrary.
-    let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
-    let mut state = 1_u32;
-    while picture.len() < PICTURE {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        picture.push((state >> 24) as u8);
-    }
-    fs::write(folder.join("picture.png"), picture)?;
     let mut completed = String::from("---\narguments:\n");
     for (name, count) in [("few", 10), ("many", 10_000)] {
         let values: String = (0..count).map(|at| format!("branch/{at}-of-{name}\n")).collect();

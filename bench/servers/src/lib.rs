@@ -46,15 +46,6 @@ impl Invocation {
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// The image of a prompt.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it cannot be read.
-    pub fn picture(&self) -> Result<Vec<u8>> {
-        fs::read(self.folder.join("picture.png")).context("the picture cannot be read")
-    }
-
     /// The range of a page, from the previous page's cursor, which is a number.
     #[must_use]
     pub fn page(&self, cursor: Option<&str>) -> std::ops::Range<usize> {
@@ -72,15 +63,6 @@ pub mod words {
         one sentence. Say so when there is nothing to say.\n\n";
     /// After the value.
     pub const ONE_AFTER: &str = "\n\nAnswer in the language of the change.";
-    /// Before, between and after the three values.
-    pub const THREE: [&str; 4] = [
-        "Write release notes for version ",
-        " of the program. They are read by ",
-        ", who want to know what they have to do. Keep to the tone that is called ",
-        ". Begin with what breaks, go on with what is new, and end with thanks.",
-    ];
-    /// The text next to the image.
-    pub const IMAGE: &str = "What is to be seen in this picture?";
 }
 
 /// Name of a generated prompt.

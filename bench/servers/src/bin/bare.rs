@@ -8,7 +8,6 @@ use std::{borrow::Cow, collections::HashMap, io::Write as _, sync::Arc};
 
 use anyhow::Result;
 use axum::{Router, body::Body, extract::State, http::header, response::Response, routing::post};
-use base64::{Engine, engine::general_purpose::STANDARD};
 use bench_servers::{Invocation, LISTED_ARGUMENTS, listed_description, listed_name, words};
 use bytes::Bytes;
 use nucleo_matcher::{
@@ -65,17 +64,11 @@ enum Content<'a> {
     Text {
         text: Cow<'a, str>,
     },
-    Image {
-        data: &'a str,
-        #[serde(rename = "mimeType")]
-        mime_type: &'static str,
-    },
 }
 
 struct Shelf {
     invocation: Invocation,
     pages: HashMap<usize, Vec<u8>>,
-    picture: String,
     values: HashMap<&'static str, Vec<String>>,
 }
 
@@ -101,7 +94,7 @@ impl Shelf {
             begin = range.end;
         }
         let values = HashMap::from([("few", invocation.values("few")?), ("many", invocation.values("many")?)]);
-        Ok(Shelf { picture: STANDARD.encode(invocation.picture()?), pages, values, invocation })
+        Ok(Shelf { pages, values, invocation })
     }
 
     fn answer(&self, body: &[u8]) -> Option<Vec<u8>> {
@@ -138,14 +131,6 @@ impl Shelf {
         let text = |text| Message { role: "user", content: Content::Text { text } };
         let messages = match params.name.as_deref()? {
             "one" => vec![text([words::ONE_BEFORE, given("change")?, words::ONE_AFTER].concat().into())],
-            "three" => {
-                let [a, b, c, d] = words::THREE;
-                vec![text([a, given("version")?, b, given("readers")?, c, given("tone")?, d].concat().into())]
-            }
-            "image" => vec![
-                text(words::IMAGE.into()),
-                Message { role: "user", content: Content::Image { data: &self.picture, mime_type: "image/png" } },
-            ],
             _ => return None,
         };
         serde_json::to_writer(out, &Messages { messages: &messages }).ok()

@@ -3,7 +3,6 @@
 use std::{collections::HashMap, sync::Arc};
 
 use anyhow::Result;
-use base64::{Engine, engine::general_purpose::STANDARD};
 use bench_servers::{Invocation, LISTED_ARGUMENTS, listed_description, listed_name, words};
 use nucleo_matcher::{
     Config, Matcher,
@@ -12,7 +11,7 @@ use nucleo_matcher::{
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt,
     model::{
-        CompleteRequestParams, CompleteResult, CompletionInfo, ContentBlock, GetPromptRequestParams, GetPromptResponse,
+        CompleteRequestParams, CompleteResult, CompletionInfo, GetPromptRequestParams, GetPromptResponse,
         GetPromptResult, ListPromptsResult, PaginatedRequestParams, Prompt, PromptArgument, PromptMessage, Role,
         ServerCapabilities, ServerConfig,
     },
@@ -28,7 +27,6 @@ struct Shelf(Arc<Inner>);
 struct Inner {
     invocation: Invocation,
     prompts: Vec<Prompt>,
-    picture: String,
     values: HashMap<&'static str, Vec<String>>,
 }
 
@@ -44,8 +42,7 @@ impl Shelf {
             .map(|at| Prompt::new(listed_name(at), Some(listed_description(at)), Some(arguments.clone())))
             .collect();
         let values = HashMap::from([("few", invocation.values("few")?), ("many", invocation.values("many")?)]);
-        let picture = STANDARD.encode(invocation.picture()?);
-        Ok(Shelf(Arc::new(Inner { prompts, picture, values, invocation })))
+        Ok(Shelf(Arc::new(Inner { prompts, values, invocation })))
     }
 }
 
@@ -79,14 +76,6 @@ impl ServerHandler for Shelf {
         let text = |text: String| PromptMessage::new_text(Role::User, text);
         let messages = match request.name.as_str() {
             "one" => vec![text([words::ONE_BEFORE, given("change")?, words::ONE_AFTER].concat())],
-            "three" => {
-                let [a, b, c, d] = words::THREE;
-                vec![text([a, given("version")?, b, given("readers")?, c, given("tone")?, d].concat())]
-            }
-            "image" => vec![
-                text(words::IMAGE.to_owned()),
-                PromptMessage::new(Role::User, ContentBlock::image(self.0.picture.clone(), "image/png")),
-            ],
             _ => return Err(wrong()),
         };
         Ok(GetPromptResult::new(messages).into())
