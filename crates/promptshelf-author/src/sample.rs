@@ -34,7 +34,7 @@ fn sample(prompt: &Prompt, argument: &Argument) -> String {
     let chosen = || argument.choices().first().map(|choice| choice.value.clone());
     let completed = || match argument.completion() {
         Some(CompletionSource::Values(values)) => values.first().cloned(),
-        Some(CompletionSource::Paths(paths)) => paths.first().cloned(),
+        Some(CompletionSource::Paths(paths) | CompletionSource::RootPaths { paths, .. }) => paths.first().cloned(),
         _ => None,
     };
     let definition = argument.definition();

@@ -8,17 +8,25 @@ use crate::{
     content::ResourceContents,
     cursor::{self, ListKind},
     definition::{About, Access, AccessSet, LibraryFile, Policy},
-    library_files::LibraryFiles,
+    library_files::{LibraryFiles, References},
     prompt::{Prompt, RenderContext},
     resource::{Resource, Resources},
     value::Variables,
 };
 
 mod access;
+mod content;
 mod list;
+mod pattern;
+mod references;
+mod review;
+mod rule;
 
-pub(crate) use access::AccessTable;
+pub(crate) use access::{AccessInput, AccessTable};
+pub use content::{Content, ContentAccess};
 pub use list::PromptList;
+pub(crate) use references::{glob_of, references};
+pub(crate) use review::{review, review_prompt};
 
 /// The prompts and resources that a server serves at one moment.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +40,7 @@ pub struct Catalog {
     pub(crate) called_prompts: Arc<HashSet<String>>,
     pub(crate) resources: Resources,
     pub(crate) files: Arc<LibraryFiles>,
+    pub(crate) references: Arc<References>,
     pub(crate) access: Arc<AccessTable>,
 }
 
@@ -101,16 +110,35 @@ impl Catalog {
         self.resources.find_declared(uri)
     }
 
-    /// Returns a library file by its `library:` URI, if it is read without a declared resource.
+    /// Returns a library file by its `library:` URI, if it is read without a declared resource of this URI. Only files
+    /// that a resource declares or a prompt refers to are served.
     #[must_use]
     pub fn find_library_file(&self, uri: &str) -> Option<ResourceContents> {
-        self.files.find(uri).map(|file| file.contents(uri))
+        self.served_file(uri).map(|file| file.contents(uri))
+    }
+
+    /// Returns the content of a URI.
+    #[must_use]
+    pub fn content(&self, uri: &str) -> Option<Content<'_>> {
+        match self.resources.find(uri) {
+            Some((resource, variables)) => Some(Content::Resource { resource, variables }),
+            None => self.served_file(uri).map(Content::File),
+        }
+    }
+
+    fn served_file(&self, uri: &str) -> Option<&Arc<LibraryFile>> {
+        self.files.find(uri).filter(|file| self.files.is_referred_to(file, &self.references))
     }
 
     /// Returns a file of the library by its path.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&Arc<LibraryFile>> {
         self.files.by_path.get(path)
+    }
+
+    /// Whether a text is the path of a library file: of a file to attach, or of a restricted prompt.
+    pub(crate) fn is_file_name(&self, path: &str) -> bool {
+        self.files.by_path.contains_key(path) || self.access.is_prompt_file(&self.files.links.place(path))
     }
 
     /// Paths of all files of the library.
@@ -138,7 +166,9 @@ impl Catalog {
         RenderContext {
             policy: &self.policy,
             files: &self.files,
+            references: &self.references,
             resources: &self.resources,
+            permission: None,
             interrupt: None,
             is_brief: false,
         }
@@ -150,10 +180,10 @@ impl Catalog {
         self.access.is_restricted()
     }
 
-    /// Returns whether any rule applies to resources.
+    /// Returns whether a caller may have to meet requirements to read a content.
     #[must_use]
-    pub fn has_resource_rules(&self) -> bool {
-        self.access.has_resource_rules()
+    pub fn restricts_contents(&self) -> bool {
+        self.access.restricts_contents()
     }
 
     /// Returns each combination of rules that applies to an item of a list.
@@ -176,12 +206,34 @@ impl Catalog {
         set.map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the rules for the content of a URI, under each of its names: as it
-    /// was written, as its declaration spells it, and as the declaration expands
-    /// with its variables. Another spelling therefore never opens access.
+    /// Returns the requirements for the content of a URI. They are those of all its names: another spelling, or another
+    /// name of the same file, never opens access.
     #[must_use]
-    pub fn uri_access(&self, uri: &str) -> AccessSet {
-        self.access.uri(uri, &self.resources, &self.files)
+    pub fn uri_access(&self, uri: &str) -> ContentAccess {
+        match self.content(uri) {
+            None => ContentAccess { rules: self.access.uri(uri), prompts: None },
+            Some(content) => ContentAccess {
+                rules: self.access.content(&content, Some(uri), &self.resources, &self.files),
+                prompts: match content {
+                    Content::File(file) => self.referring_prompts(&file.path),
+                    Content::Resource { .. } => None,
+                },
+            },
+        }
+    }
+
+    /// Returns the requirements for a file of the library or of a root by its path; see [`Links`](crate::Links).
+    #[must_use]
+    pub fn path_access(&self, path: &str) -> ContentAccess {
+        let rules = self.access.path(path, &self.resources, &self.files);
+        ContentAccess { rules, prompts: self.referring_prompts(path) }
+    }
+
+    /// Returns the prompts that refer to a file; `None` if other things determine whether it is served.
+    fn referring_prompts(&self, path: &str) -> Option<Vec<usize>> {
+        let is_undeclared = self.files.by_path.contains_key(path) && !self.files.declared.contains_key(path);
+        let prompts = self.references.prompts(path);
+        (is_undeclared && !prompts.is_empty()).then(|| prompts.iter().map(|index| *index as usize).collect())
     }
 
     /// Returns the rules for the diagnostics of the library; empty without such rules.
@@ -193,7 +245,10 @@ impl Catalog {
     /// Returns the rules for the declaration of a resource or resource template.
     #[must_use]
     pub fn declared_access(&self, resource: &Resource) -> AccessSet {
-        self.access.declared(resource)
+        match self.find_declared(resource.uri()) {
+            Some(resource) => self.access.declared(resource, &self.resources, &self.files),
+            None => AccessSet::new(),
+        }
     }
 
     /// Returns the page of a list that begins at a cursor; the first page without one. `None` if the cursor does not

@@ -11,7 +11,10 @@ use crate::{
     argument::Argument,
     catalog::Catalog,
     content::ResourceBody,
-    definition::{ArgumentType, CompletionSource, library_uri},
+    definition::{ArgumentType, CompletionSource},
+    prompt::ContentName,
+    resource::Resource,
+    uri_template::expand_uri_template,
     value::Variables,
 };
 
@@ -51,20 +54,66 @@ pub fn complete(argument: &Argument, catalog: &Catalog, typed: &str, known: &Var
     complete_from(argument, catalog, typed, known, None)
 }
 
-/// Like [`complete`], restricted to resources whose URI satisfies `may_see`. A library's file is passed by its
-/// `library:` URI.
+/// Restricts completion to the contents that a caller may read.
+pub struct Restriction<'a> {
+    /// Returns whether the content of a path or URI may be read.
+    pub may_read: &'a dyn Fn(ContentName<'_>) -> bool,
+    /// The resource template whose variable is completed, if it is one.
+    pub template: Option<&'a Resource>,
+}
+
+impl Restriction<'_> {
+    fn may_read_path(&self, path: &str) -> bool {
+        (self.may_read)(ContentName::Path(path))
+    }
+
+    /// Returns whether a value names no content that must not be read: neither by itself nor as a variable.
+    fn shows(&self, value: &str, argument: &Argument, known: &Variables, catalog: &Catalog) -> bool {
+        (!catalog.is_file_name(value) || self.may_read_path(value))
+            && (catalog.content(value).is_none() || (self.may_read)(ContentName::Uri(value)))
+            && self.template.is_none_or(|template| {
+                let uri = uri_with(template, argument, value, known);
+                uri.is_none_or(|uri| (self.may_read)(ContentName::Uri(&uri)))
+            })
+    }
+}
+
+/// Returns the URI of a template with a value for one of its variables. A variable that is not known yet gets a value
+/// that stands for any other, so that a rule for a whole folder applies.
+fn uri_with(template: &Resource, argument: &Argument, value: &str, known: &Variables) -> Option<String> {
+    let mut variables = Variables::new();
+    for variable in template.variables() {
+        let name = variable.name();
+        let is_optional = template.query_variables().is_some_and(|query| query.iter().any(|known| known == name));
+        let known = known.get(name).filter(|value| !value.is_empty()).map(String::as_str);
+        let value = match known {
+            _ if name == argument.name() => value,
+            Some(known) => known,
+            None if is_optional => continue,
+            None => variable.choices().first().map_or("_", |choice| &choice.value),
+        };
+        variables.insert(name.to_owned(), value.to_owned());
+    }
+    expand_uri_template(template.uri(), &variables)
+}
+
+/// Like [`complete`], without values that name a content that must not be read.
 #[must_use]
 pub fn complete_from(
     argument: &Argument,
     catalog: &Catalog,
     typed: &str,
     known: &Variables,
-    may_see: Option<&dyn Fn(&str) -> bool>,
+    restriction: Option<&Restriction<'_>>,
 ) -> Completions {
     if typed.len() > MAX_TYPED_BYTES {
         return Completions::default();
     }
-    rank(&candidates(argument, catalog, typed, known, may_see), typed)
+    let mut found = candidates(argument, catalog, typed, known, restriction);
+    if let Some(restriction) = restriction {
+        found.retain(|value| restriction.shows(value, argument, known, catalog));
+    }
+    rank(&found, typed)
 }
 
 /// Returns all values in the author's order, possibly with duplicates.
@@ -73,10 +122,9 @@ fn candidates<'c>(
     catalog: &'c Catalog,
     typed: &str,
     known: &Variables,
-    may_see: Option<&dyn Fn(&str) -> bool>,
+    restriction: Option<&Restriction<'_>>,
 ) -> Vec<Cow<'c, str>> {
-    let may_see_uri = |uri: &str| may_see.is_none_or(|may_see| may_see(uri));
-    let may_see_path = |path: &str| may_see.is_none_or(|may_see| may_see(&library_uri(path)));
+    let may_see_path = |path: &str| restriction.is_none_or(|restriction| restriction.may_read_path(path));
     fn borrowed<'c>(values: impl IntoIterator<Item = &'c String>) -> Vec<Cow<'c, str>> {
         values.into_iter().map(|value| Cow::Borrowed(value.as_str())).collect()
     }
@@ -85,6 +133,10 @@ fn candidates<'c>(
         None => Vec::new(),
         Some(CompletionSource::Values(values)) => borrowed(values),
         Some(CompletionSource::Paths(paths)) => borrowed(paths.iter().filter(|path| may_see_path(path))),
+        Some(CompletionSource::RootPaths { root, paths }) => {
+            let path_of = |path: &str| if root.is_empty() { path.to_owned() } else { format!("{root}/{path}") };
+            borrowed(paths.iter().filter(|path| restriction.is_none() || may_see_path(&path_of(path))))
+        }
         Some(CompletionSource::File(path)) if !may_see_path(path) => Vec::new(),
         Some(CompletionSource::File(path)) => match catalog.file(path).map(|file| &file.body) {
             Some(ResourceBody::Text(text)) => {
@@ -101,9 +153,7 @@ fn candidates<'c>(
                 None => cases.iter().flat_map(|(_, values)| borrowed(values)).collect(),
             }
         }
-        Some(CompletionSource::Resources(glob)) => {
-            catalog.uris_matching(glob).filter(|uri| may_see_uri(uri)).map(Cow::Borrowed).collect()
-        }
+        Some(CompletionSource::Resources(glob)) => catalog.uris_matching(glob).map(Cow::Borrowed).collect(),
         Some(CompletionSource::Function(function)) => function(typed, known).into_iter().map(Cow::Owned).collect(),
     };
     if argument.choices().is_empty() {

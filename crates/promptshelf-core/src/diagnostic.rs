@@ -258,6 +258,12 @@ codes! {
     UnknownKey = "unknown-key",
     /// An operator's setting in the settings of a library.
     OperatorSetting = "operator-setting",
+    /// A part of an access rule that matches nothing.
+    UnmatchedRule = "unmatched-rule",
+    /// An access rule that names a file by some of its URIs only.
+    PartlyNamedFile = "partly-named-file",
+    /// A prompt that contains the text of another file with a stricter access rule.
+    RestrictedContent = "restricted-content",
     /// A root outside of the library that the operator has not granted.
     UngrantedRoot = "ungranted-root",
     /// A value of the wrong type.

@@ -46,7 +46,7 @@ mod value;
 mod workflow;
 
 pub use argument::{Argument, Problem, RawArgumentValue, RawArguments, bind};
-pub use catalog::{Catalog, Change, Page, PromptList};
+pub use catalog::{Catalog, Change, Content, ContentAccess, Page, PromptList};
 pub use check::{Checked, check, check_edited};
 pub use content::{
     Annotations, Blob, ContentBlock, EmbeddedResource, Icon, Media, Message, Meta, MimeType, ResourceBody,
@@ -55,15 +55,15 @@ pub use content::{
 pub use definition::{
     About, Access, AccessRule, AccessSet, ArgumentDefinition, ArgumentType, AsyncPromptFunction, Body, BodyPiece,
     BrokenFile, Budget, Choice, CompletionFunction, CompletionSource, CompletionTest, Constraints, Decline,
-    Definitions, LIBRARY_SCHEME, LibraryFile, Origin, Policy, PromptDefinition, PromptFunction, ReadBody, ReadError,
-    ReadResource, Requirements, ResourceContent, ResourceDefinition, Spans, StepDefinition, SyncPromptFunction,
-    TestDefinition,
+    Definitions, LIBRARY_SCHEME, LibraryFile, Links, Origin, Policy, PromptDefinition, PromptFunction, ReadBody,
+    ReadError, ReadResource, Requirements, ResourceContent, ResourceDefinition, Spans, StepDefinition,
+    SyncPromptFunction, TestDefinition,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;
 pub use interrupt::Interrupt;
 pub use name::{MAX_NAME_BYTES, NameError, PromptName};
-pub use prompt::{Part, Prompt, RenderContext};
+pub use prompt::{ContentName, Part, Prompt, ReadPermission, RenderContext};
 pub use render_error::RenderError;
 pub use resource::Resource;
 pub use template::{TemplateAnalysis, TemplateUse, TemplateWords};

@@ -1,9 +1,12 @@
 //! The files of a library, by path and by URI.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use crate::{
-    definition::{LIBRARY_SCHEME, LibraryFile},
+    definition::{LIBRARY_SCHEME, LibraryFile, Links},
     diagnostic::SourceText,
 };
 
@@ -15,6 +18,19 @@ pub(crate) struct LibraryFiles {
     pub(crate) declared: BTreeMap<String, Arc<str>>,
     /// Texts that templates can include, by path.
     pub(crate) partials: BTreeMap<String, Arc<SourceText>>,
+    /// Symbolic links of the library and its roots.
+    pub(crate) links: Links,
+}
+
+/// The prompts that refer to each file, by path; prompts by their index in the list.
+#[derive(Debug, Default)]
+pub(crate) struct References(pub(crate) HashMap<String, Vec<u32>>);
+
+impl References {
+    /// Returns the prompts that refer to a file.
+    pub(crate) fn prompts(&self, path: &str) -> &[u32] {
+        self.0.get(path).map_or(&[], Vec::as_slice)
+    }
 }
 
 impl LibraryFiles {
@@ -22,7 +38,14 @@ impl LibraryFiles {
         self.declared.get(&file.path).cloned().unwrap_or_else(|| Arc::from(file.uri()))
     }
 
-    /// Returns the file of a `library:` URI. Files with a path part that begins with `_` are not served.
+    /// Returns whether a resource declares a file, or a prompt refers to it, and its path may be used by callers.
+    pub(crate) fn is_referred_to(&self, file: &LibraryFile, references: &References) -> bool {
+        let is_known = || self.declared.contains_key(&file.path) || !references.prompts(&file.path).is_empty();
+        file.is_served() && is_known()
+    }
+
+    /// Returns the file of a `library:` URI, whether or not something refers to it. A path part that begins with `_`
+    /// has no URI.
     pub(crate) fn find(&self, uri: &str) -> Option<&Arc<LibraryFile>> {
         let path = uri.strip_prefix(LIBRARY_SCHEME)?.strip_prefix(":///")?;
         let path = percent_encoding::percent_decode_str(path).decode_utf8().ok()?;

@@ -8,5 +8,5 @@ mod render;
 
 pub use checked::Prompt;
 pub(crate) use checked::{CheckedBody, Uses};
-pub use context::RenderContext;
+pub use context::{ContentName, ReadPermission, RenderContext};
 pub use part::Part;

@@ -108,6 +108,14 @@ impl Resource {
         &self.variables
     }
 
+    /// Returns the template's variables that a URI can lack; `None` for a fixed URI.
+    pub(crate) fn query_variables(&self) -> Option<&[String]> {
+        match &self.address {
+            Address::Uri(_) => None,
+            Address::Template(template) => Some(template.query()),
+        }
+    }
+
     /// Returns the variables of a URI, if it belongs to this resource.
     #[must_use]
     pub fn matches(&self, uri: &str) -> Option<Variables> {
@@ -117,17 +125,33 @@ impl Resource {
         }
     }
 
-    /// Returns the path of the library file that a URI with these variables reads, if it reads one.
-    pub(crate) fn library_path(&self, variables: &Variables) -> Option<String> {
+    /// Returns the path of the file that is read with these bound variables, if it is a file.
+    pub(crate) fn path(&self, bound: &Variables) -> Option<String> {
         match &self.content {
             CheckedContent::File(file) => Some(file.path.clone()),
-            CheckedContent::Reader(reader) => reader.library_path(&self.bind(variables).ok()?),
+            CheckedContent::Reader(reader) => reader.place(bound),
             CheckedContent::Fixed(_) | CheckedContent::Template(_) => None,
         }
     }
 
+    /// Returns the place of the folder that contains all files that can be read.
+    pub(crate) fn folder(&self) -> Option<String> {
+        match &self.content {
+            CheckedContent::Reader(reader) => reader.folder(),
+            _ => None,
+        }
+    }
+
+    /// Returns the values of variables with which the file of this path is read.
+    pub(crate) fn variables_of(&self, path: &str) -> Vec<Variables> {
+        match &self.content {
+            CheckedContent::Reader(reader) => reader.variables_of(path),
+            _ => Vec::new(),
+        }
+    }
+
     /// Checks variables and fills in defaults.
-    fn bind(&self, variables: &Variables) -> Result<Variables, Vec<Problem>> {
+    pub(crate) fn bind(&self, variables: &Variables) -> Result<Variables, Vec<Problem>> {
         let raw = RawArguments::from(variables);
         let bound = argument::bind(&self.variables, &raw, usize::MAX)?;
         Ok(bound.to_variables())

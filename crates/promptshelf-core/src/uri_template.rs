@@ -189,6 +189,11 @@ impl UriTemplate {
         self.path.iter().map(|variable| &*variable.name).chain(self.query.iter().map(String::as_str))
     }
 
+    /// Returns the variables of the query, which a URI can lack.
+    pub(crate) fn query(&self) -> &[String] {
+        &self.query
+    }
+
     /// Returns the decoded values of the variables if the URI matches. Query variables may be in any order and may be
     /// missing; an unknown one means that the URI does not match.
     pub(crate) fn matches(&self, uri: &str) -> Option<Variables> {

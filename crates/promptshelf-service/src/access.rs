@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use promptshelf_core::{Access, Catalog, Prompt, Resource};
+use promptshelf_core::{Access, Catalog, ContentName, Prompt, Resource};
 
 use crate::{
     caller::{Caller, Identity},
@@ -76,12 +76,37 @@ pub(crate) fn find(catalog: &Catalog, caller: &Caller, name: &str) -> Result<Arc
     }
 }
 
-/// Checks that a caller may read a URI, whether or not a resource has it.
-pub(crate) fn permit(catalog: &Catalog, caller: &Caller, uri: &str) -> Result<(), Rejection> {
-    if caller.is_local() || !catalog.has_resource_rules() {
+/// Checks that a caller may read a content. Every way to a content leads here: reading, attaching, linking, following,
+/// completing.
+///
+/// The rejections of an unknown and of a hidden content are equal.
+pub(crate) fn permit(catalog: &Catalog, caller: &Caller, name: ContentName<'_>) -> Result<(), Rejection> {
+    if caller.is_local() || !catalog.restricts_contents() {
         return Ok(());
     }
-    granted(decide(caller, &catalog.uri_access(uri)), uri)
+    let (access, uri) = match name {
+        ContentName::Path(path) => (catalog.path_access(path), path),
+        ContentName::Uri(uri) => (catalog.uri_access(uri), uri),
+    };
+    let decision = decide(caller, &access.rules);
+    match access.prompts {
+        // A file without a declaration of its own belongs to the prompts that refer to it.
+        Some(prompts) if decision == AccessDecision::Granted => granted(of_any(catalog, caller, &prompts), uri),
+        _ => granted(decision, uri),
+    }
+}
+
+/// Returns the most favourable decision about some prompts.
+fn of_any(catalog: &Catalog, caller: &Caller, prompts: &[usize]) -> AccessDecision {
+    let mut best = AccessDecision::Hidden;
+    for index in prompts {
+        match decide(caller, catalog.prompt_access(*index)) {
+            AccessDecision::Granted => return AccessDecision::Granted,
+            visible @ AccessDecision::MissingScopes(_) => best = visible,
+            AccessDecision::Hidden => {}
+        }
+    }
+    best
 }
 
 /// Finds a declared resource or resource template that a caller may use.

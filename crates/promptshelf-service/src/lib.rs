@@ -34,6 +34,7 @@ mod limit;
 mod observe;
 mod operations;
 mod overview;
+mod permission;
 mod rejection;
 mod renderers;
 mod service;

@@ -5,15 +5,16 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    Argument, ContentBlock, EmbeddedResource, Message, Part, Prompt, RawArguments, ReadError, RenderError,
-    ResourceContents, Variables,
-    completion::{self, Completions},
+    Argument, Content, ContentBlock, ContentName, EmbeddedResource, Message, Part, Prompt, RawArguments, ReadError,
+    RenderError, ResourceContents, Variables,
+    completion::{self, Completions, Restriction},
 };
 
 use crate::{
     access,
     answer::{Answer, Reference, RenderedPrompt},
     audit::Secrets,
+    permission::CallerPermission,
     rejection::{Rejection, echo},
     renderers,
     view::View,
@@ -30,9 +31,10 @@ pub(crate) async fn render(
     let bindings = prompt
         .bind(arguments, catalog.policy().value_bytes)
         .map_err(|problems| Rejection::InvalidArguments { prompt: prompt.name().to_string(), problems })?;
-    let parts = renderers::render(catalog, prompt, bindings)
-        .await
-        .map_err(|error| render_failed(view, prompt, arguments, error, secrets))?;
+    let permission = CallerPermission::new(view);
+    let parts = renderers::render(&permission, prompt, bindings).await.map_err(|error| {
+        permission.lacking().unwrap_or_else(|| render_failed(view, prompt, arguments, error, secrets))
+    })?;
     embed(view, prompt, parts).await
 }
 
@@ -98,22 +100,26 @@ pub(crate) fn complete(
             known: arguments.iter().map(|argument| argument.name().to_owned()).collect(),
         })
     };
-    let argument = match reference {
-        Reference::Prompt(name) => find_argument(access::find(catalog, caller, name)?.arguments())?,
-        Reference::Resource(uri) => find_argument(access::find_declared(catalog, caller, uri)?.variables())?,
+    let (argument, template) = match reference {
+        Reference::Prompt(name) => (find_argument(access::find(catalog, caller, name)?.arguments())?, None),
+        Reference::Resource(uri) => {
+            let template = access::find_declared(catalog, caller, uri)?;
+            (find_argument(template.variables())?, Some(&**template))
+        }
     };
-    let may_see = |uri: &str| view.permit(uri).is_ok();
-    let may_see: Option<&dyn Fn(&str) -> bool> =
-        if !caller.is_local() && catalog.has_resource_rules() { Some(&may_see) } else { None };
-    Ok(completion::complete_from(&argument, catalog, typed, known, may_see))
+    let may_read = |name: ContentName<'_>| view.permit_content(name).is_ok();
+    let restriction = Restriction { may_read: &may_read, template };
+    let restriction = view.hides_contents().then_some(&restriction);
+    Ok(completion::complete_from(&argument, catalog, typed, known, restriction))
 }
 
-/// Reads a resource or a file of the library.
+/// Reads a resource or a file of the library: the single way from a URI to content.
 pub(crate) async fn read(view: &View, uri: &str) -> Result<ResourceContents, Rejection> {
     view.permit(uri)?;
     let unknown = || Rejection::UnknownResource { uri: echo(uri) };
-    let Some((resource, variables)) = view.catalog().find_resource(uri) else {
-        return view.catalog().find_library_file(uri).ok_or_else(unknown);
+    let (resource, variables) = match view.catalog().content(uri).ok_or_else(unknown)? {
+        Content::Resource { resource, variables } => (resource, variables),
+        Content::File(file) => return Ok(file.contents(uri)),
     };
     match renderers::read(resource, uri, variables).await {
         Ok(contents) => Ok(contents),

@@ -7,9 +7,11 @@
 use std::sync::{Arc, LazyLock};
 
 use promptshelf_core::{
-    Bindings, Catalog, Interrupt, Part, Prompt, ReadError, RenderError, Resource, ResourceContents, Variables,
+    Bindings, Interrupt, Part, Prompt, ReadError, RenderError, Resource, ResourceContents, Variables,
 };
 use tokio::{runtime::Handle, sync::Semaphore, task::JoinError};
+
+use crate::permission::CallerPermission;
 
 /// The places in the pool, shared by all services of the process. One processor is left to other work, if there are
 /// several.
@@ -21,20 +23,20 @@ static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
 /// Renders a prompt. A rendering in the pool ends soon after the returned future has been dropped, as it is when the
 /// request times out or its client goes away.
 pub(crate) async fn render(
-    catalog: &Arc<Catalog>,
+    permission: &Arc<CallerPermission>,
     prompt: &Arc<Prompt>,
     bindings: Bindings,
 ) -> Result<Vec<Part>, RenderError> {
     if prompt.is_function() {
-        return prompt.render_async(catalog.render_context(), &bindings).await;
+        return prompt.render_async(permission.context(), &bindings).await;
     }
-    match prompt.render(catalog.render_context().brief(), &bindings) {
+    match prompt.render(permission.context().brief(), &bindings) {
         Err(RenderError::OverBudget(_)) => {}
         other => return other,
     }
-    let (catalog, prompt) = (Arc::clone(catalog), Arc::clone(prompt));
+    let (permission, prompt) = (Arc::clone(permission), Arc::clone(prompt));
     let rendering =
-        move |interrupt: &Interrupt| prompt.render(catalog.render_context().interruptible(interrupt), &bindings);
+        move |interrupt: &Interrupt| prompt.render(permission.context().interruptible(interrupt), &bindings);
     in_pool(rendering).await.unwrap_or_else(|error| Err(RenderError::Failed(error.to_string())))
 }
 

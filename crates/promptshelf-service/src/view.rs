@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use promptshelf_core::{About, Catalog, Page, cursor::ListKind};
+use promptshelf_core::{About, Catalog, Content, ContentName, Page, cursor::ListKind};
 
 use crate::{access, caller::Caller, rejection::Rejection, rejection::echo};
 
@@ -134,23 +134,32 @@ impl View {
     ///
     /// [`Rejection::UnknownResource`] and [`Rejection::InsufficientScope`].
     pub fn permit(&self, uri: &str) -> Result<(), Rejection> {
-        access::permit(&self.catalog, &self.caller, uri)
+        self.permit_content(ContentName::Uri(uri))
+    }
+
+    /// Checks that the caller may read the content of a URI or of a library path.
+    pub(crate) fn permit_content(&self, name: ContentName<'_>) -> Result<(), Rejection> {
+        access::permit(&self.catalog, &self.caller, name)
+    }
+
+    /// Returns whether some contents may be hidden from the caller.
+    pub(crate) fn hides_contents(&self) -> bool {
+        !self.caller.is_local() && self.catalog.restricts_contents()
     }
 
     /// Returns whether a URI belongs to this server and the caller may read it. Its content may be missing at present.
     #[must_use]
     pub fn serves(&self, uri: &str) -> bool {
-        self.permit(uri).is_ok()
-            && (self.catalog.find_resource(uri).is_some() || self.catalog.find_library_file(uri).is_some())
+        self.permit(uri).is_ok() && self.catalog.content(uri).is_some()
     }
 
     /// Returns a number that changes with the content of a resource. `None` if the resource does not exist or the
     /// caller may not read it.
     pub async fn version(&self, uri: &str) -> Option<u64> {
         self.permit(uri).ok()?;
-        match self.catalog.find_resource(uri) {
-            Some((resource, variables)) => resource.version(&variables).await,
-            None => self.catalog.find_library_file(uri).map(|contents| contents.body.digest()),
+        match self.catalog.content(uri)? {
+            Content::Resource { resource, variables } => resource.version(&variables).await,
+            Content::File(file) => Some(file.body.digest()),
         }
     }
 

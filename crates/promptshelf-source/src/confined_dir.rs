@@ -15,7 +15,7 @@ use cap_std::{
     fs::{Dir, Metadata, OpenOptions},
 };
 
-use crate::file_state::FileState;
+use crate::{file_state::FileState, places};
 
 /// An open folder. Paths that lead out of it are refused.
 #[derive(Debug)]
@@ -76,6 +76,11 @@ impl ConfinedDir {
 
     pub(crate) fn dir(&self) -> &Dir {
         &self.0
+    }
+
+    /// Returns the path below this folder to which a path leads, with `/` between its parts and without links.
+    pub(crate) fn canonicalize(&self, path: &str) -> Result<String, FileError> {
+        self.0.canonicalize(path).map(|path| places::text(&path)).map_err(FileError::of)
     }
 
     /// Returns the metadata at a path. Follows links.

@@ -202,7 +202,7 @@ impl Directory {
             Some(_) => self.globs(&last, &manifest),
             None => self.walk(&mut last, &manifest, &reading),
         };
-        let library = LibraryContext { roots: &self.0.roots, root: &root, manifest: &manifest, globs: &globs };
+        let library = LibraryContext::new(&self.0.roots, &root, &manifest, &globs, &last.links);
         Ok(library.definitions(known, &mut last))
     }
 
@@ -211,7 +211,7 @@ impl Directory {
         let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (root, manifest) = (self.root()?, last.manifest.clone().unwrap_or_else(|| Arc::new(Manifest::none())));
         let globs = self.globs(&last, &manifest);
-        let library = LibraryContext { roots: &self.0.roots, root: &root, manifest: &manifest, globs: &globs };
+        let library = LibraryContext::new(&self.0.roots, &root, &manifest, &globs, &last.links);
         library.definitions(None, &mut last).map_or_else(|| Ok(Definitions::default()), Snapshot::into_definitions)
     }
 
@@ -274,7 +274,8 @@ impl Directory {
         // If only a part of a folder can be read, the files of that part occur twice.
         entries.dedup_by(|(next, _), (first, _)| next == first);
         last.replace_all(entries);
-        last.is_plain = left_out == 0 && found.unread.is_empty() && !found.has_links;
+        last.is_plain = left_out == 0 && found.unread.is_empty() && found.links.is_empty();
+        last.links = found.links;
         globs
     }
 

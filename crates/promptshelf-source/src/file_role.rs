@@ -79,11 +79,23 @@ pub(crate) fn is_ignored(path: &str, is_folder: bool) -> bool {
 }
 
 fn is_temporary(name: &str) -> bool {
-    name.ends_with('~')
-        || [".swp", ".swx", ".tmp"].iter().any(|ending| name.ends_with(ending))
+    is_backup(name)
         || (name.len() > 1 && name.starts_with('#') && name.ends_with('#'))
         // Vim creates a file of this name to test whether it may create files.
         || name == "4913"
+}
+
+/// Extensions of copies that editors, merges, patches and people leave behind.
+const BACKUPS: &[&str] = &["bak", "backup", "old", "orig", "rej", "save", "swo", "swp", "swx", "temp", "tmp"];
+
+/// Whether a name is that of a copy of another file: `a.md~`, `a.md.BAK`, or with a number, `a.md.1`. The manual page
+/// `tool.1` is none: only a second extension counts as a number of copies.
+pub(crate) fn is_backup(name: &str) -> bool {
+    let Some((stem, ending)) = name.rsplit_once('.') else { return name.ends_with('~') };
+    let is_number = || !ending.is_empty() && ending.bytes().all(|byte| byte.is_ascii_digit());
+    name.ends_with('~')
+        || BACKUPS.iter().any(|known| ending.eq_ignore_ascii_case(known))
+        || (is_number() && stem.trim_start_matches('.').contains('.'))
 }
 
 #[cfg(test)]
@@ -133,8 +145,15 @@ mod tests {
         }
     }
 
+    // req: S-50
     #[test]
     fn editor_leftovers_are_ignored() {
+        for name in ["a.md.bak", "a.MD.Orig", "a.OLD", "a.md.1", "a.md.12", "a.rej", "a.md.save", "a.TMP"] {
+            assert!(is_skipped(name, false), "{name}");
+        }
+        for name in ["tool.1", "1", "v1.2.md", "bak", "a.bak.md", "CHANGES.old.md", "a."] {
+            assert!(!is_skipped(name, false), "{name}");
+        }
         for name in ["a.golden.md", "a.md~", ".a.md.swp", "a.swp", "#a.md#", ".#a.md", "a.tmp", "4913", ".git"] {
             assert!(is_skipped(name, false), "{name}");
         }

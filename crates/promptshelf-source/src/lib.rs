@@ -31,6 +31,7 @@ mod listing;
 mod loader;
 mod manifest;
 mod media_type;
+mod places;
 mod resource;
 mod root_grants;
 pub mod settings;

@@ -7,7 +7,8 @@ mod path_template;
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use promptshelf_core::{BoxFuture, MimeType, ReadBody, ReadError, ReadResource, Variables};
@@ -15,7 +16,9 @@ use promptshelf_core::{BoxFuture, MimeType, ReadBody, ReadError, ReadResource, V
 pub(crate) use self::path_template::PathTemplate;
 use crate::{
     confined_dir::{ConfinedDir, FileError},
+    file_role::MANIFEST,
     media_type,
+    places::{self, Places, join},
     root_grants::RootGrants,
 };
 
@@ -26,6 +29,9 @@ pub(crate) struct FileReader {
     pub(crate) grants: RootGrants,
     /// The declared root; the library itself without one.
     pub(crate) root: Option<PathBuf>,
+    /// The absolute path of this folder without symbolic links, when the library was read.
+    pub(crate) folder: String,
+    pub(crate) places: Arc<Places>,
     pub(crate) path: PathTemplate,
     /// The largest accepted file, in bytes.
     pub(crate) limit: u64,
@@ -34,17 +40,25 @@ pub(crate) struct FileReader {
 }
 
 impl FileReader {
-    fn open(&self) -> Option<ConfinedDir> {
-        match &self.root {
-            Some(root) => self.grants.open(root).ok(),
-            None => self.grants.open_library().ok(),
-        }
+    /// Opens the folder, and returns the path without links that leads to a file in it. Access was decided for the place
+    /// that the links led to when the library was read: a path that leads elsewhere by now has to wait for the next read.
+    fn open(&self, path: &str) -> Option<(ConfinedDir, String)> {
+        let root = self.root.as_deref().unwrap_or(Path::new(""));
+        let (root, folder) = self.grants.open_with_path(root).ok()?;
+        let inside = root.canonicalize(path).ok()?;
+        let place = self.places.relative(&join(&places::text(&folder), &inside));
+        let is_private = place == MANIFEST && self.path.as_fixed().is_none();
+        (place == self.place_of(path) && !is_private).then_some((root, inside))
+    }
+
+    fn place_of(&self, path: &str) -> String {
+        self.places.place(&join(&self.folder, path))
     }
 
     fn read_now(&self, variables: &Variables) -> Result<ReadBody, ReadError> {
         let path = self.path.expand(variables).ok_or(ReadError::NotFound)?;
-        let root = self.open().ok_or(ReadError::NotFound)?;
-        let file = root.read(&path, self.limit).map_err(|refusal| match refusal {
+        let (root, inside) = self.open(&path).ok_or(ReadError::NotFound)?;
+        let file = root.read(&inside, self.limit).map_err(|refusal| match refusal {
             FileError::TooLarge(_) => ReadError::TooLarge { limit: self.limit },
             _ => ReadError::NotFound,
         })?;
@@ -58,7 +72,8 @@ impl FileReader {
 
     fn version_now(&self, variables: &Variables) -> Option<u64> {
         let path = self.path.expand(variables)?;
-        let state = self.open()?.state(&path).ok()?;
+        let (root, inside) = self.open(&path)?;
+        let state = root.state(&inside).ok()?;
         let mut hasher = DefaultHasher::new();
         state.hash(&mut hasher);
         Some(hasher.finish())
@@ -66,8 +81,18 @@ impl FileReader {
 }
 
 impl ReadResource for FileReader {
-    fn library_path(&self, variables: &Variables) -> Option<String> {
-        if self.root.is_none() { self.path.expand(variables) } else { None }
+    fn place(&self, variables: &Variables) -> Option<String> {
+        Some(self.place_of(&self.path.expand(variables)?))
+    }
+
+    fn variables_of(&self, path: &str) -> Vec<Variables> {
+        let absolute = self.places.absolute(path);
+        let inside = absolute.strip_prefix(self.folder.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
+        inside.map_or_else(Vec::new, |inside| self.path.solve(inside))
+    }
+
+    fn folder(&self) -> Option<String> {
+        Some(self.places.place(&join(&self.folder, self.path.folder())))
     }
 
     fn read<'a>(&'a self, variables: &'a Variables) -> BoxFuture<'a, Result<ReadBody, ReadError>> {

@@ -32,20 +32,40 @@ impl RootGrants {
         *self.granted.lock().unwrap_or_else(PoisonError::into_inner) = folders;
     }
 
-    /// Opens the library itself.
-    pub(crate) fn open_library(&self) -> io::Result<ConfinedDir> {
-        ConfinedDir::open(&self.library)
+    /// Returns the path of the library.
+    pub(crate) fn library(&self) -> &Path {
+        &self.library
     }
 
-    /// Opens a root, which is relative to the library or absolute. Symbolic links are resolved before the decision.
+    /// Returns the absolute path of a root without symbolic links, whether or not it exists.
+    pub(crate) fn path(&self, root: &Path) -> PathBuf {
+        self.locate(root).unwrap_or_else(|_| {
+            let library = self.library.canonicalize().unwrap_or_else(|_| self.library.clone());
+            lexical(&library.join(root))
+        })
+    }
+
+    /// Opens a root, which is relative to the library or absolute.
     pub(crate) fn open(&self, root: &Path) -> Result<ConfinedDir, RootError> {
+        self.open_with_path(root).map(|(folder, _)| folder)
+    }
+
+    /// Opens a root, and returns its absolute path without symbolic links too.
+    pub(crate) fn open_with_path(&self, root: &Path) -> Result<(ConfinedDir, PathBuf), RootError> {
+        let path = self.locate(root)?;
+        // The resolved path is opened, so that a link that changes meanwhile leads nowhere else.
+        let folder = ConfinedDir::open(&path).map_err(RootError::Unreadable)?;
+        Ok((folder, path))
+    }
+
+    /// Returns the path of a root that may be opened. Symbolic links are resolved before the decision.
+    fn locate(&self, root: &Path) -> Result<PathBuf, RootError> {
         let path = self.library.join(root);
         let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let allowed = || [&self.library].into_iter().chain(&granted);
         match path.canonicalize() {
             Ok(path) if allowed().any(|folder| folder.canonicalize().is_ok_and(|folder| path.starts_with(folder))) => {
-                // The resolved path is opened, so that a link that changes meanwhile leads nowhere else.
-                ConfinedDir::open(&path).map_err(RootError::Unreadable)
+                Ok(path)
             }
             Err(error) if allowed().any(|folder| lexical(&path).starts_with(lexical(folder))) => {
                 Err(RootError::Unreadable(error))

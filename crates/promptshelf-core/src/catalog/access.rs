@@ -1,135 +1,148 @@
 //! The access rules of a catalog, and the items that each applies to.
 //!
+//! Access belongs to a content: a file, or a resource without a file. A rule that fits one name of it (a path, a URI, a
+//! URI template, a folder, the prompt that the file defines) applies under all of them.
+//!
 //! A rule is data: scopes, roles and users. Callers, and whether a caller satisfies a rule, are deliberately
 //! elsewhere.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
-use globset::{GlobBuilder, GlobMatcher};
-
-use super::list::PromptList;
+use super::{
+    content::{Content, Names},
+    list::PromptList,
+    rule::CheckedRule,
+};
 use crate::{
     cursor::ListKind,
-    definition::{Access, AccessRule, AccessSet, library_uri},
-    diagnostic::{Code, Diagnostic},
+    definition::{Access, AccessRule, AccessSet, BrokenFile, PromptDefinition, Requirements},
+    diagnostic::Diagnostic,
     library_files::LibraryFiles,
     prompt::Prompt,
-    resource::{CheckedContent, Resource, Resources},
-    uri_template::expand_uri_template,
+    resource::{Resource, Resources},
 };
 
 /// The checked rules of a catalog, with the rules for each item.
 #[derive(Debug, Default)]
 pub(crate) struct AccessTable {
-    rules: Vec<CheckedRule>,
+    pub(super) rules: Vec<CheckedRule>,
     /// Each combination of rules; the first one is empty.
     sets: Vec<AccessSet>,
     /// For each index of the list, the index in `sets`. Empty without rules.
     prompts: Vec<usize>,
     resources: Vec<usize>,
     templates: Vec<usize>,
+    /// Requirements for the files of restricted prompts, by place.
+    prompt_files: HashMap<String, AccessSet>,
+    /// Indexes of the resources with a fixed URI, by the place of their file.
+    fixed: HashMap<String, Vec<usize>>,
 }
 
-#[derive(Debug)]
-struct CheckedRule {
-    prompts: Vec<Pattern>,
-    folders: Vec<String>,
-    tags: Vec<String>,
-    resources: Vec<Pattern>,
-    diagnostics: bool,
-    access: Arc<Access>,
+/// The definitions that decide about access.
+pub(crate) struct AccessInput<'a> {
+    pub(crate) rules: &'a [AccessRule],
+    /// All prompts, also those that cannot be served.
+    pub(crate) definitions: &'a [Arc<PromptDefinition>],
+    pub(crate) broken: &'a [BrokenFile],
+    pub(crate) roots: &'a BTreeMap<String, String>,
 }
 
-/// A compiled glob. An invalid glob matches everything, so that a typo never opens access.
-#[derive(Debug)]
-struct Pattern(Option<GlobMatcher>);
-
-impl Pattern {
-    fn fits(&self, text: &str) -> bool {
-        self.0.as_ref().is_none_or(|glob| glob.is_match(text))
-    }
-}
-
-impl CheckedRule {
-    fn new(rule: &AccessRule, found: &mut Vec<Diagnostic>) -> CheckedRule {
-        let mut compile = |part: &str, globs: &[String], any_case| {
-            let mut patterns = Vec::with_capacity(globs.len());
-            for (index, glob) in globs.iter().enumerate() {
-                let built = GlobBuilder::new(glob).literal_separator(false).case_insensitive(any_case).build();
-                if let Err(error) = &built {
-                    let message =
-                        format!("invalid pattern `{glob}`, so the rule applies to everything: {}", error.kind());
-                    let location = rule.origin.locate(&format!("{part}.{index}"));
-                    found.push(Diagnostic::error(Code::InvalidValue, location, message));
-                }
-                patterns.push(Pattern(built.ok().map(|glob| glob.compile_matcher())));
-            }
-            patterns
-        };
-        CheckedRule {
-            prompts: compile("prompts", &rule.prompts, false),
-            resources: compile("resources", &rule.resources, true),
-            folders: rule.folders.iter().map(|folder| folder.trim_matches('/').to_lowercase()).collect(),
-            tags: rule.tags.clone(),
-            diagnostics: rule.diagnostics,
-            access: Arc::new(rule.access.clone()),
-        }
-    }
-
-    fn fits_prompt(&self, prompt: &Prompt) -> bool {
-        let path = &prompt.source().path;
-        self.prompts.iter().any(|glob| glob.fits(prompt.name().as_str()))
-            || self.tags.iter().any(|tag| prompt.tags().contains(tag))
-            || self.fits_path(path)
-    }
-
-    fn fits_uri(&self, uri: &str) -> bool {
-        self.resources.iter().any(|glob| glob.fits(uri))
-    }
-
-    /// Whether a path is below one of the folders. Letter case is ignored, because some file systems ignore it.
-    fn fits_path(&self, path: &str) -> bool {
-        if self.folders.is_empty() {
-            return false;
-        }
-        let path = path.to_lowercase();
-        self.folders
-            .iter()
-            .any(|folder| folder.is_empty() || path.strip_prefix(&**folder).is_some_and(|rest| rest.starts_with('/')))
-    }
-
-    fn concerns_resources(&self) -> bool {
-        !self.resources.is_empty() || !self.folders.is_empty()
-    }
-}
+/// A file that defines a prompt: its source and its place.
+type PromptFile = (usize, String);
 
 impl AccessTable {
     /// Determines the rules for each item of a catalog's lists.
     pub(crate) fn check(
-        rules: &[AccessRule],
+        input: &AccessInput<'_>,
         prompts: &PromptList,
         resources: &Resources,
+        files: &LibraryFiles,
         found: &mut Vec<Diagnostic>,
     ) -> AccessTable {
-        let rules: Vec<CheckedRule> = rules.iter().map(|rule| CheckedRule::new(rule, found)).collect();
-        if rules.is_empty() && prompts.iter().all(|prompt| prompt.definition.access.is_none()) {
+        if !has_requirements(input, prompts) {
             return AccessTable::default();
         }
-        let mut table = AccessTable { sets: vec![AccessSet::new()], ..AccessTable::default() };
+        let root = |name: &str| input.roots.get(name).cloned();
+        let rules = input.rules.iter().map(|rule| CheckedRule::new(rule, &files.links, root, found)).collect();
+        let mut table = AccessTable { rules, sets: vec![AccessSet::new()], ..AccessTable::default() };
+        let names = Names { resources, files, fixed: &table.fixed };
+        let mut fixed: HashMap<String, Vec<usize>> = HashMap::new();
+        for (index, resource) in resources.fixed.iter().enumerate() {
+            if let Some(place) = names.place(resource, &BTreeMap::new()) {
+                fixed.entry(place).or_default().push(index);
+            }
+        }
+        table.fixed = fixed;
+        let mut rules = std::mem::take(&mut table.rules);
+        rules.iter_mut().for_each(|rule| rule.resolve(table.names(resources, files)));
+        table.rules = rules;
+
+        let by_file = table.prompt_requirements(input, prompts, files);
         for prompt in prompts.iter() {
-            let fitting = rules.iter().filter(|rule| rule.fits_prompt(prompt)).map(|rule| Arc::clone(&rule.access));
-            let place = table.add(fitting.chain(prompt.definition.access.clone().map(Arc::new)).collect());
+            let set = match file_of(&prompt.definition, files) {
+                Some(file) => by_file.get(&file).cloned().unwrap_or_default(),
+                None => table.requirements(&prompt.definition, &[]),
+            };
+            let place = table.add(set);
             table.prompts.push(place);
         }
+        for ((_, place), set) in by_file {
+            extend(table.prompt_files.entry(place).or_default(), set);
+        }
+        table.prompt_files.retain(|_, set| !set.is_empty());
         for resource in &*resources.fixed {
-            let place = table.add(resource_access(&rules, resource.uri(), resource));
+            let set = table.declared(resource, resources, files);
+            let place = table.add(set);
             table.resources.push(place);
         }
         for template in &*resources.templates {
-            let place = table.add(resource_access(&rules, template.uri(), template));
+            let set = table.declared(template, resources, files);
+            let place = table.add(set);
             table.templates.push(place);
         }
-        AccessTable { rules, ..table }
+        table
+    }
+
+    pub(super) fn names<'c>(&'c self, resources: &'c Resources, files: &'c LibraryFiles) -> Names<'c> {
+        Names { resources, files, fixed: &self.fixed }
+    }
+
+    /// Returns the requirements for the prompt of each file. Several links to one file are several prompts with the same
+    /// requirements, and so are a broken file and its last valid version.
+    fn prompt_requirements(
+        &self,
+        input: &AccessInput<'_>,
+        prompts: &PromptList,
+        files: &LibraryFiles,
+    ) -> HashMap<PromptFile, AccessSet> {
+        let mut by_file: HashMap<PromptFile, AccessSet> = HashMap::new();
+        let broken = input.broken.iter();
+        let drafts = broken.clone().filter_map(|file| file.draft.as_ref());
+        let served = prompts.iter().map(|prompt| &prompt.definition);
+        for definition in input.definitions.iter().chain(drafts).chain(served) {
+            let Some(file) = file_of(definition, files) else { continue };
+            let paths = files.links.names(&file.1);
+            extend(by_file.entry(file).or_default(), self.requirements(definition, &paths));
+        }
+        for file in broken {
+            let requirement = match &file.requirements {
+                Requirements::Known(None) => continue,
+                Requirements::Known(Some(access)) => access.clone(),
+                Requirements::Unknown => Access::unsatisfiable(),
+            };
+            let place = files.links.place(&file.path).into_owned();
+            extend(by_file.entry((file.from, place)).or_default(), vec![Arc::new(requirement)]);
+        }
+        by_file
+    }
+
+    /// Returns the requirements for a prompt whose file has these paths.
+    fn requirements(&self, prompt: &PromptDefinition, paths: &[String]) -> AccessSet {
+        let fitting = self.rules.iter().filter(|rule| rule.fits_prompt(&prompt.name, &prompt.tags, paths));
+        fitting.map(|rule| Arc::clone(&rule.access)).chain(prompt.access.clone().map(Arc::new)).collect()
     }
 
     fn add(&mut self, set: AccessSet) -> usize {
@@ -139,14 +152,14 @@ impl AccessTable {
         })
     }
 
-    /// Returns whether any rule exists.
+    /// Returns whether lists or contents depend on the caller.
     pub(super) fn is_restricted(&self) -> bool {
-        self.sets.len() > 1 || self.has_resource_rules()
+        self.sets.len() > 1 || self.rules.iter().any(CheckedRule::concerns_resources)
     }
 
-    /// Returns whether any rule applies to resources.
-    pub(super) fn has_resource_rules(&self) -> bool {
-        self.rules.iter().any(CheckedRule::concerns_resources)
+    /// Returns whether some requirement may apply to a content.
+    pub(super) fn restricts_contents(&self) -> bool {
+        !self.sets.is_empty()
     }
 
     pub(super) fn sets(&self) -> &[AccessSet] {
@@ -163,32 +176,46 @@ impl AccessTable {
         places.get(index).copied()
     }
 
-    /// Returns the rules for the content of a URI, under each of its names.
-    pub(super) fn uri(&self, uri: &str, resources: &Resources, files: &LibraryFiles) -> AccessSet {
-        if !self.has_resource_rules() {
+    /// Returns whether the file at a place defines a restricted prompt.
+    pub(super) fn is_prompt_file(&self, place: &str) -> bool {
+        self.prompt_files.contains_key(place)
+    }
+
+    /// Returns the rules for a URI without content.
+    pub(super) fn uri(&self, uri: &str) -> AccessSet {
+        self.rules.iter().filter(|rule| rule.fits_uri(uri)).map(|rule| Arc::clone(&rule.access)).collect()
+    }
+
+    /// Returns the rules for a content, which a caller names by this URI.
+    pub(super) fn content(
+        &self,
+        content: &Content<'_>,
+        uri: Option<&str>,
+        resources: &Resources,
+        files: &LibraryFiles,
+    ) -> AccessSet {
+        if !self.restricts_contents() {
             return AccessSet::new();
         }
-        let (mut names, mut path) = (vec![uri.to_owned()], None);
-        if let Some((resource, variables)) = resources.find(uri) {
-            names.push(resource.uri().to_owned());
-            if resource.is_template() {
-                names.extend(expand_uri_template(resource.uri(), &variables));
-            }
-            path = resource.library_path(&variables);
-        } else if let Some(file) = files.find(uri) {
-            path = Some(file.path.clone());
-            names.push(library_uri(&file.path));
-            // A rule for the declared URI of a file also applies to its `library:` URI.
-            let declared = resources
-                .fixed
-                .iter()
-                .filter(|resource| matches!(&resource.content, CheckedContent::File(known) if known.path == file.path));
-            names.extend(declared.map(|resource| resource.uri().to_owned()));
+        let mut names = self.names(resources, files).of(content);
+        names.uris.extend(uri.map(str::to_owned));
+        self.of_names(&names)
+    }
+
+    /// Returns the rules for the file with this path.
+    pub(super) fn path(&self, path: &str, resources: &Resources, files: &LibraryFiles) -> AccessSet {
+        match self.restricts_contents() {
+            true => self.of_names(&self.names(resources, files).of_file(&files.links.place(path))),
+            false => AccessSet::new(),
         }
-        let fits = |rule: &&CheckedRule| {
-            names.iter().any(|name| rule.fits_uri(name)) || path.as_deref().is_some_and(|path| rule.fits_path(path))
-        };
-        self.rules.iter().filter(fits).map(|rule| Arc::clone(&rule.access)).collect()
+    }
+
+    fn of_names(&self, names: &super::content::NameSet) -> AccessSet {
+        let fitting = self.rules.iter().filter(|rule| rule.fits(names)).map(|rule| Arc::clone(&rule.access));
+        let prompts = names.paths.first().and_then(|place| self.prompt_files.get(place));
+        let mut set: AccessSet = fitting.collect();
+        extend(&mut set, prompts.cloned().unwrap_or_default());
+        set
     }
 
     /// Returns the rules for the library's diagnostics.
@@ -196,9 +223,19 @@ impl AccessTable {
         self.rules.iter().filter(|rule| rule.diagnostics).map(|rule| Arc::clone(&rule.access)).collect()
     }
 
-    /// Returns the rules for the declaration of a resource.
-    pub(super) fn declared(&self, resource: &Resource) -> AccessSet {
-        resource_access(&self.rules, resource.uri(), resource)
+    /// Returns the rules for the declaration of a resource: for those of its content, and for a template those of its
+    /// text and of the folder that it reads from.
+    pub(super) fn declared(&self, resource: &Arc<Resource>, resources: &Resources, files: &LibraryFiles) -> AccessSet {
+        if !resource.is_template() {
+            let content = Content::Resource { resource, variables: BTreeMap::new() };
+            return self.content(&content, None, resources, files);
+        }
+        // Any file in the folder: rules for folders depend on nothing else.
+        let file = |folder: &str| if folder.is_empty() { "_".to_owned() } else { format!("{folder}/_") };
+        let folders = resource.folder().map(|folder| files.links.names(&files.links.place(&folder)));
+        let paths: Vec<String> = folders.unwrap_or_default().iter().map(|folder| file(folder)).collect();
+        let fits = |rule: &&CheckedRule| rule.fits_uri(resource.uri()) || paths.iter().any(|path| rule.fits_path(path));
+        self.rules.iter().filter(fits).map(|rule| Arc::clone(&rule.access)).collect()
     }
 
     /// Whether both tables have the same rules for the same items.
@@ -210,12 +247,25 @@ impl AccessTable {
     }
 }
 
-/// Returns the rules for a resource by its declaration.
-fn resource_access(rules: &[CheckedRule], uri: &str, resource: &Resource) -> AccessSet {
-    let path = match &resource.content {
-        CheckedContent::File(file) => Some(&*file.path),
-        _ => None,
-    };
-    let fits = |rule: &&CheckedRule| rule.fits_uri(uri) || path.is_some_and(|path| rule.fits_path(path));
-    rules.iter().filter(fits).map(|rule| Arc::clone(&rule.access)).collect()
+fn has_requirements(input: &AccessInput<'_>, prompts: &PromptList) -> bool {
+    let is_broken_closed = |file: &BrokenFile| file.requirements != Requirements::Known(None);
+    !input.rules.is_empty()
+        || prompts.iter().any(|prompt: &Arc<Prompt>| prompt.definition.access.is_some())
+        || input.definitions.iter().any(|definition| definition.access.is_some())
+        || input.broken.iter().any(is_broken_closed)
+}
+
+/// Returns the file of a prompt; `None` for a prompt that is defined in code.
+fn file_of(definition: &PromptDefinition, files: &LibraryFiles) -> Option<PromptFile> {
+    let path = &definition.origin.source.path;
+    (!path.starts_with('<')).then(|| (definition.origin.from, files.links.place(path).into_owned()))
+}
+
+/// Adds requirements that a set lacks.
+fn extend(set: &mut AccessSet, more: AccessSet) {
+    for access in more {
+        if !set.contains(&access) {
+            set.push(access);
+        }
+    }
 }

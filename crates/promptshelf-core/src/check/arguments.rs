@@ -157,7 +157,10 @@ fn completion_fault(
         CompletionSource::Values(values) if values.is_empty() => {
             Some(Diagnostic::warning(Code::NoEffect, place(), "the list of completion values is empty"))
         }
-        CompletionSource::Values(_) | CompletionSource::Paths(_) | CompletionSource::Function(_) => None,
+        CompletionSource::Values(_)
+        | CompletionSource::Paths(_)
+        | CompletionSource::RootPaths { .. }
+        | CompletionSource::Function(_) => None,
     }
 }
 

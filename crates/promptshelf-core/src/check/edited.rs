@@ -10,7 +10,7 @@ use super::{
     result::{Checked, arrange},
 };
 use crate::{
-    catalog::Catalog,
+    catalog::{Catalog, references, review_prompt},
     definition::PromptDefinition,
     diagnostic::{Diagnostic, Location, SourceText},
     prompt::Prompt,
@@ -66,6 +66,7 @@ pub fn check_edited(edited: &[Arc<PromptDefinition>], previous: &Catalog, known:
         return None;
     }
     let mut catalog = previous.clone();
+    let (mut edited_places, mut refers_like_before) = (Vec::with_capacity(edited.len()), true);
     for (place, prompt) in places.into_iter().zip(checked) {
         if !prompt.uses().warnings.iter().all(|warning| stays_in(warning, prompt.source())) {
             return None;
@@ -73,7 +74,16 @@ pub fn check_edited(edited: &[Arc<PromptDefinition>], previous: &Catalog, known:
         if prompt.uses().prompts.keys().any(|name| !catalog.called_prompts.contains(name)) {
             Arc::make_mut(&mut catalog.called_prompts).extend(prompt.uses().prompts.keys().cloned());
         }
+        refers_like_before &= prompt.uses().refers_like(catalog.prompts()[place].uses());
         catalog.prompts.replace(place, prompt);
+        edited_places.push(place);
+    }
+    if !refers_like_before {
+        catalog.references = Arc::new(references(&catalog.prompts, &catalog.files));
+    }
+    let Catalog { prompts, resources, files, access, .. } = &catalog;
+    for place in edited_places {
+        review_prompt(access, place, (prompts, resources, files), &mut diagnostics);
     }
     arrange(&mut diagnostics);
     Some(Checked { catalog, diagnostics })

@@ -10,7 +10,7 @@ use super::{
     result::{Checked, arrange},
 };
 use crate::{
-    catalog::{AccessTable, Catalog, PromptList},
+    catalog::{AccessInput, AccessTable, Catalog, PromptList, references, review},
     definition::{Definitions, PromptDefinition},
     diagnostic::{Code, Diagnostic},
     library_files::LibraryFiles,
@@ -28,14 +28,26 @@ use crate::{
 /// ```
 #[must_use]
 pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
-    let Definitions { about, policy, prompts, partials, files, resources, access, broken, mut diagnostics } =
-        definitions;
-    let mut files = LibraryFiles { by_path: files, declared: BTreeMap::new(), partials };
+    let Definitions {
+        about,
+        policy,
+        prompts: definitions,
+        partials,
+        files,
+        resources,
+        access,
+        links,
+        roots,
+        root_files,
+        broken,
+        mut diagnostics,
+    } = definitions;
+    let mut files = LibraryFiles { by_path: files, declared: BTreeMap::new(), partials, links };
     let mut catalog = Catalog { about, policy, ..Catalog::default() };
     resource::check_all(resources, &mut files, &mut catalog, &mut diagnostics);
     catalog.files = Arc::new(files);
 
-    let (prompts, duplicates) = without_duplicates(prompts, &mut diagnostics);
+    let (prompts, duplicates) = without_duplicates(definitions.clone(), &mut diagnostics);
     let none = PromptList::default();
     let previous = previous.map_or(&none, |previous| &previous.prompts);
     let prompts = each::Prompts::new(&prompts, duplicates, &broken, previous);
@@ -53,7 +65,12 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
     catalog.called_prompts =
         Arc::new(checked.iter().flat_map(|prompt| prompt.uses().prompts.keys().cloned()).collect());
     catalog.prompts = PromptList::from_sorted(&checked);
-    catalog.access = Arc::new(AccessTable::check(&access, &catalog.prompts, &catalog.resources, &mut diagnostics));
+    catalog.references = Arc::new(references(&catalog.prompts, &catalog.files));
+    let input = AccessInput { rules: &access, definitions: &definitions, broken: &broken, roots: &roots };
+    let Catalog { prompts, resources, files, .. } = &catalog;
+    let table = AccessTable::check(&input, prompts, resources, files, &mut diagnostics);
+    review(&table, &input, &root_files, (prompts, resources, files), &mut diagnostics);
+    catalog.access = Arc::new(table);
 
     remove_repeated(&mut diagnostics);
     arrange(&mut diagnostics);

@@ -5,6 +5,7 @@ use std::{collections::HashSet, ops::Range, sync::Arc};
 use super::{arguments, calls, partials, pieces, scope::Scope};
 use crate::{
     argument::Declared,
+    catalog::glob_of,
     definition::{Body, PromptDefinition},
     diagnostic::{Code, Diagnostic, Location, SourceText, nearest},
     name::PromptName,
@@ -137,9 +138,9 @@ fn template(
     let depth = scope.budget.include_depth.min(MAX_INCLUDE_DEPTH);
     used.includes = lint.partials.iter().map(|include| (include.name.clone(), own.at(&include.span))).collect();
     let included = partials::collect(&own, &lint.partials, scope, depth, &mut parts.uses.partials, found);
-    used.take(&own, lint, scope, parts, found);
+    used.take(&own, lint, definition, scope, parts, found);
     for (including, lint) in included {
-        used.take(&including, lint, scope, parts, found);
+        used.take(&including, lint, definition, scope, parts, found);
     }
     for (including, call) in &used.calls {
         calls::check(definition, including, call, scope, &mut parts.uses.prompts, found);
@@ -178,6 +179,7 @@ impl Named {
         &mut self,
         own: &partials::Including,
         lint: Lint,
+        definition: &PromptDefinition,
         scope: &Scope<'_>,
         parts: &mut Parts,
         found: &mut Vec<Diagnostic>,
@@ -195,6 +197,10 @@ impl Named {
         }
         for (target, is_link) in lint.attached.iter().map(|a| (a, false)).chain(lint.linked.iter().map(|l| (l, true))) {
             target_exists(target, is_link, at(&target.span), scope, parts, found);
+        }
+        for name in &lint.computed {
+            parts.uses.computes_names = true;
+            parts.uses.globs.extend(glob_of(name, definition));
         }
         self.calls.extend(lint.calls.into_iter().map(|call| (own.clone(), call)));
         // The prompt's own text is added first.
@@ -235,13 +241,17 @@ fn target_exists(
         let diagnostic = Diagnostic::error(reason.code, location, message);
         found.push(Diagnostic { help: reason.help.clone(), ..diagnostic });
     } else if is_uri(&target.name) {
+        if scope.catalog.find_resource(&target.name).is_none()
+            && let Some(file) = scope.files.find(&target.name)
+        {
+            parts.uses.attachments.insert(file.path.clone(), Arc::clone(file));
+        }
         parts.needs_resources |= !is_link;
         if let Some(fault) = label_fault(&target.name).filter(|_| is_link) {
             found.push(Diagnostic::error(Code::InvalidCall, location, fault));
             return;
         }
-        let is_own = scope.catalog.find_resource(&target.name).is_some()
-            || scope.catalog.find_library_file(&target.name).is_some();
+        let is_own = scope.catalog.find_resource(&target.name).is_some() || scope.files.find(&target.name).is_some();
         if !is_link && !is_own {
             let message = format!("this server does not serve the resource `{}`", target.name);
             let known = scope.catalog.resources().iter().map(|resource| resource.uri());

@@ -20,17 +20,26 @@ pub struct Access {
     pub visible: bool,
 }
 
+impl Access {
+    /// Creates requirements that no caller meets: no role contains this character.
+    pub(crate) fn unsatisfiable() -> Access {
+        Access { roles: vec!["\0".to_owned()], ..Access::default() }
+    }
+}
+
 /// The requirements for everything that matches a pattern. All matching rules apply together, and together with a
 /// prompt's own rule.
 #[derive(Clone, Debug)]
 pub struct AccessRule {
     /// Globs over the names of prompts.
     pub prompts: Vec<String>,
-    /// Folders of the library: prompts and files below them.
+    /// Folders of the library, or names of its roots with a folder inside: prompts and files below them, under all
+    /// their names. Globs are possible.
     pub folders: Vec<String>,
     /// Tags of prompts.
     pub tags: Vec<String>,
-    /// Globs over URIs of resources; `*` also matches `/`, and letter case does not count.
+    /// Globs over URIs of resources; `*` also matches `/`, and letter case does not count. Closing one name of a file
+    /// closes all of them.
     pub resources: Vec<String>,
     /// Whether the rule applies to the diagnostics of the library, which quote lines of its files.
     pub diagnostics: bool,

@@ -232,8 +232,15 @@ pub enum CompletionSource {
     Values(Vec<String>),
     /// The lines of a file of the library, by its path.
     File(String),
-    /// Paths that a source found for a glob below a declared root.
+    /// Paths that a source found for a glob in the library.
     Paths(Arc<[String]>),
+    /// Paths that a source found for a glob below a declared root.
+    RootPaths {
+        /// The place of the root; see [`Links`](crate::Links).
+        root: String,
+        /// Paths below the root.
+        paths: Arc<[String]>,
+    },
     /// Values that depend on another argument.
     By {
         /// The other argument.
@@ -254,11 +261,12 @@ pub type CompletionFunction = Arc<dyn Fn(&str, &Variables) -> Vec<String> + Send
 /// Two completion functions are equal if they are the same object.
 impl PartialEq for CompletionSource {
     fn eq(&self, other: &CompletionSource) -> bool {
-        use CompletionSource::{By, File, Function, Paths, Resources, Values};
+        use CompletionSource::{By, File, Function, Paths, Resources, RootPaths, Values};
         match (self, other) {
             (Values(a), Values(b)) => a == b,
             (File(a), File(b)) | (Resources(a), Resources(b)) => a == b,
             (Paths(a), Paths(b)) => a == b,
+            (RootPaths { root: a, paths: of_a }, RootPaths { root: b, paths: of_b }) => a == b && of_a == of_b,
             (By { argument: a, cases: of_a }, By { argument: b, cases: of_b }) => a == b && of_a == of_b,
             (Function(a), Function(b)) => Arc::ptr_eq(a, b),
             _ => false,
@@ -272,6 +280,7 @@ impl fmt::Debug for CompletionSource {
             CompletionSource::Values(values) => f.debug_tuple("Values").field(values).finish(),
             CompletionSource::File(path) => f.debug_tuple("File").field(path).finish(),
             CompletionSource::Paths(paths) => write!(f, "Paths({})", paths.len()),
+            CompletionSource::RootPaths { root, paths } => write!(f, "RootPaths({root}, {})", paths.len()),
             CompletionSource::By { argument, cases } => {
                 f.debug_struct("By").field("argument", argument).field("cases", cases).finish()
             }

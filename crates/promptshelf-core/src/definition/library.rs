@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    access::AccessRule, broken::BrokenFile, file::LibraryFile, policy::Policy, prompt::PromptDefinition,
+    access::AccessRule, broken::BrokenFile, file::LibraryFile, links::Links, policy::Policy, prompt::PromptDefinition,
     resource::ResourceDefinition,
 };
 use crate::{
@@ -28,6 +28,12 @@ pub struct Definitions {
     pub resources: Vec<ResourceDefinition>,
     /// Access rules, by patterns.
     pub access: Vec<AccessRule>,
+    /// Symbolic links of the library and its roots.
+    pub links: Links,
+    /// Folders that the library declares by a name, each with its place. Rules for folders can use the name.
+    pub roots: BTreeMap<String, String>,
+    /// Places of the files below these folders, as far as they are known.
+    pub root_files: Vec<String>,
     /// Prompt files that could not be read completely.
     pub broken: Vec<BrokenFile>,
     /// Mistakes that the source found while reading.
@@ -63,6 +69,9 @@ impl Definitions {
         self.files.extend(other.files);
         self.resources.extend(other.resources);
         self.access.extend(other.access);
+        self.links.extend(other.links);
+        self.roots.extend(other.roots);
+        self.root_files.extend(other.root_files);
         self.broken.extend(other.broken);
         self.diagnostics.extend(other.diagnostics);
     }

@@ -81,9 +81,20 @@ pub trait ReadResource: fmt::Debug + Send + Sync {
     /// reading: it is called for every subscribed URI after each change.
     fn version<'a>(&'a self, variables: &'a Variables) -> BoxFuture<'a, Option<u64>>;
 
-    /// Returns the path inside the library of the file that would be read, if it is a library file, so that access
-    /// rules for its folder apply.
-    fn library_path(&self, _variables: &Variables) -> Option<String> {
+    /// Returns the place ([`Links`](crate::Links)) of the file that would be read, if it is a file: access rules apply
+    /// to it under all its names. Must not read anything, and [`read`](ReadResource::read) must read this file.
+    fn place(&self, _variables: &Variables) -> Option<String> {
+        None
+    }
+
+    /// Returns the values of variables with which the file of this path would be read. A variable that is missing can
+    /// have any value.
+    fn variables_of(&self, _path: &str) -> Vec<Variables> {
+        Vec::new()
+    }
+
+    /// Returns the place of the folder that contains all files that can be read; empty for the library itself.
+    fn folder(&self) -> Option<String> {
         None
     }
 }

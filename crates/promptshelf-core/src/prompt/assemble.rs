@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, mem, sync::Arc};
 
 use super::{
     checked::{Prompt, within},
-    context::RenderContext,
+    context::{ContentName, RenderContext},
     part::Part,
 };
 use crate::{
@@ -106,10 +106,13 @@ impl<'a> Assembly<'a> {
         self.push(text_block(text, &self.annotations));
     }
 
-    /// Returns a file that the template names literally, or one at a computed path. A caller's value may be part of a
-    /// computed path, so such a path only reaches files that are served anyway: nothing below a `_`.
+    /// Returns a file that the template names literally, or one at a computed path, if it may be read. A caller's value
+    /// may be part of a computed path, so such a path only reaches files that are served anyway: nothing below a `_`, and
+    /// nothing that no resource or prompt refers to.
     fn file(&self, path: &str) -> Option<&Arc<LibraryFile>> {
-        self.attachments.get(path).or_else(|| self.context.files.by_path.get(path).filter(|file| file.is_served()))
+        let RenderContext { files, references, .. } = self.context;
+        let computed = || files.by_path.get(path).filter(|file| files.is_referred_to(file, references));
+        self.attachments.get(path).or_else(computed).filter(|_| self.context.may_read(ContentName::Path(path)))
     }
 
     fn attach(&mut self, attach: Attach) -> Result<(), RenderError> {
@@ -189,7 +192,9 @@ impl<'a> Assembly<'a> {
 
     fn link_to_uri(&self, uri: &str) -> Result<ResourceLink, RenderError> {
         let uri = label(uri.to_owned())?;
+        // Title, type and size of a resource belong to its content.
         let resource = self.context.resources.find(&uri).map(|(resource, _)| resource);
+        let resource = resource.filter(|_| self.context.may_read(ContentName::Uri(&uri)));
         Ok(ResourceLink {
             name: resource.map_or_else(|| last_part(&uri).to_owned(), |resource| resource.name().to_owned()),
             title: resource.and_then(|resource| resource.title().map(str::to_owned)),

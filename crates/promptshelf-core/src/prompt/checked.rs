@@ -31,6 +31,10 @@ pub(crate) struct Uses {
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) partials: Vec<Arc<SourceText>>,
     pub(crate) attachments: BTreeMap<String, Arc<LibraryFile>>,
+    /// Globs for the paths that it computes and attaches or links.
+    pub(crate) globs: Vec<String>,
+    /// Whether it attaches or links a computed name.
+    pub(crate) computes_names: bool,
     /// The prompts that it calls, by name.
     pub(crate) prompts: BTreeMap<String, Arc<Prompt>>,
     /// Whether the result of the check depends on more than these, such as the server's resources.
@@ -48,15 +52,27 @@ static NOTHING: Uses = Uses {
     warnings: Vec::new(),
     partials: Vec::new(),
     attachments: BTreeMap::new(),
+    globs: Vec::new(),
+    computes_names: false,
     prompts: BTreeMap::new(),
     depends_on_others: false,
 };
 
 impl Uses {
     fn is_empty(&self) -> bool {
-        let Uses { warnings, partials, attachments, prompts, depends_on_others } = self;
+        let Uses { warnings, partials, attachments, globs, computes_names, prompts, depends_on_others } = self;
         let has_parts = !partials.is_empty() || !attachments.is_empty() || !prompts.is_empty();
-        warnings.is_empty() && !has_parts && !depends_on_others
+        warnings.is_empty() && !has_parts && globs.is_empty() && !computes_names && !depends_on_others
+    }
+
+    /// Whether both refer to the same files and prompts, by name.
+    pub(crate) fn refers_like(&self, other: &Uses) -> bool {
+        self.attachments.keys().eq(other.attachments.keys())
+            && self.globs == other.globs
+            && self.prompts.keys().eq(other.prompts.keys())
+            // Suggestions and choices may differ too.
+            && !self.computes_names
+            && !other.computes_names
     }
 }
 

@@ -19,7 +19,10 @@ use super::{
 };
 use crate::diagnostic::Code;
 
+mod computed;
 mod expression;
+
+pub(crate) use computed::NamePart;
 
 /// Names that the engine defines by itself.
 const IMPLIED: &[&str] = &["loop", "self", "super", "caller", "varargs", "kwargs"];
@@ -42,6 +45,8 @@ pub(crate) struct Lint {
     pub(crate) attached: Vec<Use>,
     /// Files and URIs that are linked by a literal.
     pub(crate) linked: Vec<Use>,
+    /// Computed names of files and URIs that are attached or linked, for each branch of their conditions.
+    pub(crate) computed: Vec<Vec<NamePart>>,
     /// Prompts that are inserted.
     pub(crate) calls: Vec<PromptCall>,
     /// Names that are inserted neither fenced nor quoted, with the bytes of their tags.

@@ -86,7 +86,10 @@ proptest! {
         let uri = file.uri();
         let mut definitions = Definitions::default();
         definitions.files.insert(path, file.into());
-        let catalog = check(definitions, None).catalog;
+        let unreferenced = check(definitions.clone(), None).catalog;
+        prop_assert!(unreferenced.find_library_file(&uri).is_none(), "{}", uri);
+        let attaching = promptshelf_core::PromptDefinition::template("a", format!("{{{{ attach('{uri}') }}}}"));
+        let catalog = check(definitions.prompt(attaching), None).catalog;
         prop_assert!(catalog.find_library_file(&uri).is_some(), "{}", uri);
     }
 }

@@ -51,6 +51,12 @@ pub(crate) fn definitions() -> Definitions {
                 .complete(CompletionSource::Paths(Arc::from(["open.txt".to_owned(), "secret/plan.txt".to_owned()]))),
         );
     let attaching = PromptDefinition::template("attaching", "{{ attach('docs://closed/a') }}").description("ATTACHING");
+    // Open to all callers, so that it serves files which only a rule closes.
+    let referring = PromptDefinition::template(
+        "referring",
+        "{% if file %}{{ attach('open.txt') }}{{ attach('secret/plan.txt') }}{% endif %}{{ file }}",
+    );
+    let referring = referring.description("REFERRING").argument(ArgumentDefinition::new("file").description("F"));
     let prompts = [
         prompt("open"),
         prompt("for-ada").access(demand(&[], &[], &["ada"])),
@@ -62,6 +68,7 @@ pub(crate) fn definitions() -> Definitions {
         filed,
         picker,
         attaching,
+        referring,
     ];
     Definitions {
         files: [file("open.txt"), file("secret/plan.txt"), file("aliased.txt")].into(),

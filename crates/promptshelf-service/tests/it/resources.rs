@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    ArgumentDefinition, BoxFuture, Budget, Definitions, LibraryFile, MimeType, Policy, ReadBody, ReadError,
-    ReadResource, ResourceBody, ResourceContent, Variables,
+    ArgumentDefinition, BoxFuture, Budget, Definitions, LibraryFile, MimeType, Policy, PromptDefinition, ReadBody,
+    ReadError, ReadResource, ResourceBody, ResourceContent, Variables,
 };
 use promptshelf_service::{Caller, Rejection, Service};
 
@@ -53,6 +53,9 @@ fn library() -> Definitions {
         };
         definitions.files.insert(path.into(), file.into());
     }
+    // Only what a prompt refers to is served; `_b.txt` is not, although it is attached.
+    let attaching = PromptDefinition::template("attaching", "{{ attach('a.txt') }}{{ attach('_b.txt') }}");
+    definitions.prompts.push(attaching.into());
     definitions.policy = Policy { budget: Budget { output_bytes: 100, ..Budget::default() }, ..Policy::default() };
     definitions
 }

@@ -90,6 +90,9 @@ impl LibraryContext<'_> {
             files,
             resources,
             access,
+            links: self.places.links.clone(),
+            roots: self.root_places(),
+            root_files: self.root_files(),
             broken,
             diagnostics,
         };
@@ -114,6 +117,7 @@ impl LibraryContext<'_> {
             }
         }
         self.globs.fingerprint().hash(&mut hasher);
+        (&self.places.links, &self.folders).hash(&mut hasher);
         for resource in resources {
             (&resource.uri, resource.size, resource.annotations.last_modified).hash(&mut hasher);
         }

@@ -22,6 +22,8 @@ pub(super) struct ReadCache {
     pub(super) manifest_diagnostics: Vec<Diagnostic>,
     /// Diagnostics about the folder itself.
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// Symbolic links, each with the path that it leads to.
+    pub(super) links: Vec<(String, String)>,
     /// Whether the entries are all files of the folder, each with a single path, so that one of them can be read
     /// again alone.
     pub(super) is_plain: bool,

@@ -1,9 +1,17 @@
 //! The parts of a library that are needed to resolve references between its files.
 
-use promptshelf_core::{ArgumentDefinition, Code, CompletionSource, Diagnostic, Location, Origin};
+use std::{collections::BTreeMap, sync::Arc};
+
+use promptshelf_core::{ArgumentDefinition, Code, CompletionSource, Diagnostic, Links, Location, Origin};
 
 use super::globs::{GlobError, GlobIndex, Matches};
-use crate::{confined_dir::ConfinedDir, format::GlobCompletion, manifest::Manifest, root_grants::RootGrants};
+use crate::{
+    confined_dir::ConfinedDir,
+    format::GlobCompletion,
+    manifest::{DeclaredRoot, Manifest},
+    places::{self, Places, join},
+    root_grants::RootGrants,
+};
 
 /// The folder, the manifest and the path patterns of one read.
 pub(super) struct LibraryContext<'a> {
@@ -11,6 +19,51 @@ pub(super) struct LibraryContext<'a> {
     pub(super) root: &'a ConfinedDir,
     pub(super) manifest: &'a Manifest,
     pub(super) globs: &'a GlobIndex,
+    pub(super) places: Arc<Places>,
+    /// The absolute path of each root, without symbolic links.
+    pub(super) folders: BTreeMap<String, String>,
+}
+
+/// The largest number of files in roots that rules are compared with.
+const MAX_ROOT_FILES: usize = 20_000;
+
+impl<'a> LibraryContext<'a> {
+    pub(super) fn new(
+        roots: &'a RootGrants,
+        root: &'a ConfinedDir,
+        manifest: &'a Manifest,
+        globs: &'a GlobIndex,
+        links: &[(String, String)],
+    ) -> LibraryContext<'a> {
+        let mut places = Places::new(roots.library());
+        let folder = |declared: &DeclaredRoot| places::text(&roots.path(&declared.path));
+        let folders: BTreeMap<String, String> =
+            manifest.roots.iter().map(|(name, declared)| (name.clone(), folder(declared))).collect();
+        let mut all = links.to_vec();
+        for (name, listing) in globs.roots() {
+            let Some(folder) = folders.get(name) else { continue };
+            let place = |path: &str| places.relative(&join(folder, path));
+            all.extend(listing.links.iter().map(|(link, target)| (place(link), place(target))));
+        }
+        places.links = Links::from_iter(all);
+        LibraryContext { roots, root, manifest, globs, places: Arc::new(places), folders }
+    }
+
+    /// Returns the place of each root.
+    pub(super) fn root_places(&self) -> BTreeMap<String, String> {
+        self.folders.iter().map(|(name, folder)| (name.clone(), self.places.place(folder))).collect()
+    }
+
+    /// Returns the places of the files in roots.
+    pub(super) fn root_files(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (name, listing) in self.globs.roots() {
+            let Some(folder) = self.folders.get(name) else { continue };
+            let left = MAX_ROOT_FILES.saturating_sub(found.len());
+            found.extend(listing.files.iter().take(left).map(|path| self.places.place(&join(folder, path))));
+        }
+        found
+    }
 }
 
 impl LibraryContext<'_> {
@@ -31,7 +84,13 @@ impl LibraryContext<'_> {
                         diagnostics.push(Diagnostic::warning(Code::InvalidCompletion, location, message));
                     }
                     if let Some(argument) = arguments.get_mut(completion.argument) {
-                        argument.completion = Some(CompletionSource::Paths(paths));
+                        argument.completion = Some(match &completion.root {
+                            None => CompletionSource::Paths(paths),
+                            Some(root) => {
+                                let folder = self.folders.get(root).map(String::as_str).unwrap_or_default();
+                                CompletionSource::RootPaths { root: self.places.place(folder), paths }
+                            }
+                        });
                     }
                 }
                 Err(error) => {

@@ -35,7 +35,15 @@ struct Root {
     grants: RootGrants,
     path: PathBuf,
     /// Listed on first use.
-    files: RefCell<Option<Arc<[SmolStr]>>>,
+    listing: RefCell<Option<RootListing>>,
+}
+
+/// The content of a root.
+#[derive(Clone, Default)]
+pub(super) struct RootListing {
+    pub(super) files: Arc<[SmolStr]>,
+    /// Symbolic links, each with the path that it leads to.
+    pub(super) links: Arc<[(String, String)]>,
 }
 
 /// The result of a pattern.
@@ -62,7 +70,7 @@ impl GlobIndex {
         files: impl Iterator<Item = &'f SmolStr>,
     ) -> GlobIndex {
         let root = |(name, declared): (&String, &crate::manifest::DeclaredRoot)| {
-            (name.clone(), Root { grants: grants.clone(), path: declared.path.clone(), files: RefCell::new(None) })
+            (name.clone(), Root { grants: grants.clone(), path: declared.path.clone(), listing: RefCell::new(None) })
         };
         GlobIndex {
             library: files.filter(|path| !path.starts_with('.')).cloned().collect(),
@@ -82,6 +90,11 @@ impl GlobIndex {
         result
     }
 
+    /// Returns the content of each root.
+    pub(super) fn roots(&self) -> impl Iterator<Item = (&str, RootListing)> {
+        self.roots.iter().map(|(name, root)| (name.as_str(), root.listing()))
+    }
+
     /// Returns a hash of all results so far.
     pub(super) fn fingerprint(&self) -> u64 {
         let cache = self.cache.borrow();
@@ -98,7 +111,7 @@ impl GlobIndex {
         let matcher = matcher(glob)?;
         let files = match root {
             None => Arc::clone(&self.library),
-            Some(name) => self.roots.get(name).ok_or(GlobError::UnknownRoot)?.files(),
+            Some(name) => self.roots.get(name).ok_or(GlobError::UnknownRoot)?.listing().files,
         };
         let mut paths: Vec<String> = files
             .iter()
@@ -113,13 +126,14 @@ impl GlobIndex {
 }
 
 impl Root {
-    fn files(&self) -> Arc<[SmolStr]> {
+    fn listing(&self) -> RootListing {
         let read = || {
-            let Ok(root) = self.grants.open(&self.path) else { return Arc::default() };
+            let Ok(root) = self.grants.open(&self.path) else { return RootListing::default() };
             let found = walk(&root, WalkOptions { files: MAX_VISITED, states: false, foreign_folders: false });
-            found.files.into_iter().map(|found| found.path).collect()
+            let files = found.files.into_iter().map(|found| found.path).collect();
+            RootListing { files, links: found.links.into() }
         };
-        Arc::clone(self.files.borrow_mut().get_or_insert_with(read))
+        self.listing.borrow_mut().get_or_insert_with(read).clone()
     }
 }
 

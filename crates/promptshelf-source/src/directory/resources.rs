@@ -86,7 +86,8 @@ pub(super) fn definitions(
             expand(library, draft, shape, files, &mut all, diagnostics);
         }
         if let Some(access) = &draft.access {
-            rules.extend(all[first..].iter().map(|each| rule_for(&each.uri, access.clone(), origin.clone())));
+            let uris = all[first..].iter().map(|each| each.uri.as_str());
+            rules.extend((first < all.len()).then(|| rule_for(uris, access.clone(), origin.clone())));
         }
     }
     (all, rules)
@@ -198,9 +199,15 @@ fn reader(
     shape: &ResourceDefinition,
 ) -> ResourceContent {
     let declared = root.and_then(|name| library.manifest.roots.get(name));
+    let folder = match root {
+        Some(name) => library.folders.get(name).cloned().unwrap_or_default(),
+        None => library.places.absolute(""),
+    };
     ResourceContent::Reader(Arc::new(FileReader {
         grants: library.roots.clone(),
         root: declared.map(|root| root.path.clone()),
+        folder,
+        places: Arc::clone(&library.places),
         path,
         limit: library.manifest.limits.resource_bytes,
         mime_type: shape.mime_type.clone(),

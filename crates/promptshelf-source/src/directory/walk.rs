@@ -33,8 +33,8 @@ pub(crate) struct WalkResult {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Folders that could not be read, each with a trailing `/`. Their files may still exist.
     pub(crate) unread: Vec<String>,
-    /// Whether there are links: changes of their targets cause no events.
-    pub(crate) has_links: bool,
+    /// Links to files and folders, each with the path that it leads to. Changes of their targets cause no events.
+    pub(crate) links: Vec<(String, String)>,
 }
 
 /// A regular file.
@@ -178,7 +178,7 @@ impl Walker<'_> {
             EntryKind::Folder { .. } if is_hidden && is_ignored(&path, true) => {}
             EntryKind::Folder { .. } if !is_hidden && is_skipped(name, true) => {}
             EntryKind::Folder { linked } => {
-                self.found.has_links |= linked;
+                self.link(&path, linked);
                 let dir = if linked { self.root.dir().open_dir(&path) } else { entry.open_dir() };
                 match dir {
                     Ok(dir) => self.folder(&dir, &format!("{path}/")),
@@ -189,7 +189,7 @@ impl Walker<'_> {
             }
             EntryKind::File { .. } if self.found.files.len() >= self.options.files => self.full = true,
             EntryKind::File { linked } => {
-                self.found.has_links |= linked;
+                self.link(&path, linked);
                 let state = match self.options.states && !linked {
                     true => entry.metadata().ok().map(|metadata| FileState::of(&metadata)),
                     false => None,
@@ -201,6 +201,16 @@ impl Walker<'_> {
                 self.found.diagnostics.push(at(&path, Code::Outside, false, message).help("remove it"));
             }
             EntryKind::Rejected(error) => self.found.diagnostics.extend(unread_file(&path, &error, 0)),
+        }
+    }
+
+    /// Records a link.
+    fn link(&mut self, path: &str, linked: bool) {
+        if linked
+            && let Ok(target) = self.root.canonicalize(path)
+            && target != path
+        {
+            self.found.links.push((path.to_owned(), target));
         }
     }
 

@@ -79,9 +79,9 @@ pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
     rules
 }
 
-/// Creates a rule for exactly one URI.
-pub(crate) fn rule_for(uri: &str, requirements: Access, origin: Origin) -> AccessRule {
-    AccessRule { resources: vec![globset::escape(uri)], ..AccessRule::new(requirements, origin) }
+/// Creates a rule for exactly these URIs.
+pub(crate) fn rule_for<'u>(uris: impl Iterator<Item = &'u str>, requirements: Access, origin: Origin) -> AccessRule {
+    AccessRule { resources: uris.map(globset::escape).collect(), ..AccessRule::new(requirements, origin) }
 }
 
 fn read(table: &Table<'_, '_>, notes: &mut Notes<'_>) -> Option<Access> {

@@ -2,6 +2,11 @@
 
 use promptshelf_core::Variables;
 
+use crate::{file_role::is_backup, format::GOLDEN};
+
+/// The largest number of ways to read one path that are told apart.
+const MAX_SOLUTIONS: usize = 256;
+
 /// A path relative to a folder, with placeholders for the variables of a URI template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PathTemplate {
@@ -72,6 +77,26 @@ impl PathTemplate {
         }
     }
 
+    /// Returns the folder that contains all files of the template.
+    pub(crate) fn folder(&self) -> &str {
+        match self.pieces.first() {
+            Some(Piece::Literal(literal)) => literal.rsplit_once('/').map_or("", |(folder, _)| folder),
+            _ => "",
+        }
+    }
+
+    /// Returns the values with which [`expand`](PathTemplate::expand) returns a path. If there are too many of them,
+    /// returns no values, which stands for any.
+    pub(crate) fn solve(&self, path: &str) -> Vec<Variables> {
+        let mut found = Vec::new();
+        solve(&self.pieces, path, &mut Variables::new(), &mut found);
+        if found.len() > MAX_SOLUTIONS {
+            return vec![Variables::new()];
+        }
+        found.retain(|variables| self.expand(variables).as_deref() == Some(path));
+        found
+    }
+
     /// Returns the names of the placeholders.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
@@ -99,9 +124,42 @@ impl PathTemplate {
         // On Windows a colon separates a stream or a drive, and a backslash separates parts like a slash.
         let forbidden: &[char] = if cfg!(windows) { &['\0', '\\', ':'] } else { &['\0', '\\'] };
         let is_allowed = |(index, part): (usize, &str)| {
-            !part.is_empty() && part != "." && part != ".." && (index < self.fixed_parts || !part.starts_with('.'))
+            let is_public = || !part.starts_with('.') && !is_backup(part) && !part.ends_with(GOLDEN);
+            !part.is_empty() && part != "." && part != ".." && (index < self.fixed_parts || is_public())
         };
         (!path.contains(forbidden) && path.split('/').enumerate().all(is_allowed)).then_some(path)
+    }
+}
+
+/// Collects the values with which pieces give a path, as far as they are distinct from each other.
+fn solve(pieces: &[Piece], path: &str, variables: &mut Variables, found: &mut Vec<Variables>) {
+    match pieces {
+        [] if path.is_empty() => found.push(variables.clone()),
+        [] => {}
+        [Piece::Literal(literal), rest @ ..] => {
+            if let Some(path) = path.strip_prefix(&**literal) {
+                solve(rest, path, variables, found);
+            }
+        }
+        [Piece::Variable { name, is_path }, rest @ ..] => {
+            let end = if *is_path { path.len() } else { path.find('/').unwrap_or(path.len()) };
+            // A variable at the end takes everything.
+            let ends = path[..end].char_indices().map(|(start, c)| start + c.len_utf8());
+            for end in ends.filter(|end| !rest.is_empty() || *end == path.len()) {
+                if found.len() > MAX_SOLUTIONS {
+                    return;
+                }
+                if variables.get(name).is_some_and(|known| *known != path[..end]) {
+                    continue;
+                }
+                let before = variables.insert(name.clone(), path[..end].to_owned());
+                solve(rest, &path[end..], variables, found);
+                match before {
+                    Some(before) => variables.insert(name.clone(), before),
+                    None => variables.remove(name),
+                };
+            }
+        }
     }
 }
 
@@ -147,6 +205,32 @@ mod tests {
         assert_eq!(expand("docs/{x}.md", "a/b"), None);
         assert_eq!(expand("docs/.{x}", "env"), None);
         assert_eq!(expand("docs/{x}.", "."), None);
+    }
+
+    // req: S-50
+    #[test]
+    fn values_cannot_name_backups() {
+        for value in ["a.md.bak", "a.md.ORIG", "a.md~", "a/b.swp", "a.md.1", "a.golden.md"] {
+            assert_eq!(expand("{+x}", value), None, "{value}");
+        }
+        assert_eq!(expand("old.bak/{x}", "a.md").as_deref(), Some("old.bak/a.md"));
+    }
+
+    // req: S-48
+    #[test]
+    fn solving_inverts_expansion() {
+        let solve = |template: &str, path: &str| -> Vec<Vec<String>> {
+            let solved = PathTemplate::parse(template).expect("parses").solve(path);
+            solved.into_iter().map(|variables| variables.into_values().collect()).collect()
+        };
+        assert_eq!(solve("logs/{x}.log", "logs/1h.log"), [["1h"]]);
+        assert_eq!(solve("{+x}", "a/b/c.md"), [["a/b/c.md"]]);
+        assert_eq!(solve("{+x}/{y}.md", "a/b/c.md"), [["a/b", "c"]]);
+        assert_eq!(solve("{x}-{y}", "a-b-c"), [["a", "b-c"], ["a-b", "c"]]);
+        assert_eq!(solve("{x}/{x}", "a/a"), [["a"]]);
+        assert!(solve("{x}/{x}", "a/b").is_empty() && solve("{x}.log", "a/b.log").is_empty());
+        assert!(solve("{x}", ".env").is_empty());
+        assert_eq!(solve("{+x}{+y}{+z}", &"a".repeat(60)), [Vec::<String>::new()], "any values");
     }
 
     #[test]

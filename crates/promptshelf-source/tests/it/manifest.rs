@@ -315,7 +315,7 @@ async fn roots_of_a_new_manifest_are_watched() {
     watched
         .until("the path is completed", |catalog, _| {
             let argument = &catalog.find("a").expect("still there").arguments()[0];
-            matches!(argument.completion(), Some(promptshelf_core::CompletionSource::Paths(paths)) if **paths == ["one.txt"])
+            matches!(argument.completion(), Some(promptshelf_core::CompletionSource::RootPaths { paths, .. }) if **paths == ["one.txt"])
         })
         .await;
 }

@@ -47,7 +47,7 @@ fn path_completion_is_resolved_on_read() {
     let definitions = library.read();
     assert_eq!(broken(&definitions), ["q.md"]);
     let paths = |index: usize| match &definitions.prompts[0].arguments[index].completion {
-        Some(CompletionSource::Paths(paths)) => paths.to_vec(),
+        Some(CompletionSource::Paths(paths) | CompletionSource::RootPaths { paths, .. }) => paths.to_vec(),
         other => panic!("{other:?}"),
     };
     assert_eq!(paths(0), ["src/deep/a.rs", "src/main.rs"]);

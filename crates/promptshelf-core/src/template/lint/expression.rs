@@ -7,7 +7,7 @@ use minijinja::machinery::{
     ast::{Call, CallArg, Expr},
 };
 
-use super::{PromptCall, Use, Walker, constant_text, use_at};
+use super::{PromptCall, Use, Walker, computed, constant_text, use_at};
 use crate::{
     content::Role,
     diagnostic::{Code, nearest},
@@ -164,6 +164,7 @@ impl<'t> Walker<'t> {
             }
             ("attach", Some(name)) => self.lint.attached.push(Use { name, span: place }),
             ("link", Some(name)) => self.lint.linked.push(Use { name, span: place }),
+            ("attach" | "link", None) => self.lint.computed.extend(computed::names(target)),
             _ => {}
         }
     }

@@ -1,0 +1,42 @@
+//! Names of files that a template computes, as far as its text determines them.
+
+use minijinja::machinery::ast::{BinOpKind, Expr};
+
+use super::constant_text;
+
+/// A part of a computed name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NamePart {
+    Literal(String),
+    /// The value of a variable.
+    Variable(String),
+    /// The value of any other expression.
+    Any,
+}
+
+/// The names with the largest number of alternatives and parts that are analysed; more are "any".
+const MOST: usize = 32;
+
+/// Returns the parts of a name, for each branch of its conditions.
+pub(super) fn names(expression: &Expr<'_>) -> Vec<Vec<NamePart>> {
+    if let Some(text) = constant_text(expression) {
+        return vec![vec![NamePart::Literal(text)]];
+    }
+    let names = match expression {
+        Expr::Var(variable) => vec![vec![NamePart::Variable(variable.id.to_owned())]],
+        Expr::BinOp(operation) if matches!(operation.op, BinOpKind::Concat | BinOpKind::Add) => {
+            let ends = names(&operation.right);
+            let joined = |start: Vec<NamePart>| ends.iter().map(move |end| [&*start, end].concat());
+            names(&operation.left).into_iter().flat_map(joined).collect()
+        }
+        Expr::IfExpr(condition) => {
+            let otherwise = condition.false_expr.as_ref().map(names).unwrap_or_default();
+            [names(&condition.true_expr), otherwise].concat()
+        }
+        _ => vec![vec![NamePart::Any]],
+    };
+    match names.len() <= MOST && names.iter().all(|name| name.len() <= MOST) {
+        true => names,
+        false => vec![vec![NamePart::Any]],
+    }
+}

@@ -1,0 +1,46 @@
+//! The contents that a caller may read while a prompt is rendered for it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use promptshelf_core::{Catalog, ContentName, ReadPermission, RenderContext};
+
+use crate::{rejection::Rejection, view::View};
+
+/// The catalog of one rendering, restricted to the contents that the caller may read.
+#[derive(Debug)]
+pub(crate) struct CallerPermission {
+    view: View,
+    /// The rejection of a file that the caller may see but lacks a scope for: it ends the rendering.
+    lacking: Mutex<Option<Rejection>>,
+}
+
+impl CallerPermission {
+    pub(crate) fn new(view: &View) -> Arc<CallerPermission> {
+        Arc::new(CallerPermission { view: view.clone(), lacking: Mutex::new(None) })
+    }
+
+    /// Returns the surroundings of the rendering.
+    pub(crate) fn context(&self) -> RenderContext<'_> {
+        let catalog: &Catalog = self.view.catalog();
+        let context = catalog.render_context();
+        if self.view.hides_contents() { context.with_permission(self) } else { context }
+    }
+
+    /// Returns the rejection that ended a failed rendering, if a scope was missing.
+    pub(crate) fn lacking(&self) -> Option<Rejection> {
+        self.lacking.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl ReadPermission for CallerPermission {
+    fn may_read(&self, name: ContentName<'_>) -> bool {
+        match (self.view.permit_content(name), name) {
+            (Ok(()), _) => true,
+            (Err(lacking @ Rejection::InsufficientScope { .. }), ContentName::Path(_)) => {
+                *self.lacking.lock().unwrap_or_else(PoisonError::into_inner) = Some(lacking);
+                false
+            }
+            (Err(_), _) => false,
+        }
+    }
+}
