@@ -3,10 +3,14 @@
 //! A record never holds contents or tokens. It holds the value of an argument only if the prompt's author has opted
 //! in, and never that of a sensitive argument.
 //!
-//! Elsewhere: writing records to disk (`file`), and removing secrets from messages (`secrets`).
+//! Elsewhere: writing records to disk (`file`), counting further refusals (`refusals`), and removing secrets from
+//! messages (`secrets`).
 
+mod disk;
 mod file;
+mod refusals;
 mod secrets;
+mod writer;
 
 use std::{
     collections::HashMap,
@@ -16,13 +20,18 @@ use std::{
 };
 
 use jiff::Timestamp;
-use promptshelf_core::{Catalog, Prompt, RawArgumentValue, RawArguments, SourceText};
+use promptshelf_core::{BoxFuture, Catalog, Prompt, RawArgumentValue, RawArguments, SourceText};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{caller::Caller, limit::Slot, rejection::Rejection};
+use self::refusals::{Refusal, Refusals};
+use crate::{
+    caller::Caller,
+    limit::{Slot, address_key},
+    rejection::Rejection,
+};
 
-pub use file::{AuditFile, AuditFileOptions};
+pub use file::{AuditFile, AuditFileOptions, OnLoss};
 pub(crate) use secrets::Secrets;
 
 /// Maximum length of a value, name or URI in a record, in bytes; the rest is cut off.
@@ -34,11 +43,24 @@ const MAX_TEXT: usize = 1_024;
 pub trait Recorder: fmt::Debug + Send + Sync {
     /// Takes one record: a JSON object on one line, without a line end.
     fn record(&self, line: String);
+
+    /// Returns whether records can be written. Operations are refused while they cannot.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// Returns a future that resolves after the records of the meantime have been written, with `false` if one of them
+    /// may be missing. Taken before an operation, and awaited between the operation and its answer. By default answers
+    /// do not wait for their records.
+    fn confirmation(&self) -> Option<BoxFuture<'static, bool>> {
+        None
+    }
 }
 
-/// The destination of records, and a cache of prompt digests.
+/// The destination of records, further refusals, and a cache of prompt digests.
 pub(crate) struct AuditLog {
     recorder: Arc<dyn Recorder>,
+    refusals: Refusals,
     /// For each prompt, its latest text and the digest of it.
     digests: Mutex<HashMap<String, (Arc<SourceText>, String)>>,
 }
@@ -51,7 +73,16 @@ impl fmt::Debug for AuditLog {
 
 impl AuditLog {
     pub(crate) fn new(recorder: Arc<dyn Recorder>) -> AuditLog {
-        AuditLog { recorder, digests: Mutex::default() }
+        AuditLog { recorder, refusals: Refusals::default(), digests: Mutex::default() }
+    }
+
+    pub(crate) fn recorder(&self) -> &dyn Recorder {
+        &*self.recorder
+    }
+
+    /// Records refusals that were only counted: all of them, or those of minutes that have passed.
+    pub(crate) fn record_refusals(&self, all: bool) {
+        self.refusals.take(all).into_iter().for_each(|record| self.recorder.record(record.to_string()));
     }
 
     /// Returns the SHA-256 of a prompt's file, computed once for each version of the file.
@@ -73,6 +104,12 @@ impl AuditLog {
     }
 }
 
+impl Drop for AuditLog {
+    fn drop(&mut self) {
+        self.record_refusals(true);
+    }
+}
+
 /// An operation in progress. Its record is written on drop, so that a cancelled operation leaves one too.
 #[derive(Debug)]
 pub(crate) struct Call {
@@ -86,6 +123,8 @@ struct Record {
     log: Arc<AuditLog>,
     started: Instant,
     outcome: &'static str,
+    /// Caller and method, which identify repeated refusals.
+    refusal: Refusal,
     members: Map<String, Value>,
 }
 
@@ -103,7 +142,9 @@ impl Call {
             }
             members.insert("method".into(), method.into());
             let log = Arc::clone(log);
-            Box::new(Record { log, started: Instant::now(), outcome: "cancelled", members })
+            let address = caller.address().map(address_key);
+            let refusal = Refusal { caller: caller.name().to_owned(), address, method, outcome: "" };
+            Box::new(Record { log, started: Instant::now(), outcome: "cancelled", refusal, members })
         });
         Call { record, _slot: None }
     }
@@ -194,6 +235,12 @@ impl Call {
 
 impl Drop for Record {
     fn drop(&mut self) {
+        if !matches!(self.outcome, "ok" | "asked" | "cancelled") {
+            self.refusal.outcome = self.outcome;
+            if !self.log.refusals.admit(&self.refusal) {
+                return self.log.record_refusals(false);
+            }
+        }
         let mut members = std::mem::take(&mut self.members);
         members.insert("outcome".into(), self.outcome.into());
         let milliseconds = self.started.elapsed().as_micros() as f64 / 1_000.0;

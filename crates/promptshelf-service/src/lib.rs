@@ -41,7 +41,7 @@ mod service;
 mod view;
 
 pub use answer::{Answer, ListPage, Reference, RenderedPrompt};
-pub use audit::{AuditFile, AuditFileOptions, Recorder};
+pub use audit::{AuditFile, AuditFileOptions, OnLoss, Recorder};
 pub use caller::{Caller, Identity, Revocation};
 pub use limit::{Limits, Slot, Slots, address_key};
 pub use observe::{Observer, TraceContext};

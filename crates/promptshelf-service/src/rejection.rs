@@ -77,6 +77,8 @@ pub enum Rejection {
         /// The names of all arguments.
         known: Vec<String>,
     },
+    /// The request cannot be recorded in the audit, which the operator requires.
+    NotRecorded,
     /// An internal error; the server's log has the details.
     Internal,
 }
@@ -96,6 +98,7 @@ impl Rejection {
             Rejection::TooManyAtOnce { .. } => "too-many-at-once",
             Rejection::InvalidCursor => "invalid-cursor",
             Rejection::UnknownArgument { .. } => "unknown-argument",
+            Rejection::NotRecorded => "not-recorded",
             Rejection::Internal => "internal",
         }
     }
@@ -153,6 +156,9 @@ impl fmt::Display for Rejection {
             }
             Rejection::UnknownArgument { name, known } => {
                 write!(f, "Unknown argument: {name}; expected one of {}", known.join(", "))
+            }
+            Rejection::NotRecorded => {
+                f.write_str("Requests cannot be recorded, and are refused until they can be; try again later")
             }
             Rejection::Internal => f.write_str("Internal error; see the server's log"),
         }

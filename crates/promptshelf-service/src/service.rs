@@ -13,7 +13,7 @@ use std::{
 };
 
 use promptshelf_core::{
-    Answers, Catalog, CatalogHandle, Change, Prompt, RawArguments, ResourceContents, Variables,
+    Answers, BoxFuture, Catalog, CatalogHandle, Change, Prompt, RawArguments, ResourceContents, Variables,
     completion::Completions, cursor::ListKind,
 };
 use tokio::sync::broadcast;
@@ -141,6 +141,28 @@ impl Service {
         self.audit.is_some()
     }
 
+    /// Returns whether operations can be recorded, if they have to be; otherwise each one is refused.
+    #[must_use]
+    pub fn is_audit_ready(&self) -> bool {
+        self.audit.as_ref().is_none_or(|log| log.recorder().is_ready())
+    }
+
+    /// Returns a future for the time between an operation and its answer, if the answer has to wait for its record.
+    /// Taken before the operation; `false` means that the record may be missing, and that the request has to be
+    /// refused with [`Rejection::NotRecorded`].
+    #[must_use]
+    pub fn confirmation(&self) -> Option<BoxFuture<'static, bool>> {
+        self.audit.as_ref()?.recorder().confirmation()
+    }
+
+    /// Records refusals that were only counted because they repeat others: those of minutes that have passed, or at
+    /// the end `all`. Called about once a minute; without it they are recorded at a later refusal.
+    pub fn record_refusals(&self, all: bool) {
+        if let Some(log) = &self.audit {
+            log.record_refusals(all);
+        }
+    }
+
     /// Admits a request by its address alone, before its caller and content are known.
     ///
     /// # Errors
@@ -162,12 +184,19 @@ impl Service {
     ///
     /// [`Rejection::TooManyAtOnce`].
     pub fn subscribe(&self, caller: &Caller) -> Result<Option<Slot>, Rejection> {
+        self.check_audit()?;
         let call = Call::begin(self.audit.as_ref(), caller, "subscribe");
         call.end(self.meter.subscribe(caller))
     }
 
+    /// Refuses an operation that could not be recorded.
+    fn check_audit(&self) -> Result<(), Rejection> {
+        if self.is_audit_ready() { Ok(()) } else { Err(Rejection::NotRecorded) }
+    }
+
     /// Begins an operation: admits the caller, and records the outcome at the end.
     pub(crate) fn begin(&self, caller: &Caller, class: RequestClass, method: &'static str) -> Result<Call, Rejection> {
+        self.check_audit()?;
         let mut call = Call::begin(self.audit.as_ref(), caller, method);
         match self.meter.admit(caller, class) {
             Ok(slot) => {
