@@ -94,7 +94,14 @@ impl Server {
     /// Handles a request.
     pub(crate) async fn answer(&self, context: Context<'_>, request: &Request<'_>) -> Answer {
         let mut out = jsonrpc::open_result(&request.id);
-        match self.result(context, &request.method, &request.params, &mut out).await {
+        let confirmation = self.service().confirmation();
+        let mut result = self.result(context, &request.method, &request.params, &mut out).await;
+        if let Some(confirmation) = confirmation
+            && !confirmation.await
+        {
+            result = Err(WireError::rejected(&Rejection::NotRecorded, context.revision));
+        }
+        match result {
             Ok(()) => Answer::ok(jsonrpc::close(out)),
             Err(error) => Answer::error(Some(&request.id), &error),
         }

@@ -191,6 +191,7 @@ impl WireError {
                 WireError::too_many(message, u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX))
             }
             Rejection::TooManyAtOnce { .. } => WireError::too_many(message, 1_000),
+            Rejection::NotRecorded => WireError::new(INTERNAL_ERROR, 503, message),
             // `Rejection::Internal`, and variants that a later version of the service may add.
             _ => WireError::new(INTERNAL_ERROR, 200, message),
         }
@@ -247,6 +248,7 @@ mod tests {
             (WireError::missing_elicitation(false, &[]), -32021, 400),
             (WireError::unsupported_version("x"), -32022, 400),
             (WireError::internal(), INTERNAL_ERROR, 200),
+            (WireError::rejected(&Rejection::NotRecorded, Revision::NEWEST_LEGACY), INTERNAL_ERROR, 503),
         ] {
             assert_eq!((error.code, error.status), (code, status), "{error:?}");
         }

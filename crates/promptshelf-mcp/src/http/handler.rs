@@ -241,9 +241,15 @@ impl Endpoint {
         }
         check_batch(&batch)?;
         let mut out = Vec::new();
-        for message in batch {
+        for (index, message) in batch.into_iter().enumerate() {
+            // The first member has been counted as the HTTP request.
+            let admitted = match caller.address().filter(|_| index > 0) {
+                Some(address) => self.server.service().admit_address(address),
+                None => Ok(()),
+            };
+            let admitted = admitted.map_err(|rejection| WireError::rejected(&rejection, Revision::V2025_03_26));
             let answer = match message {
-                Ok(Message::Request(request)) => match read_meta(headers, &request.params) {
+                Ok(Message::Request(request)) => match admitted.and_then(|()| read_meta(headers, &request.params)) {
                     _ if out.len() > jsonrpc::MAX_BATCH_ANSWER => {
                         let error = WireError::invalid_request("The responses of this batch are too large");
                         Answer::error(Some(&request.id), &error)

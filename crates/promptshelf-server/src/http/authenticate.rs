@@ -13,7 +13,7 @@ use axum::{
     extract::{ConnectInfo, Request, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware::{self, Next},
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use promptshelf_mcp::http::{Denial, RequiredScopes};
 use promptshelf_service::{Caller, Rejection, Service, format_seconds, whole_seconds};
@@ -44,7 +44,14 @@ async fn authenticate(State(state): State<Arc<AuthState>>, mut request: Request,
         Ok(caller) => drop(request.extensions_mut().insert(address.into_iter().fold(caller, Caller::with_address))),
         Err(denial) => drop(request.extensions_mut().insert(denial)),
     }
+    let confirmation = state.service.confirmation();
     let mut response = next.run(request).await;
+    if let Some(confirmation) = confirmation
+        && response.status().is_success()
+        && !confirmation.await
+    {
+        return (StatusCode::SERVICE_UNAVAILABLE, format!("{}.\n", Rejection::NotRecorded)).into_response();
+    }
     if let Some(RequiredScopes(scopes)) = response.extensions_mut().remove()
         && let Some(challenge) = state.challenge(&scopes)
     {

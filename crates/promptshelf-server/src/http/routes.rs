@@ -113,11 +113,12 @@ pub async fn healthy() -> &'static str {
 }
 
 /// Returns whether `server` accepts requests, as a response to a readiness probe: 200 from its first
-/// catalog to its shutdown, then 503.
+/// catalog to its shutdown, then 503; also 503 while requests are refused because they cannot be recorded.
 #[must_use]
 pub fn readiness(server: &Server) -> (StatusCode, &'static str) {
-    match server.is_shut_down() {
-        true => (StatusCode::SERVICE_UNAVAILABLE, "the server is ending\n"),
-        false => (StatusCode::OK, "ready\n"),
+    match (server.is_shut_down(), server.service().is_audit_ready()) {
+        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "the server is ending\n"),
+        (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "requests cannot be recorded\n"),
+        (false, true) => (StatusCode::OK, "ready\n"),
     }
 }

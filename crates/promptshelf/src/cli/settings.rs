@@ -22,7 +22,7 @@ use promptshelf_server::http::{
     proxy::{IpNet, Proxies},
     tls::TlsFiles,
 };
-use promptshelf_service::{AuditFileOptions, Limits};
+use promptshelf_service::{AuditFileOptions, Limits, OnLoss};
 
 pub(crate) use self::{
     file::{ServerFile, ServerFileLocation},
@@ -249,6 +249,11 @@ fn audit<E: Fn(&str) -> Option<String>>(
     if let Some(keep) = written.keep {
         options.keep = keep.to_u32();
     }
+    options.keep_for = written.keep_days.map(|days| Duration::from_secs(days.0 * 24 * 60 * 60));
+    options.on_loss = match written.on_loss {
+        sections::OnLoss::Count => OnLoss::Count,
+        sections::OnLoss::Refuse => OnLoss::Refuse,
+    };
     Ok(Some(options))
 }
 

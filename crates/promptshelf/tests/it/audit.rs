@@ -1,5 +1,8 @@
 //! The audit log: written records, and the `audit` command that reads them.
 
+#[cfg(unix)]
+mod refusing;
+
 use std::fs;
 
 use serde_json::{Value, json};
@@ -76,6 +79,8 @@ fn rotated_files_are_read_in_order_and_losses_reported() {
     let shown = run(&folder, &["audit", "a.jsonl"]);
     let places: Vec<_> = ["first", "second", "third"].iter().map(|name| shown.find(name)).collect();
     assert!(places.is_sorted() && places[0].is_some(), "{shown}");
+    fs::remove_file(folder.path().join("a.jsonl.1")).expect("removed");
+    assert!(run(&folder, &["audit", "a.jsonl"]).contains("first"), "a missing number hides no file");
     assert!(shown.contains("7 records could not be written") && shown.contains("1 line skipped"), "{shown}");
     assert!(run(&folder, &["audit", "nowhere.jsonl"]).contains("exit code: 1"));
 }
@@ -132,4 +137,28 @@ fn stdio_user_is_recorded_outside_the_library() {
     assert!(text.contains("\"caller\":\"local\"") && text.contains("\"list\":\"prompts\""), "{text}");
     let refused = run(&folder, &["serve", "prompts", "--stdio", "--audit", "prompts/audit.jsonl"]);
     assert!(refused.contains("exit code: 2") && refused.contains("inside the library"), "{refused}");
+}
+
+/// Requests that are refused would otherwise fill the files with one record each.
+// req: S-79
+#[cfg(unix)]
+#[test]
+fn repeated_refusals_are_one_record() {
+    let folder = library(&[("hello.md", "---\ndescription: Greets\n---\nHello.\n")]);
+    let mut server = Server::of(&folder, &["--audit", "audit.jsonl"]);
+    for _ in 0..200 {
+        server.request("prompts/get", &json!({ "name": "x".repeat(1_000) }));
+    }
+    assert_eq!(server.request("prompts/list", &json!({})).0, 200);
+    let pid = rustix::process::Pid::from_child(&server.child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
+    crate::program::ended(&mut server.child);
+    let text = fs::read_to_string(folder.path().join("audit.jsonl")).expect("the file");
+    let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let in_full = records.iter().filter(|record| record["prompt"].is_string()).count();
+    let counted: Vec<&Value> = records.iter().filter(|record| record["count"].is_u64()).collect();
+    assert_eq!((in_full, counted.len(), records.len()), (10, 1, 12), "{text}");
+    assert_eq!((&counted[0]["count"], &counted[0]["outcome"]), (&json!(190), &json!("unknown-prompt")));
+    let shown = run(&folder, &["audit", "audit.jsonl", "--outcome", "unknown-prompt"]);
+    assert!(shown.contains("\t190 more\t"), "{shown}");
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     program::{PATIENCE, Server, library},
-    server_auth::ask_at,
+    server_auth::{ask_at, read},
 };
 
 const HELLO: &str = "---\ndescription: Greets\n---\nHello.\n";
@@ -42,6 +42,23 @@ fn rate_limited_caller_gets_429_and_retry_time() {
         }
     }
     assert!(log.contains("requests refused by a limit"), "{log}");
+}
+
+/// A batch would otherwise count as one request of its address, and its members against the caller alone.
+// req: S-79
+#[test]
+fn batch_members_count_for_the_address() {
+    let settings = "[limits]\nrequests-per-minute-per-address = 4\n";
+    let server = Server::of(&library(&[("hello.md", HELLO), ("../server.toml", settings)]), &[]);
+    let batch: Vec<_> = (1..=7).map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": "prompts/list" })).collect();
+    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    let request = agent.post(&server.url).header("Content-Type", "application/json");
+    let request = request.header("Accept", "application/json, text/event-stream");
+    let answers = read(request.send(serde_json::Value::from(batch).to_string()).expect("the server answers")).json();
+    let answers = answers.as_array().expect("a batch");
+    let refused = answers.iter().filter(|answer| answer["error"]["data"]["retryAfterMs"].is_u64()).count();
+    assert_eq!((answers.len(), refused), (7, 3), "{answers:?}");
+    assert_eq!(ask_at(&server.url, "", &[], "prompts/list", &json!({})).status, 429);
 }
 
 #[test]

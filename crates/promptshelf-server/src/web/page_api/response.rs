@@ -26,6 +26,7 @@ pub(super) fn rejected(rejection: &Rejection) -> Response {
         Rejection::UnknownPrompt { .. } => StatusCode::NOT_FOUND,
         Rejection::InsufficientScope { .. } => StatusCode::FORBIDDEN,
         Rejection::TooManyRequests { .. } | Rejection::TooManyAtOnce { .. } => StatusCode::TOO_MANY_REQUESTS,
+        Rejection::NotRecorded => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
     let mut response = (status, format!("{rejection}.\n")).into_response();

@@ -66,6 +66,8 @@ Limits for each caller, and the audit file:
   PROMPTSHELF_AUDIT             file = \"audit.jsonl\"
                                 max-bytes = 67108864    # then a new file begins
                                 keep = 8                # older files
+                                keep-days = 30          # younger ones stay too
+                                on-loss = \"refuse\"      # or \"count\", the default
 
 Prometheus metrics, /healthz and /readyz on a separate port, and traces for an
 OpenTelemetry collector, whose secrets are set in OTEL_EXPORTER_OTLP_HEADERS:

@@ -59,17 +59,17 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the existing rotated files, oldest first, and then the newest file.
+/// Returns the existing rotated files, oldest first, and then the newest file. A number is missing if a rotation was
+/// interrupted.
 fn files(newest: &Path) -> Vec<PathBuf> {
-    let numbered = |number: u32| {
-        let mut name = newest.as_os_str().to_owned();
-        name.push(format!(".{number}"));
-        PathBuf::from(name)
-    };
-    let mut files: Vec<PathBuf> = (1..).map(numbered).take_while(|path| path.exists()).collect();
-    files.reverse();
-    files.push(newest.to_path_buf());
-    files
+    let folder = newest.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let prefix = newest.file_name().and_then(|name| name.to_str()).map(|name| format!("{name}."));
+    let number = |name: &str| name.strip_prefix(prefix.as_deref()?)?.parse::<u32>().ok();
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let mut rotated: Vec<(u32, PathBuf)> =
+        entries.filter_map(|entry| Some((number(entry.file_name().to_str()?)?, entry.path()))).collect();
+    rotated.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+    rotated.into_iter().map(|(_, path)| path).chain([newest.to_path_buf()]).collect()
 }
 
 /// Reads the next line, cut at [`MAX_LINE_BYTES`].
@@ -168,7 +168,12 @@ fn parse_time(text: &str) -> Result<jiff::Timestamp, String> {
 /// Returns the columns of a record: time, caller, method, subject, outcome and duration.
 fn fields(record: &Value) -> [String; 6] {
     let text = |key: &str| record[key].as_str().unwrap_or("-").to_owned();
-    let subject = ["prompt", "resource", "list"].iter().find_map(|key| record[*key].as_str()).unwrap_or("-");
+    let subject = ["prompt", "resource", "list"].iter().find_map(|key| record[*key].as_str());
+    let subject = match (subject, record["count"].as_u64()) {
+        // Refusals that were counted because they repeat others.
+        (None, Some(count)) => format!("{count} more"),
+        (subject, _) => subject.unwrap_or("-").to_owned(),
+    };
     let duration = format!("{:.1} ms", record["milliseconds"].as_f64().unwrap_or_default());
-    [text("time"), text("caller"), text("method"), subject.to_owned(), text("outcome"), duration]
+    [text("time"), text("caller"), text("method"), subject, text("outcome"), duration]
 }

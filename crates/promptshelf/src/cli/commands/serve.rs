@@ -12,7 +12,7 @@ use promptshelf_server::{
     Builder, Library,
     http::{App, auth::SignIn, tls::Tls},
 };
-use promptshelf_service::{AuditFile, AuditFileOptions};
+use promptshelf_service::{AuditFile, AuditFileOptions, Service};
 use promptshelf_source::{Directory, Fixed, Loader};
 
 use self::{
@@ -31,6 +31,9 @@ use crate::{
 
 /// The time for pending answers after a signal ends a server on stdio.
 const STDIO_SHUTDOWN: Duration = Duration::from_secs(2);
+
+/// The time between two looks at refusals that were counted.
+const REFUSALS_RECORDED: Duration = Duration::from_secs(10);
 
 /// Facts about the process, found out before the server starts.
 #[derive(Clone, Copy, Debug)]
@@ -89,12 +92,14 @@ pub(crate) async fn run(
     let announcement = Announcement { library: &library, folder, log_format };
     let signals = Signals::listen()?;
     tokio::spawn(log_changes(library.loader().clone()));
+    let service = library.service().clone();
+    tokio::spawn(record_refusals(service.clone()));
 
     // Clients start a server with pipes and no flags; a person at a terminal cannot use a pipe.
     if !over_http {
         announcement.on_stdio(stdin_is_terminal);
         let ended = on_stdio(library, signals).await;
-        flush(recorder).await;
+        flush(&service, recorder).await;
         return ended;
     }
     let (listener, bound) = listen::bind(&settings.http).await?;
@@ -139,7 +144,7 @@ pub(crate) async fn run(
         () = serving => {}
         () = reloader.run(hangups, known) => {}
     }
-    flush(recorder).await;
+    flush(&service, recorder).await;
     Ok(())
 }
 
@@ -166,8 +171,18 @@ fn open_audit(options: Option<AuditFileOptions>) -> Result<Option<(Arc<AuditFile
     }
 }
 
+/// Records repeated refusals, which are counted first, soon after their minute.
+async fn record_refusals(service: Service) {
+    let mut interval = tokio::time::interval(REFUSALS_RECORDED);
+    loop {
+        interval.tick().await;
+        service.record_refusals(false);
+    }
+}
+
 /// Waits until all records are written to disk.
-async fn flush(audit: Option<Arc<AuditFile>>) {
+async fn flush(service: &Service, audit: Option<Arc<AuditFile>>) {
+    service.record_refusals(true);
     if let Some(audit) = audit {
         tokio::task::spawn_blocking(move || audit.flush()).await.ok();
     }

@@ -205,6 +205,20 @@ pub(super) struct Audit {
     pub(super) max_bytes: Option<Bounded<1, { 1 << 40 }>>,
     /// The number of older files that are kept.
     pub(super) keep: Option<Files>,
+    /// The number of days that older files are kept, even if there are more than `keep`.
+    pub(super) keep_days: Option<Bounded<1, 36_500>>,
+    /// The consequence of records that cannot be written: `count` answers and counts them, `refuse` answers only
+    /// after the record is on disk. Default: count.
+    pub(super) on_loss: OnLoss,
+}
+
+/// The consequence of records that cannot be written.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum OnLoss {
+    #[default]
+    Count,
+    Refuse,
 }
 
 /// Metrics for Prometheus.
