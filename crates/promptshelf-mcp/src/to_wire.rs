@@ -150,7 +150,26 @@ struct WirePrompt<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     arguments: Vec<WireArgument<'a>>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<&'a Meta>,
+    meta: Option<WireMeta<'a>>,
+}
+
+/// `_meta` of a prompt: the author's members, and the names of its sensitive arguments, so that clients neither store
+/// nor show their values.
+#[derive(Serialize)]
+struct WireMeta<'a> {
+    #[serde(flatten)]
+    authored: &'a Meta,
+    #[serde(rename = "promptshelf/sensitive", skip_serializing_if = "Vec::is_empty")]
+    sensitive: Vec<&'a str>,
+}
+
+impl<'a> WireMeta<'a> {
+    /// Returns `None` if it would be empty.
+    fn new(prompt: &'a Prompt) -> Option<WireMeta<'a>> {
+        let sensitive = prompt.arguments().iter().filter(|argument| argument.is_sensitive());
+        let meta = WireMeta { authored: prompt.meta(), sensitive: sensitive.map(Argument::name).collect() };
+        (!meta.authored.is_empty() || !meta.sensitive.is_empty()).then_some(meta)
+    }
 }
 
 impl<'a> WirePrompt<'a> {
@@ -163,7 +182,7 @@ impl<'a> WirePrompt<'a> {
             description: prompt.description().or(prompt.title().filter(|_| !titled)),
             icons: icons(prompt.icons(), revision),
             arguments: prompt.arguments().iter().map(|argument| WireArgument::new(argument, titled)).collect(),
-            meta: Some(prompt.meta()).filter(|meta| titled && !meta.is_empty()),
+            meta: if titled { WireMeta::new(prompt) } else { None },
         }
     }
 }

@@ -13,7 +13,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
-pub(crate) use self::visible::{visible, visible_at, visible_line};
+pub(crate) use self::visible::{visible, visible_at, visible_json, visible_line};
 use crate::exit::Failure;
 
 /// The width of output that is not written to a terminal, in columns.
@@ -21,11 +21,13 @@ const DEFAULT_WIDTH: usize = 100;
 
 /// An open stdout or stderr.
 ///
-/// On a terminal control characters in text of files and callers are escaped. In a pipe the text is written
-/// unchanged, because a program reads it.
+/// On a terminal and on stderr control characters in text of files, servers and callers are escaped. On stdout in a
+/// pipe the text is written unchanged, because a program reads it; errors end up in front of people by way of files.
 pub(crate) struct Output<W> {
     pub(crate) out: W,
     pub(crate) terminal: bool,
+    /// Whether invisible characters are escaped.
+    pub(crate) escapes: bool,
     pub(crate) colours: bool,
     pub(crate) width: usize,
 }
@@ -33,26 +35,28 @@ pub(crate) struct Output<W> {
 impl Output<io::StdoutLock<'static>> {
     pub(crate) fn stdout() -> Self {
         let terminal = io::stdout().is_terminal();
-        Output { out: io::stdout().lock(), terminal, colours: terminal && wants_colours(), width: width() }
+        let colours = terminal && wants_colours();
+        Output { out: io::stdout().lock(), terminal, escapes: terminal, colours, width: width() }
     }
 }
 
 impl Output<io::StderrLock<'static>> {
     pub(crate) fn stderr() -> Self {
         let terminal = io::stderr().is_terminal();
-        Output { out: io::stderr().lock(), terminal, colours: terminal && wants_colours(), width: width() }
+        let colours = terminal && wants_colours();
+        Output { out: io::stderr().lock(), terminal, escapes: true, colours, width: width() }
     }
 }
 
 impl<W: Write> Output<W> {
-    /// Returns text of several lines, escaped for a terminal.
+    /// Returns text of several lines, escaped where that is needed.
     pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.terminal { visible(text) } else { Cow::Borrowed(text) }
+        if self.escapes { visible(text) } else { Cow::Borrowed(text) }
     }
 
     /// Returns text escaped for a single line, even in a pipe.
     pub(crate) fn line<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.terminal || text.contains(['\n', '\r', '\t']) { visible_line(text) } else { Cow::Borrowed(text) }
+        if self.escapes || text.contains(['\n', '\r', '\t']) { visible_line(text) } else { Cow::Borrowed(text) }
     }
 
     /// Returns secondary text, dimmed on a terminal.
@@ -110,10 +114,17 @@ pub(crate) fn note(notes: &[String]) {
     }
 }
 
-/// Formats a value as indented JSON.
-pub(crate) fn pretty_json(value: &Value) -> String {
+/// Formats a value as indented JSON for a file.
+pub(crate) fn file_json(value: &Value) -> String {
     // Serializing a `Value` cannot fail.
     serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// Formats a value as indented JSON for stdout. On a terminal invisible characters are escaped as JSON can, so that the
+/// text still parses to the same value.
+pub(crate) fn pretty_json(value: &Value) -> String {
+    let json = file_json(value);
+    if io::stdout().is_terminal() { visible_json(&json).into_owned() } else { json }
 }
 
 /// Prints the reason for a failure, and what to do about it, on stderr. Errors of a closed stderr are ignored.

@@ -442,3 +442,46 @@ fn chat_requires_a_terminal() {
     let shown = crate::program::run(&folder, &["chat", "prompts"]);
     assert!(shown.starts_with("exit code: 2\n") && shown.contains("chat requires a terminal"), "{shown}");
 }
+
+/// Values of sensitive arguments are typed in several ways, and none of them is written to disk.
+// req: S-80
+#[test]
+fn sensitive_values_are_never_stored() {
+    const SECRET: &str = "correct-horse";
+    let login = "---\ndescription: Signs in\narguments:\n  - name: user\n    description: Who\n  - name: password\n    \
+                 description: Secret\n    sensitive: true\n---\nAs {{ user }} with {{ password }}.\n";
+    let folder = library(&[("login.md", login), ("echo.md", ECHO)]);
+    let mut chat = chat(&folder, &["prompts"]);
+    for line in [
+        format!("/login user=ada password={SECRET}"),
+        format!("/login ada {SECRET}"),
+        format!("/login password={SECRET} and more"),
+        format!("/login password='{SECRET}"),
+        format!("/logn password={SECRET}"),
+        "/echo text=kept".to_owned(),
+    ] {
+        chat.line(&line);
+        if line.ends_with('\'') || line.contains("='") {
+            chat.press(CTRL_C);
+        }
+    }
+    chat.line("/login");
+    chat.wait_for("[user]: ");
+    chat.press("ada\r");
+    chat.wait_for("[password]: ");
+    chat.press(&format!("{SECRET}\r"));
+    chat.wait_for(&format!("As ada with {SECRET}."));
+    quit(chat);
+    let mut stored = String::new();
+    let mut folders = vec![folder.path().join("state")];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).expect("a folder").flatten() {
+            match entry.path().is_dir() {
+                true => folders.push(entry.path()),
+                false => stored.push_str(&fs::read_to_string(entry.path()).unwrap_or_default()),
+            }
+        }
+    }
+    assert!(stored.contains("text=kept") && stored.contains("/login user=ada"), "{stored}");
+    assert!(!stored.contains(SECRET), "{stored}");
+}

@@ -161,11 +161,40 @@ fn twenty_attacks_leave_the_terminal_unharmed() {
         let (code, written) = terminal.end();
         assert_eq!(code, Some(0));
         checked_output(&written);
-        for verb in ["list", "resources"] {
+        let (list, resources, read) = (&["list"][..], &["resources"][..], &["resources", "--read", "docs://x"][..]);
+        for (words, is_json) in [
+            (list, false),
+            (resources, false),
+            (list, true),
+            (resources, true),
+            (read, true),
+            (&["get", "plain"], true),
+        ] {
             let mut command = promptshelf();
-            command.args([verb, "--url", &server.url]).current_dir(folder.path());
-            let (_, written) = Terminal::start(command).end();
-            checked_output(&written);
+            command.args(words).args(["--url", &server.url]).current_dir(folder.path());
+            command.args(is_json.then_some("--json"));
+            let (code, written) = Terminal::start(command).end();
+            let shown = checked_output(&written);
+            assert!(code == Some(0) || words.contains(&"get"), "{words:?}: {shown}");
+        }
+    }
+}
+
+/// Errors are written to files and logs, which people read at a terminal.
+// req: S-39
+#[test]
+fn errors_in_pipes_are_escaped() {
+    for attack in ATTACKS {
+        let server = server_sending(attack);
+        let folder = library(&[]);
+        for line in [&["get", "fails"][..], &["get", attack.trim_matches('\0')], &["resources", "--read", "docs://x"]] {
+            if line.iter().any(|word| word.contains('\0')) {
+                continue;
+            }
+            let shown = run(&folder, &[line, &["--url", &server.url]].concat());
+            let (_, stderr) = shown.split_once("----- stderr -----\n").expect("both streams");
+            assert!(!stderr.chars().any(|c| c != '\n' && c.is_control()), "{stderr:?}");
+            checked_output(stderr.as_bytes());
         }
     }
 }

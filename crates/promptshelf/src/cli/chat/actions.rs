@@ -39,7 +39,7 @@ const MAX_COPIED_BYTES: usize = 74_000;
 
 /// Formats messages as `promptshelf get` prints them into a pipe.
 pub(super) fn text(messages: &[Message]) -> String {
-    let mut output = Output { out: Vec::new(), terminal: false, colours: false, width: 100 };
+    let mut output = Output { out: Vec::new(), terminal: false, escapes: false, colours: false, width: 100 };
     // Writing to memory succeeds.
     show::messages(&mut output, messages).ok();
     String::from_utf8_lossy(&output.out).into_owned()

@@ -90,6 +90,28 @@ pub(super) fn line(command: &str, values: &Arguments) -> String {
     format!("/{command}{}", values.collect::<String>())
 }
 
+/// Returns the call without the values of some arguments. Nothing but the command stays of a call that cannot be
+/// assigned, because any part of it can belong to such a value.
+pub(super) fn without(
+    command: &str,
+    text: &str,
+    arguments: &[PromptArgument],
+    is_left_out: impl Fn(&str) -> bool,
+) -> String {
+    let is_single = arguments.len() == 1;
+    if is_single || !unknown_names(text, arguments).is_empty() || assign(text, arguments).is_err() {
+        return format!("/{command}");
+    }
+    let mut line = format!("/{command}");
+    for (index, value) in values(text, arguments).iter().enumerate() {
+        let name = value.name.as_deref().or_else(|| arguments.get(index).map(|argument| argument.name.as_str()));
+        if let Some(name) = name.filter(|name| !is_left_out(name)) {
+            line.push_str(&format!(" {name}={}", &text[value.value_at..value.range.end]));
+        }
+    }
+    line
+}
+
 /// Assigns the values of a line to the arguments of a prompt.
 ///
 /// # Errors
@@ -241,6 +263,20 @@ mod tests {
             assert!(assigned(line, &names).is_err_and(|error| error.contains(part)), "{line}");
         }
         assert!(assigned(" x", &[]).is_err_and(|error| error.contains("no arguments")));
+    }
+
+    // req: S-80
+    #[test]
+    fn sensitive_values_are_left_out_of_a_line() {
+        let names = arguments(&["user", "password"]);
+        let kept = |text: &str| without("login", text, &names, |name| name == "password");
+        assert_eq!(kept(" user='a b' password='c d'"), "/login user='a b'");
+        assert_eq!(kept(" ada secret"), "/login user=ada");
+        assert_eq!(kept(" password=secret"), "/login");
+        for unclear in [" passwrd=secret", " password=two words", " ada two words", " password='open", " ada 'x'y"] {
+            assert_eq!(kept(unclear), "/login", "{unclear}");
+        }
+        assert_eq!(without("login", " hunter2", &arguments(&["password"]), |_| true), "/login");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! State of chats between runs: the values typed for a prompt, its definition and its results.
 //!
-//! One file per prompt in the user's state folder, readable only by the user. Input to forms of servers is never
-//! stored.
+//! One file per prompt in the user's state folder, readable only by the user. Input to forms of servers and values of
+//! sensitive arguments are never stored.
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
@@ -91,23 +91,39 @@ impl PromptHistory {
         self.values.get(argument).map_or(&[], Vec::as_slice)
     }
 
+    /// Forgets an argument: it is sensitive, perhaps only since the last use.
+    pub(super) fn forget(&mut self, argument: &str) {
+        self.values.remove(argument);
+    }
+
+    /// Records a use of which nothing but the definition is stored, because the result contains sensitive values.
+    pub(super) fn record_definition(&mut self, prompt: &PromptInfo) -> Option<String> {
+        let definition = serde_json::to_string_pretty(&prompt.raw).unwrap_or_default();
+        self.results.clear();
+        self.replace_definition(definition)
+    }
+
+    /// Replaces the definition, and returns the difference.
+    fn replace_definition(&mut self, definition: String) -> Option<String> {
+        let is_changed = !self.definition.is_empty() && digest(&self.definition) != digest(&definition);
+        let difference = is_changed.then(|| diff(&self.definition, &definition));
+        self.definition = Some(definition).filter(|text| text.len() <= MAX_TEXT_BYTES).unwrap_or_default();
+        difference
+    }
+
     /// Records a use. Returns the differences from the last one: in the prompt's definition, and in its result for the
     /// same arguments.
     pub(super) fn record(&mut self, prompt: &PromptInfo, values: &Arguments, result: &PromptResult) -> Option<String> {
         let definition = serde_json::to_string_pretty(&prompt.raw).unwrap_or_default();
         let text = markdown::document(&result.messages, &Saved::default());
         let key = digest(&serde_json::to_string(values).unwrap_or_default());
-        let mut differences = String::new();
-        if !self.definition.is_empty() && digest(&self.definition) != digest(&definition) {
-            differences.push_str(&diff(&self.definition, &definition));
-        }
+        let mut differences = self.replace_definition(definition).unwrap_or_default();
         if let Some(index) = self.results.iter().position(|(known, _)| *known == key) {
             let (_, before) = self.results.remove(index);
             if digest(&before) != digest(&text) {
                 differences.push_str(&diff(&before, &text));
             }
         }
-        self.definition = Some(definition).filter(|text| text.len() <= MAX_TEXT_BYTES).unwrap_or_default();
         if text.len() <= MAX_TEXT_BYTES {
             self.results.push((key, text));
         }

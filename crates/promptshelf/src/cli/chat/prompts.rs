@@ -19,6 +19,22 @@ pub(super) struct ChatPrompt {
     pub(super) info: Arc<PromptInfo>,
 }
 
+impl ChatPrompt {
+    /// Returns whether the server marks an argument as sensitive, as promptshelf does: its values are not stored.
+    pub(super) fn is_sensitive(&self, argument: &str) -> bool {
+        self.sensitive().any(|name| name == argument)
+    }
+
+    pub(super) fn has_sensitive(&self) -> bool {
+        self.sensitive().next().is_some()
+    }
+
+    fn sensitive(&self) -> impl Iterator<Item = &str> {
+        let names = self.info.raw["_meta"]["promptshelf/sensitive"].as_array();
+        names.into_iter().flatten().filter_map(serde_json::Value::as_str)
+    }
+}
+
 /// The current prompts of all servers. Clones share them.
 #[derive(Clone)]
 pub(super) struct PromptList {

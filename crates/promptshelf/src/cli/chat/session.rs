@@ -108,7 +108,9 @@ impl Chat {
                 Line::Back | Line::Cancel => continue,
                 Line::End => break,
             };
-            reader.remember(&line);
+            if let Some(line) = self.remembered(&line) {
+                reader.remember(&line);
+            }
             if matches!(line.trim(), "quit" | "exit") {
                 break;
             }
@@ -126,6 +128,19 @@ impl Chat {
             reader.save(&lines);
         }
         Ok(())
+    }
+
+    /// Returns a line for the history: without the values of sensitive arguments.
+    fn remembered(&self, line: &str) -> Option<String> {
+        let Some((command, values)) = call::split(line) else { return Some(line.to_owned()) };
+        match self.prompts.find(command) {
+            Some(prompt) if prompt.has_sensitive() => {
+                Some(call::without(&prompt.command, values, &prompt.info.arguments, |name| prompt.is_sensitive(name)))
+            }
+            Some(_) => Some(line.to_owned()),
+            // A misspelled name can be followed by values of any prompt.
+            None => Some(line.to_owned()).filter(|_| !self.prompts.all().iter().any(ChatPrompt::has_sensitive)),
+        }
     }
 
     fn greet(&self) -> io::Result<()> {
@@ -294,7 +309,14 @@ impl Chat {
         let Some(Filled { values, result }) = self.fill_and_get(prompt, typed, &history)? else {
             return Ok("cancelled".to_owned());
         };
-        let difference = history.record(info, &values, &result);
+        let difference = if prompt.has_sensitive() {
+            info.arguments.iter().filter(|argument| prompt.is_sensitive(&argument.name)).for_each(|argument| {
+                history.forget(&argument.name);
+            });
+            history.record_definition(info)
+        } else {
+            history.record(info, &values, &result)
+        };
         self.memory.save(server.client.label(), &info.name, &history);
         let shown = review(&result, difference.as_deref());
         self.current = Some(Current { prompt: prompt.clone(), result });
@@ -344,7 +366,9 @@ impl Chat {
 
     fn note_filled(&mut self, prompt: &ChatPrompt, typed: usize, values: &Arguments) {
         if values.len() > typed {
-            self.filled = Some(call::line(&prompt.command, values));
+            let mut shown = values.clone();
+            shown.retain(|name, _| !prompt.is_sensitive(name));
+            self.filled = Some(call::line(&prompt.command, &shown));
         }
     }
 

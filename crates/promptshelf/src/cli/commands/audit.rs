@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     args::AuditArguments,
     exit::{Exit, Failure},
-    output::{Output, count},
+    output::{Output, count, visible_json},
     settings::{Day, InvalidValue},
 };
 
@@ -40,7 +40,9 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<(), Failure> {
                 continue;
             }
             if arguments.json {
-                writeln!(output.out, "{}", line.trim_end())?;
+                let line = line.trim_end();
+                let line = if output.escapes { visible_json(line) } else { line.into() };
+                writeln!(output.out, "{line}")?;
             } else {
                 let fields = fields(&record).map(|field| output.line(&field).into_owned());
                 writeln!(output.out, "{}", fields.join("\t"))?;

@@ -19,7 +19,7 @@ use crate::{
     args::exchange::{ExportArguments, ExportTarget},
     connect::{Options, connect_library},
     exit::{Exit, Failure},
-    output::{Output, count, pretty_json},
+    output::{Output, count, file_json},
 };
 
 pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
@@ -61,7 +61,7 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
                         return Err(error.into());
                     }
                 };
-                let text = format!("{}\n", pretty_json(&json!({ "name": name, "messages": result["messages"] })));
+                let text = format!("{}\n", file_json(&json!({ "name": name, "messages": result["messages"] })));
                 files.push(Exported { path: format!("{name}.json"), text, losses: Vec::new() });
                 continue;
             }

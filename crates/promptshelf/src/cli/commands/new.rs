@@ -12,7 +12,7 @@ use promptshelf_core::PromptName;
 use crate::{
     args::author::{NewArguments, Template},
     exit::{Exit, Failure},
-    output::{Output, pretty_json},
+    output::{Output, file_json},
 };
 
 /// The path of the schema in a library. Files in folders that begin with a dot are never served.
@@ -84,7 +84,7 @@ fn title(name: &str) -> String {
 /// Writes the schema that the first line of the file refers to, unless it is up to date.
 fn write_schema(folder: &Path) -> Result<(), Failure> {
     let path = folder.join(SCHEMA_PATH);
-    let schema = format!("{}\n", pretty_json(&schema::prompt()));
+    let schema = format!("{}\n", file_json(&schema::prompt()));
     if fs::read_to_string(&path).is_ok_and(|current| current == schema) {
         return Ok(());
     }

@@ -18,6 +18,24 @@ pub(crate) fn visible_line(text: &str) -> Cow<'_, str> {
     escape(text, |_| false)
 }
 
+/// The same for JSON, whose own escapes are used: the result parses to the same value.
+pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
+    if json.bytes().all(|byte| (0x20..0x7f).contains(&byte) || byte == b'\n') {
+        return Cow::Borrowed(json);
+    }
+    let mut shown = String::with_capacity(json.len());
+    let mut before = '\0';
+    for c in json.chars() {
+        if c == '\n' || !is_invisible(c) || joins(before, c) {
+            shown.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| shown.push_str(&format!("\\u{unit:04x}")));
+        }
+        before = c;
+    }
+    Cow::Owned(shown)
+}
+
 /// What [`visible`] makes of a text. Moves `places` in the text to where the
 /// same characters are shown.
 pub(crate) fn visible_at(text: &str, places: &mut [usize]) -> String {
@@ -86,6 +104,17 @@ mod tests {
             assert_eq!(visible(text), text);
         }
         assert_eq!(visible("one\r\ntwo\r\n"), "one\ntwo\n");
+    }
+
+    // req: S-39
+    #[test]
+    fn escaped_json_has_the_same_value() {
+        let value = serde_json::json!({ "a\u{202e}": "x\u{9b}2J\u{7f} \u{e0041}\n❤\u{fe0f} größer" });
+        let json = serde_json::to_string_pretty(&value).expect("JSON");
+        let shown = visible_json(&json);
+        assert!(shown.chars().all(|c| c == '\n' || c == '\u{fe0f}' || !is_invisible(c)), "{shown}");
+        assert!(shown.contains("\\u202e") && shown.contains("\\udb40\\udc41") && shown.contains("größer"), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).expect("JSON"), value);
     }
 
     #[test]
