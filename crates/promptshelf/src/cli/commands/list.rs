@@ -104,7 +104,7 @@ mod tests {
             usage: [placeholder("name", true), placeholder("tone", false)].join(" "),
         };
         let titled = Row { name: "b", title: Some("Bee"), description: Some("Hums"), usage: String::new() };
-        let mut output = Output { out: Vec::new(), terminal: true, colours: false, width: 30 };
+        let mut output = Output { out: Vec::new(), terminal: true, escapes: true, colours: false, width: 30 };
         table(&mut output, &[hello, titled]).expect("writing to memory succeeds");
         let shown = String::from_utf8(output.out).expect("valid UTF-8");
         assert_eq!(shown, "hello <name> [tone]\n    Greets\\u{1b}[2J a friend…\nb\n    Bee – Hums\n");

@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn messages_have_size_and_tokens() {
-        let mut output = Output { out: Vec::new(), terminal: false, colours: false, width: 80 };
+        let mut output = Output { out: Vec::new(), terminal: false, escapes: false, colours: false, width: 80 };
         print_messages(&mut output, &[Message::user("Hello, Ada!\n"), Message::assistant("Hi.")])
             .expect("writing to memory succeeds");
         let shown = String::from_utf8(output.out).expect("valid UTF-8");

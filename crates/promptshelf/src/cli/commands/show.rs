@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     fn shown(terminal: bool, input: &[Message]) -> String {
-        let mut output = Output { out: Vec::new(), terminal, colours: false, width: 80 };
+        let mut output = Output { out: Vec::new(), terminal, escapes: terminal, colours: false, width: 80 };
         messages(&mut output, input).expect("writing to memory succeeds");
         String::from_utf8(output.out).expect("valid UTF-8")
     }
