@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::{
     chat::GUIDED,
     fake_server::FakeServer,
-    program::{Folder, library, promptshelf, shown},
+    program::{Folder, Server, library, promptshelf, shown},
     terminal::{CTRL_C, CTRL_D, SHIFT_TAB, Terminal},
 };
 
@@ -165,4 +165,67 @@ fn guided_prompt_of_a_folder_works_at_a_terminal() {
     assert_eq!(terminal.end().0, Some(11));
     let piped = shown(line(&folder, &["get", "guided", "-l", "prompts"]), "");
     assert!(piped.starts_with("exit code: 8\n"), "{piped}");
+}
+
+/// A guided prompt with a plain argument.
+const BOOKING: &str = "\
+---
+description: Books seats
+arguments:
+  - name: place
+    description: Where
+    required: true
+  - name: seats
+    description: How many seats
+    type: integer
+    minimum: 1
+    maximum: 9
+    ask: true
+    required: true
+---
+{{ seats }} seats in {{ place }}.
+";
+
+// req: I26
+#[test]
+fn script_learns_the_arguments_of_a_guided_prompt() {
+    let folder = library(&[("book.md", BOOKING)]);
+    let server = Server::of(&folder, &[]);
+    let program = env!("CARGO_BIN_EXE_promptshelf");
+    for target in
+        [vec!["-l", "prompts"], vec!["--url", &*server.url], vec!["--", program, "serve", "prompts", "--stdio"]]
+    {
+        let get = |values: &[&str]| shown(line(&folder, &[&["get", "book"], values, &target[..]].concat()), "");
+        let seats = "`seats` is required (How many seats); it must be a whole number from 1 to 9";
+        let refused = get(&[]);
+        assert!(refused.starts_with("exit code: 8\n"), "{refused}");
+        assert!(refused.contains("`place` is required (Where)") && refused.contains(seats), "{refused}");
+        assert!(refused.contains("promptshelf get book --arg place=… --arg seats=…"), "{refused}");
+        let refused = get(&["-a", "place=Oslo"]);
+        assert!(refused.starts_with("exit code: 8\n") && refused.contains(seats), "{refused}");
+        assert!(refused.contains("promptshelf get book --arg place=… --arg seats=…"), "{refused}");
+        let done = get(&["-a", "place=Oslo", "-a", "seats=2"]);
+        assert!(done.contains("2 seats in Oslo."), "{done}");
+    }
+}
+
+#[test]
+fn declined_form_names_the_arguments_to_send_instead() {
+    let folder = library(&[("book.md", BOOKING)]);
+    for (key, word) in [(CTRL_C, "cancelled"), (CTRL_D, "declined")] {
+        let mut terminal = Terminal::start(line(&folder, &["get", "book", "-a", "place=Oslo", "-l", "prompts"]));
+        terminal.wait_for("seats");
+        terminal.wait_for(": ");
+        terminal.press(key);
+        let (code, written) = terminal.end();
+        let written = String::from_utf8_lossy(&written);
+        assert_eq!(code, Some(11), "{written}");
+        assert!(word == "cancelled" || written.contains("these arguments can be sent instead"), "{written}");
+    }
+    // A known problem comes before the form.
+    let terminal = Terminal::start(line(&folder, &["get", "book", "-l", "prompts"]));
+    let (code, written) = terminal.end();
+    let written = String::from_utf8_lossy(&written);
+    assert_eq!(code, Some(8), "{written}");
+    assert!(written.contains("`place` is required (Where)") && !written.contains("`seats`"), "{written}");
 }
