@@ -25,11 +25,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use self::refusals::{Refusal, Refusals};
-use crate::{
-    caller::Caller,
-    limit::{Slot, address_key},
-    rejection::Rejection,
-};
+use crate::{caller::Caller, limit::address_key, rejection::Rejection, slot::Slot};
 
 pub use file::{AuditFile, AuditFileOptions, OnLoss};
 pub(crate) use secrets::Secrets;

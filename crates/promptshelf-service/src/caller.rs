@@ -11,6 +11,8 @@ use std::{
 
 use tokio::sync::watch;
 
+use crate::slot::SlotHolder;
+
 /// The origin of a request. Each operation of the service takes one, so that no front end can omit it. Cheap to clone.
 ///
 /// ```
@@ -28,6 +30,7 @@ pub struct Caller {
     address: Option<IpAddr>,
     request: Option<u64>,
     revocation: Option<Revocation>,
+    slot_holder: Option<SlotHolder>,
 }
 
 /// The revocation state of a token: it can be revoked while a stream that was opened with it is open. Clones share the
@@ -121,13 +124,23 @@ impl Caller {
     }
 
     fn of(kind: Kind) -> Caller {
-        Caller { kind, address: None, request: None, revocation: None }
+        Caller { kind, address: None, request: None, revocation: None, slot_holder: None }
     }
 
     /// Sets the revocation state of the caller's token.
     #[must_use]
     pub fn with_revocation(self, revocation: Revocation) -> Caller {
         Caller { revocation: Some(revocation), ..self }
+    }
+
+    /// Sets the holder of the request's slot.
+    #[must_use]
+    pub fn with_slot_holder(self, holder: SlotHolder) -> Caller {
+        Caller { slot_holder: Some(holder), ..self }
+    }
+
+    pub(crate) fn slot_holder(&self) -> Option<&SlotHolder> {
+        self.slot_holder.as_ref()
     }
 
     /// Waits until the caller's token is revoked; forever if it has none.
@@ -150,7 +163,7 @@ impl Caller {
         Caller { request: Some(request), ..self }
     }
 
-    /// Returns the same caller without address, request and revocation state: equal for all its requests.
+    /// Returns the same caller without address, request, revocation state and slot: equal for all its requests.
     #[must_use]
     pub fn principal(&self) -> Caller {
         Caller::of(self.kind.clone())

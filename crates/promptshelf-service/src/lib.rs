@@ -35,19 +35,22 @@ mod observe;
 mod operations;
 mod overview;
 mod permission;
+mod refusals;
 mod rejection;
 mod renderers;
 mod service;
+mod slot;
 mod view;
 
 pub use answer::{Answer, ListPage, Reference, RenderedPrompt};
 pub use audit::{AuditFile, AuditFileOptions, OnLoss, Recorder};
 pub use caller::{Caller, Identity, Revocation};
-pub use limit::{Limits, Slot, Slots, address_key};
+pub use limit::{Limits, address_key};
 pub use observe::{Observer, TraceContext};
 pub use overview::LibraryOverview;
 pub use rejection::{Rejection, format_seconds, whole_seconds};
 pub use service::{OpenPrompt, Service};
+pub use slot::{Slot, SlotHolder, Slots};
 pub use view::{CacheScope, View, Visibility};
 
 /// Compiles and runs the examples of the README.

@@ -5,21 +5,25 @@
 //! and subscriptions that are open at that moment still count.
 
 use std::{
-    collections::HashMap,
     fmt,
     net::{IpAddr, Ipv6Addr},
     num::NonZeroU32,
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        Arc,
+        atomic::{AtomicU32, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use arc_swap::ArcSwapOption;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter, clock::Clock as _};
 
-use crate::{caller::Caller, rejection::Rejection};
+use crate::{
+    caller::Caller,
+    refusals::Refusals,
+    rejection::Rejection,
+    slot::{Slot, SlotHolder, Slots},
+};
 
 /// Number of requests after which idle callers are removed.
 const SWEEP: u32 = 4_096;
@@ -109,15 +113,19 @@ impl Meter {
         self.requests.limiter.load().is_some()
     }
 
-    /// Admits a request, which counts as open until the slot is dropped.
+    /// Admits a request, which counts as open until the slot is dropped. Without a slot if the caller already holds
+    /// one: the requests of a batch run one after the other, and count as one.
     pub(crate) fn admit(&self, caller: &Caller, class: RequestClass) -> Result<Option<Slot>, Rejection> {
         if caller.is_local() || !self.is_on() {
             return Ok(None);
         }
-        let key = key(caller);
+        let key = caller.limit_key();
         match class {
             RequestClass::Complete => self.completions.take(&key)?,
             RequestClass::Other => self.requests.take(&key)?,
+        }
+        if caller.slot_holder().is_some_and(SlotHolder::is_filled) {
+            return Ok(None);
         }
         self.concurrent.take(key).map(Some).ok_or(Rejection::TooManyAtOnce { what: "requests" })
     }
@@ -127,7 +135,7 @@ impl Meter {
             return Ok(None);
         }
         // Counted even without a limit, because one may be set while the subscription is open.
-        self.subscriptions.take(key(caller)).map(Some).ok_or(Rejection::TooManyAtOnce { what: "subscriptions" })
+        self.subscriptions.take(caller.limit_key()).map(Some).ok_or(Rejection::TooManyAtOnce { what: "subscriptions" })
     }
 
     pub(crate) fn admit_address(&self, address: IpAddr) -> Result<(), Rejection> {
@@ -143,19 +151,22 @@ impl Meter {
             ("requests-per-minute", &self.requests.refusals),
             ("completions-per-minute", &self.completions.refusals),
             ("requests-per-minute-per-address", &self.addresses.refusals),
-            ("concurrent-requests", &self.concurrent.refusals),
-            ("subscriptions", &self.subscriptions.refusals),
+            ("concurrent-requests", self.concurrent.refusals()),
+            ("subscriptions", self.subscriptions.refusals()),
         ];
-        limits.map(|(limit, refusals)| (limit, refusals.count.load(Ordering::Relaxed))).into()
+        limits.map(|(limit, refusals)| (limit, refusals.count())).into()
     }
 }
 
-/// Returns the key that limits count by: the identity if authenticated, else the address.
-fn key(caller: &Caller) -> String {
-    match (caller.identity(), caller.address()) {
-        (Some(identity), _) => identity.key.clone(),
-        (None, Some(address)) => address_key(address),
-        (None, None) => caller.key().to_owned(),
+impl Caller {
+    /// Returns the key that limits and shares count by: the identity if authenticated, else the address.
+    #[must_use]
+    pub fn limit_key(&self) -> String {
+        match (self.identity(), self.address()) {
+            (Some(identity), _) => identity.key.clone(),
+            (None, Some(address)) => address_key(address),
+            (None, None) => self.key().to_owned(),
+        }
     }
 }
 
@@ -166,46 +177,6 @@ pub fn address_key(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).to_string(),
-    }
-}
-
-/// The requests that a limit has refused. The first one is logged at once, and further ones together at most once a
-/// minute, because a caller could fill the log.
-struct Refusals {
-    /// The name of the limit in the settings; without one nothing is logged.
-    limit: Option<&'static str>,
-    count: AtomicU64,
-    /// The state of the log.
-    logged: Mutex<Logged>,
-}
-
-#[derive(Default)]
-struct Logged {
-    last: Option<Instant>,
-    /// How many refusals the log contains.
-    count: u64,
-}
-
-/// The time between two lines of the log about one limit.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
-
-impl Refusals {
-    fn new(limit: Option<&'static str>) -> Refusals {
-        Refusals { limit, count: AtomicU64::default(), logged: Mutex::default() }
-    }
-
-    /// Counts a refused request of a caller or address.
-    fn add(&self, key: &str) {
-        let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
-        let Some(limit) = self.limit else { return };
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
-        if logged.last.is_some_and(|last| last.elapsed() < LOG_INTERVAL) {
-            return;
-        }
-        let new = count.saturating_sub(logged.count);
-        *logged = Logged { last: Some(Instant::now()), count };
-        drop(logged);
-        tracing::info!(limit, refused = new, last = key, "requests refused by a limit");
     }
 }
 
@@ -251,87 +222,6 @@ impl Buckets {
     }
 }
 
-/// Counts open items (requests, connections) for each key, up to a maximum. Clones share the counts.
-///
-/// ```
-/// use std::num::NonZeroU32;
-/// use promptshelf_service::Slots;
-///
-/// let slots = Slots::new(Some(NonZeroU32::MIN));
-/// let first = slots.take("ada".to_owned());
-/// assert!(first.is_some() && slots.take("ada".to_owned()).is_none());
-/// drop(first);
-/// assert!(slots.take("ada".to_owned()).is_some());
-/// ```
-#[derive(Clone)]
-pub struct Slots {
-    max: Arc<AtomicU32>,
-    taken: Arc<Mutex<HashMap<String, u32>>>,
-    refusals: Arc<Refusals>,
-}
-
-impl fmt::Debug for Slots {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Slots")
-    }
-}
-
-/// One counted item; dropping it frees its place.
-pub struct Slot {
-    slots: Slots,
-    key: String,
-}
-
-impl fmt::Debug for Slot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Slot")
-    }
-}
-
-impl Slots {
-    /// Creates counters with a maximum for each key; `None` means unlimited.
-    #[must_use]
-    pub fn new(max: Option<NonZeroU32>) -> Slots {
-        Slots::named(None, max)
-    }
-
-    /// Creates counters whose refusals are logged under the name of a limit.
-    fn named(limit: Option<&'static str>, max: Option<NonZeroU32>) -> Slots {
-        let refusals = Arc::new(Refusals::new(limit));
-        let slots = Slots { max: Arc::default(), taken: Arc::default(), refusals };
-        slots.set(max);
-        slots
-    }
-
-    fn set(&self, max: Option<NonZeroU32>) {
-        self.max.store(max.map_or(u32::MAX, NonZeroU32::get), Ordering::Relaxed);
-    }
-
-    /// Counts one more item for a key; `None` if the key is at its maximum.
-    #[must_use]
-    pub fn take(&self, key: String) -> Option<Slot> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = taken.get(&key).copied().unwrap_or_default();
-        if count >= self.max.load(Ordering::Relaxed) {
-            drop(taken);
-            self.refusals.add(&key);
-            return None;
-        }
-        taken.insert(key.clone(), count + 1);
-        Some(Slot { slots: self.clone(), key })
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        let mut taken = self.slots.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        match taken.get_mut(&self.key) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(taken.remove(&self.key)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -346,10 +236,6 @@ mod tests {
         }
         let kept = buckets.limiter.load().as_ref().expect("a limit").buckets.len();
         assert!(kept < 2 * SWEEP as usize, "{kept}");
-
-        let slots = Slots::new(Some(NonZeroU32::MIN));
-        drop(slots.take("caller".to_owned()));
-        assert!(slots.taken.lock().expect("not poisoned").is_empty());
     }
 
     #[test]

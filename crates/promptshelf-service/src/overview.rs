@@ -5,12 +5,7 @@ use std::sync::Arc;
 use promptshelf_core::{Prompt, cursor::ListKind};
 
 use crate::{
-    access,
-    answer::Answer,
-    caller::Caller,
-    limit::{RequestClass, Slot},
-    rejection::Rejection,
-    service::Service,
+    access, answer::Answer, caller::Caller, limit::RequestClass, rejection::Rejection, service::Service, slot::Slot,
     view::View,
 };
 

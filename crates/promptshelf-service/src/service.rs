@@ -24,10 +24,11 @@ use crate::{
     answer::{Answer, ListPage, Reference, RenderedPrompt},
     audit::{AuditLog, Call, Recorder, Secrets},
     caller::Caller,
-    limit::{Limits, Meter, RequestClass, Slot},
+    limit::{Limits, Meter, RequestClass},
     observe::Observer,
     operations,
     rejection::Rejection,
+    slot::Slot,
     view::View,
 };
 
@@ -200,7 +201,10 @@ impl Service {
         let mut call = Call::begin(self.audit.as_ref(), caller, method);
         match self.meter.admit(caller, class) {
             Ok(slot) => {
-                call.hold(slot);
+                call.hold(match (slot, caller.slot_holder()) {
+                    (Some(slot), Some(holder)) => holder.hold(slot),
+                    (slot, _) => slot,
+                });
                 Ok(call)
             }
             Err(rejection) => call.end(Err(rejection)),

@@ -1,0 +1,55 @@
+//! Counts and logs refusals of one limit.
+
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// The requests that a limit has refused. The first one is logged at once, and further ones together at most once a
+/// minute, because a caller could fill the log.
+#[derive(Debug)]
+pub(crate) struct Refusals {
+    /// The name of the limit in the settings; without one nothing is logged.
+    limit: Option<&'static str>,
+    count: AtomicU64,
+    /// The state of the log.
+    logged: Mutex<Logged>,
+}
+
+#[derive(Debug, Default)]
+struct Logged {
+    last: Option<Instant>,
+    /// How many refusals the log contains.
+    count: u64,
+}
+
+/// The time between two lines of the log about one limit.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+impl Refusals {
+    pub(crate) fn new(limit: Option<&'static str>) -> Refusals {
+        Refusals { limit, count: AtomicU64::default(), logged: Mutex::default() }
+    }
+
+    /// Counts a refused request of a caller or address.
+    pub(crate) fn add(&self, key: &str) {
+        let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        let Some(limit) = self.limit else { return };
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.last.is_some_and(|last| last.elapsed() < LOG_INTERVAL) {
+            return;
+        }
+        let new = count.saturating_sub(logged.count);
+        *logged = Logged { last: Some(Instant::now()), count };
+        drop(logged);
+        tracing::info!(limit, refused = new, last = key, "requests refused by a limit");
+    }
+
+    /// Returns how many requests have been refused.
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+}
