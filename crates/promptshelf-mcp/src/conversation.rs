@@ -2,7 +2,8 @@
 //!
 //! On stdio each connection has its own. Over HTTP there are no sessions, so all legacy clients share one, in which
 //! only the subscribed resources count: every open stream receives notifications about all of them. A client may
-//! receive more than it subscribed to, never less.
+//! receive more than it subscribed to, never less: a caller can unsubscribe only from its own subscriptions, and has a
+//! share of them. Anonymous callers are told apart by their addresses.
 
 use std::{
     collections::HashMap,
@@ -12,10 +13,14 @@ use std::{
     },
 };
 
+use promptshelf_service::Caller;
+
 use crate::{error_code::WireError, followed::Followed, multi_round::Elicitation, revision::Revision};
 
-/// Maximum number of subscribed resources.
+/// Maximum number of subscribed resources, of all callers and of one. The local user is the only caller of its
+/// conversation, and has no share.
 const MAX_SUBSCRIBED: usize = 10_000;
+const MAX_SUBSCRIBED_PER_CALLER: usize = 1_000;
 
 /// The state of a legacy conversation.
 #[derive(Debug, Default)]
@@ -24,8 +29,8 @@ pub(crate) struct Conversation {
     revision: Mutex<Option<Revision>>,
     /// The elicitation support that the client declared in `initialize`.
     elicitation: Mutex<Elicitation>,
-    /// The subscribed resources, by URI.
-    subscribed: Mutex<HashMap<String, Arc<Followed>>>,
+    /// The subscribed resources, by [`Caller::limit_key`] and URI.
+    subscribed: Mutex<HashMap<String, HashMap<String, Arc<Followed>>>>,
     /// Index of the selected level in [`LOG_LEVELS`](crate::request::LOG_LEVELS).
     log_level: Mutex<Option<usize>>,
     announcing: AtomicBool,
@@ -56,25 +61,36 @@ impl Conversation {
         !self.announcing.load(Ordering::Relaxed) && !self.announcing.swap(true, Ordering::Relaxed)
     }
 
-    pub(crate) fn subscribe(&self, followed: Arc<Followed>) -> Result<(), WireError> {
+    pub(crate) fn subscribe(&self, caller: &Caller, followed: Arc<Followed>) -> Result<(), WireError> {
         let mut subscribed = lock(&self.subscribed);
-        let uri = followed.uri().to_owned();
-        if subscribed.len() >= MAX_SUBSCRIBED && !subscribed.contains_key(&uri) {
-            return Err(WireError::invalid_params(format!(
-                "Too many subscribed resources; the limit is {MAX_SUBSCRIBED}"
-            )));
+        let (key, uri) = (caller.limit_key(), followed.uri().to_owned());
+        let all: usize = subscribed.values().map(HashMap::len).sum();
+        let own = subscribed.get(&key);
+        let share = if caller.is_local() { MAX_SUBSCRIBED } else { MAX_SUBSCRIBED_PER_CALLER };
+        let limits = [(own.map_or(0, HashMap::len), share), (all, MAX_SUBSCRIBED)];
+        if let Some((_, limit)) = limits.into_iter().find(|(used, limit)| used >= limit)
+            && own.is_none_or(|own| !own.contains_key(&uri))
+        {
+            return Err(WireError::invalid_params(format!("Too many subscribed resources; the limit is {limit}")));
         }
-        subscribed.insert(uri, followed);
+        subscribed.entry(key).or_default().insert(uri, followed);
         Ok(())
     }
 
-    pub(crate) fn unsubscribe(&self, uri: &str) {
-        lock(&self.subscribed).remove(uri);
+    /// Ends a subscription of this caller.
+    pub(crate) fn unsubscribe(&self, caller: &Caller, uri: &str) {
+        let mut subscribed = lock(&self.subscribed);
+        let key = caller.limit_key();
+        let Some(own) = subscribed.get_mut(&key) else { return };
+        own.remove(uri);
+        if own.is_empty() {
+            subscribed.remove(&key);
+        }
     }
 
-    /// Returns the subscribed resources.
+    /// Returns the subscribed resources; one of several callers occurs once for each.
     pub(crate) fn subscribed(&self) -> Vec<Arc<Followed>> {
-        lock(&self.subscribed).values().cloned().collect()
+        lock(&self.subscribed).values().flat_map(HashMap::values).cloned().collect()
     }
 
     pub(crate) fn set_log_level(&self, level: usize) {
@@ -89,4 +105,46 @@ impl Conversation {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use promptshelf_core::{
+        CatalogHandle, Definitions, Origin, ResourceContent, ResourceDefinition, SourceText, check,
+    };
+    use promptshelf_service::Service;
+
+    use super::*;
+    use crate::followed::Registry;
+
+    // req: S-60
+    #[test]
+    fn each_caller_has_a_share_of_subscriptions() {
+        let content = ResourceContent::Template("{{ path }}".into());
+        let origin = Origin::new(SourceText::new("promptshelf.toml", ""));
+        let resource = ResourceDefinition::from_source("docs:///{+path}", content, origin);
+        let definitions = Definitions { resources: vec![resource], ..Definitions::default() };
+        let service = Service::new(CatalogHandle::new(check(definitions, None).catalog));
+        let (registry, conversation) = (Registry::default(), Conversation::default());
+        let subscribe = |caller: &Caller, number: usize| {
+            let followed = registry.follow(&service.view(caller), &format!("docs:///{number}"));
+            conversation.subscribe(caller, followed.expect("it is served"))
+        };
+        let callers: Vec<Caller> =
+            (0..11).map(|last| Caller::anonymous().with_address([192, 0, 2, last].into())).collect();
+        for number in 0..MAX_SUBSCRIBED_PER_CALLER {
+            subscribe(&callers[0], number).expect("a share");
+        }
+        let refusal = subscribe(&callers[0], MAX_SUBSCRIBED_PER_CALLER).expect_err("no more than a share");
+        assert!(refusal.message.contains("1000"), "{}", refusal.message);
+        subscribe(&callers[0], 0).expect("it has this one");
+        for caller in &callers[1..10] {
+            for number in 0..MAX_SUBSCRIBED_PER_CALLER {
+                subscribe(caller, number).expect("a share");
+            }
+        }
+        assert!(subscribe(&callers[10], 0).is_err(), "all shares are taken");
+        conversation.unsubscribe(&callers[3], "docs:///7");
+        assert!(subscribe(&callers[10], 0).is_ok());
+    }
 }

@@ -136,7 +136,7 @@ impl Server {
             }
             ("resources/subscribe", Era::Legacy) => self.subscribe(context, params, out).await,
             ("resources/unsubscribe", Era::Legacy) => {
-                context.conversation.unsubscribe(&params.uri()?);
+                context.conversation.unsubscribe(context.caller, &params.uri()?);
                 out.extend_from_slice(b"{}");
                 Ok(())
             }
@@ -289,7 +289,7 @@ impl Server {
         };
         // Later changes are compared with the present content.
         followed.changed(self.service()).await;
-        context.conversation.subscribe(followed)?;
+        context.conversation.subscribe(context.caller, followed)?;
         out.extend_from_slice(b"{}");
         Ok(())
     }

@@ -301,6 +301,9 @@ impl Subscription {
                         updated.push(followed);
                     }
                 }
+                // Several callers can follow one resource.
+                updated.sort_unstable_by(|one, other| one.uri().cmp(other.uri()));
+                updated.dedup_by(|one, other| one.uri() == other.uri());
                 *last_sent = now;
             }
             (LastSent::UpTo(_), Scope::Request { .. }) => {}

@@ -107,6 +107,41 @@ async fn hidden_resources_cause_no_notification() {
     assert_eq!(methods(events(&mut blind).await), ["notifications/prompts/list_changed"]);
 }
 
+// req: S-60
+#[tokio::test]
+async fn caller_can_unsubscribe_only_its_own() {
+    let endpoint = endpoint();
+    let handle = endpoint.handle.clone();
+    let send = async |caller: &Caller, method: &str, uri: &str| {
+        endpoint.send(by(Ask::legacy("2025-06-18", method, &json!({ "uri": uri })), caller)).await
+    };
+    let [ada, bob] = ["ada", "bob"].map(|name| {
+        let identity = Identity { key: name.into(), roles: vec!["editor".into()], ..Identity::default() };
+        Caller::authenticated(Arc::new(identity))
+    });
+    let mut stream = endpoint.open(by(Ask::get_stream(), &ada)).await.into_body();
+    for caller in [&ada, &bob] {
+        assert_eq!(send(caller, "resources/subscribe", "docs://note").await.result(), json!({}));
+    }
+    let methods = async |stream: &mut promptshelf_mcp::HttpBody, text: &str| {
+        handle.replace(check(definitions(text), Some(&handle.current())).catalog);
+        let messages = events(stream).await;
+        messages.iter().map(|message| message["method"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let updated = ["notifications/resources/updated"];
+    assert_eq!(methods(&mut stream, "second").await, updated, "once, although two callers follow it");
+    assert_eq!(send(&bob, "resources/unsubscribe", "docs://note").await.result(), json!({}));
+    assert_eq!(methods(&mut stream, "third").await, updated);
+    let stranger = Caller::anonymous().with_address([192, 0, 2, 1].into());
+    send(&stranger, "resources/unsubscribe", "docs://note").await;
+    assert_eq!(methods(&mut stream, "fourth").await, updated);
+    assert_eq!(send(&ada, "resources/unsubscribe", "docs://note").await.result(), json!({}));
+    let mut changed = definitions("fifth");
+    Arc::make_mut(&mut changed.prompts[0]).title = Some("Hello".into());
+    handle.replace(check(changed, Some(&handle.current())).catalog);
+    assert_eq!(events(&mut stream).await[0]["method"], "notifications/prompts/list_changed", "nothing is followed");
+}
+
 // req: P8
 #[tokio::test]
 async fn denial_follows_host_check_and_skips_preflight() {
