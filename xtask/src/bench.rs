@@ -39,7 +39,13 @@ pub(crate) fn build(repository: &Repository, packages: &[&str]) -> Result<()> {
 /// # Errors
 ///
 /// When a program cannot be built, installed or measured.
-pub(crate) fn run(repository: &Repository, quick: bool, only: &[String], peers: Option<&[String]>) -> Result<()> {
+pub(crate) fn run(
+    repository: &Repository,
+    quick: bool,
+    only: &[String],
+    attack_seconds: Option<u64>,
+    peers: Option<&[String]>,
+) -> Result<()> {
     let peers = peers.map(|peers| peers.iter().filter(|peer| !peer.is_empty()).collect::<Vec<_>>());
     let wanted = |name: &str| peers.as_ref().is_none_or(|peers| peers.iter().any(|peer| *peer == name));
     Program::cargo(&repository.root)
@@ -67,6 +73,9 @@ pub(crate) fn run(repository: &Repository, quick: bool, only: &[String], peers: 
     }
     if quick {
         meter = meter.arg("--quick");
+    }
+    if let Some(seconds) = attack_seconds {
+        meter = meter.arg("--attack-seconds").arg(seconds.to_string());
     }
     for row in only {
         meter = meter.arg("--only").arg(row);

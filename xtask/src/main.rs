@@ -74,6 +74,9 @@ enum Verb {
         /// This row only; can be given more than once
         #[arg(long, value_name = "ROW")]
         only: Vec<String>,
+        /// Seconds of each turn of the attack, instead of four
+        #[arg(long, value_name = "SECONDS")]
+        attack_seconds: Option<u64>,
         /// These servers only, besides promptshelf and the bare handler: rmcp, typescript, python, fastmcp
         #[arg(long, value_name = "SERVERS", num_args = 0..=1, default_missing_value = "", value_delimiter = ',')]
         peers: Option<Vec<String>>,
@@ -119,7 +122,9 @@ fn run(verb: Verb) -> Result<()> {
             conformance::write(&repository)
         }
         Verb::Fuzz { seconds, target } => fuzz::run(&repository, seconds, target.as_deref()),
-        Verb::Bench { quick, only, peers } => bench::run(&repository, quick, &only, peers.as_deref()),
+        Verb::Bench { quick, only, attack_seconds, peers } => {
+            bench::run(&repository, quick, &only, attack_seconds, peers.as_deref())
+        }
         Verb::Guide => guide::write(&repository),
         Verb::Guard { update } => guard::run(&repository, update.as_deref()),
     }

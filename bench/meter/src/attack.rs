@@ -32,6 +32,13 @@ pub(crate) use self::hostile::Done;
 const CALLERS: u8 = 16;
 const PERIOD: Duration = Duration::from_millis(50);
 
+/// The open files of the server, the usual limit of a service.
+const FILES: u64 = 1_024;
+
+/// The memory that clients can occupy, as `serve --help` states it: 128 KiB for each connection that these files permit,
+/// twice the default of `request-bytes`, and the default of `response-bytes`.
+pub(crate) const BOUND: u64 = (FILES - FILES / 8) * (128 << 10) + 2 * (64 << 20) + (128 << 20);
+
 /// Results of the measurement.
 #[derive(Debug)]
 pub(crate) struct Attack {
@@ -75,6 +82,7 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
     let folder = plan.scratch.join("attacked");
     fs::create_dir_all(&folder)?;
     library::write_asked(&folder)?;
+    fs::write(folder.join("large.md"), "\"quoted\" text\n".repeat(300_000))?;
     let mut store = String::new();
     let mut caller = |name: &str, address: Ipv4Addr| -> Result<Caller> {
         let (token, line) = new_token(&plan.promptshelf, name)?;
@@ -93,10 +101,11 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
     let mut command = plan.programs.command(Kind::Promptshelf, port, (0, 0), &folder);
     command.arg("--tokens").arg(&tokens).arg("--audit").arg(plan.scratch.join("audit.jsonl"));
     let log = plan.scratch.join("attacked.log");
-    let server = Server::start(command, port, plan.cores.map(|cores| cores.0), &log)?;
+    let server = Server::start(with_few_files(&command), port, plan.cores.map(|cores| cores.0), &log)?;
     check(port, &valid[0]).await?;
 
-    let time = Duration::from_millis(if plan.quick { 1_500 } else { 4_000 });
+    let seconds = plan.attack_seconds.map(Duration::from_secs);
+    let time = seconds.unwrap_or(Duration::from_millis(if plan.quick { 1_500 } else { 4_000 }));
     let (mut alone, mut attacked, mut done) = (Served::default(), Served::default(), Vec::new());
     let mut attacked_for = Duration::ZERO;
     for _ in 0..plan.turns() {
@@ -121,7 +130,16 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Attack>> {
     for done in &found.done {
         println!("attack: {done}");
     }
+    println!("attack: peak memory of the server {} MB, bound {} MB", found.memory / 1_000_000, BOUND / 1_000_000);
     Ok(Some(found))
+}
+
+/// Runs a command with [`FILES`] open files.
+fn with_few_files(command: &Command) -> Command {
+    let mut limited = Command::new("sh");
+    limited.args(["-c", &format!("ulimit -n {FILES}; exec \"$@\""), "sh"]).arg(command.get_program());
+    limited.args(command.get_args());
+    limited
 }
 
 fn new_token(promptshelf: &Path, name: &str) -> Result<(String, String)> {

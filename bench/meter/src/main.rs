@@ -43,6 +43,9 @@ pub(crate) struct Plan {
     /// These servers only, besides promptshelf and the bare handler
     #[arg(long, value_delimiter = ',')]
     peers: Option<Vec<String>>,
+    /// Seconds of each turn of the attack
+    #[arg(long, value_name = "SECONDS")]
+    attack_seconds: Option<u64>,
     #[arg(skip)]
     scratch: PathBuf,
     #[arg(skip)]

@@ -150,7 +150,7 @@ fn attacked(attack: &Attack, page: &mut String) -> Result<()> {
         page,
         "## Under attack\n\n\
          16 callers with tokens send 20 `prompts/get` a second each, with default limits and the audit enabled; in turns \
-         alone and together with the hostile callers below. Latencies count from the time at which a request was due.\n"
+         alone and together with the hostile callers below. The server has 1,024 open files. Latencies count from the time at which a request was due.\n"
     )?;
     writeln!(page, "| valid callers | answered | median | p99 | worst |\n|---|---|---|---|---|")?;
     for (name, served) in [("alone", &attack.alone), ("under attack", &attack.attacked)] {
@@ -165,7 +165,13 @@ fn attacked(attack: &Attack, page: &mut String) -> Result<()> {
         let (refused, bytes) = (done.refused as f64 / seconds, done.bytes as f64 / seconds / 1e3);
         writeln!(page, "| {} | {} | {} | {refused:.0} | {bytes:.0} |", done.kind, done.connections, done.answered)?;
     }
-    writeln!(page, "\nPeak memory of the server: {:.0} MB.\n", attack.memory as f64 / 1e6)?;
+    writeln!(
+        page,
+        "\nPeak memory of the server: {:.0} MB. Clients can occupy {:.0} MB by the limits, besides the library and \
+         rendering.\n",
+        attack.memory as f64 / 1e6,
+        crate::attack::BOUND as f64 / 1e6
+    )?;
     Ok(())
 }
 

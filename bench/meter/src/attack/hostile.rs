@@ -1,7 +1,9 @@
-//! Hostile callers, one function for each kind: floods, slow and endless bodies and headers, oversized values.
+//! Hostile callers, one function for each kind: floods, slow and endless bodies and headers, oversized values, idle
+//! crowds, responses that are not read.
 
 use std::{
     fmt,
+    net::Ipv4Addr,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -25,14 +27,24 @@ use crate::{
 };
 
 /// Kinds of attack, with the number of connections of each.
-const ALL: [(&str, usize); 6] = [
+const ALL: [(&str, usize); 10] = [
     ("a flood with a token", 16),
     ("a flood without a token", 16),
     ("values of 2 MiB", 4),
     ("bodies, a byte each 100 ms", 256),
     ("heads, a byte each 100 ms", 256),
     ("heads without an end", 8),
+    ("idle, from 64 addresses", 1_500),
+    ("large responses, not read", 32),
+    ("bodies of 4 MiB without the last byte", 32),
+    ("20,000 argument names", 4),
 ];
+
+/// The number of addresses of the idle crowd.
+const ADDRESSES: usize = 64;
+
+/// The time for which a response is not read, longer than a server should wait.
+const UNREAD: Duration = Duration::from_secs(60);
 
 pub(crate) const KINDS: u8 = ALL.len() as u8;
 
@@ -59,7 +71,7 @@ impl fmt::Display for Done {
         let Done { kind, connections, answered, refused, bytes } = self;
         write!(
             f,
-            "{kind:<28} {connections:>3} connections, {answered} answered, {refused} refused or closed, {bytes} bytes"
+            "{kind:<36} {connections:>4} connections, {answered} answered, {refused} refused or closed, {bytes} bytes"
         )
     }
 }
@@ -111,8 +123,13 @@ impl Attackers {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async move {
                 for (kind, (caller, count)) in callers.into_iter().zip(shared).enumerate() {
-                    for _ in 0..ALL[kind].1 {
-                        tokio::spawn(attack(kind, port, caller.clone(), Arc::clone(&count)));
+                    for at in 0..ALL[kind].1 {
+                        let mut caller = caller.clone();
+                        if kind == 6 {
+                            caller.address =
+                                Ipv4Addr::new(127, 0, 3, u8::try_from(at % ADDRESSES).unwrap_or_default() + 1);
+                        }
+                        tokio::spawn(attack(kind, port, caller, Arc::clone(&count)));
                     }
                 }
                 // A dropped sender also stops the attack.
@@ -120,7 +137,8 @@ impl Attackers {
             });
             Ok(())
         };
-        let thread = thread::Builder::new().name("hostile".to_owned()).spawn(work).context("a thread cannot be started")?;
+        let thread =
+            thread::Builder::new().name("hostile".to_owned()).spawn(work).context("a thread cannot be started")?;
         Ok(Attackers { stop, thread, counts })
     }
 
@@ -151,7 +169,12 @@ impl Attackers {
 /// Repeats an attack on new connections; failures are counted.
 async fn attack(kind: usize, port: u16, caller: Caller, count: Arc<Count>) {
     let plain = ROWS[0].message(Era::Modern).http(port);
-    let huge = Message { body: huge(), ..ROWS[0].message(Era::Modern) };
+    let value = "x".repeat(2 << 20);
+    let huge = Message { body: get("one", &format!("{{\"change\":\"{value}\"}}")), ..message() };
+    let names: Vec<String> = (0..20_000).map(|name| format!("\"n{name}\":\"\"")).collect();
+    let names = Message { body: get("one", &format!("{{{}}}", names.join(","))), ..message() };
+    let large = Message { body: get("large", "{}"), name: Some("large"), ..message() };
+    let with_token = |request: &[u8]| with_token(request, &caller.token);
     loop {
         let Ok(connection) = Connection::from(caller.address, port).await else {
             Count::add(&count.refused, 1);
@@ -159,12 +182,20 @@ async fn attack(kind: usize, port: u16, caller: Caller, count: Arc<Count>) {
             continue;
         };
         let ended = match kind {
-            0 => flood(connection, &with_token(&plain, &caller.token), &count).await,
+            0 => flood(connection, &with_token(&plain), &count).await,
             1 => flood(connection, &plain, &count).await,
-            2 => flood(connection, &with_token(&huge.http(port), &caller.token), &count).await,
-            3 => drip(connection, &promise(&with_token(&plain, &caller.token)), &count).await,
+            2 => flood(connection, &with_token(&huge.http(port)), &count).await,
+            3 => drip(connection, &promise(&with_token(&plain), 1 << 20), &count).await,
             4 => drip(connection, b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nx-", &count).await,
-            _ => pour(connection, &count).await,
+            5 => pour(connection, &count).await,
+            6 => wait(connection, b"POST /mcp HTTP/1.1\r\n", &count).await,
+            7 => ignore(connection, &with_token(&large.http(port)), &count).await,
+            8 => {
+                let mut request = promise(&with_token(&plain), 4 << 20);
+                request.resize(request.len() + (4 << 20) - 1, b' ');
+                wait(connection, &request, &count).await
+            }
+            _ => flood(connection, &with_token(&names.http(port)), &count).await,
         };
         if ended.is_err() {
             Count::add(&count.refused, 1);
@@ -172,20 +203,23 @@ async fn attack(kind: usize, port: u16, caller: Caller, count: Arc<Count>) {
     }
 }
 
-/// A message whose value exceeds the limit.
-fn huge() -> String {
-    let value = "x".repeat(2 << 20);
+fn message() -> Message {
+    ROWS[0].message(Era::Modern)
+}
+
+/// A request for a prompt, with its arguments as JSON.
+fn get(prompt: &str, arguments: &str) -> String {
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
     format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{{"name":"one","arguments":{{"change":"{value}"}},{meta}}}}}"#
+        r#"{{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{{"name":"{prompt}","arguments":{arguments},{meta}}}}}"#
     )
 }
 
-/// Headers that announce a body of 1 MiB.
-fn promise(request: &[u8]) -> Vec<u8> {
+/// Headers that announce a body.
+fn promise(request: &[u8], bytes: usize) -> Vec<u8> {
     let text = String::from_utf8_lossy(request);
     let head = text.split("content-length").next().unwrap_or_default();
-    format!("{head}content-length: 1048576\r\n\r\n").into_bytes()
+    format!("{head}content-length: {bytes}\r\n\r\n").into_bytes()
 }
 
 /// Repeats a request as fast as responses arrive.
@@ -213,6 +247,24 @@ async fn drip(connection: Connection, beginning: &[u8], count: &Count) -> Result
         }
         Count::add(&count.bytes, 1);
     }
+}
+
+/// Sends a beginning and then nothing, until the server answers or closes the connection.
+async fn wait(connection: Connection, beginning: &[u8], count: &Count) -> Result<()> {
+    let mut stream = connection.into_stream();
+    stream.write_all(beginning).await?;
+    Count::add(&count.bytes, beginning.len());
+    stream.read_u8().await?;
+    anyhow::bail!("it was answered");
+}
+
+/// Sends a request and does not read its response.
+async fn ignore(connection: Connection, request: &[u8], count: &Count) -> Result<()> {
+    let mut stream = connection.into_stream();
+    stream.write_all(request).await?;
+    Count::add(&count.bytes, request.len());
+    sleep(UNREAD).await;
+    Ok(())
 }
 
 /// Sends header lines without end.
