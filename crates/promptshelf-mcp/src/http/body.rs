@@ -99,7 +99,8 @@ pub(super) async fn discard<B: Body>(mut body: Pin<&mut B>) {
 }
 
 /// Reads a body. A body of one chunk is not copied. Chunks are joined as they arrive: collecting them would need many
-/// times the size of a body that arrives in chunks of one byte.
+/// times the size of a body that arrives in chunks of one byte. The buffer grows with the received bytes, at most to
+/// twice their size, because a client can announce a body and never send it.
 pub(super) async fn read<B: Body>(mut body: Pin<&mut B>, limit: usize) -> Result<Bytes, BodyError> {
     let expected = body.size_hint().lower();
     let mut first = Bytes::new();
@@ -121,8 +122,13 @@ pub(super) async fn read<B: Body>(mut body: Pin<&mut B>, limit: usize) -> Result
                 first = data.copy_to_bytes(data.remaining());
                 continue;
             }
+            let received = first.len() + joined.len() + data.remaining();
+            if joined.capacity() < received {
+                let expected = usize::try_from(expected).map_or(limit, |expected| expected.min(limit));
+                // Beyond the announced size, and for a body of unknown size, `put` doubles the capacity.
+                joined.reserve(expected.min(2 * received).max(received) - joined.len());
+            }
             if joined.is_empty() {
-                joined.reserve(usize::try_from(expected).map_or(limit, |expected| expected.min(limit)));
                 joined.put(std::mem::take(&mut first));
             }
             joined.put(data);

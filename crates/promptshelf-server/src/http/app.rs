@@ -1,18 +1,27 @@
 //! The HTTP application, replaceable while it runs: settings change without closing a connection.
 
-use std::{convert::Infallible, fmt, net::SocketAddr, sync::Arc};
+use std::{
+    convert::Infallible,
+    fmt,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use arc_swap::ArcSwap;
 use axum::{
     Router,
     extract::{ConnectInfo, Request},
-    routing::future::RouteFuture,
+    response::Response,
 };
 use hyper::body::Incoming;
 use promptshelf_mcp::HttpService;
 use tower_service::Service as _;
 
-use super::{options::Options, routes::routes};
+use super::{
+    budget::{Budget, Connection, Exchange, RequestBody, ResponseBody, Usage},
+    options::Options,
+    routes::routes,
+};
 use crate::library::Library;
 
 /// The HTTP application. Clones share their options.
@@ -23,6 +32,7 @@ pub struct App(Arc<Inner>);
 struct Inner {
     library: Library,
     endpoint: HttpService,
+    budget: Budget,
     current: ArcSwap<Current>,
 }
 
@@ -44,7 +54,8 @@ impl App {
         let endpoint = library.server().http(options.mcp.clone());
         let router = routes(library, endpoint.clone(), options);
         let current = ArcSwap::from_pointee(Current { router, options: options.clone() });
-        App(Arc::new(Inner { library: library.clone(), endpoint, current }))
+        let budget = Budget::new(&options.limits);
+        App(Arc::new(Inner { library: library.clone(), endpoint, budget, current }))
     }
 
     /// Applies other options to every later request. Requests and streams that have begun are not
@@ -52,6 +63,7 @@ impl App {
     pub fn replace(&self, options: &Options) {
         let endpoint = self.0.endpoint.with_options(&options.mcp);
         let router = routes(&self.0.library, endpoint, options);
+        self.0.budget.set(&options.limits);
         self.0.current.store(Arc::new(Current { router, options: options.clone() }));
     }
 
@@ -61,14 +73,49 @@ impl App {
         self.0.current.load().options.clone()
     }
 
+    /// Returns the open connections, and the refusals by [`Options::limits`].
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.0.budget.usage()
+    }
+
+    /// Closes idle connections, because the process or the system has no file descriptor left.
+    pub fn shed_connections(&self) {
+        self.0.budget.shed();
+    }
+
+    /// Closes all connections and refuses new ones until it is called with `false`: for a server that cannot read
+    /// whose tokens are still valid.
+    pub fn set_suspended(&self, is_suspended: bool) {
+        self.0.budget.suspend(is_suspended);
+    }
+
+    pub(super) fn budget(&self) -> &Budget {
+        &self.0.budget
+    }
+
+    /// Returns the address that a connection counts for; `None` for a trusted proxy.
+    pub(super) fn counted_address(&self, peer: SocketAddr) -> Option<IpAddr> {
+        Some(peer.ip()).filter(|address| !self.0.current.load().options.proxies.trusts(*address))
+    }
+
     pub(super) fn library(&self) -> &Library {
         &self.0.library
     }
 
     /// Answers one request of the peer at `peer`.
-    pub(super) fn call(&self, mut request: Request<Incoming>, peer: SocketAddr) -> RouteFuture<Infallible> {
+    pub(super) async fn call(
+        &self,
+        mut request: Request<Incoming>,
+        peer: SocketAddr,
+        connection: &Arc<Connection>,
+    ) -> Result<Response<ResponseBody>, Infallible> {
+        let exchange = Exchange::new(&self.0.budget, connection);
         request.extensions_mut().insert(ConnectInfo(peer));
+        request.extensions_mut().insert(Arc::clone(&exchange));
+        let request = request.map(|body| RequestBody::new(body, &exchange));
         // A router is always ready.
-        self.0.current.load().router.clone().call(request)
+        let response = self.0.current.load().router.clone().call(request);
+        response.await.map(|response| exchange.respond(response))
     }
 }

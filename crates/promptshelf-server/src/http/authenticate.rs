@@ -16,9 +16,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use promptshelf_mcp::http::{Denial, RequiredScopes};
-use promptshelf_service::{Caller, Rejection, Service, format_seconds, whole_seconds};
+use promptshelf_service::{Caller, Rejection, Service, SlotHolder, format_seconds, whole_seconds};
 
-use super::options::Options;
+use super::{budget::Exchange, options::Options};
 
 struct AuthState {
     service: Service,
@@ -41,7 +41,11 @@ pub(super) fn around(routes: Router, service: &Service, options: &Options) -> Ro
 async fn authenticate(State(state): State<Arc<AuthState>>, mut request: Request, next: Next) -> Response {
     let address = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
     match state.caller(request.headers(), address).await {
-        Ok(caller) => drop(request.extensions_mut().insert(address.into_iter().fold(caller, Caller::with_address))),
+        Ok(caller) => {
+            let caller = address.into_iter().fold(caller, Caller::with_address);
+            let caller = state.admit(caller, address, request.extensions().get());
+            request.extensions_mut().insert(caller);
+        }
         Err(denial) => drop(request.extensions_mut().insert(denial)),
     }
     let confirmation = state.service.confirmation();
@@ -72,6 +76,18 @@ impl AuthState {
         }
         let _ = headers;
         Ok(Caller::anonymous())
+    }
+
+    /// Reports an admitted caller to its exchange, which keeps the caller's slot until the response has been sent.
+    fn admit(&self, caller: Caller, address: Option<IpAddr>, exchange: Option<&Arc<Exchange>>) -> Caller {
+        let Some(exchange) = exchange else { return caller };
+        exchange.admit(address);
+        if !self.service.has_limits() {
+            return caller;
+        }
+        let slot = SlotHolder::default();
+        exchange.keep(slot.clone());
+        caller.with_slot_holder(slot)
     }
 
     /// The challenge for a caller without the scopes that a request takes.

@@ -6,9 +6,9 @@
 //!
 //! HTTP/1.1 only: detecting the version from the first bytes would wait for a silent client.
 
-use std::{future::Future, io, net::SocketAddr, time::Duration};
+use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Router, serve::Listener as _};
+use axum::Router;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -17,18 +17,29 @@ use hyper_util::{
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    time::{Instant, timeout_at},
+    sync::Semaphore,
+    time::{Instant, sleep, timeout_at},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::app::App;
+use super::{
+    app::App,
+    budget::{Place, Progressing},
+};
 
 /// The bytes after which no more of an incomplete head is read. hyper reads in steps, so that a
-/// complete one can be up to twice as large. It also bounds the output buffered for a slow reader.
-const MAX_HEAD_BYTES: usize = 64 << 10;
+/// complete one can be up to twice as large. It also bounds the output buffered for a slow reader. The
+/// longest token has 16 KiB.
+const MAX_HEAD_BYTES: usize = 32 << 10;
 
 /// The most headers of a request.
 const MAX_HEADERS: usize = 100;
+
+/// The most connections of a separate listener of an operator.
+const MAX_OPERATOR_CONNECTIONS: usize = 64;
+
+/// The time before the next attempt to accept a connection when the system cannot.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// The transport below HTTP: plain TCP or TLS.
 pub(super) trait Handshake: Clone + Send + Sync + 'static {
@@ -52,13 +63,21 @@ impl Handshake for Plain {
 }
 
 /// Serves `routes` without TLS and without a graceful shutdown, until the future is dropped. For a
-/// separate listener of an operator, such as one for metrics.
-pub async fn serve_routes(mut listener: TcpListener, routes: Router, idle_timeout: Duration) {
+/// separate listener of an operator, such as one for metrics. A connection over the 64th is closed.
+pub async fn serve_routes(listener: TcpListener, routes: Router, idle_timeout: Duration) {
     let http = protocol(idle_timeout);
     let service = TowerToHyperService::new(routes);
+    let places = Arc::new(Semaphore::new(MAX_OPERATOR_CONNECTIONS));
+    let mut is_failing = false;
     loop {
-        let (stream, _) = accept(&mut listener).await;
-        drop(tokio::spawn(http.serve_connection(TokioIo::new(stream), service.clone())));
+        let (stream, _) = accept(&listener, &mut is_failing, || {}).await;
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+        let connection = http.serve_connection(TokioIo::new(stream), service.clone());
+        drop(tokio::spawn(async move {
+            // Connection errors belong to the peer and are not logged.
+            drop(connection.await);
+            drop(place);
+        }));
     }
 }
 
@@ -66,7 +85,7 @@ pub async fn serve_routes(mut listener: TcpListener, routes: Router, idle_timeou
 /// [`Options::shutdown_timeout`](super::Options::shutdown_timeout).
 pub(super) async fn serve(
     app: &App,
-    mut listener: TcpListener,
+    listener: TcpListener,
     handshake: impl Handshake,
     shutdown: impl Future<Output = ()>,
 ) {
@@ -74,13 +93,21 @@ pub(super) async fn serve(
     let connections = TaskTracker::new();
     let ending = CancellationToken::new();
     let mut shutdown = std::pin::pin!(shutdown);
+    let mut is_failing = false;
     loop {
         let (stream, peer) = tokio::select! {
             biased;
             () = shutdown.as_mut() => break,
-            accepted = accept(&mut listener) => accepted,
+            accepted = accept(&listener, &mut is_failing, || app.budget().shed()) => accepted,
         };
-        let connection = Connection { app: app.clone(), peer, http: http.clone(), ending: ending.clone() };
+        let place = match app.budget().admit(app.counted_address(peer)).await {
+            Ok(place) => place,
+            Err(limit) => {
+                tracing::debug!(%peer, limit, "refused a connection");
+                continue;
+            }
+        };
+        let connection = Connection { app: app.clone(), peer, place, http: http.clone(), ending: ending.clone() };
         connections.spawn(connection.serve(stream, handshake.clone()));
     }
     // From here on connections are refused by the system.
@@ -94,20 +121,29 @@ pub(super) async fn serve(
 struct Connection {
     app: App,
     peer: SocketAddr,
+    place: Place,
     http: http1::Builder,
     ending: CancellationToken,
 }
 
 impl Connection {
     async fn serve(self, stream: TcpStream, handshake: impl Handshake) {
-        let Connection { app, peer, http, ending } = self;
-        let Some(Ok(stream)) = ending.run_until_cancelled(handshake.handshake(stream, peer)).await else { return };
-        let service = service_fn(|request| app.call(request, peer));
-        let mut connection = http.serve_connection(TokioIo::new(stream), service);
+        let Connection { app, peer, place, http, ending } = self;
+        let stream = tokio::select! {
+            biased;
+            () = place.evicted() => return,
+            () = ending.cancelled() => return,
+            stream = handshake.handshake(stream, peer) => stream,
+        };
+        let Ok(stream) = stream else { return };
+        let stream = TokioIo::new(Progressing::new(stream, app.budget()));
+        let service = service_fn(|request| app.call(request, peer, place.connection()));
+        let mut connection = http.serve_connection(stream, service);
         tokio::select! {
             biased;
             // Connection errors belong to the peer and are not logged.
             _ = &mut connection => {}
+            () = place.evicted() => {}
             () = ending.cancelled() => {
                 std::pin::Pin::new(&mut connection).graceful_shutdown();
                 let deadline = Instant::now() + app.options().shutdown_timeout;
@@ -119,15 +155,27 @@ impl Connection {
     }
 }
 
-/// Accepts the next connection. When the process has no file descriptor left, `Listener::accept`
-/// waits until connections have ended.
-async fn accept(listener: &mut TcpListener) -> (TcpStream, SocketAddr) {
+/// Accepts the next connection. When the process or the system has no file descriptor or memory left, `shed` is
+/// called, which closes other connections. Each outage is logged once.
+async fn accept(listener: &TcpListener, is_failing: &mut bool, shed: impl Fn()) -> (TcpStream, SocketAddr) {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     loop {
-        let (stream, peer) = listener.accept().await;
-        // A small response in several packets would wait for the acknowledgment of the first one. An
-        // error means that the client has disconnected.
-        if stream.set_nodelay(true).is_ok() {
-            return (stream, peer);
+        match listener.accept().await {
+            // A small response in several packets would wait for the acknowledgment of the first one. An
+            // error means that the client has disconnected.
+            Ok((stream, peer)) if stream.set_nodelay(true).is_ok() => {
+                *is_failing = false;
+                return (stream, peer);
+            }
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) => {}
+            Err(error) => {
+                if !std::mem::replace(is_failing, true) {
+                    tracing::warn!("cannot accept a connection, closing idle ones: {error}");
+                }
+                shed();
+                sleep(ACCEPT_RETRY).await;
+            }
         }
     }
 }

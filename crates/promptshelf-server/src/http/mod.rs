@@ -6,6 +6,7 @@ mod app;
 #[cfg(feature = "sign-in")]
 pub mod auth;
 mod authenticate;
+mod budget;
 mod connections;
 mod options;
 pub mod proxy;
@@ -20,6 +21,7 @@ use tokio::net::TcpListener;
 
 pub use self::{
     app::App,
+    budget::{ConnectionLimits, Usage, is_out_of_files, raise_open_files},
     connections::serve_routes,
     options::Options,
     routes::{healthy, readiness},

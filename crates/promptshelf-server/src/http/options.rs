@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use promptshelf_mcp::HttpOptions;
 
-use super::proxy::Proxies;
+use super::{budget::ConnectionLimits, proxy::Proxies};
 
 /// Options of the HTTP application.
 ///
@@ -29,6 +29,8 @@ pub struct Options {
     /// with [`App::serve_tls`](super::App::serve_tls), or behind a proxy that terminates TLS and does not do so itself.
     /// Responses to `localhost` never do: the request would apply to every other server on it.
     pub strict_transport_security: bool,
+    /// Limits of connections, and of the memory that clients can occupy.
+    pub limits: ConnectionLimits,
     /// The time until a response must begin, 60 seconds by default; later is a 408. Streams may last longer.
     pub request_timeout: Duration,
     /// The time that a connection may be idle, and that a request's head may take to arrive. 75 seconds by default.
@@ -45,6 +47,7 @@ impl Default for Options {
             sign_in: None,
             proxies: Proxies::default(),
             strict_transport_security: false,
+            limits: ConnectionLimits::default(),
             request_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(75),
             shutdown_timeout: Duration::from_secs(5),

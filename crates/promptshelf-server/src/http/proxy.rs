@@ -78,7 +78,8 @@ impl Proxies {
         !self.trusted.is_empty()
     }
 
-    fn trusts(&self, address: IpAddr) -> bool {
+    /// Returns whether an address belongs to a trusted proxy.
+    pub(super) fn trusts(&self, address: IpAddr) -> bool {
         self.trusted.iter().any(|network| network.contains(&address.to_canonical()))
     }
 

@@ -1,5 +1,6 @@
 //! The HTTP application of this crate, without the command line.
 
+mod budget;
 mod connections;
 mod requests;
 mod sign_in;

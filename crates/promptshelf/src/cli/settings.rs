@@ -154,6 +154,7 @@ impl HttpSettings {
             allow_origins,
             max_body_bytes,
             request_timeout,
+            progress_timeout,
             shutdown_timeout,
         } = written.http;
         let requested: Option<Address> = overrides.value("http", arguments.http.as_deref())?;
@@ -182,10 +183,15 @@ impl HttpSettings {
         let is_tls_only = written.tls.strict_transport_security.unwrap_or(true);
         let tls = tls(written.tls, file, arguments, overrides)?;
         options.strict_transport_security = tls.is_some() && is_tls_only;
+        let allow_remote = remote.map_or(allow_remote, |remote| remote.0);
+        options.limits = written.limits.to_connection_limits(allow_remote || sign_in.is_some());
+        if let Some(seconds) = progress_timeout {
+            options.limits.progress_timeout = Duration::from_secs(seconds.0);
+        }
         Ok(HttpSettings {
             is_requested: requested.is_some(),
             address: requested.or(address).unwrap_or_default(),
-            allow_remote: remote.map_or(allow_remote, |remote| remote.0),
+            allow_remote,
             options,
             sign_in,
             tokens_file,

@@ -10,6 +10,8 @@ mod cli_targets;
 mod client_auth;
 #[cfg(unix)]
 mod configured_servers;
+#[cfg(target_os = "linux")]
+mod connection_limits;
 #[cfg(unix)]
 mod elicitation;
 mod embedding;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     program::PATIENCE,
-    wire::{Folder, HttpWire, Request, Response, http_to_program, usual_headers},
+    wire::{Folder, HttpWire, Request, Response, serve_command, usual_headers},
 };
 
 /// The number of listeners if there are enough descriptors.
@@ -99,7 +99,10 @@ async fn ten_thousand_streams_get_few_notifications_and_are_freed() {
     folder.write("storm.md", "---\ndescription: Edit 0\n---\nText.\n");
     folder.write("_note.txt", "before\n");
     folder.write("promptshelf.toml", "[[resources]]\nuri = \"docs://note\"\nname = \"note\"\nfile = \"_note.txt\"\n");
-    let mut wire = http_to_program(folder.path()).await;
+    folder.write("_server.toml", &format!("[limits]\nconnections = {}\n", listeners + SPARE));
+    let mut command = serve_command(folder.path());
+    command.args(["--http", "127.0.0.1:0", "--config"]).arg(folder.path().join("_server.toml"));
+    let mut wire = HttpWire::program(command).await;
     list(&mut wire).await;
     let before = used(&wire);
 

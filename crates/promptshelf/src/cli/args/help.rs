@@ -31,6 +31,7 @@ HTTP:
   PROMPTSHELF_ALLOW_ORIGINS     allow-origins = [\"https://app.example.com\"]
   PROMPTSHELF_MAX_BODY_BYTES    max-body-bytes = 4194304
   PROMPTSHELF_REQUEST_TIMEOUT   request-timeout = 60      # seconds
+                                progress-timeout = 30     # seconds, for 32 KiB
   PROMPTSHELF_SHUTDOWN_TIMEOUT  shutdown-timeout = 5      # seconds
 
 Sign-in (without it, only this machine can connect unless allow-remote is set):
@@ -55,13 +56,21 @@ TLS, and the proxies that are trusted to report the address of a caller:
   PROMPTSHELF_TRUST_PROXY       trusted = [\"10.0.0.0/8\"]
                                 header = \"x-forwarded\"  # or \"forwarded\"
 
-Limits for each caller, and the audit file:
+Limits for each caller, limits of all connections, and the audit file. Clients
+can occupy at most 128 KiB of memory for each connection, twice request-bytes,
+and response-bytes (768 MiB with these values), besides the library and the
+prompts that are rendered at the time. There are fewer connections if the system
+permits fewer open files. Bodies and responses up to 32 KiB do not count:
                                 [limits]
                                 requests-per-minute = 600
                                 completions-per-minute = 1200
                                 requests-per-minute-per-address = 6000
                                 concurrent-requests = 64
                                 subscriptions = 64
+                                connections = 4096
+                                connections-per-address = 1024
+                                request-bytes = 67108864    # in flight
+                                response-bytes = 134217728  # not yet taken
                                 [audit]
   PROMPTSHELF_AUDIT             file = \"audit.jsonl\"
                                 max-bytes = 67108864    # then a new file begins

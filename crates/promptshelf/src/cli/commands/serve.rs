@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use promptshelf_server::{
     Builder, Library,
-    http::{App, auth::SignIn, tls::Tls},
+    http::{self, App, auth::SignIn, tls::Tls},
 };
 use promptshelf_service::{AuditFile, AuditFileOptions, Service};
 use promptshelf_source::{Directory, Fixed, Loader};
@@ -64,7 +64,7 @@ pub(crate) async fn run(
     let location = ServerFileLocation::find(arguments.config.as_deref(), &environment);
     let mut settings = Settings::read(&location, arguments, &environment)?;
     let over_http = !arguments.stdio && (settings.http.is_requested || stdin_is_terminal);
-    let known = known_files(&settings, &location);
+    let known = known_files(&settings, &location)?;
     // On stdio settings are not reloaded: a client starts another server.
     if over_http {
         // Only settings that are read after the files were hashed are known to be as new as the hashes.
@@ -102,6 +102,12 @@ pub(crate) async fn run(
         flush(&service, recorder).await;
         return ended;
     }
+    let connections = http::raise_open_files();
+    if connections < settings.http.options.limits.connections {
+        tracing::info!(
+            "at most {connections} connections: the system limits the open files of this process (ulimit -n)"
+        );
+    }
     let (listener, bound) = listen::bind(&settings.http).await?;
     let mut options = settings.http.options.clone();
     options.mcp.allowed_hosts = listen::hosts(&settings.http, bound);
@@ -112,7 +118,7 @@ pub(crate) async fn run(
     announcement.over_http(bound, &settings.http);
     let _following = library.loader().spawn();
     if let Some(metrics) = &metrics {
-        metrics.metrics.observe(&library, recorder.as_ref());
+        metrics.metrics.observe(&library, &app, recorder.as_ref());
         metrics.set_ready(library.server());
     }
     let reloader = Reloader {
@@ -127,6 +133,7 @@ pub(crate) async fn run(
         library: library.clone(),
         app: app.clone(),
         tls: tls.clone(),
+        is_suspended: false,
     };
     let hangups = Hangups::listen(stdin_is_terminal);
     supervisor::ready();

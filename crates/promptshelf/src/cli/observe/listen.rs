@@ -96,7 +96,10 @@ async fn ready(State(state): State<ServerState>) -> (StatusCode, &'static str) {
 
 #[cfg(test)]
 mod tests {
-    use promptshelf_server::Library;
+    use promptshelf_server::{
+        Library,
+        http::{App, Options},
+    };
 
     use super::*;
 
@@ -107,7 +110,7 @@ mod tests {
         assert_eq!(status().await, 503, "the library is being read");
         assert!(state.metrics.text().expect("metrics").contains("promptshelf_build_info"), "and metrics are available");
         let library = Library::builder().build().expect("a library");
-        state.metrics.observe(&library, None);
+        state.metrics.observe(&library, &App::new(&library, &Options::default()), None);
         state.server.set(library.server().clone()).expect("set once");
         assert_eq!(status().await, 200);
         library.server().shutdown();

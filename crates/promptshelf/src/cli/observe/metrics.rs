@@ -21,7 +21,7 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
-use promptshelf_server::Library;
+use promptshelf_server::{Library, http::App};
 use promptshelf_service::AuditFile;
 
 /// Seconds, from a list in memory to a slow resource.
@@ -60,6 +60,7 @@ pub(crate) struct Metrics {
 #[derive(Debug, Default)]
 struct LibraryCollector {
     library: OnceLock<Library>,
+    app: OnceLock<App>,
     audit: OnceLock<Arc<AuditFile>>,
 }
 
@@ -110,9 +111,10 @@ impl Metrics {
     }
 
     /// Sets the sources of the other metrics.
-    pub(crate) fn observe(&self, library: &Library, audit: Option<&Arc<AuditFile>>) {
+    pub(crate) fn observe(&self, library: &Library, app: &App, audit: Option<&Arc<AuditFile>>) {
         // The first ones stay.
         let _ = self.collector.library.set(library.clone());
+        let _ = self.collector.app.set(app.clone());
         if let Some(audit) = audit {
             let _ = self.collector.audit.set(Arc::clone(audit));
         }
@@ -151,6 +153,17 @@ impl Collector for LibraryCollector {
         )?;
         if let Some(audit) = self.audit.get() {
             counter(&mut encoder, "audit_records_lost", "Records of the audit that were lost", audit.lost_total())?;
+        }
+        if let Some(app) = self.app.get() {
+            let usage = app.usage();
+            gauge(&mut encoder, "open_connections", "Connections that are open", usage.connections as u64)?;
+            let bytes = [("request", usage.request_bytes as u64), ("response", usage.response_bytes as u64)];
+            let help = "Bytes of large request bodies and of large responses that clients have not taken yet";
+            labelled(&mut encoder, MetricType::Gauge, "bytes_in_flight", help, "direction", &bytes)?;
+            let help = "Connections and requests that were refused, by limit";
+            labelled(&mut encoder, MetricType::Counter, "connections_refused", help, "limit", &usage.refused)?;
+            let help = "Connections that were closed before their time, by reason";
+            labelled(&mut encoder, MetricType::Counter, "connections_closed", help, "reason", &usage.closed)?;
         }
         let Some(library) = self.library.get() else { return Ok(()) };
         let report = library.loader().reports().borrow().clone();

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroU32, path::PathBuf};
 
-use promptshelf_server::http::proxy::ForwardedHeader;
+use promptshelf_server::http::{ConnectionLimits, proxy::ForwardedHeader};
 use promptshelf_service::Limits;
 use promptshelf_source::settings::Bounded;
 use schemars::JsonSchema;
@@ -13,6 +13,8 @@ use super::value::{Address, AlgorithmName, CollectorUrl, Day, HttpsUrl, Network,
 
 /// The largest request body that can be configured: 1 GiB.
 pub(super) type BodyBytes = Bounded<1, { 1 << 30 }>;
+/// The memory for all bodies or responses, in bytes.
+type PoolBytes = Bounded<1, { 1 << 40 }>;
 /// A time of up to one day, in seconds.
 pub(super) type Seconds = Bounded<1, { 24 * 60 * 60 }>;
 /// A rate or a number of requests.
@@ -61,6 +63,9 @@ pub(super) struct Http {
     pub(super) max_body_bytes: Option<BodyBytes>,
     /// The time until an answer has to begin, in seconds.
     pub(super) request_timeout: Option<Seconds>,
+    /// The time in which a client has to send or take 32 KiB of a body or response, or the rest of it, in seconds.
+    /// Default: 30.
+    pub(super) progress_timeout: Option<Seconds>,
     /// The time that open streams have to end at shutdown, in seconds.
     pub(super) shutdown_timeout: Option<Seconds>,
 }
@@ -158,7 +163,7 @@ impl From<HeaderName> for ForwardedHeader {
     }
 }
 
-/// Limits for each caller.
+/// Limits for each caller, and for all connections together.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct CallerLimits {
@@ -172,10 +177,18 @@ pub(super) struct CallerLimits {
     concurrent_requests: Option<Count>,
     /// Subscriptions that are open at the same time.
     subscriptions: Option<Count>,
+    /// Open connections, at most as many as the process can open files. Default: 4096.
+    connections: Option<Count>,
+    /// Open connections of one address. Default: 1024, or all while only this machine can connect.
+    connections_per_address: Option<Count>,
+    /// Bytes of request bodies in flight, without those up to 32 KiB. Default: 67108864.
+    request_bytes: Option<PoolBytes>,
+    /// Bytes of responses that clients have not taken yet, without those up to 32 KiB. Default: 134217728.
+    response_bytes: Option<PoolBytes>,
 }
 
 impl CallerLimits {
-    /// The limits, if at least one is configured; the others keep their defaults.
+    /// The limits of callers, if at least one is configured; the others keep their defaults.
     pub(super) fn to_limits(&self) -> Option<Limits> {
         let mut limits = Limits::default();
         let mut is_configured = false;
@@ -192,6 +205,19 @@ impl CallerLimits {
             }
         }
         is_configured.then_some(limits)
+    }
+
+    /// The limits of connections. Only a server with several callers bounds the connections of one address.
+    pub(super) fn to_connection_limits(&self, is_shared: bool) -> ConnectionLimits {
+        let mut limits = ConnectionLimits::default();
+        let number = |configured: Option<Count>| configured.map(Count::to_usize);
+        limits.connections = number(self.connections).unwrap_or(limits.connections);
+        let of_address = if is_shared { limits.connections_per_address } else { limits.connections };
+        limits.connections_per_address = number(self.connections_per_address).unwrap_or(of_address);
+        let bytes = |configured: Option<PoolBytes>| configured.map(PoolBytes::to_usize);
+        limits.request_bytes = bytes(self.request_bytes).unwrap_or(limits.request_bytes);
+        limits.response_bytes = bytes(self.response_bytes).unwrap_or(limits.response_bytes);
+        limits
     }
 }
 

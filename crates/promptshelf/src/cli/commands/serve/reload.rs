@@ -2,10 +2,14 @@
 //! key).
 //!
 //! Invalid settings are logged and change nothing. A change that needs a restart is logged, and the rest takes effect.
+//!
+//! While no file can be opened because the process or the system has no file descriptor left, a withdrawn token could
+//! not be noticed: connections are closed until the files can be read.
 
 use std::{
     fs,
     hash::{DefaultHasher, Hash as _, Hasher as _},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -15,7 +19,7 @@ use promptshelf_core::{AccessRule, Definitions};
 use promptshelf_server::{
     Library,
     http::{
-        App,
+        self, App,
         auth::SignIn,
         tls::{Tls, TlsFiles},
     },
@@ -39,6 +43,9 @@ const SETTLE_TIME: Duration = Duration::from_millis(50);
 /// The number of comparisons after which files are read although they still change.
 const MAX_SETTLE_CHECKS: usize = 20;
 
+/// The number of attempts to read the files, after closing idle connections, before all connections are closed.
+const MAX_SHED_ATTEMPTS: u32 = 4;
+
 /// A hash of a file's content; `None` for an unreadable file. Files are small, and modification times too coarse: two
 /// edits can have the same one.
 type ContentHash = Option<u64>;
@@ -46,15 +53,31 @@ type ContentHash = Option<u64>;
 /// The files that contain settings, with the content that was last seen.
 pub(super) type KnownFiles = Vec<(PathBuf, ContentHash)>;
 
-fn content_hash(path: &Path) -> ContentHash {
-    let mut hasher = DefaultHasher::new();
-    fs::read(path).ok()?.hash(&mut hasher);
-    Some(hasher.finish())
+/// Hashes a file.
+///
+/// # Errors
+///
+/// Only when there is no file descriptor left; other errors belong to the file.
+fn content_hash(path: &Path) -> io::Result<ContentHash> {
+    match fs::read(path) {
+        Ok(bytes) => {
+            let mut hasher = DefaultHasher::new();
+            bytes.hash(&mut hasher);
+            Ok(Some(hasher.finish()))
+        }
+        Err(error) if http::is_out_of_files(&error) => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
 /// The current content of the files of `settings`.
-pub(super) fn known_files(settings: &Settings, location: &ServerFileLocation) -> KnownFiles {
-    settings.files(location).into_iter().map(|path| (path.clone(), content_hash(&path))).collect()
+///
+/// # Errors
+///
+/// When there is no file descriptor left.
+pub(super) fn known_files(settings: &Settings, location: &ServerFileLocation) -> io::Result<KnownFiles> {
+    let hashed = |path: PathBuf| content_hash(&path).map(|hash| (path, hash));
+    settings.files(location).into_iter().map(hashed).collect()
 }
 
 /// A source without prompts, whose access rules bind those of all other sources.
@@ -85,6 +108,8 @@ pub(super) struct Reloader<E> {
     pub(super) library: Library,
     pub(super) app: App,
     pub(super) tls: Option<Tls>,
+    /// Whether all connections are refused because the settings cannot be read.
+    pub(super) is_suspended: bool,
 }
 
 impl<E: Fn(&str) -> Option<String>> Reloader<E> {
@@ -93,6 +118,8 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         let mut reports = self.library.loader().reports();
         let mut ticks = interval(POLL_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // A failure may pass without a change of the files, such as one of the file system.
+        let mut last_failure = None;
         loop {
             let by_signal = tokio::select! {
                 () = hangups.next() => true,
@@ -100,37 +127,97 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
                 // A change of the library often comes with one of the settings.
                 Ok(()) = reports.changed() => false,
             };
-            let current = || known_files(&self.settings, &self.location);
-            let mut now = current();
+            let mut now = self.current_files().await;
             if !by_signal && now == known {
+                if last_failure.is_some() {
+                    last_failure = self.reload(false, &known, &now, last_failure.as_deref()).await;
+                }
+                self.resume();
                 continue;
             }
             for _ in 0..MAX_SETTLE_CHECKS {
                 sleep(SETTLE_TIME).await;
-                let later = current();
+                let later = self.current_files().await;
                 if std::mem::replace(&mut now, later.clone()) == later {
                     break;
                 }
             }
             supervisor::reloading();
-            self.reload(by_signal, &known, &now).await;
+            last_failure = self.reload(by_signal, &known, &now, None).await;
             supervisor::ready();
+            self.resume();
             // The new settings can name other files, which are then unknown and cause another reload.
             let files = self.settings.files(&self.location);
             known = files.into_iter().map(|path| (path.clone(), find(&now, &path))).collect();
         }
     }
 
-    async fn reload(&mut self, by_signal: bool, known: &KnownFiles, now: &KnownFiles) {
+    /// Accepts connections again, once the settings have been read. They may have been read before the last descriptor
+    /// was taken again.
+    fn resume(&mut self) {
+        if self.is_suspended && known_files(&self.settings, &self.location).is_ok() {
+            self.is_suspended = false;
+            self.app.set_suspended(false);
+            tracing::info!("the settings can be read again, and connections are accepted");
+        }
+    }
+
+    /// Returns the current content of the files. Without a file descriptor it is unknown which tokens are still valid:
+    /// idle connections are closed first, and then all of them until the files can be read.
+    async fn current_files(&mut self) -> KnownFiles {
+        let mut failures = 0;
+        loop {
+            match known_files(&self.settings, &self.location) {
+                Ok(files) => {
+                    if failures > 0 {
+                        // Files of the library could not be read either. The loader logs its errors itself.
+                        self.library.loader().reload().await.ok();
+                    }
+                    return files;
+                }
+                Err(error) => {
+                    failures += 1;
+                    if failures <= MAX_SHED_ATTEMPTS {
+                        tracing::warn!("the settings cannot be read, idle connections are closed: {error}");
+                        self.app.shed_connections();
+                    } else {
+                        if !self.is_suspended {
+                            tracing::error!("the settings cannot be read, all connections are closed: {error}");
+                        }
+                        self.is_suspended = true;
+                        self.app.set_suspended(true);
+                    }
+                    sleep(SETTLE_TIME).await;
+                }
+            }
+        }
+    }
+
+    /// Reads and applies the settings, and returns the failure if they are invalid. The failure of the attempt before
+    /// is not logged again.
+    async fn reload(
+        &mut self,
+        by_signal: bool,
+        known: &KnownFiles,
+        now: &KnownFiles,
+        last_failure: Option<&str>,
+    ) -> Option<String> {
         if by_signal {
             tracing::info!("SIGHUP: reloading library and settings");
             // The loader logs its errors itself.
             self.library.loader().reload().await.ok();
         }
         let location = self.location.keep(self.settings.file.as_deref());
+        let mut failed = None;
         match Settings::read(&location, &self.arguments, &self.environment) {
             Ok(settings) => self.apply(settings, by_signal).await,
-            Err(failure) => tracing::error!("invalid settings, the previous ones stay active: {failure}"),
+            Err(failure) => {
+                let failure = failure.to_string();
+                if last_failure != Some(failure.as_str()) {
+                    tracing::error!("invalid settings, the previous ones stay active: {failure}");
+                }
+                failed = Some(failure);
+            }
         }
         let has_changed = |path: &Path| find(known, path) != find(now, path);
         if let (Some(tls), Some(files)) = (&self.tls, &self.settings.http.tls)
@@ -138,6 +225,7 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         {
             reload_certificate(tls, files);
         }
+        failed
     }
 
     /// Applies valid settings, apart from those that a running server cannot change.

@@ -1,0 +1,345 @@
+//! Open connections, and which of them is closed when there are too many.
+//!
+//! A connection without an admitted request costs a client nothing to open and nothing to lose. It gives way to a new
+//! one: first those that have never had an admitted request, then those between two requests, then those that are
+//! still sending a body; the oldest first. A connection whose request is being answered is never closed.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::{sync::Notify, time::timeout_at};
+use tokio_util::sync::CancellationToken;
+
+/// The part of the connections that have had no admitted request that is closed together, so that a flood of new
+/// connections does not search for each one.
+const BATCH: usize = 32;
+
+/// The time that a closed connection has to end before the new one is refused.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// What a connection is doing, in the order in which connections are closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http) enum Activity {
+    /// No request has been admitted yet.
+    New = 0,
+    /// Between two requests.
+    Idle = 1,
+    /// Its request is being read.
+    Reading = 2,
+    /// Its request is being answered.
+    Answering = 3,
+}
+
+/// The position of the activity above the milliseconds at which it began: the smallest number is closed first.
+const ACTIVITY: u32 = 60;
+const ANSWERING: u64 = (Activity::Answering as u64) << ACTIVITY;
+
+/// An open connection.
+#[derive(Debug)]
+pub(in crate::http) struct Connection {
+    /// `None` for a trusted proxy and in an application that does not report addresses.
+    address: Option<String>,
+    /// The activity and when it began.
+    activity: AtomicU64,
+    opened: Instant,
+    closing: CancellationToken,
+}
+
+impl Connection {
+    /// Sets the activity. `opened` counts from the first connection of the server.
+    pub(in crate::http) fn set(&self, activity: Activity) {
+        let milliseconds = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.activity.store(((activity as u64) << ACTIVITY) | milliseconds, Ordering::Relaxed);
+    }
+
+    pub(super) fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
+    fn order(&self) -> u64 {
+        self.activity.load(Ordering::Relaxed)
+    }
+}
+
+/// All open connections. Clones share them.
+#[derive(Clone, Debug)]
+pub(super) struct Connections(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    open: Mutex<Open>,
+    /// Notified when a connection has ended.
+    ended: Notify,
+    started: Instant,
+    max: AtomicUsize,
+    max_per_address: AtomicUsize,
+    is_suspended: AtomicBool,
+    refused: AtomicU64,
+    refused_by_address: AtomicU64,
+    refused_suspended: AtomicU64,
+    closed: AtomicU64,
+    closed_suspended: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    by_id: HashMap<u64, Arc<Connection>>,
+    by_address: HashMap<String, usize>,
+    next: u64,
+}
+
+/// The place of a connection; dropping it ends the connection for the budget.
+#[derive(Debug)]
+pub(in crate::http) struct Place {
+    connections: Connections,
+    id: u64,
+    connection: Arc<Connection>,
+}
+
+impl Place {
+    pub(in crate::http) fn connection(&self) -> &Arc<Connection> {
+        &self.connection
+    }
+
+    /// Waits until the connection has to give way.
+    pub(in crate::http) async fn evicted(&self) {
+        self.connection.closing.cancelled().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut open = self.connections.lock();
+        open.by_id.remove(&self.id);
+        if let Some(address) = &self.connection.address {
+            match open.by_address.get_mut(address) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => drop(open.by_address.remove(address)),
+            }
+        }
+        drop(open);
+        self.connections.0.ended.notify_one();
+    }
+}
+
+/// The limit that a new connection has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Full {
+    All,
+    Address,
+}
+
+impl Default for Connections {
+    fn default() -> Connections {
+        Connections(Arc::new(Inner {
+            open: Mutex::default(),
+            ended: Notify::new(),
+            started: Instant::now(),
+            max: AtomicUsize::default(),
+            max_per_address: AtomicUsize::default(),
+            is_suspended: AtomicBool::default(),
+            refused: AtomicU64::default(),
+            refused_by_address: AtomicU64::default(),
+            refused_suspended: AtomicU64::default(),
+            closed: AtomicU64::default(),
+            closed_suspended: AtomicU64::default(),
+        }))
+    }
+}
+
+impl Connections {
+    pub(super) fn set(&self, max: usize, max_per_address: usize) {
+        self.0.max.store(max, Ordering::Relaxed);
+        self.0.max_per_address.store(max_per_address, Ordering::Relaxed);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().by_id.len()
+    }
+
+    pub(super) fn refused(&self) -> Vec<(&'static str, u64)> {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        vec![
+            ("connections", read(&self.0.refused)),
+            ("connections-per-address", read(&self.0.refused_by_address)),
+            ("open-files", read(&self.0.refused_suspended)),
+        ]
+    }
+
+    pub(super) fn closed(&self) -> Vec<(&'static str, u64)> {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        vec![("idle", read(&self.0.closed)), ("open-files", read(&self.0.closed_suspended))]
+    }
+
+    /// Finds a place for a connection, if necessary by closing another one and waiting for its end.
+    pub(super) async fn admit(&self, address: Option<String>) -> Result<Place, &'static str> {
+        let deadline = tokio::time::Instant::now() + CLOSING;
+        loop {
+            if self.0.is_suspended.load(Ordering::Acquire) {
+                self.0.refused_suspended.fetch_add(1, Ordering::Relaxed);
+                return Err("open-files");
+            }
+            let full = match self.open(address.clone()) {
+                Ok(place) => return Ok(place),
+                Err(full) => full,
+            };
+            let scope = address.as_deref().filter(|_| full == Full::Address);
+            if !self.evict(scope, false) || timeout_at(deadline, self.0.ended.notified()).await.is_err() {
+                let (limit, count) = match full {
+                    Full::All => ("connections", &self.0.refused),
+                    Full::Address => ("connections-per-address", &self.0.refused_by_address),
+                };
+                count.fetch_add(1, Ordering::Relaxed);
+                return Err(limit);
+            }
+        }
+    }
+
+    fn open(&self, address: Option<String>) -> Result<Place, Full> {
+        let mut open = self.lock();
+        let of_address = address.as_ref().and_then(|address| open.by_address.get(address)).copied().unwrap_or_default();
+        if of_address >= self.0.max_per_address.load(Ordering::Relaxed) {
+            return Err(Full::Address);
+        }
+        if open.by_id.len() >= self.0.max.load(Ordering::Relaxed) {
+            return Err(Full::All);
+        }
+        if let Some(address) = &address {
+            *open.by_address.entry(address.clone()).or_default() += 1;
+        }
+        let closing = CancellationToken::new();
+        let connection = Connection { address, activity: AtomicU64::default(), opened: self.0.started, closing };
+        connection.set(Activity::New);
+        let connection = Arc::new(connection);
+        let id = open.next;
+        open.next += 1;
+        open.by_id.insert(id, Arc::clone(&connection));
+        Ok(Place { connections: self.clone(), id, connection })
+    }
+
+    /// Closes connections that can be, of one address or of all. Returns whether at least one is ending.
+    fn evict(&self, address: Option<&str>, is_shedding: bool) -> bool {
+        let open = self.lock();
+        let in_scope = |connection: &&Arc<Connection>| address.is_none() || connection.address() == address;
+        let mut candidates: Vec<(u64, &Arc<Connection>)> = Vec::new();
+        for connection in open.by_id.values().filter(in_scope) {
+            if connection.closing.is_cancelled() && !is_shedding {
+                return true;
+            }
+            let order = connection.order();
+            if order < ANSWERING {
+                candidates.push((order, connection));
+            }
+        }
+        let new = candidates.iter().filter(|(order, _)| order >> ACTIVITY == Activity::New as u64).count();
+        let batch = if is_shedding { candidates.len().div_ceil(BATCH) } else { new.div_ceil(BATCH).max(1) };
+        if batch < candidates.len() {
+            candidates.select_nth_unstable_by_key(batch, |(order, _)| *order);
+            candidates.truncate(batch);
+        }
+        candidates.iter().for_each(|(_, connection)| connection.closing.cancel());
+        self.0.closed.fetch_add(candidates.len() as u64, Ordering::Relaxed);
+        !candidates.is_empty()
+    }
+
+    pub(super) fn shed(&self) {
+        self.evict(None, true);
+    }
+
+    pub(super) fn suspend(&self, is_suspended: bool) {
+        self.0.is_suspended.store(is_suspended, Ordering::Release);
+        if !is_suspended {
+            return;
+        }
+        let open = self.lock();
+        open.by_id.values().for_each(|connection| connection.closing.cancel());
+        self.0.closed_suspended.fetch_add(open.by_id.len() as u64, Ordering::Relaxed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connections(max: usize, max_per_address: usize) -> Connections {
+        let connections = Connections::default();
+        connections.set(max, max_per_address);
+        connections
+    }
+
+    /// Ends a connection as soon as it has to give way, as its task does.
+    fn follow(place: Place) -> Arc<Connection> {
+        let connection = Arc::clone(place.connection());
+        tokio::spawn(async move {
+            place.evicted().await;
+            drop(place);
+        });
+        connection
+    }
+
+    async fn open(connections: &Connections, address: &str) -> Result<Arc<Connection>, &'static str> {
+        connections.admit(Some(address.to_owned())).await.map(follow)
+    }
+
+    // req: S-58
+    #[tokio::test(start_paused = true)]
+    async fn connections_give_way_in_order_of_activity_and_age() {
+        let connections = connections(4, 4);
+        let mut open_ones = Vec::new();
+        for activity in [Activity::Reading, Activity::Idle, Activity::New, Activity::Answering] {
+            let connection = open(&connections, "192.0.2.1").await.expect("a place");
+            connection.set(activity);
+            open_ones.push(connection);
+        }
+        for expected in [2, 1, 0] {
+            let newest = open(&connections, "192.0.2.2").await.expect("another one gives way");
+            newest.set(Activity::Answering);
+            for (at, connection) in open_ones.iter().enumerate() {
+                let has_given_way = at < 3 && at >= expected;
+                assert_eq!(connection.closing.is_cancelled(), has_given_way, "{at} after {expected}");
+            }
+        }
+        assert_eq!(open(&connections, "192.0.2.3").await.err(), Some("connections"), "all requests are being answered");
+        assert_eq!((connections.len(), connections.closed()[0]), (4, ("idle", 3)));
+    }
+
+    // req: S-58
+    #[tokio::test(start_paused = true)]
+    async fn full_address_closes_only_its_own_connections() {
+        let connections = connections(10, 2);
+        let others = open(&connections, "192.0.2.9").await.expect("a place");
+        let first = open(&connections, "192.0.2.1").await.expect("a place");
+        let second = open(&connections, "192.0.2.1").await.expect("a place");
+        second.set(Activity::Answering);
+        let third = open(&connections, "192.0.2.1").await.expect("the first one gives way");
+        third.set(Activity::Answering);
+        assert!(first.closing.is_cancelled() && !others.closing.is_cancelled() && !second.closing.is_cancelled());
+        assert_eq!(open(&connections, "192.0.2.1").await.err(), Some("connections-per-address"));
+        assert!(connections.admit(None).await.is_ok(), "a trusted proxy has no address");
+        assert!(open(&connections, "192.0.2.2").await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn suspended_server_closes_and_refuses_all() {
+        let connections = connections(10, 10);
+        let working = open(&connections, "192.0.2.1").await.expect("a place");
+        working.set(Activity::Answering);
+        connections.shed();
+        assert!(!working.closing.is_cancelled(), "a request in progress is answered");
+        connections.suspend(true);
+        assert!(working.closing.is_cancelled());
+        assert_eq!(open(&connections, "192.0.2.1").await.err(), Some("open-files"));
+        connections.suspend(false);
+        assert!(open(&connections, "192.0.2.1").await.is_ok());
+    }
+}
