@@ -11,6 +11,10 @@ use crate::{repository::Repository, terminal::Program};
 /// Bytes of one input: enough for any meaningful message.
 const MAX_LEN: u32 = 4_096;
 
+/// Seconds of one input, more than which are a failure. Instrumented programs are about ten times as slow as usual, and
+/// the most expensive rendering takes a fraction of a second.
+const SLOW_SECONDS: u32 = 5;
+
 /// Runs one target, or all of them in turn.
 ///
 /// # Errors
@@ -39,7 +43,8 @@ pub(crate) fn run(repository: &Repository, seconds: u32, target: Option<&str>) -
             .arg(corpus)
             .arg(fuzz.join("seeds").join(target))
             .args(&["--", &format!("-max_total_time={seconds}"), &format!("-max_len={MAX_LEN}")])
-            .args(&["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"])
+            .args(&[&format!("-timeout={SLOW_SECONDS}"), "-report_slow_units=1", "-rss_limit_mb=2048"])
+            .args(&["-print_final_stats=1"])
             .run()?;
     }
     println!("{} targets, no failure", targets.len());

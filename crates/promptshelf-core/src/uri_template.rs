@@ -33,6 +33,9 @@ const RESERVED: &AsciiSet = &SIMPLE
     .remove(b';')
     .remove(b'=');
 
+/// The longest URI that is matched. Each template of a server is compared with it.
+const MAX_URI_BYTES: usize = 1 << 16;
+
 /// A template that URIs can be matched against.
 pub(crate) struct UriTemplate {
     pattern: Regex,
@@ -197,6 +200,9 @@ impl UriTemplate {
     /// Returns the decoded values of the variables if the URI matches. Query variables may be in any order and may be
     /// missing; an unknown one means that the URI does not match.
     pub(crate) fn matches(&self, uri: &str) -> Option<Variables> {
+        if uri.len() > MAX_URI_BYTES {
+            return None;
+        }
         let captures = self.pattern.captures(uri.as_bytes())?;
         let mut variables = Variables::new();
         for (index, variable) in self.path.iter().enumerate() {

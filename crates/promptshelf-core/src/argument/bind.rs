@@ -12,6 +12,9 @@ use crate::{
 /// The largest number of bytes of a caller's text that an error repeats.
 const ECHO_BYTES: usize = 64;
 
+/// The most unknown names that are compared with a missing one.
+const MAX_UNKNOWN: usize = 20;
+
 /// The arguments of a call: names and values, in the order of the request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RawArguments<'a>(Vec<(Cow<'a, str>, RawArgumentValue<'a>)>);
@@ -282,7 +285,7 @@ fn is_placeholder(text: &str) -> bool {
 fn missing(argument: &Argument, arguments: &[Argument], raw: &RawArguments<'_>) -> String {
     let mut reason = described("is required", argument);
     let unknowns = raw.names().filter(|name| !arguments.iter().any(|known| known.name() == *name));
-    if let Some(unknown) = nearest(argument.name(), unknowns.take(100)) {
+    if let Some(unknown) = nearest(argument.name(), unknowns.take(MAX_UNKNOWN)) {
         let unknown = &unknown[..unknown.floor_char_boundary(ECHO_BYTES)];
         reason.push_str(&format!("; did you misspell it as `{}`?", named(unknown)));
     }

@@ -1,6 +1,6 @@
 //! Parser of argument values: from a string to a typed value, or the reason for its rejection.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use regex::Regex;
 
@@ -39,9 +39,12 @@ impl Parser<'_> {
                 self.check_choice(&value, text.trim())?;
             }
             Value::List(items) => {
+                let choices: HashSet<&str> = definition.choices.iter().map(|choice| choice.value.as_str()).collect();
                 for item in items {
                     self.check_text(item)?;
-                    self.check_choice(&Value::Text(Arc::from(item.as_str())), item)?;
+                    if !choices.is_empty() && !choices.contains(item.as_str()) {
+                        return Err(self.not_a_choice());
+                    }
                 }
             }
             Value::Text(text) => {
@@ -79,7 +82,11 @@ impl Parser<'_> {
         if choices.is_empty() || choices.iter().any(|choice| choice.value == text || means(choice)) {
             return Ok(());
         }
-        Err(format!("must be one of {}", self.choice_list()))
+        Err(self.not_a_choice())
+    }
+
+    fn not_a_choice(&self) -> String {
+        format!("must be one of {}", self.choice_list())
     }
 
     /// Lists the choices for people, shortened if there are very many.

@@ -4,3 +4,5 @@ mod guided;
 mod http;
 mod library;
 mod stdio;
+#[cfg(target_os = "linux")]
+mod work;
