@@ -76,7 +76,7 @@ permits fewer open files. Bodies and responses up to 32 KiB do not count:
                                 max-bytes = 67108864    # then a new file begins
                                 keep = 8                # older files
                                 keep-days = 30          # younger ones stay too
-                                on-loss = \"refuse\"      # or \"count\", the default
+                                on-loss = \"refuse\"    # or \"count\", the default
 
 Prometheus metrics, /healthz and /readyz on a separate port, and traces for an
 OpenTelemetry collector, whose secrets are set in OTEL_EXPORTER_OTLP_HEADERS:
