@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 const IN_FULL: u64 = 10;
 /// The time that one count covers.
 const INTERVAL: Duration = Duration::from_secs(60);
+/// The time between two searches for intervals that have passed.
+const SEARCH: Duration = Duration::from_secs(1);
 /// Maximum number of counts at once; beyond it all are recorded and begin anew.
 const MAX_COUNTS: usize = 1_024;
 
@@ -37,18 +39,23 @@ struct Count {
 
 /// The refusals of the current interval.
 #[derive(Debug, Default)]
-pub(super) struct Refusals {
-    counts: Mutex<HashMap<Refusal, Count>>,
+pub(super) struct Refusals(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    counts: HashMap<Refusal, Count>,
     /// Counts that made room for others, and wait to be recorded.
-    displaced: Mutex<Vec<Value>>,
+    displaced: Vec<Value>,
+    /// The time of the last search for intervals that have passed.
+    searched: Option<Instant>,
 }
 
 impl Refusals {
     /// Counts a refusal. Returns whether it is recorded in full.
     pub(super) fn admit(&self, refusal: &Refusal) -> bool {
-        let mut counts = locked(&self.counts);
+        let State { counts, displaced, .. } = &mut *self.state();
         if counts.len() >= MAX_COUNTS && !counts.contains_key(refusal) {
-            locked(&self.displaced).extend(counts.drain().filter_map(|(refusal, count)| record(&refusal, &count)));
+            displaced.extend(counts.drain().filter_map(|(refusal, count)| record(&refusal, &count)));
         }
         let new = || Count { begun: Instant::now(), since: Timestamp::now(), refusals: 0 };
         let count = counts.entry(refusal.clone()).or_insert_with(new);
@@ -61,13 +68,20 @@ impl Refusals {
 
     /// Removes the counts of intervals that have passed, or all of them, and returns their records.
     pub(super) fn take(&self, all: bool) -> Vec<Value> {
-        let mut records = std::mem::take(&mut *locked(&self.displaced));
-        let passed = |count: &Count| all || count.begun.elapsed() >= INTERVAL;
-        let mut counts = locked(&self.counts);
-        records.extend(
-            counts.extract_if(|_, count| passed(count)).filter_map(|(refusal, count)| record(&refusal, &count)),
-        );
+        let State { counts, displaced, searched } = &mut *self.state();
+        let mut records = std::mem::take(displaced);
+        // Called for each refusal: a search of all counts each time would make refusals expensive.
+        if !all && searched.is_some_and(|searched| searched.elapsed() < SEARCH) {
+            return records;
+        }
+        *searched = Some(Instant::now());
+        let passed = counts.extract_if(|_, count| all || count.begun.elapsed() >= INTERVAL);
+        records.extend(passed.filter_map(|(refusal, count)| record(&refusal, &count)));
         records
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -86,10 +100,6 @@ fn record(refusal: &Refusal, count: &Count) -> Option<Value> {
         record["address"] = address.as_str().into();
     }
     Some(record)
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -127,7 +137,7 @@ mod tests {
         for number in 0..20_000 {
             let caller = refusal(&format!("caller {}", number % 1_500), "too-many-requests");
             in_full += u64::from(refusals.admit(&caller));
-            assert!(locked(&refusals.counts).len() <= MAX_COUNTS);
+            assert!(refusals.state().counts.len() <= MAX_COUNTS);
         }
         let counted: u64 = refusals.take(true).iter().filter_map(|record| record["count"].as_u64()).sum();
         assert_eq!(in_full + counted, 20_000);
