@@ -8,6 +8,7 @@
 
 mod disk;
 mod file;
+mod options;
 mod refusals;
 mod secrets;
 mod writer;
@@ -27,7 +28,8 @@ use sha2::{Digest as _, Sha256};
 use self::refusals::{Refusal, Refusals};
 use crate::{caller::Caller, limit::address_key, rejection::Rejection, slot::Slot};
 
-pub use file::{AuditFile, AuditFileOptions, OnLoss};
+pub use file::AuditFile;
+pub use options::{AuditFileOptions, OnLoss};
 pub(crate) use secrets::Secrets;
 
 /// Maximum length of a value, name or URI in a record, in bytes; the rest is cut off.

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::{
     disk::{AppendFile, Disk},
-    file::{AuditFileOptions, OnLoss},
+    options::{AuditFileOptions, OnLoss},
 };
 
 /// Maximum number of records that wait for the disk.

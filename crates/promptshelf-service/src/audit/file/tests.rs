@@ -1,6 +1,6 @@
 //! Records on a real disk.
 
-use std::{fs, path::Path, sync::atomic::AtomicU64};
+use std::{fs, path::Path, sync::atomic::AtomicU64, time::Duration};
 
 use serde_json::json;
 
