@@ -229,6 +229,14 @@ test('a value outside the choices is named before the form is complete', async (
   await context.close();
 });
 
+test('a value of several lines keeps its line breaks', async () => {
+  const { page, context, wrong } = await at('onboarding?name=Ada%0ALovelace');
+  await page.locator('.messages', { hasText: 'Lovelace' }).waitFor();
+  assert.equal(await page.getByRole('textbox', { name: /^Name/ }).inputValue(), 'Ada\nLovelace');
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
 test('sensitive values are masked and left out of commands and links', async () => {
   const { page, context, wrong } = await at('secret');
   assert.equal(await page.getByLabel('Key').getAttribute('type'), 'password');

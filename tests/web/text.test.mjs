@@ -83,6 +83,7 @@ test('a slash command is parsed at the cursor', () => {
   assert.deepEqual(parse('/a la').at, { kind: 'argument', from: 3, typed: 'la', argument: '' });
   assert.deepEqual(parse('/a lang=ru').at, { kind: 'value', from: 8, typed: 'ru', argument: 'lang' });
   assert.deepEqual(parse('/a x="two words" y=1').values, { x: 'two words', y: '1' });
+  assert.deepEqual(parse('/a stray x=1 other').strays, ['stray', 'other']);
   assert.deepEqual(parse(`/a x=${quoted('say "hi"\n\\')} `).values, { x: 'say "hi"\n\\' });
 });
 

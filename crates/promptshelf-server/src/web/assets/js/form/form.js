@@ -25,8 +25,11 @@ export function promptForm(prompt, typed, given, changed) {
   /** @type {Field[]} */
   const fields = here.map((argument) => {
     const known = types.get(argument.name);
+    const type = known?.type ?? 'string';
     const kind = {
-      ...(known ?? { type: 'string' }),
+      ...known,
+      // An input of one line would remove the line breaks of a value.
+      type: type === 'string' && given[argument.name]?.includes('\n') ? 'text' : type,
       name: argument.name,
       title: argument.title ?? argument.name,
       description: argument.description,

@@ -4,6 +4,7 @@
  * @typedef {object} Command
  * @property {string} name
  * @property {Record<string, string>} values
+ * @property {string[]} strays words that are no `key=value`
  * @property {{ kind: 'name' | 'argument' | 'value', from: number, typed: string, argument: string }} at
  */
 
@@ -15,7 +16,7 @@ const CLOSED = /^"(?:[^"\\]|\\.)*"$/;
 export function parse(text) {
   const name = /^\/\S*/.exec(text)?.[0].slice(1) ?? '';
   /** @type {Command} */
-  const command = { name, values: {}, at: { kind: 'name', from: 1, typed: name, argument: '' } };
+  const command = { name, values: {}, strays: [], at: { kind: 'name', from: 1, typed: name, argument: '' } };
   if (text.length === name.length + 1) return command;
   const start = name.length + 1;
   command.at = { kind: 'argument', from: text.length, typed: '', argument: '' };
@@ -24,6 +25,7 @@ export function parse(text) {
     const from = start + match.index;
     const isLast = from + all.length === text.length;
     if (raw === undefined) {
+      command.strays.push(key);
       if (isLast) command.at = { kind: 'argument', from, typed: key, argument: '' };
       continue;
     }

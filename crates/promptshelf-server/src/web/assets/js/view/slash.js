@@ -85,7 +85,8 @@ export function slash(field) {
 
 /** Opens the prompt named by a command. @param {string} text */
 export function runCommand(text) {
-  const { name, values } = parse(text);
+  const { name, values, strays } = parse(text);
   if (!library.value.byName.has(name)) return note(t('slash.unknown', { name }));
+  if (strays.length) note(t('slash.strays', { words: strays.join(' ') }));
   go(promptLink(name, values));
 }

@@ -176,6 +176,7 @@ export const more = {
   'sign-in.wrong-issuer':
     'Die Antwort stammt nicht von {host} und wurde verworfen. Melden Sie sich erneut an; falls sich das wiederholt, fragen Sie den Betreiber dieses Servers.',
   'slash.options': 'Befehle, Angaben und Werte',
+  'slash.strays': 'Nicht verwendet: {words}. Erwartet wird angabe=wert.',
   'slash.unknown': 'Unbekannter Prompt /{name}.',
   'use.command': 'Befehl',
   'use.copied': 'Kopiert: {format}',

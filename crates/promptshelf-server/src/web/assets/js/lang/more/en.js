@@ -169,6 +169,7 @@ export const more = {
   'sign-in.wrong-issuer':
     'The response is not from {host} and was discarded. Sign in again; if this repeats, contact the operator of this server.',
   'slash.options': 'Commands, arguments and values',
+  'slash.strays': 'Not used: {words}. Expected argument=value.',
   'slash.unknown': 'Unknown prompt /{name}.',
   'use.command': 'Command',
   'use.copied': 'Copied: {format}',

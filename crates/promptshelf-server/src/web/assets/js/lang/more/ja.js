@@ -172,6 +172,7 @@ export const more = {
   'sign-in.wrong-issuer':
     '応答が {host} からのものではないため、使いませんでした。もう一度サインインしてください。再び起きたら、このサーバーの管理者に知らせてください。',
   'slash.options': 'コマンド、引数、値',
+  'slash.strays': '使用されません：{words}。引数=値 の形で入力してください。',
   'slash.unknown': '不明なプロンプト /{name} です。',
   'use.command': 'コマンド',
   'use.copied': 'コピーしました：{format}',

@@ -165,6 +165,7 @@ export const more = {
   'sign-in.use-token': '使用令牌',
   'sign-in.wrong-issuer': '答复并非来自 {host}，未被采用。请重新登录；如再次出现，请告知此服务器的管理员。',
   'slash.options': '命令、参数和值',
+  'slash.strays': '未使用：{words}。格式应为 参数=值。',
   'slash.unknown': '未知的提示 /{name}。',
   'use.command': '命令',
   'use.copied': '已复制：{format}',
