@@ -187,7 +187,7 @@ test('a slash command keeps values that the prompt does not know', async () => {
   await page.goto(server.url);
   await page.getByText('12 prompts', { exact: true }).waitFor();
   await page.keyboard.press('/');
-  await page.keyboard.type('code_review code=x language=cobol colour=red stray');
+  await page.keyboard.type('code_review stray code=x language=cobol colour=red');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { level: 1, name: 'Request Code Review' }).waitFor();
   await page.locator('.note', { hasText: 'Not used: stray.' }).waitFor();

@@ -51,12 +51,20 @@ test('a guided prompt of the library shows its steps', async () => {
   const text = readFileSync(join(folder, 'new-service.md'), 'utf8');
   write(folder, { 'new-service.md': text.replace('It is written in', 'It will be written in') });
   await page.locator('.messages', { hasText: 'It will be written in rust and runs in 3 copies.' }).waitFor();
+  // A question that the edit changed is asked, and the others keep their answers.
+  const changed = text.replace('What will the service be written in?', 'Which language will it be?');
+  write(folder, { 'new-service.md': changed.replace('It is written in', 'It will later be written in') });
+  await page.getByText('Which language will it be?').waitFor();
+  await page.getByRole('radio', { name: 'Rust' }).check();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.locator('.messages', { hasText: 'It will later be written in rust and runs in 3 copies.' }).waitFor();
   await page.locator('.use label', { hasText: 'Command' }).click();
   await page.getByRole('button', { name: 'Copy Command' }).click();
   await page.getByText('Copied: Command').first().waitFor();
   const command = await page.evaluate(() => navigator.clipboard.readText());
   for (const word of ['purpose=pictures', 'language=rust', 'replicas=3'])
     assert.ok(command.includes(`--arg ${word}`), command);
+  write(folder, { 'new-service.md': text });
   assert.deepEqual(wrong, []);
   await context.close();
 });

@@ -1,7 +1,8 @@
 // Guided prompts (multi round-trip requests): one form after the other, with a way back.
 //
 // The server keeps no state. `requestState` is returned byte for byte with the answer, so *Back* shows an earlier
-// question again and answers it with its own state.
+// question again and answers it with its own state. An edit of the prompt invalidates the state; the unchanged questions
+// are answered again as before.
 
 import { client } from '../app.js';
 import { h } from '../dom.js';
@@ -17,23 +18,26 @@ import { lineIcon } from './glyphs.js';
  * @typedef {import('../mcp/types.js').PromptResult} PromptResult
  * @typedef {import('../mcp/types.js').Message} Message
  * @typedef {{ action: string, content?: Record<string, any> }} Reply
- * @typedef {{ response: PromptResult, replies: Record<string, Reply>, typed: Record<string, string> }} Step
+ * @typedef {{ question: string, response: PromptResult, replies: Record<string, Reply>, typed: Record<string, string> }} Step
  */
 
 /**
  * @param {object} options
  * @param {Record<string, any>} options.params of the request that was answered with a question
  * @param {PromptResult} options.response
+ * @param {Step[]} options.answered steps of an earlier run, whose replies answer the same questions again
  * @param {(element: HTMLElement) => void} options.show
- * @param {(messages: Message[], answers: Record<string, string>, again: () => void, request: Record<string, any>) =>
- *   void} options.done receives the answers as arguments, a function that reopens the last question, and the last request
+ * @param {(messages: Message[], answers: Record<string, string>, again: () => void, last: { request: Record<string, any>,
+ *   steps: Step[] }) => void} options.done receives the answers as arguments, a function that reopens the last question,
+ *   and the last request with all steps
  * @param {(text: string, back: () => void) => void} options.failed receives the reason, and a function that reopens the
  *   question
  * @param {AbortSignal} options.until
  */
-export function guide({ params, response, show, done, failed, until }) {
+export function guide({ params, response, answered, show, done, failed, until }) {
   /** @type {Step[]} */
   const steps = [];
+  const left = [...answered];
   let at = 0;
 
   /** @param {PromptResult} question */
@@ -45,11 +49,17 @@ export function guide({ params, response, show, done, failed, until }) {
       JSON.stringify(Object.keys(known.response.inputRequests ?? {})) ===
         JSON.stringify(Object.keys(question.inputRequests ?? {}));
     steps.splice(at, isSame ? 1 : steps.length, {
+      // Stays the same when the server asks again, with the reason why it did not accept an answer.
+      question: JSON.stringify(question.inputRequests),
       response: question,
       replies: isSame ? known.replies : {},
       typed: isSame ? known.typed : {},
     });
-    draw();
+    const before = left.findIndex((step) => step.question === steps[at].question);
+    if (before < 0) return draw();
+    const [{ replies, typed }] = left.splice(before, 1);
+    steps[at].typed = typed;
+    void answer(replies);
   };
 
   /** @param {Record<string, Reply>} replies */
@@ -69,7 +79,7 @@ export function guide({ params, response, show, done, failed, until }) {
         else at++;
         return isAgain ? draw() : add(result);
       }
-      done(result.messages, answers(), draw, retry);
+      done(result.messages, answers(), draw, { request: retry, steps: steps.slice(0, at + 1) });
     } catch (error) {
       if (until.aborted) return;
       failed(error instanceof Refusal ? error.message : t('connection.lost'), draw);

@@ -24,6 +24,7 @@ import { usePanel } from './use.js';
  * @property {Record<string, string>} values the form's values and the answers to guided steps
  * @property {Message[]} messages
  * @property {Record<string, any>} request the last request
+ * @property {import('./guided.js').Step[]} steps of a guided prompt
  */
 
 const same = (/** @type {unknown} */ a, /** @type {unknown} */ b) => JSON.stringify(a) === JSON.stringify(b);
@@ -97,8 +98,11 @@ function draw(prompt, types, until) {
     use.set(next);
   };
 
-  /** @param {'edit' | 'reload' | 'use'} why */
-  async function refresh(why) {
+  /**
+   * @param {'edit' | 'reload' | 'use'} why
+   * @param {import('./guided.js').Step[]} [answered] steps whose state the server no longer accepts
+   */
+  async function refresh(why, answered = []) {
     asking.abort();
     asking = new AbortController();
     const { signal } = asking;
@@ -115,6 +119,7 @@ function draw(prompt, types, until) {
     }
     out.busy(true);
     const plain = { name, arguments: given };
+    const steps = known?.steps ?? answered;
     /** @type {Record<string, any>} */
     const params = known?.request ?? plain;
     try {
@@ -122,20 +127,20 @@ function draw(prompt, types, until) {
       form.complain([], false);
       if (result.resultType === 'input_required') {
         settle(null);
-        ask(plain, result, signal);
+        ask(plain, result, signal, steps, why === 'reload');
       } else if (result.resultType && result.resultType !== 'complete') {
         settle(null);
         out.tell(t('preview.strange', { type: result.resultType }), 'problem');
       } else {
         const { messages } = result;
-        finish({ given, values: known?.values ?? given, messages, request: params }, why === 'reload');
+        finish({ given, values: known?.values ?? given, messages, request: params, steps }, why === 'reload');
       }
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof Refusal && params.requestState !== undefined) {
-        // Signed answers expire.
+        // Signed answers expire, and end with an edit of the prompt.
         settle(null);
-        return void refresh(why);
+        return void refresh(why, steps);
       }
       fail(error, why === 'use');
     } finally {
@@ -153,14 +158,23 @@ function draw(prompt, types, until) {
     out.set(next.messages, isReload);
   }
 
-  /** @param {Record<string, any>} params @param {PromptResult} response @param {AbortSignal} signal */
-  function ask(params, response, signal) {
+  /**
+   * @param {Record<string, any>} params
+   * @param {PromptResult} response
+   * @param {AbortSignal} signal
+   * @param {import('./guided.js').Step[]} answered
+   * @param {boolean} isReload
+   */
+  function ask(params, response, signal, answered, isReload) {
+    let isShown = false;
     guide({
       params,
       response,
+      answered,
       until: signal,
       show: (element) => {
         isAsking = true;
+        isShown = true;
         settle(null);
         use.element.hidden = true;
         out.instead(element);
@@ -175,9 +189,10 @@ function draw(prompt, types, until) {
         );
         out.tell(text, 'problem', ways);
       },
-      done: (messages, answers, again, request) => {
+      done: (messages, answers, again, last) => {
         const given = params.arguments;
-        finish({ given, values: { ...given, ...answers }, messages, request }, false);
+        // Without a question in between, this is the edited prompt, and its changes are marked.
+        finish({ given, values: { ...given, ...answers }, messages, ...last }, isReload && !isShown);
         out.element
           .querySelector('.messages')
           ?.prepend(
@@ -189,7 +204,7 @@ function draw(prompt, types, until) {
               h('button.quiet', { type: 'button', onclick: again }, lineIcon('back'), t('guide.back')),
             ),
           );
-        announce(t('guide.done'));
+        if (isShown) announce(t('guide.done'));
       },
     });
   }
