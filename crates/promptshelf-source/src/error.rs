@@ -54,10 +54,13 @@ impl SourceError {
 
     /// Creates an error for a folder whose prompts have to be converted first.
     pub(crate) fn only_importable(folder: &Path, program: &str) -> SourceError {
-        let folder = folder.display();
+        let folder = folder.display().to_string();
+        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | ':');
+        let quoted =
+            if folder.chars().all(is_plain) { folder.clone() } else { format!("'{}'", folder.replace('\'', r"'\''")) };
         let message = format!(
             "the folder {folder} holds prompts of {program}, which cannot be served as they are: convert them with \
-             `promptshelf import {folder} --from claude --to prompts`, and serve the folder prompts"
+             `promptshelf import {quoted} --from claude --to prompts`, and serve the folder prompts"
         );
         SourceError::of(Kind::Other, message, Vec::new())
     }

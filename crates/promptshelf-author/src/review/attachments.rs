@@ -1,7 +1,7 @@
 //! Attachments that exceed the limit, or have no known type.
 
 use super::body_of;
-use promptshelf_core::{Catalog, Code, Diagnostic, Location, Prompt, TemplateAnalysis};
+use promptshelf_core::{Catalog, Code, Diagnostic, Location, Prompt, ResourceBody, TemplateAnalysis};
 
 pub(super) fn check(prompt: &Prompt, catalog: &Catalog, found: &mut Vec<Diagnostic>) {
     if prompt.attachments().next().is_none() {
@@ -23,7 +23,13 @@ pub(super) fn check(prompt: &Prompt, catalog: &Catalog, found: &mut Vec<Diagnost
                 found.push(Diagnostic::error(Code::TooLarge, place(), message).help(help));
             }
             let call = template.calls.iter().find(|call| call.span.contains(&attached.span.start));
-            let is_typed = call.and_then(|call| text.get(call.span.clone())).is_some_and(|call| call.contains("mime"));
+            let call = call.and_then(|call| text.get(call.span.clone())).unwrap_or_default();
+            if let Some(mime_type) = media_type(call).filter(|_| matches!(file.body, ResourceBody::Text(_))) {
+                let message = format!("`{}` is text, and cannot be attached as {mime_type}", attached.name);
+                let help = "attach an image or a sound, or remove `mime`";
+                found.push(Diagnostic::error(Code::InvalidMedia, place(), message).help(help));
+            }
+            let is_typed = call.contains("mime");
             if !is_typed && file.mime_type.as_str() == "application/octet-stream" {
                 let message = format!("the file type of `{}` is unknown", attached.name);
                 let help = "give the file name an extension, or pass the type: attach(…, mime=\"…\")";
@@ -31,4 +37,14 @@ pub(super) fn check(prompt: &Prompt, catalog: &Catalog, found: &mut Vec<Diagnost
             }
         }
     }
+}
+
+/// Returns the type that a call of `attach` sets, if it is one of images or sounds that are not text.
+fn media_type(call: &str) -> Option<&str> {
+    let (_, after) = call.split_once("mime")?;
+    let value = after.trim_start().strip_prefix('=')?.trim_start();
+    let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+    let mime_type = value[1..].split(quote).next()?;
+    let is_media = mime_type.starts_with("image/") && mime_type != "image/svg+xml" || mime_type.starts_with("audio/");
+    is_media.then_some(mime_type)
 }

@@ -225,6 +225,30 @@ fn suggested_command_lines_can_be_run() {
     assert!(worked.contains("\nReview this "), "{missing}{worked}");
 }
 
+#[cfg(unix)]
+#[test]
+fn suggested_line_of_a_guided_prompt_answers_its_forms() {
+    let folder = library(&[("guided.md", crate::chat::GUIDED)]);
+    let server = Server::of(&folder, &[]);
+    for target in ["prompts", &server.url] {
+        let asked = run(&folder, &["get", target, "guided"]);
+        let worked = run_suggested(&folder, &asked);
+        assert!(asked.starts_with("exit code: 8\n") && asked.contains("\n  `topic` "), "{asked}");
+        assert!(worked.contains("\nWrite about "), "{asked}{worked}");
+    }
+}
+
+#[test]
+fn unknown_prompt_is_one_sentence() {
+    let folder = sample_folder();
+    let server = Server::of(&folder, &[]);
+    for target in ["prompts", &server.url] {
+        let unknown = run(&folder, &["get", target, "something-else"]);
+        let error = unknown.lines().find(|line| line.starts_with("error: ")).expect("an error");
+        assert!(error.ends_with("Unknown prompt: something-else") && error.matches("prompt").count() == 1, "{unknown}");
+    }
+}
+
 #[test]
 fn announced_client_lines_sign_in() {
     let folder = sample_folder();

@@ -61,3 +61,14 @@ fn image_that_is_none_is_an_error_at_its_attach() {
         assert!(got.starts_with("exit code: 7\n"), "{got}");
     }
 }
+
+#[test]
+fn text_cannot_be_attached_as_an_image() {
+    let call = "attach(\"note.txt\", mime=\"image/png\")";
+    let prompt = format!("---\ndescription: One\n---\nLook:\n{{{{ {call} }}}}\n");
+    let folder = library(&[("one.md", &prompt), ("note.txt", "Milk.\n")]);
+    let checked = run(&folder, &["check", "prompts"]);
+    let expected =
+        "error[invalid-media]: `note.txt` is text, and cannot be attached as image/png\n --> prompts/one.md:5:11\n";
+    assert!(checked.starts_with("exit code: 1\n") && checked.contains(expected), "{checked}");
+}
