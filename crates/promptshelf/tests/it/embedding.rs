@@ -2,6 +2,7 @@
 
 use promptshelf::{Caller, Code, Library, Message, OpenError, PromptDefinition, RawArguments};
 use serde_json::json;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 use crate::program::{Pipes, Server, example, initialize_request, library};
 
@@ -41,6 +42,24 @@ async fn folder_and_code_are_one_library() {
     assert_eq!(names, ["bye", "hello"]);
     let answer = library.service().get(&Caller::local(), "bye", &RawArguments::new()).await.expect("a prompt");
     assert_eq!(answer.value().messages, [Message::user("Say bye.")]);
+}
+
+// req: A21
+#[tokio::test]
+async fn tools_are_declared_unless_they_are_disabled() {
+    for (enabled, builder) in
+        [(true, Library::builder()), (true, Library::builder().tools(true)), (false, Library::builder().tools(false))]
+    {
+        let server = builder.build().expect("a library").server().clone();
+        let (client, program) = tokio::io::duplex(1 << 16);
+        let (input, output) = tokio::io::split(program);
+        tokio::spawn(async move { server.serve_stdio(input, output).await });
+        let (answers, mut requests) = tokio::io::split(client);
+        requests.write_all(format!("{}\n", initialize_request()).as_bytes()).await.expect("sent");
+        let answer = BufReader::new(answers).lines().next_line().await.expect("a line").expect("an answer");
+        let answer: serde_json::Value = serde_json::from_str(&answer).expect("JSON");
+        assert_eq!(answer["result"]["capabilities"].get("tools").is_some(), enabled, "{answer}");
+    }
 }
 
 #[test]
