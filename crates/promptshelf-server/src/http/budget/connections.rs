@@ -23,6 +23,9 @@ const BATCH: usize = 32;
 /// The time that a closed connection has to end before the new one is refused.
 const CLOSING: Duration = Duration::from_secs(1);
 
+/// The time between two lines of the log about connections that were closed or refused.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
 /// What a connection is doing, in the order in which connections are closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Activity {
@@ -85,6 +88,8 @@ struct Inner {
     refused_suspended: AtomicU64,
     closed: AtomicU64,
     closed_suspended: AtomicU64,
+    /// When the limit was last logged.
+    logged: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug, Default)]
@@ -149,6 +154,7 @@ impl Default for Connections {
             refused_suspended: AtomicU64::default(),
             closed: AtomicU64::default(),
             closed_suspended: AtomicU64::default(),
+            logged: Mutex::default(),
         }))
     }
 }
@@ -190,15 +196,28 @@ impl Connections {
                 Err(full) => full,
             };
             let scope = address.as_deref().filter(|_| full == Full::Address);
+            let (limit, count) = match full {
+                Full::All => ("connections", &self.0.refused),
+                Full::Address => ("connections-per-address", &self.0.refused_by_address),
+            };
+            self.log(limit);
             if !self.evict(scope, false) || timeout_at(deadline, self.0.ended.notified()).await.is_err() {
-                let (limit, count) = match full {
-                    Full::All => ("connections", &self.0.refused),
-                    Full::Address => ("connections-per-address", &self.0.refused_by_address),
-                };
                 count.fetch_add(1, Ordering::Relaxed);
                 return Err(limit);
             }
         }
+    }
+
+    /// Logs that a limit is reached, at most once a minute, because a crowd could fill the log.
+    fn log(&self, limit: &'static str) {
+        let mut last = self.0.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| last.elapsed() < LOG_INTERVAL) {
+            return;
+        }
+        *last = Some(Instant::now());
+        drop(last);
+        let (closed, refused) = (self.closed()[0].1, self.refused().iter().map(|(_, count)| count).sum::<u64>());
+        tracing::info!(limit, closed, refused, "a limit of connections is reached; the numbers are those so far");
     }
 
     fn open(&self, address: Option<String>) -> Result<Place, Full> {
