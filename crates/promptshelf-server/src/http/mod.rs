@@ -31,7 +31,8 @@ use crate::library::Library;
 /// Builds a router with every route, to be merged or nested into an application of its own.
 ///
 /// Limits by address need `ConnectInfo<SocketAddr>` among the extensions of a request, as
-/// `Router::into_make_service_with_connect_info` puts it there.
+/// `Router::into_make_service_with_connect_info` puts it there. [`Options::limits`] belong to connections, and apply to
+/// [`serve`] and [`App`] only.
 ///
 /// ```
 /// use promptshelf_server::{Library, http};

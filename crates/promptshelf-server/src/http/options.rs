@@ -29,7 +29,8 @@ pub struct Options {
     /// with [`App::serve_tls`](super::App::serve_tls), or behind a proxy that terminates TLS and does not do so itself.
     /// Responses to `localhost` never do: the request would apply to every other server on it.
     pub strict_transport_security: bool,
-    /// Limits of connections, and of the memory that clients can occupy.
+    /// Limits of connections, and of the memory that clients can occupy. They do not apply to
+    /// [`router`](super::router), whose connections belong to another server.
     pub limits: ConnectionLimits,
     /// The time until a response must begin, 60 seconds by default; later is a 408. Streams may last longer.
     pub request_timeout: Duration,
