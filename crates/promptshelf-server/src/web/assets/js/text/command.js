@@ -4,7 +4,7 @@
  * @typedef {object} Command
  * @property {string} name
  * @property {Record<string, string>} values
- * @property {string[]} strays words that are no `key=value`
+ * @property {string[]} strays words without `=`
  * @property {{ kind: 'name' | 'argument' | 'value', from: number, typed: string, argument: string }} at
  */
 
