@@ -93,7 +93,7 @@ impl ReadContext<'_> {
             let state = FileState::unsaved(text.len() as u64);
             let content = match before.filter(|before| before.content.is_unchanged(text.as_bytes(), &state)) {
                 Some(before) => Arc::clone(&before.content),
-                None => Arc::new(FileContent::of(path, role, text.as_bytes().to_vec(), &state)),
+                None => Arc::new(FileContent::of(path, self.home, role, text.as_bytes().to_vec(), &state)),
             };
             return CachedFile { state: None, is_stable: false, content };
         }
@@ -107,7 +107,7 @@ impl ReadContext<'_> {
             Ok(FileBytes { bytes, state }) => {
                 let content = match before.filter(|before| before.content.is_unchanged(&bytes, &state)) {
                     Some(before) => Arc::clone(&before.content),
-                    None => Arc::new(FileContent::of(path, role, bytes, &state)),
+                    None => Arc::new(FileContent::of(path, self.home, role, bytes, &state)),
                 };
                 CachedFile { state: Some(state.hash64()), is_stable: state.is_stable(self.now), content }
             }
@@ -208,13 +208,13 @@ impl FileContent {
         FileContent { kind, diagnostics, len: 0, number: hasher.finish() }
     }
 
-    fn of(path: &SmolStr, role: FileRole, bytes: Vec<u8>, state: &FileState) -> FileContent {
+    fn of(path: &SmolStr, home: &str, role: FileRole, bytes: Vec<u8>, state: &FileState) -> FileContent {
         let len = state.len();
         match role {
             FileRole::Prompt(format) => match String::from_utf8(bytes) {
                 Ok(text) => {
                     let source = SourceText::new(path.clone(), text);
-                    let parsed = format.read(&source);
+                    let parsed = format.read_in(home, &source);
                     let draft = parsed.draft.map(|mut draft| {
                         let definition = draft.edit();
                         definition.origin.modified = state.modified();

@@ -37,7 +37,16 @@ impl Format {
 
     /// Parses the text of a file.
     pub(crate) fn read(&self, source: &Arc<SourceText>) -> Parsed {
-        (self.read)(source, &(self.name)(&source.path))
+        self.read_in("", source)
+    }
+
+    /// Parses the text of a file in a library that is a folder of another program, at this path.
+    pub(crate) fn read_in(&self, home: &str, source: &Arc<SourceText>) -> Parsed {
+        let name = match home {
+            "" => (self.name)(&source.path),
+            home => (self.name)(&format!("{home}/{}", source.path)),
+        };
+        (self.read)(source, &name)
     }
 }
 

@@ -83,13 +83,15 @@ fn media_type_is_derived_and_mismatch_is_reported() {
             ("Makefile", "text/plain", true),
             ("README.md", "text/markdown", true),
             ("_s/p.j2", "text/plain", true),
+            ("picture.txt", "image/png", false),
+            ("pointer.png", "text/plain", true),
             ("right.png", "image/png", false),
             ("wrong.png", "image/jpeg", false),
             ("x.json", "application/json", true),
         ]
     );
     let partials: Vec<_> = definitions.partials.keys().collect();
-    assert_eq!(partials, ["Makefile", "README.md", "_s/p.j2", "x.json"]);
+    assert_eq!(partials, ["Makefile", "README.md", "_s/p.j2", "pointer.png", "x.json"]);
     assert!(definitions.files["x.json"].modified.is_some());
 }
 
