@@ -112,8 +112,8 @@ Examples:
 
 pub(super) const TOKEN_EXAMPLES: &str = "\
 Examples:
-  promptshelf token new ada --role editor --scope prompts:write
-  promptshelf token new ci --expires 2027-01-31 --json | jq -r .store >> tokens
+  promptshelf token new ada --role editor --expires 2027-01-31
+  promptshelf token new ci --json | tee ci.json | jq -r .store >> tokens
   promptshelf serve prompts --http 0.0.0.0:80 --tokens tokens \\
     --allow-host prompts.example.com";
 
