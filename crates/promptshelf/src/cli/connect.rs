@@ -242,7 +242,7 @@ async fn connect_server(
                 Ok((client, Some(usual)))
             }
             Err(ClientError::NotAnEndpoint { .. }) => Err(failure(error, Some(endpoint))
-                .help(format!("expected the URL of the server's MCP endpoint; there is none at {usual} either"))),
+                .help(format!("expected the URL of the server's MCP endpoint; {usual} does not answer as one either"))),
             Err(other) => Err(failure(other, Some(&usual))),
         },
         None => {

@@ -131,7 +131,7 @@ fn url_of_another_page_names_the_endpoint() {
     let root = website.url.trim_end_matches("/mcp");
     let none = run(&folder, &["list", root]);
     assert!(none.starts_with("exit code: 9\n") && none.contains("it answers with text/html"), "{none}");
-    assert!(none.contains(&format!("there is none at {root}/mcp either")), "{none}");
+    assert!(none.contains(&format!("{root}/mcp does not answer as one either")), "{none}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn file_that_no_prompt_attaches_is_reported_itself() {
 }
 
 #[test]
-fn image_that_is_none_is_an_error_at_its_attach() {
+fn broken_image_is_an_error_at_its_attach() {
     for (file, text) in [
         ("chart.png", "version https://git-lfs.github.com/spec/v1\noid sha256:00\n"),
         ("chart.jpg", "<!doctype html><title>Not found</title>"),
