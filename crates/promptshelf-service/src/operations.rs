@@ -50,6 +50,10 @@ async fn embed(view: &View, prompt: &Prompt, parts: Vec<Part>) -> Result<Vec<Mes
             Part::Resource { role, uri, shown_as, mime_type, annotations } => {
                 let mut contents = read(view, &uri).await.map_err(|rejection| match rejection {
                     same @ (Rejection::Internal | Rejection::InsufficientScope { .. }) => same,
+                    // The template, and not the caller, may have chosen the URI.
+                    Rejection::UnknownResource { .. } if view.hides_contents() => {
+                        unusable("an attachment was not found for these arguments".to_owned())
+                    }
                     other => unusable(other.to_string()),
                 })?;
                 attached = attached.saturating_add(contents.body.len());

@@ -115,12 +115,21 @@ impl<'a> Assembly<'a> {
         self.attachments.get(path).or_else(computed).filter(|_| self.context.may_read(ContentName::Path(path)))
     }
 
+    /// Returns the error for a path without a file. It does not name the path to callers that may not read everything:
+    /// the template, and not the caller, may have chosen it.
+    fn missing(&self, path: &str) -> RenderError {
+        RenderError::Rejected(match self.context.permission {
+            None => format!("attachment `{}` not found for these arguments", shortened(path)),
+            Some(_) => "an attachment was not found for these arguments".to_owned(),
+        })
+    }
+
     fn attach(&mut self, attach: Attach) -> Result<(), RenderError> {
         let mime_type = mime_type(attach.mime.as_deref())?;
         let label = attach.uri.map(label).transpose()?;
         let Some(file) = self.file(&attach.target).cloned() else {
             if !is_uri(&attach.target) {
-                return Err(missing(&attach.target));
+                return Err(self.missing(&attach.target));
             }
             self.parts.push(Part::Resource {
                 role: self.role,
@@ -156,7 +165,7 @@ impl<'a> Assembly<'a> {
         let mut block = match self.file(&link.target).filter(is_linkable).cloned() {
             Some(file) => self.link_to_file(&file),
             None if is_uri(&link.target) => self.link_to_uri(&link.target)?,
-            None => return Err(missing(&link.target)),
+            None => return Err(self.missing(&link.target)),
         };
         block.mime_type = author_type.or(block.mime_type);
         block.name = link.name.unwrap_or(block.name);
@@ -237,10 +246,6 @@ fn mime_type(text: Option<&str>) -> Result<Option<MimeType>, RenderError> {
         })
     };
     text.map(parse).transpose()
-}
-
-fn missing(path: &str) -> RenderError {
-    RenderError::Rejected(format!("attachment `{}` not found for these arguments", shortened(path)))
 }
 
 fn shortened(text: &str) -> &str {

@@ -1,5 +1,7 @@
 //! The HTTP application of this crate, without the command line.
 
+#[cfg(unix)]
+mod access_by_file;
 mod budget;
 mod connections;
 mod requests;
