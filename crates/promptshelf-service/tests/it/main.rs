@@ -1,6 +1,7 @@
 //! Tests of the service through its public API.
 
 mod access;
+mod access_by_file;
 mod audit;
 mod changes;
 mod completions;

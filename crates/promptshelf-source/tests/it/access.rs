@@ -97,3 +97,54 @@ async fn broken_file_does_not_keep_a_prompt_of_another_source() {
     watched.until("the other one is gone", |catalog, _| catalog.find("two").is_none()).await;
     assert_eq!(watched.names(), ["one"]);
 }
+
+// req: S-52
+#[tokio::test(flavor = "multi_thread")]
+async fn doubtful_rules_and_grants_are_reported() {
+    let manifest = "[roots]\nproject = '_sample'\n\
+        [[resources]]\nuri = 'docs://style'\nfile = 'STYLE.md'\nroot = 'project'\n\
+        [[resources]]\nuri-template = 'file:///{+path}'\nfile = '{+path}'\nroot = 'project'\n";
+    let files = |rules: &str| {
+        Library::of(&[
+            ("_sample/STYLE.md", "x"),
+            ("_part.md", "Part."),
+            ("closed/inner.md", "---\ndescription: x\n---\nInner."),
+            ("outer.md", "---\ndescription: x\n---\n{{ prompt('closed-inner') }}{% include '_part.md' %}"),
+            ("promptshelf.toml", &format!("{manifest}{rules}")),
+        ])
+    };
+    let found = async |rules: &str| {
+        let watched = files(rules).watch().await;
+        let found: Vec<String> = watched.mistakes();
+        found
+    };
+    let rule = |part: &str| format!("[[access]]\n{part}\nroles = ['a']\n");
+    for (part, expected) in [
+        ("folders = ['_sample']", None),
+        ("folders = ['project']", None),
+        ("folders = ['_sampel']", Some("[unmatched-rule]: no folder of this library matches `_sampel`")),
+        ("resources = ['docs://styel']", Some("[unmatched-rule]: no resource")),
+        ("prompts = ['nope-*']", Some("[unmatched-rule]: no prompt")),
+        ("tags = ['nope']", Some("[unmatched-rule]: no tag")),
+        ("resources = ['file:///later/*']", None),
+        ("resources = ['docs://*', 'file:///STYLE.md']", None),
+        (
+            "resources = ['docs://style']",
+            Some("[partly-named-file]: this rule names `docs://style`, and also closes `file:///STYLE.md`"),
+        ),
+        (
+            "resources = ['file:///S*']",
+            Some("[partly-named-file]: this rule names `file:///STYLE.md`, and also closes `docs://style`"),
+        ),
+        (
+            "folders = ['closed']",
+            Some("outer.md:4:11: warning[restricted-content]: the prompt `outer` calls the prompt `closed-inner`"),
+        ),
+    ] {
+        let found = found(&rule(part)).await;
+        match expected {
+            None => assert!(found.is_empty(), "{part}: {found:?}"),
+            Some(expected) => assert!(found.len() == 1 && found[0].contains(expected), "{part}: {found:?}"),
+        }
+    }
+}

@@ -5,6 +5,7 @@
 
 mod file;
 mod overrides;
+mod private_files;
 mod sections;
 mod sign_in;
 mod value;
@@ -31,6 +32,7 @@ pub(crate) use self::{
 };
 use self::{
     overrides::Overrides,
+    private_files::PublicFolders,
     sections::{Http, ServerSettings, Tls},
     value::{CollectorUrl, Network, Switch},
 };
@@ -107,14 +109,24 @@ impl Settings {
         let audit = audit(&written, &file, arguments, &overrides)?;
         let traces = traces(&written, arguments.traces.as_deref(), &overrides)?;
         let granted_roots = file.granted_roots();
+        let metrics = metrics.or(written.metrics.listen.clone());
+        let has_tools = written.tools.enabled;
+        let http = HttpSettings::new(written, &file, arguments, &overrides)?;
+        let folders = PublicFolders { library: arguments.library.folder(), granted: &granted_roots };
+        let private = audit.iter().map(|audit| ("audit file", &audit.path));
+        let private = private.chain(http.tokens_file.iter().map(|file| ("tokens file", file)));
+        let tls = http.tls.iter().flat_map(|tls| [("TLS certificate", &tls.certificate), ("TLS key", &tls.key)]);
+        for (name, file) in private.chain(tls) {
+            folders.refuse(name, file)?;
+        }
         Ok(Settings {
             audit,
-            metrics: metrics.or(written.metrics.listen.clone()),
+            metrics,
             traces,
             access,
             granted_roots,
-            has_tools: written.tools.enabled,
-            http: HttpSettings::new(written, &file, arguments, &overrides)?,
+            has_tools,
+            http,
             warnings,
             file: file.path().map(Path::to_path_buf),
         })
@@ -242,12 +254,6 @@ fn audit<E: Fn(&str) -> Option<String>>(
     let written = &written.audit;
     let configured = || written.file.as_ref().map(|path| file.resolve(path));
     let Some(path) = overrides.path("audit", arguments.audit.as_deref()).or_else(configured) else { return Ok(None) };
-    if is_below(&path, arguments.library.folder()) {
-        let message = format!("the audit file {} is inside the library", path.display());
-        return Err(
-            Failure::new(Exit::Usage, message).help("callers can read files of the library: use a file outside of it")
-        );
-    }
     let mut options = AuditFileOptions::new(path);
     if let Some(bytes) = written.max_bytes {
         options.max_bytes = bytes.0;
@@ -261,16 +267,6 @@ fn audit<E: Fn(&str) -> Option<String>>(
         sections::OnLoss::Refuse => OnLoss::Refuse,
     };
     Ok(Some(options))
-}
-
-/// Whether a file is below a folder, or would be if it existed.
-fn is_below(path: &Path, folder: &Path) -> bool {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match (parent.canonicalize(), folder.canonicalize()) {
-        (Ok(parent), Ok(folder)) => parent.starts_with(folder),
-        // Opening the file reports the error.
-        _ => false,
-    }
 }
 
 fn traces<E: Fn(&str) -> Option<String>>(

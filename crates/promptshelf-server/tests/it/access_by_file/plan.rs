@@ -37,7 +37,11 @@ const PROMPTS: &[(&str, &str, &str)] = &[
         "arguments: [{name: which, complete: {files: '**/*', root: project}}]",
         "{{ attach('file:///' ~ which) }}",
     ),
-    ("zzpl.md", "arguments: [{name: which, complete: [zzbb, closed/zzbb.txt, 'doc://bb', zzgg]}]", "{{ link(which) }}"),
+    (
+        "zzpl.md",
+        "arguments: [{name: which, complete: [closed/zzbb.txt, 'doc://bb', 'file:///zzff.txt']}]",
+        "{{ link(which) }}",
+    ),
     ("closed/zzpk.md", "", "A prompt in a folder."),
     ("zzpm.md", "", "{{ attach('open/zzaa.txt') }}{{ attach('notes/zzdd.txt') }}"),
 ];
@@ -70,7 +74,7 @@ const RESOURCES: &[(&str, &str)] = &[
     ),
     (
         "out",
-        "uri-template = 'out:///{name}{?kind}'\nfile = '{name}.txt'\nroot = 'outer'\nvariables = [{name = 'name', complete = ['zzhh', 'zzii']}]",
+        "uri-template = 'out:///{name}{?kind}'\nfile = '{name}.txt'\nroot = 'outer'\nvariables = [{name = 'name', complete = ['zzhh']}]",
     ),
     (
         "logs",
@@ -79,7 +83,7 @@ const RESOURCES: &[(&str, &str)] = &[
     ("proj", "uri-template = 'proj:///{+path}'\nfile = '_project/{+path}'"),
     (
         "pair",
-        "uri-template = 'pair://{a}/{b}'\nfile = '{a}/{b}.txt'\nvariables = [{name = 'a', complete = ['open', 'closed']}, {name = 'b', complete = ['zzaa', 'zzbb']}]",
+        "uri-template = 'pair://{a}/{b}'\nfile = '{a}/{b}.txt'\nvariables = [{name = 'a', complete = ['closed']}, {name = 'b', complete = ['zzbb']}]",
     ),
 ];
 
@@ -150,6 +154,11 @@ pub(super) fn bytes_of(file: &str) -> String {
 pub(super) fn token(file: &str) -> &str {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.split('.').next().unwrap_or(name)
+}
+
+/// The front matter and the text of a prompt file.
+pub(super) fn text_of(file: &str) -> (&'static str, &'static str) {
+    PROMPTS.iter().find(|(path, ..)| *path == file).map(|(_, front, text)| (*front, *text)).expect("a prompt file")
 }
 
 fn write(folder: &Path, path: &str, text: &str) {

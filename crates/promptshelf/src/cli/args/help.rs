@@ -37,7 +37,7 @@ HTTP:
 Sign-in (without it, only this machine can connect unless allow-remote is set):
                                 [auth]
                                 tokens = [{ name = \"ada\", sha256 = \"…\" }]
-  PROMPTSHELF_TOKENS            tokens-file = \"tokens\"
+  PROMPTSHELF_TOKENS            tokens-file = \"/etc/promptshelf/tokens\"
   PROMPTSHELF_ISSUER            issuer = \"https://…\"
   PROMPTSHELF_RESOURCE          resource = \"https://…/mcp\"
                                 # also: audiences, jwks-uri, algorithms, leeway,
@@ -49,8 +49,8 @@ Sign-in (without it, only this machine can connect unless allow-remote is set):
 
 TLS, and the proxies that are trusted to report the address of a caller:
                                 [tls]
-  PROMPTSHELF_TLS_CERTIFICATE   certificate = \"tls/chain.pem\"
-  PROMPTSHELF_TLS_KEY           key = \"tls/key.pem\"
+  PROMPTSHELF_TLS_CERTIFICATE   certificate = \"/etc/promptshelf/chain.pem\"
+  PROMPTSHELF_TLS_KEY           key = \"/etc/promptshelf/key.pem\"
                                 strict-transport-security = true  # TLS only
                                 [proxy]
   PROMPTSHELF_TRUST_PROXY       trusted = [\"10.0.0.0/8\"]
@@ -113,9 +113,12 @@ Examples:
 pub(super) const TOKEN_EXAMPLES: &str = "\
 Examples:
   promptshelf token new ada --role editor --expires 2027-01-31
-  promptshelf token new ci --json | tee ci.json | jq -r .store >> tokens
-  promptshelf serve prompts --http 0.0.0.0:80 --tokens tokens \\
-    --allow-host prompts.example.com";
+  promptshelf token new ci --json | tee ci.json | jq -r .store \\
+    >> /etc/promptshelf/tokens
+  promptshelf serve prompts --http 0.0.0.0:80 \\
+    --tokens /etc/promptshelf/tokens --allow-host prompts.example.com
+
+The tokens file must not be inside the library.";
 
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:

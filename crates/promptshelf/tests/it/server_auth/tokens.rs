@@ -189,6 +189,36 @@ fn invalid_token_file_fails_the_start_at_its_line() {
     assert!(start(&["--issuer", "http://a.example", "--resource", "https://b.example/mcp"]).contains("https URL"));
 }
 
+// req: S-51
+#[test]
+fn secrets_inside_a_published_folder_fail_the_start() {
+    let folder = library(LIBRARY);
+    let (_, line) = new_token(&folder, &["ada"]);
+    for file in ["prompts/tokens", "prompts/key.pem", "docs/tokens", "tokens"] {
+        let path = folder.path().join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("created");
+        fs::write(path, &line).expect("written");
+    }
+    let start = |line: &[&str]| run(&folder, &[&["serve", "prompts", "--http", "127.0.0.1:0"], line].concat());
+    let refused = start(&["--tokens", "prompts/tokens"]);
+    assert!(refused.contains("the tokens file prompts/tokens is inside the library"), "{refused}");
+    assert!(refused.contains("exit code: 2"), "{refused}");
+    for (certificate, key, name) in
+        [("chain.pem", "prompts/key.pem", "TLS key"), ("prompts/key.pem", "key.pem", "TLS certificate")]
+    {
+        let refused = start(&["--tls-certificate", certificate, "--tls-key", key]);
+        assert!(refused.contains(&format!("the {name} prompts/key.pem is inside the library")), "{refused}");
+    }
+    fs::write(folder.path().join("server.toml"), "[grants]\nroots = [\"docs\"]\n").expect("written");
+    let refused = start(&["--config", "server.toml", "--tokens", "docs/tokens"]);
+    assert!(refused.contains("which [grants] lets the library publish"), "{refused}");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("prompts/tokens", folder.path().join("linked")).expect("linked");
+        assert!(start(&["--tokens", "linked"]).contains("is inside the library"));
+    }
+}
+
 /// With sign-in, a non-loopback address needs no flag.
 // req: S-2
 #[test]
