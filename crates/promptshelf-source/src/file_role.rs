@@ -88,8 +88,8 @@ fn is_temporary(name: &str) -> bool {
 /// Extensions of copies that editors, merges, patches and people leave behind.
 const BACKUPS: &[&str] = &["bak", "backup", "old", "orig", "rej", "save", "swo", "swp", "swx", "temp", "tmp"];
 
-/// Whether a name is that of a copy of another file: `a.md~`, `a.md.BAK`, or with a number, `a.md.1`. The manual page
-/// `tool.1` is none: only a second extension counts as a number of copies.
+/// Whether a name is that of a copy of another file: `a.md~`, `a.md.BAK`, or with a number, `a.md.1`. The name of a
+/// manual page, `tool.1`, is not a backup: only a number as second extension counts the copies.
 pub(crate) fn is_backup(name: &str) -> bool {
     let Some((stem, ending)) = name.rsplit_once('.') else { return name.ends_with('~') };
     let is_number = || !ending.is_empty() && ending.bytes().all(|byte| byte.is_ascii_digit());

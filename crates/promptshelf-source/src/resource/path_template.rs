@@ -4,7 +4,7 @@ use promptshelf_core::Variables;
 
 use crate::{file_role::is_backup, format::GOLDEN};
 
-/// The largest number of ways to read one path that are told apart.
+/// The largest number of ways to read one path that are distinguished.
 const MAX_SOLUTIONS: usize = 256;
 
 /// A path relative to a folder, with placeholders for the variables of a URI template.
