@@ -82,13 +82,13 @@ mod tests {
     #[test]
     fn home_is_the_end_of_the_path() {
         for (library, expected) in [
-            ("/work/project/.claude/commands", ".claude/commands"),
-            ("/work/project/.claude", ".claude"),
-            ("/work/project/.gemini/commands", ".gemini/commands"),
-            ("/work/project/.claude/commands/git", ""),
-            ("/work/project/.claude/agents", ""),
-            ("/work/project/commands", ""),
-            ("/work/project", ""),
+            ("/srv/project/.claude/commands", ".claude/commands"),
+            ("/srv/project/.claude", ".claude"),
+            ("/srv/project/.gemini/commands", ".gemini/commands"),
+            ("/srv/project/.claude/commands/git", ""),
+            ("/srv/project/.claude/agents", ""),
+            ("/srv/project/commands", ""),
+            ("/srv/project", ""),
         ] {
             assert_eq!(home(Path::new(library)), expected, "{library}");
         }
