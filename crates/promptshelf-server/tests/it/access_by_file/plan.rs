@@ -37,11 +37,7 @@ const PROMPTS: &[(&str, &str, &str)] = &[
         "arguments: [{name: which, complete: {files: '**/*', root: project}}]",
         "{{ attach('file:///' ~ which) }}",
     ),
-    (
-        "zzpl.md",
-        "arguments: [{name: which, complete: [closed/zzbb.txt, 'doc://bb', 'file:///zzff.txt']}]",
-        "{{ link(which) }}",
-    ),
+    ("zzpl.md", "arguments: [{name: which, complete: [closed/zzbb.txt, 'doc://bb']}]", "{{ link(which) }}"),
     ("closed/zzpk.md", "", "A prompt in a folder."),
     ("zzpm.md", "", "{{ attach('open/zzaa.txt') }}{{ attach('notes/zzdd.txt') }}"),
 ];
