@@ -1,8 +1,8 @@
 //! The tables of `docs/conformance.md` and `SECURITY.md`: requirements and threats with their evidence.
 //!
-//! People write `docs/requirements/*.toml`. A test names what it proves in a tag (`// req: C6`); the official suites
-//! leave their results in the target folder. The tables are generated from these three, and are never edited by hand.
-//! The tests run elsewhere.
+//! People write `docs/requirements/*.toml`. A test names the requirements that it proves in a tag (`// req: C6`); the
+//! official suites leave their results in the target folder. The tables are generated from these three, and are never
+//! edited by hand. The tests run elsewhere.
 
 mod document;
 mod requirements;

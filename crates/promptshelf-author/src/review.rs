@@ -1,6 +1,6 @@
 //! Lints for prompts that can be served and deserve a second look.
 //!
-//! [`check`](promptshelf_core::check) runs at every load and decides what is served. A review costs more, never
+//! [`check`](promptshelf_core::check) runs at every load and decides which prompts are served. A review costs more, never
 //! prevents serving, and is meant for authors: it looks for secrets, invisible characters, names that are easily
 //! confused, unused files and missing descriptions.
 

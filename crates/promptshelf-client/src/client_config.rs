@@ -55,7 +55,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`ClientError::InvalidEndpoint`] if there is none with this name, its entry cannot be used, or it
+    /// [`ClientError::InvalidEndpoint`] if no server has this name, its entry cannot be used, or it
     /// [requires consent](ConfiguredServer::requires_consent).
     pub fn configured(name: &str) -> Result<Endpoint, ClientError> {
         let server = ConfiguredServer::find(name)?;
@@ -100,7 +100,7 @@ impl ConfiguredServer {
     ///
     /// # Errors
     ///
-    /// [`ClientError::InvalidEndpoint`] if there is none.
+    /// [`ClientError::InvalidEndpoint`] if no server has this name.
     pub fn find(name: &str) -> Result<ConfiguredServer, ClientError> {
         let all = ConfiguredServer::all();
         if let Some(server) = all.iter().find(|server| server.name == name) {

@@ -187,7 +187,7 @@ pub struct ResourceLink {
 /// Hints of a server on how to use a block (MCP `annotations`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Annotations {
-    /// The intended readers; empty for everybody.
+    /// The intended readers; empty for all.
     pub audience: Vec<Role>,
     /// Importance from 0.0 (optional) to 1.0 (required); values outside of it are dropped.
     pub priority: Option<f64>,

@@ -106,7 +106,7 @@ pub enum ElicitationResponse {
     Decline,
     /// No input; the request ends with [`ClientError::Cancelled`](crate::ClientError::Cancelled).
     Cancel,
-    /// Back to the previous form; the same as `Cancel` if there is none ([`Elicitation::can_go_back`]).
+    /// Back to the previous form; the same as `Cancel` for the first form ([`Elicitation::can_go_back`]).
     Back,
 }
 

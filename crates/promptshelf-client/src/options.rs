@@ -106,7 +106,7 @@ impl ConnectOptions {
     /// # Errors
     ///
     /// - [`ClientError::InvalidEndpoint`] if the endpoint is malformed;
-    /// - [`ClientError::Unreachable`] if there is no server, or the command cannot be started or ends;
+    /// - [`ClientError::Unreachable`] if no server answers, or the command cannot be started or ends;
     /// - [`ClientError::InvalidResponse`] if it does not answer like an MCP server, or has no common revision;
     /// - [`ClientError::TimedOut`] if it does not answer in time;
     /// - [`ClientError::AuthenticationRequired`], [`ClientError::Forbidden`], [`ClientError::SignInFailed`] and

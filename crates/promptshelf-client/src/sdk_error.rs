@@ -133,7 +133,7 @@ fn unexpected_status(answer: &str) -> Option<String> {
     is_about_the_url.then(|| format!("HTTP {status}{body}"))
 }
 
-/// Describes why there is no connection: the SDK shows only that a request failed.
+/// Describes why the connection failed: the SDK shows only that a request failed.
 fn connection_reason(error: &reqwest::Error) -> String {
     let host = error.url().and_then(|url| {
         let host = url.host_str()?;

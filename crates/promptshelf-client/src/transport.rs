@@ -85,7 +85,7 @@ pub(crate) async fn connect(
     checked(connection).await.map_err(ConnectFailure::from)
 }
 
-/// Connects over a pair of streams. There is no second attempt: the streams belong to the first one.
+/// Connects over a pair of streams. A second attempt is impossible: the streams belong to the first one.
 pub(crate) async fn connect_io(
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,

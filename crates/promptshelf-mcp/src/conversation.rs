@@ -1,9 +1,9 @@
 //! The state of a legacy conversation: revision, capabilities, subscriptions, log level.
 //!
-//! On stdio each connection has its own. Over HTTP there are no sessions, so all legacy clients share one, in which
+//! On stdio each connection has its own. HTTP has no sessions, so all legacy clients share one, in which
 //! only the subscribed resources count: every open stream receives notifications about all of them. A client may
 //! receive more than it subscribed to, never less: a caller can unsubscribe only from its own subscriptions, and has a
-//! share of them. Anonymous callers are told apart by their addresses.
+//! share of them. Anonymous callers are distinguished by their addresses.
 
 use std::{
     collections::HashMap,

@@ -1,6 +1,6 @@
 //! A pair of pipes with one JSON-RPC message a line.
 //!
-//! It sends any bytes, so that a test can send what a well-behaved client would not.
+//! It sends any bytes, so that a test can send malformed messages.
 
 use std::process::Stdio;
 

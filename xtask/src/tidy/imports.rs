@@ -130,7 +130,7 @@ impl Crate {
         Some(base)
     }
 
-    /// Returns the file that defines what a path names, and the name.
+    /// Returns the file that defines the item of a path, and the name of the item.
     fn resolve(&self, module: &[String], path: &[String], hops: usize) -> Option<(&str, String)> {
         let absolute = self.absolute(module, path)?;
         let depth = (1..=absolute.len()).rev().find(|length| self.modules.contains_key(&absolute[..*length]))?;

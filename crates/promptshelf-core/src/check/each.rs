@@ -187,7 +187,7 @@ impl FindPrompt for Prompts<'_> {
     }
 }
 
-/// Returns what a source found about whole files, by path.
+/// Returns the diagnostics of a source about whole files, by path.
 fn about_files(diagnostics: &[Diagnostic], codes: &[Code]) -> BTreeMap<String, Diagnostic> {
     let is_wanted = |found: &&Diagnostic| codes.contains(&found.code) && found.related.is_empty();
     diagnostics.iter().filter(is_wanted).map(|found| (found.location.source.path.to_string(), found.clone())).collect()

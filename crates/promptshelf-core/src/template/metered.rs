@@ -245,7 +245,7 @@ impl<'t> Writer<'t> {
             self.push(" %}");
             self.statements(&condition.true_body);
             match condition.false_body.as_slice() {
-                // Also what the parser makes of `elif`, which must not nest.
+                // Also the form that the parser gives to `elif`, which must not nest.
                 [Stmt::IfCond(next)] => {
                     self.tag(next.expr.span().start_line, "elif");
                     condition = next;

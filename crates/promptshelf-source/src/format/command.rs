@@ -103,7 +103,7 @@ pub(crate) fn special(text: &str) -> Vec<&str> {
     placeholders_in(text).into_iter().map(|(span, _)| &text[span]).collect()
 }
 
-/// Returns the first line, which the agents show if there is no description.
+/// Returns the first line, which the agents show instead of a missing description.
 fn first_line(text: &str) -> Option<String> {
     let line = text.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty())?;
     Some(line.chars().take(MAX_DESCRIPTION).collect())

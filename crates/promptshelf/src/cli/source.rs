@@ -62,7 +62,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// If there is none, or its entry cannot be used.
+    /// If no server has this name, or its entry cannot be used.
     pub(crate) fn configured(name: &str) -> Result<Source, Failure> {
         Ok(Source::Configured { name: name.to_owned(), endpoint: configured(name)? })
     }

@@ -26,7 +26,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 /// The time between two lines of the log about connections that were closed or refused.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What a connection is doing, in the order in which connections are closed.
+/// The state of a connection, in the order in which connections are closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Activity {
     /// No request has been admitted yet.

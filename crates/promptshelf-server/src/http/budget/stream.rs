@@ -1,4 +1,4 @@
-//! A stream that fails when its peer does not take what is written.
+//! A stream that fails when its peer does not read.
 
 use std::{
     io,

@@ -153,7 +153,7 @@ async fn confirmation_follows_the_record_on_disk() {
     }
 }
 
-/// A directory stands in the way of the new file.
+/// A directory has the name of the new file.
 // req: S-77
 #[test]
 fn blocked_rotation_keeps_old_files_and_all_records() {

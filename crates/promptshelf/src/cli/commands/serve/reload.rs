@@ -57,7 +57,7 @@ pub(super) type KnownFiles = Vec<(PathBuf, ContentHash)>;
 ///
 /// # Errors
 ///
-/// Only when there is no file descriptor left; other errors belong to the file.
+/// Only when all file descriptors are in use; other errors belong to the file.
 fn content_hash(path: &Path) -> io::Result<ContentHash> {
     match fs::read(path) {
         Ok(bytes) => {
@@ -74,7 +74,7 @@ fn content_hash(path: &Path) -> io::Result<ContentHash> {
 ///
 /// # Errors
 ///
-/// When there is no file descriptor left.
+/// When all file descriptors are in use.
 pub(super) fn known_files(settings: &Settings, location: &ServerFileLocation) -> io::Result<KnownFiles> {
     let hashed = |path: PathBuf| content_hash(&path).map(|hash| (path, hash));
     settings.files(location).into_iter().map(hashed).collect()
