@@ -301,9 +301,7 @@ mod tests {
 
         let many = |members| format!("{{\"arguments\":{{{}}}}}", vec![r#""a":1"#; members].join(","));
         let given = |sent: &str| {
-            with_params(sent, |params| {
-                params.arguments().map(|arguments| arguments.len()).map_err(|error| error.message)
-            })
+            with_params(sent, |params| params.arguments().map(RawArguments::len).map_err(|error| error.message))
         };
         let unreadable = "`arguments` must have at most 1024 members, with Unicode names";
         assert_eq!(given(&many(1_024)), Ok(1_024));

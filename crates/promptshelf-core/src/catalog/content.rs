@@ -135,7 +135,7 @@ impl<'c> Names<'c> {
 
 /// Returns the URIs of a template for these values. A variable without a value can have any.
 fn uris_of(template: &Resource, variables: &Variables) -> Vec<String> {
-    let all = template.variables().iter().map(|variable| variable.name());
+    let all = template.variables().iter().map(crate::Argument::name);
     let free: Vec<&str> = all.filter(|name| !variables.contains_key(*name)).collect();
     // Values that violate the constraints belong to no URI.
     let bound = if free.is_empty() { template.bind(variables) } else { Ok(variables.clone()) };

@@ -148,7 +148,7 @@ impl Reviewed<'_> {
 
     /// Reports rules that name a file by some of its declared URIs only.
     fn other_names(&self, table: &AccessTable, found: &mut Vec<Diagnostic>) {
-        let rules = table.rules.iter().zip(&self.input.rules[..]).filter(|(rule, _)| !rule.resources.is_empty());
+        let rules = table.rules.iter().zip(self.input.rules).filter(|(rule, _)| !rule.resources.is_empty());
         let mut open: Vec<_> = rules.collect();
         let names = table.names(self.resources, self.files);
         let fixed = names.fixed.keys().chain(self.root_files).chain(self.files.by_path.keys());

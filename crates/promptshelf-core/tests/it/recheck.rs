@@ -327,7 +327,7 @@ fn listed_field_change_changes_the_list() {
     }
     for edit in [
         |prompt: &mut PromptDefinition| {
-            prompt.arguments[0].constraints.get_or_insert_default().pattern = Some("x".into())
+            prompt.arguments[0].constraints.get_or_insert_default().pattern = Some("x".into());
         },
         |prompt: &mut PromptDefinition| prompt.version = Some("2".into()),
         |prompt: &mut PromptDefinition| prompt.tags = vec!["t".into()],

@@ -60,7 +60,8 @@ mod tests {
         for quirk in CLIENTS.iter().flat_map(|client| client.facts).map(|fact| fact.quirk) {
             let key = format!("'quirk.{}':", quirk.id());
             let line = english.split_once(&key).map(|(_, rest)| rest.trim_start().trim_start_matches('\''));
-            let line = line.unwrap_or_else(|| panic!("missing translation: {key}"));
+            // JavaScript writes a backslash as two.
+            let line = line.unwrap_or_else(|| panic!("missing translation: {key}")).replace(r"\\", r"\");
             // Equal to the command line's words, except for a number that the page fills in.
             let words = quirk.to_string();
             let start = words.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default();
