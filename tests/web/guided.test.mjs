@@ -51,6 +51,17 @@ test('a guided prompt of the library shows its steps', async () => {
   const text = readFileSync(join(folder, 'new-service.md'), 'utf8');
   write(folder, { 'new-service.md': text.replace('It is written in', 'It will be written in') });
   await page.locator('.messages', { hasText: 'It will be written in rust and runs in 3 copies.' }).waitFor();
+  // Neither must several edits, of which each may arrive while the answers to the one before are repeated.
+  await page.route('**/mcp', async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await route.continue();
+  });
+  for (let edit = 1; edit <= 8; edit++) {
+    write(folder, { 'new-service.md': text.replace('It is written in', `In edit ${edit} it is written in`) });
+    await page.waitForTimeout(150 + 20 * edit);
+  }
+  await page.locator('.messages', { hasText: 'In edit 8 it is written in rust and runs in 3 copies.' }).waitFor();
+  await page.unroute('**/mcp');
   // A question that the edit changed is asked, and the others keep their answers.
   const changed = text.replace('What will the service be written in?', 'Which language will it be?');
   write(folder, { 'new-service.md': changed.replace('It is written in', 'It will later be written in') });

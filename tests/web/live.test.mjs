@@ -103,7 +103,7 @@ test('reports a lost server, keeps input and reconnects', async () => {
   });
   assert.deepEqual(counted, [counted[0], counted[0] - 1, counted[0] - 2]);
   await page.getByRole('textbox', { name: 'What' }).fill('thrice');
-  await page.getByText('Your input is kept.').waitFor();
+  await page.locator('.problem', { hasText: 'Your input is kept.' }).waitFor();
   assert.equal(await page.getByRole('textbox', { name: 'What' }).inputValue(), 'thrice');
   server = await serve(folder, port);
   // The page retries on its own and may be faster than the click.

@@ -80,6 +80,12 @@ function draw(prompt, types, until) {
   /** @type {Outcome | null} */
   let latest = null;
   let isAsking = false;
+  /**
+   * Answered steps of the version before an edit, until they are answered again. Another load may come in between.
+   *
+   * @type {import('./guided.js').Step[]}
+   */
+  let unfinished = [];
   let asking = new AbortController();
 
   const form = promptForm(prompt, types, draftOf(name) ?? {}, (values, by) => {
@@ -102,7 +108,8 @@ function draw(prompt, types, until) {
    * @param {'edit' | 'reload' | 'use'} why
    * @param {import('./guided.js').Step[]} [answered] steps whose state the server no longer accepts
    */
-  async function refresh(why, answered = []) {
+  async function refresh(why, answered = why === 'reload' ? unfinished : []) {
+    unfinished = answered;
     asking.abort();
     asking = new AbortController();
     const { signal } = asking;
@@ -152,6 +159,7 @@ function draw(prompt, types, until) {
   function finish(next, isReload) {
     const isSame = latest !== null && same(latest, next);
     isAsking = false;
+    unfinished = [];
     if (isReload && isSame) return;
     if (isReload && latest) announce(t('preview.announce-changed'));
     settle(next);
@@ -175,6 +183,7 @@ function draw(prompt, types, until) {
       show: (element) => {
         isAsking = true;
         isShown = true;
+        unfinished = [];
         settle(null);
         use.element.hidden = true;
         out.instead(element);
