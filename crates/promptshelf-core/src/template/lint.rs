@@ -89,9 +89,7 @@ pub(crate) struct Fault {
 impl Lint {
     /// Analyses a template, or its readable parts.
     pub(crate) fn of(text: &str) -> Lint {
-        let read = depth::check(text).ok().and_then(|()| Lint::walk(text));
-        if let Some(mut lint) = read {
-            lint.syntax.extend(metered::check(text).err());
+        if let Some(lint) = depth::check(text).ok().and_then(|()| Lint::walk(text)) {
             return lint;
         }
         let Some(readable) = syntax::readable(text) else { return Lint::default() };
@@ -108,6 +106,7 @@ impl Lint {
         let tree = parse(text, "", Default::default()).ok()?;
         let mut walker = Walker { text, scopes: vec![Vec::new()], lint: Lint::default() };
         walker.statement(&tree);
+        walker.lint.syntax.extend(metered::check(&tree, text).err());
         Some(walker.lint)
     }
 }

@@ -24,10 +24,17 @@ mod tests;
 
 /// Returns the template with its operators replaced. A template that the engine cannot parse stays as it is.
 pub(super) fn metered(text: &str) -> Cow<'_, str> {
-    let Ok(tree) = parse(text, "", Default::default()) else { return Cow::Borrowed(text) };
+    match parse(text, "", Default::default()) {
+        Ok(tree) => rewritten(&tree, text),
+        Err(_) => Cow::Borrowed(text),
+    }
+}
+
+/// Returns the template of a syntax tree with its operators replaced.
+fn rewritten<'t>(tree: &Stmt<'t>, text: &'t str) -> Cow<'t, str> {
     let mut writer =
         Writer { text, out: String::with_capacity(2 * text.len()), line: 1, is_changed: false, is_stored: false };
-    writer.statement(&tree);
+    writer.statement(tree);
     if !writer.is_changed {
         return Cow::Borrowed(text);
     }
@@ -36,9 +43,9 @@ pub(super) fn metered(text: &str) -> Cow<'_, str> {
     Cow::Owned(writer.out)
 }
 
-/// Checks that the new form of a readable template can be parsed: its parentheses may be nested more deeply.
-pub(super) fn check(text: &str) -> Result<(), CompileError> {
-    match metered(text) {
+/// Checks that the new form of a template can be parsed: its parentheses may be nested more deeply.
+pub(super) fn check<'t>(tree: &Stmt<'t>, text: &'t str) -> Result<(), CompileError> {
+    match rewritten(tree, text) {
         Cow::Owned(made) if parse(&made, "", Default::default()).is_err() => {
             let end = text.find('\n').unwrap_or(text.len());
             Err(CompileError { message: TOO_DEEP.to_owned(), span: 0..end, help: None })

@@ -1,4 +1,4 @@
-//! Checks with a previous catalog: what is reused, kept or dropped when definitions change.
+//! Checks with a previous catalog: parts that are reused, kept or dropped when definitions change.
 
 use std::sync::Arc;
 

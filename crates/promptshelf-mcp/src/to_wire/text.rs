@@ -62,7 +62,8 @@ fn write_block(out: &mut Vec<u8>, text: &[u8], begin: usize, length: usize, mut 
     write_piece(out, text, at, begin + length);
 }
 
-/// Writes a piece that is no longer than a block. It is copied as a whole block and cut, which needs no call.
+/// Writes a piece that is no longer than a block. Copying a whole block and cutting it is faster than a
+/// call of `memcpy` for a few bytes.
 fn write_piece(out: &mut Vec<u8>, text: &[u8], begin: usize, end: usize) {
     match text[begin..].first_chunk::<BLOCK>() {
         Some(block) => {

@@ -40,7 +40,8 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// If it is none of them. A path to a folder that does not exist is not an error here.
+    /// If it is neither a folder nor a URL nor a configured name. A path to a folder that does not exist is not an error
+    /// here.
     pub(crate) fn parse(word: &OsStr) -> Result<Source, Failure> {
         let path = Path::new(word);
         let folder = || Ok(Source::Folder(path.to_owned()));

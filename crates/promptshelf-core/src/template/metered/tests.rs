@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::{
     super::{depth::TOO_DEEP, environment::base},
-    check, metered,
+    metered, parse,
 };
 
 fn values() -> Value {
@@ -139,6 +139,7 @@ fn long_chains_are_not_nested() {
 #[test]
 fn form_that_cannot_be_parsed_is_reported() {
     let nested = |depth: usize| format!("{{{{ {}a{} }}}}", "(a ~ ".repeat(depth), ")".repeat(depth));
+    let check = |text: &str| super::check(&parse(text, "", Default::default()).expect("a template"), text);
     assert!(check(&nested(20)).is_ok());
     let indexed = format!("{{{{ a{} }}}}", "[n]".repeat(95));
     let error = check(&indexed).expect_err("nested too deeply");

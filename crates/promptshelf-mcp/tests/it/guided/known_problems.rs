@@ -130,7 +130,7 @@ async fn unanswered_question_names_its_arguments() {
     assert!(next["result"]["inputRequests"].get("basics").is_none(), "{next}");
 }
 
-/// An edit gives the steps another meaning: what is done in an old state may be a new step.
+/// An edit can insert a first step, which the state of an earlier version would skip.
 // req: I7, S-71
 #[tokio::test]
 async fn state_of_an_earlier_version_is_refused() {

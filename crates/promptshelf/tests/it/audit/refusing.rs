@@ -25,7 +25,7 @@ fn refusing() -> Folder {
     library(&[("hello.md", HELLO), ("../server.toml", settings)])
 }
 
-/// Starts the server with a limit on the size of files, in the units of `ulimit -f`. The kernel refuses what is beyond.
+/// Starts the server with a limit on the size of files, in the units of `ulimit -f`. Later writes fail.
 fn with_file_limit(folder: &Folder, blocks: u32) -> Server {
     let mut command = Command::new("sh");
     let program = env!("CARGO_BIN_EXE_promptshelf");
