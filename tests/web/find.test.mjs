@@ -128,6 +128,7 @@ test('ignores a late completion response for an earlier prefix', async () => {
   await page.keyboard.press('Tab');
   await page.waitForFunction(() => document.querySelector('input')?.value === '/translate into=Portuguese ');
   assert.deepEqual(wrong, []);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
   await context.close();
 });
 

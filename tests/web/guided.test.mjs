@@ -61,7 +61,8 @@ test('a guided prompt of the library shows its steps', async () => {
     await page.waitForTimeout(150 + 20 * edit);
   }
   await page.locator('.messages', { hasText: 'In edit 8 it is written in rust and runs in 3 copies.' }).waitFor();
-  await page.unroute('**/mcp');
+  // A request may still be held back here, and its handler must end before the route does.
+  await page.unrouteAll({ behavior: 'wait' });
   // A question that the edit changed is asked, and the others keep their answers.
   const changed = text.replace('What will the service be written in?', 'Which language will it be?');
   write(folder, { 'new-service.md': changed.replace('It is written in', 'It will later be written in') });

@@ -5,6 +5,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } fro
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { after, before } from 'node:test';
 import { chromium } from 'playwright-core';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -121,6 +122,24 @@ export async function visit(open, options = {}) {
   const asked = [];
   page.on('request', (request) => asked.push(request.url()));
   return { page, context, wrong, asked };
+}
+
+/**
+ * Starts a browser and a server of `folder` before the tests of a file, and ends both and removes the folder after them.
+ *
+ * @param {string} folder
+ */
+export function site(folder) {
+  /** @type {{ open: any, server: any }} */
+  const running = { open: undefined, server: undefined };
+  before(async () => {
+    [running.open, running.server] = await Promise.all([browser(), serve(folder)]);
+  });
+  after(async () => {
+    await Promise.all([running.open?.close(), running.server?.stop()]);
+    remove(folder);
+  });
+  return running;
 }
 
 /** @param {string} folder */

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { Buffer } from 'node:buffer';
-import { after, before, test } from 'node:test';
-import { browser, library, remove, serve, visit } from './harness.mjs';
+import { test } from 'node:test';
+import { library, site, visit } from './harness.mjs';
 
 const SVG = `<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40" onload="alert('svg')"><script>alert('svg script')</script><image href="https://evil.example/svg.png"/><rect width="40" height="40"/></svg>`;
 const ATTACK = `---
@@ -40,29 +40,18 @@ const folder = library(
   { 'attack.md': ATTACK, 'broken.md': BROKEN, 'evil.svg': SVG, 'page.html': "<script>alert('embedded')</script>" },
   '',
 );
-/** @type {any} */
-let open;
-/** @type {any} */
-let server;
-
-before(async () => {
-  [open, server] = await Promise.all([browser(), serve(folder)]);
-});
-after(async () => {
-  await Promise.all([open?.close(), server?.stop()]);
-  remove(folder);
-});
+const running = site(folder);
 
 // req: S-18
 test('a hostile prompt runs nothing, fetches nothing and hides nothing', async () => {
-  const { page, context, wrong, asked } = await visit(open);
-  await page.goto(server.url);
+  const { page, context, wrong, asked } = await visit(running.open);
+  await page.goto(running.server.url);
   await page.locator('.row', { hasText: '<img src=x' }).waitFor();
   await page.locator('.row .hidden-mark', { hasText: 'U+202E' }).waitFor();
   await page.getByRole('combobox', { name: /Search prompts/ }).fill('/att');
   await page.locator('[role=option]').first().waitFor();
   await page.goto(
-    `${server.url}#/prompt/attack?code=${encodeURIComponent("<script>alert('value')</script>`` {{ x }}")}`,
+    `${running.server.url}#/prompt/attack?code=${encodeURIComponent("<script>alert('value')</script>`` {{ x }}")}`,
   );
   const messages = page.locator('.messages');
   await messages.getByText("alert('script')").first().waitFor();
@@ -87,13 +76,13 @@ test('a hostile prompt runs nothing, fetches nothing and hides nothing', async (
   await page.keyboard.press('Control+k');
   await page.locator('[role=option]').first().waitFor();
   await page.keyboard.press('Escape');
-  await page.goto(`${server.url}#/library`);
+  await page.goto(`${running.server.url}#/library`);
   await page.locator('.diagnostic').first().waitFor();
-  await page.goto(`${server.url}#/server`);
+  await page.goto(`${running.server.url}#/server`);
   await page.getByRole('heading', { level: 1, name: 'Server' }).waitFor();
   assert.deepEqual(wrong, [], 'no dialog, no error, and nothing that the policy had to stop');
   assert.ok(
-    asked.every((url) => url.startsWith(server.url) || url.startsWith('data:')),
+    asked.every((url) => url.startsWith(running.server.url) || url.startsWith('data:')),
     'nothing is asked of anybody else',
   );
   await context.close();
@@ -101,8 +90,8 @@ test('a hostile prompt runs nothing, fetches nothing and hides nothing', async (
 
 // req: S-18
 test('the Content-Security-Policy blocks injected content', async () => {
-  const { page, context, wrong } = await visit(open);
-  const answer = await page.goto(server.url);
+  const { page, context, wrong } = await visit(running.open);
+  const answer = await page.goto(running.server.url);
   const policy = answer?.headers()['content-security-policy'] ?? '';
   for (const rule of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "trusted-types 'none'"])
     assert.ok(policy.includes(rule), rule);
@@ -131,7 +120,7 @@ test('a page of another origin can read nothing', async () => {
     'sign-in',
     'assets/js/main.js',
   ]) {
-    const answer = await fetch(server.url + path, { headers: { Origin: 'https://evil.example' } });
+    const answer = await fetch(running.server.url + path, { headers: { Origin: 'https://evil.example' } });
     assert.equal(answer.status, 403, path);
   }
 });
@@ -146,8 +135,8 @@ test('long and pathological text renders in linear time', async () => {
     '| a '.repeat(10_000),
     `${'- '.repeat(3_000)}x`,
   ];
-  const { page, context, wrong } = await visit(open);
-  await page.goto(`${server.url}#/prompt/attack`);
+  const { page, context, wrong } = await visit(running.open);
+  await page.goto(`${running.server.url}#/prompt/attack`);
   await page.locator('.messages .prose').first().waitFor();
   // A check with more than linear cost runs into the test's time limit.
   const shown = await page.evaluate(async (texts) => {

@@ -1,22 +1,11 @@
 // Markdown in the browser: what it looks like as elements, and how its cost grows.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { browser, library, remove, serve, visit } from './harness.mjs';
+import { test } from 'node:test';
+import { library, site, visit } from './harness.mjs';
 
 const folder = library({ 'hello.md': '---\ndescription: Greets\n---\nSay hello.\n' }, '');
-/** @type {any} */
-let open;
-/** @type {any} */
-let server;
-
-before(async () => {
-  [open, server] = await Promise.all([browser(), serve(folder)]);
-});
-after(async () => {
-  await Promise.all([open?.close(), server?.stop()]);
-  remove(folder);
-});
+const running = site(folder);
 
 /** Texts with their elements; attributes are left out, apart from those that carry meaning. @type {[string, string][]} */
 const SAMPLES = [
@@ -70,8 +59,8 @@ const SAMPLES = [
 ];
 
 test('renders the Markdown that prompts use', async () => {
-  const { page, context, wrong } = await visit(open);
-  await page.goto(server.url);
+  const { page, context, wrong } = await visit(running.open);
+  await page.goto(running.server.url);
   const shown = await page.evaluate(
     async (texts) => {
       const { markdown } = await import(`${location.origin}/assets/js/text/markdown.js`);
@@ -126,8 +115,8 @@ const AFTER = ['', 'x', '`', ' #', '\n- | -\n| |'];
 
 // req: S-68
 test('the cost of any text grows with its length', async () => {
-  const { page, context, wrong } = await visit(open);
-  await page.goto(server.url);
+  const { page, context, wrong } = await visit(running.open);
+  await page.goto(running.server.url);
   /** @type {[string, string, string][]} */
   const shapes = [];
   for (const a of PARTS) for (const b of PARTS) shapes.push(['', a + b, '']);

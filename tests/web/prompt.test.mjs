@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
-import { after, before, test } from 'node:test';
-import { BINARY, browser, library, remove, serve, visit } from './harness.mjs';
+import { test } from 'node:test';
+import { BINARY, library, site, visit } from './harness.mjs';
 
 const TYPES = `---
 title: Every Type
@@ -35,23 +35,12 @@ Ask about {{ about }} with {{ key }}.
 `;
 
 const folder = library({ 'every-type.md': TYPES, 'secret.md': SECRET });
-/** @type {any} */
-let open;
-/** @type {any} */
-let server;
-
-before(async () => {
-  [open, server] = await Promise.all([browser(), serve(folder)]);
-});
-after(async () => {
-  await Promise.all([open?.close(), server?.stop()]);
-  remove(folder);
-});
+const running = site(folder);
 
 /** @param {string} name @param {any} [options] */
 async function at(name, options) {
-  const visited = await visit(open, options);
-  await visited.page.goto(`${server.url}#/prompt/${name}`);
+  const visited = await visit(running.open, options);
+  await visited.page.goto(`${running.server.url}#/prompt/${name}`);
   await visited.page.getByRole('heading', { level: 1 }).waitFor();
   return visited;
 }
@@ -138,15 +127,15 @@ test('renders all five kinds of content', async () => {
   assert.ok(
     await image.evaluate((/** @type {HTMLImageElement} */ one) => one.decode().then(() => one.naturalWidth > 100)),
   );
-  await page.goto(`${server.url}#/prompt/caption-sound`);
+  await page.goto(`${running.server.url}#/prompt/caption-sound`);
   const sound = page.locator('.messages audio');
   await sound.waitFor();
   await page.waitForFunction(() => /** @type {HTMLAudioElement} */ (document.querySelector('audio')).duration > 0);
-  await page.goto(`${server.url}#/prompt/analyze-project?file=${encodeURIComponent('file:///src/main.py')}`);
+  await page.goto(`${running.server.url}#/prompt/analyze-project?file=${encodeURIComponent('file:///src/main.py')}`);
   const embedded = page.locator('details.resource', { hasText: 'src/main.py' });
   await embedded.locator('summary').click();
   await embedded.locator('pre', { hasText: 'import' }).waitFor();
-  await page.goto(`${server.url}#/prompt/onboarding?name=Ada`);
+  await page.goto(`${running.server.url}#/prompt/onboarding?name=Ada`);
   await page.getByRole('button', { name: 'Read Style guide' }).click();
   await page.locator('.followed', { hasText: 'A function does one thing' }).waitFor();
   await page.getByText('Ada joins our team').waitFor();
@@ -170,7 +159,7 @@ test('copies a prompt as text, API messages, shell command and link', async () =
   const command = await copied('Command');
   assert.equal(
     command,
-    `promptshelf get translate --url ${server.url}mcp --arg 'text=It'\\''s full.' --arg into=German`,
+    `promptshelf get translate --url ${running.server.url}mcp --arg 'text=It'\\''s full.' --arg into=German`,
   );
   // In a folder that has nothing to do with the library.
   const pasted = { cwd: tmpdir(), env: { ...process.env, PATH: `${dirname(BINARY)}:${process.env.PATH}` } };
@@ -179,7 +168,7 @@ test('copies a prompt as text, API messages, shell command and link', async () =
   const answer = JSON.parse(execFileSync('sh', ['-c', `${curl} -s`], { encoding: 'utf8' }));
   assert.match(answer.result.messages[0].content.text, /It's full\./);
   const link = await copied('Link');
-  const other = await visit(open);
+  const other = await visit(running.open);
   await other.page.goto(link);
   await other.page.locator('.messages', { hasText: "It's full." }).waitFor();
   assert.ok(
@@ -254,8 +243,8 @@ test('sensitive values are masked and left out of commands and links', async () 
 });
 
 test('completes resource template variables and reads the resource', async () => {
-  const { page, context, wrong } = await visit(open);
-  await page.goto(`${server.url}#/resources`);
+  const { page, context, wrong } = await visit(running.open);
+  await page.goto(`${running.server.url}#/resources`);
   const logs = page.getByRole('form', { name: 'Recent logs' });
   await logs.getByRole('button', { name: /^Read/ }).click();
   await logs.locator('.followed pre').waitFor();

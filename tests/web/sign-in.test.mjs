@@ -163,6 +163,7 @@ test('input in the sign-in form survives a refusal', async () => {
   await page.getByRole('button', { name: 'Use the token' }).click();
   await page.getByText('3 prompts', { exact: true }).waitFor();
   assert.deepEqual(wrong, []);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
   await context.close();
 });
 
