@@ -31,6 +31,7 @@ mod listing;
 mod loader;
 mod manifest;
 mod media_type;
+mod memory_tree;
 mod places;
 mod resource;
 mod root_grants;
@@ -45,6 +46,7 @@ pub use fixed::Fixed;
 pub use format::ForeignSyntax;
 pub use listing::prompt_files;
 pub use loader::{LoadReport, Loader, ReloadTask};
+pub use memory_tree::{MemoryFile, MemoryTree};
 pub use source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard};
 
 /// Compiles the examples of the README.

@@ -1,0 +1,120 @@
+//! A tree of files in memory.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use promptshelf_core::Timestamp;
+use smol_str::SmolStr;
+
+/// An immutable set of files in memory, such as a revision of a channel or a commit of a git repository.
+///
+/// Cheap to clone. Nothing outside of it can be reached: it has no links and no parent folder.
+///
+/// ```
+/// use promptshelf_source::MemoryTree;
+///
+/// let tree: MemoryTree = [("hello.md", "Say hello.\n")].into_iter().collect();
+/// assert_eq!(tree.get("hello.md").unwrap().bytes(), b"Say hello.\n");
+/// ```
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct MemoryTree(Arc<BTreeMap<SmolStr, MemoryFile>>);
+
+/// A file of a [`MemoryTree`].
+#[derive(Clone, PartialEq, Eq)]
+pub struct MemoryFile {
+    bytes: Arc<[u8]>,
+    modified: Option<Timestamp>,
+}
+
+impl MemoryFile {
+    /// Creates a file.
+    pub fn new(bytes: impl Into<Arc<[u8]>>) -> MemoryFile {
+        MemoryFile { bytes: bytes.into(), modified: None }
+    }
+
+    /// Sets the time of the last change.
+    #[must_use]
+    pub fn modified_at(self, time: Timestamp) -> MemoryFile {
+        MemoryFile { modified: Some(time), ..self }
+    }
+
+    /// Returns the content.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Returns the content, shared.
+    #[must_use]
+    pub fn shared(&self) -> Arc<[u8]> {
+        Arc::clone(&self.bytes)
+    }
+
+    /// Returns the time of the last change.
+    #[must_use]
+    pub fn modified(&self) -> Option<Timestamp> {
+        self.modified
+    }
+}
+
+impl fmt::Debug for MemoryFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemoryFile({} bytes)", self.bytes.len())
+    }
+}
+
+impl MemoryTree {
+    /// Returns the file at a path, which has `/` between its parts.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<&MemoryFile> {
+        self.0.get(path)
+    }
+
+    /// Returns all files, by path.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &MemoryFile)> {
+        self.0.iter().map(|(path, file)| (path.as_str(), file))
+    }
+
+    /// Returns the number of files.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether it has no files.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns this tree with some files replaced; `None` removes one.
+    #[must_use]
+    pub fn with(&self, changes: impl IntoIterator<Item = (impl Into<SmolStr>, Option<MemoryFile>)>) -> MemoryTree {
+        let mut files = (*self.0).clone();
+        for (path, file) in changes {
+            let path = path.into();
+            match file {
+                Some(file) => files.insert(path, file),
+                None => files.remove(&path),
+            };
+        }
+        MemoryTree(Arc::new(files))
+    }
+}
+
+impl fmt::Debug for MemoryTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemoryTree({} files)", self.0.len())
+    }
+}
+
+impl<P: Into<SmolStr>> FromIterator<(P, MemoryFile)> for MemoryTree {
+    fn from_iter<I: IntoIterator<Item = (P, MemoryFile)>>(files: I) -> MemoryTree {
+        MemoryTree(Arc::new(files.into_iter().map(|(path, file)| (path.into(), file)).collect()))
+    }
+}
+
+impl<'a> FromIterator<(&'a str, &'a str)> for MemoryTree {
+    fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(files: I) -> MemoryTree {
+        files.into_iter().map(|(path, text)| (path, MemoryFile::new(text.as_bytes()))).collect()
+    }
+}

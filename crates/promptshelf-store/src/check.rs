@@ -1,0 +1,47 @@
+//! The interface to the check and the tests of a tree.
+
+use promptshelf_source::MemoryTree;
+use serde::{Deserialize, Serialize};
+
+use crate::model::Digest;
+
+/// Checks a tree and runs its tests. Implemented by the crate that serves libraries.
+pub trait Checker: Send + Sync {
+    /// Checks a tree. May block for seconds: it is called on a thread for blocking work.
+    fn check(&self, tree: &MemoryTree, run_tests: bool) -> CheckReport;
+}
+
+/// The result of a [`Checker`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Counts for the policy and for history.
+    pub summary: CheckSummary,
+    /// The findings, formatted with file and line, errors first; at most 100.
+    pub findings: Vec<String>,
+    /// All prompts of the tree.
+    pub prompts: Vec<PromptFile>,
+}
+
+/// Counts of a check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckSummary {
+    /// The number of errors.
+    pub errors: u64,
+    /// The number of warnings.
+    pub warnings: u64,
+    /// The number of tests that passed and failed; `None` if they were not run.
+    pub tests: Option<(u64, u64)>,
+}
+
+/// A prompt of a tree, with all it depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptFile {
+    /// The name of the prompt.
+    pub name: String,
+    /// The file that defines it.
+    pub path: String,
+    /// The other files that it brings in: partials, attachments, included prompts, embedded resources. Sorted.
+    pub brings: Vec<String>,
+    /// The digest of the paths and contents of all these files.
+    pub digest: Digest,
+}

@@ -1,0 +1,117 @@
+//! Errors of stores.
+
+use std::{fmt, sync::Arc};
+
+/// Why an operation on a store failed. Messages never contain a password.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The URL of the store is invalid.
+    InvalidUrl {
+        /// What is wrong, and what was expected.
+        reason: String,
+    },
+    /// A name is not that of a channel.
+    InvalidChannel {
+        /// The name.
+        name: String,
+    },
+    /// A text is not the number of a revision.
+    InvalidRevision {
+        /// The text.
+        revision: String,
+    },
+    /// A path, a message, a name or the size of a file is not accepted.
+    InvalidInput {
+        /// What is wrong, and what was expected.
+        reason: String,
+    },
+    /// The store, channel, revision, proposal or prompt does not exist.
+    NotFound {
+        /// What does not exist, with its name.
+        what: String,
+    },
+    /// Someone else changed these files since the base.
+    Conflict {
+        /// The files.
+        paths: Vec<String>,
+        /// The revision that stands now.
+        revision: u64,
+    },
+    /// The state of the proposal does not permit the operation.
+    State {
+        /// What is wrong.
+        reason: String,
+    },
+    /// The policy of the channel does not permit it.
+    Policy {
+        /// What is missing, one sentence each.
+        lacks: Vec<String>,
+    },
+    /// The store cannot be reached, or did not answer in time.
+    Unreachable {
+        /// What happened.
+        reason: String,
+        /// The error of the driver.
+        source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+    },
+    /// The store was made by a newer release.
+    NewerSchema {
+        /// The version in the store.
+        found: u64,
+        /// The newest version that this release knows.
+        known: u64,
+    },
+    /// The content of a file does not fit its digest.
+    Corrupt {
+        /// Which content.
+        what: String,
+    },
+    /// The database refused a statement: no permission, no space, read-only.
+    Database {
+        /// What happened.
+        reason: String,
+        /// The error of the driver.
+        source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+    },
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::InvalidUrl { reason } | StoreError::InvalidInput { reason } | StoreError::State { reason } => {
+                f.write_str(reason)
+            }
+            StoreError::InvalidChannel { name } => write!(
+                f,
+                "`{name}` is not the name of a channel: expected 1 to 64 lower-case letters, digits, `-`, `_` and `.`, starting with a letter or digit"
+            ),
+            StoreError::InvalidRevision { revision } => {
+                write!(f, "`{revision}` is not the number of a revision: expected digits")
+            }
+            StoreError::NotFound { what } => write!(f, "{what} does not exist"),
+            StoreError::Conflict { paths, revision } => {
+                write!(f, "changed by someone else, now at revision {revision}: {}", paths.join(", "))
+            }
+            StoreError::Policy { lacks } => write!(f, "the policy of the channel is not met: {}", lacks.join("; ")),
+            StoreError::Unreachable { reason, .. } => write!(f, "the store cannot be reached: {reason}"),
+            StoreError::NewerSchema { found, known } => write!(
+                f,
+                "the store has schema {found}, and this release knows {known} at most: use a newer release"
+            ),
+            StoreError::Corrupt { what } => write!(f, "{what} is corrupt: its content does not fit its digest"),
+            StoreError::Database { reason, .. } => write!(f, "the database refused the operation: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StoreError::Unreachable { source, .. } | StoreError::Database { source, .. } => {
+                source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Channels: prompt libraries with versions, review, promotion and rollback, on SQLite and PostgreSQL.
+//!
+//! A channel is a tree of files with a history. Every publish, promotion and rollback makes a new revision of the whole
+//! tree; history only grows.
+//!
+//! - [`Store`] reads and changes channels. [`StoreUrl`] says where a store is, [`ChannelAddress`] which channel is meant.
+//! - [`Proposal`], [`Review`] and [`Policy`] decide what is published.
+//! - [`Checker`] is the interface to the check and the tests of a tree; the crate that serves libraries implements it.
+//!
+//! HTTP and the protocol are deliberately not part of this crate.
+
+mod address;
+mod check;
+mod error;
+mod model;
+mod store;
+
+pub use address::{ChannelAddress, ChannelName, StoreUrl};
+pub use check::{CheckReport, CheckSummary, Checker, PromptFile};
+pub use error::StoreError;
+pub use model::{
+    Actor, Change, ChannelInfo, CheckLevel, Delta, Digest, Epoch, FileChange, FileEntry, Head, HistoryQuery, Policy,
+    PromptChange, PromptChangeKind, Proposal, ProposalState, Published, Publish, Review, Revision, RevisionKind,
+    Served, Verdict,
+};
+pub use store::{ChangeHints, Store};

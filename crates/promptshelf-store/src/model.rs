@@ -1,0 +1,368 @@
+//! The values of the data model: revisions, proposals, reviews, policies.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::{address::ChannelName, check::CheckSummary};
+
+/// A SHA-256 digest. `Display` and serde use 64 lower-case hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub(crate) [u8; 32]);
+
+impl Digest {
+    /// Returns the digest of bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Digest {
+        Digest(Sha256::digest(bytes).into())
+    }
+
+    /// Returns the 32 bytes of the digest.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Parses 64 hexadecimal digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Digest> {
+        let mut bytes = [0; 32];
+        if text.len() != 64 || !text.is_ascii() {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        Some(Digest(bytes))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Digest::parse(&text).ok_or_else(|| serde::de::Error::custom("expected 64 hexadecimal digits"))
+    }
+}
+
+/// Identifies one life of a store: a restored backup gets a new epoch, and replicas then read everything again. A random
+/// UUID as text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Epoch(pub(crate) String);
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The newest revision of a channel, within an epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Head {
+    /// The epoch of the store.
+    pub epoch: Epoch,
+    /// The number of the revision; 0 for an empty channel.
+    pub revision: u64,
+}
+
+/// A channel and its state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelInfo {
+    /// The name of the channel.
+    pub name: ChannelName,
+    /// Its newest revision.
+    pub head: Head,
+    /// What a publish needs.
+    pub policy: Policy,
+}
+
+/// Which findings of the check stop a publish.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckLevel {
+    /// Errors stop it.
+    #[default]
+    Errors,
+    /// Errors and warnings stop it.
+    Warnings,
+    /// Nothing stops it.
+    Off,
+}
+
+/// The conditions for a publish to a channel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Policy {
+    /// The number of approvals that a proposal needs, by different reviewers.
+    pub approvals: u32,
+    /// Whether authors cannot approve their own proposals.
+    pub four_eyes: bool,
+    /// Which findings of the check stop a publish.
+    pub checks: CheckLevel,
+    /// Whether a failed prompt test stops a publish.
+    pub tests: bool,
+}
+
+/// A file of a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Relative to the tree, with `/` between its parts.
+    pub path: String,
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// The change of one file in a proposal. `None` stands for a file that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// Relative to the tree, with `/` between its parts.
+    pub path: String,
+    /// The content that the author started from.
+    pub before: Option<Digest>,
+    /// The new content.
+    pub after: Option<Digest>,
+}
+
+/// A change with the bytes of the new content, as it is sent to a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Relative to the tree, with `/` between its parts.
+    pub path: String,
+    /// The content that the author started from; `None` if the file did not exist.
+    pub before: Option<Digest>,
+    /// The new content; `None` deletes the file.
+    pub after: Option<Vec<u8>>,
+}
+
+/// The kind of a revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RevisionKind {
+    /// Published from a folder, an editor or the API.
+    Publish,
+    /// Copied from another channel.
+    Promote,
+    /// A return to an earlier state.
+    Rollback,
+}
+
+/// A revision of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revision {
+    /// Its number; 1 is the first one.
+    pub number: u64,
+    /// How it came to be.
+    pub kind: RevisionKind,
+    /// The author of the proposal.
+    pub author: String,
+    /// The author's description of the change.
+    pub message: String,
+    /// The time of the commit, by the clock of the database.
+    pub at: Timestamp,
+    /// The proposal that was published.
+    pub proposal: u64,
+    /// The reviewers who approved it.
+    pub approved_by: Vec<String>,
+    /// The reason for which the policy was passed over, if it was.
+    pub emergency: Option<String>,
+    /// What the check found.
+    pub checks: CheckSummary,
+    /// The prompts that it added, changed and removed.
+    pub prompts: Vec<PromptChange>,
+}
+
+/// The change of a prompt in a revision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptChange {
+    /// The name of the prompt.
+    pub name: String,
+    /// The version number from this revision on; of the removed version for a removed prompt. Equal digests have equal
+    /// numbers in every channel.
+    pub version: u64,
+    /// What happened.
+    pub change: PromptChangeKind,
+}
+
+/// What a revision did to a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PromptChangeKind {
+    /// The prompt is new in the channel.
+    Added,
+    /// The prompt, or a file that it brings in, has changed.
+    Changed,
+    /// The prompt is gone from the channel.
+    Removed,
+}
+
+/// A span of time in which a version of a prompt was served.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Served {
+    /// The name of the prompt.
+    pub name: String,
+    /// The version number.
+    pub version: u64,
+    /// The digest of the prompt's file and all files that it brings in.
+    pub digest: Digest,
+    /// The first revision with it.
+    pub since: u64,
+    /// The first revision without it; `None` while it is served.
+    pub until: Option<u64>,
+}
+
+/// The state of a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProposalState {
+    /// It waits for reviews.
+    Open,
+    /// It is a revision now.
+    Published,
+    /// A reviewer rejected it.
+    Rejected,
+    /// Its author withdrew it.
+    Withdrawn,
+}
+
+/// Changes that someone proposes for a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proposal {
+    /// Its number, unique in the store.
+    pub id: u64,
+    /// The channel that it changes.
+    pub channel: ChannelName,
+    /// The revision that the author started from.
+    pub base: u64,
+    /// The kind of the revision that it would become.
+    pub kind: RevisionKind,
+    /// The author's description.
+    pub message: String,
+    /// Its author.
+    pub author: String,
+    /// Its state.
+    pub state: ProposalState,
+    /// The digest of the changes. A review is of exactly these changes.
+    pub digest: Digest,
+    /// The time of the last change.
+    pub at: Timestamp,
+    /// The files that it changes, by path.
+    pub changes: Vec<FileChange>,
+    /// All reviews, the oldest first. Those of earlier changes have another digest and do not count.
+    pub reviews: Vec<Review>,
+    /// What the check found for these changes.
+    pub checks: CheckSummary,
+    /// The revision that it became.
+    pub revision: Option<u64>,
+    /// What it still lacks, one sentence each. Empty if it can be published.
+    pub lacks: Vec<String>,
+}
+
+/// The judgement of a reviewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The changes may be published.
+    Approve,
+    /// The changes must not be published.
+    Reject,
+}
+
+/// A review of a proposal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Review {
+    /// Who reviewed.
+    pub reviewer: String,
+    /// The judgement.
+    pub verdict: Verdict,
+    /// The digest of the reviewed changes.
+    pub digest: Digest,
+    /// The reviewer's words.
+    pub note: String,
+    /// The time of the review.
+    pub at: Timestamp,
+}
+
+/// Who does something: the name that history shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Actor {
+    /// A name of at most 200 characters, not empty, without control characters.
+    pub name: String,
+}
+
+/// Changes to propose, and to publish at once if the policy is met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Publish {
+    /// The channel. It is created if it does not exist.
+    pub channel: ChannelName,
+    /// The revision that the changes start from.
+    pub base: u64,
+    /// The kind of the revision.
+    pub kind: RevisionKind,
+    /// The description, of at most 4,096 characters.
+    pub message: String,
+    /// An open proposal to replace; its approvals no longer count.
+    pub proposal: Option<u64>,
+    /// The reason for a publish that passes over the policy.
+    pub emergency: Option<String>,
+    /// The changed files.
+    pub changes: Vec<Change>,
+    /// Whether to stop after the check: nothing is stored.
+    pub dry_run: bool,
+}
+
+/// The outcome of a publish, an approval, a promotion or a rollback.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// The proposal as it is now. Its `id` is 0 after a dry run.
+    pub proposal: Proposal,
+    /// The prompts that the revision changed, or would change.
+    pub prompts: Vec<PromptChange>,
+}
+
+/// Selects revisions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistoryQuery {
+    /// Only revisions that changed this prompt.
+    pub prompt: Option<String>,
+    /// Only the revision that was served at this time.
+    pub at: Option<Timestamp>,
+    /// Only revisions with a smaller number.
+    pub before: Option<u64>,
+    /// The largest number of revisions; 0 stands for 100, and at most 1,000 are returned.
+    pub limit: usize,
+}
+
+/// The changes of a channel since a head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delta {
+    /// The head that the changes lead to.
+    pub head: Head,
+    /// Whether `files` are all files, because the epoch differs or the revision went back.
+    pub is_complete: bool,
+    /// The files that were added or changed, or all of them, by path.
+    pub files: Vec<FileEntry>,
+    /// The paths of removed files. Empty if the delta is complete.
+    pub removed: Vec<String>,
+}
