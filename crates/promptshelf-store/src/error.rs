@@ -38,6 +38,11 @@ pub enum StoreError {
         /// The revision that stands now.
         revision: u64,
     },
+    /// A proposal or a policy is not the one that the operation was meant for: it has changed since it was read.
+    Changed {
+        /// What has changed, with its name.
+        what: String,
+    },
     /// The state of the proposal does not permit the operation.
     State {
         /// What is wrong.
@@ -93,6 +98,7 @@ impl fmt::Display for StoreError {
             StoreError::Conflict { paths, revision } => {
                 write!(f, "changed by someone else, now at revision {revision}: {}", paths.join(", "))
             }
+            StoreError::Changed { what } => write!(f, "{what} has changed since it was read: read it again"),
             StoreError::Policy { lacks } => write!(f, "the policy of the channel is not met: {}", lacks.join("; ")),
             StoreError::Unreachable { reason, .. } => write!(f, "the store cannot be reached: {reason}"),
             StoreError::NewerSchema { found, known } => write!(

@@ -20,7 +20,7 @@ pub use check::{CheckReport, CheckSummary, Checker, PromptFile};
 pub use error::StoreError;
 pub use model::{
     Actor, Change, ChannelInfo, CheckLevel, Delta, Digest, Epoch, FileChange, FileEntry, Head, HistoryQuery, Policy,
-    PromptChange, PromptChangeKind, Proposal, ProposalState, Published, Publish, Review, Revision, RevisionKind,
+    PolicyGuard, PolicyRoles, PromptChange, PromptChangeKind, Proposal, ProposalQuery, ProposalState, Published, Publish, Review, Revision, RevisionKind,
     Served, Verdict,
 };
 pub use store::{ChangeHints, Store};

@@ -121,6 +121,34 @@ pub struct Policy {
     pub checks: CheckLevel,
     /// Whether a failed prompt test stops a publish.
     pub tests: bool,
+    /// The roles of the callers who may use the channel through a server.
+    pub roles: PolicyRoles,
+}
+
+/// The roles that a caller of a server needs besides the scope of the operation: one of the list, any if it is empty.
+/// Programs that use the database itself are not bound by them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct PolicyRoles {
+    /// For proposals.
+    pub propose: Vec<String>,
+    /// For reviews.
+    pub review: Vec<String>,
+    /// For publishing proposals that meet the policy.
+    pub publish: Vec<String>,
+    /// For the policy itself, and for emergencies.
+    pub administer: Vec<String>,
+}
+
+/// The policy that a channel must have for a change of the policy to apply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PolicyGuard {
+    /// Any, or the channel does not exist.
+    Any,
+    /// The channel does not exist.
+    Absent,
+    /// Exactly this one.
+    Is(Policy),
 }
 
 /// A file of a tree.
@@ -324,6 +352,8 @@ pub struct Publish {
     pub message: String,
     /// An open proposal to replace; its approvals no longer count.
     pub proposal: Option<u64>,
+    /// The digest of the changes that the replaced proposal must still have; `None` replaces any.
+    pub expected: Option<Digest>,
     /// The reason for a publish that passes over the policy.
     pub emergency: Option<String>,
     /// The changed files.
@@ -339,6 +369,19 @@ pub struct Published {
     pub proposal: Proposal,
     /// The prompts that the revision changed, or would change.
     pub prompts: Vec<PromptChange>,
+}
+
+/// Selects proposals.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProposalQuery {
+    /// Only those of this channel.
+    pub channel: Option<ChannelName>,
+    /// Only those in this state.
+    pub state: Option<ProposalState>,
+    /// Only those with a smaller number.
+    pub before: Option<u64>,
+    /// The largest number of proposals; 0 stands for 100, and at most 1,000 are returned.
+    pub limit: usize,
 }
 
 /// Selects revisions.

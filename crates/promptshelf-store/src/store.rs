@@ -10,8 +10,8 @@ use crate::{
     check::Checker,
     error::StoreError,
     model::{
-        Actor, ChannelInfo, Delta, Digest, Epoch, FileEntry, Head, HistoryQuery, Policy, Proposal, ProposalState,
-        Publish, Published, Revision, Served, Verdict,
+        Actor, ChannelInfo, Delta, Digest, Epoch, FileEntry, Head, HistoryQuery, Policy, PolicyGuard, Proposal,
+        ProposalQuery, Publish, Published, Revision, Served, Verdict,
     },
 };
 
@@ -35,8 +35,8 @@ impl Store {
     pub async fn channel(&self, channel: &ChannelName) -> Result<ChannelInfo, StoreError> { todo!() }
     /// The head of a channel, in one cheap query.
     pub async fn head(&self, channel: &ChannelName) -> Result<Head, StoreError> { todo!() }
-    /// Creates a channel, or changes its policy.
-    pub async fn set_policy(&self, channel: &ChannelName, policy: &Policy, actor: &Actor) -> Result<ChannelInfo, StoreError> { todo!() }
+    /// Creates a channel, or changes its policy. [`StoreError::Changed`] if the present policy is not that of the guard.
+    pub async fn set_policy(&self, channel: &ChannelName, policy: &Policy, guard: &PolicyGuard, actor: &Actor) -> Result<ChannelInfo, StoreError> { todo!() }
 
     /// All files of a channel at a revision, by path.
     pub async fn files(&self, channel: &ChannelName, revision: Option<u64>) -> Result<(Head, Vec<FileEntry>), StoreError> { todo!() }
@@ -49,15 +49,15 @@ impl Store {
 
     /// Proposes changes, and publishes them if the policy is met.
     pub async fn publish(&self, publish: Publish, actor: &Actor, checker: Arc<dyn Checker>) -> Result<Published, StoreError> { todo!() }
-    /// Open proposals, or those in any state; the newest first.
-    pub async fn proposals(&self, channel: Option<&ChannelName>, state: Option<ProposalState>) -> Result<Vec<Proposal>, StoreError> { todo!() }
+    /// Proposals, the newest first.
+    pub async fn proposals(&self, query: &ProposalQuery) -> Result<Vec<Proposal>, StoreError> { todo!() }
     /// One proposal.
     pub async fn proposal(&self, id: u64) -> Result<Proposal, StoreError> { todo!() }
     /// The contents of a proposal's changes: path, before, after.
     #[allow(clippy::type_complexity)]
     pub async fn proposal_contents(&self, id: u64) -> Result<Vec<(String, Option<Arc<[u8]>>, Option<Arc<[u8]>>)>, StoreError> { todo!() }
-    /// Reviews a proposal. `digest` is that of the changes that the reviewer saw; `None` stands for the present ones. An
-    /// approval that meets the policy publishes.
+    /// Reviews a proposal. `digest` is that of the changes that the reviewer saw; `None` stands for the present ones.
+    /// [`StoreError::Changed`] if the proposal has other changes by now. An approval that meets the policy publishes.
     pub async fn review(&self, id: u64, verdict: Verdict, note: &str, digest: Option<Digest>, actor: &Actor, checker: Arc<dyn Checker>) -> Result<Published, StoreError> { todo!() }
     /// Publishes an open proposal whose policy is met, or with a reason in any case.
     pub async fn publish_proposal(&self, id: u64, emergency: Option<String>, actor: &Actor, checker: Arc<dyn Checker>) -> Result<Published, StoreError> { todo!() }
