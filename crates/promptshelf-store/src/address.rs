@@ -40,6 +40,11 @@ impl fmt::Debug for StoreUrl {
 
 /// The name of a channel: 1 to 64 lower-case ASCII letters, digits, `-`, `_` and `.`, starting with a letter or digit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(value_type = String, pattern = "^[a-z0-9][a-z0-9._-]{0,63}$")
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct ChannelName(String);
 

@@ -24,13 +24,40 @@ pub struct CheckReport {
 
 /// Counts of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CheckSummary {
     /// The number of errors.
     pub errors: u64,
     /// The number of warnings.
     pub warnings: u64,
     /// The number of tests that passed and failed; `None` if they were not run.
+    #[serde(default, with = "test_counts")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<TestCounts>))]
     pub tests: Option<(u64, u64)>,
+}
+
+/// The serialized form of the counts of tests.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+struct TestCounts {
+    /// The number of tests that passed.
+    passed: u64,
+    /// The number of tests that failed.
+    failed: u64,
+}
+
+mod test_counts {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::TestCounts;
+
+    pub(super) fn serialize<S: Serializer>(counts: &Option<(u64, u64)>, serializer: S) -> Result<S::Ok, S::Error> {
+        counts.map(|(passed, failed)| TestCounts { passed, failed }).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(u64, u64)>, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map(|TestCounts { passed, failed }| (passed, failed)))
+    }
 }
 
 /// A prompt of a tree, with all it depends on.

@@ -10,6 +10,7 @@ use crate::{address::ChannelName, check::CheckSummary};
 
 /// A SHA-256 digest. `Display` and serde use 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String, pattern = "^[0-9a-f]{64}$"))]
 pub struct Digest(pub(crate) [u8; 32]);
 
 impl Digest {
@@ -67,6 +68,7 @@ impl<'de> Deserialize<'de> for Digest {
 /// Identifies one life of a store: a restored backup gets a new epoch, and replicas then read everything again. A random
 /// UUID as text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Epoch(pub(crate) String);
 
@@ -78,6 +80,8 @@ impl fmt::Display for Epoch {
 
 /// The newest revision of a channel, within an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct Head {
     /// The epoch of the store.
     pub epoch: Epoch,
@@ -87,6 +91,8 @@ pub struct Head {
 
 /// A channel and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct ChannelInfo {
     /// The name of the channel.
     pub name: ChannelName,
@@ -98,6 +104,7 @@ pub struct ChannelInfo {
 
 /// Which findings of the check stop a publish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CheckLevel {
     /// Errors stop it.
@@ -111,7 +118,8 @@ pub enum CheckLevel {
 
 /// The conditions for a publish to a channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
 pub struct Policy {
     /// The number of approvals that a proposal needs, by different reviewers.
     pub approvals: u32,
@@ -128,7 +136,8 @@ pub struct Policy {
 /// The roles that a caller of a server needs besides the scope of the operation: one of the list, any if it is empty.
 /// Programs that use the database itself are not bound by them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
 pub struct PolicyRoles {
     /// For proposals.
     pub propose: Vec<String>,
@@ -153,6 +162,8 @@ pub enum PolicyGuard {
 
 /// A file of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct FileEntry {
     /// Relative to the tree, with `/` between its parts.
     pub path: String,
@@ -164,6 +175,8 @@ pub struct FileEntry {
 
 /// The change of one file in a proposal. `None` stands for a file that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct FileChange {
     /// Relative to the tree, with `/` between its parts.
     pub path: String,
@@ -186,6 +199,7 @@ pub struct Change {
 
 /// The kind of a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RevisionKind {
     /// Published from a folder, an editor or the API.
@@ -198,6 +212,8 @@ pub enum RevisionKind {
 
 /// A revision of a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct Revision {
     /// Its number; 1 is the first one.
     pub number: u64,
@@ -223,6 +239,8 @@ pub struct Revision {
 
 /// The change of a prompt in a revision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct PromptChange {
     /// The name of the prompt.
     pub name: String,
@@ -235,6 +253,7 @@ pub struct PromptChange {
 
 /// What a revision did to a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum PromptChangeKind {
     /// The prompt is new in the channel.
@@ -247,6 +266,8 @@ pub enum PromptChangeKind {
 
 /// A span of time in which a version of a prompt was served.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct Served {
     /// The name of the prompt.
     pub name: String,
@@ -262,6 +283,7 @@ pub struct Served {
 
 /// The state of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ProposalState {
     /// It waits for reviews.
@@ -276,6 +298,8 @@ pub enum ProposalState {
 
 /// Changes that someone proposes for a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct Proposal {
     /// Its number, unique in the store.
     pub id: u64,
@@ -309,6 +333,7 @@ pub struct Proposal {
 
 /// The judgement of a reviewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The changes may be published.
@@ -319,6 +344,8 @@ pub enum Verdict {
 
 /// A review of a proposal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct Review {
     /// Who reviewed.
     pub reviewer: String,
@@ -337,6 +364,9 @@ pub struct Review {
 pub struct Actor {
     /// A name of at most 200 characters, not empty, without control characters.
     pub name: String,
+    /// Whether a proposal is published as soon as it meets the policy. Otherwise it stays open, until an actor who may
+    /// publish does so.
+    pub may_publish: bool,
 }
 
 /// Changes to propose, and to publish at once if the policy is met.

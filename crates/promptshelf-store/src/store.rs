@@ -40,6 +40,8 @@ impl Store {
 
     /// All files of a channel at a revision, by path.
     pub async fn files(&self, channel: &ChannelName, revision: Option<u64>) -> Result<(Head, Vec<FileEntry>), StoreError> { todo!() }
+    /// One file of a channel at a revision; `None` if it does not exist there.
+    pub async fn file(&self, channel: &ChannelName, revision: Option<u64>, path: &str) -> Result<(Head, Option<FileEntry>), StoreError> { todo!() }
     /// The files that changed since a head; all of them without one.
     pub async fn delta(&self, channel: &ChannelName, since: Option<&Head>) -> Result<Delta, StoreError> { todo!() }
     /// The contents with these digests, each verified.
@@ -47,7 +49,7 @@ impl Store {
     /// A channel's tree at a revision, with all contents.
     pub async fn tree(&self, channel: &ChannelName, revision: Option<u64>) -> Result<(Head, MemoryTree), StoreError> { todo!() }
 
-    /// Proposes changes, and publishes them if the policy is met.
+    /// Proposes changes, and publishes them if the policy is met and the actor may publish.
     pub async fn publish(&self, publish: Publish, actor: &Actor, checker: Arc<dyn Checker>) -> Result<Published, StoreError> { todo!() }
     /// Proposals, the newest first.
     pub async fn proposals(&self, query: &ProposalQuery) -> Result<Vec<Proposal>, StoreError> { todo!() }
@@ -57,7 +59,8 @@ impl Store {
     #[allow(clippy::type_complexity)]
     pub async fn proposal_contents(&self, id: u64) -> Result<Vec<(String, Option<Arc<[u8]>>, Option<Arc<[u8]>>)>, StoreError> { todo!() }
     /// Reviews a proposal. `digest` is that of the changes that the reviewer saw; `None` stands for the present ones.
-    /// [`StoreError::Changed`] if the proposal has other changes by now. An approval that meets the policy publishes.
+    /// [`StoreError::Changed`] if the proposal has other changes by now. An approval that meets the policy publishes, if the actor
+    /// may publish.
     pub async fn review(&self, id: u64, verdict: Verdict, note: &str, digest: Option<Digest>, actor: &Actor, checker: Arc<dyn Checker>) -> Result<Published, StoreError> { todo!() }
     /// Publishes an open proposal whose policy is met, or with a reason in any case.
     pub async fn publish_proposal(&self, id: u64, emergency: Option<String>, actor: &Actor, checker: Arc<dyn Checker>) -> Result<Published, StoreError> { todo!() }
