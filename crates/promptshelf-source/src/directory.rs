@@ -248,8 +248,12 @@ impl Directory {
 
     /// Lists the whole folder, and reads the files that have changed.
     fn walk(&self, last: &mut ReadCache, manifest: &Manifest, reading: &ReadContext<'_>) -> GlobIndex {
-        let bounds =
-            WalkOptions { files: manifest.limits.files, states: !last.entries.is_empty(), foreign_folders: true };
+        let bounds = WalkOptions {
+            files: manifest.limits.files,
+            states: !last.entries.is_empty(),
+            foreign_folders: true,
+            golden_files: false,
+        };
         let mut found = walk(reading.root, bounds);
         walk::add_unsaved(&mut found.files, reading.unsaved.keys());
         last.diagnostics = found.diagnostics;

@@ -26,6 +26,7 @@ mod error;
 mod file_role;
 mod file_state;
 mod fixed;
+mod folder_tree;
 mod format;
 mod listing;
 mod loader;
@@ -38,16 +39,19 @@ mod root_grants;
 pub mod settings;
 mod source;
 pub mod syntax;
+mod tree_path;
 mod watch;
 
 pub use directory::Directory;
 pub use error::SourceError;
 pub use fixed::Fixed;
+pub use folder_tree::read_tree;
 pub use format::ForeignSyntax;
 pub use listing::prompt_files;
 pub use loader::{LoadReport, Loader, ReloadTask};
 pub use memory_tree::{MemoryFile, MemoryTree};
 pub use source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard};
+pub use tree_path::{InvalidTreePath, check_tree_path};
 
 /// Compiles the examples of the README.
 #[cfg(doctest)]

@@ -18,7 +18,8 @@ const MAX_FILES: usize = 200_000;
 /// [`SourceError`] if the folder cannot be read.
 pub fn prompt_files(library: &std::path::Path) -> Result<Vec<String>, SourceError> {
     let root = ConfinedDir::open(library).map_err(|error| SourceError::folder(library, error))?;
-    let found = walk(&root, WalkOptions { files: MAX_FILES, states: false, foreign_folders: false });
+    let found =
+        walk(&root, WalkOptions { files: MAX_FILES, states: false, foreign_folders: false, golden_files: false });
     Ok(found
         .files
         .into_iter()

@@ -129,7 +129,10 @@ impl Root {
     fn listing(&self) -> RootListing {
         let read = || {
             let Ok(root) = self.grants.open(&self.path) else { return RootListing::default() };
-            let found = walk(&root, WalkOptions { files: MAX_VISITED, states: false, foreign_folders: false });
+            let found = walk(
+                &root,
+                WalkOptions { files: MAX_VISITED, states: false, foreign_folders: false, golden_files: false },
+            );
             let files = found.files.into_iter().map(|found| found.path).collect();
             RootListing { files, links: found.links.into() }
         };

@@ -9,6 +9,7 @@ use crate::{
     file_role::{FileRole, MANIFEST, is_ignored, is_skipped},
     file_state::FileState,
     format::foreign_folders,
+    tree_path::is_golden,
 };
 
 /// The largest depth of nested folders.
@@ -23,6 +24,8 @@ pub(crate) struct WalkOptions {
     pub(crate) states: bool,
     /// Whether to list the hidden folders in which other programs store prompts.
     pub(crate) foreign_folders: bool,
+    /// Whether to list the golden files of tests.
+    pub(crate) golden_files: bool,
 }
 
 /// The result of a walk.
@@ -168,8 +171,10 @@ impl Walker<'_> {
         };
         let path = format_smolstr!("{prefix}{name}");
         let is_hidden = self.options.foreign_folders && path.starts_with('.');
-        let is_passed =
-            if is_hidden { !foreign_folders::leads_to_foreign_folder(&path) } else { is_skipped(name, false) };
+        let is_passed = match is_hidden {
+            true => !foreign_folders::leads_to_foreign_folder(&path),
+            false => is_skipped(name, false) && !(self.options.golden_files && is_golden(&path)),
+        };
         if is_passed || (prefix.is_empty() && name == MANIFEST) {
             return;
         }

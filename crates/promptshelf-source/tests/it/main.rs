@@ -4,6 +4,7 @@ mod access;
 mod bulk_changes;
 mod confinement;
 mod editor_saves;
+mod folder_tree;
 mod formats;
 mod front_matter;
 mod incremental_reads;

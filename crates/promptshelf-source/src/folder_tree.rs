@@ -1,0 +1,123 @@
+//! Reads a folder as a tree of files in memory.
+
+use std::path::Path;
+
+use crate::{
+    confined_dir::{ConfinedDir, FileError},
+    directory::{WalkOptions, walk},
+    error::SourceError,
+    file_role::MANIFEST,
+    format::foreign_folders,
+    manifest::Manifest,
+    memory_tree::{MemoryFile, MemoryTree},
+    tree_path::check_tree_path,
+};
+use promptshelf_core::SourceText;
+
+/// The number of problems that an error lists.
+const MAX_PROBLEMS: usize = 20;
+
+/// Reads all files of a library: those that a [`Directory`](crate::Directory) of the folder reads, and the golden
+/// files of its tests. Hidden files and temporary files of editors are left out. A link to a file of the library
+/// becomes a copy of that file.
+///
+/// Unlike a [`Directory`](crate::Directory), which serves the rest of a library with problems, this reads all or
+/// nothing. The limits are those of the library's promptshelf.toml; a file may be as large as a resource.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let folder = tempfile::tempdir()?;
+/// std::fs::write(folder.path().join("hello.md"), "Say hello.\n")?;
+/// std::fs::write(folder.path().join(".secret"), "hidden")?;
+/// let tree = promptshelf_source::read_tree(folder.path())?;
+/// assert_eq!(tree.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["hello.md"]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`SourceError`] if the folder or a file cannot be read, a link leads out of the folder or nowhere, a name is not
+/// UTF-8 or not portable, or a limit is exceeded. The message names the files.
+pub fn read_tree(folder: &Path) -> Result<MemoryTree, SourceError> {
+    let root = ConfinedDir::open(folder).map_err(|error| SourceError::folder(folder, error))?;
+    let limits = limits(&root);
+    if let Some(problem) = foreign_home(folder, &root) {
+        return Err(SourceError::new(problem));
+    }
+    let options = WalkOptions { files: limits.files, states: false, foreign_folders: true, golden_files: true };
+    let found = walk(&root, options);
+    let mut problems: Vec<String> = found
+        .diagnostics
+        .iter()
+        .map(|problem| format!("{}: {}", problem.location.source.path, problem.message))
+        .collect();
+    let manifest = root.state(MANIFEST).is_ok().then(|| MANIFEST.into());
+    let (mut files, mut bytes) = (Vec::with_capacity(found.files.len() + 1), 0);
+    let limit = limits.file_bytes.max(limits.resource_bytes);
+    for path in manifest.into_iter().chain(found.files.into_iter().map(|file| file.path)) {
+        if let Err(reason) = check_tree_path(&path) {
+            problems.push(format!("{path}: {reason}"));
+            continue;
+        }
+        match root.read(&path, limit) {
+            Ok(read) => {
+                bytes += read.bytes.len() as u64;
+                if bytes > limits.library_bytes {
+                    problems.push(format!(
+                        "the library has more than {} bytes: raise `library-bytes` under [limits] in promptshelf.toml",
+                        limits.library_bytes
+                    ));
+                    break;
+                }
+                let file = MemoryFile::new(read.bytes);
+                let modified = read.state.modified();
+                files.push((path, modified.map_or(file.clone(), |time| file.modified_at(time))));
+            }
+            // Deleted since the walk.
+            Err(FileError::NotFound) => {}
+            Err(error) => problems.push(format!("{path}: {}", describe(&error, limit))),
+        }
+    }
+    if problems.is_empty() { Ok(files.into_iter().collect()) } else { Err(SourceError::new(report(folder, &problems))) }
+}
+
+/// Returns the limits in the library's manifest, also in one with mistakes: the check reports those.
+fn limits(root: &ConfinedDir) -> crate::manifest::Limits {
+    const MANIFEST_BYTES: u64 = 4 << 20;
+    let text = root.read(MANIFEST, MANIFEST_BYTES).ok().and_then(|file| String::from_utf8(file.bytes).ok());
+    text.map_or_else(Manifest::none, |text| Manifest::understood(SourceText::new(MANIFEST, text))).limits
+}
+
+/// Rejects a folder such as `.claude/commands`: its formats depend on the name of the folder, which is not a part of
+/// the tree.
+fn foreign_home(folder: &Path, root: &ConfinedDir) -> Option<String> {
+    let path = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+    let home = foreign_folders::home(&path);
+    (!home.is_empty() && root.state(MANIFEST).is_err()).then(|| {
+        format!("the format of the files in {} depends on its name {home}: use the folder above it", folder.display())
+    })
+}
+
+fn describe(error: &FileError, limit: u64) -> String {
+    match error {
+        FileError::NotFound => "the file does not exist".to_owned(),
+        FileError::OutsideRoot => "this path leads out of the library".to_owned(),
+        FileError::LinkCycle => "this symbolic link is part of a cycle".to_owned(),
+        FileError::NotAFile => "this is not a regular file".to_owned(),
+        FileError::TooLarge(bytes) => format!(
+            "this file has {bytes} bytes; the limit is {limit}: make it smaller, or raise `resource-bytes` under \
+             [limits] in promptshelf.toml"
+        ),
+        FileError::Io(error) => format!("cannot read this file: {error}"),
+    }
+}
+
+fn report(folder: &Path, problems: &[String]) -> String {
+    let shown = problems.iter().take(MAX_PROBLEMS).map(|problem| format!("\n  {problem}")).collect::<String>();
+    let more = match problems.len().saturating_sub(MAX_PROBLEMS) {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    format!("the folder {} cannot be read as a whole:{shown}{more}", folder.display())
+}

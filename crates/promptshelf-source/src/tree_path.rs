@@ -1,0 +1,150 @@
+//! Paths of files in a tree, which may come from a database or another machine.
+
+use std::{error::Error, fmt};
+
+use crate::{
+    file_role::{self, MANIFEST},
+    format::GOLDEN,
+};
+
+/// The longest path, in bytes. Below the limit of every file system, with space for the folder above.
+const MAX_BYTES: usize = 1024;
+
+/// The longest part of a path, in bytes: the limit of common file systems.
+const MAX_PART_BYTES: usize = 255;
+
+/// The reason why a path is not that of a library's file. The message does not contain the path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidTreePath(&'static str);
+
+impl fmt::Display for InvalidTreePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl Error for InvalidTreePath {}
+
+/// Checks that a path is one that [`read_tree`](crate::read_tree) can return, and that it is safe to write below a
+/// folder on every operating system.
+///
+/// ```
+/// use promptshelf_source::check_tree_path;
+///
+/// assert!(check_tree_path("git/commit.md").is_ok());
+/// for path in ["../a.md", "/a.md", ".git/hooks/pre-commit", "a\\b.md", "con.md", "a.md "] {
+///     assert!(check_tree_path(path).is_err(), "{path}");
+/// }
+/// ```
+///
+/// # Errors
+///
+/// [`InvalidTreePath`] with the reason.
+pub fn check_tree_path(path: &str) -> Result<(), InvalidTreePath> {
+    let refuse = |reason| Err(InvalidTreePath(reason));
+    if path.is_empty() {
+        return refuse("the path is empty");
+    }
+    if path.len() > MAX_BYTES || path.split('/').any(|part| part.len() > MAX_PART_BYTES) {
+        return refuse("the path is longer than 1,024 bytes, or a part of it longer than 255");
+    }
+    if path.contains(|c: char| c.is_control() || matches!(c, '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|')) {
+        return refuse("the path has a character that not every file system accepts");
+    }
+    if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        return refuse("the path is absolute, or has an empty part, `.` or `..`");
+    }
+    if path.split('/').any(|part| part.ends_with(['.', ' ']) || is_device(part)) {
+        return refuse("a part of the path is reserved on Windows");
+    }
+    if is_listed(path) { Ok(()) } else { refuse("a library ignores files at this path") }
+}
+
+/// Whether a walk of a folder lists the file at a path.
+fn is_listed(path: &str) -> bool {
+    let mut folders = path.match_indices('/').map(|(end, _)| &path[..end]);
+    path == MANIFEST
+        || (folders.all(|folder| !file_role::is_ignored(folder, true))
+            && (!file_role::is_ignored(path, false) || is_golden(path)))
+}
+
+/// Whether the file at a path is the golden file of a test, in a folder that is not hidden.
+pub(crate) fn is_golden(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    !path.starts_with('.') && !name.starts_with('.') && name.ends_with(GOLDEN)
+}
+
+/// Whether Windows reserves a name for a device, with any extension.
+fn is_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name).trim_end().to_ascii_lowercase();
+    let is_numbered = |device: &str| {
+        stem.strip_prefix(device).is_some_and(|number| {
+            matches!(number, "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³")
+        })
+    };
+    matches!(stem.as_str(), "con" | "prn" | "aux" | "nul" | "conin$" | "conout$")
+        || is_numbered("com")
+        || is_numbered("lpt")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listed_paths_are_accepted() {
+        for path in [
+            "a.md",
+            "git/commit.md",
+            "_shared/honest.md",
+            "promptshelf.toml",
+            "a.golden.md",
+            "git/a.golden.md",
+            ".claude/commands/a.md",
+            "über/größe.md",
+            "a file.md",
+            "console.md",
+            "tool.1",
+        ] {
+            assert_eq!(check_tree_path(path), Ok(()), "{path}");
+        }
+    }
+
+    // req: S-93
+    #[test]
+    fn hostile_paths_are_refused() {
+        let long = "a/".repeat(2048) + "a.md";
+        let long_part = "a".repeat(300);
+        for path in [
+            "",
+            "/etc/passwd",
+            "../a.md",
+            "a/../../b.md",
+            "a//b.md",
+            "a/./b.md",
+            "a/",
+            "a\0.md",
+            "a\n.md",
+            "a\\..\\b.md",
+            "C:a.md",
+            "aux",
+            "com1.md",
+            "LPT¹.md",
+            "a./b.md",
+            "a.md ",
+            ".git/config",
+            ".git/hooks/pre-commit",
+            ".promptshelf-base",
+            ".promptshelf-base/a.md",
+            ".github/workflows/ci.yml",
+            ".claude/settings.json",
+            "x/.env",
+            "node_modules/a.md",
+            "a.md.orig",
+            long.as_str(),
+            long_part.as_str(),
+        ] {
+            assert!(check_tree_path(path).is_err(), "{path}");
+        }
+    }
+}
