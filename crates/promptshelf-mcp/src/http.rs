@@ -21,13 +21,14 @@ mod session;
 
 use std::{
     convert::Infallible,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
-use http::{Request, Response, request::Parts};
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 use tokio::sync::Semaphore;
 
@@ -35,7 +36,7 @@ pub use body::HttpBody;
 pub use reply::{Denial, RequiredScopes};
 
 use self::{host_check::HostCheck, session::EndedSessions};
-use crate::Server;
+use crate::{Server, jsonrpc::Fault};
 
 /// Bounds, allowed hosts and allowed origins of the endpoint.
 ///
@@ -134,6 +135,24 @@ impl HttpService {
     /// The reason, as a sentence for the response, whose status is 403.
     pub fn admit(&self, head: &Parts) -> Result<(), &'static str> {
         self.endpoint.host_check.admit(head).map(|_| ())
+    }
+
+    /// Reads the JSON body of a request for something else on the same server, under the rules of messages: its type,
+    /// its coding and [`HttpOptions::max_body_bytes`].
+    ///
+    /// # Errors
+    ///
+    /// The refusal: 400, 413 or 415.
+    pub async fn read_json<B: Body>(&self, head: &Parts, body: B) -> Result<Bytes, Denial> {
+        let mut body = pin!(body);
+        let read = async {
+            self.endpoint.admit_body(head, body.as_mut()).await?;
+            self.endpoint.read_body(head, body).await
+        };
+        read.await.map_err(|fault: Fault| {
+            let status = StatusCode::from_u16(fault.error.status).unwrap_or(StatusCode::BAD_REQUEST);
+            Denial::new(status, fault.error.message)
+        })
     }
 }
 

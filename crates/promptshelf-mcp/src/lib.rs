@@ -131,7 +131,8 @@ impl Server {
 
     /// Returns the caller with a request number, unless it has one. Logs, records and traces identify the request by
     /// it.
-    pub(crate) fn numbered(&self, caller: &Caller) -> Caller {
+    #[must_use]
+    pub fn numbered(&self, caller: &Caller) -> Caller {
         let caller = caller.clone();
         if caller.request().is_some() {
             return caller;

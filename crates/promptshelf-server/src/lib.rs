@@ -9,6 +9,8 @@
 //!
 //! MCP messages are parsed and answered by [`promptshelf_mcp`]; prompts are loaded by [`promptshelf_source`].
 
+#[cfg(feature = "channels")]
+pub mod api;
 pub mod http;
 mod library;
 mod service;

@@ -12,6 +12,7 @@ use std::{
     task::Poll,
 };
 
+use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 use promptshelf_service::Caller;
@@ -90,6 +91,22 @@ impl Endpoint {
             _ => return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed; expected POST")),
         }
         let mut body = pin!(body);
+        self.admit_body(head, body.as_mut()).await?;
+        if !header::accepts_response(&head.headers) {
+            let message = "Not acceptable; responses are application/json or text/event-stream";
+            return Err(refusal(StatusCode::NOT_ACCEPTABLE, message));
+        }
+        let bytes = self.read_body(head, body).await?;
+        match jsonrpc::parse(&bytes)? {
+            Incoming::One(Message::Request(request)) => Ok(self.request(&head.headers, caller, &request).await),
+            Incoming::One(Message::Notification(notification)) => self.notification(&head.headers, &notification),
+            Incoming::One(Message::Response(_)) => self.response(&head.headers),
+            Incoming::Batch(batch) => self.batch(&head.headers, caller, batch).await,
+        }
+    }
+
+    /// Checks the size, coding and type of a body before it is read.
+    pub(super) async fn admit_body<B: Body>(&self, head: &Parts, body: Pin<&mut B>) -> Result<(), Fault> {
         if body.size_hint().lower() > self.max_body_bytes as u64 {
             return Err(self.too_large(head, body).await);
         }
@@ -103,20 +120,14 @@ impl Endpoint {
                 "Unsupported content type; expected application/json",
             ));
         }
-        if !header::accepts_response(&head.headers) {
-            let message = "Not acceptable; responses are application/json or text/event-stream";
-            return Err(refusal(StatusCode::NOT_ACCEPTABLE, message));
-        }
-        let bytes = match body::read(body.as_mut(), self.max_body_bytes).await {
-            Ok(bytes) => bytes,
-            Err(BodyError::TooLarge) => return Err(self.too_large(head, body).await),
-            Err(BodyError::Interrupted) => return Err(WireError::parse("The body ended early").into()),
-        };
-        match jsonrpc::parse(&bytes)? {
-            Incoming::One(Message::Request(request)) => Ok(self.request(&head.headers, caller, &request).await),
-            Incoming::One(Message::Notification(notification)) => self.notification(&head.headers, &notification),
-            Incoming::One(Message::Response(_)) => self.response(&head.headers),
-            Incoming::Batch(batch) => self.batch(&head.headers, caller, batch).await,
+        Ok(())
+    }
+
+    pub(super) async fn read_body<B: Body>(&self, head: &Parts, mut body: Pin<&mut B>) -> Result<Bytes, Fault> {
+        match body::read(body.as_mut(), self.max_body_bytes).await {
+            Ok(bytes) => Ok(bytes),
+            Err(BodyError::TooLarge) => Err(self.too_large(head, body).await),
+            Err(BodyError::Interrupted) => Err(WireError::parse("The body ended early").into()),
         }
     }
 

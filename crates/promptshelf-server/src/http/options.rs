@@ -23,6 +23,9 @@ pub struct Options {
     /// How callers authenticate. `None`, the default, serves anonymous callers.
     #[cfg(feature = "sign-in")]
     pub sign_in: Option<super::auth::SignIn>,
+    /// The management API of a store, at `/api/v1`. None by default. Without sign-in every caller may use all of it.
+    #[cfg(feature = "channels")]
+    pub api: Option<crate::api::Api>,
     /// The reverse proxies whose forwarding headers are trusted. None by default.
     pub proxies: Proxies,
     /// Whether responses ask browsers to use TLS only for this host, for a year (RFC 6797). Off by default; turn it on
@@ -46,6 +49,8 @@ impl Default for Options {
             mcp: HttpOptions::default(),
             #[cfg(feature = "sign-in")]
             sign_in: None,
+            #[cfg(feature = "channels")]
+            api: None,
             proxies: Proxies::default(),
             strict_transport_security: false,
             limits: ConnectionLimits::default(),

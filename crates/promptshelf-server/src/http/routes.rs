@@ -19,6 +19,8 @@ use tracing::Level;
 
 use super::{authenticate, options::Options, proxy};
 use crate::library::Library;
+#[cfg(feature = "channels")]
+use crate::api;
 #[cfg(feature = "web")]
 use crate::web;
 
@@ -32,6 +34,11 @@ pub(super) fn routes(library: &Library, endpoint: HttpService, options: &Options
     // `/library/…`
     #[cfg(feature = "web")]
     let protected = protected.merge(web::page_api(library, &endpoint));
+    #[cfg(feature = "channels")]
+    let protected = match &options.api {
+        Some(api) => protected.merge(api::routes(api, library, &endpoint, has_sign_in(options))),
+        None => protected,
+    };
     let routes = Router::new()
         .route("/healthz", get(healthy))
         .route("/readyz", get(move || std::future::ready(readiness(&server))))
@@ -47,6 +54,18 @@ pub(super) fn routes(library: &Library, endpoint: HttpService, options: &Options
     };
     let routes = if options.strict_transport_security { routes.layer(middleware::from_fn(tls_only)) } else { routes };
     proxy::around(logged(common(routes, options)), &options.proxies)
+}
+
+/// Whether callers sign in.
+#[cfg(feature = "channels")]
+fn has_sign_in(options: &Options) -> bool {
+    #[cfg(feature = "sign-in")]
+    return options.sign_in.is_some();
+    #[cfg(not(feature = "sign-in"))]
+    {
+        let _ = options;
+        false
+    }
 }
 
 /// The sign-in options of the page.

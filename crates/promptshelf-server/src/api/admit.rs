@@ -1,0 +1,51 @@
+//! The checks before every handler: host, origin and sign-in; and the headers of every response.
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderName, HeaderValue, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use promptshelf_mcp::{HttpService, http::Denial};
+use promptshelf_service::Caller;
+
+use super::problem::Problem;
+use crate::library::Library;
+
+/// Headers of every response. A file of the library must not run as a page, wherever it is opened.
+const HEADERS: [(HeaderName, &str); 4] = [
+    (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox; frame-ancestors 'none'"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::VARY, "Authorization, Origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+#[derive(Clone)]
+pub(super) struct Checks {
+    pub(super) endpoint: HttpService,
+    pub(super) library: Library,
+}
+
+/// Refuses foreign hosts and origins, then callers that authentication refuses, and numbers the request.
+pub(super) async fn admit(State(checks): State<Checks>, request: Request, next: Next) -> Response {
+    let (mut head, body) = request.into_parts();
+    let caller = head.extensions.get().cloned().unwrap_or_else(Caller::anonymous);
+    let caller = checks.library.server().numbered(&caller);
+    let id = caller.request_id().and_then(|id| HeaderValue::try_from(id).ok());
+    let mut response = match (checks.endpoint.admit(&head), head.extensions.get::<Denial>()) {
+        (Err(reason), _) => Problem::foreign(reason).into_response(),
+        (Ok(()), Some(denial)) => Problem::denied(denial).into_response(),
+        (Ok(()), None) => {
+            head.extensions.insert(caller);
+            next.run(Request::from_parts(head, body)).await
+        }
+    };
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if let Some(id) = id {
+        headers.insert("x-request-id", id);
+    }
+    response
+}

@@ -1,0 +1,48 @@
+//! The HTTP API `/api/v1`: channels, files, history, proposals, reviews, publishing, promotion, rollback, and a check of
+//! changes that are not stored.
+//!
+//! - `routes` has all routes on one screen, and the OpenAPI document that is generated from them.
+//! - `admit` checks the host, the origin and the sign-in; `operation` checks scopes and roles, applies limits and writes
+//!   the audit record.
+//! - `request` reads paths, queries and bodies; `etag` compares preconditions; `problem` is the answer to all errors.
+//! - `channels`, `files`, `history`, `proposals`, `transfer` and `check` have the handlers; `model` has their bodies.
+//!
+//! Authentication itself is that of every other route (`http/authenticate`). Rules of publishing are those of the store.
+
+mod admit;
+mod etag;
+mod operation;
+mod problem;
+mod request;
+mod routes;
+
+use std::{fmt, sync::Arc};
+
+use promptshelf_store::{Checker, Store};
+
+pub(crate) use routes::routes;
+
+/// The management API of a store, mounted at `/api/v1` by [`Options::api`](crate::http::Options::api).
+///
+/// With sign-in, each operation needs a scope: `library:read`, `library:propose`, `library:review`, `library:publish` or
+/// `library:admin`. Without sign-in every caller who reaches the server may do everything. The author of a change is
+/// the authenticated caller.
+#[derive(Clone)]
+pub struct Api {
+    pub(crate) store: Store,
+    pub(crate) checker: Arc<dyn Checker>,
+}
+
+impl Api {
+    /// Creates the API of a store. `checker` checks what is published.
+    #[must_use]
+    pub fn new(store: Store, checker: Arc<dyn Checker>) -> Api {
+        Api { store, checker }
+    }
+}
+
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Api")
+    }
+}

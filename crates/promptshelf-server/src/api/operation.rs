@@ -1,0 +1,131 @@
+//! Scopes, roles, limits and the audit record of an operation.
+
+use axum::{
+    Extension,
+    response::{IntoResponse, Response},
+};
+use promptshelf_mcp::HttpService;
+use promptshelf_service::{Caller, Service};
+use promptshelf_store::Actor;
+
+use super::{Api, problem::Problem};
+
+/// A permission that a token carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Files, history and proposals, whatever the access rules of the library hide from others.
+    Read,
+    /// Proposals.
+    Propose,
+    /// Reviews.
+    Review,
+    /// Publishing.
+    Publish,
+    /// Policies, new channels, and publishing without the policy.
+    Admin,
+}
+
+impl Scope {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Scope::Read => "library:read",
+            Scope::Propose => "library:propose",
+            Scope::Review => "library:review",
+            Scope::Publish => "library:publish",
+            Scope::Admin => "library:admin",
+        }
+    }
+}
+
+/// The state of all handlers.
+#[derive(Clone)]
+pub(super) struct ApiState {
+    pub(super) api: Api,
+    pub(super) service: Service,
+    pub(super) endpoint: HttpService,
+    /// Whether callers sign in. Otherwise every caller has all scopes and roles.
+    pub(super) has_sign_in: bool,
+}
+
+/// The caller of a request, from authentication.
+pub(super) type ApiCaller = Extension<Caller>;
+
+/// An admitted operation.
+#[derive(Debug)]
+pub(super) struct Operation {
+    caller: Caller,
+    has_sign_in: bool,
+    record: promptshelf_service::Operation,
+}
+
+impl ApiState {
+    /// Begins an operation, whose name in the audit is `method`.
+    ///
+    /// # Errors
+    ///
+    /// Those of limits, and 403 for a caller who lacks one of the scopes.
+    pub(super) fn begin(&self, caller: Caller, method: &'static str, scopes: &[Scope]) -> Result<Operation, Problem> {
+        let record = self.service.operation(&caller, method)?;
+        let operation = Operation { caller, has_sign_in: self.has_sign_in, record };
+        match operation.require(scopes) {
+            Ok(()) => Ok(operation),
+            Err(problem) => {
+                operation.record.end(problem.name());
+                Err(problem)
+            }
+        }
+    }
+}
+
+impl Operation {
+    /// Returns whether the caller has a scope.
+    pub(super) fn has(&self, scope: Scope) -> bool {
+        !self.has_sign_in
+            || self.caller.identity().is_some_and(|identity| identity.scopes.iter().any(|own| own == scope.as_str()))
+    }
+
+    /// Checks that the caller has all scopes.
+    pub(super) fn require(&self, scopes: &[Scope]) -> Result<(), Problem> {
+        if scopes.iter().all(|scope| self.has(*scope)) {
+            return Ok(());
+        }
+        Err(Problem::insufficient_scope(scopes.iter().map(|scope| scope.as_str().to_owned()).collect()))
+    }
+
+    /// Returns whether the caller has one of the roles; any caller has if the list is empty.
+    pub(super) fn has_role(&self, roles: &[String]) -> bool {
+        !self.has_sign_in
+            || roles.is_empty()
+            || self.caller.identity().is_some_and(|identity| identity.roles.iter().any(|own| roles.contains(own)))
+    }
+
+    /// Checks that the caller has one of the roles that the policy of a channel names for `what`.
+    pub(super) fn require_role(&self, roles: &[String], what: &str) -> Result<(), Problem> {
+        if self.has_role(roles) {
+            return Ok(());
+        }
+        let detail = format!("The policy of the channel lets only these roles {what}: {}", roles.join(", "));
+        Err(Problem::not_permitted("insufficient-role", detail))
+    }
+
+    /// The actor of a change: the authenticated caller.
+    pub(super) fn actor(&self, may_publish: bool) -> Actor {
+        Actor { name: self.caller.name().to_owned(), may_publish }
+    }
+
+    /// Adds a text to the audit record.
+    pub(super) fn note(&mut self, key: &'static str, text: &str) {
+        self.record.note(key, text);
+    }
+
+    /// Adds a number to the audit record.
+    pub(super) fn note_number(&mut self, key: &'static str, number: u64) {
+        self.record.note_number(key, number);
+    }
+
+    /// Ends the operation: writes the audit record and returns the response.
+    pub(super) fn end(self, answer: Result<Response, Problem>) -> Response {
+        self.record.end(answer.as_ref().err().map_or("ok", Problem::name));
+        answer.into_response()
+    }
+}

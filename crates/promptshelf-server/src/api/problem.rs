@@ -1,0 +1,215 @@
+//! Problem details (RFC 9457): the body of every refusal and error.
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use promptshelf_mcp::http::{Denial, RequiredScopes};
+use promptshelf_service::{Rejection, whole_seconds};
+use promptshelf_store::StoreError;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// The most files that a problem lists.
+const MAX_PATHS: usize = 100;
+
+/// The prefix of the `type` of a problem.
+const TYPE: &str = "urn:promptshelf:problem:";
+
+/// A refusal or an error (RFC 9457), sent as `application/problem+json`.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(super) struct Problem {
+    /// The kind of the problem: `urn:promptshelf:problem:` and a stable name, such as `conflict`.
+    #[serde(rename = "type")]
+    kind: String,
+    /// A description of the kind.
+    title: &'static str,
+    /// The status of the response.
+    status: u16,
+    /// The description of this case: what is wrong, and what was expected.
+    detail: String,
+    /// For `conflict`: the files that someone else has changed, at most 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<Vec<String>>,
+    /// For `conflict`: the newest revision of the channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
+    /// For `policy`: the conditions that are not met, one sentence each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lacks: Option<Vec<String>>,
+    #[serde(skip)]
+    extra: Box<Extra>,
+}
+
+/// The parts of a refusal that are not in its body.
+#[derive(Clone, Debug, Default)]
+struct Extra {
+    name: &'static str,
+    challenge: Option<HeaderValue>,
+    retry_after: Option<u64>,
+    scopes: Option<RequiredScopes>,
+}
+
+impl Problem {
+    /// Creates a problem. `name` is the stable part of its `type`, and its outcome in the audit.
+    pub(super) fn new(status: StatusCode, name: &'static str, title: &'static str, detail: impl Into<String>) -> Problem {
+        Problem {
+            kind: format!("{TYPE}{name}"),
+            title,
+            status: status.as_u16(),
+            detail: detail.into(),
+            paths: None,
+            revision: None,
+            lacks: None,
+            extra: Box::new(Extra { name, ..Extra::default() }),
+        }
+    }
+
+    pub(super) fn invalid(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, "invalid-request", "The request is invalid", detail)
+    }
+
+    pub(super) fn not_found(what: &str) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, "not-found", "Not found", format!("{what} does not exist"))
+    }
+
+    pub(super) fn not_permitted(name: &'static str, detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::FORBIDDEN, name, "Not permitted", detail)
+    }
+
+    /// The refusal of a caller without a scope. The challenge names all scopes of the operation.
+    pub(super) fn insufficient_scope(scopes: Vec<String>) -> Problem {
+        let detail = Rejection::InsufficientScope { scopes: scopes.clone() }.to_string();
+        let mut problem = Problem::new(StatusCode::FORBIDDEN, "insufficient-scope", "Insufficient scope", detail);
+        problem.extra.scopes = Some(RequiredScopes(scopes));
+        problem
+    }
+
+    pub(super) fn precondition_required(header: &str) -> Problem {
+        Problem::new(
+            StatusCode::PRECONDITION_REQUIRED,
+            "precondition-required",
+            "A precondition is required",
+            format!("The header {header} is missing: send the ETag of the version that this request changes"),
+        )
+    }
+
+    pub(super) fn precondition_failed(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::PRECONDITION_FAILED, "precondition-failed", "The precondition is not met", detail)
+    }
+
+    /// The refusal of the host check.
+    pub(super) fn foreign(reason: &str) -> Problem {
+        Problem::new(StatusCode::FORBIDDEN, "foreign-request", "The host or origin is not allowed", reason)
+    }
+
+    /// A refusal of authentication or of the reader of bodies.
+    pub(super) fn denied(denial: &Denial) -> Problem {
+        let (name, title) = match denial.status {
+            StatusCode::UNAUTHORIZED => ("sign-in-required", "Sign-in required"),
+            StatusCode::FORBIDDEN => ("insufficient-scope", "Insufficient scope"),
+            StatusCode::PAYLOAD_TOO_LARGE => ("too-large", "The body is too large"),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => ("unsupported-media-type", "Unsupported media type"),
+            StatusCode::TOO_MANY_REQUESTS => ("too-many-requests", "Too many requests"),
+            StatusCode::SERVICE_UNAVAILABLE => ("unavailable", "Unavailable"),
+            _ => ("invalid-request", "The request is invalid"),
+        };
+        let mut problem = Problem::new(denial.status, name, title, &*denial.message);
+        problem.extra.challenge.clone_from(&denial.challenge);
+        problem.extra.retry_after = denial.retry_after;
+        problem
+    }
+
+    /// The stable name of the problem.
+    pub(super) fn name(&self) -> &'static str {
+        self.extra.name
+    }
+}
+
+impl From<Rejection> for Problem {
+    fn from(rejection: Rejection) -> Problem {
+        let (status, title) = match rejection {
+            Rejection::TooManyRequests { .. } | Rejection::TooManyAtOnce { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, "Too many requests")
+            }
+            Rejection::NotRecorded => (StatusCode::SERVICE_UNAVAILABLE, "Requests cannot be recorded"),
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "Internal error"),
+        };
+        let mut problem = Problem::new(status, rejection.code(), title, rejection.to_string());
+        if let Rejection::TooManyRequests { retry_after } = rejection {
+            problem.extra.retry_after = Some(whole_seconds(retry_after));
+        }
+        problem
+    }
+}
+
+/// Details of the server are logged, and left out of the answer.
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        let detail = error.to_string();
+        let failed = |status, name, title, detail: &str| {
+            tracing::error!("the API cannot use the store: {error}");
+            Problem::new(status, name, title, detail)
+        };
+        match &error {
+            StoreError::InvalidChannel { .. } | StoreError::InvalidRevision { .. } | StoreError::InvalidInput { .. } => {
+                Problem::invalid(detail)
+            }
+            StoreError::NotFound { what } => Problem::not_found(what),
+            StoreError::Changed { .. } => Problem::precondition_failed(detail),
+            StoreError::Conflict { paths, revision } => {
+                let conflict = Problem::new(StatusCode::CONFLICT, "conflict", "Changed by someone else", detail);
+                let paths = paths.iter().take(MAX_PATHS).cloned().collect();
+                Problem { paths: Some(paths), revision: Some(*revision), ..conflict }
+            }
+            StoreError::State { .. } => {
+                Problem::new(StatusCode::CONFLICT, "state", "The state of the proposal does not permit this", detail)
+            }
+            StoreError::Policy { lacks } => {
+                let problem = Problem::new(StatusCode::CONFLICT, "policy", "The policy of the channel is not met", detail);
+                Problem { lacks: Some(lacks.clone()), ..problem }
+            }
+            StoreError::Unreachable { .. } => {
+                let detail = "The store cannot be reached; nothing was changed, try again later";
+                let mut problem =
+                    failed(StatusCode::SERVICE_UNAVAILABLE, "store-unreachable", "The store cannot be reached", detail);
+                problem.extra.retry_after = Some(5);
+                problem
+            }
+            StoreError::NewerSchema { .. } => {
+                failed(StatusCode::SERVICE_UNAVAILABLE, "store-newer", "The store was made by a newer release", &detail)
+            }
+            StoreError::Corrupt { .. } => {
+                failed(StatusCode::INTERNAL_SERVER_ERROR, "corrupt", "A content of the store is corrupt", &detail)
+            }
+            _ => failed(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal-error",
+                "Internal error",
+                "The store refused the operation; see the server's log",
+            ),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        // Only a map with keys that are not text fails.
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(challenge) = self.extra.challenge {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        if let Some(seconds) = self.extra.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(scopes) = self.extra.scopes {
+            response.extensions_mut().insert(scopes);
+        }
+        response
+    }
+}
