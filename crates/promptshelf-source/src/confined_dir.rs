@@ -15,47 +15,25 @@ use cap_std::{
     fs::{Dir, Metadata, OpenOptions},
 };
 
-use crate::{file_state::FileState, places};
+use crate::{
+    file_access::{FileBytes, FileError},
+    file_state::FileState,
+    places,
+};
 
 /// An open folder. Paths that lead out of it are refused.
 #[derive(Debug)]
 pub(crate) struct ConfinedDir(Dir);
 
-/// The bytes of a file, and its state when they were read.
-#[derive(Debug)]
-pub(crate) struct FileBytes {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) state: FileState,
-}
-
-/// The reason why a file was not read.
-#[derive(Debug)]
-pub(crate) enum FileError {
-    /// Nothing exists at the path, or it was deleted meanwhile.
-    NotFound,
-    /// The path leads out of the folder.
-    OutsideRoot,
-    /// A symbolic link leads back to itself.
-    LinkCycle,
-    /// Something other than a regular file exists at the path.
-    NotAFile,
-    /// The file has this many bytes, more than the limit.
-    TooLarge(u64),
-    /// The system call failed.
-    Io(io::Error),
-}
-
-impl FileError {
-    fn of(error: io::Error) -> FileError {
-        match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::NotFound,
-            // An error without a system error number comes from the confinement of `cap-std`.
-            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => FileError::OutsideRoot,
-            _ if is_one_of(&error, ELOOP) => FileError::LinkCycle,
-            // A socket, and a FIFO or a device without a peer, cannot be opened.
-            _ if is_one_of(&error, ENXIO) => FileError::NotAFile,
-            _ => FileError::Io(error),
-        }
+fn file_error(error: io::Error) -> FileError {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::NotFound,
+        // An error without a system error number comes from the confinement of `cap-std`.
+        io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => FileError::OutsideRoot,
+        _ if is_one_of(&error, ELOOP) => FileError::LinkCycle,
+        // A socket, and a FIFO or a device without a peer, cannot be opened.
+        _ if is_one_of(&error, ENXIO) => FileError::NotAFile,
+        _ => FileError::Io(error),
     }
 }
 
@@ -80,12 +58,12 @@ impl ConfinedDir {
 
     /// Returns the path below this folder to which a path leads, with `/` between its parts and without links.
     pub(crate) fn canonicalize(&self, path: &str) -> Result<String, FileError> {
-        self.0.canonicalize(path).map(|path| places::text(&path)).map_err(FileError::of)
+        self.0.canonicalize(path).map(|path| places::text(&path)).map_err(file_error)
     }
 
     /// Returns the metadata at a path. Follows links.
     pub(crate) fn metadata(&self, path: &str) -> Result<Metadata, FileError> {
-        self.0.metadata(path).map_err(FileError::of)
+        self.0.metadata(path).map_err(file_error)
     }
 
     /// Returns the state of a regular file.
@@ -99,8 +77,8 @@ impl ConfinedDir {
         let mut options = OpenOptions::new();
         // Without this, opening a FIFO blocks until a writer opens it.
         options.read(true).nonblock(true);
-        let file = self.0.open_with(path, &options).map_err(FileError::of)?;
-        let metadata = file.metadata().map_err(FileError::of)?;
+        let file = self.0.open_with(path, &options).map_err(file_error)?;
+        let metadata = file.metadata().map_err(file_error)?;
         if !metadata.is_file() {
             return Err(FileError::NotAFile);
         }
@@ -110,7 +88,7 @@ impl ConfinedDir {
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
         let mut file: File = file.into_std();
         // The file can grow while it is read.
-        (&mut file).take(limit + 1).read_to_end(&mut bytes).map_err(FileError::of)?;
+        (&mut file).take(limit + 1).read_to_end(&mut bytes).map_err(file_error)?;
         if bytes.len() as u64 > limit {
             return Err(FileError::TooLarge(bytes.len() as u64));
         }

@@ -1,4 +1,5 @@
-//! The state of a file according to its metadata: shows changes without reading the file.
+//! The state of a file according to its metadata: shows changes without reading the file. A file in memory has a number
+//! instead.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -7,6 +8,8 @@ use std::{
 
 use cap_std::fs::Metadata;
 use promptshelf_core::Timestamp;
+
+use crate::memory_tree::MemoryFile;
 
 /// A file's metadata. Equal states mean equal bytes, unless the file was written so recently that the clock of the
 /// file system has not advanced since; see [`is_stable`](FileState::is_stable).
@@ -18,6 +21,8 @@ pub(crate) struct FileState {
     /// time back, but not these.
     changed: (i64, i64),
     file: (u64, u64),
+    /// The number of a file in memory, and the time that it was created with.
+    memory: Option<(u64, Option<Timestamp>)>,
 }
 
 /// The coarsest clock among the file systems in use: FAT has a resolution of two seconds.
@@ -43,17 +48,27 @@ impl FileState {
         #[cfg(not(unix))]
         let (changed, file) = ((0, 0), (0, 0));
         let modified = metadata.modified().ok().map(cap_std::time::SystemTime::into_std);
-        FileState { len: metadata.len(), modified, changed, file }
+        FileState { len: metadata.len(), modified, changed, file, memory: None }
     }
 
     /// Returns the state of a text that is not saved to a file.
     pub(crate) fn unsaved(len: u64) -> FileState {
-        FileState { len, modified: None, changed: (0, 0), file: (0, 0) }
+        FileState { len, modified: None, changed: (0, 0), file: (0, 0), memory: None }
+    }
+
+    /// Returns the state of a file in memory.
+    pub(crate) fn in_memory(file: &MemoryFile) -> FileState {
+        let memory = Some((file.number(), file.modified()));
+        FileState { memory, ..FileState::unsaved(file.bytes().len() as u64) }
     }
 
     /// Whether bytes that were read at the time `read` are certain to be those of the file as long as it has this
     /// state.
     pub(crate) fn is_stable(&self, read: SystemTime) -> bool {
+        // The bytes with a number never change.
+        if self.memory.is_some() {
+            return true;
+        }
         let (seconds, nanoseconds) = self.changed;
         let since_epoch = u64::try_from(seconds).ok().zip(u32::try_from(nanoseconds).ok());
         let changed =
@@ -67,6 +82,9 @@ impl FileState {
     }
 
     pub(crate) fn modified(&self) -> Option<Timestamp> {
+        if let Some((_, modified)) = self.memory {
+            return modified;
+        }
         let time = jiff::Timestamp::try_from(self.modified?).ok()?;
         Timestamp::from_unix(time.as_second(), time.subsec_nanosecond()).ok()
     }

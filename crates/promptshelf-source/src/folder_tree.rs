@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use crate::{
-    confined_dir::{ConfinedDir, FileError},
-    directory::{WalkOptions, walk},
+    confined_dir::ConfinedDir,
     error::SourceError,
+    file_access::FileError,
     file_role::MANIFEST,
     format::foreign_folders,
     manifest::Manifest,
     memory_tree::{MemoryFile, MemoryTree},
+    pipeline::{WalkOptions, walk},
+    tree::Tree,
     tree_path::check_tree_path,
 };
 use promptshelf_core::SourceText;
@@ -40,7 +42,7 @@ const MAX_PROBLEMS: usize = 20;
 /// [`SourceError`] if the folder or a file cannot be read, a link leads out of the folder or nowhere, a name is not
 /// UTF-8 or not portable, or a limit is exceeded. The message names the files.
 pub fn read_tree(folder: &Path) -> Result<MemoryTree, SourceError> {
-    let root = ConfinedDir::open(folder).map_err(|error| SourceError::folder(folder, error))?;
+    let root = ConfinedDir::open(folder).map(Tree::Folder).map_err(|error| SourceError::folder(folder, error))?;
     let limits = limits(&root);
     if let Some(problem) = foreign_home(folder, &root) {
         return Err(SourceError::new(problem));
@@ -83,7 +85,7 @@ pub fn read_tree(folder: &Path) -> Result<MemoryTree, SourceError> {
 }
 
 /// Returns the limits in the library's manifest, also in one with mistakes: the check reports those.
-fn limits(root: &ConfinedDir) -> crate::manifest::Limits {
+fn limits(root: &Tree) -> crate::manifest::Limits {
     const MANIFEST_BYTES: u64 = 4 << 20;
     let text = root.read(MANIFEST, MANIFEST_BYTES).ok().and_then(|file| String::from_utf8(file.bytes).ok());
     text.map_or_else(Manifest::none, |text| Manifest::understood(SourceText::new(MANIFEST, text))).limits
@@ -91,7 +93,7 @@ fn limits(root: &ConfinedDir) -> crate::manifest::Limits {
 
 /// Rejects a folder such as `.claude/commands`: its formats depend on the name of the folder, which is not a part of
 /// the tree.
-fn foreign_home(folder: &Path, root: &ConfinedDir) -> Option<String> {
+fn foreign_home(folder: &Path, root: &Tree) -> Option<String> {
     let path = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     let home = foreign_folders::home(&path);
     (!home.is_empty() && root.state(MANIFEST).is_err()).then(|| {

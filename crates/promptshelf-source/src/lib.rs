@@ -13,6 +13,7 @@
 //! ```
 //!
 //! - [`Directory`] reads a folder of prompt files, in the native format and in those of other programs.
+//! - [`TreeSource`] reads files in memory by the same rules, such as a revision of a channel.
 //! - [`Fixed`] contains definitions made in code.
 //! - [`Source`] is the interface to implement for prompts in another place.
 //! - [`Loader`] merges any number of sources, checks them, and replaces the catalog behind a
@@ -23,6 +24,7 @@
 mod confined_dir;
 mod directory;
 mod error;
+mod file_access;
 mod file_role;
 mod file_state;
 mod fixed;
@@ -32,14 +34,18 @@ mod listing;
 mod loader;
 mod manifest;
 mod media_type;
+mod memory_dir;
 mod memory_tree;
+mod pipeline;
 mod places;
 mod resource;
 mod root_grants;
 pub mod settings;
 mod source;
 pub mod syntax;
+mod tree;
 mod tree_path;
+mod tree_source;
 mod watch;
 
 pub use directory::Directory;
@@ -52,6 +58,7 @@ pub use loader::{LoadReport, Loader, ReloadTask};
 pub use memory_tree::{MemoryFile, MemoryTree};
 pub use source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard};
 pub use tree_path::{InvalidTreePath, check_tree_path};
+pub use tree_source::TreeSource;
 
 /// Compiles the examples of the README.
 #[cfg(doctest)]

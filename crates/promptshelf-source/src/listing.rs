@@ -2,10 +2,11 @@
 
 use crate::{
     confined_dir::ConfinedDir,
-    directory::{WalkOptions, walk},
     error::SourceError,
     file_role::is_prompt,
     format::Format,
+    pipeline::{WalkOptions, walk},
+    tree::Tree,
 };
 
 /// The largest number of files that are listed.
@@ -18,8 +19,10 @@ const MAX_FILES: usize = 200_000;
 /// [`SourceError`] if the folder cannot be read.
 pub fn prompt_files(library: &std::path::Path) -> Result<Vec<String>, SourceError> {
     let root = ConfinedDir::open(library).map_err(|error| SourceError::folder(library, error))?;
-    let found =
-        walk(&root, WalkOptions { files: MAX_FILES, states: false, foreign_folders: false, golden_files: false });
+    let found = walk(
+        &Tree::Folder(root),
+        WalkOptions { files: MAX_FILES, states: false, foreign_folders: false, golden_files: false },
+    );
     Ok(found
         .files
         .into_iter()

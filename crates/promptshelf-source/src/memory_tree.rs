@@ -1,6 +1,14 @@
 //! A tree of files in memory.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    ops::Bound,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use promptshelf_core::Timestamp;
 use smol_str::SmolStr;
@@ -19,8 +27,12 @@ use smol_str::SmolStr;
 pub struct MemoryTree(Arc<BTreeMap<SmolStr, MemoryFile>>);
 
 /// A file of a [`MemoryTree`].
-#[derive(Clone, PartialEq, Eq)]
+///
+/// Cheap to clone. A tree that is read again takes over the results for all files that are clones of those before.
+#[derive(Clone)]
 pub struct MemoryFile {
+    /// The same number means the same bytes.
+    number: u64,
     bytes: Arc<[u8]>,
     modified: Option<Timestamp>,
 }
@@ -28,7 +40,8 @@ pub struct MemoryFile {
 impl MemoryFile {
     /// Creates a file.
     pub fn new(bytes: impl Into<Arc<[u8]>>) -> MemoryFile {
-        MemoryFile { bytes: bytes.into(), modified: None }
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        MemoryFile { number: NEXT.fetch_add(1, Ordering::Relaxed), bytes: bytes.into(), modified: None }
     }
 
     /// Sets the time of the last change.
@@ -54,7 +67,21 @@ impl MemoryFile {
     pub fn modified(&self) -> Option<Timestamp> {
         self.modified
     }
+
+    /// Returns the number of the content, which is unique in this process.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
 }
+
+/// Compares content and time.
+impl PartialEq for MemoryFile {
+    fn eq(&self, other: &MemoryFile) -> bool {
+        self.modified == other.modified && (self.number == other.number || self.bytes == other.bytes)
+    }
+}
+
+impl Eq for MemoryFile {}
 
 impl fmt::Debug for MemoryFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -72,6 +99,12 @@ impl MemoryTree {
     /// Returns all files, by path.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &MemoryFile)> {
         self.0.iter().map(|(path, file)| (path.as_str(), file))
+    }
+
+    /// Returns the files whose path starts with a prefix, by path.
+    pub(crate) fn below(&self, prefix: &str) -> impl Iterator<Item = (&str, &MemoryFile)> {
+        let files = self.0.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+        files.map(|(path, file)| (path.as_str(), file)).take_while(move |(path, _)| path.starts_with(prefix))
     }
 
     /// Returns the number of files.

@@ -7,15 +7,15 @@ use promptshelf_core::Links;
 /// The library's own place in the file system, and the symbolic links in it and in its roots at the time of a read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
-    /// The absolute path of the library, without symbolic links.
+    /// The absolute path of the library, without symbolic links; a stand-in for a library in memory.
     library: String,
     pub(crate) links: Links,
 }
 
 impl Places {
-    pub(crate) fn new(library: &Path) -> Places {
-        let library = library.canonicalize().unwrap_or_else(|_| library.to_path_buf());
-        Places { library: text(&library), links: Links::default() }
+    /// Creates the places of a library with this absolute path.
+    pub(crate) fn new(library: String) -> Places {
+        Places { library, links: Links::default() }
     }
 
     /// Returns an absolute path without symbolic links as a place.

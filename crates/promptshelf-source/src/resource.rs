@@ -6,7 +6,6 @@
 mod path_template;
 
 use std::{
-    hash::{DefaultHasher, Hash as _, Hasher as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -15,11 +14,12 @@ use promptshelf_core::{BoxFuture, MimeType, ReadBody, ReadError, ReadResource, V
 
 pub(crate) use self::path_template::PathTemplate;
 use crate::{
-    confined_dir::{ConfinedDir, FileError},
+    file_access::FileError,
     file_role::MANIFEST,
     media_type,
     places::{self, Places, join},
     root_grants::RootGrants,
+    tree::Tree,
 };
 
 /// Reads files below one folder.
@@ -42,7 +42,7 @@ pub(crate) struct FileReader {
 impl FileReader {
     /// Opens the folder, and returns the path without links that leads to a file in it. Access was decided for the place
     /// that the links led to when the library was read: a path that leads elsewhere by now has to wait for the next read.
-    fn open(&self, path: &str) -> Option<(ConfinedDir, String)> {
+    fn open(&self, path: &str) -> Option<(Tree, String)> {
         let root = self.root.as_deref().unwrap_or(Path::new(""));
         let (root, folder) = self.grants.open_with_path(root).ok()?;
         let inside = root.canonicalize(path).ok()?;
@@ -73,10 +73,7 @@ impl FileReader {
     fn version_now(&self, variables: &Variables) -> Option<u64> {
         let path = self.path.expand(variables)?;
         let (root, inside) = self.open(&path)?;
-        let state = root.state(&inside).ok()?;
-        let mut hasher = DefaultHasher::new();
-        state.hash(&mut hasher);
-        Some(hasher.finish())
+        root.version(&inside).ok()
     }
 }
 

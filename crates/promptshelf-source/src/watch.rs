@@ -81,7 +81,12 @@ impl WatchedTrees {
 
     /// Takes the scope of the signalled changes; [`ChangeScope::Anywhere`] without a signal.
     pub(crate) fn take_scope(&self) -> ChangeScope {
-        self.with(|state| state.pending.take().unwrap_or(ChangeScope::Anywhere))
+        self.take_pending().unwrap_or(ChangeScope::Anywhere)
+    }
+
+    /// Takes the scope of the signalled changes; `None` without a signal.
+    pub(crate) fn take_pending(&self) -> Option<ChangeScope> {
+        self.with(|state| state.pending.take())
     }
 
     /// Adds to the scope that the next reading takes.

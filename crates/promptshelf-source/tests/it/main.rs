@@ -14,3 +14,5 @@ mod manifest;
 mod references;
 mod resources;
 mod source_contract;
+mod tree_contract;
+mod tree_source;

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use promptshelf_core::{Definitions, PromptDefinition};
-use promptshelf_source::{Directory, Fixed, Loader, ReloadSignal, Source};
+use promptshelf_source::{Directory, Fixed, Loader, MemoryFile, ReloadSignal, Source, TreeSource};
 
 use crate::library::{Library, names};
 
@@ -35,6 +35,28 @@ impl Place for Library {
 
     fn remove(&mut self, name: &str) {
         Library::remove(self, &format!("{name}.md"));
+    }
+}
+
+struct Memory(TreeSource);
+
+impl Place for Memory {
+    type Source = TreeSource;
+
+    fn new() -> Memory {
+        Memory(TreeSource::new(std::iter::empty::<(&str, MemoryFile)>().collect()))
+    }
+
+    fn source(&self) -> TreeSource {
+        self.0.clone()
+    }
+
+    fn put(&mut self, name: &str, text: &str) {
+        self.0.replace(self.0.tree().with([(format!("{name}.md"), Some(MemoryFile::new(text.as_bytes())))]));
+    }
+
+    fn remove(&mut self, name: &str) {
+        self.0.replace(self.0.tree().with([(format!("{name}.md"), None)]));
     }
 }
 
@@ -172,6 +194,7 @@ macro_rules! contract {
 }
 
 contract!(Library, a_folder);
+contract!(Memory, memory);
 contract!(Code, code);
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
+    io,
     sync::Arc,
 };
 
@@ -51,8 +52,16 @@ pub(super) fn definitions(
         match library.roots.open(&root.path) {
             Ok(_) => {}
             Err(RootError::Unreadable(error)) => {
-                let message = format!("cannot read the root `{name}`: {error}");
+                let message = match error.kind() {
+                    io::ErrorKind::NotFound => format!("cannot read the root `{name}`: the folder does not exist"),
+                    _ => format!("cannot read the root `{name}`: {error}"),
+                };
                 diagnostics.push(Diagnostic::error(Code::Unreadable, location, message));
+            }
+            Err(RootError::OutsideMemory) => {
+                let message = format!("the root `{name}` leads out of the library, and no folder is around it");
+                let help = "move it into the library, or use an absolute path and have the operator write it in `roots` under [grants] in server.toml";
+                diagnostics.push(Diagnostic::error(Code::UngrantedRoot, location, message).help(help));
             }
             Err(RootError::NotGranted(path)) => {
                 let path = path.display();

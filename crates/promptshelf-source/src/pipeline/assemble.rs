@@ -8,7 +8,8 @@ use std::{
 };
 
 use promptshelf_core::{
-    BrokenFile, Code, Definitions, Diagnostic, LibraryFile, Origin, PromptDefinition, ResourceDefinition,
+    BrokenFile, Code, Definitions, Diagnostic, LibraryFile, Origin, PromptDefinition, ResourceContent,
+    ResourceDefinition,
 };
 use smol_str::SmolStr;
 
@@ -16,13 +17,14 @@ use super::{
     cache::ReadCache,
     cached_file::{CachedFile, ContentKind},
     context::LibraryContext,
+    found_files::at,
     icons::IconResolver,
     resources,
-    walk::at,
 };
 use crate::{
     format::Draft,
     source::{Fingerprint, Snapshot},
+    tree::Tree,
 };
 
 impl LibraryContext<'_> {
@@ -32,7 +34,9 @@ impl LibraryContext<'_> {
         let files = files(&last.entries);
         let icons = IconResolver::new(&files);
         let (resources, access) = resources::definitions(self, &files, &icons, &mut diagnostics);
-        let fingerprint = last.set_rest(self.rest(&last.entries, &resources, &diagnostics)).fingerprint();
+        last.holds_tree = matches!(self.root, Tree::Memory(_))
+            && resources.iter().any(|it| matches!(it.content, ResourceContent::Reader(_)));
+        let fingerprint = last.set_rest(self.rest(&last.entries, &resources, &diagnostics));
         if known == Some(fingerprint) {
             return None;
         }

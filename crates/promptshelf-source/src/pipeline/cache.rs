@@ -27,6 +27,8 @@ pub(super) struct ReadCache {
     /// Whether the entries are all files of the folder, each with a single path, so that one of them can be read
     /// again alone.
     pub(super) is_plain: bool,
+    /// Whether resources hold the tree in memory that they are read from, so that another tree needs other resources.
+    pub(super) holds_tree: bool,
     /// Indices of the entries that have to be read again even without a change event.
     unstable: Vec<usize>,
     /// The total size of all files.
@@ -34,19 +36,21 @@ pub(super) struct ReadCache {
     number: CacheFingerprint,
 }
 
-/// A hash of everything that the definitions depend on, in two parts.
+/// A hash of everything that the definitions depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct CacheFingerprint {
+struct CacheFingerprint {
     /// A sum over the entries, so that a single one can be replaced.
     entries: u64,
     /// The hash of everything else.
-    pub(super) rest: u64,
+    rest: u64,
+    /// The number of the tree in memory; 0 for a folder on disk.
+    tree: u64,
 }
 
 impl CacheFingerprint {
-    pub(super) fn fingerprint(self) -> Fingerprint {
+    fn fingerprint(self) -> Fingerprint {
         let mut hasher = DefaultHasher::new();
-        (self.entries, self.rest).hash(&mut hasher);
+        (self.entries, self.rest, self.tree).hash(&mut hasher);
         Fingerprint::new(hasher.finish())
     }
 }
@@ -78,9 +82,14 @@ impl ReadCache {
     }
 
     /// Sets the hash of everything but the entries, and returns the combined one.
-    pub(super) fn set_rest(&mut self, rest: u64) -> CacheFingerprint {
+    pub(super) fn set_rest(&mut self, rest: u64) -> Fingerprint {
         self.number.rest = rest;
-        self.number
+        self.number.fingerprint()
+    }
+
+    /// Sets the number of the tree.
+    pub(super) fn set_tree(&mut self, number: u64) {
+        self.number.tree = number;
     }
 
     /// Returns the fingerprint of the last returned definitions.
@@ -101,10 +110,9 @@ impl ReadCache {
         }
         indices.sort_unstable();
         indices.dedup();
-        let is_file = |path: &str| context.root.dir().symlink_metadata(path).is_ok_and(|found| found.is_file());
         let is_as_before = |index: &usize| {
             let (path, entry) = &self.entries[*index];
-            entry.is_read() && is_file(path)
+            entry.is_read() && context.root.is_plain_file(path)
         };
         if !self.is_plain || !indices.iter().all(is_as_before) {
             return None;

@@ -14,15 +14,16 @@ use promptshelf_core::{Code, Diagnostic, Icon, LibraryFile, PromptDefinition, Re
 use smol_str::SmolStr;
 
 use super::{
+    found_files::{FoundFile, at, unread_file},
     icons,
-    walk::{FoundFile, at, unread_file},
 };
 use crate::{
-    confined_dir::{ConfinedDir, FileBytes, FileError},
+    file_access::{FileBytes, FileError},
     file_role::FileRole,
     file_state::{FileState, FileStateHash},
     format::{BrokenDraft, Draft, requirements},
     media_type,
+    tree::Tree,
 };
 
 /// A file at the time of one read.
@@ -66,7 +67,7 @@ pub(super) enum ContentKind {
 /// The parameters of one read.
 #[derive(Clone, Copy)]
 pub(super) struct ReadContext<'a> {
-    pub(super) root: &'a ConfinedDir,
+    pub(super) root: &'a Tree,
     pub(super) limit: u64,
     /// The time at which the read began.
     pub(super) now: SystemTime,
@@ -97,7 +98,9 @@ impl ReadContext<'_> {
             };
             return CachedFile { state: None, is_stable: false, content };
         }
-        if let Some(before) = before.filter(|before| before.is_stable && before.state.is_some()) {
+        if let Some(before) =
+            before.filter(|before| before.is_stable && before.state.is_some() && before.content.len <= self.limit)
+        {
             let state = found.state.or_else(|| self.root.state(path).ok());
             if state.map(|state| state.hash64()) == before.state {
                 return before.clone();

@@ -6,17 +6,17 @@ use promptshelf_core::{ArgumentDefinition, Code, CompletionSource, Diagnostic, L
 
 use super::globs::{GlobError, GlobIndex, Matches};
 use crate::{
-    confined_dir::ConfinedDir,
     format::GlobCompletion,
     manifest::{DeclaredRoot, Manifest},
     places::{self, Places, join},
     root_grants::RootGrants,
+    tree::Tree,
 };
 
 /// The folder, the manifest and the path patterns of one read.
 pub(super) struct LibraryContext<'a> {
     pub(super) roots: &'a RootGrants,
-    pub(super) root: &'a ConfinedDir,
+    pub(super) root: &'a Tree,
     pub(super) manifest: &'a Manifest,
     pub(super) globs: &'a GlobIndex,
     pub(super) places: Arc<Places>,
@@ -30,12 +30,12 @@ const MAX_ROOT_FILES: usize = 20_000;
 impl<'a> LibraryContext<'a> {
     pub(super) fn new(
         roots: &'a RootGrants,
-        root: &'a ConfinedDir,
+        root: &'a Tree,
         manifest: &'a Manifest,
         globs: &'a GlobIndex,
         links: &[(String, String)],
     ) -> LibraryContext<'a> {
-        let mut places = Places::new(roots.library());
+        let mut places = Places::new(roots.library_path());
         let folder = |declared: &DeclaredRoot| places::text(&roots.path(&declared.path));
         let folders: BTreeMap<String, String> =
             manifest.roots.iter().map(|(name, declared)| (name.clone(), folder(declared))).collect();

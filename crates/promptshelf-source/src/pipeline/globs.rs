@@ -11,7 +11,7 @@ use std::{
 use globset::{GlobBuilder, GlobMatcher};
 use smol_str::SmolStr;
 
-use super::walk::{WalkOptions, walk};
+use super::{found_files::WalkOptions, walk::walk};
 use crate::{manifest::Manifest, root_grants::RootGrants};
 
 /// The largest number of paths that one pattern returns.

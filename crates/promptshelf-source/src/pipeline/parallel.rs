@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 
 use super::{
     cached_file::{CachedFile, ReadContext},
-    walk::FoundFile,
+    found_files::FoundFile,
 };
 use crate::file_role::FileRole;
 

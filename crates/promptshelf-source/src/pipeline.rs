@@ -1,0 +1,256 @@
+//! The reading of a library: from a tree of files to definitions. Folders and files in memory take the same way.
+//!
+//! A read has four steps: the manifest, the names of all files, the contents of the changed files (in parallel), and
+//! the references between files. The result stays in memory until the next read, so that one edit in a large library
+//! costs one file.
+//!
+//! How changes are noticed is deliberately elsewhere: in the sources.
+
+mod assemble;
+mod cache;
+mod cached_file;
+mod context;
+mod found_files;
+mod globs;
+mod icons;
+mod parallel;
+mod resources;
+mod walk;
+mod walk_folder;
+mod walk_memory;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+
+use promptshelf_core::{Code, Definitions, Diagnostic, Severity, SourceText};
+
+use self::{
+    cache::{PartialRead, ReadCache},
+    cached_file::ReadContext,
+    context::LibraryContext,
+    found_files::{add_unsaved, at, unread_file},
+    globs::GlobIndex,
+};
+pub(crate) use self::{found_files::WalkOptions, walk::walk};
+use crate::{
+    error::SourceError,
+    file_access::FileError,
+    file_role::{self, MANIFEST},
+    format::foreign_folders,
+    manifest::Manifest,
+    root_grants::RootGrants,
+    source::{Fingerprint, Snapshot},
+    tree::Tree,
+    watch::{ChangeScope, WatchedTrees},
+};
+
+/// The largest manifest, in bytes.
+const MANIFEST_BYTES: u64 = 4 << 20;
+
+/// Reads a library again and again. Clones share the result of the last read.
+#[derive(Clone, Debug)]
+pub(crate) struct Pipeline(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Whether the valid parts of a manifest with mistakes are used.
+    is_lenient: bool,
+    last: Mutex<ReadCache>,
+    /// The folders on disk that the last read depended on.
+    watched: WatchedTrees,
+}
+
+/// The input of one read.
+#[derive(Debug)]
+pub(crate) struct Reading<'a> {
+    /// Opens the library and its roots.
+    pub(crate) roots: &'a RootGrants,
+    /// Texts that replace files, by path.
+    pub(crate) unsaved: &'a BTreeMap<String, Arc<str>>,
+    /// The changes since the last read.
+    pub(crate) scope: &'a ChangeScope,
+    /// The number of the tree in memory: another number is another tree. 0 for a folder.
+    pub(crate) tree: u64,
+}
+
+impl Pipeline {
+    pub(crate) fn new(is_lenient: bool, watched: WatchedTrees) -> Pipeline {
+        Pipeline(Arc::new(Inner { is_lenient, last: Mutex::default(), watched }))
+    }
+
+    pub(crate) fn is_lenient(&self) -> bool {
+        self.0.is_lenient
+    }
+
+    /// Reads all definitions, or returns `None` if they are still those of the fingerprint `known`.
+    pub(crate) fn read(&self, new: &Reading<'_>, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
+        let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (roots, unsaved) = (new.roots, new.unsaved);
+        let root = roots.open_library()?;
+        let before = last.manifest.clone();
+        let (manifest, diagnostics) = self.manifest(roots, &root, before.as_ref(), unsaved.get(MANIFEST))?;
+        let is_same_manifest = before.is_some_and(|before| Arc::ptr_eq(&before, &manifest));
+        last.manifest = Some(Arc::clone(&manifest));
+
+        let folders = manifest.roots.values().filter_map(|declared| roots.watched_folder(&declared.path));
+        self.0.watched.set(roots.library_folder().map(Path::to_path_buf).into_iter().chain(folders).collect());
+
+        let limits = &manifest.limits;
+        let now = SystemTime::now();
+        let home = home(roots, &manifest)?;
+        let reading = ReadContext { root: &root, limit: limits.file_bytes, now, unsaved, home };
+        let is_known = known == Some(last.fingerprint());
+        let reread = match new.scope {
+            ChangeScope::Paths(paths) if is_same_manifest && unsaved.is_empty() && !last.holds_tree => {
+                last.reread(paths, &reading, limits.library_bytes)
+            }
+            _ => None,
+        };
+        last.set_tree(new.tree);
+        let has_same_diagnostics = diagnostics == last.manifest_diagnostics;
+        last.manifest_diagnostics = diagnostics;
+        let globs = match reread {
+            Some(PartialRead::Edited(edited)) if is_known && has_same_diagnostics => {
+                let (pipeline, roots) = (self.clone(), roots.clone());
+                let all = move || pipeline.last_definitions(&roots);
+                return Ok(
+                    (known != Some(last.fingerprint())).then(|| Snapshot::edited(last.fingerprint(), edited, all))
+                );
+            }
+            Some(_) => globs(roots, &last, &manifest),
+            None => read_files(roots, &mut last, &manifest, &reading),
+        };
+        let library = LibraryContext::new(roots, &root, &manifest, &globs, &last.links);
+        Ok(library.definitions(known, &mut last))
+    }
+
+    /// Returns all definitions of the last read.
+    fn last_definitions(&self, roots: &RootGrants) -> Result<Definitions, SourceError> {
+        let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let root = roots.open_library()?;
+        let manifest = last.manifest.clone().unwrap_or_else(|| Arc::new(Manifest::none()));
+        let globs = globs(roots, &last, &manifest);
+        let library = LibraryContext::new(roots, &root, &manifest, &globs, &last.links);
+        library.definitions(None, &mut last).map_or_else(|| Ok(Definitions::default()), Snapshot::into_definitions)
+    }
+
+    /// Returns the manifest; if it is invalid, the last valid one with the mistakes in the present one.
+    ///
+    /// A tree in memory is read the same at any time, because several servers may read it: an invalid manifest is an
+    /// error, and an empty one is not half of a save.
+    fn manifest(
+        &self,
+        roots: &RootGrants,
+        root: &Tree,
+        last: Option<&Arc<Manifest>>,
+        unsaved: Option<&Arc<str>>,
+    ) -> Result<(Arc<Manifest>, Vec<Diagnostic>), SourceError> {
+        let fallback = last.filter(|_| roots.library_folder().is_some());
+        let rejected = |code, message: String| vec![at(MANIFEST, code, true, message)];
+        let read = match unsaved {
+            Some(text) => Ok(text.as_bytes().to_vec()),
+            None => root.read(MANIFEST, MANIFEST_BYTES).map(|file| file.bytes),
+        };
+        let parsed = match read {
+            Ok(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => match last {
+                    Some(last) if *last.source.text == *text => {
+                        return Ok((Arc::clone(last), last.diagnostics.clone()));
+                    }
+                    // The file is empty while an editor that truncates it first is saving.
+                    Some(last)
+                        if text.trim().is_empty() && fallback.is_some() && !last.source.text.trim().is_empty() =>
+                    {
+                        let message = "the file is empty; its previous content stays in effect";
+                        Err(vec![at(MANIFEST, Code::Syntax, false, message)])
+                    }
+                    _ if self.0.is_lenient => Ok(Manifest::understood(SourceText::new(MANIFEST, text))),
+                    _ => Manifest::parse(SourceText::new(MANIFEST, text)),
+                },
+                Err(_) => Err(rejected(Code::NotUtf8, "this file is not UTF-8".to_owned())),
+            },
+            Err(FileError::NotFound) => match last {
+                Some(last) if last.source.text.is_empty() => return Ok((Arc::clone(last), Vec::new())),
+                _ => Ok(Manifest::none()),
+            },
+            Err(error) => Err(unread_file(MANIFEST, &error, MANIFEST_BYTES)
+                .map(|found| Diagnostic { severity: Severity::Error, ..found })
+                .into_iter()
+                .collect()),
+        };
+        match (parsed, fallback) {
+            (Ok(manifest), _) => {
+                let diagnostics = manifest.diagnostics.clone();
+                Ok((Arc::new(manifest), diagnostics))
+            }
+            (Err(diagnostics), Some(last)) => Ok((Arc::clone(last), diagnostics)),
+            (Err(diagnostics), None) if self.0.is_lenient => Ok((Arc::new(Manifest::none()), diagnostics)),
+            (Err(diagnostics), None) => {
+                Err(SourceError::manifest(roots.library_folder().unwrap_or(Path::new("")), diagnostics))
+            }
+        }
+    }
+}
+
+/// Returns the path of the folder inside a project, if the folder is one in which another program stores prompts. A
+/// folder with a manifest is a library like any other.
+///
+/// # Errors
+///
+/// If the prompts of the program can only be imported.
+fn home(roots: &RootGrants, manifest: &Manifest) -> Result<&'static str, SourceError> {
+    let Some(folder) = roots.library_folder().filter(|_| manifest.source.text.is_empty()) else { return Ok("") };
+    let path = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+    match foreign_folders::only_importable(&path) {
+        Some(program) => Err(SourceError::only_importable(folder, program)),
+        None => Ok(foreign_folders::home(&path)),
+    }
+}
+
+/// Returns an index over the files of the last read, for path patterns.
+fn globs(roots: &RootGrants, last: &ReadCache, manifest: &Manifest) -> GlobIndex {
+    let globs = GlobIndex::new(roots, manifest, last.entries.iter().map(|(path, _)| path));
+    // Their matches are part of the fingerprint of the definitions.
+    resources::declared(manifest, &globs);
+    globs
+}
+
+/// Lists the whole tree, and reads the files that have changed.
+fn read_files(roots: &RootGrants, last: &mut ReadCache, manifest: &Manifest, reading: &ReadContext<'_>) -> GlobIndex {
+    let bounds = WalkOptions {
+        files: manifest.limits.files,
+        states: !last.entries.is_empty(),
+        foreign_folders: true,
+        golden_files: false,
+    };
+    let mut found = walk(reading.root, bounds);
+    add_unsaved(&mut found.files, reading.unsaved.keys());
+    last.diagnostics = found.diagnostics;
+    let globs = GlobIndex::new(roots, manifest, found.files.iter().map(|found| &found.path));
+    let before = std::mem::take(&mut last.entries);
+    let mut is_declared = resources::declared(manifest, &globs);
+    is_declared.extend(file_role::beside_skills(found.files.iter().map(|found| found.path.as_str())));
+    let (mut entries, left_out) =
+        parallel::read_all(found.files, reading, &before, &is_declared, manifest.limits.library_bytes);
+    if left_out > 0 {
+        let message =
+            format!("the library has more than {} bytes; {left_out} files are left out", manifest.limits.library_bytes);
+        let help = "raise `library-bytes` under [limits] in promptshelf.toml";
+        last.diagnostics.push(at(".", Code::TooMany, true, message).help(help));
+    }
+    let unread = |path: &str| found.unread.iter().any(|folder| path.starts_with(&**folder));
+    let unreadable = before.iter().filter(|(path, _)| unread(path));
+    entries.extend(unreadable.filter_map(|(path, entry)| Some((path.clone(), entry.unreadable()?))));
+    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+    // If only a part of a folder can be read, the files of that part occur twice.
+    entries.dedup_by(|(next, _), (first, _)| next == first);
+    last.replace_all(entries);
+    last.is_plain = left_out == 0 && found.unread.is_empty() && found.links.is_empty();
+    last.links = found.links;
+    globs
+}

@@ -1,0 +1,121 @@
+//! The files that a walk found, and the diagnostics for those that it left out.
+
+use promptshelf_core::{Code, Diagnostic, Location, SourceText};
+use smol_str::SmolStr;
+
+use crate::{
+    file_access::FileError,
+    file_role::{FileRole, MANIFEST, is_ignored, is_skipped},
+    file_state::FileState,
+    format::foreign_folders,
+    tree_path::is_golden,
+};
+
+/// The largest depth of nested folders.
+pub(super) const MAX_DEPTH: usize = 32;
+
+/// The extent of a walk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WalkOptions {
+    /// The largest number of files.
+    pub(crate) files: usize,
+    /// Whether to read the state of every file too.
+    pub(crate) states: bool,
+    /// Whether to list the hidden folders in which other programs store prompts.
+    pub(crate) foreign_folders: bool,
+    /// Whether to list the golden files of tests.
+    pub(crate) golden_files: bool,
+}
+
+/// The result of a walk.
+#[derive(Debug, Default)]
+pub(crate) struct WalkResult {
+    /// Sorted by path.
+    pub(crate) files: Vec<FoundFile>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Folders that could not be read, each with a trailing `/`. Their files may still exist.
+    pub(crate) unread: Vec<String>,
+    /// Links to files and folders, each with the path that it leads to. Changes of their targets cause no events.
+    pub(crate) links: Vec<(String, String)>,
+}
+
+/// A regular file.
+#[derive(Debug)]
+pub(crate) struct FoundFile {
+    /// With `/` between its parts.
+    pub(crate) path: SmolStr,
+    /// The file's state, if it was requested and the file is not a link.
+    pub(crate) state: Option<FileState>,
+}
+
+/// Whether an entry does not belong to the library, according to its path alone. Entries with a name that is left out for
+/// files and folders alike are left out without a look at their type: `is_folder` of `None`.
+pub(super) fn is_left_out(path: &str, is_folder: Option<bool>, options: WalkOptions) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if options.foreign_folders && path.starts_with('.') {
+        return !foreign_folders::leads_to_foreign_folder(path)
+            || is_folder.is_some_and(|is_folder| is_ignored(path, is_folder));
+    }
+    let is_golden = || options.golden_files && is_golden(path);
+    (is_skipped(name, false) && !is_golden()) || (is_folder == Some(true) && is_skipped(name, true)) || path == MANIFEST
+}
+
+/// Returns the diagnostic for a folder below too many others.
+pub(super) fn too_deep(prefix: &str) -> Diagnostic {
+    let message = format!("this folder is nested more than {MAX_DEPTH} levels deep and is left out");
+    at(display_path(prefix), Code::TooMany, true, message)
+}
+
+/// Adds the files that exist only as unsaved text in an editor.
+pub(super) fn add_unsaved<'p>(files: &mut Vec<FoundFile>, unsaved: impl Iterator<Item = &'p String>) {
+    for path in unsaved.filter(|path| *path != MANIFEST) {
+        let folders = path.match_indices('/').map(|(end, _)| &path[..end]);
+        if is_ignored(path, false) || folders.into_iter().any(|folder| is_ignored(folder, true)) {
+            continue;
+        }
+        if let Err(index) = files.binary_search_by(|found| found.path.as_str().cmp(path)) {
+            files.insert(index, FoundFile { path: path.into(), state: None });
+        }
+    }
+}
+
+/// Creates a diagnostic about a whole file or folder.
+pub(super) fn at(path: &str, code: Code, is_error: bool, message: impl Into<String>) -> Diagnostic {
+    let location = Location::file(&SourceText::new(path, ""));
+    match is_error {
+        true => Diagnostic::error(code, location, message),
+        false => Diagnostic::warning(code, location, message),
+    }
+}
+
+/// Returns the diagnostic for a file that was not read: an error for a prompt, and a warning for other files, which
+/// nothing may refer to.
+pub(super) fn unread_file(path: &str, error: &FileError, limit: u64) -> Option<Diagnostic> {
+    let is_error = FileRole::of(path).is_prompt();
+    let diagnostic = match error {
+        FileError::NotFound => return None,
+        FileError::OutsideRoot => at(path, Code::Outside, is_error, "this path leads out of the library")
+            .help("copy the file into the library, or link to it by a relative path that stays inside"),
+        FileError::LinkCycle => {
+            at(path, Code::Outside, is_error, "this symbolic link is part of a cycle").help("remove it")
+        }
+        FileError::NotAFile => {
+            at(path, Code::Outside, is_error, "this is not a regular file").help("move it out of the library")
+        }
+        FileError::TooLarge(len) => {
+            let message = format!("this file has {len} bytes; the limit is {limit}");
+            at(path, Code::TooLarge, is_error, message)
+                .help("make it smaller, or raise `file-bytes` under [limits] in promptshelf.toml")
+        }
+        FileError::Io(error) => at(path, Code::Unreadable, is_error, format!("cannot read this file: {error}")),
+    };
+    Some(diagnostic)
+}
+
+/// Returns the path of a folder to show.
+pub(super) fn display_path(prefix: &str) -> &str {
+    match prefix.trim_end_matches('/') {
+        "" => ".",
+        path => path,
+    }
+}

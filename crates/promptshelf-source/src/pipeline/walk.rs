@@ -1,0 +1,28 @@
+//! Listing of the files in a tree.
+
+use promptshelf_core::Code;
+
+use super::{
+    found_files::{WalkOptions, WalkResult, at},
+    walk_folder::walk_folder,
+    walk_memory::walk_memory,
+};
+use crate::tree::Tree;
+
+/// Lists the files of a tree that belong to a library.
+pub(crate) fn walk(tree: &Tree, options: WalkOptions) -> WalkResult {
+    let (mut found, is_full) = match tree {
+        Tree::Folder(folder) => walk_folder(folder, options),
+        Tree::Memory(memory) => walk_memory(memory, options),
+    };
+    found.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    // The system's order is not defined, and two reads of an unchanged folder have to be equal.
+    found.diagnostics.sort_by(|a, b| a.location.source.path.cmp(&b.location.source.path));
+    if is_full {
+        let message = format!("the library has more than {} files; some are left out", options.files);
+        found
+            .diagnostics
+            .push(at(".", Code::TooMany, true, message).help("raise `files` under [limits] in promptshelf.toml"));
+    }
+    found
+}

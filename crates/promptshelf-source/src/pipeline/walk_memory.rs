@@ -1,0 +1,84 @@
+//! Listing of the files in memory, with the same rules as for a folder on disk.
+
+use promptshelf_core::Code;
+
+use super::found_files::{FoundFile, MAX_DEPTH, WalkOptions, WalkResult, at, is_left_out, too_deep};
+use crate::{file_state::FileState, memory_dir::MemoryDir};
+
+/// The longest path in a diagnostic, in characters.
+const MAX_SHOWN: usize = 200;
+
+/// Lists the files below a folder; returns whether there are more than the limit.
+pub(super) fn walk_memory(root: &MemoryDir, options: WalkOptions) -> (WalkResult, bool) {
+    let mut found = WalkResult::default();
+    // Files of one folder follow each other, so that most decisions on folders are those of the file before.
+    let (mut last_folder, mut is_last_listed) = (String::new(), true);
+    let mut last_too_deep = String::new();
+    for (path, file) in root.files() {
+        if let Some(fault) = MemoryDir::fault(path) {
+            let message = format!("this file is left out: {fault}");
+            found.diagnostics.push(at(&shown(path), Code::Outside, false, message).help("rename it"));
+            continue;
+        }
+        let (folder, _) = path.rsplit_once('/').unwrap_or(("", path));
+        if folder != last_folder {
+            folder.clone_into(&mut last_folder);
+            is_last_listed = match listing(folder, options) {
+                Listing::Listed if root.is_below_a_file(path) => {
+                    let message = "this folder is left out: a file has the same path, or that of a folder around it";
+                    found.diagnostics.push(at(folder, Code::Outside, false, message).help("rename it"));
+                    false
+                }
+                Listing::Listed => true,
+                Listing::LeftOut => false,
+                Listing::TooDeep(deep) => {
+                    if deep != last_too_deep {
+                        deep.clone_into(&mut last_too_deep);
+                        found.diagnostics.push(too_deep(deep));
+                    }
+                    false
+                }
+            };
+        }
+        if !is_last_listed || is_left_out(path, None, options) || is_left_out(path, Some(false), options) {
+            continue;
+        }
+        if found.files.len() >= options.files {
+            return (found, true);
+        }
+        found.files.push(FoundFile { path: path.into(), state: Some(FileState::in_memory(file)) });
+    }
+    (found, false)
+}
+
+/// Whether the files of a folder are listed.
+enum Listing<'p> {
+    Listed,
+    LeftOut,
+    /// The path of the outermost folder that is nested too deeply.
+    TooDeep(&'p str),
+}
+
+fn listing(folder: &str, options: WalkOptions) -> Listing<'_> {
+    let ends = folder.match_indices('/').map(|(end, _)| end).chain([folder.len()]);
+    for (depth, end) in (1..).zip(ends.filter(|end| *end > 0)) {
+        let path = &folder[..end];
+        if is_left_out(path, None, options) || is_left_out(path, Some(true), options) {
+            return Listing::LeftOut;
+        }
+        if depth >= MAX_DEPTH {
+            return Listing::TooDeep(path);
+        }
+    }
+    Listing::Listed
+}
+
+/// Returns a path of any length and content for a diagnostic.
+fn shown(path: &str) -> String {
+    let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    let mut short: String = path.chars().take(MAX_SHOWN).map(shown).collect();
+    if short.len() < path.len() && path.chars().nth(MAX_SHOWN).is_some() {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,178 @@
+//! The source for files in memory, such as a revision of a channel.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use crate::{
+    error::SourceError,
+    memory_tree::MemoryTree,
+    pipeline::{Pipeline, Reading},
+    root_grants::RootGrants,
+    source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard},
+    watch::{self, ChangeScope, WatchOptions, WatchedTrees},
+};
+
+/// Files in memory as a [`Source`], read by the same rules as a [`Directory`](crate::Directory).
+///
+/// The tree can be replaced, which requests a reload from every watcher; only changed files are parsed again. Nothing
+/// outside of the tree can be reached: `[roots]` that lead out of it need a [grant](TreeSource::grant_roots).
+///
+/// Clones are the same source.
+///
+/// ```
+/// use promptshelf_source::{Loader, MemoryTree, TreeSource};
+///
+/// let tree: MemoryTree = [("hello.md", "Say hello.\n")].into_iter().collect();
+/// let source = TreeSource::new(tree);
+/// let loader = Loader::open(vec![Box::new(source.clone())]).unwrap();
+/// assert!(loader.handle().current().find("hello").is_some());
+/// ```
+#[derive(Clone, Debug)]
+pub struct TreeSource(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    pipeline: Pipeline,
+    roots: RootGrants,
+    /// The granted roots, which are on disk.
+    watched: WatchedTrees,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    tree: MemoryTree,
+    /// Counts the trees, from 1.
+    number: u64,
+    /// The tree of the last successful read, and its number.
+    read: Option<(MemoryTree, u64)>,
+    watchers: Vec<(u64, ReloadSignal)>,
+    /// The number of the next watcher.
+    next: u64,
+}
+
+impl TreeSource {
+    /// Creates a source for a tree.
+    #[must_use]
+    pub fn new(tree: MemoryTree) -> TreeSource {
+        TreeSource::with(tree, false)
+    }
+
+    /// Creates a source for authors' tools, which report every mistake at once: the valid parts of a manifest with
+    /// mistakes are used, and the rest of the tree is read. Not for serving, where a misspelled limit or access rule must
+    /// not be ignored.
+    #[must_use]
+    pub fn lenient(tree: MemoryTree) -> TreeSource {
+        TreeSource::with(tree, true)
+    }
+
+    fn with(tree: MemoryTree, is_lenient: bool) -> TreeSource {
+        let watched = WatchedTrees::new(Vec::new());
+        let pipeline = Pipeline::new(is_lenient, watched.clone());
+        let state = State { tree, number: 1, read: None, watchers: Vec::new(), next: 0 };
+        TreeSource(Arc::new(Inner { pipeline, roots: RootGrants::memory(), watched, state: Mutex::new(state) }))
+    }
+
+    /// Replaces the tree, and requests a reload.
+    ///
+    /// Files that are clones of those in the earlier tree are not even compared.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use promptshelf_source::{Loader, MemoryFile, MemoryTree, TreeSource};
+    ///
+    /// let tree: MemoryTree = [("hello.md", "Say hello.\n")].into_iter().collect();
+    /// let source = TreeSource::new(tree.clone());
+    /// let loader = Loader::open(vec![Box::new(source.clone())]).unwrap();
+    /// source.replace(tree.with([("bye.md", Some(MemoryFile::new(*b"Say goodbye.\n")))]));
+    /// loader.reload().await.unwrap();
+    /// assert_eq!(loader.handle().current().prompts().len(), 2);
+    /// # }
+    /// ```
+    pub fn replace(&self, tree: MemoryTree) {
+        self.with_state(|state| {
+            state.tree = tree;
+            state.number += 1;
+            for (_, signal) in &state.watchers {
+                signal.request();
+            }
+        });
+    }
+
+    /// Returns the tree that the next read returns.
+    #[must_use]
+    pub fn tree(&self) -> MemoryTree {
+        self.with_state(|state| state.tree.clone())
+    }
+
+    /// Grants folders on disk, from now on and instead of those granted before: absolute paths in `[roots]` may point to
+    /// them or below them. Relative folders are ignored. A [`Loader`](crate::Loader) sees the grants at its next load.
+    pub fn grant_roots(&self, folders: impl IntoIterator<Item = PathBuf>) {
+        self.0.roots.set(folders.into_iter().collect());
+        self.0.watched.add_scope(ChangeScope::Anywhere);
+    }
+
+    fn with_state<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.0.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Source for TreeSource {
+    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
+        // Changes of granted roots have no place in the tree.
+        let is_outside = self.0.watched.take_pending().is_some();
+        let (tree, number, read) = self.with_state(|state| (state.tree.clone(), state.number, state.read.take()));
+        let scope = match &read {
+            Some((before, read)) if *read != number && !is_outside => edited_paths(before, &tree),
+            _ => ChangeScope::Anywhere,
+        };
+        let roots = self.0.roots.with_tree(tree.clone());
+        let reading = Reading { roots: &roots, unsaved: &BTreeMap::new(), scope: &scope, tree: number };
+        let snapshot = self.0.pipeline.read(&reading, known)?;
+        self.with_state(|state| state.read = Some((tree, number)));
+        Ok(snapshot)
+    }
+
+    fn watch(&self, signal: ReloadSignal) -> WatchGuard {
+        let number = self.with_state(|state| {
+            state.next += 1;
+            state.watchers.push((state.next, signal.clone()));
+            state.next
+        });
+        let roots = watch::watch(&self.0.watched, WatchOptions::default(), signal);
+        WatchGuard::new((Unwatch { source: self.clone(), number }, roots))
+    }
+}
+
+/// Returns the files whose content differs; anywhere if files were added or removed.
+fn edited_paths(before: &MemoryTree, now: &MemoryTree) -> ChangeScope {
+    if before.len() != now.len() {
+        return ChangeScope::Anywhere;
+    }
+    let mut paths = BTreeSet::new();
+    for ((path, file), (path_now, file_now)) in before.iter().zip(now.iter()) {
+        if path != path_now {
+            return ChangeScope::Anywhere;
+        }
+        if file != file_now {
+            paths.insert(path.to_owned());
+        }
+    }
+    ChangeScope::Paths(paths)
+}
+
+/// Removes a watcher's signal when it is dropped.
+struct Unwatch {
+    source: TreeSource,
+    number: u64,
+}
+
+impl Drop for Unwatch {
+    fn drop(&mut self) {
+        self.source.with_state(|state| state.watchers.retain(|(number, _)| *number != self.number));
+    }
+}

@@ -1,0 +1,181 @@
+//! Files in memory: hostile paths, roots, replacement, and what is read again.
+
+use std::{fs, sync::Arc};
+
+use promptshelf_core::{Definitions, ReadError, SourceText};
+use promptshelf_source::{Loader, MemoryFile, MemoryTree, Source as _, TreeSource};
+
+use crate::library::{Library, lines, names, text_of};
+
+fn file(text: &str) -> MemoryFile {
+    MemoryFile::new(text.as_bytes())
+}
+
+fn read(source: &TreeSource) -> Definitions {
+    source.read(None).expect("read").expect("a snapshot").into_definitions().expect("definitions")
+}
+
+// req: S-89
+#[test]
+fn hostile_paths_are_left_out_and_the_rest_is_served() {
+    let long = format!("{}.md", "x/".repeat(3_000));
+    let tree: MemoryTree = [
+        ("good.md", "---\ndescription: d\n---\nhello"),
+        ("../up.md", "up"),
+        ("/etc/abs.md", "absolute"),
+        ("a/../b.md", "inner"),
+        ("a//b.md", "double"),
+        ("./c.md", "dot"),
+        ("", "empty"),
+        ("nul\0.md", "nul"),
+        ("good.md/below.md", "below a file"),
+        (&long, "long"),
+        ("line\nbreak/../x.md", "forged"),
+    ]
+    .into_iter()
+    .collect();
+    let definitions = read(&TreeSource::new(tree));
+    assert_eq!(names(&definitions), ["good"]);
+    let found = lines(&definitions.diagnostics);
+    assert_eq!(found.len(), 10, "{found:#?}");
+    assert!(found.iter().all(|line| line.contains("warning[outside-library]") && !line.contains('\n')), "{found:#?}");
+    assert!(found.iter().all(|line| line.len() < 600), "{found:#?}");
+}
+
+// req: S-90
+#[tokio::test]
+async fn roots_outside_of_the_tree_need_a_grant_of_the_absolute_path() {
+    let around = Library::of(&[("data/x.txt", "granted"), ("secret.txt", "secret")]);
+    let data = around.path("data").canonicalize().expect("a folder");
+    let manifest = |root: &str| {
+        let resource = "[[resources]]\nuri-template = \"out:///{+path}\"\nroot = \"out\"\nfile = \"{+path}\"";
+        format!("[roots]\nout = {root:?}\n{resource}\n")
+    };
+    let tree = |root: &str| -> MemoryTree {
+        [("promptshelf.toml", &*manifest(root)), ("a.md", "---\ndescription: d\n---\nhi")].into_iter().collect()
+    };
+    let source = TreeSource::new(tree("../data"));
+    let loader = Loader::open(vec![Box::new(source.clone())]).expect("loads");
+    let out = |path: &str| {
+        let (catalog, uri) = (loader.handle().current(), format!("out:///{path}"));
+        async move {
+            let (resource, variables) = catalog.find_resource(&uri).ok_or(ReadError::NotFound)?;
+            resource.read(&uri, &variables).await.map(|contents| format!("{:?}", contents.body))
+        }
+    };
+    let found = lines(&loader.diagnostics());
+    assert!(found[0].contains("error[ungranted-root]: the root `out` leads out of the library"), "{found:?}");
+    assert!(matches!(out("x.txt").await, Err(ReadError::NotFound)));
+
+    for root in [data.display().to_string(), "/etc".to_owned(), "/no/such/folder".to_owned()] {
+        source.replace(tree(&root));
+        loader.reload().await.expect("it can be read");
+        let found = lines(&loader.diagnostics());
+        assert!(found[0].contains("is outside of the library, and the operator has not granted it"), "{found:?}");
+        assert!(matches!(out("x.txt").await, Err(ReadError::NotFound)));
+        assert!(matches!(out("passwd").await, Err(ReadError::NotFound)));
+    }
+
+    source.replace(tree(&data.display().to_string()));
+    source.grant_roots([data.clone()]);
+    loader.reload().await.expect("it can be read");
+    assert_eq!(lines(&loader.diagnostics()), [""; 0]);
+    assert!(out("x.txt").await.expect("granted").contains("granted"));
+    assert!(matches!(out("../secret.txt").await, Err(ReadError::NotFound)));
+
+    // Files of the granted folder are on disk, and may change without a new tree.
+    fs::write(data.join("x.txt"), "edited").expect("a file");
+    assert!(out("x.txt").await.expect("granted").contains("edited"));
+    source.grant_roots([]);
+    assert!(matches!(out("x.txt").await, Err(ReadError::NotFound)));
+}
+
+#[tokio::test]
+async fn request_reads_the_tree_of_its_catalog() {
+    let manifest = "[[resources]]\nuri-template = \"any:///{+path}\"\nfile = \"{+path}\"\n";
+    let tree: MemoryTree = [("promptshelf.toml", manifest), ("a.md", "hello"), ("x.txt", "one")].into_iter().collect();
+    let source = TreeSource::new(tree.clone());
+    let loader = Loader::open(vec![Box::new(source.clone())]).expect("loads");
+    let (before, uri) = (loader.handle().current(), "any:///a.md");
+    let body = |catalog: Arc<promptshelf_core::Catalog>| async move {
+        let (resource, variables) = catalog.find_resource(uri).expect("a resource");
+        (format!("{:?}", resource.read(uri, &variables).await.expect("read").body), resource.version(&variables).await)
+    };
+    source.replace(tree.with([("a.md", Some(file("edited")))]));
+    let (text, version) = body(Arc::clone(&before)).await;
+    assert!(text.contains("hello"), "{text}");
+    loader.reload().await.expect("loads");
+    assert!(body(before).await.0.contains("hello"));
+    let (text, edited) = body(loader.handle().current()).await;
+    assert!(text.contains("edited"), "{text}");
+    assert_ne!(edited, version);
+    // Equal bytes have equal versions, wherever they come from.
+    source.replace(tree.with([("a.md", Some(file("edited")))]));
+    loader.reload().await.expect("loads");
+    assert_eq!(body(loader.handle().current()).await.1, edited);
+}
+
+#[test]
+fn only_changed_files_are_parsed_again() {
+    let prompt = |text: &str| format!("---\ndescription: d\n---\n{text}");
+    let tree: MemoryTree = [("a.md", file(&prompt("one"))), ("b.md", file(&prompt("two"))), ("c.txt", file("three"))]
+        .into_iter()
+        .collect();
+    let source = TreeSource::new(tree.clone());
+    let text = |definitions: &Definitions, name: &str| -> Arc<SourceText> {
+        let prompt = definitions.prompts.iter().find(|prompt| prompt.name == name).expect("a prompt");
+        Arc::clone(&prompt.origin.source)
+    };
+    let first = source.read(None).expect("read").expect("a snapshot");
+    let known = first.fingerprint();
+    let first = first.into_definitions().expect("definitions");
+
+    // A tree with the same content in other files.
+    let copy = tree.iter().map(|(path, file)| (path, MemoryFile::new(file.bytes()))).collect();
+    source.replace(copy);
+    let second = read(&source);
+    assert!(Arc::ptr_eq(&text(&first, "a"), &text(&second, "a")));
+    assert!(Arc::ptr_eq(&first.files["c.txt"], &second.files["c.txt"]));
+
+    source.replace(tree.with([("b.md", Some(file(&prompt("edited"))))]));
+    let third = source.read(Some(known)).expect("read").expect("a change").into_definitions().expect("definitions");
+    assert!(Arc::ptr_eq(&text(&first, "a"), &text(&third, "a")));
+    assert_eq!(&*text(&third, "b").text, prompt("edited"));
+}
+
+#[test]
+fn edited_prompt_is_returned_alone() {
+    let prompt = |text: &str| file(&format!("---\ndescription: d\n---\n{text}"));
+    let tree: MemoryTree = [("a.md", prompt("one")), ("b.md", prompt("two"))].into_iter().collect();
+    let source = TreeSource::new(tree.clone());
+    let known = source.read(None).expect("read").expect("a snapshot").fingerprint();
+    source.replace(tree.with([("b.md", Some(prompt("edited")))]));
+    let snapshot = source.read(Some(known)).expect("read").expect("a change");
+    let edited = snapshot.edited_prompts().expect("nothing else has changed");
+    assert_eq!(edited.iter().map(|it| &*it.name).collect::<Vec<_>>(), ["b"]);
+    let known = snapshot.fingerprint();
+    assert_eq!(names(&snapshot.into_definitions().expect("definitions")), ["a", "b"]);
+    assert!(source.read(Some(known)).expect("read").is_none());
+
+    source.replace(tree.with([("c.md", Some(prompt("new")))]));
+    let snapshot = source.read(Some(known)).expect("read").expect("a change");
+    assert!(snapshot.edited_prompts().is_none());
+}
+
+// A replica that followed every revision and one that starts with the last serve the same.
+#[tokio::test]
+async fn invalid_manifest_is_an_error_and_the_last_tree_stays() {
+    let tree: MemoryTree =
+        [("promptshelf.toml", "[server]\nname = \"one\"\n"), ("a.md", "hello")].into_iter().collect();
+    let source = TreeSource::new(tree.clone());
+    let loader = Loader::open(vec![Box::new(source.clone())]).expect("loads");
+    source.replace(tree.with([("promptshelf.toml", Some(file("[limmits]\n"))), ("a.md", Some(file("edited")))]));
+    let error = loader.reload().await.expect_err("the manifest is invalid");
+    assert!(error.is_invalid_manifest(), "{error}");
+    assert!(text_of(&loader.handle().current(), "a").expect("a prompt").contains("hello"));
+    source.replace(tree.with([("promptshelf.toml", Some(file(""))), ("a.md", Some(file("edited")))]));
+    loader.reload().await.expect("an empty manifest is one without settings");
+    let catalog = loader.handle().current();
+    assert_eq!(catalog.about().name, None);
+    assert!(text_of(&catalog, "a").expect("a prompt").contains("edited"));
+}
