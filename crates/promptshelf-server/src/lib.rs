@@ -11,14 +11,18 @@
 
 #[cfg(feature = "channels")]
 pub mod api;
+#[cfg(feature = "channels")]
+pub mod channels;
 pub mod http;
 mod library;
+mod replica;
 mod service;
 mod stdio;
 #[cfg(feature = "web")]
 mod web;
 
 pub use library::{Builder, Library, OpenError};
+pub use replica::{ReplicaMonitor, ReplicaStatus};
 pub use service::McpService;
 
 #[cfg(doctest)]

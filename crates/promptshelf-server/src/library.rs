@@ -24,6 +24,7 @@ pub struct Builder {
     defined: Definitions,
     state_key: Option<StateKey>,
     limits: Option<Limits>,
+    limits_of: Option<Service>,
     audit: Option<Arc<dyn Recorder>>,
     observer: Option<Arc<dyn Observer>>,
     are_tools_disabled: bool,
@@ -86,6 +87,12 @@ impl Builder {
         self
     }
 
+    /// Counts requests together with those of another library: a caller has the limits once for both.
+    pub fn limits_of(mut self, library: &Library) -> Builder {
+        self.limits_of = Some(library.service().clone());
+        self
+    }
+
     /// Records every request in an audit log.
     pub fn audit(mut self, recorder: Arc<dyn Recorder>) -> Builder {
         self.audit = Some(recorder);
@@ -127,6 +134,7 @@ impl Builder {
         let key = self.state_key.unwrap_or_else(StateKey::random);
         let service = Service::new(loader.handle());
         let service = self.limits.iter().fold(service, Service::with_limits);
+        let service = self.limits_of.iter().fold(service, Service::with_limits_of);
         let service = self.audit.into_iter().fold(service, Service::with_audit);
         let service = self.observer.into_iter().fold(service, Service::with_observer);
         let server = Server::with_state_key(service, key);

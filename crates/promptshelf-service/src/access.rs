@@ -57,6 +57,14 @@ fn decide(caller: &Caller, requirements: &[Arc<Access>]) -> AccessDecision {
     AccessDecision::MissingScopes(scopes)
 }
 
+impl Caller {
+    /// Returns whether the caller meets requirements. The local user meets all of them.
+    #[must_use]
+    pub fn meets(&self, requirements: &Arc<Access>) -> bool {
+        decide(self, std::slice::from_ref(requirements)) == AccessDecision::Granted
+    }
+}
+
 /// Returns whether items with these requirements are listed for a caller.
 pub(crate) fn is_listed(caller: &Caller, requirements: &[Arc<Access>]) -> bool {
     decide(caller, requirements) != AccessDecision::Hidden

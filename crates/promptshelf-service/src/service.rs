@@ -107,6 +107,12 @@ impl Service {
         Service { meter: Arc::new(Meter::new(Some(limits))), ..self }
     }
 
+    /// Shares the limits of another service: requests to both count together.
+    #[must_use]
+    pub fn with_limits_of(self, other: &Service) -> Service {
+        Service { meter: Arc::clone(&other.meter), ..self }
+    }
+
     /// Replaces the limits of every clone; `None` removes them.
     pub fn set_limits(&self, limits: Option<&Limits>) {
         self.meter.set(limits);

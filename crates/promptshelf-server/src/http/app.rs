@@ -14,13 +14,13 @@ use axum::{
     response::Response,
 };
 use hyper::body::Incoming;
-use promptshelf_mcp::HttpService;
 use tower_service::Service as _;
 
 use super::{
     budget::{Budget, Connection, Exchange, RequestBody, ResponseBody, Usage},
     options::Options,
     routes::routes,
+    site::{Channel, Site},
 };
 use crate::library::Library;
 
@@ -30,8 +30,7 @@ pub struct App(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    library: Library,
-    endpoint: HttpService,
+    site: Site,
     budget: Budget,
     current: ArcSwap<Current>,
 }
@@ -51,18 +50,27 @@ impl App {
     /// Creates an application that serves `library`.
     #[must_use]
     pub fn new(library: &Library, options: &Options) -> App {
-        let endpoint = library.server().http(options.mcp.clone());
-        let router = routes(library, endpoint.clone(), options);
+        App::of(Site::new(library, &options.mcp), options)
+    }
+
+    /// Creates an application that serves channels of one store: the first one at `/mcp`, and each at
+    /// `/channels/NAME/mcp`. [`Options::channel_access`] can restrict each of them.
+    #[must_use]
+    pub fn with_channels(default: &Channel, others: &[Channel], options: &Options) -> App {
+        App::of(Site::with_channels(default, others, &options.mcp), options)
+    }
+
+    fn of(site: Site, options: &Options) -> App {
+        let router = routes(&site, options);
         let current = ArcSwap::from_pointee(Current { router, options: options.clone() });
         let budget = Budget::new(&options.limits);
-        App(Arc::new(Inner { library: library.clone(), endpoint, budget, current }))
+        App(Arc::new(Inner { site, budget, current }))
     }
 
     /// Applies other options to every later request. Requests and streams that have begun are not
     /// affected, and [`Options::idle_timeout`] only applies to servers that start later.
     pub fn replace(&self, options: &Options) {
-        let endpoint = self.0.endpoint.with_options(&options.mcp);
-        let router = routes(&self.0.library, endpoint, options);
+        let router = routes(&self.0.site.with_options(&options.mcp), options);
         self.0.budget.set(&options.limits);
         self.0.current.store(Arc::new(Current { router, options: options.clone() }));
     }
@@ -99,8 +107,8 @@ impl App {
         Some(peer.ip()).filter(|address| !self.0.current.load().options.proxies.trusts(*address))
     }
 
-    pub(super) fn library(&self) -> &Library {
-        &self.0.library
+    pub(super) fn site(&self) -> &Site {
+        &self.0.site
     }
 
     /// Answers one request of the peer at `peer`.

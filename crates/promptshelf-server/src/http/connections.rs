@@ -112,7 +112,7 @@ pub(super) async fn serve(
     }
     // From here on connections are refused by the system.
     drop(listener);
-    app.library().server().shutdown();
+    app.site().shutdown();
     ending.cancel();
     connections.close();
     connections.wait().await;

@@ -11,6 +11,7 @@ mod connections;
 mod options;
 pub mod proxy;
 mod routes;
+mod site;
 #[cfg(feature = "tls")]
 pub mod tls;
 
@@ -25,6 +26,7 @@ pub use self::{
     connections::serve_routes,
     options::Options,
     routes::{healthy, readiness},
+    site::Channel,
 };
 use crate::library::Library;
 
@@ -44,7 +46,12 @@ use crate::library::Library;
 /// # }
 /// ```
 pub fn router(library: &Library, options: &Options) -> Router {
-    routes::routes(library, library.server().http(options.mcp.clone()), options)
+    routes::routes(&site::Site::new(library, &options.mcp), options)
+}
+
+/// Builds a router like [`router`] for channels of one store, as [`App::with_channels`] serves them.
+pub fn router_with_channels(default: &Channel, others: &[Channel], options: &Options) -> Router {
+    routes::routes(&site::Site::with_channels(default, others, &options.mcp), options)
 }
 
 /// Serves `library` until `shutdown` completes. Then the listener closes, streams end as the protocol

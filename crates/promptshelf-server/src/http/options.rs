@@ -1,7 +1,8 @@
 //! Options of the HTTP application.
 
-use std::time::Duration;
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use promptshelf_core::Access;
 use promptshelf_mcp::HttpOptions;
 
 use super::{budget::ConnectionLimits, proxy::Proxies};
@@ -26,6 +27,9 @@ pub struct Options {
     /// The management API of a store, at `/api/v1`. None by default. Without sign-in every caller may use all of it.
     #[cfg(feature = "channels")]
     pub api: Option<crate::api::Api>,
+    /// The requirements of channels, by name. For a caller who does not meet them the channel does not exist. None by
+    /// default.
+    pub channel_access: HashMap<String, Arc<Access>>,
     /// The reverse proxies whose forwarding headers are trusted. None by default.
     pub proxies: Proxies,
     /// Whether responses ask browsers to use TLS only for this host, for a year (RFC 6797). Off by default; turn it on
@@ -51,6 +55,7 @@ impl Default for Options {
             sign_in: None,
             #[cfg(feature = "channels")]
             api: None,
+            channel_access: HashMap::new(),
             proxies: Proxies::default(),
             strict_transport_security: false,
             limits: ConnectionLimits::default(),

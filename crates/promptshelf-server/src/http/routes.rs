@@ -13,14 +13,14 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use promptshelf_mcp::{HttpService, Server};
+use promptshelf_mcp::Server;
 use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer, timeout::TimeoutLayer};
 use tracing::Level;
 
-use super::{authenticate, options::Options, proxy};
-use crate::library::Library;
+use super::{authenticate, options::Options, proxy, site::Site};
 #[cfg(feature = "channels")]
 use crate::api;
+use crate::replica::ReplicaMonitor;
 #[cfg(feature = "web")]
 use crate::web;
 
@@ -28,25 +28,29 @@ use crate::web;
 const TLS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Builds the router: every route with its middleware.
-pub(super) fn routes(library: &Library, endpoint: HttpService, options: &Options) -> Router {
+pub(super) fn routes(site: &Site, options: &Options) -> Router {
+    let Site { library, endpoint, .. } = site;
     let server = library.server().clone();
+    // Anyone can read it, so it has the default channel only.
+    let monitors: Vec<_> = site.monitors().into_iter().take(1).collect();
     let protected = Router::new().route_service("/mcp", endpoint.clone());
     // `/library/…`
     #[cfg(feature = "web")]
-    let protected = protected.merge(web::page_api(library, &endpoint));
+    let protected = protected.merge(web::page_api(library, endpoint));
+    let protected = site.restricted(protected, options).merge(site.channel_routes(options));
     #[cfg(feature = "channels")]
     let protected = match &options.api {
-        Some(api) => protected.merge(api::routes(api, library, &endpoint, has_sign_in(options))),
+        Some(api) => protected.merge(api::routes(api, library, endpoint, has_sign_in(options))),
         None => protected,
     };
     let routes = Router::new()
         .route("/healthz", get(healthy))
-        .route("/readyz", get(move || std::future::ready(readiness(&server))))
+        .route("/readyz", get(move || std::future::ready(readiness(&server, &monitors))))
         .fallback(not_found)
         .merge(authenticate::around(protected, library.service(), options));
     // `/`, `/assets/…` and `/sign-in` are public: they hold nothing of the library.
     #[cfg(feature = "web")]
-    let routes = routes.merge(web::page(&endpoint, page_sign_in(options)));
+    let routes = routes.merge(web::page(endpoint, page_sign_in(options)));
     #[cfg(feature = "sign-in")]
     let routes = match &options.sign_in {
         Some(sign_in) => routes.merge(sign_in.metadata_routes()),
@@ -122,7 +126,7 @@ async fn log(request: Request, next: Next) -> Response {
 }
 
 /// A hint for people who open the wrong address.
-async fn not_found() -> (StatusCode, &'static str) {
+pub(super) async fn not_found() -> (StatusCode, &'static str) {
     (StatusCode::NOT_FOUND, "There is nothing here. MCP clients connect to /mcp.\n")
 }
 
@@ -133,11 +137,24 @@ pub async fn healthy() -> &'static str {
 
 /// Returns whether `server` accepts requests, as a response to a readiness probe: 200 from its first
 /// catalog to its shutdown, then 503; also 503 while requests are refused because they cannot be recorded.
+///
+/// The state of replicas follows, a line for each. A replica that cannot read its store still serves the last good
+/// revision: the status is 200, and the first line begins with `degraded`.
 #[must_use]
-pub fn readiness(server: &Server) -> (StatusCode, &'static str) {
-    match (server.is_shut_down(), server.service().is_audit_ready()) {
-        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "the server is ending\n"),
-        (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "requests cannot be recorded\n"),
-        (false, true) => (StatusCode::OK, "ready\n"),
+pub fn readiness(server: &Server, replicas: &[ReplicaMonitor]) -> (StatusCode, String) {
+    let replicas: Vec<_> = replicas.iter().map(ReplicaMonitor::status).collect();
+    let degraded_since = replicas.iter().filter_map(|replica| replica.degraded_since).min();
+    let (status, mut body) = match (server.is_shut_down(), server.service().is_audit_ready(), degraded_since) {
+        (true, _, _) => (StatusCode::SERVICE_UNAVAILABLE, "the server is ending\n".to_owned()),
+        (false, false, _) => (StatusCode::SERVICE_UNAVAILABLE, "requests cannot be recorded\n".to_owned()),
+        (false, true, Some(since)) => (StatusCode::OK, format!("degraded since {since}\n")),
+        (false, true, None) => (StatusCode::OK, "ready\n".to_owned()),
+    };
+    for replica in replicas {
+        let (Some(epoch), Some(revision)) = (replica.epoch, replica.revision) else { continue };
+        let state = replica.degraded_since.map(|since| format!(", degraded since {since}")).unwrap_or_default();
+        let (channel, lag) = (replica.channel, replica.lag.as_secs());
+        body.push_str(&format!("channel {channel}: revision {revision}, epoch {epoch}, lag {lag} s{state}\n"));
     }
+    (status, body)
 }

@@ -3,6 +3,7 @@
 #[cfg(unix)]
 mod access_by_file;
 mod budget;
+mod channels;
 mod connections;
 mod requests;
 mod sign_in;

@@ -23,7 +23,7 @@ pub(crate) enum Exit {
     Address = 5,
     /// The library has errors, with `serve --strict`.
     Strict = 6,
-    /// A prompt, argument or resource does not exist.
+    /// A prompt, argument, resource, channel, revision or proposal does not exist.
     NotFound = 7,
     /// The arguments of the prompt are invalid.
     Arguments = 8,
@@ -35,10 +35,16 @@ pub(crate) enum Exit {
     Declined = 11,
     /// The server requires sign-in, or denies access.
     SignIn = 12,
+    /// The policy of a channel refuses the operation.
+    Policy = 13,
+    /// The same files were changed elsewhere.
+    Conflict = 14,
+    /// The store does not exist or cannot be reached.
+    Store = 15,
 }
 
 impl Exit {
-    const ALL: [(Exit, &'static str); 13] = [
+    const ALL: [(Exit, &'static str); 16] = [
         (Exit::Success, "success"),
         (Exit::Failed, "`check` or `test` has findings, or another error occurred"),
         (Exit::Usage, "the command line is invalid"),
@@ -46,12 +52,15 @@ impl Exit {
         (Exit::Settings, "promptshelf.toml or server.toml is invalid"),
         (Exit::Address, "the server cannot listen on the address, or sign-in is missing"),
         (Exit::Strict, "the library has errors, with `serve --strict`"),
-        (Exit::NotFound, "the prompt, argument or resource does not exist"),
+        (Exit::NotFound, "a prompt, argument, resource, channel, revision or proposal does not exist"),
         (Exit::Arguments, "the arguments of the prompt are invalid"),
         (Exit::Unreachable, "the server cannot be reached, or the connection was lost"),
         (Exit::TimedOut, "the server did not answer in time"),
         (Exit::Declined, "the user declined a request of the server for input"),
         (Exit::SignIn, "the server requires sign-in, or denies access"),
+        (Exit::Policy, "the policy of the channel refuses it"),
+        (Exit::Conflict, "the same files or the proposal were changed meanwhile"),
+        (Exit::Store, "the store does not exist or cannot be reached"),
     ];
 
     /// Returns the table of exit codes for the help text.
@@ -148,6 +157,25 @@ impl From<ClientError> for Failure {
     }
 }
 
+#[cfg(feature = "channels")]
+impl From<promptshelf_store::StoreError> for Failure {
+    fn from(error: promptshelf_store::StoreError) -> Failure {
+        use promptshelf_store::StoreError;
+
+        let exit = match &error {
+            StoreError::InvalidUrl { .. }
+            | StoreError::InvalidChannel { .. }
+            | StoreError::InvalidRevision { .. } => Exit::Usage,
+            StoreError::NotFound { .. } => Exit::NotFound,
+            StoreError::Conflict { .. } | StoreError::State { .. } => Exit::Conflict,
+            StoreError::Policy { .. } => Exit::Policy,
+            StoreError::Unreachable { .. } => Exit::Store,
+            _ => Exit::Failed,
+        };
+        Failure::new(exit, error.to_string())
+    }
+}
+
 /// Converts an error of writing output. A closed pipe is a success: the reader, such as `head`, has enough.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
@@ -165,7 +193,7 @@ mod tests {
     #[test]
     fn exit_codes_are_complete_and_sorted() {
         let codes: Vec<u8> = Exit::ALL.iter().map(|(exit, _)| *exit as u8).collect();
-        assert_eq!(codes, (0..=12).collect::<Vec<u8>>());
+        assert_eq!(codes, (0..=15).collect::<Vec<u8>>());
         assert!(Exit::table().contains("\n  5  the server cannot listen"));
     }
 

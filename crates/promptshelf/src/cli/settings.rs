@@ -4,6 +4,7 @@
 //! `promptshelf-source`.
 
 mod file;
+mod library;
 mod overrides;
 mod private_files;
 mod sections;
@@ -25,8 +26,11 @@ use promptshelf_server::http::{
 };
 use promptshelf_service::{AuditFileOptions, Limits, OnLoss};
 
+#[cfg(feature = "channels")]
+pub(crate) use self::library::ServedChannels;
 pub(crate) use self::{
     file::{ServerFile, ServerFileLocation},
+    library::ServedLibrary,
     sections::schema,
     value::{Address, Day, InvalidValue},
 };
@@ -44,6 +48,8 @@ use crate::{
 /// All settings of a server, with defaults in place.
 #[derive(Debug)]
 pub(crate) struct Settings {
+    /// The library that is served.
+    pub(crate) library: ServedLibrary,
     pub(crate) http: HttpSettings,
     /// The audit file, if requests are recorded.
     pub(crate) audit: Option<AuditFileOptions>,
@@ -104,22 +110,29 @@ impl Settings {
         let mut file = location.load()?;
         let written = file.read();
         let access = file.access_rules();
+        let channel_access = library::access(&mut file, &written.channels);
         let warnings = file.check()?;
+        let cache = written.store.cache.as_ref().map(|folder| file.resolve(folder));
+        let cache = overrides.path("cache", arguments.cache.as_deref()).or(cache);
+        let library = ServedLibrary::resolve(arguments, &written.channels, cache.clone(), &overrides)?;
         let metrics: Option<Address> = overrides.value("metrics", arguments.over_http.metrics.as_deref())?;
         let audit = audit(&written, &file, arguments, &overrides)?;
         let traces = traces(&written, arguments.traces.as_deref(), &overrides)?;
         let granted_roots = file.granted_roots();
         let metrics = metrics.or(written.metrics.listen.clone());
         let has_tools = written.tools.enabled;
-        let http = HttpSettings::new(written, &file, arguments, &overrides)?;
-        let folders = PublicFolders { library: arguments.library.folder(), granted: &granted_roots };
+        let mut http = HttpSettings::new(written, &file, arguments, &overrides)?;
+        http.options.channel_access = channel_access;
+        let folders = PublicFolders { library: library.folder(), granted: &granted_roots };
+        let cached = cache.iter().map(|folder| ("cache", folder));
         let private = audit.iter().map(|audit| ("audit file", &audit.path));
-        let private = private.chain(http.tokens_file.iter().map(|file| ("tokens file", file)));
+        let private = private.chain(cached).chain(http.tokens_file.iter().map(|file| ("tokens file", file)));
         let tls = http.tls.iter().flat_map(|tls| [("TLS certificate", &tls.certificate), ("TLS key", &tls.key)]);
         for (name, file) in private.chain(tls) {
             folders.refuse(name, file)?;
         }
         Ok(Settings {
+            library,
             audit,
             metrics,
             traces,

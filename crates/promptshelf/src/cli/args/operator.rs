@@ -1,16 +1,17 @@
 //! Arguments of the commands for operators: `serve`, `audit` and `token`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::{LibraryObject, help};
+use super::help;
+use crate::source::HERE;
 
 #[derive(Clone, Debug, Default, Args)]
 #[command(after_help = help::SERVE_EXAMPLES, after_long_help = help::serve_long_help())]
 pub(crate) struct ServeArguments {
     #[command(flatten)]
-    pub(crate) library: LibraryObject,
+    pub(crate) library: ServedObject,
 
     /// The operator's settings [env: PROMPTSHELF_CONFIG] [default: ~/.config/promptshelf/server.toml, else
     /// /etc/promptshelf/server.toml]
@@ -38,8 +39,40 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "URL")]
     pub(crate) traces: Option<String>,
 
+    /// Also serve this channel of the store, at /channels/NAME/mcp; can be repeated
+    #[arg(long = "channel", value_name = "NAME", help_heading = "Channels of a store")]
+    pub(crate) channels: Vec<String>,
+
+    /// Keep copies of the channels in this folder, so that a restart serves without the database
+    #[arg(long, value_name = "FOLDER", help_heading = "Channels of a store")]
+    pub(crate) cache: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) over_http: HttpArguments,
+}
+
+/// The library of `serve`.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ServedObject {
+    /// The folder of prompt files, or a store and its channel: sqlite:FILE[#CHANNEL] or postgres://…[#CHANNEL]
+    /// [env: PROMPTSHELF_STORE] [default: the current folder]
+    #[arg(value_name = "LIBRARY", conflicts_with = "named")]
+    folder: Option<PathBuf>,
+
+    /// The same as LIBRARY, for consistency with other commands
+    #[arg(id = "named", short = 'l', long = "library", value_name = "LIBRARY", hide_short_help = true)]
+    named: Option<PathBuf>,
+}
+
+impl ServedObject {
+    /// The argument, else the current folder.
+    pub(crate) fn word(&self) -> &Path {
+        self.folder.as_deref().or(self.named.as_deref()).unwrap_or(Path::new(HERE))
+    }
+
+    pub(crate) fn is_omitted(&self) -> bool {
+        self.folder.is_none() && self.named.is_none()
+    }
 }
 
 /// Settings of the HTTP server, also available in `server.toml`.

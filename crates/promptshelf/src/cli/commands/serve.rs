@@ -1,8 +1,11 @@
 //! `promptshelf serve`: serves a library to MCP clients, on stdio or over HTTP.
 
 mod announce;
+#[cfg(feature = "channels")]
+mod followed;
 mod listen;
 mod reload;
+mod served;
 mod signals;
 mod supervisor;
 
@@ -10,14 +13,15 @@ use std::{sync::Arc, time::Duration};
 
 use promptshelf_server::{
     Builder, Library,
-    http::{self, App, auth::SignIn, tls::Tls},
+    http::{self, auth::SignIn, tls::Tls},
 };
 use promptshelf_service::{AuditFile, AuditFileOptions, Service};
-use promptshelf_source::{Directory, Fixed, Loader};
+use promptshelf_source::{Fixed, Loader};
 
 use self::{
     announce::Announcement,
     reload::{Hangups, Reloader, known_files, rules_source},
+    served::Served,
     signals::Signals,
 };
 use crate::{
@@ -26,7 +30,7 @@ use crate::{
     exit::{Exit, Failure},
     observe::{MetricsServer, RequestObserver},
     output::{count, count_findings},
-    settings::{self, HttpSettings, ServerFileLocation, Settings, Traces},
+    settings::{self, ServedLibrary, ServerFileLocation, Settings, Traces},
 };
 
 /// The time for pending answers after a signal ends a server on stdio.
@@ -59,7 +63,6 @@ pub(crate) async fn run(
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
     let ProcessContext { stdin_is_terminal, log_format, has_traces } = context;
-    let folder = arguments.library.folder();
     let key = settings::state_key(&environment)?;
     let location = ServerFileLocation::find(arguments.config.as_deref(), &environment);
     let mut settings = Settings::read(&location, arguments, &environment)?;
@@ -79,25 +82,35 @@ pub(crate) async fn run(
     };
     let counters = metrics.as_ref().map(|metrics| Arc::clone(&metrics.metrics));
     let rules = Fixed::new(rules_source(&settings.access));
-    let directory = Directory::new(folder);
-    directory.grant_roots(settings.granted_roots.clone());
-    let builder = Library::builder().source(directory.clone()).source(rules.clone()).tools(settings.has_tools);
-    let builder = key.into_iter().fold(builder, Builder::state_key);
-    let builder = RequestObserver::if_configured(counters, has_traces).into_iter().fold(builder, Builder::observer);
+    let observer = RequestObserver::if_configured(counters, has_traces);
     let recorder = audit.as_ref().map(|(file, _)| Arc::clone(file));
-    let library = open(builder, &settings.http, over_http, recorder.clone())?;
+    let limits = settings.http.effective_limits().filter(|_| over_http);
+    // The source comes first: the server's name and instructions are those of the library.
+    let finished = |builder: Builder| {
+        let builder = builder.source(rules.clone()).tools(settings.has_tools);
+        let builder = key.iter().cloned().fold(builder, Builder::state_key);
+        let builder = observer.iter().cloned().fold(builder, Builder::observer);
+        let builder = limits.iter().cloned().fold(builder, Builder::limits);
+        recorder.iter().cloned().fold(builder, |builder, audit| builder.audit(audit))
+    };
+    let mut served = open(&settings, finished).await?;
     if arguments.strict {
-        refuse_errors(&library, arguments)?;
+        refuse_errors(&served, &settings.library)?;
     }
-    let announcement = Announcement { library: &library, folder, log_format };
+    let library = served.library.clone();
+    let channels = served.libraries().into_iter().skip(1).filter_map(|(name, _)| name.map(str::to_owned)).collect();
+    let place = settings.library.to_string();
+    let announcement = Announcement { library: &library, place, channels, log_format };
     let signals = Signals::listen()?;
-    tokio::spawn(log_changes(library.loader().clone()));
+    served.log_changes();
     let service = library.service().clone();
     tokio::spawn(record_refusals(service.clone()));
 
     // Clients start a server with pipes and no flags; a person at a terminal cannot use a pipe.
     if !over_http {
         announcement.on_stdio(stdin_is_terminal);
+        // The transport itself follows a folder, after its first answer.
+        let _following = (!served.is_folder()).then(|| served.follow());
         let ended = on_stdio(library, signals).await;
         flush(&service, recorder).await;
         return ended;
@@ -112,14 +125,14 @@ pub(crate) async fn run(
     let mut options = settings.http.options.clone();
     options.mcp.allowed_hosts = listen::hosts(&settings.http, bound);
     options.sign_in = settings.http.sign_in.clone().map(SignIn::new);
-    let app = App::new(&library, &options);
+    let app = served.app(&options);
     let opened = settings.http.tls.as_ref().map(Tls::open).transpose();
     let tls = opened.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     announcement.over_http(bound, &settings.http);
-    let _following = library.loader().spawn();
+    let _following = served.follow();
     if let Some(metrics) = &metrics {
-        metrics.metrics.observe(&library, &app, recorder.as_ref());
-        metrics.set_ready(library.server());
+        metrics.metrics.observe(&library, &app, recorder.as_ref(), served.monitors());
+        metrics.set_ready(library.server(), served.monitors());
     }
     let reloader = Reloader {
         arguments: arguments.clone(),
@@ -128,9 +141,8 @@ pub(crate) async fn run(
         bound,
         settings,
         audit,
-        directory,
+        served,
         rules,
-        library: library.clone(),
         app: app.clone(),
         tls: tls.clone(),
         is_suspended: false,
@@ -155,16 +167,15 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Opens the library, with limits for callers over a network.
-fn open(
-    library: Builder,
-    http: &HttpSettings,
-    over_http: bool,
-    audit: Option<Arc<AuditFile>>,
-) -> Result<Library, Failure> {
-    let limits = http.effective_limits().filter(|_| over_http);
-    let library = limits.into_iter().fold(library, Builder::limits);
-    Ok(audit.into_iter().fold(library, |library, audit| library.audit(audit)).build()?)
+/// Opens the library. `finished` adds everything but its source to a builder.
+async fn open(settings: &Settings, finished: impl Fn(Builder) -> Builder) -> Result<Served, Failure> {
+    match &settings.library {
+        ServedLibrary::Folder(folder) => Served::folder(folder.clone(), &settings.granted_roots, finished),
+        #[cfg(feature = "channels")]
+        ServedLibrary::Channels(channels) => {
+            Ok(Served::channels(followed::open(channels, &settings.granted_roots, finished).await?))
+        }
+    }
 }
 
 fn open_audit(options: Option<AuditFileOptions>) -> Result<Option<(Arc<AuditFile>, AuditFileOptions)>, Failure> {
@@ -208,19 +219,27 @@ async fn on_stdio(library: Library, signals: Signals) -> Result<(), Failure> {
     Ok(())
 }
 
-fn refuse_errors(library: &Library, arguments: &ServeArguments) -> Result<(), Failure> {
-    let errors = library.diagnostics().iter().filter(|diagnostic| diagnostic.is_error()).count();
-    if errors == 0 {
-        return Ok(());
+fn refuse_errors(served: &Served, place: &ServedLibrary) -> Result<(), Failure> {
+    for (channel, library) in served.libraries() {
+        let errors = library.diagnostics().iter().filter(|diagnostic| diagnostic.is_error()).count();
+        if errors == 0 {
+            continue;
+        }
+        let name = channel.map_or_else(|| place.to_string(), |channel| format!("channel {channel}"));
+        let failure =
+            Failure::new(Exit::Strict, format!("{name} has {}, and --strict allows none", count(errors, "error")));
+        return Err(match place.folder() {
+            Some(folder) => {
+                failure.help(format!("`promptshelf check {}` shows each with its line", command_line::path(folder)))
+            }
+            None => failure.help("the log shows each with its line"),
+        });
     }
-    let folder = arguments.library.folder();
-    let message = format!("{} has {}, and --strict allows none", folder.display(), count(errors, "error"));
-    Err(Failure::new(Exit::Strict, message)
-        .help(format!("`promptshelf check {}` shows each with its line", command_line::path(folder))))
+    Ok(())
 }
 
-/// Logs a summary of the library after each load that changed it. The loader itself logs each new diagnostic.
-async fn log_changes(loader: Loader) {
+/// Logs a summary of a library after each load that changed it. The loader itself logs each new diagnostic.
+async fn log_changes(channel: Option<String>, loader: Loader) {
     let mut reports = loader.reports();
     let mut known = reports.borrow_and_update().generation;
     while reports.changed().await.is_ok() {
@@ -232,6 +251,9 @@ async fn log_changes(loader: Loader) {
         let errors = report.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
         let findings = count_findings(errors, report.diagnostics.len() - errors);
         let prompts = count(loader.handle().current().prompts().len(), "prompt");
-        tracing::info!("library changed: {prompts}, {findings}");
+        match &channel {
+            None => tracing::info!("library changed: {prompts}, {findings}"),
+            Some(channel) => tracing::info!("channel {channel} changed: {prompts}, {findings}"),
+        }
     }
 }

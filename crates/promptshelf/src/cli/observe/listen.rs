@@ -14,7 +14,7 @@ use axum::{
     routing::get,
 };
 use promptshelf_mcp::Server;
-use promptshelf_server::http;
+use promptshelf_server::{ReplicaMonitor, http};
 use tokio::{net::TcpListener, task::JoinHandle};
 
 use super::Metrics;
@@ -32,7 +32,7 @@ const IDLE: Duration = Duration::from_secs(75);
 #[derive(Debug)]
 pub(crate) struct MetricsServer {
     pub(crate) metrics: Arc<Metrics>,
-    server: Arc<OnceLock<Server>>,
+    server: Arc<OnceLock<(Server, Vec<ReplicaMonitor>)>>,
     task: JoinHandle<()>,
 }
 
@@ -45,7 +45,7 @@ impl Drop for MetricsServer {
 #[derive(Clone)]
 struct ServerState {
     metrics: Arc<Metrics>,
-    server: Arc<OnceLock<Server>>,
+    server: Arc<OnceLock<(Server, Vec<ReplicaMonitor>)>>,
 }
 
 impl MetricsServer {
@@ -71,9 +71,9 @@ impl MetricsServer {
     }
 
     /// Reports from now on that the library is served.
-    pub(crate) fn set_ready(&self, server: &Server) {
+    pub(crate) fn set_ready(&self, server: &Server, replicas: Vec<ReplicaMonitor>) {
         // The first call counts.
-        let _ = self.server.set(server.clone());
+        let _ = self.server.set((server.clone(), replicas));
     }
 }
 
@@ -87,10 +87,10 @@ async fn metrics(State(state): State<ServerState>) -> Response {
     }
 }
 
-async fn ready(State(state): State<ServerState>) -> (StatusCode, &'static str) {
+async fn ready(State(state): State<ServerState>) -> (StatusCode, String) {
     match state.server.get() {
-        Some(server) => http::readiness(server),
-        None => (StatusCode::SERVICE_UNAVAILABLE, "the library is being read\n"),
+        Some((server, replicas)) => http::readiness(server, replicas),
+        None => (StatusCode::SERVICE_UNAVAILABLE, "the library is being read\n".to_owned()),
     }
 }
 
@@ -110,8 +110,8 @@ mod tests {
         assert_eq!(status().await, 503, "the library is being read");
         assert!(state.metrics.text().expect("metrics").contains("promptshelf_build_info"), "and metrics are available");
         let library = Library::builder().build().expect("a library");
-        state.metrics.observe(&library, &App::new(&library, &Options::default()), None);
-        state.server.set(library.server().clone()).expect("set once");
+        state.metrics.observe(&library, &App::new(&library, &Options::default()), None, Vec::new());
+        state.server.set((library.server().clone(), Vec::new())).expect("set once");
         assert_eq!(status().await, 200);
         library.server().shutdown();
         assert_eq!(status().await, 503);

@@ -21,7 +21,7 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
-use promptshelf_server::{Library, http::App};
+use promptshelf_server::{Library, ReplicaMonitor, ReplicaStatus, http::App};
 use promptshelf_service::AuditFile;
 
 /// Seconds, from a list in memory to a slow resource.
@@ -62,6 +62,7 @@ struct LibraryCollector {
     library: OnceLock<Library>,
     app: OnceLock<App>,
     audit: OnceLock<Arc<AuditFile>>,
+    replicas: OnceLock<Vec<ReplicaMonitor>>,
 }
 
 impl fmt::Debug for Metrics {
@@ -111,10 +112,17 @@ impl Metrics {
     }
 
     /// Sets the sources of the other metrics.
-    pub(crate) fn observe(&self, library: &Library, app: &App, audit: Option<&Arc<AuditFile>>) {
+    pub(crate) fn observe(
+        &self,
+        library: &Library,
+        app: &App,
+        audit: Option<&Arc<AuditFile>>,
+        replicas: Vec<ReplicaMonitor>,
+    ) {
         // The first ones stay.
         let _ = self.collector.library.set(library.clone());
         let _ = self.collector.app.set(app.clone());
+        let _ = self.collector.replicas.set(replicas);
         if let Some(audit) = audit {
             let _ = self.collector.audit.set(Arc::clone(audit));
         }
@@ -165,6 +173,9 @@ impl Collector for LibraryCollector {
             let help = "Connections that were closed before their time, by reason";
             labelled(&mut encoder, MetricType::Counter, "connections_closed", help, "reason", &usage.closed)?;
         }
+        if let Some(replicas) = self.replicas.get().filter(|replicas| !replicas.is_empty()) {
+            self.encode_replicas(replicas, &mut encoder)?;
+        }
         let Some(library) = self.library.get() else { return Ok(()) };
         let report = library.loader().reports().borrow().clone();
         counter(&mut encoder, "loads", "How often the library was read", report.loads)?;
@@ -183,6 +194,32 @@ impl Collector for LibraryCollector {
         gauge(&mut encoder, "open_subscriptions", "Subscriptions that are open", open)?;
         let refused = library.service().refused_by_limits();
         labelled(&mut encoder, MetricType::Counter, "rate_limited", "Refusals, by limit", "limit", &refused)
+    }
+}
+
+impl LibraryCollector {
+    fn encode_replicas(&self, replicas: &[ReplicaMonitor], encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let replicas: Vec<ReplicaStatus> = replicas.iter().map(ReplicaMonitor::status).collect();
+        let mut family = |name: &str, help: &str, value: fn(&ReplicaStatus) -> f64| {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            replicas.iter().try_for_each(|replica| {
+                let labels = [("channel", replica.channel.as_str())];
+                ConstGauge::new(value(replica)).encode(family.encode_family(&labels)?)
+            })
+        };
+        family("channel_revision", "The revision of the channel that is served", |replica| {
+            // Exact up to 2^53.
+            replica.revision.unwrap_or_default() as f64
+        })?;
+        let help = "Seconds since the served revision was last known to be the newest one";
+        family("channel_lag_seconds", help, |replica| replica.lag.as_secs_f64())?;
+        let help = "Whether the store cannot be read, so that an older revision may be served";
+        family("channel_degraded", help, |replica| f64::from(u8::from(replica.degraded_since.is_some())))?;
+        let mut family = encoder.encode_descriptor("channel", "The epoch of the store", None, MetricType::Info)?;
+        replicas.iter().try_for_each(|replica| {
+            let labels = [("channel", replica.channel.as_str()), ("epoch", replica.epoch.as_deref().unwrap_or_default())];
+            ConstGauge::new(1_u64).encode(family.encode_family(&labels)?)
+        })
     }
 }
 

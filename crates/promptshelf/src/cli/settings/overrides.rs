@@ -45,6 +45,11 @@ impl<'e, E: Fn(&str) -> Option<String>> Overrides<'e, E> {
         text.split(',').map(|part| parse(part.trim(), &place)).collect::<Result<_, _>>().map(Some)
     }
 
+    /// The value of the variable `PROMPTSHELF_NAME`, if it is not empty.
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
+        self.get(&variable(name))
+    }
+
     /// The path of a flag, else of its variable. Both are relative to the working directory.
     pub(super) fn path(&self, name: &str, flag: Option<&Path>) -> Option<PathBuf> {
         flag.map(Path::to_path_buf).or_else(|| self.get(&variable(name)).map(PathBuf::from))

@@ -7,7 +7,8 @@ use crate::exit::{Exit, Failure};
 /// The folders whose files a library can publish.
 #[derive(Debug)]
 pub(super) struct PublicFolders<'a> {
-    pub(super) library: &'a Path,
+    /// `None` for a library that is not a folder.
+    pub(super) library: Option<&'a Path>,
     /// Folders that the operator grants to `[roots]` of the library.
     pub(super) granted: &'a [PathBuf],
 }
@@ -16,7 +17,7 @@ impl PublicFolders<'_> {
     /// Refuses a file that is inside one of the folders.
     pub(super) fn refuse(&self, name: &str, file: &Path) -> Result<(), Failure> {
         let place = match self.granted.iter().find(|folder| is_below(file, folder)) {
-            _ if is_below(file, self.library) => "the library".to_owned(),
+            _ if self.library.is_some_and(|folder| is_below(file, folder)) => "the library".to_owned(),
             Some(folder) => format!("{}, which [grants] lets the library publish", folder.display()),
             None => return Ok(()),
         };

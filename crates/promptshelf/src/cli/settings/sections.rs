@@ -41,6 +41,10 @@ pub(super) struct ServerSettings {
     pub(super) traces: TracesSection,
     pub(super) grants: Grants,
     pub(super) tools: Tools,
+    pub(super) store: Store,
+    /// Channels that are served next to the default one, by name, with the requirements for callers. The requirements
+    /// of the default channel can be set here too.
+    pub(super) channels: BTreeMap<String, Channel>,
     /// Access rules that bind every library. A library can restrict access further.
     // Names the section. Its rules are read by the reader that libraries use.
     #[schemars(schema_with = "promptshelf_source::settings::access_rules_schema")]
@@ -271,6 +275,26 @@ pub(super) struct TracesSection {
 pub(super) struct Grants {
     /// Folders that `[roots]` of a library may point to or below.
     pub(super) roots: Vec<PathBuf>,
+}
+
+/// The store, if the library is a channel. Its address is an argument or `PROMPTSHELF_STORE`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Store {
+    /// The folder for copies of the channels, so that a restart serves without the database.
+    pub(super) cache: Option<PathBuf>,
+}
+
+/// The requirements of a channel. It does not exist for callers who do not meet them.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Channel {
+    /// Scopes: a caller's token must have all of them.
+    pub(super) scopes: Vec<String>,
+    /// Roles: a caller must have one of them.
+    pub(super) roles: Vec<String>,
+    /// Names of callers who need none of the roles.
+    pub(super) users: Vec<String>,
 }
 
 /// The list of tools, which is empty.

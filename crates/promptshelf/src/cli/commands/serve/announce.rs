@@ -17,7 +17,10 @@ const DEFAULT_NAME: &str = "promptshelf";
 
 pub(super) struct Announcement<'a> {
     pub(super) library: &'a Library,
-    pub(super) folder: &'a Path,
+    /// The library's place, without a password.
+    pub(super) place: String,
+    /// The names of the channels besides the default one.
+    pub(super) channels: Vec<String>,
     pub(super) log_format: LogFormat,
 }
 
@@ -50,7 +53,7 @@ impl Announcement<'_> {
             let _ = writeln!(
                 block,
                 "  MCP clients start this mode. To use it in a browser: promptshelf serve {} --http 127.0.0.1:8080",
-                command_line::path(self.folder)
+                command_line::path(Path::new(&self.place))
             );
         }
         self.print("serving on stdio", &block);
@@ -91,6 +94,9 @@ impl Announcement<'_> {
                 );
             }
         }
+        for channel in &self.channels {
+            let _ = writeln!(block, "  channel:        {page}channels/{channel}/mcp");
+        }
         self.print(&listening, &block);
         if bound.ip().is_unspecified() && http.hosts().is_empty() {
             tracing::warn!(
@@ -105,9 +111,9 @@ impl Announcement<'_> {
             LogFormat::Text => {
                 let mut output = Output::stderr();
                 let title = output.styled(Style::new().bold(), concat!("promptshelf ", env!("CARGO_PKG_VERSION")));
-                let folder = output.line(&self.folder.display().to_string()).into_owned();
+                let place = output.line(&self.place).into_owned();
                 // A closed stderr does not keep the server from starting.
-                write!(output.out, "{title} serves {folder}\n{block}").ok();
+                write!(output.out, "{title} serves {place}\n{block}").ok();
                 output.out.flush().ok();
             }
         }

@@ -17,7 +17,6 @@ use std::{
 
 use promptshelf_core::{AccessRule, Definitions};
 use promptshelf_server::{
-    Library,
     http::{
         self, App,
         auth::SignIn,
@@ -25,10 +24,10 @@ use promptshelf_server::{
     },
 };
 use promptshelf_service::{AuditFile, AuditFileOptions};
-use promptshelf_source::{Directory, Fixed};
+use promptshelf_source::Fixed;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use super::{listen, supervisor};
+use super::{listen, served::Served, supervisor};
 use crate::{
     args::ServeArguments,
     settings::{ServerFileLocation, Settings},
@@ -102,10 +101,9 @@ pub(super) struct Reloader<E> {
     /// The settings in effect.
     pub(super) settings: Settings,
     pub(super) audit: Option<(Arc<AuditFile>, AuditFileOptions)>,
-    pub(super) directory: Directory,
+    pub(super) served: Served,
     /// The operator's access rules.
     pub(super) rules: Fixed,
-    pub(super) library: Library,
     pub(super) app: App,
     pub(super) tls: Option<Tls>,
     /// Whether all connections are refused because the settings cannot be read.
@@ -115,7 +113,7 @@ pub(super) struct Reloader<E> {
 impl<E: Fn(&str) -> Option<String>> Reloader<E> {
     /// Follows files and signals, and never returns. `known` is the content from before the settings were read.
     pub(super) async fn run(mut self, mut hangups: Hangups, mut known: KnownFiles) {
-        let mut reports = self.library.loader().reports();
+        let mut reports = self.served.library.loader().reports();
         let mut ticks = interval(POLL_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // A failure may pass without a change of the files, such as one of the file system.
@@ -171,7 +169,7 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
                 Ok(files) => {
                     if failures > 0 {
                         // Files of the library could not be read either. The loader logs its errors itself.
-                        self.library.loader().reload().await.ok();
+                        self.served.reload().await;
                     }
                     return files;
                 }
@@ -204,8 +202,7 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
     ) -> Option<String> {
         if by_signal {
             tracing::info!("SIGHUP: reloading library and settings");
-            // The loader logs its errors itself.
-            self.library.loader().reload().await.ok();
+            self.served.reload().await;
         }
         let location = self.location.keep(self.settings.file.as_deref());
         let mut failed = None;
@@ -249,11 +246,20 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
             http.tls.clone_from(&before.http.tls);
             http.options.strict_transport_security = before.http.options.strict_transport_security;
         }
+        if settings.library != before.library {
+            warn_restart("the channels of [channels], or `cache` in [store], have changed");
+            settings.library.clone_from(&before.library);
+        }
         self.apply_audit(settings.audit.take(), by_signal).await;
         self.apply_to_library(&settings).await;
-        self.library.server().set_tools_enabled(settings.has_tools);
-        self.library.service().set_limits(settings.http.effective_limits().as_ref());
+        for (_, library) in self.served.libraries() {
+            library.server().set_tools_enabled(settings.has_tools);
+        }
+        // The other libraries share the limits.
+        self.served.library.service().set_limits(settings.http.effective_limits().as_ref());
         let mut options = settings.http.options.clone();
+        #[cfg(feature = "channels")]
+        options.api.clone_from(&self.app.options().api);
         options.mcp.allowed_hosts = listen::hosts(&settings.http, self.bound);
         options.sign_in = match (self.app.options().sign_in, &settings.http.sign_in) {
             (Some(before), Some(after)) => Some(before.replaced_by(after.clone())),
@@ -278,11 +284,10 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
             self.rules.replace(rules_source(&settings.access));
         }
         if has_grants_changed {
-            self.directory.grant_roots(settings.granted_roots.iter().cloned());
+            self.served.grant_roots(&settings.granted_roots);
         }
         if has_rules_changed || has_grants_changed {
-            // The loader logs its errors itself.
-            self.library.loader().reload().await.ok();
+            self.served.reload().await;
         }
     }
 

@@ -1,0 +1,399 @@
+//! The follower of a channel: compares heads, reads deltas, and replaces the library's tree.
+//!
+//! `(epoch, revision)` is compared after each hint, after each connection, and every second. Hints can be lost; the
+//! comparison cannot. While the store is away, or its newest revision cannot be loaded, the last good one is served.
+
+use std::{
+    fmt,
+    hash::{BuildHasher as _, RandomState},
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use promptshelf_source::{Loader, SourceError, TreeSource};
+use promptshelf_store::{ChannelName, Head, Store, StoreError};
+use tokio::{
+    sync::Notify,
+    task::{JoinHandle, spawn_blocking},
+    time::{sleep, timeout},
+};
+
+use super::{
+    cache::{CacheError, DiskCache},
+    copy::ChannelCopy,
+    store_handle::StoreHandle,
+};
+use crate::replica::ReplicaMonitor;
+
+/// The time between two comparisons without a hint, ±20 % so that replicas do not query in step.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The time for a comparison. A connection that was cut silently is noticed after it.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The time to connect again, and to read the newest revision if a copy on disk can be served instead.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The time to open the store for the first time, migrations included, and to read a delta or contents.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The number of contents in one query.
+const BLOBS_PER_QUERY: usize = 1_000;
+
+/// The channel to follow.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FollowOptions {
+    /// The store.
+    pub store: StoreHandle,
+    /// The channel.
+    pub channel: ChannelName,
+    /// The folder of the copy on disk, with which a restart can serve while the store is away. None by default.
+    pub cache: Option<PathBuf>,
+}
+
+impl FollowOptions {
+    /// Creates options without a copy on disk.
+    #[must_use]
+    pub fn new(store: StoreHandle, channel: ChannelName) -> FollowOptions {
+        FollowOptions { store, channel, cache: None }
+    }
+}
+
+/// Follows a channel. The library is built on [`source`](Follower::source), and [`run`](Follower::run) keeps it current.
+#[derive(Debug)]
+pub struct Follower {
+    store: StoreHandle,
+    channel: ChannelName,
+    cache: Option<DiskCache>,
+    source: TreeSource,
+    monitor: ReplicaMonitor,
+    copy: Arc<ChannelCopy>,
+    /// The revision that could be read and not be loaded.
+    refused: Option<Head>,
+    outage: Option<Outage>,
+    hints: Hints,
+}
+
+#[derive(Debug)]
+struct Outage {
+    began: Instant,
+    kind: OutageKind,
+}
+
+/// What is logged once during an outage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OutageKind {
+    Away,
+    Corrupt,
+    /// This revision cannot be loaded.
+    Refused(u64),
+}
+
+impl OutageKind {
+    fn of(error: &FollowError) -> OutageKind {
+        match error {
+            FollowError::Store(StoreError::Corrupt { .. }) => OutageKind::Corrupt,
+            FollowError::Store(_) | FollowError::TimedOut => OutageKind::Away,
+            FollowError::Load { revision, .. } => OutageKind::Refused(*revision),
+        }
+    }
+}
+
+/// Why a channel cannot be followed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FollowError {
+    /// The store cannot be read.
+    Store(StoreError),
+    /// The store did not answer in time.
+    TimedOut,
+    /// The newest revision cannot be loaded.
+    Load {
+        /// Its number.
+        revision: u64,
+        /// The error of the library.
+        source: SourceError,
+    },
+}
+
+impl fmt::Display for FollowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FollowError::Store(error) => error.fmt(f),
+            FollowError::TimedOut => f.write_str("the store did not answer in time"),
+            FollowError::Load { revision, source } => write!(f, "revision {revision} cannot be loaded: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for FollowError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // The message is already that of the inner error.
+            FollowError::Store(error) => std::error::Error::source(error),
+            FollowError::TimedOut => None,
+            FollowError::Load { source, .. } => Some(source),
+        }
+    }
+}
+
+impl From<StoreError> for FollowError {
+    fn from(error: StoreError) -> FollowError {
+        FollowError::Store(error)
+    }
+}
+
+impl Follower {
+    /// Reads the newest revision; from the copy on disk if the store is away.
+    ///
+    /// # Errors
+    ///
+    /// [`FollowError`] if neither can be read.
+    pub async fn start(options: FollowOptions) -> Result<Follower, FollowError> {
+        let FollowOptions { store, channel, cache } = options;
+        let cache = cache.map(|folder| DiskCache::new(&folder, store.url(), &channel));
+        let cached = read_cache(cache.clone()).await;
+        let limit = if cached.is_some() { CONNECT_TIMEOUT } else { READ_TIMEOUT };
+        let reading = timeout(limit, read(&store, &channel, cached.as_ref())).await;
+        let (copy, failure) = match reading.unwrap_or(Err(FollowError::TimedOut)) {
+            Ok(Some(copy)) => (copy, None),
+            Ok(None) => match cached {
+                Some(copy) => (copy, None),
+                None => return Err(StoreError::NotFound { what: format!("the channel {channel}") }.into()),
+            },
+            Err(error) => match cached {
+                Some(copy) if is_away(&error) => (copy, Some(error)),
+                _ => return Err(error),
+            },
+        };
+        let monitor = ReplicaMonitor::new(channel.as_str());
+        let source = TreeSource::new(copy.tree.clone());
+        let mut follower = Follower {
+            store,
+            channel,
+            cache,
+            source,
+            monitor,
+            copy: Arc::new(copy),
+            refused: None,
+            outage: None,
+            hints: Hints::default(),
+        };
+        follower.record_served();
+        match failure {
+            Some(error) => follower.fail(&error),
+            None => follower.monitor.set_current(),
+        }
+        follower.write_cache().await;
+        Ok(follower)
+    }
+
+    /// The source of the library that follows the channel.
+    #[must_use]
+    pub fn source(&self) -> &TreeSource {
+        &self.source
+    }
+
+    /// The state of this replica.
+    #[must_use]
+    pub fn monitor(&self) -> &ReplicaMonitor {
+        &self.monitor
+    }
+
+    /// Follows the channel, and never returns. `loader` is that of the library on [`source`](Follower::source).
+    pub async fn run(mut self, loader: Loader) {
+        loop {
+            match self.follow(&loader).await {
+                Ok(()) => self.recover(),
+                Err(error) => {
+                    if matches!(error, FollowError::TimedOut) {
+                        self.store.reset().await;
+                        self.hints.stop();
+                    }
+                    self.fail(&error);
+                }
+            }
+            tokio::select! {
+                () = self.hints.next() => {}
+                () = sleep(pause()) => {}
+            }
+        }
+    }
+
+    /// Compares the heads, and reads and loads what has changed.
+    async fn follow(&mut self, loader: &Loader) -> Result<(), FollowError> {
+        self.hints.start(&self.store, &self.channel);
+        let store = in_time(CONNECT_TIMEOUT, self.store.get()).await?;
+        let head = in_time(HEAD_TIMEOUT, store.head(&self.channel)).await?;
+        if head == self.copy.head {
+            self.refused = None;
+            return Ok(());
+        }
+        if let Some(refused) = self.refused.as_ref().filter(|refused| **refused == head) {
+            let source = SourceError::new("it could not be loaded before");
+            return Err(FollowError::Load { revision: refused.revision, source });
+        }
+        let Some(copy) = read_from(&store, &self.channel, Some(&self.copy)).await? else { return Ok(()) };
+        let before = std::mem::replace(&mut self.copy, Arc::new(copy));
+        self.install(&self.copy);
+        if let Err(source) = loader.reload().await {
+            let refused = std::mem::replace(&mut self.copy, before);
+            // Other causes of a reload, such as new access rules, need a tree that can be loaded.
+            self.install(&self.copy);
+            loader.reload().await.ok();
+            self.refused = Some(refused.head.clone());
+            return Err(FollowError::Load { revision: refused.head.revision, source });
+        }
+        self.refused = None;
+        self.record_served();
+        self.write_cache().await;
+        Ok(())
+    }
+
+    fn install(&self, copy: &ChannelCopy) {
+        self.source.replace(copy.tree.clone());
+    }
+
+    fn record_served(&self) {
+        self.monitor.set_served(self.copy.head.epoch.to_string(), self.copy.head.revision);
+    }
+
+    fn recover(&mut self) {
+        self.monitor.set_current();
+        if let Some(outage) = self.outage.take() {
+            let (seconds, revision) = (outage.began.elapsed().as_secs(), self.copy.head.revision);
+            tracing::info!("channel {} can be read again after {seconds} s, at revision {revision}", self.channel);
+        }
+    }
+
+    /// Records a failure. Each outage is logged once, and again if its kind changes.
+    fn fail(&mut self, error: &FollowError) {
+        self.monitor.set_degraded();
+        let kind = OutageKind::of(error);
+        let began = match &self.outage {
+            Some(outage) if outage.kind == kind => return,
+            Some(outage) => outage.began,
+            None => Instant::now(),
+        };
+        self.outage = Some(Outage { began, kind });
+        let revision = self.copy.head.revision;
+        tracing::error!("channel {} cannot be read, so revision {revision} stays in use: {error}", self.channel);
+    }
+
+    /// Replaces the copy on disk. A failure costs only a restart without the store.
+    async fn write_cache(&self) {
+        let Some(cache) = self.cache.clone() else { return };
+        let copy = Arc::clone(&self.copy);
+        match spawn_blocking(move || cache.write(&copy)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!("cannot write the copy of channel {}: {error}", self.channel),
+            Err(error) => tracing::error!(%error, "writing the copy of channel {} was not completed", self.channel),
+        }
+    }
+}
+
+/// Reads the copy on disk. A damaged one is logged and counts as absent.
+async fn read_cache(cache: Option<DiskCache>) -> Option<ChannelCopy> {
+    let cache = cache?;
+    let read = spawn_blocking(move || cache.read()).await;
+    let read = read.unwrap_or_else(|error| Err(CacheError::Io(PathBuf::new(), std::io::Error::other(error))));
+    read.unwrap_or_else(|error| {
+        tracing::error!("the copy on disk cannot be used: {error}");
+        None
+    })
+}
+
+/// Whether a failure passes by itself, so that an older copy may be served in the meantime.
+fn is_away(error: &FollowError) -> bool {
+    match error {
+        FollowError::TimedOut => true,
+        FollowError::Store(error) => {
+            matches!(error, StoreError::Unreachable { .. } | StoreError::Database { .. } | StoreError::Corrupt { .. })
+        }
+        FollowError::Load { .. } => false,
+    }
+}
+
+async fn read(
+    store: &StoreHandle,
+    channel: &ChannelName,
+    base: Option<&ChannelCopy>,
+) -> Result<Option<ChannelCopy>, FollowError> {
+    let store = in_time(READ_TIMEOUT, store.get()).await?;
+    read_from(&store, channel, base).await
+}
+
+/// Reads the newest revision; `None` if it is that of the copy.
+async fn read_from(
+    store: &Store,
+    channel: &ChannelName,
+    base: Option<&ChannelCopy>,
+) -> Result<Option<ChannelCopy>, FollowError> {
+    let delta = in_time(READ_TIMEOUT, store.delta(channel, base.map(|copy| &copy.head))).await?;
+    if base.is_some_and(|copy| copy.head == delta.head) {
+        return Ok(None);
+    }
+    let mut contents = Vec::new();
+    for digests in ChannelCopy::missing(base, &delta).chunks(BLOBS_PER_QUERY) {
+        contents.extend(in_time(READ_TIMEOUT, store.blobs(digests)).await?);
+    }
+    Ok(Some(ChannelCopy::apply(base, delta, contents)?))
+}
+
+async fn in_time<T>(
+    limit: Duration,
+    reading: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, FollowError> {
+    timeout(limit, reading).await.map_err(|_| FollowError::TimedOut)?.map_err(FollowError::Store)
+}
+
+/// Returns the time until the next comparison.
+fn pause() -> Duration {
+    // The keys of a new state are random.
+    let percent = 80 + RandomState::new().hash_one(0) % 41;
+    INTERVAL * u32::try_from(percent).unwrap_or(100) / 100
+}
+
+/// Hints of the store, received by a task of their own: a listener that hangs must not delay a comparison.
+#[derive(Debug, Default)]
+struct Hints {
+    received: Arc<Notify>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Hints {
+    /// Listens, if no task does so already.
+    fn start(&mut self, store: &StoreHandle, channel: &ChannelName) {
+        if self.task.as_ref().is_some_and(|task| !task.is_finished()) {
+            return;
+        }
+        let (store, channel, received) = (store.clone(), channel.clone(), Arc::clone(&self.received));
+        self.task = Some(tokio::spawn(async move {
+            // Without a store the task ends, and the next comparison starts another one.
+            let Ok(store) = store.get().await else { return };
+            let mut hints = store.hints(&channel).await;
+            loop {
+                hints.next().await;
+                received.notify_one();
+            }
+        }));
+    }
+
+    fn stop(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+        }
+    }
+
+    async fn next(&self) {
+        self.received.notified().await;
+    }
+}
+
+impl Drop for Hints {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

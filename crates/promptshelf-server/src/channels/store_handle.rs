@@ -1,0 +1,54 @@
+//! The connection to a store that may be away.
+
+use std::{fmt, sync::Arc};
+
+use promptshelf_store::{Store, StoreError, StoreUrl};
+use tokio::sync::Mutex;
+
+/// A store that is opened at the first use, and again after [`reset`](StoreHandle::reset). Clones share the store.
+#[derive(Clone)]
+pub struct StoreHandle(Arc<Inner>);
+
+struct Inner {
+    url: StoreUrl,
+    store: Mutex<Option<Store>>,
+}
+
+impl fmt::Debug for StoreHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreHandle({})", self.0.url)
+    }
+}
+
+impl StoreHandle {
+    /// Creates a handle without connecting.
+    #[must_use]
+    pub fn new(url: StoreUrl) -> StoreHandle {
+        StoreHandle(Arc::new(Inner { url, store: Mutex::new(None) }))
+    }
+
+    /// The place of the store.
+    #[must_use]
+    pub fn url(&self) -> &StoreUrl {
+        &self.0.url
+    }
+
+    /// Returns the store; the first call opens it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::open`]. The next call tries again.
+    pub async fn get(&self) -> Result<Store, StoreError> {
+        let mut store = self.0.store.lock().await;
+        if let Some(store) = &*store {
+            return Ok(store.clone());
+        }
+        Ok(store.insert(Store::open(&self.0.url).await?).clone())
+    }
+
+    /// Drops the store, so that the next call of [`get`](StoreHandle::get) connects anew: a connection that was cut
+    /// silently never ends by itself.
+    pub async fn reset(&self) {
+        *self.0.store.lock().await = None;
+    }
+}

@@ -1,0 +1,133 @@
+//! The libraries of an application, each with its MCP endpoint: one library, or the channels of a store.
+
+use std::{collections::HashMap, sync::Arc};
+
+use axum::{
+    Router,
+    extract::{Path, Request, State},
+    http::Extensions,
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::any,
+};
+use promptshelf_core::Access;
+use promptshelf_mcp::{HttpOptions, HttpService, http::Denial};
+use promptshelf_service::Caller;
+use tower_service::Service as _;
+
+use super::{options::Options, routes::not_found};
+use crate::{library::Library, replica::ReplicaMonitor};
+
+/// A channel for [`App::with_channels`](super::App::with_channels).
+#[derive(Clone, Debug)]
+pub struct Channel {
+    /// The name in its path, `/channels/NAME/mcp`.
+    pub name: String,
+    /// The library that follows the channel.
+    pub library: Library,
+    /// The state of the replica.
+    pub monitor: ReplicaMonitor,
+}
+
+/// The libraries of an application. The first one is served at `/mcp`.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    pub(super) library: Library,
+    pub(super) endpoint: HttpService,
+    /// All channels, the default one first. Empty for a library that is not a channel.
+    channels: Vec<(Channel, HttpService)>,
+}
+
+impl Site {
+    pub(super) fn new(library: &Library, options: &HttpOptions) -> Site {
+        Site { library: library.clone(), endpoint: library.server().http(options.clone()), channels: Vec::new() }
+    }
+
+    pub(super) fn with_channels(default: &Channel, others: &[Channel], options: &HttpOptions) -> Site {
+        let site = Site::new(&default.library, options);
+        let others = others.iter().map(|channel| (channel.clone(), channel.library.server().http(options.clone())));
+        let channels = std::iter::once((default.clone(), site.endpoint.clone())).chain(others).collect();
+        Site { channels, ..site }
+    }
+
+    /// The same endpoints with other options.
+    pub(super) fn with_options(&self, options: &HttpOptions) -> Site {
+        let replaced = |(channel, endpoint): &(Channel, HttpService)| (channel.clone(), endpoint.with_options(options));
+        Site {
+            library: self.library.clone(),
+            endpoint: self.endpoint.with_options(options),
+            channels: self.channels.iter().map(replaced).collect(),
+        }
+    }
+
+    /// Ends the streams of all libraries.
+    pub(super) fn shutdown(&self) {
+        self.library.server().shutdown();
+        self.channels.iter().for_each(|(channel, _)| channel.library.server().shutdown());
+    }
+
+    /// The monitors of all channels, the default one first.
+    pub(super) fn monitors(&self) -> Vec<ReplicaMonitor> {
+        self.channels.iter().map(|(channel, _)| channel.monitor.clone()).collect()
+    }
+
+    /// Adds the access rule of the default channel to the routes of the default library.
+    pub(super) fn restricted(&self, routes: Router, options: &Options) -> Router {
+        let access = self.channels.first().and_then(|(channel, _)| options.channel_access.get(&channel.name));
+        match access {
+            Some(access) => routes.route_layer(middleware::from_fn_with_state(Arc::clone(access), admit)),
+            None => routes,
+        }
+    }
+
+    /// The routes of the channels.
+    pub(super) fn channel_routes(&self, options: &Options) -> Router {
+        if self.channels.is_empty() {
+            return Router::new();
+        }
+        let entry = |(channel, endpoint): &(Channel, HttpService)| {
+            let access = options.channel_access.get(&channel.name).cloned();
+            (channel.name.clone(), (endpoint.clone(), access))
+        };
+        let table = ChannelTable {
+            endpoint: self.endpoint.clone(),
+            channels: self.channels.iter().map(entry).collect(),
+        };
+        Router::new().route("/channels/{name}/mcp", any(call)).with_state(Arc::new(table))
+    }
+}
+
+struct ChannelTable {
+    /// Sends refusals; which endpoint does so cannot be observed.
+    endpoint: HttpService,
+    channels: HashMap<String, (HttpService, Option<Arc<Access>>)>,
+}
+
+/// Passes a request to a channel. The response for a channel that the caller may not use equals that for a channel that
+/// does not exist, also before sign-in.
+async fn call(State(table): State<Arc<ChannelTable>>, Path(name): Path<String>, request: Request) -> Response {
+    let extensions = request.extensions();
+    let endpoint = match table.channels.get(&name) {
+        _ if extensions.get::<Denial>().is_some() => &table.endpoint,
+        Some((endpoint, None)) => endpoint,
+        Some((endpoint, Some(access))) if meets(extensions, access) => endpoint,
+        _ => return not_found().await.into_response(),
+    };
+    // An endpoint is always ready, and never fails.
+    match endpoint.clone().call(request).await {
+        Ok(response) => response.into_response(),
+        Err(never) => match never {},
+    }
+}
+
+async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    let extensions = request.extensions();
+    if extensions.get::<Denial>().is_some() || meets(extensions, &access) {
+        return next.run(request).await;
+    }
+    not_found().await.into_response()
+}
+
+fn meets(extensions: &Extensions, access: &Arc<Access>) -> bool {
+    extensions.get::<Caller>().is_some_and(|caller| caller.meets(access))
+}

@@ -1,0 +1,168 @@
+//! Several channels in one application: paths, access rules, limits, readiness.
+
+use std::{num::NonZeroU32, sync::Arc};
+
+use axum::{
+    Router,
+    http::{StatusCode, request},
+};
+use promptshelf_core::{Access, PromptDefinition};
+use promptshelf_server::{
+    Library, ReplicaMonitor,
+    http::{
+        Channel, Options,
+        auth::{SignIn, SignInOptions, StaticToken, digest_of},
+        router_with_channels,
+    },
+};
+use promptshelf_service::Limits;
+
+use crate::{LIST, get, list, send, text};
+
+fn channel(name: &str) -> Channel {
+    let library = Library::builder().prompt(PromptDefinition::template(format!("of-{name}"), "Say hello."));
+    Channel {
+        name: name.to_owned(),
+        library: library.build().expect("a library"),
+        monitor: ReplicaMonitor::new(name),
+    }
+}
+
+/// A legacy `prompts/list` at a path, with the token of a caller.
+fn list_at(path: &str, caller: Option<&str>) -> request::Builder {
+    let request = list().uri(path);
+    match caller {
+        Some(caller) => request.header("authorization", format!("Bearer psk_{caller}")),
+        None => request,
+    }
+}
+
+fn tokens(names: &[(&str, &[&str])]) -> SignIn {
+    let token = |(name, roles): &(&str, &[&str])| StaticToken {
+        name: (*name).to_owned(),
+        sha256: digest_of(&format!("psk_{name}")),
+        scopes: Vec::new(),
+        roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+        expires: None,
+    };
+    let mut options = SignInOptions::default();
+    options.tokens = names.iter().map(token).collect();
+    SignIn::new(options)
+}
+
+fn requires(role: &str) -> Arc<Access> {
+    Arc::new(Access { roles: vec![role.to_owned()], ..Access::default() })
+}
+
+#[tokio::test]
+async fn each_channel_has_a_path_and_the_first_is_the_default() {
+    let [production, staging] = ["production", "staging"].map(channel);
+    let router = router_with_channels(&production, &[staging], &Options::default());
+    for (path, prompt) in [
+        ("/mcp", "of-production"),
+        ("/channels/production/mcp", "of-production"),
+        ("/channels/staging/mcp", "of-staging"),
+    ] {
+        let (status, _, body) = send(&router, list_at(path, None), LIST).await;
+        assert_eq!(status, StatusCode::OK, "{path}");
+        assert!(text(body).await.contains(&format!("\"{prompt}\"")), "{path}");
+    }
+    for path in ["/channels/other/mcp", "/channels/staging", "/channels//mcp", "/channels/Staging/mcp"] {
+        assert_eq!(send(&router, list_at(path, None), LIST).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+}
+
+/// Status, headers and body, without the values that differ between any two responses.
+async fn response(router: &Router, request: request::Builder) -> (StatusCode, Vec<String>, String) {
+    let (status, headers, body) = send(router, request, LIST).await;
+    let names = headers.iter().filter(|(name, _)| *name != "x-request-id");
+    let headers = names.map(|(name, value)| format!("{name}: {value:?}")).collect();
+    (status, headers, text(body).await)
+}
+
+// req: S-96
+#[tokio::test]
+async fn hidden_channel_equals_missing_channel() {
+    let [production, staging] = ["production", "staging"].map(channel);
+    let mut options = Options::default();
+    options.sign_in = Some(tokens(&[("ada", &["reviewer"]), ("bob", &[])]));
+    options.channel_access.insert("staging".to_owned(), requires("reviewer"));
+    let router = router_with_channels(&production, &[staging], &options);
+    let staging = |caller| list_at("/channels/staging/mcp", caller);
+    let missing = |caller| list_at("/channels/missing/mcp", caller);
+
+    let (status, _, body) = send(&router, staging(Some("ada")), LIST).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(text(body).await.contains("\"of-staging\""));
+    assert_eq!(response(&router, missing(Some("ada"))).await.0, StatusCode::NOT_FOUND);
+    let hidden = response(&router, staging(Some("bob"))).await;
+    assert_eq!(hidden.0, StatusCode::NOT_FOUND);
+    assert_eq!(hidden, response(&router, missing(Some("bob"))).await);
+    for caller in [None, Some("eve")] {
+        let refused = response(&router, staging(caller)).await;
+        assert_eq!(refused.0, StatusCode::UNAUTHORIZED);
+        assert_eq!(refused, response(&router, missing(caller)).await);
+    }
+    assert_eq!(response(&router, list_at("/mcp", Some("bob"))).await.0, StatusCode::OK);
+}
+
+// req: S-96
+#[tokio::test]
+async fn rule_of_the_default_channel_covers_endpoint_and_page() {
+    let production = channel("production");
+    let mut options = Options::default();
+    options.sign_in = Some(tokens(&[("ada", &["reader"]), ("bob", &[])]));
+    options.channel_access.insert("production".to_owned(), requires("reader"));
+    let router = router_with_channels(&production, &[], &options);
+    for path in ["/mcp", "/channels/production/mcp"] {
+        assert_eq!(send(&router, list_at(path, Some("ada")), LIST).await.0, StatusCode::OK, "{path}");
+        assert_eq!(send(&router, list_at(path, Some("bob")), LIST).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+    let page = |caller: &str| get("/library/prompts").header("authorization", format!("Bearer psk_{caller}"));
+    assert_eq!(send(&router, page("ada"), "").await.0, StatusCode::OK);
+    assert_eq!(send(&router, page("bob"), "").await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn caller_has_its_limits_once_for_all_channels() {
+    let mut limits = Limits::default();
+    limits.requests_per_minute = NonZeroU32::new(2).expect("not zero");
+    let library = |name: &str| Library::builder().prompt(PromptDefinition::template(name, "Say hello."));
+    let first = library("one").limits(limits).build().expect("a library");
+    let second = library("two").limits_of(&first).build().expect("a library");
+    let [first, second] = [("production", first), ("staging", second)].map(|(name, library)| Channel {
+        name: name.to_owned(),
+        library,
+        monitor: ReplicaMonitor::new(name),
+    });
+    let mut options = Options::default();
+    options.sign_in = Some(tokens(&[("ada", &[])]));
+    let router = router_with_channels(&first, &[second], &options);
+    let mut statuses = Vec::new();
+    for path in ["/mcp", "/channels/staging/mcp", "/channels/staging/mcp", "/mcp"] {
+        statuses.push(send(&router, list_at(path, Some("ada")), LIST).await.0.as_u16());
+    }
+    assert_eq!(statuses, [200, 200, 429, 429]);
+}
+
+// req: S-96, S-98
+#[tokio::test]
+async fn degraded_replica_is_ready_and_only_the_default_channel_is_named() {
+    let [production, staging] = ["production", "staging"].map(channel);
+    let router = router_with_channels(&production, &[staging.clone()], &Options::default());
+    production.monitor.set_served("an-epoch", 7);
+    production.monitor.set_current();
+    let (status, _, body) = send(&router, get("/readyz"), "").await;
+    let body = text(body).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(body.starts_with("ready\nchannel production: revision 7, epoch an-epoch, lag "), "{body}");
+    assert!(!body.contains("staging"), "{body}");
+    staging.monitor.set_degraded();
+    production.monitor.set_degraded();
+    let (status, _, body) = send(&router, get("/readyz"), "").await;
+    let body = text(body).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(body.starts_with("degraded since ") && !body.contains("staging"), "{body}");
+    production.library.server().shutdown();
+    assert_eq!(send(&router, get("/readyz"), "").await.0, StatusCode::SERVICE_UNAVAILABLE);
+}

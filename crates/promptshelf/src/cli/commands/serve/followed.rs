@@ -1,0 +1,89 @@
+//! Channels of a store, each followed by a library.
+
+use std::{path::PathBuf, pin::Pin};
+
+use promptshelf_server::{
+    Builder, Library, ReplicaMonitor,
+    channels::{FollowError, FollowOptions, Follower, StoreHandle},
+    http::Channel,
+};
+use promptshelf_source::TreeSource;
+use promptshelf_store::ChannelName;
+
+use crate::{
+    exit::{Exit, Failure},
+    settings::ServedChannels,
+};
+
+/// A channel with the library that follows it.
+pub(super) struct Followed {
+    name: String,
+    library: Library,
+    source: TreeSource,
+    monitor: ReplicaMonitor,
+    /// `None` once it runs.
+    follower: Option<Follower>,
+}
+
+/// Reads the default channel, and the others. `finished` adds everything but its source to a builder.
+pub(super) async fn open(
+    channels: &ServedChannels,
+    granted_roots: &[PathBuf],
+    finished: impl Fn(Builder) -> Builder,
+) -> Result<(Followed, Vec<Followed>), Failure> {
+    let store = StoreHandle::new(channels.default.store.clone());
+    let open = async |channel: &ChannelName, first: Option<&Library>| {
+        let mut options = FollowOptions::new(store.clone(), channel.clone());
+        options.cache.clone_from(&channels.cache);
+        let follower = Follower::start(options).await.map_err(|error| failure(error, channels.cache.is_some()))?;
+        let (source, monitor) = (follower.source().clone(), follower.monitor().clone());
+        source.grant_roots(granted_roots.to_vec());
+        let builder = finished(Library::builder().source(source.clone()));
+        // A caller has its limits once for all channels.
+        let library = first.into_iter().fold(builder, Builder::limits_of).build()?;
+        Ok::<_, Failure>(Followed { name: channel.to_string(), library, source, monitor, follower: Some(follower) })
+    };
+    let default = open(&channels.default.channel, None).await?;
+    let mut others = Vec::with_capacity(channels.others.len());
+    for channel in &channels.others {
+        others.push(open(channel, Some(&default.library)).await?);
+    }
+    Ok((default, others))
+}
+
+fn failure(error: FollowError, has_cache: bool) -> Failure {
+    let failure = match error {
+        FollowError::Store(error) => Failure::from(error),
+        FollowError::TimedOut => Failure::new(Exit::Store, error.to_string()),
+        error => Failure::new(Exit::Failed, error.to_string()),
+    };
+    match failure.exit {
+        Exit::Store if has_cache => failure.help("the cache has no copy of the channel: start the database first"),
+        Exit::Store => failure.help("start the database first; with --cache FOLDER, later starts do without it"),
+        _ => failure,
+    }
+}
+
+impl Followed {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn library(&self) -> &Library {
+        &self.library
+    }
+
+    pub(super) fn channel(&self) -> Channel {
+        Channel { name: self.name.clone(), library: self.library.clone(), monitor: self.monitor.clone() }
+    }
+
+    pub(super) fn grant_roots(&self, granted_roots: &[PathBuf]) {
+        self.source.grant_roots(granted_roots.to_vec());
+    }
+
+    /// Returns the future that follows the channel, once.
+    pub(super) fn run(&mut self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        let (follower, loader) = (self.follower.take()?, self.library.loader().clone());
+        Some(Box::pin(follower.run(loader)))
+    }
+}

@@ -1,0 +1,135 @@
+//! The served libraries: that of a folder, or those of a store's channels.
+
+use std::path::PathBuf;
+
+use promptshelf_server::{
+    Builder, Library, ReplicaMonitor,
+    http::{self, App},
+};
+use promptshelf_source::{Directory, ReloadTask};
+
+use super::log_changes;
+#[cfg(feature = "channels")]
+use super::followed::Followed;
+use crate::exit::Failure;
+
+/// The served libraries. The first one is served at `/mcp` and on stdio.
+pub(super) struct Served {
+    pub(super) library: Library,
+    origin: Origin,
+}
+
+enum Origin {
+    Folder(Directory),
+    #[cfg(feature = "channels")]
+    Channels(Vec<Followed>),
+}
+
+/// Keeps the libraries current until it is dropped.
+#[must_use = "dropping it ends the following"]
+pub(super) enum Following {
+    Folder(#[expect(dead_code, reason = "kept alive for its destructor")] ReloadTask),
+    #[cfg(feature = "channels")]
+    Channels(#[expect(dead_code, reason = "kept alive for its destructor")] tokio::task::JoinSet<()>),
+}
+
+impl Served {
+    /// Opens the library in a folder. `finished` adds everything but its source to a builder.
+    pub(super) fn folder(
+        folder: PathBuf,
+        granted_roots: &[PathBuf],
+        finished: impl Fn(Builder) -> Builder,
+    ) -> Result<Served, Failure> {
+        let directory = Directory::new(folder);
+        directory.grant_roots(granted_roots.to_vec());
+        let library = finished(Library::builder().source(directory.clone())).build()?;
+        Ok(Served { library, origin: Origin::Folder(directory) })
+    }
+
+    /// Takes channels that have been read: the default one, and the others.
+    #[cfg(feature = "channels")]
+    pub(super) fn channels((default, others): (Followed, Vec<Followed>)) -> Served {
+        let library = default.library().clone();
+        Served { library, origin: Origin::Channels(std::iter::once(default).chain(others).collect()) }
+    }
+
+    /// All libraries, with the names of channels.
+    pub(super) fn libraries(&self) -> Vec<(Option<&str>, &Library)> {
+        match &self.origin {
+            Origin::Folder(_) => vec![(None, &self.library)],
+            #[cfg(feature = "channels")]
+            Origin::Channels(channels) => {
+                channels.iter().map(|followed| (Some(followed.name()), followed.library())).collect()
+            }
+        }
+    }
+
+    /// The states of the replicas, that of the default channel first.
+    pub(super) fn monitors(&self) -> Vec<ReplicaMonitor> {
+        match &self.origin {
+            Origin::Folder(_) => Vec::new(),
+            #[cfg(feature = "channels")]
+            Origin::Channels(channels) => channels.iter().map(|followed| followed.channel().monitor).collect(),
+        }
+    }
+
+    /// Creates the HTTP application.
+    pub(super) fn app(&self, options: &http::Options) -> App {
+        match &self.origin {
+            Origin::Folder(_) => App::new(&self.library, options),
+            #[cfg(feature = "channels")]
+            Origin::Channels(channels) => {
+                let mut channels = channels.iter().map(Followed::channel);
+                match channels.next() {
+                    Some(default) => App::with_channels(&default, &channels.collect::<Vec<_>>(), options),
+                    None => App::new(&self.library, options),
+                }
+            }
+        }
+    }
+
+    /// Logs changes, from now on.
+    pub(super) fn log_changes(&self) {
+        for (channel, library) in self.libraries() {
+            tokio::spawn(log_changes(channel.map(str::to_owned), library.loader().clone()));
+        }
+    }
+
+    /// Follows the folder; or the channels, which have to be followed on every transport.
+    pub(super) fn follow(&mut self) -> Following {
+        match &mut self.origin {
+            Origin::Folder(_) => Following::Folder(self.library.loader().spawn()),
+            #[cfg(feature = "channels")]
+            Origin::Channels(channels) => {
+                let mut tasks = tokio::task::JoinSet::new();
+                for run in channels.iter_mut().filter_map(Followed::run) {
+                    tasks.spawn(run);
+                }
+                Following::Channels(tasks)
+            }
+        }
+    }
+
+    /// Whether changes are read on stdio too without being followed here.
+    pub(super) fn is_folder(&self) -> bool {
+        matches!(self.origin, Origin::Folder(_))
+    }
+
+    /// Replaces the folders that libraries may read besides their own files. Takes effect at the next load.
+    pub(super) fn grant_roots(&self, granted_roots: &[PathBuf]) {
+        match &self.origin {
+            Origin::Folder(directory) => directory.grant_roots(granted_roots.to_vec()),
+            #[cfg(feature = "channels")]
+            Origin::Channels(channels) => {
+                channels.iter().for_each(|followed| followed.grant_roots(granted_roots));
+            }
+        }
+    }
+
+    /// Loads all libraries again. The loaders log their errors themselves.
+    pub(super) async fn reload(&self) {
+        for (_, library) in self.libraries() {
+            library.loader().reload().await.ok();
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The library that is served: a folder, or channels of a store.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use promptshelf_core::Access;
+#[cfg(feature = "channels")]
+use promptshelf_store::{ChannelAddress, ChannelName, StoreUrl};
+
+use super::{file::ServerFile, overrides::Overrides, sections::Channel};
+use crate::{
+    args::ServeArguments,
+    exit::{Exit, Failure},
+};
+
+/// A library that can be served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ServedLibrary {
+    /// A folder of prompt files.
+    Folder(PathBuf),
+    /// Channels of a store.
+    #[cfg(feature = "channels")]
+    Channels(Box<ServedChannels>),
+}
+
+/// Channels of one store.
+#[cfg(feature = "channels")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServedChannels {
+    /// The store, and the channel that is served at `/mcp`.
+    pub(crate) default: ChannelAddress,
+    /// The channels besides the default one.
+    pub(crate) others: Vec<ChannelName>,
+    /// The folder of the copies on disk.
+    pub(crate) cache: Option<PathBuf>,
+}
+
+/// The requirements of channels, by name.
+pub(crate) type ChannelAccess = HashMap<String, Arc<Access>>;
+
+impl ServedLibrary {
+    /// Reads the argument LIBRARY, else `PROMPTSHELF_STORE`, else takes the current folder.
+    pub(super) fn resolve<E: Fn(&str) -> Option<String>>(
+        arguments: &ServeArguments,
+        configured: &BTreeMap<String, Channel>,
+        cache: Option<PathBuf>,
+        overrides: &Overrides<'_, E>,
+    ) -> Result<ServedLibrary, Failure> {
+        let names = overrides.list::<String>("channel", "CHANNELS", &arguments.channels)?;
+        let variable = if arguments.library.is_omitted() { overrides.variable("store") } else { None };
+        let word = variable.as_deref().or_else(|| arguments.library.word().to_str()).unwrap_or_default();
+        #[cfg(feature = "channels")]
+        if variable.is_some() || StoreUrl::is_meant(word) {
+            return channels(word, names, configured, cache);
+        }
+        let _ = (configured, cache);
+        let is_store = ["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| word.starts_with(scheme));
+        if is_store && cfg!(not(feature = "channels")) {
+            return Err(Failure::new(Exit::Usage, "this promptshelf was built without the feature `channels`"));
+        }
+        if !arguments.channels.is_empty() {
+            return Err(Failure::new(Exit::Usage, "--channel needs a store, and the library is a folder")
+                .help("serve a store, such as sqlite:team.db or postgres://…"));
+        }
+        Ok(ServedLibrary::Folder(arguments.library.word().to_owned()))
+    }
+
+    /// The folder that a library can publish files of.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match self {
+            ServedLibrary::Folder(folder) => Some(folder),
+            #[cfg(feature = "channels")]
+            ServedLibrary::Channels(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for ServedLibrary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServedLibrary::Folder(folder) => folder.display().fmt(f),
+            // The URL of a store is shown without its password.
+            #[cfg(feature = "channels")]
+            ServedLibrary::Channels(channels) => write!(f, "{}#{}", channels.default.store, channels.default.channel),
+        }
+    }
+}
+
+#[cfg(feature = "channels")]
+fn channels(
+    word: &str,
+    names: Option<Vec<String>>,
+    configured: &BTreeMap<String, Channel>,
+    cache: Option<PathBuf>,
+) -> Result<ServedLibrary, Failure> {
+    let invalid = |error: promptshelf_store::StoreError| Failure::new(Exit::Usage, error.to_string());
+    let default: ChannelAddress = word.parse().map_err(invalid)?;
+    if default.revision.is_some() {
+        return Err(Failure::new(Exit::Usage, "a server follows the newest revision of a channel, not a fixed one")
+            .help("leave out @REVISION; `promptshelf rollback` makes an earlier revision the newest one"));
+    }
+    let names = names.unwrap_or_else(|| configured.keys().cloned().collect());
+    let names = names.iter().map(|name| name.parse()).collect::<Result<BTreeSet<ChannelName>, _>>().map_err(invalid)?;
+    let others = names.into_iter().filter(|name| *name != default.channel).collect();
+    Ok(ServedLibrary::Channels(Box::new(ServedChannels { default, others, cache })))
+}
+
+/// The requirements under `[channels]`. An invalid one is reported as an error: a typo must not open a channel.
+pub(super) fn access(file: &mut ServerFile, configured: &BTreeMap<String, Channel>) -> ChannelAccess {
+    let mut access = ChannelAccess::new();
+    for (name, channel) in configured {
+        if !is_channel(name) {
+            file.invalid_channel(name);
+        }
+        let Channel { scopes, roles, users } = channel.clone();
+        if !(scopes.is_empty() && roles.is_empty() && users.is_empty()) {
+            access.insert(name.clone(), Arc::new(Access { scopes, roles, users, visible: false }));
+        }
+    }
+    access
+}
+
+fn is_channel(name: &str) -> bool {
+    #[cfg(feature = "channels")]
+    return name.parse::<ChannelName>().is_ok();
+    #[cfg(not(feature = "channels"))]
+    return !name.is_empty();
+}
