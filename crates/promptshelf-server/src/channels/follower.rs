@@ -310,7 +310,8 @@ fn is_away(error: &FollowError) -> bool {
     match error {
         FollowError::TimedOut => true,
         FollowError::Store(error) => {
-            matches!(error, StoreError::Unreachable { .. } | StoreError::Database { .. } | StoreError::Corrupt { .. })
+            use StoreError::{Corrupt, Database, NotFound, Unreachable};
+            matches!(error, Unreachable { .. } | Database { .. } | Corrupt { .. } | NotFound { .. })
         }
         FollowError::Load { .. } => false,
     }
