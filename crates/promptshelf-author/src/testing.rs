@@ -11,6 +11,7 @@ mod suite;
 mod target;
 
 pub use self::{
+    golden::transcript,
     junit::junit,
     outcome::{Mismatch, TestError, TestOutcome},
     suite::{TestCase, TestSuite},

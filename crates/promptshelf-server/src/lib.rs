@@ -15,6 +15,8 @@ pub mod api;
 pub mod channels;
 pub mod http;
 mod library;
+#[cfg(feature = "channels")]
+mod preview;
 mod replica;
 mod service;
 mod stdio;
@@ -22,6 +24,8 @@ mod stdio;
 mod web;
 
 pub use library::{Builder, Library, OpenError};
+#[cfg(feature = "channels")]
+pub use preview::TreePreview;
 pub use replica::{ReplicaMonitor, ReplicaStatus};
 pub use service::McpService;
 

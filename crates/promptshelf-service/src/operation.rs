@@ -1,12 +1,6 @@
 //! Operations outside of the catalog, such as those of a management API, under the same limits and in the same audit.
 
-use crate::{
-    audit::Call,
-    caller::Caller,
-    limit::RequestClass,
-    rejection::Rejection,
-    service::Service,
-};
+use crate::{audit::Call, caller::Caller, limit::RequestClass, rejection::Rejection, service::Service};
 
 /// An admitted operation. It counts as a request in progress until it ends, and its record is written then, also if it
 /// is dropped.

@@ -69,7 +69,8 @@ pub(super) fn unused(folder: &Path, used: &HashSet<PathBuf>) -> Vec<PathBuf> {
 }
 
 /// Returns messages as a golden file stores them: each with its role and type.
-pub(super) fn transcript(messages: &[Message]) -> String {
+#[must_use]
+pub fn transcript(messages: &[Message]) -> String {
     let mut transcript = String::new();
     for message in messages {
         let (what, text) = match &message.content {

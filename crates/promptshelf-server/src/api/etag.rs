@@ -44,7 +44,8 @@ enum Condition {
 
 /// Reads a list of tags. Weak tags count only where the comparison is weak.
 fn condition(headers: &HeaderMap, name: &HeaderName, is_weak: bool) -> Result<Option<Condition>, Problem> {
-    let malformed = || Problem::invalid(format!("The header {name} is malformed: expected * or ETags in double quotes"));
+    let malformed =
+        || Problem::invalid(format!("The header {name} is malformed: expected * or ETags in double quotes"));
     if !headers.contains_key(name) {
         return Ok(None);
     }
@@ -124,7 +125,11 @@ pub(super) fn json(request: &HeaderMap, value: &impl Serialize) -> Result<Respon
 }
 
 /// The answer to a change: the new representation. It has the tag of `tagged`, which is what a `GET` returns.
-pub(super) fn changed(status: StatusCode, value: &impl Serialize, tagged: &impl Serialize) -> Result<Response, Problem> {
+pub(super) fn changed(
+    status: StatusCode,
+    value: &impl Serialize,
+    tagged: &impl Serialize,
+) -> Result<Response, Problem> {
     let (body, _) = represent(value)?;
     let (_, tag) = represent(tagged)?;
     let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();

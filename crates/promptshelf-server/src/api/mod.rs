@@ -10,15 +10,23 @@
 //! Authentication itself is that of every other route (`http/authenticate`). Rules of publishing are those of the store.
 
 mod admit;
+mod channels;
+mod check;
 mod etag;
+mod files;
+mod history;
+mod model;
 mod operation;
 mod problem;
+mod proposals;
 mod request;
 mod routes;
+mod transfer;
 
 use std::{fmt, sync::Arc};
 
 use promptshelf_store::{Checker, Store};
+use tokio::sync::Semaphore;
 
 pub(crate) use routes::routes;
 
@@ -31,13 +39,18 @@ pub(crate) use routes::routes;
 pub struct Api {
     pub(crate) store: Store,
     pub(crate) checker: Arc<dyn Checker>,
+    /// One permit for each check that runs: each can take a processor for seconds.
+    checks: Arc<Semaphore>,
 }
+
+/// The checks that run at the same time; others wait.
+const CHECKS: usize = 2;
 
 impl Api {
     /// Creates the API of a store. `checker` checks what is published.
     #[must_use]
     pub fn new(store: Store, checker: Arc<dyn Checker>) -> Api {
-        Api { store, checker }
+        Api { store, checker, checks: Arc::new(Semaphore::new(CHECKS)) }
     }
 }
 

@@ -52,7 +52,12 @@ struct Extra {
 
 impl Problem {
     /// Creates a problem. `name` is the stable part of its `type`, and its outcome in the audit.
-    pub(super) fn new(status: StatusCode, name: &'static str, title: &'static str, detail: impl Into<String>) -> Problem {
+    pub(super) fn new(
+        status: StatusCode,
+        name: &'static str,
+        title: &'static str,
+        detail: impl Into<String>,
+    ) -> Problem {
         Problem {
             kind: format!("{TYPE}{name}"),
             title,
@@ -152,9 +157,9 @@ impl From<StoreError> for Problem {
             Problem::new(status, name, title, detail)
         };
         match &error {
-            StoreError::InvalidChannel { .. } | StoreError::InvalidRevision { .. } | StoreError::InvalidInput { .. } => {
-                Problem::invalid(detail)
-            }
+            StoreError::InvalidChannel { .. }
+            | StoreError::InvalidRevision { .. }
+            | StoreError::InvalidInput { .. } => Problem::invalid(detail),
             StoreError::NotFound { what } => Problem::not_found(what),
             StoreError::Changed { .. } => Problem::precondition_failed(detail),
             StoreError::Conflict { paths, revision } => {
@@ -166,7 +171,8 @@ impl From<StoreError> for Problem {
                 Problem::new(StatusCode::CONFLICT, "state", "The state of the proposal does not permit this", detail)
             }
             StoreError::Policy { lacks } => {
-                let problem = Problem::new(StatusCode::CONFLICT, "policy", "The policy of the channel is not met", detail);
+                let problem =
+                    Problem::new(StatusCode::CONFLICT, "policy", "The policy of the channel is not met", detail);
                 Problem { lacks: Some(lacks.clone()), ..problem }
             }
             StoreError::Unreachable { .. } => {

@@ -66,10 +66,11 @@ pub(super) fn required<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deseriali
     Option::deserialize(deserializer)
 }
 
-/// The largest number of items of a page.
-const MAX_LIMIT: usize = 1_000;
+/// The largest number of items of a page. The store returns twice as many, so that one more shows whether there is
+/// another page.
+const MAX_LIMIT: usize = 500;
 
-/// The number of items of a page: 100 by default, between 1 and 1,000.
+/// The number of items of a page: 100 by default, between 1 and 500.
 pub(super) fn page_size(limit: Option<usize>) -> Result<usize, Problem> {
     match limit.unwrap_or(100) {
         limit @ 1..=MAX_LIMIT => Ok(limit),

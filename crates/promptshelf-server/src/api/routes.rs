@@ -8,15 +8,17 @@ use axum::{
     routing::{any, get},
 };
 use promptshelf_mcp::HttpService;
+use serde_json::{Value, json};
 use utoipa::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Api,
     admit::{Checks, admit},
-    etag,
+    channels, check, etag, files, history,
     operation::ApiState,
     problem::Problem,
+    proposals, transfer,
 };
 use crate::library::Library;
 
@@ -24,21 +26,19 @@ use crate::library::Library;
 const PREFIX: &str = "/api/v1";
 
 #[derive(OpenApi)]
-#[openapi(info(title = "promptshelf", description = "Channels of prompt libraries: versions, review, promotion and rollback."))]
+#[openapi(info(
+    title = "promptshelf",
+    description = "Channels of prompt libraries: versions, review, promotion and rollback."
+))]
 struct Document;
 
 /// Returns the routes of the API, for callers that authentication has looked at.
 pub(crate) fn routes(api: &Api, library: &Library, endpoint: &HttpService, has_sign_in: bool) -> Router {
-    let state = ApiState {
-        api: api.clone(),
-        service: library.service().clone(),
-        endpoint: endpoint.clone(),
-        has_sign_in,
-    };
-    let (routes, document) = OpenApiRouter::with_openapi(Document::openapi())
-        .nest(PREFIX, described())
-        .split_for_parts();
-    let document = serde_json::to_value(&document).unwrap_or_default();
+    let state =
+        ApiState { api: api.clone(), service: library.service().clone(), endpoint: endpoint.clone(), has_sign_in };
+    let (routes, document) =
+        OpenApiRouter::with_openapi(Document::openapi()).nest(PREFIX, described()).split_for_parts();
+    let document = complete(serde_json::to_value(&document).unwrap_or_default());
     let checks = Checks { endpoint: endpoint.clone(), library: library.clone() };
     routes
         .route(
@@ -52,9 +52,57 @@ pub(crate) fn routes(api: &Api, library: &Library, endpoint: &HttpService, has_s
         .layer(middleware::from_fn_with_state(checks, admit))
 }
 
+/// Adds the parts of the document that all operations share.
+fn complete(mut document: Value) -> Value {
+    document["components"]["securitySchemes"]["token"] = json!({
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token of the server's sign-in: a static one, or a JWT of its authorization server. Not needed \
+                        where the server has no sign-in. Each operation names the scopes that it needs.",
+    });
+    let Some(paths) = document["paths"].as_object_mut() else { return document };
+    for operations in paths.values_mut().filter_map(Value::as_object_mut) {
+        for operation in operations.values_mut() {
+            let responses = &mut operation["responses"];
+            if responses.get("304").is_some() {
+                responses["304"]["description"] = "The version of If-None-Match is the present one".into();
+            }
+            responses["default"] = json!({
+                "description": "A refusal or an error (RFC 9457)",
+                "content": { "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } } },
+            });
+        }
+    }
+    // The router's notation for several segments.
+    let wild: Vec<String> = paths.keys().filter(|path| path.contains("{*")).cloned().collect();
+    for path in wild {
+        if let Some(item) = paths.remove(&path) {
+            paths.insert(path.replace("{*", "{"), item);
+        }
+    }
+    document
+}
+
 /// The operations, each described where its handler is.
 fn described() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
+        .routes(routes!(channels::list_channels))
+        .routes(routes!(channels::get_channel))
+        .routes(routes!(channels::get_policy, channels::put_policy))
+        .routes(routes!(history::list_revisions))
+        .routes(routes!(history::get_revision))
+        .routes(routes!(history::get_served))
+        .routes(routes!(files::get_tree))
+        .routes(routes!(files::get_file))
+        .routes(routes!(files::get_diff))
+        .routes(routes!(proposals::list_proposals, proposals::create_proposal))
+        .routes(routes!(proposals::get_proposal, proposals::replace_proposal, proposals::withdraw_proposal))
+        .routes(routes!(proposals::get_contents))
+        .routes(routes!(proposals::review_proposal))
+        .routes(routes!(proposals::publish_proposal))
+        .routes(routes!(transfer::rollback))
+        .routes(routes!(transfer::promote))
+        .routes(routes!(check::check))
 }
 
 async fn unknown() -> Response {

@@ -82,6 +82,8 @@ pub(crate) struct HttpSettings {
     pub(crate) tokens_file: Option<PathBuf>,
     /// The certificate, if the server uses TLS.
     pub(crate) tls: Option<TlsFiles>,
+    /// Whether the management API of a store is served.
+    pub(crate) has_api: bool,
     /// Limits for callers, if they are configured.
     pub(crate) limits: Option<Limits>,
 }
@@ -209,6 +211,8 @@ impl HttpSettings {
         let tls = tls(written.tls, file, arguments, overrides)?;
         options.strict_transport_security = tls.is_some() && is_tls_only;
         let allow_remote = remote.map_or(allow_remote, |remote| remote.0);
+        let api: Option<Switch> = overrides.value("api", flags.api.then_some("true"))?;
+        let has_api = api.map(|api| api.0).or(written.api.enabled).unwrap_or(sign_in.is_some());
         options.limits = written.limits.to_connection_limits(allow_remote || sign_in.is_some());
         if let Some(seconds) = progress_timeout {
             options.limits.progress_timeout = Duration::from_secs(seconds.0);
@@ -221,6 +225,7 @@ impl HttpSettings {
             sign_in,
             tokens_file,
             tls,
+            has_api,
             limits: written.limits.to_limits(),
         })
     }

@@ -47,6 +47,10 @@ Sign-in (without it, only this machine can connect unless allow-remote is set):
                                 [auth.implies]
                                 \"prompts:write\" = [\"prompts:read\"]
 
+The API of a store, /api/v1 (on with sign-in, off without):
+                                [api]
+  PROMPTSHELF_API               enabled = true
+
 TLS, and the proxies that are trusted to report the address of a caller:
                                 [tls]
   PROMPTSHELF_TLS_CERTIFICATE   certificate = \"/etc/promptshelf/chain.pem\"

@@ -83,6 +83,10 @@ pub(crate) struct HttpArguments {
     #[arg(long)]
     pub(crate) allow_remote: bool,
 
+    /// Serve the API of a store at /api/v1 also without sign-in: every program on this machine can change the store
+    #[arg(long)]
+    pub(crate) api: bool,
+
     /// Serve Prometheus metrics on this address, at /metrics
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,
@@ -144,7 +148,7 @@ pub(crate) struct AuditArguments {
     pub(crate) caller: Option<String>,
 
     /// Only requests of this kind: a method of MCP such as `prompts/get`, or the word in the records: list, get,
-    /// complete, read, follow, subscribe, overview, describe or diagnostics
+    /// complete, read, follow, subscribe, overview, describe or diagnostics; api/publish and so on for the API
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<String>,
 

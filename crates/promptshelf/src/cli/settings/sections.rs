@@ -45,6 +45,7 @@ pub(super) struct ServerSettings {
     /// Channels that are served next to the default one, by name, with the requirements for callers. The requirements
     /// of the default channel can be set here too.
     pub(super) channels: BTreeMap<String, Channel>,
+    pub(super) api: Api,
     /// Access rules that bind every library. A library can restrict access further.
     // Names the section. Its rules are read by the reader that libraries use.
     #[schemars(schema_with = "promptshelf_source::settings::access_rules_schema")]
@@ -295,6 +296,15 @@ pub(super) struct Channel {
     pub(super) roles: Vec<String>,
     /// Names of callers who need none of the roles.
     pub(super) users: Vec<String>,
+}
+
+/// The management API of a store.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Api {
+    /// Serve `/api/v1` for a store. Default: true with sign-in, false without, where every caller could change the
+    /// store.
+    pub(super) enabled: Option<bool>,
 }
 
 /// The list of tools, which is empty.

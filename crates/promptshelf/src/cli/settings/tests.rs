@@ -64,6 +64,26 @@ fn default_address_is_loopback() {
     assert!(!http.allow_remote && !http.is_requested);
 }
 
+/// Without sign-in every caller could change the store.
+// req: S-99
+#[test]
+fn api_is_on_with_sign_in_and_off_without() {
+    let digest = "0".repeat(64);
+    let tokens = format!("[auth]\ntokens = [{{ name = 'ada', sha256 = '{digest}' }}]\n");
+    assert!(!valid("").http.has_api);
+    assert!(valid(&tokens).http.has_api);
+    assert!(!valid(&format!("{tokens}[api]\nenabled = false\n")).http.has_api);
+    assert!(valid("[api]\nenabled = true\n").http.has_api);
+    let flags = HttpArguments { api: true, ..HttpArguments::default() };
+    assert!(read("", &[], None, flags).expect("valid").http.has_api);
+    assert!(
+        !read("[api]\nenabled = true", &[("PROMPTSHELF_API", "false")], None, HttpArguments::default())
+            .expect("valid")
+            .http
+            .has_api
+    );
+}
+
 #[test]
 fn every_mistake_of_every_section_is_reported_at_its_line() {
     let text = "\

@@ -1,0 +1,106 @@
+//! Channels and their policies.
+
+use axum::{
+    extract::State,
+    http::{HeaderMap, StatusCode, header},
+    response::Response,
+};
+use promptshelf_store::{ChannelInfo, ChannelName, Policy, PolicyGuard, StoreError};
+
+use super::{
+    etag::{self, represent},
+    model::{Channels, PolicyBody},
+    operation::{ApiCaller, ApiState, Scope},
+    problem::Problem,
+    request::{ApiPath, Unread},
+};
+
+/// Lists all channels with their newest revisions and policies
+#[utoipa::path(get, path = "/channels", tag = "channels", security(("token" = ["library:read"])),
+    responses((status = 200, body = Channels), (status = 304)))]
+pub(super) async fn list_channels(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let operation = state.begin(caller.0, "api/channels", &[Scope::Read])?;
+    let answer = async { etag::json(&headers, &Channels { channels: state.api.store.channels().await? }) }.await;
+    Ok(operation.end(answer))
+}
+
+/// Returns a channel with its newest revision and its policy
+#[utoipa::path(get, path = "/channels/{channel}", tag = "channels", security(("token" = ["library:read"])),
+    params(("channel" = ChannelName, Path)), responses((status = 200, body = ChannelInfo), (status = 304)))]
+pub(super) async fn get_channel(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(channel): ApiPath<ChannelName>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/channel", &[Scope::Read])?;
+    operation.note("channel", channel.as_str());
+    let answer = async { etag::json(&headers, &state.api.store.channel(&channel).await?) }.await;
+    Ok(operation.end(answer))
+}
+
+/// Returns the policy of a channel
+#[utoipa::path(get, path = "/channels/{channel}/policy", tag = "channels", security(("token" = ["library:read"])),
+    params(("channel" = ChannelName, Path)), responses((status = 200, body = Policy), (status = 304)))]
+pub(super) async fn get_policy(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(channel): ApiPath<ChannelName>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/policy", &[Scope::Read])?;
+    operation.note("channel", channel.as_str());
+    let answer = async { etag::json(&headers, &state.api.store.channel(&channel).await?.policy) }.await;
+    Ok(operation.end(answer))
+}
+
+/// Replaces the policy of a channel (`If-Match`), or creates a channel (`If-None-Match: *`)
+#[utoipa::path(put, path = "/channels/{channel}/policy", tag = "channels", security(("token" = ["library:admin"])),
+    params(("channel" = ChannelName, Path),
+        ("If-Match" = Option<String>, Header, description = "The ETag of the policy that is replaced"),
+        ("If-None-Match" = Option<String>, Header, description = "`*` creates the channel")),
+    request_body = PolicyBody,
+    responses((status = 200, body = Policy), (status = 201, body = Policy, description = "The channel was created"),
+        (status = 412, body = Problem, content_type = "application/problem+json", description = "The policy has changed, or the channel exists"),
+        (status = 428, body = Problem, content_type = "application/problem+json", description = "Neither `If-Match` nor `If-None-Match: *`")))]
+pub(super) async fn put_policy(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(channel): ApiPath<ChannelName>,
+    request: Unread,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/set-policy", &[Scope::Admin])?;
+    operation.note("channel", channel.as_str());
+    let answer = async {
+        let headers = request.headers().clone();
+        let policy = Policy::from(request.json::<PolicyBody>(&state.endpoint).await?);
+        let store = &state.api.store;
+        let (guard, status) = if etag::is_creation(&headers)? && !headers.contains_key(header::IF_MATCH) {
+            (PolicyGuard::Absent, StatusCode::CREATED)
+        } else {
+            let present = match store.channel(&channel).await {
+                Ok(info) => Some(info.policy),
+                Err(StoreError::NotFound { .. }) => None,
+                Err(error) => return Err(error.into()),
+            };
+            let tag = present.as_ref().map(represent).transpose()?.map(|(_, tag)| tag);
+            etag::check_match(&headers, tag.as_ref(), true)?;
+            let present = present.ok_or_else(|| Problem::not_found(&format!("The channel {channel}")))?;
+            operation.require_role(&present.roles.administer, "administer it")?;
+            (PolicyGuard::Is(present), StatusCode::OK)
+        };
+        let info = store.set_policy(&channel, &policy, &guard, &operation.actor(true)).await?;
+        etag::changed(status, &info.policy, &info.policy)
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+/// Checks that a channel exists, and returns it. Callers of the API cannot make a channel by proposing to it.
+pub(super) async fn existing(state: &ApiState, channel: &ChannelName) -> Result<ChannelInfo, Problem> {
+    Ok(state.api.store.channel(channel).await?)
+}

@@ -1,0 +1,143 @@
+//! A check of changes that are not stored: findings, tests, and the affected prompts before and after.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use axum::{extract::State, http::StatusCode, response::Response};
+use promptshelf_source::{MemoryFile, MemoryTree, check_tree_path};
+use promptshelf_store::{Change, CheckReport, Checker, Digest, PromptChangeKind, StoreError};
+use tokio::task::spawn_blocking;
+
+use super::{
+    etag,
+    model::{AffectedPrompt, CheckBody, CheckResult, Rendering, changes},
+    operation::{ApiCaller, ApiState, Scope},
+    problem::Problem,
+    request::Unread,
+};
+use crate::preview::TreePreview;
+
+/// The most prompts that are rendered.
+const MAX_PROMPTS: usize = 100;
+
+/// The most bytes of a rendering in the answer.
+const MAX_TEXT: usize = 64 << 10;
+
+/// The most bytes of an invalid path in the answer.
+const MAX_PATH: usize = 200;
+
+/// Checks changes without storing them
+#[utoipa::path(post, path = "/check", tag = "check", security(("token" = ["library:read", "library:propose"])),
+    request_body = CheckBody,
+    responses((status = 200, body = CheckResult),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "Someone else changed these files")))]
+pub(super) async fn check(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    request: Unread,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/check", &[Scope::Read, Scope::Propose])?;
+    let answer = async {
+        let body: CheckBody = request.json(&state.endpoint).await?;
+        operation.note("channel", body.channel.as_str());
+        let changes = changes(body.changes)?;
+        let store = &state.api.store;
+        let roles = store.channel(&body.channel).await?.policy.roles;
+        operation.require_role(&roles.propose, "propose")?;
+        // A closed semaphore would be an error; it is never closed.
+        let _permit = state.api.checks.acquire().await;
+        let (head, before) = store.tree(&body.channel, None).await?;
+        let after = apply(&before, changes, head.revision)?;
+        let (checked, before, after) = {
+            let checker = Arc::clone(&state.api.checker);
+            spawn_blocking(move || compare(&*checker, before, after)).await.map_err(|_| internal())?
+        };
+        let prompts = render(&checked.affected, before.as_ref(), after.as_ref()).await;
+        let CheckReport { summary, findings, .. } = checked.report;
+        let affected = checked.affected.len();
+        let revision = head.revision;
+        let result = CheckResult { revision, summary, findings, prompts, affected };
+        etag::changed(StatusCode::OK, &result, &result)
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+/// Applies changes to the newest revision, under the rules of a publish.
+fn apply(tree: &MemoryTree, changes: Vec<Change>, revision: u64) -> Result<MemoryTree, Problem> {
+    let mut paths = Vec::new();
+    let mut files = BTreeMap::new();
+    for Change { path, before, after } in changes {
+        check_tree_path(&path).map_err(|error| {
+            let shown = &path[..path.floor_char_boundary(MAX_PATH)];
+            Problem::invalid(format!("The path {shown:?} is invalid: {error}"))
+        })?;
+        if tree.get(&path).map(|file| Digest::of(file.bytes())) != before {
+            paths.push(path.clone());
+        }
+        if files.insert(path.clone(), after.map(MemoryFile::new)).is_some() {
+            return Err(Problem::invalid(format!("The file {path} is changed twice")));
+        }
+    }
+    if paths.is_empty() { Ok(tree.with(files)) } else { Err(StoreError::Conflict { paths, revision }.into()) }
+}
+
+struct Checked {
+    report: CheckReport,
+    affected: Vec<(String, PromptChangeKind)>,
+}
+
+/// Checks both trees, and opens them for rendering.
+fn compare(
+    checker: &dyn Checker,
+    before: MemoryTree,
+    after: MemoryTree,
+) -> (Checked, Option<TreePreview>, Option<TreePreview>) {
+    let digests = |report: &CheckReport| -> BTreeMap<String, Digest> {
+        report.prompts.iter().map(|prompt| (prompt.name.clone(), prompt.digest)).collect()
+    };
+    let old = digests(&checker.check(&before, false));
+    let report = checker.check(&after, true);
+    let new = digests(&report);
+    let removed = old.keys().filter(|name| !new.contains_key(*name)).map(|name| (name, PromptChangeKind::Removed));
+    let changed = new.iter().filter_map(|(name, digest)| match old.get(name) {
+        None => Some((name, PromptChangeKind::Added)),
+        Some(known) if known != digest => Some((name, PromptChangeKind::Changed)),
+        Some(_) => None,
+    });
+    let mut affected: Vec<(String, PromptChangeKind)> =
+        changed.chain(removed).map(|(name, change)| (name.clone(), change)).collect();
+    affected.sort_by(|left, right| left.0.cmp(&right.0));
+    // A tree that cannot be read has a finding, and no renderings.
+    (Checked { report, affected }, TreePreview::open(before).ok(), TreePreview::open(after).ok())
+}
+
+async fn render(
+    affected: &[(String, PromptChangeKind)],
+    before: Option<&TreePreview>,
+    after: Option<&TreePreview>,
+) -> Vec<AffectedPrompt> {
+    let mut prompts = Vec::new();
+    for (name, change) in affected.iter().take(MAX_PROMPTS) {
+        let before = before.filter(|_| *change != PromptChangeKind::Added);
+        let after = after.filter(|_| *change != PromptChangeKind::Removed);
+        prompts.push(AffectedPrompt {
+            name: name.clone(),
+            change: *change,
+            before: rendering(before, name).await,
+            after: rendering(after, name).await,
+        });
+    }
+    prompts
+}
+
+async fn rendering(preview: Option<&TreePreview>, name: &str) -> Option<Rendering> {
+    Some(match preview?.render(name).await {
+        Ok(text) => Rendering::Text(text[..text.floor_char_boundary(MAX_TEXT)].to_owned()),
+        Err(rejection) => Rendering::Failure(rejection.to_string()),
+    })
+}
+
+fn internal() -> Problem {
+    let detail = "The check failed with an internal error; see the server's log";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", "Internal error", detail)
+}

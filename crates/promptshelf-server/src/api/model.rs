@@ -1,0 +1,468 @@
+//! Bodies of requests and responses, beyond the values of the store.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use jiff::Timestamp;
+use promptshelf_store::{
+    Change, ChannelInfo, ChannelName, CheckLevel, CheckSummary, Digest, FileChange, FileEntry, Head, Policy,
+    PolicyRoles, PromptChange, PromptChangeKind, Proposal, ProposalState, Published, Revision, RevisionKind, Served,
+    Verdict,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{problem::Problem, request::required};
+
+/// The content of a file: text in UTF-8, or any bytes as Base64.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) enum FileContent {
+    /// Text.
+    Text(String),
+    /// Bytes, in the standard alphabet of Base64 with padding.
+    Base64(String),
+}
+
+impl FileContent {
+    pub(super) fn of(bytes: &[u8]) -> FileContent {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => FileContent::Text(text.to_owned()),
+            Err(_) => FileContent::Base64(STANDARD.encode(bytes)),
+        }
+    }
+
+    fn into_bytes(self) -> Result<Vec<u8>, base64::DecodeError> {
+        match self {
+            FileContent::Text(text) => Ok(text.into_bytes()),
+            FileContent::Base64(encoded) => STANDARD.decode(encoded),
+        }
+    }
+}
+
+/// The change of one file.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ChangeBody {
+    /// Relative to the library, with `/` between its parts.
+    path: String,
+    /// The digest of the content that the author started from; null for a new file.
+    #[serde(deserialize_with = "required")]
+    #[schema(required = true)]
+    before: Option<Digest>,
+    /// The new content; null deletes the file.
+    #[serde(deserialize_with = "required")]
+    #[schema(required = true)]
+    content: Option<FileContent>,
+}
+
+/// Decodes changes.
+pub(super) fn changes(bodies: Vec<ChangeBody>) -> Result<Vec<Change>, Problem> {
+    let change = |body: ChangeBody| {
+        let after = body.content.map(FileContent::into_bytes).transpose().map_err(|error| {
+            Problem::invalid(format!("The content of {} is not Base64 in the standard alphabet: {error}", body.path))
+        })?;
+        Ok(Change { path: body.path, before: body.before, after })
+    };
+    bodies.into_iter().map(change).collect()
+}
+
+/// Changes to propose.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ProposalBody {
+    /// The revision that the changes start from; 0 for an empty channel.
+    pub(super) base: u64,
+    /// The description, of at most 4,096 characters.
+    pub(super) message: String,
+    /// The changed files.
+    pub(super) changes: Vec<ChangeBody>,
+}
+
+/// Changes to check, without storing them.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct CheckBody {
+    /// The channel that the changes are for.
+    pub(super) channel: ChannelName,
+    /// The changed files.
+    pub(super) changes: Vec<ChangeBody>,
+}
+
+/// The conditions for a publish to a channel.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct PolicyBody {
+    /// The number of approvals that a proposal needs, by different reviewers.
+    approvals: u32,
+    /// Whether authors cannot approve their own proposals.
+    four_eyes: bool,
+    /// Which findings of the check stop a publish.
+    checks: CheckLevel,
+    /// Whether a failed prompt test stops a publish.
+    tests: bool,
+    /// The roles of the callers who may use the channel.
+    roles: RolesBody,
+}
+
+/// The roles that a caller needs besides the scope of the operation: one of the list, any if it is empty.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct RolesBody {
+    /// For proposals.
+    propose: Vec<String>,
+    /// For reviews.
+    review: Vec<String>,
+    /// For publishing proposals that meet the policy.
+    publish: Vec<String>,
+    /// For the policy itself, and for emergencies.
+    administer: Vec<String>,
+}
+
+impl From<PolicyBody> for Policy {
+    fn from(body: PolicyBody) -> Policy {
+        let PolicyBody { approvals, four_eyes, checks, tests, roles } = body;
+        let RolesBody { propose, review, publish, administer } = roles;
+        Policy { approvals, four_eyes, checks, tests, roles: PolicyRoles { propose, review, publish, administer } }
+    }
+}
+
+/// A review.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ReviewBody {
+    /// The judgement.
+    pub(super) verdict: Verdict,
+    /// The digest of the changes that the reviewer has seen.
+    pub(super) digest: Digest,
+    /// The reviewer's words.
+    #[serde(default)]
+    pub(super) note: String,
+}
+
+/// How to publish a proposal.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct PublishBody {
+    /// The reason for a publish that passes over the policy. It needs the scope `library:admin`.
+    #[serde(default)]
+    pub(super) emergency: Option<String>,
+}
+
+/// A return to an earlier state.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct RollbackBody {
+    /// The revision to return to.
+    pub(super) to: u64,
+    /// Only this prompt, with all that it brings in.
+    #[serde(default)]
+    pub(super) prompt: Option<String>,
+    /// The description.
+    pub(super) message: String,
+    /// Whether to stop after the check: nothing is stored, and the proposal of the answer has the number 0.
+    #[serde(default)]
+    pub(super) dry_run: bool,
+}
+
+/// A promotion from another channel.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct PromoteBody {
+    /// The channel to copy from.
+    pub(super) from: ChannelName,
+    /// Only these prompts, with all that they bring in; all files if it is empty.
+    #[serde(default)]
+    pub(super) prompts: Vec<String>,
+    /// The description.
+    pub(super) message: String,
+    /// Whether to stop after the check: nothing is stored, and the proposal of the answer has the number 0.
+    #[serde(default)]
+    pub(super) dry_run: bool,
+}
+
+/// Which files of a tree, and of which revision.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct TreeQuery {
+    /// The revision; the newest one by default.
+    pub(super) revision: Option<u64>,
+    /// Only files whose path sorts after this one: `next` of the previous page.
+    pub(super) after: Option<String>,
+    /// The number of files, 100 by default and 500 at most.
+    pub(super) limit: Option<usize>,
+}
+
+/// The revision of a file.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct FileQuery {
+    /// The revision; the newest one by default.
+    pub(super) revision: Option<u64>,
+}
+
+/// The two sides of a comparison.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct DiffQuery {
+    /// The revision on the left; 0 for an empty channel.
+    pub(super) from: u64,
+    /// The revision on the right; the newest one by default.
+    pub(super) to: Option<u64>,
+    /// The channel on the right; that of the path by default.
+    pub(super) to_channel: Option<ChannelName>,
+    /// Only files whose path sorts after this one: `next` of the previous page.
+    pub(super) after: Option<String>,
+    /// The number of files, 100 by default and 500 at most.
+    pub(super) limit: Option<usize>,
+}
+
+/// Which revisions.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct RevisionsQuery {
+    /// Only revisions that changed this prompt.
+    pub(super) prompt: Option<String>,
+    /// Only the revision that was served at this time, such as 2026-11-23T14:05:00Z.
+    #[param(value_type = Option<String>, format = DateTime)]
+    pub(super) at: Option<Timestamp>,
+    /// Only revisions with a smaller number: `next` of the previous page.
+    pub(super) before: Option<u64>,
+    /// The number of revisions, 100 by default and 500 at most.
+    pub(super) limit: Option<usize>,
+}
+
+/// Which proposals.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ProposalsQuery {
+    /// Only those in this state.
+    pub(super) state: Option<ProposalState>,
+    /// Only those with a smaller number: `next` of the previous page.
+    pub(super) before: Option<u64>,
+    /// The number of proposals, 100 by default and 500 at most.
+    pub(super) limit: Option<usize>,
+}
+
+/// Which files of a proposal.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ContentsQuery {
+    /// Only files whose path sorts after this one: `next` of the previous page.
+    pub(super) after: Option<String>,
+    /// The number of files, 100 by default and 500 at most. A page ends earlier after 4 MiB.
+    pub(super) limit: Option<usize>,
+}
+
+/// All channels.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Channels {
+    /// By name.
+    pub(super) channels: Vec<ChannelInfo>,
+}
+
+/// Files of a revision.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Tree {
+    /// The revision.
+    pub(super) head: Head,
+    /// By path.
+    pub(super) files: Vec<FileEntry>,
+    /// The value of `after` for the next page; null on the last one.
+    pub(super) next: Option<String>,
+}
+
+/// The difference between two revisions.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Diff {
+    /// The revision on the left.
+    pub(super) from: u64,
+    /// The revision on the right.
+    pub(super) to: u64,
+    /// The files that differ, by path.
+    pub(super) files: Vec<FileChange>,
+    /// The value of `after` for the next page; null on the last one.
+    pub(super) next: Option<String>,
+    /// The prompts that differ, by name.
+    pub(super) prompts: Vec<PromptDiff>,
+}
+
+/// The difference of a prompt.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PromptDiff {
+    /// The name of the prompt.
+    pub(super) name: String,
+    /// The version on the left; null if it does not exist there.
+    pub(super) from: Option<u64>,
+    /// The version on the right; null if it does not exist there.
+    pub(super) to: Option<u64>,
+}
+
+/// Revisions, the newest first.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Revisions {
+    /// The revisions.
+    pub(super) revisions: Vec<Revision>,
+    /// The value of `before` for the next page; null on the last one.
+    pub(super) next: Option<u64>,
+}
+
+/// The prompts of a revision.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ServedPrompts {
+    /// By name.
+    pub(super) prompts: Vec<Served>,
+}
+
+/// Proposals, the newest first.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Proposals {
+    /// The proposals, without their changes and reviews.
+    pub(super) proposals: Vec<ProposalSummary>,
+    /// The value of `before` for the next page; null on the last one.
+    pub(super) next: Option<u64>,
+}
+
+/// A proposal without its changes and reviews.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ProposalSummary {
+    /// Its number, unique in the store.
+    id: u64,
+    /// The channel that it changes.
+    channel: ChannelName,
+    /// The revision that the author started from.
+    base: u64,
+    /// The kind of the revision that it would become.
+    kind: RevisionKind,
+    /// The author's description.
+    message: String,
+    /// Its author.
+    author: String,
+    /// Its state.
+    state: ProposalState,
+    /// The digest of the changes.
+    digest: Digest,
+    /// The time of the last change.
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+    /// The number of changed files.
+    files: usize,
+    /// What the check found for these changes.
+    checks: CheckSummary,
+    /// The revision that it became.
+    revision: Option<u64>,
+    /// What it still lacks, one sentence each. Empty if it can be published.
+    lacks: Vec<String>,
+}
+
+impl From<Proposal> for ProposalSummary {
+    fn from(proposal: Proposal) -> ProposalSummary {
+        ProposalSummary {
+            id: proposal.id,
+            channel: proposal.channel,
+            base: proposal.base,
+            kind: proposal.kind,
+            message: proposal.message,
+            author: proposal.author,
+            state: proposal.state,
+            digest: proposal.digest,
+            at: proposal.at,
+            files: proposal.changes.len(),
+            checks: proposal.checks,
+            revision: proposal.revision,
+            lacks: proposal.lacks,
+        }
+    }
+}
+
+/// The outcome of a change.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Outcome {
+    /// The proposal as it is now. Its state is `published` or `open`.
+    pub(super) proposal: Proposal,
+    /// The prompts that the revision changed, or would change.
+    pub(super) prompts: Vec<PromptChange>,
+}
+
+impl From<Published> for Outcome {
+    fn from(published: Published) -> Outcome {
+        Outcome { proposal: published.proposal, prompts: published.prompts }
+    }
+}
+
+/// The contents of a proposal's changes.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Contents {
+    /// The digest of the changes.
+    pub(super) digest: Digest,
+    /// By path.
+    pub(super) files: Vec<ChangedContent>,
+    /// The value of `after` for the next page; null on the last one.
+    pub(super) next: Option<String>,
+}
+
+/// A changed file with its contents.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ChangedContent {
+    /// Relative to the library.
+    pub(super) path: String,
+    /// The content that the author started from; null for a new file.
+    pub(super) before: Option<FileContent>,
+    /// The new content; null for a deleted file.
+    pub(super) after: Option<FileContent>,
+}
+
+/// The result of a check.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CheckResult {
+    /// The revision of the channel that the changes were applied to.
+    pub(super) revision: u64,
+    /// Counts.
+    pub(super) summary: CheckSummary,
+    /// The findings, with file and line, errors first; at most 100.
+    pub(super) findings: Vec<String>,
+    /// The prompts that the changes affect, by name; at most 100.
+    pub(super) prompts: Vec<AffectedPrompt>,
+    /// The number of all affected prompts.
+    pub(super) affected: usize,
+}
+
+/// A prompt that changes affect.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AffectedPrompt {
+    /// The name of the prompt.
+    pub(super) name: String,
+    /// What happens to it.
+    pub(super) change: PromptChangeKind,
+    /// The rendering before the changes, with sample arguments; null for a new prompt.
+    pub(super) before: Option<Rendering>,
+    /// The rendering after the changes, with sample arguments; null for a removed prompt.
+    pub(super) after: Option<Rendering>,
+}
+
+/// A prompt rendered with sample arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Rendering {
+    /// The messages as text, cut to 64 KiB.
+    Text(String),
+    /// The reason why it cannot be rendered.
+    Failure(String),
+}

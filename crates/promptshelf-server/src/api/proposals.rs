@@ -1,0 +1,328 @@
+//! Proposals, their contents, and reviews.
+
+use axum::{
+    extract::State,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::Response,
+};
+use promptshelf_store::{ChannelName, Proposal, ProposalQuery, Publish, Published, RevisionKind, StoreError};
+
+use super::{
+    channels::existing,
+    etag::{self, represent},
+    model::{
+        ChangedContent, Contents, ContentsQuery, FileContent, Outcome, ProposalBody, Proposals, ProposalsQuery,
+        PublishBody, ReviewBody, changes,
+    },
+    operation::{ApiCaller, ApiState, Operation, Scope},
+    problem::Problem,
+    request::{ApiPath, ApiQuery, Unread, page_size},
+};
+
+/// The bytes after which a page of contents ends.
+const PAGE_BYTES: usize = 4 << 20;
+
+/// Lists the proposals of a channel, the newest first
+#[utoipa::path(get, path = "/channels/{channel}/proposals", tag = "proposals", security(("token" = ["library:read"])),
+    params(("channel" = ChannelName, Path), ProposalsQuery), responses((status = 200, body = Proposals), (status = 304)))]
+pub(super) async fn list_proposals(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(channel): ApiPath<ChannelName>,
+    ApiQuery(query): ApiQuery<ProposalsQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/proposals", &[Scope::Read])?;
+    operation.note("channel", channel.as_str());
+    let answer = async {
+        let limit = page_size(query.limit)?;
+        existing(&state, &channel).await?;
+        let ProposalsQuery { state: wanted, before, .. } = query;
+        // One more than a page, to know whether there is another one.
+        let query = ProposalQuery { channel: Some(channel), state: wanted, before, limit: limit + 1 };
+        let mut proposals = state.api.store.proposals(&query).await?;
+        let has_more = proposals.len() > limit;
+        proposals.truncate(limit);
+        let next = proposals.last().map(|last| last.id).filter(|_| has_more);
+        etag::json(&headers, &Proposals { proposals: proposals.into_iter().map(Into::into).collect(), next })
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+/// Proposes changes; with the scope `library:publish` they are published at once if the policy is met
+#[utoipa::path(post, path = "/channels/{channel}/proposals", tag = "proposals",
+    security(("token" = ["library:propose"])), params(("channel" = ChannelName, Path)), request_body = ProposalBody,
+    responses((status = 201, body = Outcome),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "Someone else changed these files since the base")))]
+pub(super) async fn create_proposal(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(channel): ApiPath<ChannelName>,
+    request: Unread,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/propose", &[Scope::Propose])?;
+    operation.note("channel", channel.as_str());
+    let answer = async {
+        let body: ProposalBody = request.json(&state.endpoint).await?;
+        let roles = existing(&state, &channel).await?.policy.roles;
+        operation.require_role(&roles.propose, "propose")?;
+        let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
+        let published = publish(&state, &operation, channel, body, None, may_publish).await?;
+        respond(&mut operation, StatusCode::CREATED, published)
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+/// Returns a proposal
+#[utoipa::path(get, path = "/proposals/{id}", tag = "proposals", security(("token" = ["library:read"])),
+    params(("id" = u64, Path)), responses((status = 200, body = Proposal), (status = 304)))]
+pub(super) async fn get_proposal(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(id): ApiPath<u64>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/proposal", &[Scope::Read])?;
+    operation.note_number("proposal", id);
+    let answer = async { etag::json(&headers, &state.api.store.proposal(id).await?) }.await;
+    Ok(operation.end(answer))
+}
+
+/// Returns the contents of a proposal's changes, before and after
+#[utoipa::path(get, path = "/proposals/{id}/contents", tag = "proposals", security(("token" = ["library:read"])),
+    params(("id" = u64, Path), ContentsQuery), responses((status = 200, body = Contents), (status = 304)))]
+pub(super) async fn get_contents(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(id): ApiPath<u64>,
+    ApiQuery(query): ApiQuery<ContentsQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/contents", &[Scope::Read])?;
+    operation.note_number("proposal", id);
+    let answer = async {
+        let limit = page_size(query.limit)?;
+        let store = &state.api.store;
+        let digest = store.proposal(id).await?.digest;
+        let after = query.after.as_deref();
+        let changed = store.proposal_contents(id).await?;
+        let mut changed = changed.into_iter().filter(|(path, ..)| after.is_none_or(|after| path.as_str() > after));
+        let (mut files, mut bytes) = (Vec::new(), 0);
+        // A page has one file at least.
+        while bytes < PAGE_BYTES && files.len() < limit {
+            let Some((path, before, after)) = changed.next() else { break };
+            bytes += [&before, &after].into_iter().flatten().map(|content| content.len()).sum::<usize>();
+            let [before, after] = [before, after].map(|content| content.map(|bytes| FileContent::of(&bytes)));
+            files.push(ChangedContent { path, before, after });
+        }
+        let next = changed.next().and_then(|_| files.last()).map(|last| last.path.clone());
+        etag::json(&headers, &Contents { digest, files, next })
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+/// Replaces the changes of an open proposal of the caller; its approvals no longer count
+#[utoipa::path(put, path = "/proposals/{id}", tag = "proposals", security(("token" = ["library:propose"])),
+    params(("id" = u64, Path), ("If-Match" = String, Header, description = "The ETag of the proposal")),
+    request_body = ProposalBody,
+    responses((status = 200, body = Outcome),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "The proposal is not open, or someone else changed these files"),
+        (status = 412, body = Problem, content_type = "application/problem+json", description = "The proposal has changed"),
+        (status = 428, body = Problem, content_type = "application/problem+json", description = "`If-Match` is missing")))]
+pub(super) async fn replace_proposal(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(id): ApiPath<u64>,
+    request: Unread,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/replace-proposal", &[Scope::Propose])?;
+    operation.note_number("proposal", id);
+    let answer = async {
+        let headers = request.headers().clone();
+        let body: ProposalBody = request.json(&state.endpoint).await?;
+        let present = own_proposal(&state, &operation, id, &headers).await?;
+        let roles = existing(&state, &present.channel).await?.policy.roles;
+        operation.require_role(&roles.propose, "propose")?;
+        let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
+        let published = publish(&state, &operation, present.channel.clone(), body, Some(&present), may_publish).await?;
+        respond(&mut operation, StatusCode::OK, published)
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+/// Withdraws an open proposal of the caller
+#[utoipa::path(delete, path = "/proposals/{id}", tag = "proposals", security(("token" = ["library:propose"])),
+    params(("id" = u64, Path), ("If-Match" = String, Header, description = "The ETag of the proposal")),
+    responses((status = 200, body = Proposal),
+        (status = 412, body = Problem, content_type = "application/problem+json", description = "The proposal has changed"),
+        (status = 428, body = Problem, content_type = "application/problem+json", description = "`If-Match` is missing")))]
+pub(super) async fn withdraw_proposal(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(id): ApiPath<u64>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/withdraw", &[Scope::Propose])?;
+    operation.note_number("proposal", id);
+    let answer = async {
+        own_proposal(&state, &operation, id, &headers).await?;
+        let withdrawn = state.api.store.withdraw(id, &operation.actor(false)).await?;
+        etag::changed(StatusCode::OK, &withdrawn, &withdrawn)
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+/// Reviews exactly the changes with this digest; with the scope `library:publish` an approval that meets the policy
+/// publishes them
+#[utoipa::path(post, path = "/proposals/{id}/reviews", tag = "proposals", security(("token" = ["library:review"])),
+    params(("id" = u64, Path), ("If-Match" = Option<String>, Header, description = "The ETag of the proposal")),
+    request_body = ReviewBody,
+    responses((status = 200, body = Outcome),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "The proposal has other changes by now, or is not open, or the policy refuses this reviewer")))]
+pub(super) async fn review_proposal(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(id): ApiPath<u64>,
+    request: Unread,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/review", &[Scope::Review])?;
+    operation.note_number("proposal", id);
+    let answer = async {
+        let headers = request.headers().clone();
+        let body: ReviewBody = request.json(&state.endpoint).await?;
+        let present = state.api.store.proposal(id).await?;
+        check(&headers, &present, false)?;
+        let roles = existing(&state, &present.channel).await?.policy.roles;
+        operation.require_role(&roles.review, "review")?;
+        let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
+        let (actor, checker) = (operation.actor(may_publish), state.api.checker.clone());
+        operation.note(
+            "verdict",
+            match body.verdict {
+                promptshelf_store::Verdict::Approve => "approve",
+                promptshelf_store::Verdict::Reject => "reject",
+            },
+        );
+        let reviewed = state.api.store.review(id, body.verdict, &body.note, Some(body.digest), &actor, checker).await;
+        let reviewed = reviewed.map_err(|error| match error {
+            // The precondition is part of the body.
+            StoreError::Changed { .. } => Problem::new(
+                StatusCode::CONFLICT,
+                "stale-review",
+                "The review is of other changes",
+                "The proposal has changed since it was read: read it again, and review its present changes",
+            ),
+            error => error.into(),
+        })?;
+        respond(&mut operation, StatusCode::OK, reviewed)
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+/// Publishes an open proposal that meets the policy, or with a reason in any case
+#[utoipa::path(post, path = "/proposals/{id}/publish", tag = "proposals", security(("token" = ["library:publish"])),
+    params(("id" = u64, Path), ("If-Match" = Option<String>, Header, description = "The ETag of the proposal")),
+    request_body = PublishBody,
+    responses((status = 200, body = Outcome),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "The policy is not met, the proposal is not open, or someone else changed these files")))]
+pub(super) async fn publish_proposal(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(id): ApiPath<u64>,
+    request: Unread,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/publish", &[Scope::Publish])?;
+    operation.note_number("proposal", id);
+    let answer = async {
+        let headers = request.headers().clone();
+        let body: PublishBody = request.json(&state.endpoint).await?;
+        let present = state.api.store.proposal(id).await?;
+        check(&headers, &present, false)?;
+        let roles = existing(&state, &present.channel).await?.policy.roles;
+        operation.require_role(&roles.publish, "publish")?;
+        if let Some(reason) = &body.emergency {
+            operation.require(&[Scope::Publish, Scope::Admin])?;
+            operation.require_role(&roles.administer, "publish in an emergency")?;
+            operation.note("emergency", reason);
+        }
+        let (actor, checker) = (operation.actor(true), state.api.checker.clone());
+        let published = state.api.store.publish_proposal(id, body.emergency, &actor, checker).await?;
+        respond(&mut operation, StatusCode::OK, published)
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+/// Checks `If-Match` against a proposal.
+fn check(headers: &HeaderMap, proposal: &Proposal, is_required: bool) -> Result<(), Problem> {
+    let (_, tag) = represent(proposal)?;
+    etag::check_match(headers, Some(&tag), is_required)
+}
+
+/// Returns a proposal of the caller in the version that `If-Match` names. Four eyes would be two if someone else could
+/// replace the changes of an author, and approve them.
+async fn own_proposal(
+    state: &ApiState,
+    operation: &Operation,
+    id: u64,
+    headers: &HeaderMap,
+) -> Result<Proposal, Problem> {
+    let present = state.api.store.proposal(id).await?;
+    if present.author != operation.actor(false).name {
+        let detail = format!("Proposal {id} is of another author; only the author can change or withdraw it");
+        return Err(Problem::not_permitted("not-author", detail));
+    }
+    check(headers, &present, true)?;
+    Ok(present)
+}
+
+async fn publish(
+    state: &ApiState,
+    operation: &Operation,
+    channel: ChannelName,
+    body: ProposalBody,
+    replaced: Option<&Proposal>,
+    may_publish: bool,
+) -> Result<Published, Problem> {
+    let publish = Publish {
+        channel,
+        base: body.base,
+        kind: RevisionKind::Publish,
+        message: body.message,
+        proposal: replaced.map(|proposal| proposal.id),
+        expected: replaced.map(|proposal| proposal.digest),
+        emergency: None,
+        changes: changes(body.changes)?,
+        dry_run: false,
+    };
+    let (actor, checker) = (operation.actor(may_publish), state.api.checker.clone());
+    Ok(state.api.store.publish(publish, &actor, checker).await?)
+}
+
+/// The answer to a change of a proposal, with the ETag of the proposal.
+pub(super) fn respond(
+    operation: &mut Operation,
+    status: StatusCode,
+    published: Published,
+) -> Result<Response, Problem> {
+    let outcome = Outcome::from(published);
+    let proposal = &outcome.proposal;
+    operation.note("channel", proposal.channel.as_str());
+    operation.note_number("proposal", proposal.id);
+    if let Some(revision) = proposal.revision {
+        operation.note_number("revision", revision);
+    }
+    let mut response = etag::changed(status, &outcome, proposal)?;
+    if status == StatusCode::CREATED
+        && let Ok(location) = HeaderValue::try_from(format!("/api/v1/proposals/{}", proposal.id))
+    {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    Ok(response)
+}

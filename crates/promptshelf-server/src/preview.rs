@@ -1,0 +1,58 @@
+//! The prompts of a tree, rendered with sample arguments.
+
+use std::fmt;
+
+use promptshelf_author::{add_samples, testing::transcript};
+use promptshelf_core::{RawArguments, Variables};
+use promptshelf_service::{Caller, Rejection};
+use promptshelf_source::{MemoryTree, TreeSource};
+
+use crate::library::{Library, OpenError};
+
+/// A tree whose prompts can be rendered, so that people see what a change does.
+///
+/// ```
+/// use promptshelf_server::TreePreview;
+/// use promptshelf_source::MemoryTree;
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tree: MemoryTree = [("hello.md", "Say hello.\n")].into_iter().collect();
+/// let preview = TreePreview::open(tree)?;
+/// assert_eq!(preview.render("hello").await?, "[user] text\nSay hello.\n");
+/// # Ok(())
+/// # }
+/// ```
+pub struct TreePreview(Library);
+
+impl TreePreview {
+    /// Reads and checks a tree. Blocks while it is read.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Source`] if the tree cannot be read at all.
+    pub fn open(tree: MemoryTree) -> Result<TreePreview, OpenError> {
+        Ok(TreePreview(Library::builder().source(TreeSource::lenient(tree)).build()?))
+    }
+
+    /// Renders a prompt with sample values for its required arguments: the messages as golden files store them.
+    ///
+    /// # Errors
+    ///
+    /// The rejection that a caller would get.
+    pub async fn render(&self, name: &str) -> Result<String, Rejection> {
+        let mut values = Variables::new();
+        if let Some(prompt) = self.0.catalog().find(name) {
+            add_samples(prompt, &mut values);
+        }
+        // Access rules do not matter: authors see the whole tree.
+        let answer = self.0.service().get(&Caller::local(), name, &RawArguments::from(&values)).await?;
+        Ok(transcript(&answer.value().messages))
+    }
+}
+
+impl fmt::Debug for TreePreview {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TreePreview")
+    }
+}
