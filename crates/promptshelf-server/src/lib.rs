@@ -20,6 +20,8 @@ mod preview;
 mod replica;
 mod service;
 mod stdio;
+#[cfg(feature = "testing")]
+mod test_target;
 #[cfg(feature = "web")]
 mod web;
 
@@ -28,6 +30,8 @@ pub use library::{Builder, Library, OpenError};
 pub use preview::TreePreview;
 pub use replica::{ReplicaMonitor, ReplicaStatus};
 pub use service::McpService;
+#[cfg(feature = "testing")]
+pub use test_target::ServiceTarget;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

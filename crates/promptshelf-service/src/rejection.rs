@@ -102,6 +102,18 @@ impl Rejection {
             Rejection::Internal => "internal",
         }
     }
+
+    /// Returns the message for a terminal: each problem of the arguments has a line of its own.
+    #[must_use]
+    pub fn lines(&self) -> String {
+        match self {
+            Rejection::InvalidArguments { prompt, problems } => {
+                let lines = problems.iter().map(|problem| format!("\n  {problem}")).collect::<String>();
+                format!("the prompt {prompt} cannot be used with these arguments:{lines}")
+            }
+            other => other.to_string(),
+        }
+    }
 }
 
 /// Returns a time to wait in whole seconds, rounded up: at least 1, the unit of the header `Retry-After`.

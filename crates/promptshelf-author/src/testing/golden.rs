@@ -7,27 +7,49 @@ use std::{
 };
 
 use promptshelf_core::{ContentBlock, Message, ResourceBody};
-use promptshelf_source::syntax::GOLDEN_ENDING;
+use promptshelf_source::{MemoryTree, syntax::GOLDEN_ENDING};
 use similar::TextDiff;
 
 use super::outcome::Mismatch;
 
+/// The place of the golden files.
+#[derive(Debug)]
+pub(super) enum GoldenFiles {
+    /// The library's folder.
+    Folder(PathBuf),
+    /// The library's files, which cannot be written.
+    Tree(MemoryTree),
+}
+
 /// One golden file.
 pub(super) struct GoldenFile {
+    /// Relative to the tree, if it is in memory.
     pub(super) path: PathBuf,
 }
 
 impl GoldenFile {
     /// Returns the file of this name next to a prompt file of the library.
-    pub(super) fn beside(folder: &Path, prompt: &str, name: &str) -> GoldenFile {
-        let beside = Path::new(prompt).parent().unwrap_or(Path::new(""));
-        GoldenFile { path: folder.join(beside).join(name) }
+    pub(super) fn beside(files: &GoldenFiles, prompt: &str, name: &str) -> GoldenFile {
+        let beside = Path::new(prompt).parent().unwrap_or(Path::new("")).join(name);
+        match files {
+            GoldenFiles::Folder(folder) => GoldenFile { path: folder.join(beside) },
+            GoldenFiles::Tree(_) => GoldenFile { path: beside },
+        }
+    }
+
+    fn read(&self, files: &GoldenFiles) -> io::Result<String> {
+        let tree = match files {
+            GoldenFiles::Folder(_) => return fs::read_to_string(&self.path),
+            GoldenFiles::Tree(tree) => tree,
+        };
+        let file = self.path.to_str().and_then(|path| tree.get(path)).ok_or(io::ErrorKind::NotFound)?;
+        String::from_utf8(file.bytes().to_vec()).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
     /// Compares a transcript with the file.
-    pub(super) fn compare(&self, now: &str) -> Option<Mismatch> {
+    pub(super) fn compare(&self, files: &GoldenFiles, now: &str) -> Option<Mismatch> {
         let path = self.path.display();
-        match fs::read_to_string(&self.path) {
+        match self.read(files) {
             // Version control may have changed the line endings.
             Ok(before) if before.replace("\r\n", "\n") == now => None,
             Ok(before) => Some(Mismatch::new(format!("the messages differ from {path}:"), difference(&before, now))),
@@ -66,6 +88,12 @@ pub(super) fn unused(folder: &Path, used: &HashSet<PathBuf>) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+/// Returns the golden files of a tree that no test uses, sorted.
+pub(super) fn unused_in_tree(tree: &MemoryTree, used: &HashSet<PathBuf>) -> Vec<PathBuf> {
+    let golden = tree.iter().map(|(path, _)| path).filter(|path| path.ends_with(GOLDEN_ENDING));
+    golden.map(PathBuf::from).filter(|path| !used.contains(path)).collect()
 }
 
 /// Returns messages as a golden file stores them: each with its role and type.
@@ -131,15 +159,29 @@ mod tests {
     fn golden_file_is_written_once_then_compared() {
         let folder = tempfile::tempdir().expect("there is room");
         fs::create_dir(folder.path().join("git")).expect("there is room");
-        let golden = GoldenFile::beside(folder.path(), "git/commit.md", "commit.golden.md");
-        assert!(golden.compare("x\n").is_some_and(|mismatch| mismatch.message.contains("--update")));
+        let files = GoldenFiles::Folder(folder.path().to_owned());
+        let golden = GoldenFile::beside(&files, "git/commit.md", "commit.golden.md");
+        assert!(golden.compare(&files, "x\n").is_some_and(|mismatch| mismatch.message.contains("--update")));
         assert!(golden.write("x\n").expect("it is written"));
         assert!(!golden.write("x\n").expect("it is written"));
-        assert_eq!(golden.compare("x\n"), None);
+        assert_eq!(golden.compare(&files, "x\n"), None);
         fs::write(&golden.path, "x\r\n").expect("there is room");
-        assert_eq!(golden.compare("x\n"), None);
+        assert_eq!(golden.compare(&files, "x\n"), None);
         assert_eq!(unused(folder.path(), &HashSet::from([golden.path.clone()])), Vec::<PathBuf>::new());
         assert_eq!(unused(folder.path(), &HashSet::new()), std::slice::from_ref(&golden.path));
-        assert_eq!(golden.compare("y\n").map(|mismatch| mismatch.details), Some("…\n-x\n+y".to_owned()));
+        assert_eq!(golden.compare(&files, "y\n").map(|mismatch| mismatch.details), Some("…\n-x\n+y".to_owned()));
+    }
+
+    #[test]
+    fn golden_file_of_a_tree_is_compared() {
+        let tree: MemoryTree = [("git/commit.golden.md", "x\r\n"), ("secret", "x\n")].into_iter().collect();
+        let files = GoldenFiles::Tree(tree);
+        let compare = |name: &str, now: &str| {
+            let golden = GoldenFile::beside(&files, "git/commit.md", name);
+            golden.compare(&files, now).map(|mismatch| mismatch.message)
+        };
+        assert_eq!(compare("commit.golden.md", "x\n"), None);
+        assert!(compare("commit.golden.md", "y\n").is_some_and(|message| message.contains("differ from git/commit")));
+        assert!(compare("../secret", "x\n").is_some_and(|message| message.contains("missing golden file")));
     }
 }

@@ -3,10 +3,11 @@
 use std::{collections::HashSet, path::PathBuf, time::Instant};
 
 use promptshelf_core::{Catalog, Location, Prompt, RawArguments, TestDefinition};
+use promptshelf_source::MemoryTree;
 
 use super::{
     expect,
-    golden::{self, GoldenFile},
+    golden::{self, GoldenFile, GoldenFiles},
     outcome::{Mismatch, TestError, TestOutcome},
     target::TestTarget,
 };
@@ -40,7 +41,7 @@ use super::{
 #[derive(Debug)]
 pub struct TestSuite<'c> {
     catalog: &'c Catalog,
-    folder: PathBuf,
+    golden: GoldenFiles,
     filter: Option<String>,
     update: bool,
 }
@@ -78,7 +79,14 @@ impl<'c> TestSuite<'c> {
     /// looked up in.
     #[must_use]
     pub fn new(catalog: &'c Catalog, folder: impl Into<PathBuf>) -> TestSuite<'c> {
-        TestSuite { catalog, folder: folder.into(), filter: None, update: false }
+        TestSuite { catalog, golden: GoldenFiles::Folder(folder.into()), filter: None, update: false }
+    }
+
+    /// Creates the suite of all tests of a catalog whose golden files are in a tree. They are compared and never
+    /// written.
+    #[must_use]
+    pub fn of_tree(catalog: &'c Catalog, tree: MemoryTree) -> TestSuite<'c> {
+        TestSuite { catalog, golden: GoldenFiles::Tree(tree), filter: None, update: false }
     }
 
     /// Selects the tests whose full name contains a text.
@@ -110,7 +118,7 @@ impl<'c> TestSuite<'c> {
         self.catalog.prompts().iter().filter(|prompt| prompt.definition().tests.is_empty()).count()
     }
 
-    /// Returns the golden files below the library's folder that no test names, sorted.
+    /// Returns the golden files of the library that no test names, sorted.
     #[must_use]
     pub fn unused_golden_files(&self) -> Vec<PathBuf> {
         let used: HashSet<PathBuf> = self
@@ -119,10 +127,13 @@ impl<'c> TestSuite<'c> {
             .iter()
             .flat_map(|prompt| {
                 let names = prompt.definition().tests.iter().filter_map(|test| test.golden.as_deref());
-                names.map(|name| GoldenFile::beside(&self.folder, &prompt.source().path, name).path)
+                names.map(|name| GoldenFile::beside(&self.golden, &prompt.source().path, name).path)
             })
             .collect();
-        golden::unused(&self.folder, &used)
+        match &self.golden {
+            GoldenFiles::Folder(folder) => golden::unused(folder, &used),
+            GoldenFiles::Tree(tree) => golden::unused_in_tree(tree, &used),
+        }
     }
 
     /// Runs every selected test.
@@ -181,15 +192,15 @@ impl<'c> TestSuite<'c> {
         };
         mismatches.extend(expect::messages(test, &messages));
         if let Some(name) = &test.golden {
-            let golden = GoldenFile::beside(&self.folder, &prompt.source().path, name);
+            let golden = GoldenFile::beside(&self.golden, &prompt.source().path, name);
             let transcript = golden::transcript(&messages);
-            if self.update {
+            if self.update && matches!(self.golden, GoldenFiles::Folder(_)) {
                 let is_written = golden
                     .write(&transcript)
                     .map_err(|source| TestError::GoldenFile { path: golden.path.clone(), source })?;
                 *updated = is_written.then_some(golden.path);
             } else {
-                mismatches.extend(golden.compare(&transcript));
+                mismatches.extend(golden.compare(&self.golden, &transcript));
             }
         }
         Ok(mismatches)

@@ -7,11 +7,12 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fmt::Write as _,
+    sync::Arc,
 };
 
 use globset::GlobBuilder;
 
-use super::list::PromptList;
+use super::{Catalog, list::PromptList};
 use crate::{
     definition::{CompletionSource, LibraryFile, PromptDefinition},
     library_files::{LibraryFiles, References},
@@ -40,9 +41,33 @@ struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// Adds the files of a prompt and of those that it calls.
+    /// Adds the files that a prompt and those that it calls attach or link.
     fn add(&mut self, prompt: &'a Prompt, paths: &mut BTreeSet<String>) {
-        let Uses { attachments, globs, computes_names, prompts, .. } = prompt.uses();
+        self.add_own(prompt, paths);
+        for called in prompt.uses().prompts.values() {
+            self.add(called, paths);
+        }
+    }
+
+    /// Adds everything that a prompt and those that it calls are made from.
+    fn add_all(&mut self, prompt: &'a Prompt, catalog: &Catalog, paths: &mut BTreeSet<String>) {
+        let Uses { partials, resources, prompts, .. } = prompt.uses();
+        paths.insert(prompt.source().path.to_string());
+        paths.extend(partials.iter().map(|partial| partial.path.to_string()));
+        paths.extend(resources.iter().filter_map(|uri| catalog.file_of(uri)));
+        let completions = prompt.arguments().iter().filter_map(|argument| match argument.completion() {
+            Some(CompletionSource::File(path)) => Some(path.clone()),
+            _ => None,
+        });
+        paths.extend(completions);
+        self.add_own(prompt, paths);
+        for called in prompts.values() {
+            self.add_all(called, catalog, paths);
+        }
+    }
+
+    fn add_own(&mut self, prompt: &'a Prompt, paths: &mut BTreeSet<String>) {
+        let Uses { attachments, globs, computes_names, .. } = prompt.uses();
         paths.extend(attachments.keys().cloned());
         for glob in globs {
             let files = self.files;
@@ -57,13 +82,39 @@ impl<'a> Collector<'a> {
             let suggested = suggested.flat_map(|suggested| suggested.iter());
             paths.extend(suggested.filter(|path| self.files.by_path.contains_key(*path)).cloned());
         }
-        for called in prompts.values() {
-            self.add(called, paths);
-        }
     }
 }
 
-fn matching<'f>(glob: &str, files: &'f BTreeMap<String, std::sync::Arc<LibraryFile>>) -> Vec<&'f str> {
+impl Catalog {
+    /// Returns the files that each prompt is made from, by prompt: its own file, the texts that it includes, the files
+    /// that it attaches, links or completes from, and the same of all prompts that it calls. A name that is computed
+    /// while rendering counts for all files that it may be. The path of a prompt in code is its name in angle brackets.
+    ///
+    /// ```
+    /// use promptshelf_core::{Definitions, PromptDefinition, check};
+    ///
+    /// let catalog = check(Definitions::from_iter([PromptDefinition::template("hello", "Say hello.")]), None).catalog;
+    /// let (prompt, files) = catalog.prompt_files().next().unwrap();
+    /// assert_eq!(prompt.name().as_str(), "hello");
+    /// assert_eq!(files.into_iter().collect::<Vec<_>>(), ["<hello>"]);
+    /// ```
+    pub fn prompt_files(&self) -> impl Iterator<Item = (&Arc<Prompt>, BTreeSet<String>)> {
+        let mut collector = Collector { files: &self.files, matches: HashMap::new() };
+        self.prompts.iter().map(move |prompt| {
+            let mut paths = BTreeSet::new();
+            collector.add_all(prompt, self, &mut paths);
+            (prompt, paths)
+        })
+    }
+
+    /// Returns the path of the file that a URI is read from.
+    fn file_of(&self, uri: &str) -> Option<String> {
+        let (resource, variables) = self.find_resource(uri)?;
+        resource.path(&resource.bind(&variables).ok()?)
+    }
+}
+
+fn matching<'f>(glob: &str, files: &'f BTreeMap<String, Arc<LibraryFile>>) -> Vec<&'f str> {
     let Ok(glob) = GlobBuilder::new(glob).literal_separator(true).build() else { return Vec::new() };
     let glob = glob.compile_matcher();
     files.keys().map(String::as_str).filter(|path| glob.is_match(path)).collect()

@@ -247,6 +247,9 @@ fn target_exists(
             parts.uses.attachments.insert(file.path.clone(), Arc::clone(file));
         }
         parts.needs_resources |= !is_link;
+        if !is_link && scope.catalog.find_resource(&target.name).is_some() {
+            parts.uses.resources.insert(target.name.clone());
+        }
         if let Some(fault) = label_fault(&target.name).filter(|_| is_link) {
             found.push(Diagnostic::error(Code::InvalidCall, location, fault));
             return;

@@ -1,6 +1,9 @@
 //! A checked prompt: definition, arguments, and the text or code that makes its messages.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use crate::{
     argument::{self, Argument, Problem, RawArguments},
@@ -35,6 +38,8 @@ pub(crate) struct Uses {
     pub(crate) globs: Vec<String>,
     /// Whether it attaches or links a computed name.
     pub(crate) computes_names: bool,
+    /// URIs of declared resources that it attaches.
+    pub(crate) resources: BTreeSet<String>,
     /// The prompts that it calls, by name.
     pub(crate) prompts: BTreeMap<String, Arc<Prompt>>,
     /// Whether the result of the check depends on more than these, such as the server's resources.
@@ -54,14 +59,16 @@ static NOTHING: Uses = Uses {
     attachments: BTreeMap::new(),
     globs: Vec::new(),
     computes_names: false,
+    resources: BTreeSet::new(),
     prompts: BTreeMap::new(),
     depends_on_others: false,
 };
 
 impl Uses {
     fn is_empty(&self) -> bool {
-        let Uses { warnings, partials, attachments, globs, computes_names, prompts, depends_on_others } = self;
-        let has_parts = !partials.is_empty() || !attachments.is_empty() || !prompts.is_empty();
+        let Uses { warnings, partials, attachments, globs, computes_names, resources, prompts, depends_on_others } =
+            self;
+        let has_parts = !partials.is_empty() || !attachments.is_empty() || !resources.is_empty() || !prompts.is_empty();
         warnings.is_empty() && !has_parts && globs.is_empty() && !computes_names && !depends_on_others
     }
 

@@ -1,14 +1,17 @@
-//! Channels of a store: following them.
+//! Channels of a store: following them, and the check of a tree before a publish.
 //!
 //! [`Follower`] keeps a library equal to the newest revision of a channel. Requests are answered from memory only; the
 //! store is read by the follower alone.
 
 mod cache;
+mod checker;
 mod copy;
 mod follower;
+mod prompt_files;
 mod store_handle;
 
 pub use self::{
+    checker::LibraryChecker,
     follower::{FollowError, FollowOptions, Follower},
     store_handle::StoreHandle,
 };

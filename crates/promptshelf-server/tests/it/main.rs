@@ -4,6 +4,7 @@
 mod access_by_file;
 mod budget;
 mod channels;
+mod checker;
 mod connections;
 mod requests;
 mod sign_in;

@@ -129,11 +129,7 @@ impl From<Rejection> for Failure {
             Rejection::InvalidArguments { .. } | Rejection::UnusableArguments { .. } => Exit::Arguments,
             _ => Exit::Failed,
         };
-        if let Rejection::InvalidArguments { prompt, problems } = &rejection {
-            let lines = problems.iter().map(|problem| format!("\n  {problem}")).collect::<String>();
-            return Failure::new(exit, format!("the prompt {prompt} cannot be used with these arguments:{lines}"));
-        }
-        Failure::new(exit, rejection.to_string())
+        Failure::new(exit, rejection.lines())
     }
 }
 

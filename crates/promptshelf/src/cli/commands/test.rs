@@ -3,10 +3,8 @@
 use std::{fs, io::Write};
 
 use anstyle::{AnsiColor, Style};
-use promptshelf_author::testing::{TargetError, TestOutcome, TestSuite, TestTarget, junit};
-use promptshelf_core::{CompletionTest, Message, Prompt, RawArguments};
-use promptshelf_server::Library;
-use promptshelf_service::{Caller, Reference, Rejection};
+use promptshelf_author::testing::{TestOutcome, TestSuite, junit};
+use promptshelf_server::ServiceTarget;
 
 use super::diagnostics::path_from_here;
 use crate::{
@@ -18,25 +16,6 @@ use crate::{
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
-
-/// Renders and completes through the service, as its local caller.
-struct ServedLibrary<'l>(&'l Library);
-
-impl TestTarget for ServedLibrary<'_> {
-    async fn render(&self, prompt: &Prompt, arguments: &RawArguments<'_>) -> Result<Vec<Message>, TargetError> {
-        let answer = self.0.service().get(&Caller::local(), prompt.name().as_str(), arguments).await;
-        answer.map(|answer| answer.into_value().messages).map_err(|rejection| Failure::from(rejection).message.into())
-    }
-
-    fn complete(&self, prompt: &Prompt, test: &CompletionTest) -> Result<Vec<String>, TargetError> {
-        let reference = Reference::Prompt(prompt.name().as_str());
-        let completions =
-            self.0.service().complete(&Caller::local(), reference, &test.argument, &test.value, &test.context);
-        completions
-            .map(|completions| completions.into_value().values)
-            .map_err(|rejection: Rejection| rejection.to_string().into())
-    }
-}
 
 pub(crate) async fn run(arguments: &TestArguments) -> Result<(), Failure> {
     let folder = arguments.library.folder();
@@ -50,7 +29,7 @@ pub(crate) async fn run(arguments: &TestArguments) -> Result<(), Failure> {
     if let Some(text) = &arguments.filter {
         suite = suite.filter(text);
     }
-    let target = ServedLibrary(&library);
+    let target = ServiceTarget::new(library.service());
     let mut outcomes = Vec::new();
     for case in suite.cases() {
         let outcome = suite.run(&case, &target).await.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;

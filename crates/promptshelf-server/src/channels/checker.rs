@@ -1,0 +1,128 @@
+//! The check of a tree before it is published.
+
+use promptshelf_author::{
+    review,
+    testing::{TestOutcome, TestSuite},
+};
+use promptshelf_core::{Catalog, CatalogHandle, Checked, Code, Definitions, Diagnostic, Severity, check};
+use promptshelf_service::Service;
+use promptshelf_source::{MemoryTree, Source as _, SourceError, TreeSource};
+use promptshelf_store::{CheckReport, CheckSummary, Checker};
+
+use super::prompt_files::prompt_files;
+use crate::test_target::ServiceTarget;
+
+/// The largest number of findings in a report.
+const MAX_FINDINGS: usize = 100;
+
+/// Checks a tree as `promptshelf check` checks a folder, and runs its tests as `promptshelf test` does.
+///
+/// Nothing is read from a disk: roots outside of the tree are errors, unless they are granted.
+///
+/// ```
+/// use promptshelf_server::channels::LibraryChecker;
+/// use promptshelf_source::MemoryTree;
+/// use promptshelf_store::Checker as _;
+///
+/// let tree: MemoryTree = [("hello.md", "---\ndescription: Greets\n---\nSay hello.\n")].into_iter().collect();
+/// let report = LibraryChecker::new().check(&tree, true);
+/// assert_eq!(report.findings, [""; 0]);
+/// assert_eq!(report.prompts[0].path, "hello.md");
+/// assert_eq!(report.summary.tests, Some((0, 0)));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct LibraryChecker {
+    granted_roots: Vec<std::path::PathBuf>,
+}
+
+impl LibraryChecker {
+    /// Creates a checker that grants no roots.
+    #[must_use]
+    pub fn new() -> LibraryChecker {
+        LibraryChecker::default()
+    }
+
+    /// Grants folders on disk, as the operator of the servers grants them: `[roots]` with absolute paths may point there.
+    #[must_use]
+    pub fn grant_roots(mut self, folders: impl IntoIterator<Item = std::path::PathBuf>) -> LibraryChecker {
+        self.granted_roots = folders.into_iter().collect();
+        self
+    }
+
+    fn definitions(&self, tree: &MemoryTree) -> Result<Definitions, SourceError> {
+        let source = TreeSource::lenient(tree.clone());
+        source.grant_roots(self.granted_roots.iter().cloned());
+        source.read(None)?.map_or_else(|| Ok(Definitions::default()), |snapshot| snapshot.into_definitions())
+    }
+}
+
+impl Checker for LibraryChecker {
+    fn check(&self, tree: &MemoryTree, run_tests: bool) -> CheckReport {
+        let definitions = match self.definitions(tree) {
+            Ok(definitions) => definitions,
+            Err(error) => return unreadable(&error),
+        };
+        let files = definitions.files.clone();
+        let has_invalid_manifest = definitions.diagnostics.iter().any(is_of_manifest);
+        let Checked { catalog, diagnostics: mut found } = check(definitions, None);
+        found.extend(review(&catalog, &found));
+        if has_invalid_manifest {
+            // The resource may be declared in the part of the manifest that is invalid.
+            found.retain(|finding| finding.code != Code::UnknownResource);
+        }
+        found.retain(|finding| finding.severity >= Severity::Warning);
+        found.sort_by(|a, b| (b.severity, place(a)).cmp(&(a.severity, place(b))));
+        let prompts = prompt_files(&catalog, tree, files.values().map(|file| &**file));
+        let count = |severity| found.iter().filter(|finding| finding.severity == severity).count() as u64;
+        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+        let first_warning = usize::try_from(errors).unwrap_or(usize::MAX);
+        let mut findings: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let tests = run_tests.then(|| {
+            let outcomes = outcomes(catalog, tree);
+            let failed: Vec<String> = outcomes.iter().filter(|outcome| !outcome.is_passed()).map(failure).collect();
+            let counts = ((outcomes.len() - failed.len()) as u64, failed.len() as u64);
+            findings.splice(first_warning..first_warning, failed);
+            counts
+        });
+        findings.truncate(MAX_FINDINGS);
+        CheckReport { summary: CheckSummary { errors, warnings, tests }, findings, prompts }
+    }
+}
+
+/// The report on a tree that cannot be read at all.
+fn unreadable(error: &SourceError) -> CheckReport {
+    let summary = CheckSummary { errors: 1, ..CheckSummary::default() };
+    CheckReport { summary, findings: vec![error.to_string()], prompts: Vec::new() }
+}
+
+fn is_of_manifest(finding: &Diagnostic) -> bool {
+    finding.is_error() && finding.location.source.path == "promptshelf.toml"
+}
+
+fn place(finding: &Diagnostic) -> (&str, usize) {
+    (&finding.location.source.path, finding.location.span().start)
+}
+
+/// Runs all tests on a thread of its own, because the caller may be inside a runtime.
+fn outcomes(catalog: Catalog, tree: &MemoryTree) -> Vec<TestOutcome> {
+    let run = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("the system has the resources for a runtime");
+        let service = Service::new(CatalogHandle::new(catalog));
+        let catalog = service.catalog();
+        let suite = TestSuite::of_tree(&catalog, tree.clone());
+        // Golden files of a tree are never written, and nothing else fails.
+        runtime.block_on(suite.run_all(&ServiceTarget::new(&service))).unwrap_or_default()
+    };
+    std::thread::scope(|scope| match scope.spawn(run).join() {
+        Ok(outcomes) => outcomes,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// Describes a failed test in one line.
+fn failure(outcome: &TestOutcome) -> String {
+    let reasons: Vec<&str> = outcome.mismatches.iter().map(|mismatch| mismatch.message.trim_end_matches(':')).collect();
+    let TestOutcome { prompt, test, location, .. } = outcome;
+    format!("{location}: error: the test {prompt} / {test} failed: {}", reasons.join("; "))
+}

@@ -1,0 +1,214 @@
+//! The check of a tree: findings, tests, and the files of each prompt.
+
+use std::{collections::BTreeSet, fs};
+
+use promptshelf_author::review;
+use promptshelf_core::{Severity, check};
+use promptshelf_server::channels::LibraryChecker;
+use promptshelf_source::{Directory, MemoryFile, MemoryTree, Source as _};
+use promptshelf_store::{CheckReport, Checker as _, PromptFile};
+
+const MANIFEST: &str = r#"
+[[resources]]
+uri = "docs://style"
+file = "docs/style.txt"
+[[resources]]
+uri-template = "logs:///{day}"
+file = "logs/{day}.log"
+"#;
+
+const PROMPT: &str = "\
+---
+description: Reviews
+icons: icons/i.svg
+arguments:
+- {name: style, enum: [short, long], complete: {file: lists/styles.txt}}
+tests:
+- {golden: review.golden.md, arguments: {style: short}}
+---
+{% include '_shared/outer.md' %}
+{{ attach('notes.txt') }}
+{{ attach('docs://style') }}
+{{ attach('logs:///1d') }}
+{{ attach('parts/' ~ style ~ '.txt') }}
+{{ prompt('helper') }}
+";
+
+fn tree() -> MemoryTree {
+    [
+        ("promptshelf.toml", MANIFEST),
+        ("team/review.md", PROMPT),
+        ("helper.md", "---\ndescription: Helps\n---\nHelp with {{ attach('helped.txt') }}"),
+        ("other.md", "---\ndescription: Other\n---\nOther"),
+        ("_shared/outer.md", "{% include '_shared/inner.md' %}"),
+        ("_shared/inner.md", "inner"),
+        ("_shared/unused.txt", "unused"),
+        ("notes.txt", "notes"),
+        ("helped.txt", "helped"),
+        ("docs/style.txt", "style"),
+        ("logs/1d.log", "log"),
+        ("logs/2d.log", "log"),
+        ("parts/short.txt", "short"),
+        ("parts/long.txt", "long"),
+        ("parts/none.txt", "none"),
+        ("lists/styles.txt", "short\nlong\n"),
+        ("icons/i.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>"),
+        ("icons/j.svg", "<svg xmlns='http://www.w3.org/2000/svg' />"),
+        ("team/review.golden.md", "stale"),
+        ("skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads\n---\nSee notes.md"),
+        ("skills/pdf/notes.md", "notes"),
+        ("skills/pdf/scripts/run.py", "run"),
+    ]
+    .into_iter()
+    .collect()
+}
+
+fn prompt<'r>(report: &'r CheckReport, name: &str) -> &'r PromptFile {
+    report.prompts.iter().find(|prompt| prompt.name == name).expect("the prompt is there")
+}
+
+fn file(text: &str) -> Option<MemoryFile> {
+    Some(MemoryFile::new(text.as_bytes()))
+}
+
+#[test]
+fn prompts_bring_all_files_that_they_are_made_from() {
+    let report = LibraryChecker::new().check(&tree(), false);
+    assert_eq!((report.summary.errors, report.summary.tests), (0, None), "{:?}", report.findings);
+    let review = prompt(&report, "team-review");
+    assert_eq!(review.path, "team/review.md");
+    assert_eq!(
+        review.brings,
+        [
+            "_shared/inner.md",
+            "_shared/outer.md",
+            "docs/style.txt",
+            "helped.txt",
+            "helper.md",
+            "icons/i.svg",
+            "lists/styles.txt",
+            "logs/1d.log",
+            "notes.txt",
+            "parts/long.txt",
+            "parts/short.txt",
+            "team/review.golden.md",
+        ]
+    );
+    assert_eq!(prompt(&report, "helper").brings, ["helped.txt"]);
+    assert_eq!(prompt(&report, "other").brings, [""; 0]);
+    assert_eq!(prompt(&report, "pdf").brings, ["skills/pdf/notes.md", "skills/pdf/scripts/run.py"]);
+}
+
+#[test]
+fn digest_depends_on_the_files_of_the_prompt_alone() {
+    let (tree, checker) = (tree(), LibraryChecker::new());
+    let before = checker.check(&tree, false);
+    let review = prompt(&before, "team-review");
+    let own: BTreeSet<&str> = review.brings.iter().map(String::as_str).chain(["team/review.md"]).collect();
+    for (path, content) in tree.iter().filter(|(path, _)| *path != "promptshelf.toml" && !path.ends_with(".svg")) {
+        let edited = format!("{}\n", String::from_utf8_lossy(content.bytes()));
+        let after = checker.check(&tree.with([(path, file(&edited))]), false);
+        assert_eq!(prompt(&after, "team-review").digest != review.digest, own.contains(path), "{path}");
+    }
+    // An icon is found by its content, and an unchanged tree has the same digests.
+    let after = checker.check(&tree.with([("icons/i.svg", file("<svg/>"))]), false);
+    assert_ne!(prompt(&after, "team-review").digest, review.digest);
+    assert_eq!(checker.check(&tree.with([("new.txt", file("x"))]), true).prompts, before.prompts);
+}
+
+// Also inside a runtime, whose thread it must not block on.
+#[tokio::test]
+async fn failed_tests_are_counted_and_described() {
+    let (tree, checker) = (tree(), LibraryChecker::new());
+    let report = checker.check(&tree, true);
+    assert_eq!(report.summary.tests, Some((0, 1)));
+    let failed = &report.findings[0];
+    assert!(failed.starts_with("team/review.md:7:3: error: the test team-review / 1 failed: "), "{failed}");
+    assert!(failed.contains("the messages differ from team/review.golden.md"), "{failed}");
+
+    let missing = checker.check(&tree.with([("team/review.golden.md", None)]), true);
+    assert_eq!(missing.summary.tests, Some((0, 1)));
+    assert!(missing.findings[0].contains("missing golden file"), "{:?}", missing.findings);
+
+    let passing = "---\ndescription: d\ntests: [{contains: hi}, {contains: hi, not_contains: bye}]\n---\nhi";
+    let passed = checker.check(&[("a.md", passing)].into_iter().collect(), true);
+    assert_eq!((passed.summary.tests, passed.findings), (Some((2, 0)), Vec::new()));
+}
+
+#[test]
+fn findings_equal_those_of_a_folder() {
+    let files = [
+        ("promptshelf.toml", "[server]\nnaem = \"x\"\n[roots]\nout = \"docs\"\n"),
+        ("broken.md", "---\ndescription: [\n---\nx"),
+        ("hidden.md", "---\ndescription: d\n---\nBe kind.\u{202e}"),
+        ("secret.md", "---\ndescription: d\n---\nUse AKIAIOSFODNN7EXAMPLQ for it"),
+        ("plain.md", "no description {{ attach('docs://nothing') }}"),
+        ("missing.md", "---\ndescription: d\n---\n{% include '_gone.md' %}"),
+        ("docs/latin.txt", "text"),
+    ];
+    for without_manifest in [false, true] {
+        let files = || files.into_iter().filter(|(path, _)| !without_manifest || *path != "promptshelf.toml");
+        let folder = tempfile::tempdir().expect("a folder");
+        for (path, text) in files() {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+            fs::write(path, text).expect("a file");
+        }
+        let read = Directory::lenient(folder.path()).read(None).expect("read").expect("a snapshot");
+        let checked = check(read.into_definitions().expect("definitions"), None);
+        let mut expected: Vec<_> =
+            checked.diagnostics.iter().cloned().chain(review(&checked.catalog, &checked.diagnostics)).collect();
+        expected.retain(|it| it.severity >= Severity::Warning);
+        let lines = |severity| {
+            let found = expected.iter().filter(move |it| it.severity == severity);
+            found.map(ToString::to_string).collect::<BTreeSet<_>>()
+        };
+        let (errors, warnings) = (lines(Severity::Error), lines(Severity::Warning));
+        let report = LibraryChecker::new().check(&files().collect(), false);
+        let is_same = |lines: &BTreeSet<String>, found: &[String]| {
+            let found: BTreeSet<_> = found.iter().cloned().collect();
+            // With an invalid manifest, references to resources are not judged.
+            lines.iter().filter(|line| !found.contains(*line)).all(|line| line.contains("unknown-resource"))
+                && found.is_subset(lines)
+        };
+        let (first, rest) = report.findings.split_at(usize::try_from(report.summary.errors).expect("a few"));
+        assert!(is_same(&errors, first), "{errors:#?} {first:#?}");
+        assert!(is_same(&warnings, rest), "{warnings:#?} {rest:#?}");
+        assert!(errors.len() >= 3 && warnings.len() >= 3, "{errors:#?} {warnings:#?}");
+        let is_judged = first.iter().any(|line| line.contains("unknown-resource"));
+        assert_eq!(is_judged, without_manifest, "{first:#?}");
+    }
+}
+
+// req: S-89, S-90
+#[test]
+fn hostile_trees_give_a_report() {
+    let checker = LibraryChecker::new();
+    let empty = checker.check(&MemoryTree::default(), true);
+    assert_eq!((empty.summary.errors, empty.summary.warnings, empty.prompts.len()), (0, 1, 0));
+    let many: MemoryTree =
+        (0..300).map(|number| (format!("p{number}.md"), file("---\nx: [\n---\n").expect("it"))).collect();
+    let report = checker.check(&many, true);
+    assert!(report.summary.errors >= 300, "{}", report.summary.errors);
+    assert_eq!(report.findings.len(), 100);
+    let outside = r#"[roots]
+out = "/etc"
+up = "../.."
+[[resources]]
+uri-template = "out:///{+path}"
+root = "out"
+file = "{+path}"
+"#;
+    let files = [
+        ("promptshelf.toml", outside),
+        ("a.md", "---\ndescription: d\n---\n{{ attach('out:///passwd') }}"),
+        ("../up.md", "x"),
+    ];
+    let report = checker.check(&files.into_iter().collect(), true);
+    let ungranted = report.findings.iter().filter(|line| line.contains("error[ungranted-root]")).count();
+    assert_eq!((ungranted, report.prompts.len()), (2, 1), "{:?}", report.findings);
+    assert_eq!(report.prompts[0].brings, [""; 0]);
+    let bytes = [("a.md", MemoryFile::new(*b"\xff\xfe")), ("promptshelf.toml", MemoryFile::new(*b"\xff"))];
+    let report = checker.check(&bytes.into_iter().collect(), true);
+    assert_eq!(report.summary.errors, 2, "{:?}", report.findings);
+}
