@@ -24,7 +24,7 @@ pub(super) async fn list_channels(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let operation = state.begin(caller.0, "api/channels", &[Scope::Read])?;
-    let answer = async { etag::json(&headers, &Channels { channels: state.api.store.channels().await? }) }.await;
+    let answer = async { etag::json(&headers, &Channels { channels: state.store().await?.channels().await? }) }.await;
     Ok(operation.end(answer))
 }
 
@@ -39,7 +39,7 @@ pub(super) async fn get_channel(
 ) -> Result<Response, Problem> {
     let mut operation = state.begin(caller.0, "api/channel", &[Scope::Read])?;
     operation.note("channel", channel.as_str());
-    let answer = async { etag::json(&headers, &state.api.store.channel(&channel).await?) }.await;
+    let answer = async { etag::json(&headers, &state.store().await?.channel(&channel).await?) }.await;
     Ok(operation.end(answer))
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn get_policy(
 ) -> Result<Response, Problem> {
     let mut operation = state.begin(caller.0, "api/policy", &[Scope::Read])?;
     operation.note("channel", channel.as_str());
-    let answer = async { etag::json(&headers, &state.api.store.channel(&channel).await?.policy) }.await;
+    let answer = async { etag::json(&headers, &state.store().await?.channel(&channel).await?.policy) }.await;
     Ok(operation.end(answer))
 }
 
@@ -78,7 +78,7 @@ pub(super) async fn put_policy(
     let answer = async {
         let headers = request.headers().clone();
         let policy = Policy::from(request.json::<PolicyBody>(&state.endpoint).await?);
-        let store = &state.api.store;
+        let store = state.store().await?;
         let (guard, status) = if etag::is_creation(&headers)? && !headers.contains_key(header::IF_MATCH) {
             (PolicyGuard::Absent, StatusCode::CREATED)
         } else {
@@ -102,5 +102,5 @@ pub(super) async fn put_policy(
 
 /// Checks that a channel exists, and returns it. Callers of the API cannot make a channel by proposing to it.
 pub(super) async fn existing(state: &ApiState, channel: &ChannelName) -> Result<ChannelInfo, Problem> {
-    Ok(state.api.store.channel(channel).await?)
+    Ok(state.store().await?.channel(channel).await?)
 }

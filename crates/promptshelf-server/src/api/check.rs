@@ -40,7 +40,7 @@ pub(super) async fn check(
         let body: CheckBody = request.json(&state.endpoint).await?;
         operation.note("channel", body.channel.as_str());
         let changes = changes(body.changes)?;
-        let store = &state.api.store;
+        let store = state.store().await?;
         let roles = store.channel(&body.channel).await?.policy.roles;
         operation.require_role(&roles.propose, "propose")?;
         // A closed semaphore would be an error; it is never closed.

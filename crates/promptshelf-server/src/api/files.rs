@@ -31,7 +31,7 @@ pub(super) async fn get_tree(
     operation.note("channel", channel.as_str());
     let answer = async {
         let limit = page_size(query.limit)?;
-        let (head, files) = state.api.store.files(&channel, query.revision).await?;
+        let (head, files) = state.store().await?.files(&channel, query.revision).await?;
         let (files, next) = page(files, query.after.as_deref(), limit, |file: &FileEntry| &file.path);
         etag::json(&headers, &Tree { head, files, next })
     }
@@ -55,7 +55,7 @@ pub(super) async fn get_file(
     operation.note("channel", channel.as_str());
     operation.note("path", &path);
     let answer = async {
-        let store = &state.api.store;
+        let store = state.store().await?;
         let (head, file) = store.file(&channel, query.revision, &path).await?;
         let missing = || Problem::not_found(&format!("The file {path:?} at revision {}", head.revision));
         let file = file.ok_or_else(missing)?;
@@ -106,7 +106,7 @@ async fn at(
     channel: &ChannelName,
     revision: Option<u64>,
 ) -> Result<(u64, Vec<FileEntry>, Vec<Served>), Problem> {
-    let store = &state.api.store;
+    let store = state.store().await?;
     if revision == Some(0) {
         store.channel(channel).await?;
         return Ok((0, Vec::new(), Vec::new()));

@@ -30,7 +30,7 @@ pub(super) async fn list_revisions(
         let RevisionsQuery { prompt, at, before, .. } = query;
         // One more than a page, to know whether there is another one.
         let query = HistoryQuery { prompt, at, before, limit: limit + 1 };
-        let mut revisions = state.api.store.history(&channel, &query).await?;
+        let mut revisions = state.store().await?.history(&channel, &query).await?;
         let has_more = revisions.len() > limit;
         revisions.truncate(limit);
         let next = revisions.last().map(|last| last.number).filter(|_| has_more);
@@ -53,7 +53,7 @@ pub(super) async fn get_revision(
     let mut operation = state.begin(caller.0, "api/revision", &[Scope::Read])?;
     operation.note("channel", channel.as_str());
     operation.note_number("revision", number);
-    let answer = async { etag::json(&headers, &state.api.store.revision(&channel, number).await?) }.await;
+    let answer = async { etag::json(&headers, &state.store().await?.revision(&channel, number).await?) }.await;
     Ok(operation.end(answer))
 }
 
@@ -72,8 +72,8 @@ pub(super) async fn get_served(
     operation.note_number("revision", number);
     let answer = async {
         // A revision that does not exist serves nothing, and is an error all the same.
-        state.api.store.revision(&channel, number).await?;
-        etag::json(&headers, &ServedPrompts { prompts: state.api.store.served(&channel, number).await? })
+        state.store().await?.revision(&channel, number).await?;
+        etag::json(&headers, &ServedPrompts { prompts: state.store().await?.served(&channel, number).await? })
     }
     .await;
     Ok(operation.end(answer))

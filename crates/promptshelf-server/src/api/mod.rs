@@ -25,10 +25,12 @@ mod transfer;
 
 use std::{fmt, sync::Arc};
 
-use promptshelf_store::{Checker, Store};
+use promptshelf_store::Checker;
 use tokio::sync::Semaphore;
 
 pub(crate) use routes::routes;
+
+use crate::channels::StoreHandle;
 
 /// The management API of a store, mounted at `/api/v1` by [`Options::api`](crate::http::Options::api).
 ///
@@ -37,7 +39,7 @@ pub(crate) use routes::routes;
 /// the authenticated caller.
 #[derive(Clone)]
 pub struct Api {
-    pub(crate) store: Store,
+    pub(crate) store: StoreHandle,
     pub(crate) checker: Arc<dyn Checker>,
     /// One permit for each check that runs: each can take a processor for seconds.
     checks: Arc<Semaphore>,
@@ -47,9 +49,9 @@ pub struct Api {
 const CHECKS: usize = 2;
 
 impl Api {
-    /// Creates the API of a store. `checker` checks what is published.
+    /// Creates the API of a store, which may be away for a while. `checker` checks what is published.
     #[must_use]
-    pub fn new(store: Store, checker: Arc<dyn Checker>) -> Api {
+    pub fn new(store: StoreHandle, checker: Arc<dyn Checker>) -> Api {
         Api { store, checker, checks: Arc::new(Semaphore::new(CHECKS)) }
     }
 }

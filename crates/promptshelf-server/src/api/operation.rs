@@ -6,7 +6,7 @@ use axum::{
 };
 use promptshelf_mcp::HttpService;
 use promptshelf_service::{Caller, Service};
-use promptshelf_store::Actor;
+use promptshelf_store::{Actor, Store};
 
 use super::{Api, problem::Problem};
 
@@ -59,6 +59,11 @@ pub(super) struct Operation {
 }
 
 impl ApiState {
+    /// Returns the store, and connects if it was away.
+    pub(super) async fn store(&self) -> Result<Store, Problem> {
+        Ok(self.api.store.get().await?)
+    }
+
     /// Begins an operation, whose name in the audit is `method`.
     ///
     /// # Errors

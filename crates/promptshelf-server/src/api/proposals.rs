@@ -40,7 +40,7 @@ pub(super) async fn list_proposals(
         let ProposalsQuery { state: wanted, before, .. } = query;
         // One more than a page, to know whether there is another one.
         let query = ProposalQuery { channel: Some(channel), state: wanted, before, limit: limit + 1 };
-        let mut proposals = state.api.store.proposals(&query).await?;
+        let mut proposals = state.store().await?.proposals(&query).await?;
         let has_more = proposals.len() > limit;
         proposals.truncate(limit);
         let next = proposals.last().map(|last| last.id).filter(|_| has_more);
@@ -86,7 +86,7 @@ pub(super) async fn get_proposal(
 ) -> Result<Response, Problem> {
     let mut operation = state.begin(caller.0, "api/proposal", &[Scope::Read])?;
     operation.note_number("proposal", id);
-    let answer = async { etag::json(&headers, &state.api.store.proposal(id).await?) }.await;
+    let answer = async { etag::json(&headers, &state.store().await?.proposal(id).await?) }.await;
     Ok(operation.end(answer))
 }
 
@@ -104,7 +104,7 @@ pub(super) async fn get_contents(
     operation.note_number("proposal", id);
     let answer = async {
         let limit = page_size(query.limit)?;
-        let store = &state.api.store;
+        let store = state.store().await?;
         let digest = store.proposal(id).await?.digest;
         let after = query.after.as_deref();
         let changed = store.proposal_contents(id).await?;
@@ -170,7 +170,7 @@ pub(super) async fn withdraw_proposal(
     operation.note_number("proposal", id);
     let answer = async {
         own_proposal(&state, &operation, id, &headers).await?;
-        let withdrawn = state.api.store.withdraw(id, &operation.actor(false)).await?;
+        let withdrawn = state.store().await?.withdraw(id, &operation.actor(false)).await?;
         etag::changed(StatusCode::OK, &withdrawn, &withdrawn)
     }
     .await;
@@ -195,7 +195,7 @@ pub(super) async fn review_proposal(
     let answer = async {
         let headers = request.headers().clone();
         let body: ReviewBody = request.json(&state.endpoint).await?;
-        let present = state.api.store.proposal(id).await?;
+        let present = state.store().await?.proposal(id).await?;
         check(&headers, &present, false)?;
         let roles = existing(&state, &present.channel).await?.policy.roles;
         operation.require_role(&roles.review, "review")?;
@@ -208,7 +208,7 @@ pub(super) async fn review_proposal(
                 promptshelf_store::Verdict::Reject => "reject",
             },
         );
-        let reviewed = state.api.store.review(id, body.verdict, &body.note, Some(body.digest), &actor, checker).await;
+        let reviewed = state.store().await?.review(id, body.verdict, &body.note, Some(body.digest), &actor, checker).await;
         let reviewed = reviewed.map_err(|error| match error {
             // The precondition is part of the body.
             StoreError::Changed { .. } => Problem::new(
@@ -242,7 +242,7 @@ pub(super) async fn publish_proposal(
     let answer = async {
         let headers = request.headers().clone();
         let body: PublishBody = request.json(&state.endpoint).await?;
-        let present = state.api.store.proposal(id).await?;
+        let present = state.store().await?.proposal(id).await?;
         check(&headers, &present, false)?;
         let roles = existing(&state, &present.channel).await?.policy.roles;
         operation.require_role(&roles.publish, "publish")?;
@@ -252,7 +252,7 @@ pub(super) async fn publish_proposal(
             operation.note("emergency", reason);
         }
         let (actor, checker) = (operation.actor(true), state.api.checker.clone());
-        let published = state.api.store.publish_proposal(id, body.emergency, &actor, checker).await?;
+        let published = state.store().await?.publish_proposal(id, body.emergency, &actor, checker).await?;
         respond(&mut operation, StatusCode::OK, published)
     }
     .await;
@@ -273,7 +273,7 @@ async fn own_proposal(
     id: u64,
     headers: &HeaderMap,
 ) -> Result<Proposal, Problem> {
-    let present = state.api.store.proposal(id).await?;
+    let present = state.store().await?.proposal(id).await?;
     if present.author != operation.actor(false).name {
         let detail = format!("Proposal {id} is of another author; only the author can change or withdraw it");
         return Err(Problem::not_permitted("not-author", detail));
@@ -302,7 +302,7 @@ async fn publish(
         dry_run: false,
     };
     let (actor, checker) = (operation.actor(may_publish), state.api.checker.clone());
-    Ok(state.api.store.publish(publish, &actor, checker).await?)
+    Ok(state.store().await?.publish(publish, &actor, checker).await?)
 }
 
 /// The answer to a change of a proposal, with the ETag of the proposal.

@@ -32,7 +32,7 @@ pub(super) async fn rollback(
         operation.require_role(&roles.propose, "propose")?;
         let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
         let (actor, checker) = (operation.actor(may_publish), state.api.checker.clone());
-        let store = &state.api.store;
+        let store = state.store().await?;
         let prompt = body.prompt.as_deref();
         let published = store.rollback(&channel, body.to, prompt, &body.message, body.dry_run, &actor, checker).await?;
         respond(&mut operation, status(body.dry_run), published)
@@ -61,7 +61,7 @@ pub(super) async fn promote(
         operation.require_role(&roles.propose, "propose")?;
         let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
         let (actor, checker) = (operation.actor(may_publish), state.api.checker.clone());
-        let store = &state.api.store;
+        let store = state.store().await?;
         let published =
             store.promote(&body.from, &channel, &body.prompts, &body.message, body.dry_run, &actor, checker).await?;
         respond(&mut operation, status(body.dry_run), published)

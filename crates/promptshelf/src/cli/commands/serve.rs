@@ -9,11 +9,18 @@ mod served;
 mod signals;
 mod supervisor;
 
+#[cfg(feature = "channels")]
+use std::net::SocketAddr;
 use std::{sync::Arc, time::Duration};
 
 use promptshelf_server::{
     Builder, Library,
     http::{self, auth::SignIn, tls::Tls},
+};
+#[cfg(feature = "channels")]
+use promptshelf_server::{
+    api::Api,
+    channels::{LibraryChecker, StoreHandle},
 };
 use promptshelf_service::{AuditFile, AuditFileOptions, Service};
 use promptshelf_source::{Fixed, Loader};
@@ -125,6 +132,10 @@ pub(crate) async fn run(
     let mut options = settings.http.options.clone();
     options.mcp.allowed_hosts = listen::hosts(&settings.http, bound);
     options.sign_in = settings.http.sign_in.clone().map(SignIn::new);
+    #[cfg(feature = "channels")]
+    {
+        options.api = api(&settings, bound)?;
+    }
     let app = served.app(&options);
     let opened = settings.http.tls.as_ref().map(Tls::open).transpose();
     let tls = opened.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
@@ -176,6 +187,22 @@ async fn open(settings: &Settings, finished: impl Fn(Builder) -> Builder) -> Res
             Ok(Served::channels(followed::open(channels, &settings.granted_roots, finished).await?))
         }
     }
+}
+
+/// The management API, for channels.
+#[cfg(feature = "channels")]
+fn api(settings: &Settings, bound: SocketAddr) -> Result<Option<Api>, Failure> {
+    let ServedLibrary::Channels(channels) = &settings.library else { return Ok(None) };
+    if !settings.http.has_api {
+        return Ok(None);
+    }
+    if settings.http.sign_in.is_none() && !bound.ip().is_loopback() {
+        let message = format!("other machines can reach {bound}, and the API is on without sign-in");
+        return Err(Failure::new(Exit::Address, message)
+            .help("configure [auth], or turn the API off: it would let everyone publish"));
+    }
+    let checker = LibraryChecker::new().grant_roots(settings.granted_roots.clone());
+    Ok(Some(Api::new(StoreHandle::new(channels.default.store.clone()), Arc::new(checker))))
 }
 
 fn open_audit(options: Option<AuditFileOptions>) -> Result<Option<(Arc<AuditFile>, AuditFileOptions)>, Failure> {

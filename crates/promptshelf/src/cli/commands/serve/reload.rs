@@ -237,6 +237,10 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
             warn_restart("`address` or `allow-remote` in [http] has changed");
             (http.address, http.allow_remote) = (before.http.address.clone(), before.http.allow_remote);
         }
+        if http.has_api != before.http.has_api {
+            warn_restart("`enabled` in [api], or what it depends on, has changed");
+            http.has_api = before.http.has_api;
+        }
         if http.sign_in.is_some() != before.http.sign_in.is_some() {
             warn_restart("[auth] was added or removed");
             http.sign_in.clone_from(&before.http.sign_in);
