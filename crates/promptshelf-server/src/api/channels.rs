@@ -24,7 +24,12 @@ pub(super) async fn list_channels(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let operation = state.begin(caller.0, "api/channels", &[Scope::Read])?;
-    let answer = async { etag::json(&headers, &Channels { channels: state.store().await?.channels().await? }) }.await;
+    let answer = async {
+        let mut channels = state.store().await?.channels().await?;
+        channels.retain(|channel| operation.sees(&channel.name));
+        etag::json(&headers, &Channels { channels })
+    }
+    .await;
     Ok(operation.end(answer))
 }
 
@@ -37,8 +42,7 @@ pub(super) async fn get_channel(
     ApiPath(channel): ApiPath<ChannelName>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/channel", &[Scope::Read])?;
-    operation.note("channel", channel.as_str());
+    let operation = state.begin_on(&channel, caller.0, "api/channel", &[Scope::Read])?;
     let answer = async { etag::json(&headers, &state.store().await?.channel(&channel).await?) }.await;
     Ok(operation.end(answer))
 }
@@ -52,8 +56,7 @@ pub(super) async fn get_policy(
     ApiPath(channel): ApiPath<ChannelName>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/policy", &[Scope::Read])?;
-    operation.note("channel", channel.as_str());
+    let operation = state.begin_on(&channel, caller.0, "api/policy", &[Scope::Read])?;
     let answer = async { etag::json(&headers, &state.store().await?.channel(&channel).await?.policy) }.await;
     Ok(operation.end(answer))
 }
@@ -73,8 +76,7 @@ pub(super) async fn put_policy(
     ApiPath(channel): ApiPath<ChannelName>,
     request: Unread,
 ) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/set-policy", &[Scope::Admin])?;
-    operation.note("channel", channel.as_str());
+    let operation = state.begin_on(&channel, caller.0, "api/set-policy", &[Scope::Admin])?;
     let answer = async {
         let headers = request.headers().clone();
         let policy = Policy::from(request.json::<PolicyBody>(&state.endpoint).await?);

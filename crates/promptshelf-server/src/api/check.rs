@@ -39,6 +39,7 @@ pub(super) async fn check(
     let answer = async {
         let body: CheckBody = request.json(&state.endpoint).await?;
         operation.note("channel", body.channel.as_str());
+        operation.require_channel(&body.channel)?;
         let changes = changes(body.changes)?;
         let store = state.store().await?;
         let roles = store.channel(&body.channel).await?.policy.roles;

@@ -27,8 +27,7 @@ pub(super) async fn get_tree(
     ApiQuery(query): ApiQuery<TreeQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/tree", &[Scope::Read])?;
-    operation.note("channel", channel.as_str());
+    let operation = state.begin_on(&channel, caller.0, "api/tree", &[Scope::Read])?;
     let answer = async {
         let limit = page_size(query.limit)?;
         let (head, files) = state.store().await?.files(&channel, query.revision).await?;
@@ -51,8 +50,7 @@ pub(super) async fn get_file(
     ApiQuery(query): ApiQuery<FileQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/file", &[Scope::Read])?;
-    operation.note("channel", channel.as_str());
+    let mut operation = state.begin_on(&channel, caller.0, "api/file", &[Scope::Read])?;
     operation.note("path", &path);
     let answer = async {
         let store = state.store().await?;
@@ -84,11 +82,11 @@ pub(super) async fn get_diff(
     ApiQuery(query): ApiQuery<DiffQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/diff", &[Scope::Read])?;
-    operation.note("channel", channel.as_str());
+    let operation = state.begin_on(&channel, caller.0, "api/diff", &[Scope::Read])?;
     let answer = async {
         let limit = page_size(query.limit)?;
         let other = query.to_channel.as_ref().unwrap_or(&channel);
+        operation.require_channel(other)?;
         let (from, left, served_left) = at(&state, &channel, Some(query.from)).await?;
         let (to, right, served_right) = at(&state, other, query.to).await?;
         let files = changed_files(left, right);

@@ -22,8 +22,7 @@ pub(super) async fn list_revisions(
     ApiQuery(query): ApiQuery<RevisionsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/revisions", &[Scope::Read])?;
-    operation.note("channel", channel.as_str());
+    let operation = state.begin_on(&channel, caller.0, "api/revisions", &[Scope::Read])?;
     let answer = async {
         let limit = page_size(query.limit)?;
         existing(&state, &channel).await?;
@@ -50,8 +49,7 @@ pub(super) async fn get_revision(
     ApiPath((channel, number)): ApiPath<(ChannelName, u64)>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/revision", &[Scope::Read])?;
-    operation.note("channel", channel.as_str());
+    let mut operation = state.begin_on(&channel, caller.0, "api/revision", &[Scope::Read])?;
     operation.note_number("revision", number);
     let answer = async { etag::json(&headers, &state.store().await?.revision(&channel, number).await?) }.await;
     Ok(operation.end(answer))
@@ -67,8 +65,7 @@ pub(super) async fn get_served(
     ApiPath((channel, number)): ApiPath<(ChannelName, u64)>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/served", &[Scope::Read])?;
-    operation.note("channel", channel.as_str());
+    let mut operation = state.begin_on(&channel, caller.0, "api/served", &[Scope::Read])?;
     operation.note_number("revision", number);
     let answer = async {
         // A revision that does not exist serves nothing, and is an error all the same.

@@ -1,12 +1,15 @@
 //! Scopes, roles, limits and the audit record of an operation.
 
+use std::{collections::HashMap, sync::Arc};
+
 use axum::{
     Extension,
     response::{IntoResponse, Response},
 };
+use promptshelf_core::Access;
 use promptshelf_mcp::HttpService;
 use promptshelf_service::{Caller, Service};
-use promptshelf_store::{Actor, Store};
+use promptshelf_store::{Actor, ChannelName, Proposal, Store, StoreError};
 
 use super::{Api, problem::Problem};
 
@@ -45,6 +48,8 @@ pub(super) struct ApiState {
     pub(super) endpoint: HttpService,
     /// Whether callers sign in. Otherwise every caller has all scopes and roles.
     pub(super) has_sign_in: bool,
+    /// The operator's requirements for the callers of channels, by name.
+    pub(super) channel_access: Arc<HashMap<String, Arc<Access>>>,
 }
 
 /// The caller of a request, from authentication.
@@ -55,6 +60,7 @@ pub(super) type ApiCaller = Extension<Caller>;
 pub(super) struct Operation {
     caller: Caller,
     has_sign_in: bool,
+    channel_access: Arc<HashMap<String, Arc<Access>>>,
     record: promptshelf_service::Operation,
 }
 
@@ -71,7 +77,8 @@ impl ApiState {
     /// Those of limits, and 403 for a caller who lacks one of the scopes.
     pub(super) fn begin(&self, caller: Caller, method: &'static str, scopes: &[Scope]) -> Result<Operation, Problem> {
         let record = self.service.operation(&caller, method)?;
-        let operation = Operation { caller, has_sign_in: self.has_sign_in, record };
+        let channel_access = Arc::clone(&self.channel_access);
+        let operation = Operation { caller, has_sign_in: self.has_sign_in, channel_access, record };
         match operation.require(scopes) {
             Ok(()) => Ok(operation),
             Err(problem) => {
@@ -82,7 +89,55 @@ impl ApiState {
     }
 }
 
+impl ApiState {
+    /// Begins an operation on a channel.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`begin`](ApiState::begin), and 404 for a channel that is hidden from the caller.
+    pub(super) fn begin_on(
+        &self,
+        channel: &ChannelName,
+        caller: Caller,
+        method: &'static str,
+        scopes: &[Scope],
+    ) -> Result<Operation, Problem> {
+        let mut operation = self.begin(caller, method, scopes)?;
+        operation.note("channel", channel.as_str());
+        match operation.require_channel(channel) {
+            Ok(()) => Ok(operation),
+            Err(problem) => {
+                operation.record.end(problem.name());
+                Err(problem)
+            }
+        }
+    }
+
+    /// Returns a proposal. One for a channel that is hidden from the caller does not exist.
+    pub(super) async fn proposal(&self, operation: &mut Operation, id: u64) -> Result<Proposal, Problem> {
+        let proposal = self.store().await?.proposal(id).await?;
+        if operation.require_channel(&proposal.channel).is_err() {
+            return Err(StoreError::NotFound { what: format!("proposal {id}") }.into());
+        }
+        operation.note("channel", proposal.channel.as_str());
+        Ok(proposal)
+    }
+}
+
 impl Operation {
+    /// Returns whether a channel is shown to the caller, as at `/channels/NAME/mcp`.
+    pub(super) fn sees(&self, channel: &ChannelName) -> bool {
+        self.channel_access.get(channel.as_str()).is_none_or(|access| self.caller.meets(access))
+    }
+
+    /// Refuses a hidden channel like one that does not exist.
+    pub(super) fn require_channel(&self, channel: &ChannelName) -> Result<(), Problem> {
+        if self.sees(channel) {
+            return Ok(());
+        }
+        Err(StoreError::NotFound { what: format!("the channel `{channel}`") }.into())
+    }
+
     /// Returns whether the caller has a scope.
     pub(super) fn has(&self, scope: Scope) -> bool {
         !self.has_sign_in

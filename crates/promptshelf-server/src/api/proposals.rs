@@ -32,8 +32,7 @@ pub(super) async fn list_proposals(
     ApiQuery(query): ApiQuery<ProposalsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/proposals", &[Scope::Read])?;
-    operation.note("channel", channel.as_str());
+    let operation = state.begin_on(&channel, caller.0, "api/proposals", &[Scope::Read])?;
     let answer = async {
         let limit = page_size(query.limit)?;
         existing(&state, &channel).await?;
@@ -61,8 +60,7 @@ pub(super) async fn create_proposal(
     ApiPath(channel): ApiPath<ChannelName>,
     request: Unread,
 ) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/propose", &[Scope::Propose])?;
-    operation.note("channel", channel.as_str());
+    let mut operation = state.begin_on(&channel, caller.0, "api/propose", &[Scope::Propose])?;
     let answer = async {
         let body: ProposalBody = request.json(&state.endpoint).await?;
         let roles = existing(&state, &channel).await?.policy.roles;
@@ -86,7 +84,7 @@ pub(super) async fn get_proposal(
 ) -> Result<Response, Problem> {
     let mut operation = state.begin(caller.0, "api/proposal", &[Scope::Read])?;
     operation.note_number("proposal", id);
-    let answer = async { etag::json(&headers, &state.store().await?.proposal(id).await?) }.await;
+    let answer = async { etag::json(&headers, &state.proposal(&mut operation, id).await?) }.await;
     Ok(operation.end(answer))
 }
 
@@ -104,10 +102,9 @@ pub(super) async fn get_contents(
     operation.note_number("proposal", id);
     let answer = async {
         let limit = page_size(query.limit)?;
-        let store = state.store().await?;
-        let digest = store.proposal(id).await?.digest;
+        let digest = state.proposal(&mut operation, id).await?.digest;
         let after = query.after.as_deref();
-        let changed = store.proposal_contents(id).await?;
+        let changed = state.store().await?.proposal_contents(id).await?;
         let mut changed = changed.into_iter().filter(|(path, ..)| after.is_none_or(|after| path.as_str() > after));
         let (mut files, mut bytes) = (Vec::new(), 0);
         // A page has one file at least.
@@ -143,7 +140,7 @@ pub(super) async fn replace_proposal(
     let answer = async {
         let headers = request.headers().clone();
         let body: ProposalBody = request.json(&state.endpoint).await?;
-        let present = own_proposal(&state, &operation, id, &headers).await?;
+        let present = own_proposal(&state, &mut operation, id, &headers).await?;
         let roles = existing(&state, &present.channel).await?.policy.roles;
         operation.require_role(&roles.propose, "propose")?;
         let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
@@ -169,7 +166,7 @@ pub(super) async fn withdraw_proposal(
     let mut operation = state.begin(caller.0, "api/withdraw", &[Scope::Propose])?;
     operation.note_number("proposal", id);
     let answer = async {
-        own_proposal(&state, &operation, id, &headers).await?;
+        own_proposal(&state, &mut operation, id, &headers).await?;
         let withdrawn = state.store().await?.withdraw(id, &operation.actor(false)).await?;
         etag::changed(StatusCode::OK, &withdrawn, &withdrawn)
     }
@@ -195,7 +192,7 @@ pub(super) async fn review_proposal(
     let answer = async {
         let headers = request.headers().clone();
         let body: ReviewBody = request.json(&state.endpoint).await?;
-        let present = state.store().await?.proposal(id).await?;
+        let present = state.proposal(&mut operation, id).await?;
         check(&headers, &present, false)?;
         let roles = existing(&state, &present.channel).await?.policy.roles;
         operation.require_role(&roles.review, "review")?;
@@ -208,7 +205,8 @@ pub(super) async fn review_proposal(
                 promptshelf_store::Verdict::Reject => "reject",
             },
         );
-        let reviewed = state.store().await?.review(id, body.verdict, &body.note, Some(body.digest), &actor, checker).await;
+        let reviewed =
+            state.store().await?.review(id, body.verdict, &body.note, Some(body.digest), &actor, checker).await;
         let reviewed = reviewed.map_err(|error| match error {
             // The precondition is part of the body.
             StoreError::Changed { .. } => Problem::new(
@@ -242,7 +240,7 @@ pub(super) async fn publish_proposal(
     let answer = async {
         let headers = request.headers().clone();
         let body: PublishBody = request.json(&state.endpoint).await?;
-        let present = state.store().await?.proposal(id).await?;
+        let present = state.proposal(&mut operation, id).await?;
         check(&headers, &present, false)?;
         let roles = existing(&state, &present.channel).await?.policy.roles;
         operation.require_role(&roles.publish, "publish")?;
@@ -269,11 +267,11 @@ fn check(headers: &HeaderMap, proposal: &Proposal, is_required: bool) -> Result<
 /// replace the changes of an author, and approve them.
 async fn own_proposal(
     state: &ApiState,
-    operation: &Operation,
+    operation: &mut Operation,
     id: u64,
     headers: &HeaderMap,
 ) -> Result<Proposal, Problem> {
-    let present = state.store().await?.proposal(id).await?;
+    let present = state.proposal(operation, id).await?;
     if present.author != operation.actor(false).name {
         let detail = format!("Proposal {id} is of another author; only the author can change or withdraw it");
         return Err(Problem::not_permitted("not-author", detail));

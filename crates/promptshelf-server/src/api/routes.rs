@@ -1,5 +1,7 @@
 //! Every route of the API, and the OpenAPI document that describes them.
 
+use std::{collections::HashMap, sync::Arc};
+
 use axum::{
     Router,
     http::{HeaderMap, StatusCode},
@@ -7,6 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{any, get},
 };
+use promptshelf_core::Access;
 use promptshelf_mcp::HttpService;
 use serde_json::{Value, json};
 use utoipa::OpenApi;
@@ -33,9 +36,21 @@ const PREFIX: &str = "/api/v1";
 struct Document;
 
 /// Returns the routes of the API, for callers that authentication has looked at.
-pub(crate) fn routes(api: &Api, library: &Library, endpoint: &HttpService, has_sign_in: bool) -> Router {
-    let state =
-        ApiState { api: api.clone(), service: library.service().clone(), endpoint: endpoint.clone(), has_sign_in };
+pub(crate) fn routes(
+    api: &Api,
+    library: &Library,
+    endpoint: &HttpService,
+    has_sign_in: bool,
+    channel_access: &HashMap<String, Arc<Access>>,
+) -> Router {
+    let channel_access = Arc::new(channel_access.clone());
+    let state = ApiState {
+        api: api.clone(),
+        service: library.service().clone(),
+        endpoint: endpoint.clone(),
+        has_sign_in,
+        channel_access,
+    };
     let (routes, document) =
         OpenApiRouter::with_openapi(Document::openapi()).nest(PREFIX, described()).split_for_parts();
     let document = complete(serde_json::to_value(&document).unwrap_or_default());

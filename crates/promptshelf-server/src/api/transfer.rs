@@ -23,8 +23,7 @@ pub(super) async fn rollback(
     ApiPath(channel): ApiPath<ChannelName>,
     request: Unread,
 ) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/rollback", &[Scope::Propose])?;
-    operation.note("channel", channel.as_str());
+    let mut operation = state.begin_on(&channel, caller.0, "api/rollback", &[Scope::Propose])?;
     let answer = async {
         let body: RollbackBody = request.json(&state.endpoint).await?;
         operation.note_number("to", body.to);
@@ -52,11 +51,11 @@ pub(super) async fn promote(
     ApiPath(channel): ApiPath<ChannelName>,
     request: Unread,
 ) -> Result<Response, Problem> {
-    let mut operation = state.begin(caller.0, "api/promote", &[Scope::Read, Scope::Propose])?;
-    operation.note("channel", channel.as_str());
+    let mut operation = state.begin_on(&channel, caller.0, "api/promote", &[Scope::Read, Scope::Propose])?;
     let answer = async {
         let body: PromoteBody = request.json(&state.endpoint).await?;
         operation.note("from", body.from.as_str());
+        operation.require_channel(&body.from)?;
         let roles = existing(&state, &channel).await?.policy.roles;
         operation.require_role(&roles.propose, "propose")?;
         let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);

@@ -141,7 +141,8 @@ impl DiskCache {
         }
         for entry in fs::read_dir(self.folder.join(BLOBS))? {
             let entry = entry?;
-            let is_used = entry.file_name().to_str().and_then(Digest::parse).is_some_and(|digest| used.contains(&digest));
+            let is_used =
+                entry.file_name().to_str().and_then(Digest::parse).is_some_and(|digest| used.contains(&digest));
             if !is_used {
                 fs::remove_file(entry.path())?;
             }

@@ -40,7 +40,8 @@ impl ChannelCopy {
     ) -> Result<ChannelCopy, StoreError> {
         let mut contents: HashMap<Digest, Arc<[u8]>> = contents.into_iter().collect();
         if let Some(base) = base {
-            let present = base.digests.iter().filter_map(|(path, digest)| Some((*digest, base.tree.get(path)?.shared())));
+            let present =
+                base.digests.iter().filter_map(|(path, digest)| Some((*digest, base.tree.get(path)?.shared())));
             contents.extend(present);
         }
         let mut changes = Vec::with_capacity(delta.files.len() + delta.removed.len());

@@ -343,10 +343,7 @@ async fn read_from(
     Ok(Some(ChannelCopy::apply(base, delta, contents)?))
 }
 
-async fn in_time<T>(
-    limit: Duration,
-    reading: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, FollowError> {
+async fn in_time<T>(limit: Duration, reading: impl Future<Output = Result<T, StoreError>>) -> Result<T, FollowError> {
     timeout(limit, reading).await.map_err(|_| FollowError::TimedOut)?.map_err(FollowError::Store)
 }
 

@@ -40,7 +40,9 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     let protected = site.restricted(protected, options).merge(site.channel_routes(options));
     #[cfg(feature = "channels")]
     let protected = match &options.api {
-        Some(api) => protected.merge(api::routes(api, library, endpoint, has_sign_in(options))),
+        Some(api) => {
+            protected.merge(api::routes(api, library, endpoint, has_sign_in(options), &options.channel_access))
+        }
         None => protected,
     };
     let routes = Router::new()

@@ -89,10 +89,8 @@ impl Site {
             let access = options.channel_access.get(&channel.name).cloned();
             (channel.name.clone(), (endpoint.clone(), access))
         };
-        let table = ChannelTable {
-            endpoint: self.endpoint.clone(),
-            channels: self.channels.iter().map(entry).collect(),
-        };
+        let table =
+            ChannelTable { endpoint: self.endpoint.clone(), channels: self.channels.iter().map(entry).collect() };
         Router::new().route("/channels/{name}/mcp", any(call)).with_state(Arc::new(table))
     }
 }
