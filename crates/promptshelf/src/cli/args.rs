@@ -2,6 +2,8 @@
 //! depends on a command.
 
 pub(super) mod author;
+#[cfg(feature = "channels")]
+pub(super) mod channels;
 pub(super) mod client;
 pub(super) mod exchange;
 mod operator;
@@ -60,8 +62,25 @@ impl CommandLine {
             return CommandLine { command: Command::Serve(arguments), log };
         }
         // Help and errors come from the complete command line.
-        CommandLine::parse()
+        CommandLine::try_parse().unwrap_or_else(|error| {
+            let passwords: Vec<String> =
+                std::env::args_os().filter_map(|word| password(&word.to_string_lossy()).map(str::to_owned)).collect();
+            if passwords.is_empty() {
+                error.exit();
+            }
+            let text = passwords.iter().fold(error.to_string(), |text, password| text.replace(password, "***"));
+            eprint!("{text}");
+            std::process::exit(error.exit_code())
+        })
     }
+}
+
+/// Returns the password in a URL of a database, which a word on the command line may contain.
+fn password(word: &str) -> Option<&str> {
+    let (_, rest) = word.split_once("postgres").filter(|_| word.contains("://"))?;
+    let (_, authority) = rest.split_once("://")?;
+    let (user, _) = authority.rsplit_once('@')?;
+    user.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
 }
 
 #[derive(Debug, Args)]
@@ -130,6 +149,9 @@ pub(crate) enum Command {
     Import(exchange::ImportArguments),
     /// Convert prompts of a library to files of other programs
     Export(exchange::ExportArguments),
+    #[cfg(feature = "channels")]
+    #[command(flatten)]
+    Channels(channels::ChannelsCommand),
     /// Run a language server for editors, on stdin and stdout
     Lsp(exchange::LspArguments),
     /// List the resources of a library or server, or read one
@@ -336,6 +358,16 @@ mod tests {
     #[test]
     fn command_line_is_valid() {
         CommandLine::command().debug_assert();
+    }
+
+    // req: S-94
+    #[test]
+    fn password_of_a_database_is_found() {
+        assert_eq!(password("postgres://ada:secret@host/db"), Some("secret"));
+        assert_eq!(password("--store=postgresql://ada:p@ss:w@host/db#x"), Some("p@ss:w"));
+        for word in ["postgres://ada@host/db", "postgres://host/db", "sqlite:a:b@c", "ada:secret@host", ""] {
+            assert_eq!(password(word), None, "{word}");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The commands, one file each. Their arguments are defined in `args`.
 
 pub(crate) mod audit;
+#[cfg(feature = "channels")]
+pub(crate) mod channels;
 pub(crate) mod check;
 pub(crate) mod clients;
 pub(crate) mod complete;

@@ -159,11 +159,11 @@ impl From<promptshelf_store::StoreError> for Failure {
         use promptshelf_store::StoreError;
 
         let exit = match &error {
-            StoreError::InvalidUrl { .. }
-            | StoreError::InvalidChannel { .. }
-            | StoreError::InvalidRevision { .. } => Exit::Usage,
+            StoreError::InvalidUrl { .. } | StoreError::InvalidChannel { .. } | StoreError::InvalidRevision { .. } => {
+                Exit::Usage
+            }
             StoreError::NotFound { .. } => Exit::NotFound,
-            StoreError::Conflict { .. } | StoreError::State { .. } => Exit::Conflict,
+            StoreError::Conflict { .. } | StoreError::State { .. } | StoreError::Changed { .. } => Exit::Conflict,
             StoreError::Policy { .. } => Exit::Policy,
             StoreError::Unreachable { .. } => Exit::Store,
             _ => Exit::Failed,

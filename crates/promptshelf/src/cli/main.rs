@@ -14,6 +14,8 @@ mod source;
 mod state;
 mod telemetry;
 mod terminal;
+#[cfg(feature = "channels")]
+mod working_copy;
 
 use std::{
     io::{self, IsTerminal},
@@ -94,6 +96,8 @@ fn run(command: &Command, log_format: LogFormat, has_traces: bool) -> Result<(),
             Command::Resources(arguments) => commands::resources::run(arguments).await,
             Command::Import(arguments) => commands::import::run(arguments),
             Command::Export(arguments) => commands::export::run(arguments).await,
+            #[cfg(feature = "channels")]
+            Command::Channels(command) => commands::channels::run(command).await,
             Command::Lsp(arguments) => commands::lsp::run(arguments),
         }
     });

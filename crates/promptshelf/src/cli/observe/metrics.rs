@@ -217,7 +217,8 @@ impl LibraryCollector {
         family("channel_degraded", help, |replica| f64::from(u8::from(replica.degraded_since.is_some())))?;
         let mut family = encoder.encode_descriptor("channel", "The epoch of the store", None, MetricType::Info)?;
         replicas.iter().try_for_each(|replica| {
-            let labels = [("channel", replica.channel.as_str()), ("epoch", replica.epoch.as_deref().unwrap_or_default())];
+            let labels =
+                [("channel", replica.channel.as_str()), ("epoch", replica.epoch.as_deref().unwrap_or_default())];
             ConstGauge::new(1_u64).encode(family.encode_family(&labels)?)
         })
     }

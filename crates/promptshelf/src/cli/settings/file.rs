@@ -161,7 +161,8 @@ impl ServerFile {
     pub(super) fn invalid_channel(&mut self, name: &str) {
         let message = format!("`{name}` is not the name of a channel");
         let found = self.file.error(&["channels", name], Code::InvalidValue, message);
-        found.help = Some("use lower-case letters, digits, `-`, `_` and `.`, starting with a letter or digit".to_owned());
+        found.help =
+            Some("use lower-case letters, digits, `-`, `_` and `.`, starting with a letter or digit".to_owned());
     }
 
     /// All mistakes of the file.

@@ -16,12 +16,10 @@ use std::{
 };
 
 use promptshelf_core::{AccessRule, Definitions};
-use promptshelf_server::{
-    http::{
-        self, App,
-        auth::SignIn,
-        tls::{Tls, TlsFiles},
-    },
+use promptshelf_server::http::{
+    self, App,
+    auth::SignIn,
+    tls::{Tls, TlsFiles},
 };
 use promptshelf_service::{AuditFile, AuditFileOptions};
 use promptshelf_source::Fixed;

@@ -8,9 +8,9 @@ use promptshelf_server::{
 };
 use promptshelf_source::{Directory, ReloadTask};
 
-use super::log_changes;
 #[cfg(feature = "channels")]
 use super::followed::Followed;
+use super::log_changes;
 use crate::exit::Failure;
 
 /// The served libraries. The first one is served at `/mcp` and on stdio.

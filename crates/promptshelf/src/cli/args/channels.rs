@@ -1,0 +1,513 @@
+//! Arguments of the commands for channels: versions, review, promotion and rollback.
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use clap::{Args, Subcommand, ValueEnum};
+use promptshelf_store::{ChannelName, CheckLevel};
+
+use super::help;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChannelsCommand {
+    /// Create a store of channels, in a file or a database
+    Init(InitArguments),
+    /// Make a channel equal to a folder
+    Publish(PublishArguments),
+    /// Copy a channel to a folder
+    Pull(PullArguments),
+    /// Show the revisions of a channel
+    History(HistoryArguments),
+    /// Compare revisions and folders, by their files or by what their prompts render
+    Diff(DiffArguments),
+    /// List the open proposals, or show one
+    Proposals(ProposalsArguments),
+    /// Approve a proposal, which publishes it once the policy is met
+    Approve(ApproveArguments),
+    /// Reject a proposal
+    Reject(RejectArguments),
+    /// Copy prompts from one channel to another
+    Promote(PromoteArguments),
+    /// Return a channel, or one prompt of it, to an earlier revision
+    Rollback(RollbackArguments),
+    /// Show the channels and what a publish needs, or change it
+    Policy(PolicyArguments),
+    /// Maintain a store
+    #[command(subcommand)]
+    Store(StoreCommand),
+}
+
+/// The text of a store's URL. `Debug` does not show it, because it may contain a password.
+#[derive(Clone)]
+pub(crate) struct StoreText(pub(crate) String);
+
+impl From<String> for StoreText {
+    fn from(text: String) -> StoreText {
+        StoreText(text)
+    }
+}
+
+impl fmt::Debug for StoreText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoreText")
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreArguments {
+    /// The store: `sqlite:PATH` or `postgres://…`
+    #[arg(long, value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
+    pub(crate) store: StoreText,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChannelArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    /// The channel [default: that of STORE#CHANNEL, else production]
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ActorArguments {
+    /// The name of the author or reviewer in history [default: the user's name]
+    #[arg(long = "as", value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::INIT_EXAMPLES)]
+pub(crate) struct InitArguments {
+    /// The store: `sqlite:PATH` or `postgres://…`, with `#CHANNEL` for another channel than production
+    #[arg(value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
+    pub(crate) store: StoreText,
+
+    /// Publish this folder as the first revision
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) from: Option<PathBuf>,
+
+    /// A description of the first revision
+    #[arg(short = 'm', long, value_name = "TEXT", default_value = "Initial import", requires = "from")]
+    pub(crate) message: String,
+
+    #[command(flatten)]
+    pub(crate) actor: ActorArguments,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::PUBLISH_EXAMPLES)]
+pub(crate) struct PublishArguments {
+    /// The folder of prompt files
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) channel: ChannelArguments,
+
+    /// A description of the change
+    #[arg(short = 'm', long, value_name = "TEXT", required_unless_present = "dry_run")]
+    pub(crate) message: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) actor: ActorArguments,
+
+    /// Change this open proposal; its approvals no longer count
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) proposal: Option<u64>,
+
+    /// Publish at once, even if the policy requires more; the reason stands out in history
+    #[arg(long, value_name = "REASON")]
+    pub(crate) emergency: Option<String>,
+
+    /// Check and show what would change; store nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::PULL_EXAMPLES, override_usage = help::PULL_USAGE)]
+pub(crate) struct PullArguments {
+    /// The channel as `STORE[#CHANNEL[@REVISION]]` [default: PROMPTSHELF_STORE], and the folder: a new or empty one, or
+    /// one without local changes since the last pull
+    #[arg(value_name = "STORE] [FOLDER", num_args = 1..=2, required = true)]
+    pub(crate) words: Vec<StoreText>,
+
+    /// The store, if the only word is the folder
+    #[arg(long, value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
+    pub(crate) store: Option<StoreText>,
+
+    /// Show what would change; write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::HISTORY_EXAMPLES)]
+pub(crate) struct HistoryArguments {
+    /// Only revisions that changed this prompt
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) channel: ChannelArguments,
+
+    /// Only the revision that was served at this time, such as 2027-01-31T14:05:00Z; a date means the end of that day
+    /// in UTC
+    #[arg(long, value_name = "TIME")]
+    pub(crate) at: Option<String>,
+
+    /// The largest number of revisions
+    #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) limit: u16,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::DIFF_EXAMPLES)]
+pub(crate) struct DiffArguments {
+    /// The state before: a revision such as `12`, a channel, `CHANNEL@REVISION`, or the path of a folder
+    #[arg(value_name = "A")]
+    pub(crate) before: String,
+
+    /// The state after
+    #[arg(value_name = "B")]
+    pub(crate) after: String,
+
+    /// The store; not needed for two folders
+    #[arg(long, value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
+    pub(crate) store: Option<StoreText>,
+
+    /// The channel of plain revisions [default: that of STORE#CHANNEL, else production]
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
+
+    /// Compare the messages of the changed prompts, rendered with sample arguments
+    #[arg(long)]
+    pub(crate) rendered: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::PROPOSALS_EXAMPLES)]
+pub(crate) struct ProposalsArguments {
+    /// Show this proposal with its changes
+    #[arg(value_name = "NUMBER")]
+    pub(crate) number: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    /// Only proposals for this channel
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
+
+    /// Also those that were published, rejected or withdrawn
+    #[arg(long, conflicts_with = "number")]
+    pub(crate) all: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::APPROVE_EXAMPLES)]
+pub(crate) struct ApproveArguments {
+    /// The proposal
+    #[arg(value_name = "NUMBER")]
+    pub(crate) number: u64,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    #[command(flatten)]
+    pub(crate) actor: ActorArguments,
+
+    /// A note for the author
+    #[arg(short = 'm', long, value_name = "NOTE", default_value = "", hide_default_value = true)]
+    pub(crate) message: String,
+
+    /// The digest of the changes that were reviewed, or its first 8 digits or more; the approval is refused if they
+    /// have changed since
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) digest: Option<String>,
+
+    /// Publish without the approvals that the policy requires; the reason stands out in history
+    #[arg(long, value_name = "REASON", conflicts_with = "message")]
+    pub(crate) emergency: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RejectArguments {
+    /// The proposal
+    #[arg(value_name = "NUMBER")]
+    pub(crate) number: u64,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    #[command(flatten)]
+    pub(crate) actor: ActorArguments,
+
+    /// The reason, for the author
+    #[arg(short = 'm', long, value_name = "NOTE", default_value = "", hide_default_value = true)]
+    pub(crate) message: String,
+
+    /// The digest of the changes that were reviewed, or its first 8 digits or more
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) digest: Option<String>,
+
+    /// Withdraw an own proposal
+    #[arg(long, conflicts_with_all = ["message", "digest"])]
+    pub(crate) withdraw: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::PROMOTE_EXAMPLES)]
+pub(crate) struct PromoteArguments {
+    /// The channel to copy from
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) from: ChannelName,
+
+    /// The channel to copy to; it is created if it does not exist
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) to: ChannelName,
+
+    /// A prompt, with all files that it brings in; can be repeated [default: everything]
+    #[arg(long = "prompt", value_name = "NAME")]
+    pub(crate) prompts: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    /// A description of the change
+    #[arg(short = 'm', long, value_name = "TEXT", required_unless_present = "dry_run")]
+    pub(crate) message: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) actor: ActorArguments,
+
+    /// Check and show what would change; store nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::ROLLBACK_EXAMPLES)]
+pub(crate) struct RollbackArguments {
+    /// The revision to return to
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) to: u64,
+
+    /// Only this prompt, with all files that it brings in
+    #[arg(long, value_name = "NAME")]
+    pub(crate) prompt: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) channel: ChannelArguments,
+
+    /// A description of the change
+    #[arg(short = 'm', long, value_name = "TEXT", required_unless_present = "dry_run")]
+    pub(crate) message: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) actor: ActorArguments,
+
+    /// Check and show what would change; store nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::POLICY_EXAMPLES)]
+pub(crate) struct PolicyArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    /// The channel; a change of the policy creates it if it does not exist [default: show all channels]
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<ChannelName>,
+
+    #[command(flatten)]
+    pub(crate) change: PolicyChange,
+
+    #[command(flatten)]
+    pub(crate) actor: ActorArguments,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The options that change a policy.
+#[derive(Debug, Args)]
+pub(crate) struct PolicyChange {
+    /// The number of approvals that a proposal needs
+    #[arg(long, value_name = "NUMBER", requires = "channel")]
+    pub(crate) approvals: Option<u32>,
+
+    /// Whether approvals of a proposal's author do not count
+    #[arg(long, value_name = "SWITCH", requires = "channel")]
+    pub(crate) four_eyes: Option<Switch>,
+
+    /// The findings of `check` that prevent a publish
+    #[arg(long, value_name = "LEVEL", requires = "channel")]
+    pub(crate) checks: Option<Level>,
+
+    /// Whether failed tests prevent a publish
+    #[arg(long, value_name = "SWITCH", requires = "channel")]
+    pub(crate) tests: Option<Switch>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    /// Yes
+    On,
+    /// No
+    Off,
+}
+
+impl From<Switch> for bool {
+    fn from(switch: Switch) -> bool {
+        switch == Switch::On
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    /// Errors
+    Errors,
+    /// Errors and warnings
+    Warnings,
+    /// None
+    Off,
+}
+
+impl From<Level> for CheckLevel {
+    fn from(level: Level) -> CheckLevel {
+        match level {
+            Level::Errors => CheckLevel::Errors,
+            Level::Warnings => CheckLevel::Warnings,
+            Level::Off => CheckLevel::Off,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Bring the schema of a store up to date
+    #[command(after_help = help::STORE_EXAMPLES)]
+    Migrate(MigrateArguments),
+    /// Remove contents that no revision and no open proposal refers to
+    Gc(MaintenanceArguments),
+    /// Make every replica read everything again, after a backup was restored
+    NewEpoch(MaintenanceArguments),
+    /// Remove old revisions from the history; those that are served stay
+    Prune(PruneArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MigrateArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    /// Change nothing; exit with code 1 if the schema is out of date
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MaintenanceArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PruneArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    /// The least age of removed revisions in weeks, days or hours, such as 90d
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) older_than: Duration,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Parses an age, with days of 24 hours.
+fn age(text: &str) -> Result<Duration, String> {
+    let expected = || "expected an age in weeks, days or hours, such as 90d".to_owned();
+    let span: jiff::Span = text.parse().map_err(|_| expected())?;
+    let duration = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).map_err(|_| expected())?;
+    let duration = Duration::try_from(duration).map_err(|_| expected())?;
+    if duration.is_zero() { Err(expected()) } else { Ok(duration) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn age_has_a_unit_and_is_positive() {
+        const DAY: u64 = 24 * 60 * 60;
+        for (text, days) in [("90d", 90), ("2w", 14), ("48h", 2)] {
+            assert_eq!(age(text), Ok(Duration::from_secs(days * DAY)), "{text}");
+        }
+        for text in ["", "90", "0d", "-1d", "1mo", "soon"] {
+            assert!(age(text).is_err(), "{text}");
+        }
+    }
+
+    // req: S-94
+    #[test]
+    fn debug_output_of_arguments_has_no_password() {
+        let text = StoreText::from("postgres://ada:secret@localhost/prompts".to_owned());
+        let arguments = StoreArguments { store: text };
+        assert!(!format!("{arguments:?}").contains("secret"));
+    }
+}

@@ -1,0 +1,98 @@
+//! Help texts of the commands for channels.
+
+pub(in crate::args) const INIT_EXAMPLES: &str = "\
+The SQLite file is created; a PostgreSQL database has to exist. A password can
+be left out of the URL: PGPASSWORD and the password file are used too.
+
+Examples:
+  promptshelf init sqlite:team.db --from prompts
+  promptshelf serve sqlite:team.db
+  PROMPTSHELF_STORE=postgres://prompts@db.example.com/prompts promptshelf init";
+
+pub(in crate::args) const PUBLISH_EXAMPLES: &str = "\
+Files that differ from the base are changed in the channel. The base is the
+revision that the folder was pulled from, or the present one for other folders.
+If someone else has changed one of these files since, the exit code is 14 and
+nothing changes. Hidden files are never published.
+
+If the policy of the channel requires more, such as approvals, the result is an
+open proposal. JSON: {\"channel\",\"proposal\",\"state\",\"revision\"}, where the
+state is published or open, and the revision of an open one is null.
+
+Examples:
+  promptshelf publish prompts --store sqlite:team.db -m \"Shorter review\"
+  promptshelf publish prompts --store sqlite:team.db --dry-run
+  promptshelf publish prompts --store sqlite:team.db -m \"As asked\" --proposal 7
+  promptshelf publish prompts --store sqlite:team.db -m \"Undo the leak\" \\
+    --emergency \"prompt shows customer data\"";
+
+pub(in crate::args) const PULL_EXAMPLES: &str = "\
+The folder remembers the revision in the hidden file .promptshelf-base, which is
+never served or published. A folder with local changes is not changed.
+
+Examples:
+  promptshelf pull sqlite:team.db prompts
+  promptshelf pull sqlite:team.db#staging@12 prompts-12
+  promptshelf pull postgres://prompts@db.example.com/prompts prompts";
+
+pub(in crate::args) const PULL_USAGE: &str = "promptshelf pull [OPTIONS] [STORE[#CHANNEL[@REVISION]]] <FOLDER>";
+
+pub(in crate::args) const HISTORY_EXAMPLES: &str = "\
+Examples:
+  promptshelf history --store sqlite:team.db
+  promptshelf history code_review --store sqlite:team.db
+  promptshelf history --at 2027-01-31T14:05:00Z --store sqlite:team.db
+  promptshelf history --store sqlite:team.db --json | jq '.revisions[0].number'";
+
+pub(in crate::args) const DIFF_EXAMPLES: &str = "\
+A word that contains `/` or begins with `.` is the path of a folder.
+
+Examples:
+  promptshelf diff 11 12 --store sqlite:team.db
+  promptshelf diff production staging --rendered --store sqlite:team.db
+  promptshelf diff production ./prompts --store sqlite:team.db";
+
+pub(in crate::args) const PROPOSALS_EXAMPLES: &str = "\
+Examples:
+  promptshelf proposals --store sqlite:team.db
+  promptshelf proposals 7 --store sqlite:team.db";
+
+pub(in crate::args) const APPROVE_EXAMPLES: &str = "\
+An approval is of exactly the present changes, or of those with --digest. It
+does not count any more once the author changes the proposal.
+
+Examples:
+  promptshelf proposals 7 --store sqlite:team.db
+  promptshelf approve 7 --digest 3f9a41c2 --store sqlite:team.db";
+
+pub(in crate::args) const PROMOTE_EXAMPLES: &str = "\
+A promotion is a proposal like any other: if the policy of the channel requires
+more, it stays open. A prompt brings in its partials and attachments; --dry-run
+lists the other prompts that change with them.
+
+Examples:
+  promptshelf promote --from staging --to production -m \"Release 12\" \\
+    --store sqlite:team.db
+  promptshelf promote --from staging --to production --prompt code_review \\
+    --dry-run --store sqlite:team.db";
+
+pub(in crate::args) const ROLLBACK_EXAMPLES: &str = "\
+A rollback makes a new revision with the old contents: history only grows.
+
+Examples:
+  promptshelf rollback --to 11 -m \"Reviews became vague\" --store sqlite:team.db
+  promptshelf rollback --to 11 --prompt code_review --dry-run \\
+    --store sqlite:team.db";
+
+pub(in crate::args) const POLICY_EXAMPLES: &str = "\
+Examples:
+  promptshelf policy --store sqlite:team.db
+  promptshelf policy --store sqlite:team.db --channel production \\
+    --approvals 1 --four-eyes on --checks warnings --tests on";
+
+pub(in crate::args) const STORE_EXAMPLES: &str = "\
+Every command brings the schema up to date when it opens a store; this one does
+nothing else.
+
+Examples:
+  promptshelf store migrate --check --store sqlite:team.db";

@@ -1,0 +1,41 @@
+//! The commands for channels: versions, review, promotion and rollback of libraries in a store.
+
+mod access;
+mod actor;
+mod diff;
+mod history;
+mod init;
+mod maintain;
+mod policy;
+mod promote;
+mod publish;
+mod pull;
+mod rendered;
+mod report;
+mod review;
+mod unified;
+
+use crate::{
+    args::channels::{ChannelsCommand, StoreCommand},
+    exit::Failure,
+};
+
+pub(crate) async fn run(command: &ChannelsCommand) -> Result<(), Failure> {
+    match command {
+        ChannelsCommand::Init(arguments) => init::run(arguments).await,
+        ChannelsCommand::Publish(arguments) => publish::run(arguments).await,
+        ChannelsCommand::Pull(arguments) => pull::run(arguments).await,
+        ChannelsCommand::History(arguments) => history::run(arguments).await,
+        ChannelsCommand::Diff(arguments) => diff::run(arguments).await,
+        ChannelsCommand::Proposals(arguments) => review::proposals(arguments).await,
+        ChannelsCommand::Approve(arguments) => review::approve(arguments).await,
+        ChannelsCommand::Reject(arguments) => review::reject(arguments).await,
+        ChannelsCommand::Promote(arguments) => promote::promote(arguments).await,
+        ChannelsCommand::Rollback(arguments) => promote::rollback(arguments).await,
+        ChannelsCommand::Policy(arguments) => policy::run(arguments).await,
+        ChannelsCommand::Store(StoreCommand::Migrate(arguments)) => maintain::migrate(arguments).await,
+        ChannelsCommand::Store(StoreCommand::Gc(arguments)) => maintain::gc(arguments).await,
+        ChannelsCommand::Store(StoreCommand::NewEpoch(arguments)) => maintain::new_epoch(arguments).await,
+        ChannelsCommand::Store(StoreCommand::Prune(arguments)) => maintain::prune(arguments).await,
+    }
+}

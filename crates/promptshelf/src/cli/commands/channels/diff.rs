@@ -1,0 +1,155 @@
+//! `promptshelf diff`: compares revisions and folders.
+
+use std::{io::Write, path::PathBuf};
+
+use promptshelf_source::{MemoryTree, read_tree};
+use promptshelf_store::{ChannelName, Store};
+use serde_json::{Value, json};
+
+use super::{
+    access::{Place, waiting},
+    rendered::{self, RenderedPrompt},
+    report,
+    unified::FileDifference,
+};
+use crate::{
+    args::channels::DiffArguments,
+    exit::{Exit, Failure},
+    output::Output,
+};
+
+pub(crate) async fn run(arguments: &DiffArguments) -> Result<(), Failure> {
+    let sides = [Side::parse(&arguments.before)?, Side::parse(&arguments.after)?];
+    let place = match &arguments.store {
+        Some(store) => Some(Place::with_channel(store, arguments.channel.as_ref())?),
+        None => None,
+    };
+    let needs_store = sides.iter().any(|side| !matches!(side, Side::Folder(_)));
+    let opened = match &place {
+        Some(place) if needs_store => Some((place, place.open().await?)),
+        _ if needs_store => {
+            return Err(Failure::new(Exit::Usage, "the store is missing")
+                .help("name it with --store, or set PROMPTSHELF_STORE; a folder is a path such as `./prompts`"));
+        }
+        _ => None,
+    };
+    let [before, after] = sides;
+    let (name_before, before) = before.read(opened.as_ref()).await?;
+    let (name_after, after) = after.read(opened.as_ref()).await?;
+    let files = FileDifference::between(&before, &after);
+    let prompts = if arguments.rendered { Some(rendered::changed(&before, &after).await?) } else { None };
+    if arguments.json {
+        let mut json = json!({ "from": name_before, "to": name_after });
+        json["files"] = files.iter().map(|file| file.to_json()).collect();
+        if let Some(prompts) = prompts {
+            json["prompts"] = prompts.iter().map(RenderedPrompt::to_json).collect::<Value>();
+        }
+        return report::print_json(&json);
+    }
+    let mut output = Output::stdout();
+    let is_same = match prompts {
+        Some(prompts) => {
+            prompts.iter().try_for_each(|prompt| prompt.print(&mut output))?;
+            prompts.is_empty()
+        }
+        None => {
+            files.iter().try_for_each(|file| file.print(&mut output))?;
+            files.is_empty()
+        }
+    };
+    if is_same {
+        let what = if arguments.rendered { "prompts" } else { "files" };
+        let names = output.line(&format!("the {what} of {name_before} and {name_after} are the same")).into_owned();
+        writeln!(output.out, "{names}")?;
+    }
+    Ok(output.out.flush()?)
+}
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Side {
+    Folder(PathBuf),
+    /// A revision of the channel of the command line.
+    Revision(u64),
+    /// A channel at a revision.
+    Pinned(ChannelName, u64),
+    /// The name of a channel, or of a folder.
+    Name(String),
+}
+
+impl Side {
+    fn parse(word: &str) -> Result<Side, Failure> {
+        if word.starts_with('.') || word.contains(['/', '\\']) {
+            return Ok(Side::Folder(PathBuf::from(word)));
+        }
+        let revision = |text: &str| {
+            text.parse().map_err(|_| {
+                Failure::new(
+                    Exit::Usage,
+                    format!("`{word}` is not a revision: expected a number, as in `12` or `staging@12`"),
+                )
+            })
+        };
+        match word.split_once('@') {
+            Some((channel, number)) => Ok(Side::Pinned(channel.parse()?, revision(number)?)),
+            None if !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Ok(Side::Revision(revision(word)?))
+            }
+            None => Ok(Side::Name(word.to_owned())),
+        }
+    }
+
+    /// Returns the name of the side and its files.
+    async fn read(self, opened: Option<&(&Place, Store)>) -> Result<(String, MemoryTree), Failure> {
+        let folder = |path: PathBuf| {
+            let tree = read_tree(&path).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+            Ok((path.display().to_string(), tree))
+        };
+        let Some((place, store)) = opened else {
+            return match self {
+                Side::Folder(path) => folder(path),
+                _ => Err(Failure::new(Exit::Usage, "the store is missing")),
+            };
+        };
+        let (channel, revision) = match self {
+            Side::Folder(path) => return folder(path),
+            Side::Revision(revision) => (place.channel().clone(), Some(revision)),
+            Side::Pinned(channel, revision) => (channel, Some(revision)),
+            Side::Name(name) => match name.parse::<ChannelName>() {
+                Ok(channel) if store.channels().await?.iter().any(|known| known.name == channel) => (channel, None),
+                Ok(_) | Err(_) if PathBuf::from(&name).is_dir() => return folder(PathBuf::from(name)),
+                Ok(channel) => {
+                    let message = format!("there is no channel and no folder `{channel}`");
+                    return Err(Failure::new(Exit::NotFound, message)
+                        .help(format!("{} lists the channels", place.command("policy"))));
+                }
+                Err(error) => return Err(error.into()),
+            },
+        };
+        let (head, tree) = waiting(&place.address.store, store.tree(&channel, revision)).await?;
+        Ok((format!("{channel}@{}", head.revision), tree))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_are_revisions_channels_or_folders() {
+        let channel = |name: &str| name.parse().expect("a channel");
+        for (word, expected) in [
+            ("12", Side::Revision(12)),
+            ("staging@12", Side::Pinned(channel("staging"), 12)),
+            ("staging", Side::Name("staging".to_owned())),
+            ("./12", Side::Folder("./12".into())),
+            (".", Side::Folder(".".into())),
+            ("a/b@1", Side::Folder("a/b@1".into())),
+        ] {
+            assert_eq!(Side::parse(word), Ok(expected), "{word}");
+        }
+        for word in ["staging@", "staging@new", "@12", "Staging@1", "99999999999999999999999"] {
+            assert!(Side::parse(word).is_err_and(|failure| failure.exit == Exit::Usage), "{word}");
+        }
+    }
+}

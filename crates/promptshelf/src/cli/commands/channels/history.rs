@@ -1,0 +1,176 @@
+//! `promptshelf history`: the revisions of a channel.
+
+use std::io::Write;
+
+use jiff::{Timestamp, civil, tz::TimeZone};
+use promptshelf_store::{HistoryQuery, PromptChange, PromptChangeKind, Revision, RevisionKind, Served};
+use serde_json::{Value, json};
+
+use super::{
+    access::{Place, waiting},
+    report,
+};
+use crate::{
+    args::channels::HistoryArguments,
+    exit::{Exit, Failure},
+    output::{Output, count, shortened},
+};
+
+pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
+    let place = Place::of_channel(&arguments.channel)?;
+    let at = arguments.at.as_deref().map(moment).transpose()?;
+    let store = place.open().await?;
+    let channel = place.channel();
+    let query =
+        HistoryQuery { prompt: arguments.prompt.clone(), at, before: None, limit: usize::from(arguments.limit) };
+    let revisions = waiting(&place.address.store, store.history(channel, &query)).await?;
+    if revisions.is_empty() && (arguments.prompt.is_some() || at.is_some()) {
+        return Err(nothing(arguments, &place));
+    }
+    let served = match (at, revisions.first()) {
+        (Some(_), Some(revision)) => {
+            let mut served = store.served(channel, revision.number).await?;
+            served.retain(|version| arguments.prompt.as_ref().is_none_or(|prompt| version.name == *prompt));
+            Some(served)
+        }
+        _ => None,
+    };
+    if arguments.json {
+        let mut history = json!({ "revisions": revisions.iter().map(to_json).collect::<Value>() });
+        if let Some(served) = served {
+            history["served"] = json!(served);
+        }
+        return report::print_json(&history);
+    }
+    let mut output = Output::stdout();
+    if revisions.is_empty() {
+        writeln!(output.out, "{channel} has no revisions")?;
+    }
+    let rows: Vec<Vec<String>> = revisions.iter().map(|revision| row(revision, &output)).collect();
+    report::print_table(&mut output, "", &rows)?;
+    if let Some(served) = served {
+        print_served(&mut output, &served)?;
+    }
+    Ok(output.out.flush()?)
+}
+
+fn nothing(arguments: &HistoryArguments, place: &Place) -> Failure {
+    let channel = place.channel();
+    let what = match (&arguments.prompt, &arguments.at) {
+        (Some(prompt), Some(at)) => format!("no revision of {channel} up to {at} has changed the prompt {prompt}"),
+        (Some(prompt), None) => format!("no revision of {channel} has changed a prompt {prompt}"),
+        _ => format!("{channel} had no revision at {}", arguments.at.as_deref().unwrap_or_default()),
+    };
+    Failure::new(Exit::NotFound, what)
+        .help(place.command(&format!("history --channel {channel}")) + " lists all revisions")
+}
+
+/// The JSON that scripts rely on. `approvedBy` and `emergency` are there for revisions with approvals or a reason.
+fn to_json(revision: &Revision) -> Value {
+    let mut json = json!({
+        "number": revision.number,
+        "kind": revision.kind,
+        "author": revision.author,
+        "message": revision.message,
+        "at": revision.at,
+        "prompts": revision.prompts,
+    });
+    if !revision.approved_by.is_empty() {
+        json["approvedBy"] = json!(revision.approved_by);
+    }
+    if let Some(reason) = &revision.emergency {
+        json["emergency"] = json!(reason);
+    }
+    json
+}
+
+fn row<W: Write>(revision: &Revision, output: &Output<W>) -> Vec<String> {
+    const MESSAGE_COLUMNS: usize = 60;
+    const AUTHOR_COLUMNS: usize = 20;
+
+    let mut message = match &revision.emergency {
+        Some(reason) => format!("EMERGENCY ({reason}): {}", revision.message),
+        None => revision.message.clone(),
+    };
+    if !revision.approved_by.is_empty() {
+        message.push_str(&format!(" (approved by {})", revision.approved_by.join(", ")));
+    }
+    let kind = match revision.kind {
+        RevisionKind::Publish => "publish",
+        RevisionKind::Promote => "promote",
+        RevisionKind::Rollback => "rollback",
+    };
+    vec![
+        revision.number.to_string(),
+        report::time(revision.at),
+        kind.to_owned(),
+        shortened(&output.line(&revision.author), AUTHOR_COLUMNS),
+        shortened(&output.line(&summary(&revision.prompts)), MESSAGE_COLUMNS),
+        shortened(&output.line(&message), MESSAGE_COLUMNS * 2),
+    ]
+}
+
+/// Summarizes changed prompts: `+hello, code_review v3`, or their number.
+fn summary(prompts: &[PromptChange]) -> String {
+    const NAMED: usize = 3;
+    let one = |prompt: &PromptChange| match prompt.change {
+        PromptChangeKind::Added => format!("+{}", prompt.name),
+        PromptChangeKind::Changed => format!("{} v{}", prompt.name, prompt.version),
+        PromptChangeKind::Removed => format!("-{}", prompt.name),
+    };
+    match prompts.len() {
+        0 => "no prompts".to_owned(),
+        number if number > NAMED => count(number, "prompt"),
+        _ => prompts.iter().map(one).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn print_served<W: Write>(output: &mut Output<W>, served: &[Served]) -> Result<(), Failure> {
+    writeln!(output.out, "\nserved then:")?;
+    let rows: Vec<Vec<String>> = served
+        .iter()
+        .map(|version| {
+            let since = format!("since revision {}", version.since);
+            vec![output.line(&version.name).into_owned(), format!("version {}", version.version), since]
+        })
+        .collect();
+    report::print_table(output, "  ", &rows)
+}
+
+/// Parses a time (RFC 3339, in UTC without an offset) or a date, which means the end of that day in UTC.
+fn moment(text: &str) -> Result<Timestamp, Failure> {
+    const DATE: usize = "2027-01-31".len();
+    let invalid =
+        || Failure::new(Exit::Usage, format!("expected a time such as 2027-01-31T14:05:00Z or a date, got \"{text}\""));
+    if text.len() == DATE {
+        let date: civil::Date = text.parse().map_err(|_| invalid())?;
+        let end = date.at(23, 59, 59, 999_999_999).to_zoned(TimeZone::UTC).map_err(|_| invalid())?;
+        return Ok(end.timestamp());
+    }
+    if let Ok(timestamp) = text.parse() {
+        return Ok(timestamp);
+    }
+    let time: civil::DateTime = text.parse().map_err(|_| invalid())?;
+    Ok(time.to_zoned(TimeZone::UTC).map_err(|_| invalid())?.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn date_means_the_end_of_the_day() {
+        for (text, expected) in [
+            ("2027-01-31", "2027-01-31T23:59:59.999999999Z"),
+            ("2027-01-31T14:05:00Z", "2027-01-31T14:05:00Z"),
+            ("2027-01-31T14:05:00+02:00", "2027-01-31T12:05:00Z"),
+            ("2027-01-31T14:05", "2027-01-31T14:05:00Z"),
+            ("2027-01-31 14:05:30", "2027-01-31T14:05:30Z"),
+        ] {
+            assert_eq!(moment(text), Ok(expected.parse().expect("a time")), "{text}");
+        }
+        for text in ["", "Tuesday", "2027-13-01", "14:05", "2027-01-31T25:00:00Z"] {
+            assert!(moment(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `promptshelf init`: creates a store.
+
+use promptshelf_source::read_tree;
+use promptshelf_store::{Policy, PolicyGuard, Publish, RevisionKind, Store, StoreError};
+use serde_json::json;
+
+use super::{
+    access::{self, Place, checker, waiting},
+    actor::actor,
+    report,
+};
+use crate::{
+    args::channels::InitArguments,
+    command_line,
+    exit::{Exit, Failure},
+    working_copy::{Listing, changes, listing},
+};
+
+pub(crate) async fn run(arguments: &InitArguments) -> Result<(), Failure> {
+    let place = Place::with_channel(&arguments.store, None)?;
+    let channel = place.channel();
+    // A mistake in the folder is found before the store is created.
+    let tree = match &arguments.from {
+        Some(folder) => Some(read_tree(folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?),
+        None => None,
+    };
+    let actor = actor(&arguments.actor)?;
+    let store = waiting(&place.address.store, Store::create(&place.address.store)).await?;
+    match store.channel(channel).await {
+        Ok(_) => {}
+        Err(StoreError::NotFound { .. }) => {
+            store.set_policy(channel, &Policy::default(), &PolicyGuard::Absent, &actor).await?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let (head, current) = access::current(&store, channel).await?.unzip();
+    let revision = head.map_or(0, |head| head.revision);
+    let Some((tree, folder)) = tree.zip(arguments.from.as_ref()) else {
+        if arguments.json {
+            return report::print_json(
+                &json!({ "store": store.url().to_string(), "channel": channel, "revision": revision }),
+            );
+        }
+        report::print_line(&format!("the store {} is ready; {channel} is at revision {revision}", store.url()))?;
+        return report::print_line(&format!("next: {}", place.command("publish FOLDER -m TEXT")));
+    };
+    let current = current.unwrap_or_default();
+    if revision > 0 && listing(&tree) != current {
+        let message =
+            format!("{channel} has {revision} revisions already, and its files differ from those of the folder");
+        let publish = place.command(&format!("publish {} -m TEXT", command_line::path(folder)));
+        return Err(Failure::new(Exit::Conflict, message).help(format!("{publish} replaces its files")));
+    }
+    let changes = changes(&tree, &Listing::new(), &current);
+    if changes.is_empty() {
+        if arguments.json {
+            return report::print_json(
+                &json!({ "store": store.url().to_string(), "channel": channel, "revision": revision }),
+            );
+        }
+        return report::print_line(&format!("no changes: {channel} of {} is at revision {revision}", store.url()));
+    }
+    let publish = Publish {
+        channel: channel.clone(),
+        base: revision,
+        kind: RevisionKind::Publish,
+        message: arguments.message.clone(),
+        proposal: None,
+        expected: None,
+        emergency: None,
+        changes,
+        dry_run: false,
+    };
+    let published = waiting(&place.address.store, store.publish(publish, &actor, checker())).await;
+    let published = published.map_err(|error| {
+        let folder = command_line::path(folder);
+        Failure::from(error).help(format!("the store is ready, and empty; see `promptshelf check {folder}`"))
+    })?;
+    if arguments.json {
+        let mut outcome = report::outcome(&published);
+        outcome["store"] = json!(store.url().to_string());
+        return report::print_json(&outcome);
+    }
+    report::print_outcome(&published, &place, false)?;
+    report::print_line(&format!("serve: `promptshelf serve {}`", place.served()))
+}

@@ -1,0 +1,70 @@
+//! `promptshelf store`: maintenance of a store.
+
+use promptshelf_store::Store;
+use serde_json::json;
+
+use super::{
+    access::{Place, waiting},
+    report,
+};
+use crate::{
+    args::channels::{MaintenanceArguments, MigrateArguments, PruneArguments},
+    exit::{Exit, Failure},
+    output::count,
+};
+
+pub(crate) async fn migrate(arguments: &MigrateArguments) -> Result<(), Failure> {
+    let place = Place::of_store(&arguments.store)?;
+    let url = &place.address.store;
+    let (present, newest) = waiting(url, Store::schema(url)).await.map_err(|error| place.opening(error))?;
+    let is_current = present >= newest;
+    if !arguments.check {
+        place.open().await?;
+    }
+    if arguments.json {
+        let schema = if arguments.check { present } else { newest };
+        report::print_json(&json!({ "schema": schema, "newest": newest }))?;
+    } else {
+        report::print_line(&match (is_current, arguments.check) {
+            (true, _) => format!("the schema of {url} is up to date: version {present}"),
+            (false, true) => format!("the schema of {url} is out of date: version {present} of {newest}"),
+            (false, false) => format!("the schema of {url} was version {present}, and is version {newest} now"),
+        })?;
+    }
+    if arguments.check && !is_current { Err(Failure::reported(Exit::Failed)) } else { Ok(()) }
+}
+
+pub(crate) async fn gc(arguments: &MaintenanceArguments) -> Result<(), Failure> {
+    let place = Place::of_store(&arguments.store)?;
+    let store = place.open().await?;
+    let (contents, bytes) = waiting(&place.address.store, store.gc()).await?;
+    if arguments.json {
+        return report::print_json(&json!({ "contents": contents, "bytes": bytes }));
+    }
+    report::print_line(&format!("removed {}, {bytes} bytes", counted(contents, "content")))
+}
+
+pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Failure> {
+    let place = Place::of_store(&arguments.store)?;
+    let store = place.open().await?;
+    let epoch = waiting(&place.address.store, store.new_epoch()).await?;
+    if arguments.json {
+        return report::print_json(&json!({ "epoch": epoch }));
+    }
+    report::print_line(&format!("the store has the new epoch {epoch}: every replica reads everything again"))
+}
+
+pub(crate) async fn prune(arguments: &PruneArguments) -> Result<(), Failure> {
+    let place = Place::of_store(&arguments.store)?;
+    let store = place.open().await?;
+    let removed = waiting(&place.address.store, store.prune(arguments.older_than)).await?;
+    if arguments.json {
+        return report::print_json(&json!({ "revisions": removed }));
+    }
+    report::print_line(&format!("removed {}", counted(removed, "revision")))?;
+    report::print_line(&format!("next: {} removes their contents", place.command("store gc")))
+}
+
+fn counted(number: u64, thing: &str) -> String {
+    count(usize::try_from(number).unwrap_or(usize::MAX), thing)
+}

@@ -1,0 +1,84 @@
+//! `promptshelf policy`: what a publish to a channel needs.
+
+use std::io::Write;
+
+use promptshelf_store::{ChannelInfo, CheckLevel, Policy, PolicyGuard, StoreError};
+use serde_json::{Value, json};
+
+use super::{access::Place, actor::actor, report};
+use crate::{
+    args::channels::{PolicyArguments, PolicyChange},
+    exit::Failure,
+    output::Output,
+};
+
+pub(crate) async fn run(arguments: &PolicyArguments) -> Result<(), Failure> {
+    let place = Place::with_channel(&arguments.store.store, arguments.channel.as_ref())?;
+    let store = place.open().await?;
+    let channels = match place.named_channel() {
+        None => store.channels().await?,
+        Some(channel) if arguments.change.is_empty() => vec![store.channel(channel).await?],
+        Some(channel) => {
+            let actor = actor(&arguments.actor)?;
+            let (policy, guard) = match store.channel(channel).await {
+                Ok(info) => (info.policy.clone(), PolicyGuard::Is(info.policy)),
+                Err(StoreError::NotFound { .. }) => (Policy::default(), PolicyGuard::Absent),
+                Err(error) => return Err(error.into()),
+            };
+            vec![store.set_policy(channel, &arguments.change.applied(policy), &guard, &actor).await?]
+        }
+    };
+    if arguments.json {
+        return report::print_json(&match place.named_channel() {
+            Some(_) => channels.first().map(to_json).unwrap_or_default(),
+            None => json!({ "channels": channels.iter().map(to_json).collect::<Value>() }),
+        });
+    }
+    let mut output = Output::stdout();
+    if channels.is_empty() {
+        writeln!(output.out, "the store has no channels")?;
+    }
+    let rows: Vec<Vec<String>> = channels.iter().map(row).collect();
+    report::print_table(&mut output, "", &rows)?;
+    Ok(output.out.flush()?)
+}
+
+impl PolicyChange {
+    fn is_empty(&self) -> bool {
+        let PolicyChange { approvals, four_eyes, checks, tests } = self;
+        approvals.is_none() && four_eyes.is_none() && checks.is_none() && tests.is_none()
+    }
+
+    /// Returns the policy with these changes.
+    fn applied(&self, policy: Policy) -> Policy {
+        Policy {
+            approvals: self.approvals.unwrap_or(policy.approvals),
+            four_eyes: self.four_eyes.map_or(policy.four_eyes, bool::from),
+            checks: self.checks.map_or(policy.checks, CheckLevel::from),
+            tests: self.tests.map_or(policy.tests, bool::from),
+            ..policy
+        }
+    }
+}
+
+fn to_json(info: &ChannelInfo) -> Value {
+    json!({ "channel": info.name, "revision": info.head.revision, "policy": info.policy })
+}
+
+fn row(info: &ChannelInfo) -> Vec<String> {
+    let ChannelInfo { name, head, policy, .. } = info;
+    let switch = |on: bool| if on { "on" } else { "off" };
+    let checks = match policy.checks {
+        CheckLevel::Errors => "errors",
+        CheckLevel::Warnings => "warnings",
+        CheckLevel::Off => "off",
+    };
+    vec![
+        name.to_string(),
+        format!("revision {}", head.revision),
+        format!("approvals {}", policy.approvals),
+        format!("four-eyes {}", switch(policy.four_eyes)),
+        format!("checks {checks}"),
+        format!("tests {}", switch(policy.tests)),
+    ]
+}

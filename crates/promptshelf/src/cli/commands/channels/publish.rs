@@ -1,0 +1,162 @@
+//! `promptshelf publish`: makes a channel equal to a folder.
+
+use promptshelf_source::{MemoryTree, read_tree};
+use promptshelf_store::{
+    Change, ChannelName, Head, ProposalState, Publish, Published, RevisionKind, Store, StoreError,
+};
+
+use super::{
+    access::{self, Place, checker},
+    actor::actor,
+    report,
+};
+use crate::{
+    args::channels::PublishArguments,
+    command_line,
+    exit::{Exit, Failure},
+    output::{count, note},
+    working_copy::{Base, Listing, WorkingCopy, changes, listing, named},
+};
+
+pub(crate) async fn run(arguments: &PublishArguments) -> Result<(), Failure> {
+    let place = Place::of_channel(&arguments.channel)?;
+    let actor = actor(&arguments.actor)?;
+    let message = report::message(arguments.message.as_ref(), "dry run")?;
+    if arguments.emergency.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
+        return Err(Failure::new(Exit::Usage, "`--emergency` expects a reason"));
+    }
+    let copy = WorkingCopy::open(&arguments.folder)?;
+    let tree = read_tree(&arguments.folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+    let pulled = copy.base()?;
+    let store = place.open().await?;
+    let plan = Plan::new(&store, place.channel(), &tree, pulled.as_ref()).await?;
+    if plan.changes.is_empty() {
+        if !arguments.dry_run {
+            plan.move_marker(&copy, pulled.as_ref(), place.channel(), None)?;
+        }
+        return report::print_unchanged(&store, place.channel(), arguments.json).await;
+    }
+    let bytes = plan.changes.iter().filter_map(|change| change.after.as_ref()).map(Vec::len).sum::<usize>();
+    let publish = Publish {
+        channel: place.channel().clone(),
+        base: plan.revision,
+        kind: RevisionKind::Publish,
+        message,
+        proposal: arguments.proposal,
+        expected: None,
+        emergency: arguments.emergency.clone(),
+        changes: plan.changes.clone(),
+        dry_run: arguments.dry_run,
+    };
+    let what =
+        format!("{}: {} ({} KiB)", place.address.store, count(publish.changes.len(), "file"), bytes.div_ceil(1024));
+    let sending = store.publish(publish, &actor, checker());
+    let published =
+        crate::terminal::Progress::new(crate::output::visible_line(&what).into_owned()).during(sending).await;
+    let published = published.map_err(|error| failure(error, arguments, &place))?;
+    if !arguments.dry_run && published.proposal.state == ProposalState::Published {
+        plan.move_marker(&copy, pulled.as_ref(), place.channel(), published.proposal.revision)?;
+    }
+    print(arguments, &place, &published)
+}
+
+/// The changes that make a channel equal to a folder.
+struct Plan {
+    head: Option<Head>,
+    /// The revision that the changes start from.
+    revision: u64,
+    changes: Vec<Change>,
+    present: Listing,
+}
+
+impl Plan {
+    async fn new(
+        store: &Store,
+        channel: &ChannelName,
+        tree: &MemoryTree,
+        pulled: Option<&Base>,
+    ) -> Result<Plan, Failure> {
+        let (head, current) =
+            access::current(store, channel).await?.map_or_else(Default::default, |(head, files)| (Some(head), files));
+        let present = listing(tree);
+        let plan = |revision, base: &Listing| Plan {
+            revision,
+            changes: changes(tree, base, &current),
+            head: head.clone(),
+            present,
+        };
+        let revision = head.as_ref().map_or(0, |head| head.revision);
+        match pulled {
+            None => Ok(plan(revision, &current)),
+            Some(base) if base.channel != *channel => {
+                note(&[format!(
+                    "the folder was pulled from {}; it replaces the present state of {channel}",
+                    base.channel
+                )]);
+                Ok(plan(revision, &current))
+            }
+            Some(base)
+                if head.as_ref().is_some_and(|head| head.epoch == base.epoch && head.revision >= base.revision) =>
+            {
+                Ok(plan(base.revision, &base.files))
+            }
+            Some(_) => Err(Failure::new(
+                Exit::Conflict,
+                "the folder was pulled from another store, or before the store was restored from a backup",
+            )
+            .help(
+                "pull the channel into another folder and copy your changes there; without the file \
+                 .promptshelf-base the folder replaces the present state of the channel",
+            )),
+        }
+    }
+
+    /// Sets the base of a pulled folder to what is published now.
+    fn move_marker(
+        &self,
+        copy: &WorkingCopy,
+        pulled: Option<&Base>,
+        channel: &ChannelName,
+        revision: Option<u64>,
+    ) -> Result<(), Failure> {
+        let (Some(pulled), Some(head)) = (pulled, &self.head) else { return Ok(()) };
+        if pulled.channel != *channel {
+            return Ok(());
+        }
+        let revision = revision.unwrap_or(pulled.revision);
+        let base = Base::new(head.epoch.clone(), channel.clone(), revision, self.present.clone());
+        if base == *pulled { Ok(()) } else { copy.set_base(&base) }
+    }
+}
+
+fn print(arguments: &PublishArguments, place: &Place, published: &Published) -> Result<(), Failure> {
+    match (arguments.json, arguments.dry_run) {
+        (true, false) => report::print_json(&report::outcome(published)),
+        (true, true) => report::print_json(&report::outcome_with_prompts(published, true)),
+        (false, is_dry_run) => report::print_outcome(published, place, is_dry_run),
+    }
+}
+
+/// Converts an error of publishing, with the way to go on.
+fn failure(error: StoreError, arguments: &PublishArguments, place: &Place) -> Failure {
+    let folder = command_line::path(&arguments.folder);
+    match error {
+        StoreError::Conflict { paths, revision } => {
+            let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+            let message = format!(
+                "nothing was published: {} changed here and, since the base, also in {} (now revision {revision}):{}",
+                count(paths.len(), "file"),
+                place.channel(),
+                named(&paths)
+            );
+            Failure::new(Exit::Conflict, message).help(format!(
+                "pull the present revision into another folder, merge these files there, and publish that folder: \
+                 `promptshelf pull {} FOLDER`",
+                place.word(place.channel())
+            ))
+        }
+        error @ StoreError::Policy { .. } => Failure::from(error)
+            .help(format!("`promptshelf check {folder}` shows findings, `promptshelf test {folder}` failed tests")),
+        error => error.into(),
+    }
+}

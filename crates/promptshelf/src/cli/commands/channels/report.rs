@@ -1,0 +1,209 @@
+//! What the commands for channels print in common.
+
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use promptshelf_store::{
+    ChannelName, CheckSummary, FileChange, PromptChange, PromptChangeKind, ProposalState, Published, RevisionKind,
+    Store, StoreError,
+};
+use serde_json::{Value, json};
+
+use super::access::Place;
+use crate::{
+    exit::{Exit, Failure},
+    output::{Output, count, count_findings, pretty_json},
+};
+
+/// Prints a value as JSON.
+pub(super) fn print_json(value: &Value) -> Result<(), Failure> {
+    let mut output = Output::stdout();
+    writeln!(output.out, "{}", pretty_json(value))?;
+    Ok(output.out.flush()?)
+}
+
+/// The JSON that scripts rely on: `{"channel","proposal","state","revision"}`.
+pub(super) fn outcome(published: &Published) -> Value {
+    let proposal = &published.proposal;
+    json!({
+        "channel": proposal.channel,
+        "proposal": proposal.id,
+        "state": proposal.state,
+        "revision": proposal.revision,
+    })
+}
+
+/// The JSON of an outcome with the affected prompts. A dry run also has what a publish would still lack.
+pub(super) fn outcome_with_prompts(published: &Published, is_dry_run: bool) -> Value {
+    let mut outcome = outcome(published);
+    outcome["prompts"] = json!(published.prompts);
+    if is_dry_run {
+        let proposal = &published.proposal;
+        outcome["proposal"] = Value::Null;
+        outcome["revision"] = Value::Null;
+        outcome["state"] =
+            json!(if proposal.lacks.is_empty() { ProposalState::Published } else { ProposalState::Open });
+        outcome["dryRun"] = Value::Bool(true);
+        outcome["lacks"] = json!(proposal.lacks);
+        outcome["checks"] = json!(proposal.checks);
+        outcome["files"] =
+            proposal.changes.iter().map(|change| json!({ "path": change.path, "change": word(change) })).collect();
+    }
+    outcome
+}
+
+/// Prints that a channel has the wanted files already, and stays at its revision.
+pub(super) async fn print_unchanged(store: &Store, channel: &ChannelName, is_json: bool) -> Result<(), Failure> {
+    let revision = match store.head(channel).await {
+        Ok(head) => head.revision,
+        Err(StoreError::NotFound { .. }) => 0,
+        Err(error) => return Err(error.into()),
+    };
+    if is_json {
+        let (state, proposal) = (ProposalState::Published, Value::Null);
+        return print_json(&json!({ "channel": channel, "proposal": proposal, "state": state, "revision": revision }));
+    }
+    print_line(&format!("no changes: {channel} stays at revision {revision}"))
+}
+
+/// Prints the outcome of a publish, an approval, a promotion or a rollback, and the next command.
+pub(super) fn print_outcome(published: &Published, place: &Place, is_dry_run: bool) -> Result<(), Failure> {
+    let mut output = Output::stdout();
+    let proposal = &published.proposal;
+    let channel = &proposal.channel;
+    match (proposal.state, proposal.revision) {
+        _ if is_dry_run => {
+            writeln!(output.out, "dry run: {} of {channel} would change", count(proposal.changes.len(), "file"))?;
+            print_files(&mut output, &proposal.changes)?;
+        }
+        (ProposalState::Published, Some(revision)) => {
+            let how = if proposal.kind == RevisionKind::Publish {
+                String::new()
+            } else {
+                format!(", a {}", kind(proposal.kind))
+            };
+            writeln!(output.out, "published: {channel} is at revision {revision} (proposal {}{how})", proposal.id)?;
+        }
+        (state, _) => writeln!(output.out, "proposal {} for {channel} is {}", proposal.id, self::state(state))?,
+    }
+    print_prompts(&mut output, &published.prompts)?;
+    writeln!(output.out, "checks: {}", checks(&proposal.checks))?;
+    for lack in &proposal.lacks {
+        let lack = output.line(lack).into_owned();
+        writeln!(output.out, "lacks: {lack}")?;
+    }
+    let next = match proposal.state {
+        _ if is_dry_run => None,
+        ProposalState::Open => Some(place.command(&format!("proposals {}", proposal.id))),
+        ProposalState::Published => Some(place.command(&format!("history --channel {channel}"))),
+        _ => None,
+    };
+    if let Some(next) = next {
+        writeln!(output.out, "next: {next}")?;
+    }
+    Ok(output.out.flush()?)
+}
+
+/// Prints changed prompts, aligned.
+pub(super) fn print_prompts<W: Write>(output: &mut Output<W>, prompts: &[PromptChange]) -> Result<(), Failure> {
+    let rows = prompts.iter().map(|prompt| {
+        let version = match prompt.change {
+            PromptChangeKind::Removed => format!("was version {}", prompt.version),
+            _ if prompt.version == 0 => String::new(),
+            _ => format!("version {}", prompt.version),
+        };
+        vec![change(prompt.change).to_owned(), output.line(&prompt.name).into_owned(), version]
+    });
+    let rows = rows.collect::<Vec<_>>();
+    print_table(output, "  ", &rows)
+}
+
+/// Prints changed files.
+pub(super) fn print_files<W: Write>(output: &mut Output<W>, changes: &[FileChange]) -> Result<(), Failure> {
+    let rows = changes.iter().map(|change| vec![word(change).to_owned(), output.line(&change.path).into_owned()]);
+    let rows = rows.collect::<Vec<_>>();
+    print_table(output, "  ", &rows)
+}
+
+/// Prints rows with aligned columns, two spaces apart.
+pub(super) fn print_table<W: Write>(output: &mut Output<W>, indent: &str, rows: &[Vec<String>]) -> Result<(), Failure> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
+    for row in rows {
+        let cells: String = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}  ")).collect();
+        writeln!(output.out, "{indent}{}", cells.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Describes the result of a check: `no findings; 12 tests passed`.
+pub(super) fn checks(summary: &CheckSummary) -> String {
+    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let findings = count_findings(number(summary.errors), number(summary.warnings));
+    match summary.tests {
+        None => findings,
+        Some((0, 0)) => format!("{findings}; no tests"),
+        Some((passed, 0)) => format!("{findings}; {} passed", count(number(passed), "test")),
+        Some((passed, failed)) => {
+            format!("{findings}; {failed} of {} failed", count(number(passed.saturating_add(failed)), "test"))
+        }
+    }
+}
+
+/// Formats a time to the second.
+pub(super) fn time(at: Timestamp) -> String {
+    format!("{at:.0}")
+}
+
+pub(super) fn kind(kind: RevisionKind) -> &'static str {
+    match kind {
+        RevisionKind::Publish => "publish",
+        RevisionKind::Promote => "promotion",
+        RevisionKind::Rollback => "rollback",
+    }
+}
+
+pub(super) fn state(state: ProposalState) -> &'static str {
+    match state {
+        ProposalState::Open => "open",
+        ProposalState::Published => "published",
+        ProposalState::Rejected => "rejected",
+        ProposalState::Withdrawn => "withdrawn",
+    }
+}
+
+pub(super) fn change(change: PromptChangeKind) -> &'static str {
+    match change {
+        PromptChangeKind::Added => "added",
+        PromptChangeKind::Changed => "changed",
+        PromptChangeKind::Removed => "removed",
+    }
+}
+
+fn word(change: &FileChange) -> &'static str {
+    match (change.before, change.after) {
+        (None, _) => "added",
+        (_, None) => "removed",
+        _ => "changed",
+    }
+}
+
+/// Returns the message of a change, which only a dry run can omit.
+pub(super) fn message(message: Option<&String>, default: &str) -> Result<String, Failure> {
+    match message {
+        Some(message) if message.trim().is_empty() => {
+            Err(Failure::new(Exit::Usage, "the description of the change is empty").help("describe it with `-m TEXT`"))
+        }
+        Some(message) => Ok(message.clone()),
+        None => Ok(default.to_owned()),
+    }
+}
+
+/// Prints a line on stdout.
+pub(super) fn print_line(line: &str) -> Result<(), Failure> {
+    let mut output = Output::stdout();
+    let line = output.line(line).into_owned();
+    writeln!(output.out, "{line}")?;
+    output.out.flush().map_err(|error: io::Error| error.into())
+}

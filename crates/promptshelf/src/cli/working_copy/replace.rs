@@ -1,0 +1,365 @@
+//! Replacing the files of a folder, whole or not at all.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, TryLockError},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use cap_std::{
+    ambient_authority,
+    fs::{Dir, OpenOptions},
+};
+use promptshelf_source::{check_tree_path, read_tree};
+use promptshelf_store::Digest;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    changes::{Listing, changed_paths, listing},
+    marker::{Base, MARKER},
+};
+use crate::exit::{Exit, Failure};
+
+/// The folder for new files until all are there.
+const STAGING: &str = ".promptshelf-pull";
+/// In the staging folder: what the second step has to do.
+const JOURNAL: &str = ".promptshelf-pull/journal";
+/// In the staging folder: locked while a pull runs.
+const LOCK: &str = ".promptshelf-pull/lock";
+/// The number of files that a message names.
+const MAX_NAMED: usize = 20;
+
+/// A folder whose files belong to a channel. All access is confined to the folder.
+pub(crate) struct WorkingCopy {
+    path: PathBuf,
+    dir: Dir,
+}
+
+/// The second step of a replacement.
+#[derive(Debug, Serialize, Deserialize)]
+struct Journal {
+    base: Base,
+    /// The name in the staging folder of each new file, by path.
+    staged: BTreeMap<String, String>,
+    removed: Vec<String>,
+}
+
+impl WorkingCopy {
+    /// Opens an existing folder, and completes a pull that was interrupted in its second step.
+    pub(crate) fn open(path: &Path) -> Result<WorkingCopy, Failure> {
+        let dir = Dir::open_ambient_dir(path, ambient_authority()).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                Failure::new(Exit::Library, format!("the folder {} does not exist", path.display()))
+            }
+            _ => Failure::new(Exit::Library, format!("the folder {} cannot be opened: {error}", path.display())),
+        })?;
+        let copy = WorkingCopy { path: path.to_owned(), dir };
+        if copy.dir.exists(JOURNAL) {
+            let _lock = copy.lock()?;
+            copy.complete()?;
+        }
+        Ok(copy)
+    }
+
+    /// Opens a folder for a pull; creates it if it does not exist.
+    pub(crate) fn create(path: &Path) -> Result<WorkingCopy, Failure> {
+        fs::create_dir_all(path)
+            .map_err(|error| Failure::new(Exit::Library, format!("{} cannot be created: {error}", path.display())))?;
+        WorkingCopy::open(path)
+    }
+
+    /// Returns the base of the folder; `None` if it was never pulled.
+    pub(crate) fn base(&self) -> Result<Option<Base>, Failure> {
+        let text = match self.dir.read_to_string(MARKER) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.failure(MARKER, &error)),
+        };
+        Base::parse(&text).map(Some).map_err(|reason| {
+            let place = self.path.join(MARKER);
+            Failure::new(Exit::Library, format!("{} is not a marker of `pull`: {reason}", place.display()))
+                .help("pull into another folder, and copy your changes there")
+        })
+    }
+
+    /// Replaces the marker.
+    pub(crate) fn set_base(&self, base: &Base) -> Result<(), Failure> {
+        let new = format!("{MARKER}.new");
+        let written = self.dir.write(&new, base.text()).and_then(|()| self.dir.rename(&new, &self.dir, MARKER));
+        written.map_err(|error| self.failure(MARKER, &error))
+    }
+
+    /// Prepares the replacement of all files by others.
+    ///
+    /// # Errors
+    ///
+    /// If the folder has files of its own, or changes since its last pull, that are not among the new contents; if a new
+    /// path is not that of a library's file.
+    pub(crate) fn replacement(&self, target: Base) -> Result<Replacement<'_>, Failure> {
+        for path in target.files.keys() {
+            check_tree_path(path).map_err(|reason| refused_path(path, &reason.to_string()))?;
+        }
+        reject_overlaps(&target.files)?;
+        let base = self.base()?;
+        let tree = read_tree(&self.path).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+        let present = listing(&tree);
+        let known = base.as_ref().map(|base| &base.files);
+        if known.is_none() && (!present.is_empty() || self.has_visible_entries()?) {
+            let names: Vec<&str> = present.keys().map(String::as_str).collect();
+            let message = format!("the folder {} is not empty, and was not pulled before", self.path.display());
+            return Err(Failure::new(Exit::Conflict, message + &named(&names)).help("pull into a new or empty folder"));
+        }
+        let empty = Listing::new();
+        let is_lost = |path: &&str| present.get(*path) != target.files.get(*path);
+        let local: Vec<&str> = changed_paths(known.unwrap_or(&empty), &present).into_iter().filter(is_lost).collect();
+        if !local.is_empty() {
+            let message = format!("the folder {} has local changes:", self.path.display());
+            return Err(Failure::new(Exit::Conflict, message + &named(&local))
+                .help("publish them first, or pull into another folder"));
+        }
+        let written: Vec<String> = target
+            .files
+            .iter()
+            .filter(|(path, digest)| present.get(*path) != Some(digest))
+            .map(|(path, _)| path.clone())
+            .collect();
+        let removed: Vec<String> = present.keys().filter(|path| !target.files.contains_key(*path)).cloned().collect();
+        for path in &written {
+            self.reject_obstacles(path, &removed)?;
+        }
+        Ok(Replacement { copy: self, base: target, written, removed, staged: BTreeMap::new(), lock: None })
+    }
+
+    /// Whether there is an entry that does not begin with a dot.
+    fn has_visible_entries(&self) -> Result<bool, Failure> {
+        let entries = self.dir.entries().map_err(|error| self.failure(".", &error))?;
+        Ok(entries.flatten().any(|entry| !entry.file_name().to_string_lossy().starts_with('.')))
+    }
+
+    /// Rejects a path whose place is taken by something that the replacement does not remove.
+    fn reject_obstacles(&self, path: &str, removed: &[String]) -> Result<(), Failure> {
+        let obstacle = |place: &str| {
+            let message = format!("{} is in the way of {path}", self.path.join(place).display());
+            Failure::new(Exit::Conflict, message).help("move it, and pull again")
+        };
+        let is_removed = |place: &str| removed.iter().any(|path| path == place);
+        for folder in path.match_indices('/').map(|(end, _)| &path[..end]) {
+            match self.dir.symlink_metadata(folder) {
+                Ok(found) if found.is_dir() || is_removed(folder) => {}
+                Ok(_) => return Err(obstacle(folder)),
+                Err(_) => break,
+            }
+        }
+        match self.dir.symlink_metadata(path) {
+            Ok(found) if found.is_dir() => match self.remaining(path, removed) {
+                Some(place) => Err(obstacle(&place)),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns a file below a folder that is not removed.
+    fn remaining(&self, folder: &str, removed: &[String]) -> Option<String> {
+        let entries = self.dir.read_dir(folder).ok()?;
+        entries.flatten().find_map(|entry| {
+            let place = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => self.remaining(&place, removed),
+                _ => (!removed.contains(&place)).then_some(place),
+            }
+        })
+    }
+
+    fn lock(&self) -> Result<fs::File, Failure> {
+        self.dir.create_dir_all(STAGING).map_err(|error| self.failure(STAGING, &error))?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true);
+        let file = self.dir.open_with(LOCK, &options).map_err(|error| self.failure(LOCK, &error))?.into_std();
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another pull into {} is running", self.path.display());
+                Err(Failure::new(Exit::Conflict, message).help("wait for its end"))
+            }
+            Err(TryLockError::Error(error)) => Err(self.failure(LOCK, &error)),
+        }
+    }
+
+    /// Carries out the journal. Can be repeated after an interruption at any place.
+    fn complete(&self) -> Result<(), Failure> {
+        let text = self.dir.read_to_string(JOURNAL).map_err(|error| self.failure(JOURNAL, &error))?;
+        let journal: Journal = serde_json::from_str(&text).map_err(|error| self.failure(JOURNAL, &error))?;
+        for path in &journal.removed {
+            match self.dir.remove_file(path) {
+                Ok(()) => self.remove_empty_parents(path),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // The folder above became a file, because an interrupted step was further on.
+                Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+                Err(_) if journal.staged.keys().any(|new| new.starts_with(&format!("{path}/"))) => {}
+                Err(error) => return Err(self.failure(path, &error)),
+            }
+        }
+        for (path, name) in &journal.staged {
+            let staged = format!("{STAGING}/{name}");
+            if !self.dir.exists(&staged) {
+                continue;
+            }
+            self.put(&staged, path, journal.base.files.get(path)).map_err(|error| self.failure(path, &error))?;
+        }
+        self.set_base(&journal.base)?;
+        self.dir.remove_dir_all(STAGING).map_err(|error| self.failure(STAGING, &error))
+    }
+
+    /// Moves a staged file to its place.
+    fn put(&self, staged: &str, path: &str, digest: Option<&Digest>) -> io::Result<()> {
+        if Some(&Digest::of(&self.dir.read(staged)?)) != digest {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the downloaded file is damaged: pull again"));
+        }
+        if let Some((folder, _)) = path.rsplit_once('/') {
+            self.dir.create_dir_all(folder)?;
+        }
+        if self.dir.symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
+            self.remove_empty_folders(path)?;
+        }
+        self.dir.rename(staged, &self.dir, path)
+    }
+
+    fn remove_empty_folders(&self, folder: &str) -> io::Result<()> {
+        for entry in self.dir.read_dir(folder)? {
+            self.remove_empty_folders(&format!("{folder}/{}", entry?.file_name().to_string_lossy()))?;
+        }
+        self.dir.remove_dir(folder)
+    }
+
+    fn remove_empty_parents(&self, path: &str) {
+        let mut folder = path;
+        while let Some((above, _)) = folder.rsplit_once('/') {
+            folder = above;
+            // Fails for a folder that is not empty.
+            if self.dir.remove_dir(folder).is_err() {
+                break;
+            }
+        }
+    }
+
+    fn failure(&self, path: &str, error: &dyn std::error::Error) -> Failure {
+        Failure::new(Exit::Library, format!("{}: {error}", self.path.join(path).display()))
+    }
+}
+
+/// New files for a folder. Dropped before [`apply`](Replacement::apply), it leaves the folder unchanged.
+pub(crate) struct Replacement<'c> {
+    copy: &'c WorkingCopy,
+    base: Base,
+    /// The paths of the files that are new or differ, sorted.
+    pub(crate) written: Vec<String>,
+    /// The paths of the files that are removed, sorted.
+    pub(crate) removed: Vec<String>,
+    staged: BTreeMap<String, String>,
+    lock: Option<fs::File>,
+}
+
+impl Replacement<'_> {
+    /// Returns the digest of a new file.
+    pub(crate) fn digest(&self, path: &str) -> Option<Digest> {
+        self.base.files.get(path).copied()
+    }
+
+    /// Writes a new file to the hidden folder.
+    pub(crate) fn stage(&mut self, path: &str, bytes: &[u8]) -> Result<(), Failure> {
+        if self.lock.is_none() {
+            let lock = self.copy.lock()?;
+            self.remove_leftovers()?;
+            self.lock = Some(lock);
+        }
+        let name = self.staged.len().to_string();
+        let place = format!("{STAGING}/{name}");
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        let written = self.copy.dir.open_with(&place, &options).and_then(|mut file| file.write_all(bytes));
+        written.map_err(|error| self.copy.failure(path, &error))?;
+        self.staged.insert(path.to_owned(), name);
+        Ok(())
+    }
+
+    /// Removes the files of a pull that was interrupted in its first step.
+    fn remove_leftovers(&self) -> Result<(), Failure> {
+        let dir = &self.copy.dir;
+        let entries = dir.read_dir(STAGING).map_err(|error| self.copy.failure(STAGING, &error))?;
+        for name in entries.flatten().map(|entry| entry.file_name()).filter(|name| name != "lock") {
+            let place = format!("{STAGING}/{}", name.to_string_lossy());
+            dir.remove_file(&place).map_err(|error| self.copy.failure(&place, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Moves all files to their places, and sets the marker.
+    pub(crate) fn apply(mut self) -> Result<(), Failure> {
+        if self.written.is_empty() && self.removed.is_empty() {
+            return self.copy.set_base(&self.base);
+        }
+        if self.lock.is_none() {
+            self.lock = Some(self.copy.lock()?);
+            self.remove_leftovers()?;
+        }
+        let journal = Journal {
+            base: self.base.clone(),
+            staged: std::mem::take(&mut self.staged),
+            removed: self.removed.clone(),
+        };
+        // Serializing texts and maps with text keys cannot fail.
+        let text = serde_json::to_string(&journal).unwrap_or_default();
+        let new = format!("{JOURNAL}.new");
+        let dir = &self.copy.dir;
+        let written = dir.write(&new, text).and_then(|()| dir.rename(&new, dir, JOURNAL));
+        written.map_err(|error| self.copy.failure(JOURNAL, &error))?;
+        self.copy.complete()?;
+        // The hidden folder is gone, and the lock with it.
+        self.lock = None;
+        Ok(())
+    }
+}
+
+impl Drop for Replacement<'_> {
+    fn drop(&mut self) {
+        // Neither complete nor in its second step.
+        if self.lock.is_some() && !self.copy.dir.exists(JOURNAL) {
+            self.copy.dir.remove_dir_all(STAGING).ok();
+        }
+    }
+}
+
+fn refused_path(path: &str, reason: &str) -> Failure {
+    Failure::new(Exit::Failed, format!("the channel has a file {path:?} that cannot be written: {reason}"))
+        .help("publish the channel without this file")
+}
+
+/// Rejects files that cannot exist together: one is the folder of another, or their names differ only in case where the
+/// file system does not tell them apart.
+fn reject_overlaps(files: &Listing) -> Result<(), Failure> {
+    const IGNORES_CASE: bool = cfg!(any(windows, target_os = "macos"));
+    let mut seen = BTreeMap::new();
+    for path in files.keys() {
+        if path.match_indices('/').any(|(end, _)| files.contains_key(&path[..end])) {
+            return Err(refused_path(path, "another file has the name of its folder"));
+        }
+        if IGNORES_CASE && let Some(other) = seen.insert(path.to_lowercase(), path) {
+            return Err(refused_path(path, &format!("the name differs from {other} only in case")));
+        }
+    }
+    Ok(())
+}
+
+/// Lists some paths, one a line.
+pub(crate) fn named(paths: &[&str]) -> String {
+    let shown: String = paths.iter().take(MAX_NAMED).map(|path| format!("\n  {path}")).collect();
+    match paths.len().saturating_sub(MAX_NAMED) {
+        0 => shown,
+        more => format!("{shown}\n  and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
