@@ -1,14 +1,73 @@
 //! Where a store is, and which channel of it is meant.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, net::IpAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use crate::error::StoreError;
 
 /// The place of a store: `sqlite:PATH` or `postgres://…`. `Display` and `Debug` hide the password.
+///
+/// A relative path starts at the working directory. A URL of PostgreSQL has the parameters of libpq that are known here
+/// (`sslmode`, `sslrootcert`, `host` …); what it leaves open comes from the environment (`PGPASSWORD`, `PGHOST` …) and
+/// from `~/.pgpass`.
+///
+/// ```
+/// use promptshelf_store::StoreUrl;
+///
+/// let url: StoreUrl = "postgres://ada:secret@db.example/prompts".parse()?;
+/// assert_eq!(url.to_string(), "postgres://ada:***@db.example/prompts");
+/// # Ok::<(), promptshelf_store::StoreError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct StoreUrl(pub(crate) String);
+pub struct StoreUrl(Place);
+
+/// The parsed form of a [`StoreUrl`].
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    Sqlite(PathBuf),
+    Postgres(PostgresUrl),
+}
+
+/// A URL of PostgreSQL.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct PostgresUrl {
+    url: Url,
+    connect_timeout: Option<Duration>,
+}
+
+impl PostgresUrl {
+    /// Returns the URL with the password, without the parameters that the driver does not know.
+    pub(crate) fn for_driver(&self) -> &Url {
+        &self.url
+    }
+
+    /// Returns the value of `connect_timeout`.
+    pub(crate) fn connect_timeout(&self) -> Option<Duration> {
+        self.connect_timeout
+    }
+}
+
+/// The parameters of a PostgreSQL URL that the driver applies. It ignores others with a warning that shows their values.
+const PARAMETERS: &[&str] = &[
+    "application_name",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "hostaddr",
+    "options",
+    "password",
+    "port",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+    "user",
+];
+
+/// The values of `sslmode`.
+const SSL_MODES: &[&str] = &["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 
 impl StoreUrl {
     /// Whether a word is meant as a store: it starts with `sqlite:`, `postgres:` or `postgresql:`.
@@ -16,19 +75,108 @@ impl StoreUrl {
     pub fn is_meant(word: &str) -> bool {
         ["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| word.starts_with(scheme))
     }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.0
+    }
 }
 
 impl FromStr for StoreUrl {
     type Err = StoreError;
 
     fn from_str(text: &str) -> Result<StoreUrl, StoreError> {
-        Ok(StoreUrl(text.to_owned()))
+        let place = match text.split_once(':') {
+            Some(("sqlite", path)) => Place::Sqlite(sqlite(path)?),
+            Some(("postgres" | "postgresql", _)) => Place::Postgres(postgres(text)?),
+            _ => {
+                // The text may be a URL with a password, so it is not repeated.
+                return Err(invalid("the URL of a store starts with `sqlite:` or `postgres://`"));
+            }
+        };
+        Ok(StoreUrl(place))
     }
+}
+
+fn sqlite(path: &str) -> Result<PathBuf, StoreError> {
+    // `sqlite:///a` is widely used for the absolute path /a. `sqlite://a` would name a host.
+    let path = match path.strip_prefix("//") {
+        Some(absolute) if absolute.starts_with('/') => absolute,
+        Some(_) => return Err(invalid("expected `sqlite:PATH`, without `//`")),
+        None => path,
+    };
+    if path.is_empty() || path == ":memory:" || path.contains('\0') {
+        return Err(invalid("expected `sqlite:PATH` with the path of a file"));
+    }
+    if path.contains('?') {
+        return Err(invalid("`sqlite:PATH` has no parameters after `?`"));
+    }
+    Ok(PathBuf::from(path))
+}
+
+fn postgres(text: &str) -> Result<PostgresUrl, StoreError> {
+    const FORM: &str = "expected `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; special characters are percent-encoded";
+    let parsed =
+        Url::parse(text).map_err(|error| invalid(format!("the URL of the store is invalid ({error}): {FORM}")))?;
+    if parsed.cannot_be_a_base() || parsed.fragment().is_some() {
+        return Err(invalid(format!("the URL of the store is invalid: {FORM}")));
+    }
+    if parsed.host_str().is_some_and(|host| host.contains(',')) {
+        return Err(invalid("the URL of a store names one host"));
+    }
+    let mut url = parsed.clone();
+    url.set_query(None);
+    let mut connect_timeout = None;
+    for (name, value) in parsed.query_pairs() {
+        if !PARAMETERS.contains(&&*name) {
+            let known = PARAMETERS.join(", ");
+            return Err(invalid(format!("unknown parameter `{name}` in the URL of the store; known ones: {known}")));
+        }
+        let is_good = match &*name {
+            "sslmode" => SSL_MODES.contains(&&*value),
+            "port" => value.parse::<u16>().is_ok(),
+            "hostaddr" => value.parse::<IpAddr>().is_ok(),
+            "connect_timeout" => match value.parse::<u64>() {
+                Ok(seconds) => {
+                    connect_timeout = (seconds > 0).then(|| Duration::from_secs(seconds));
+                    continue;
+                }
+                Err(_) => false,
+            },
+            _ => true,
+        };
+        if !is_good {
+            return Err(invalid(format!("the parameter `{name}` of the store's URL has an invalid value")));
+        }
+        url.query_pairs_mut().append_pair(&name, &value);
+    }
+    Ok(PostgresUrl { url, connect_timeout })
+}
+
+fn invalid(reason: impl Into<String>) -> StoreError {
+    StoreError::InvalidUrl { reason: reason.into() }
 }
 
 impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("store")
+        match &self.0 {
+            Place::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Place::Postgres(PostgresUrl { url, connect_timeout }) => {
+                let mut shown = url.clone();
+                if shown.password().is_some() {
+                    // Fails for URLs without a host only, which have no password.
+                    let _ = shown.set_password(Some("***"));
+                }
+                shown.set_query(None);
+                for (name, value) in url.query_pairs() {
+                    let value = if name == "password" { "***" } else { &value };
+                    shown.query_pairs_mut().append_pair(&name, value);
+                }
+                if let Some(seconds) = connect_timeout {
+                    shown.query_pairs_mut().append_pair("connect_timeout", &seconds.as_secs().to_string());
+                }
+                write!(f, "{shown}")
+            }
+        }
     }
 }
 
@@ -70,7 +218,11 @@ impl FromStr for ChannelName {
         let is_good = text.len() <= 64
             && text.starts_with(is_plain)
             && text.chars().all(|c| is_plain(c) || matches!(c, '-' | '_' | '.'));
-        if is_good { Ok(ChannelName(text.to_owned())) } else { Err(StoreError::InvalidChannel { name: text.to_owned() }) }
+        if is_good {
+            Ok(ChannelName(text.to_owned()))
+        } else {
+            Err(StoreError::InvalidChannel { name: text.to_owned() })
+        }
     }
 }
 
@@ -114,9 +266,8 @@ impl FromStr for ChannelAddress {
             None => (ChannelName::production(), None),
             Some(rest) => {
                 let (name, revision) = rest.split_once('@').map_or((rest, None), |(name, number)| (name, Some(number)));
-                let number = |text: &str| {
-                    text.parse().map_err(|_| StoreError::InvalidRevision { revision: text.to_owned() })
-                };
+                let number =
+                    |text: &str| text.parse().map_err(|_| StoreError::InvalidRevision { revision: text.to_owned() });
                 (name.parse()?, revision.map(number).transpose()?)
             }
         };

@@ -81,6 +81,20 @@ pub enum StoreError {
     },
 }
 
+impl StoreError {
+    pub(crate) fn invalid(reason: impl Into<String>) -> StoreError {
+        StoreError::InvalidInput { reason: reason.into() }
+    }
+
+    pub(crate) fn state(reason: impl Into<String>) -> StoreError {
+        StoreError::State { reason: reason.into() }
+    }
+
+    pub(crate) fn not_found(what: impl Into<String>) -> StoreError {
+        StoreError::NotFound { what: what.into() }
+    }
+}
+
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -101,10 +115,9 @@ impl fmt::Display for StoreError {
             StoreError::Changed { what } => write!(f, "{what} has changed since it was read: read it again"),
             StoreError::Policy { lacks } => write!(f, "the policy of the channel is not met: {}", lacks.join("; ")),
             StoreError::Unreachable { reason, .. } => write!(f, "the store cannot be reached: {reason}"),
-            StoreError::NewerSchema { found, known } => write!(
-                f,
-                "the store has schema {found}, and this release knows {known} at most: use a newer release"
-            ),
+            StoreError::NewerSchema { found, known } => {
+                write!(f, "the store has schema {found}, and this release knows {known} at most: use a newer release")
+            }
             StoreError::Corrupt { what } => write!(f, "{what} is corrupt: its content does not fit its digest"),
             StoreError::Database { reason, .. } => write!(f, "the database refused the operation: {reason}"),
         }

@@ -11,16 +11,28 @@
 
 mod address;
 mod check;
+mod database;
 mod error;
+mod hints;
+mod input;
 mod model;
+mod policy;
+mod promote;
+mod publish;
+mod read;
+mod retention;
+mod review;
+mod snapshot;
 mod store;
+mod tables;
 
 pub use address::{ChannelAddress, ChannelName, StoreUrl};
 pub use check::{CheckReport, CheckSummary, Checker, PromptFile};
 pub use error::StoreError;
+pub use hints::ChangeHints;
 pub use model::{
     Actor, Change, ChannelInfo, CheckLevel, Delta, Digest, Epoch, FileChange, FileEntry, Head, HistoryQuery, Policy,
-    PolicyGuard, PolicyRoles, PromptChange, PromptChangeKind, Proposal, ProposalQuery, ProposalState, Published, Publish, Review, Revision, RevisionKind,
-    Served, Verdict,
+    PolicyGuard, PolicyRoles, PromptChange, PromptChangeKind, Proposal, ProposalQuery, ProposalState, Publish,
+    Published, Review, Revision, RevisionKind, Served, Verdict,
 };
-pub use store::{ChangeHints, Store};
+pub use store::Store;

@@ -26,11 +26,17 @@ impl Digest {
         &self.0
     }
 
+    /// Returns a digest from its 32 bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Digest> {
+        bytes.try_into().ok().map(Digest)
+    }
+
     /// Parses 64 hexadecimal digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Digest> {
         let mut bytes = [0; 32];
-        if text.len() != 64 || !text.is_ascii() {
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }
         for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
@@ -123,7 +129,7 @@ pub enum CheckLevel {
 pub struct Policy {
     /// The number of approvals that a proposal needs, by different reviewers.
     pub approvals: u32,
-    /// Whether authors cannot approve their own proposals.
+    /// Whether authors cannot approve their own proposals. A proposal then needs at least one approval.
     pub four_eyes: bool,
     /// Which findings of the check stop a publish.
     pub checks: CheckLevel,
@@ -208,6 +214,27 @@ pub enum RevisionKind {
     Promote,
     /// A return to an earlier state.
     Rollback,
+}
+
+impl RevisionKind {
+    /// Returns the name that JSON and the database use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RevisionKind::Publish => "publish",
+            RevisionKind::Promote => "promote",
+            RevisionKind::Rollback => "rollback",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<RevisionKind> {
+        match name {
+            "publish" => Some(RevisionKind::Publish),
+            "promote" => Some(RevisionKind::Promote),
+            "rollback" => Some(RevisionKind::Rollback),
+            _ => None,
+        }
+    }
 }
 
 /// A revision of a channel.
@@ -296,7 +323,30 @@ pub enum ProposalState {
     Withdrawn,
 }
 
-/// Changes that someone proposes for a channel.
+impl ProposalState {
+    /// Returns the name that JSON and the database use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProposalState::Open => "open",
+            ProposalState::Published => "published",
+            ProposalState::Rejected => "rejected",
+            ProposalState::Withdrawn => "withdrawn",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<ProposalState> {
+        match name {
+            "open" => Some(ProposalState::Open),
+            "published" => Some(ProposalState::Published),
+            "rejected" => Some(ProposalState::Rejected),
+            "withdrawn" => Some(ProposalState::Withdrawn),
+            _ => None,
+        }
+    }
+}
+
+/// Changes that are proposed for a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -340,6 +390,25 @@ pub enum Verdict {
     Approve,
     /// The changes must not be published.
     Reject,
+}
+
+impl Verdict {
+    /// Returns the name that JSON and the database use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Approve => "approve",
+            Verdict::Reject => "reject",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Verdict> {
+        match name {
+            "approve" => Some(Verdict::Approve),
+            "reject" => Some(Verdict::Reject),
+            _ => None,
+        }
+    }
 }
 
 /// A review of a proposal.
@@ -399,6 +468,9 @@ pub struct Published {
     pub proposal: Proposal,
     /// The prompts that the revision changed, or would change.
     pub prompts: Vec<PromptChange>,
+    /// The findings of the check, as in [`CheckReport::findings`](crate::CheckReport::findings). Empty where the check
+    /// did not run.
+    pub findings: Vec<String>,
 }
 
 /// Selects proposals.
@@ -419,7 +491,7 @@ pub struct ProposalQuery {
 pub struct HistoryQuery {
     /// Only revisions that changed this prompt.
     pub prompt: Option<String>,
-    /// Only the revision that was served at this time.
+    /// Only the revision that was served at this time; with `prompt`, the one that the prompt came from.
     pub at: Option<Timestamp>,
     /// Only revisions with a smaller number.
     pub before: Option<u64>,

@@ -10,11 +10,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("promptshelf-core", &[]),
     ("promptshelf-source", &["promptshelf-core"]),
     ("promptshelf-author", &["promptshelf-core", "promptshelf-source"]),
+    ("promptshelf-store", &["promptshelf-core", "promptshelf-source"]),
     ("promptshelf-service", &["promptshelf-core"]),
     ("promptshelf-mcp", &["promptshelf-core", "promptshelf-service"]),
     (
         "promptshelf-server",
-        &["promptshelf-core", "promptshelf-source", "promptshelf-author", "promptshelf-service", "promptshelf-mcp"],
+        &[
+            "promptshelf-core",
+            "promptshelf-source",
+            "promptshelf-author",
+            "promptshelf-store",
+            "promptshelf-service",
+            "promptshelf-mcp",
+        ],
     ),
     // Today the client opens a folder with the server in its own process.
     ("promptshelf-client", &["promptshelf-core", "promptshelf-server"]),
@@ -28,6 +36,7 @@ const ALL: &[&str] = &[
     "promptshelf-core",
     "promptshelf-source",
     "promptshelf-author",
+    "promptshelf-store",
     "promptshelf-service",
     "promptshelf-mcp",
     "promptshelf-server",

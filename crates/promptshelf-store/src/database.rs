@@ -1,0 +1,17 @@
+//! Connections, transactions and migrations on SQLite and PostgreSQL behind one interface.
+//!
+//! Both databases understand the same statements: `$1` placeholders, three types, multi-row `VALUES`, `RETURNING`. The
+//! few differences are methods of [`Transaction`].
+
+mod bulk;
+mod failure;
+mod migrate;
+mod pool;
+mod transaction;
+mod value;
+
+pub(crate) use bulk::{insert, list};
+pub(crate) use migrate::{KNOWN_MAJOR, migrate, version};
+pub(crate) use pool::{Database, Mode};
+pub(crate) use transaction::{CHANNEL_OF_HINTS, Transaction};
+pub(crate) use value::{Row, Value, malformed};

@@ -1,0 +1,135 @@
+//! Pools of connections.
+
+use std::time::Duration;
+
+use sqlx::{
+    ConnectOptions, Connection as _, PgPool, SqlitePool,
+    postgres::{PgConnectOptions, PgConnection, PgPoolOptions},
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+use super::{
+    failure::{failure, timed_out},
+    transaction::{Connection, Transaction},
+};
+use crate::{
+    StoreError,
+    address::{Place, PostgresUrl, StoreUrl},
+};
+
+/// The longest wait for a connection to PostgreSQL.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// The longest wait for the lock on an SQLite file that another process holds.
+const BUSY: Duration = Duration::from_secs(8);
+
+/// The longest wait for the writing connection of this process to an SQLite file. A publish of 100,000 files takes
+/// seconds.
+const WRITER: Duration = Duration::from_secs(60);
+
+/// The largest number of connections to PostgreSQL.
+const CONNECTIONS: u32 = 8;
+
+/// The largest number of reading connections to an SQLite file.
+const READERS: u32 = 4;
+
+/// The kind of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Reads one snapshot.
+    Read,
+    /// Writes beside others.
+    Write,
+    /// Writes while no other transaction of a store writes.
+    Exclusive,
+}
+
+/// The connections of a store.
+#[derive(Clone)]
+pub(crate) enum Database {
+    /// PostgreSQL.
+    Postgres(PgPool),
+    /// SQLite. The writing connection is one of its own, so that writers wait in line instead of competing for the lock.
+    Sqlite {
+        /// Connections that read.
+        readers: SqlitePool,
+        /// The connection that writes.
+        writer: SqlitePool,
+    },
+}
+
+impl Database {
+    /// Connects. Only `create` makes a new SQLite file.
+    pub(crate) async fn connect(url: &StoreUrl, create: bool) -> Result<Database, StoreError> {
+        match url.place() {
+            Place::Sqlite(path) => {
+                if !create && !path.exists() {
+                    let what = format!("the store {url} (`promptshelf init` creates one)");
+                    return Err(StoreError::NotFound { what });
+                }
+                let options = SqliteConnectOptions::new()
+                    .filename(path)
+                    .busy_timeout(BUSY)
+                    .foreign_keys(true)
+                    .synchronous(SqliteSynchronous::Full)
+                    .disable_statement_logging();
+                let write = options.clone().create_if_missing(create).journal_mode(SqliteJournalMode::Wal);
+                let pool = || SqlitePoolOptions::new().idle_timeout(None).max_lifetime(None);
+                let writer = pool().max_connections(1).acquire_timeout(WRITER).connect_lazy_with(write);
+                let readers = pool().max_connections(READERS).acquire_timeout(WRITER).connect_lazy_with(options);
+                Ok(Database::Sqlite { readers, writer })
+            }
+            Place::Postgres(url) => {
+                let options = postgres_options(url)?;
+                let limit = url.connect_timeout().unwrap_or(CONNECT);
+                // The pool repeats a refused connection until its time is up, and then hides the reason.
+                let connection = tokio::time::timeout(limit, PgConnection::connect_with(&options)).await;
+                connection.map_err(|_| timed_out())?.map_err(failure)?.close().await.ok();
+                let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(limit);
+                Ok(Database::Postgres(pool.connect_lazy_with(options)))
+            }
+        }
+    }
+
+    /// Begins a transaction.
+    pub(crate) async fn begin(&self, mode: Mode) -> Result<Transaction, StoreError> {
+        match self {
+            Database::Postgres(pool) => {
+                let connection = Connection::Postgres(pool.acquire().await.map_err(failure)?);
+                Transaction::begin(connection, postgres_begin(mode)).await
+            }
+            Database::Sqlite { readers, writer } => {
+                let (pool, begin) = if mode == Mode::Read { (readers, "BEGIN") } else { (writer, "BEGIN IMMEDIATE") };
+                Transaction::begin(Connection::Sqlite(pool.acquire().await.map_err(failure)?), begin).await
+            }
+        }
+    }
+}
+
+/// Statements of one message. `SET LOCAL` and the advisory locks end with the transaction, so that they work behind a
+/// pooler. Garbage collection and migrations take the lock alone; publishers share it. The number is arbitrary.
+fn postgres_begin(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Read => {
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL lock_timeout = '8s'; \
+             SET LOCAL statement_timeout = '60s'"
+        }
+        Mode::Write => {
+            "BEGIN; SET LOCAL lock_timeout = '8s'; SET LOCAL statement_timeout = '10s'; \
+             SELECT pg_advisory_xact_lock_shared(8101813017)"
+        }
+        Mode::Exclusive => {
+            "BEGIN; SET LOCAL lock_timeout = '8s'; SET LOCAL statement_timeout = '10s'; \
+             SELECT pg_advisory_xact_lock(8101813017)"
+        }
+    }
+}
+
+fn postgres_options(url: &PostgresUrl) -> Result<PgConnectOptions, StoreError> {
+    let mut options = PgConnectOptions::from_url(url.for_driver()).map_err(failure)?;
+    if options.get_application_name().is_none() {
+        options = options.application_name("promptshelf");
+    }
+    // PgBouncer refuses connections with `extra_float_digits`, and floats are not used.
+    Ok(options.extra_float_digits(None).statement_cache_capacity(0).disable_statement_logging())
+}

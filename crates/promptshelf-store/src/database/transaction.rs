@@ -1,0 +1,172 @@
+//! A transaction on either database.
+
+use std::{borrow::Cow, time::Duration};
+
+use futures_util::StreamExt;
+use sqlx::{AssertSqlSafe, Postgres, Sqlite, pool::PoolConnection};
+
+use super::{
+    failure::{failure, timed_out},
+    value::{Row, Value},
+};
+use crate::StoreError;
+
+/// The longest wait for the next row or the end of a statement. Longer than the limits that the server enforces, so that
+/// it ends the wait only if the server is silent.
+const SILENCE: Duration = Duration::from_secs(12);
+
+/// The name for LISTEN and NOTIFY.
+pub(crate) const CHANNEL_OF_HINTS: &str = "promptshelf";
+
+/// A transaction. Dropped without [`Transaction::finish`], it is rolled back, and its connection is closed.
+pub(crate) struct Transaction {
+    connection: Connection,
+    is_finished: bool,
+}
+
+pub(super) enum Connection {
+    Postgres(PoolConnection<Postgres>),
+    Sqlite(PoolConnection<Sqlite>),
+}
+
+macro_rules! fetch {
+    ($database:ty, $connection:expr, $row:path, $sql:expr, $values:expr, $persistent:expr) => {{
+        let mut query = sqlx::query::<$database>(AssertSqlSafe($sql)).persistent($persistent);
+        for value in $values {
+            query = match value {
+                Value::Int(value) => query.bind(value),
+                Value::Text(value) => query.bind(value),
+                Value::Bytes(value) => query.bind(value),
+            };
+        }
+        let mut stream = query.fetch(&mut **$connection);
+        let mut rows = Vec::new();
+        while let Some(row) = in_time(stream.next()).await? {
+            rows.push($row(row.map_err(failure)?));
+        }
+        Ok(rows)
+    }};
+}
+
+impl Transaction {
+    /// Begins a transaction with statements that take no parameters.
+    pub(super) async fn begin(connection: Connection, statements: &'static str) -> Result<Transaction, StoreError> {
+        let mut transaction = Transaction { connection, is_finished: false };
+        transaction.script(statements).await?;
+        Ok(transaction)
+    }
+
+    /// Returns the rows of a statement.
+    pub(crate) async fn rows(
+        &mut self,
+        sql: impl Into<Cow<'static, str>>,
+        values: Vec<Value>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let sql: Cow<'static, str> = sql.into();
+        match &mut self.connection {
+            // Unnamed statements: a pooler may give the next transaction another connection.
+            Connection::Postgres(connection) => fetch!(Postgres, connection, Row::Postgres, sql, values, false),
+            Connection::Sqlite(connection) => fetch!(Sqlite, connection, Row::Sqlite, sql, values, true),
+        }
+    }
+
+    /// Returns the first row of a statement.
+    pub(crate) async fn row(
+        &mut self,
+        sql: impl Into<Cow<'static, str>>,
+        values: Vec<Value>,
+    ) -> Result<Option<Row>, StoreError> {
+        Ok(self.rows(sql, values).await?.into_iter().next())
+    }
+
+    /// Runs a statement without a result.
+    pub(crate) async fn run(
+        &mut self,
+        sql: impl Into<Cow<'static, str>>,
+        values: Vec<Value>,
+    ) -> Result<(), StoreError> {
+        self.rows(sql, values).await.map(|_| ())
+    }
+
+    /// Runs statements without parameters and results.
+    pub(crate) async fn script(&mut self, sql: impl Into<Cow<'static, str>>) -> Result<(), StoreError> {
+        let script = sqlx::raw_sql(AssertSqlSafe(sql.into()));
+        match &mut self.connection {
+            Connection::Postgres(connection) => {
+                in_time(script.execute(&mut **connection)).await?.map(|_| ()).map_err(failure)
+            }
+            Connection::Sqlite(connection) => {
+                in_time(script.execute(&mut **connection)).await?.map(|_| ()).map_err(failure)
+            }
+        }
+    }
+
+    /// Commits if the result is a success, and rolls back otherwise.
+    pub(crate) async fn finish<T>(mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        match result {
+            Ok(value) => {
+                self.script("COMMIT").await.map_err(|error| match error {
+                    StoreError::Unreachable { reason, source } => StoreError::Unreachable {
+                        reason: format!(
+                            "{reason}; if something was to be changed, look whether it was before you try again"
+                        ),
+                        source,
+                    },
+                    other => other,
+                })?;
+                self.is_finished = true;
+                Ok(value)
+            }
+            Err(error) => {
+                // A connection that does not answer is closed on drop.
+                let is_alive = !matches!(error, StoreError::Unreachable { .. });
+                self.is_finished = is_alive && self.script("ROLLBACK").await.is_ok();
+                Err(error)
+            }
+        }
+    }
+
+    /// Sends a hint to other processes at the commit.
+    pub(crate) async fn notify(&mut self, payload: &str) -> Result<(), StoreError> {
+        if self.is_postgres() {
+            let sql = "SELECT pg_notify($1, $2)";
+            self.run(sql, vec![CHANNEL_OF_HINTS.into(), payload.into()]).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the database is PostgreSQL.
+    pub(crate) fn is_postgres(&self) -> bool {
+        matches!(self.connection, Connection::Postgres(_))
+    }
+
+    /// The end of a SELECT that locks its rows. SQLite has locked the whole file by then.
+    pub(crate) fn for_update(&self) -> &'static str {
+        if self.is_postgres() { " FOR UPDATE" } else { "" }
+    }
+
+    /// An expression with the present time in microseconds.
+    pub(crate) fn now(&self) -> &'static str {
+        if self.is_postgres() {
+            // Not `now()`: that is the start of the transaction, before it waited for a lock.
+            "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
+        } else {
+            "CAST(unixepoch('subsec') * 1000000 AS INTEGER)"
+        }
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            match &mut self.connection {
+                Connection::Postgres(connection) => connection.close_on_drop(),
+                Connection::Sqlite(connection) => connection.close_on_drop(),
+            }
+        }
+    }
+}
+
+async fn in_time<T>(answer: impl Future<Output = T>) -> Result<T, StoreError> {
+    tokio::time::timeout(SILENCE, answer).await.map_err(|_| timed_out())
+}

@@ -1,0 +1,90 @@
+//! Hints that a channel may have changed: PostgreSQL's notifications.
+
+use std::{future::pending, time::Duration};
+
+use sqlx::{PgPool, postgres::PgListener};
+use tokio::{
+    sync::mpsc::{self, error::TrySendError},
+    task::JoinHandle,
+};
+
+use crate::{
+    address::ChannelName,
+    database::{CHANNEL_OF_HINTS, Database},
+    store::Store,
+};
+
+/// The first and the longest wait before another attempt to connect.
+const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
+
+impl Store {
+    /// Listens to hints that a channel may have changed. A hint can be lost, and a pooler may deliver none: a follower
+    /// also compares heads every second. Each use has a connection of its own until it is dropped.
+    #[expect(clippy::unused_async, reason = "a driver may have to wait here")]
+    pub async fn hints(&self, channel: &ChannelName) -> ChangeHints {
+        match self.database() {
+            Database::Sqlite { .. } => ChangeHints { hints: None, task: None },
+            Database::Postgres(pool) => {
+                // One waiting hint says as much as many.
+                let (sender, hints) = mpsc::channel(1);
+                let task = tokio::spawn(listen(pool.clone(), channel.to_string(), sender));
+                ChangeHints { hints: Some(hints), task: Some(task) }
+            }
+        }
+    }
+}
+
+/// Waits for hints. Created by [`Store::hints`].
+#[derive(Debug)]
+pub struct ChangeHints {
+    hints: Option<mpsc::Receiver<()>>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl ChangeHints {
+    /// Waits for the next hint. A new connection is a hint too, because what came before it is lost. Never returns where
+    /// the database sends none. Cancel-safe.
+    pub async fn next(&mut self) {
+        if let Some(hints) = &mut self.hints
+            && hints.recv().await.is_some()
+        {
+            return;
+        }
+        pending().await
+    }
+}
+
+impl Drop for ChangeHints {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// Sends a hint for each notification of a channel and after each connection, until the receiver is gone.
+async fn listen(pool: PgPool, channel: String, hints: mpsc::Sender<()>) {
+    let mut wait = RETRY.0;
+    let hint = || !matches!(hints.try_send(()), Err(TrySendError::Closed(())));
+    loop {
+        if let Ok(mut listener) = PgListener::connect_with(&pool).await
+            && listener.listen(CHANNEL_OF_HINTS).await.is_ok()
+        {
+            wait = RETRY.0;
+            if !hint() {
+                return;
+            }
+            // `None` stands for a broken connection: notifications may be lost, so a new one begins with a hint.
+            while let Ok(Some(notification)) = listener.try_recv().await {
+                if notification.payload() == channel && !hint() {
+                    return;
+                }
+            }
+        }
+        if hints.is_closed() {
+            return;
+        }
+        tokio::time::sleep(wait).await;
+        wait = RETRY.1.min(wait * 2);
+    }
+}

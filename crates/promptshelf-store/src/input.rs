@@ -1,0 +1,186 @@
+//! Validation of everything that callers send: paths, sizes, names and texts.
+
+use std::collections::HashMap;
+
+use promptshelf_core::invisible::is_invisible;
+use unicode_normalization::UnicodeNormalization;
+
+use crate::{
+    StoreError,
+    model::{Actor, Change, PolicyRoles},
+};
+
+/// The longest path in bytes.
+const MAX_PATH: usize = 1_024;
+/// The largest file in bytes.
+const MAX_FILE: usize = 16 << 20;
+/// The largest sum of the files of a proposal in bytes.
+const MAX_PROPOSAL: usize = 256 << 20;
+/// The largest number of files of a tree, and of changes of a proposal.
+const MAX_FILES: usize = 100_000;
+/// The longest message, note or reason in characters.
+const MAX_TEXT: usize = 4_096;
+/// The longest name of a person or a role in characters.
+const MAX_NAME: usize = 200;
+/// The largest number of roles for one operation.
+const MAX_ROLES: usize = 100;
+
+/// The names that Windows reserves for devices, with any extension.
+const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$"];
+
+/// Validates the paths and sizes of the changes of a proposal.
+pub(crate) fn changes(changes: &[Change]) -> Result<(), StoreError> {
+    if changes.len() > MAX_FILES {
+        return Err(StoreError::invalid(format!("{} changes: at most {MAX_FILES} are accepted", changes.len())));
+    }
+    let mut total = 0;
+    for change in changes {
+        path(&change.path)?;
+        let size = change.after.as_ref().map_or(0, Vec::len);
+        if size > MAX_FILE {
+            let path = &change.path;
+            return Err(StoreError::invalid(format!("`{path}` has {size} bytes: at most {MAX_FILE} are accepted")));
+        }
+        total += size;
+    }
+    if total > MAX_PROPOSAL {
+        return Err(StoreError::invalid(format!(
+            "the changes have {total} bytes: at most {MAX_PROPOSAL} are accepted"
+        )));
+    }
+    Ok(())
+}
+
+/// Validates that a tree can be written to a folder of any system: no two paths are equal there, and no file is the
+/// folder of another one.
+pub(crate) fn tree<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Result<(), StoreError> {
+    if paths.len() > MAX_FILES {
+        return Err(StoreError::invalid(format!("{} files: a channel has at most {MAX_FILES}", paths.len())));
+    }
+    let mut seen: HashMap<String, &str> = HashMap::with_capacity(paths.len());
+    for path in paths {
+        if let Some(other) = seen.insert(folded(path), path) {
+            let reason = format!("`{other}` and `{path}` are the same file on systems that ignore case: rename one");
+            return Err(StoreError::invalid(reason));
+        }
+    }
+    for (key, path) in &seen {
+        for (end, _) in key.match_indices('/') {
+            if let Some(file) = seen.get(&key[..end]) {
+                return Err(StoreError::invalid(format!("`{file}` is a file and the folder of `{path}`: rename one")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Validates a path: relative, with `/` between its parts, and accepted as a file name by every system.
+pub(crate) fn path(path: &str) -> Result<(), StoreError> {
+    let refuse = |problem: &str| {
+        let start: String = path.chars().take(200).flat_map(char::escape_debug).collect();
+        Err(StoreError::invalid(format!("the path `{start}` is not accepted: {problem}")))
+    };
+    if path.is_empty() {
+        return refuse("it is empty");
+    }
+    if path.len() > MAX_PATH {
+        return refuse(&format!("it has {} bytes, and at most {MAX_PATH} are accepted", path.len()));
+    }
+    if path.starts_with('/') {
+        return refuse("expected a path relative to the library");
+    }
+    if path.contains('\\') {
+        return refuse("the parts of a path are separated by `/`");
+    }
+    for c in path.chars() {
+        if c.is_control() || is_invisible(c) {
+            return refuse("it contains a control character or an invisible one");
+        }
+        if "<>:\"|?*".contains(c) {
+            return refuse(&format!("file names cannot contain `{c}` on every system"));
+        }
+        // Such as U+FF0F, which looks like `/` and is one after a compatibility normalization.
+        if !c.is_ascii() && std::iter::once(c).nfkc().any(|plain| matches!(plain, '/' | '\\' | '.' | ':')) {
+            return refuse(&format!("it contains `{c}`, which looks like another character"));
+        }
+    }
+    for part in path.split('/') {
+        if part.is_empty() || part == "." || part == ".." {
+            return refuse("it has an empty part, `.` or `..`");
+        }
+        if part.ends_with(['.', ' ']) || part.starts_with(' ') {
+            return refuse("a part starts or ends with a space, or ends with a dot");
+        }
+        let stem = part.split('.').next().unwrap_or_default().trim_end().to_lowercase();
+        let is_numbered = |prefix: &str| {
+            stem.strip_prefix(prefix)
+                .is_some_and(|rest| rest.chars().count() == 1 && rest.chars().all(|c| "0123456789¹²³".contains(c)))
+        };
+        if DEVICES.contains(&stem.as_str()) || is_numbered("com") || is_numbered("lpt") {
+            return refuse("a part is the name of a device on Windows");
+        }
+    }
+    Ok(())
+}
+
+/// Validates the name of a person.
+pub(crate) fn actor(actor: &Actor) -> Result<(), StoreError> {
+    name("the name of a person", &actor.name)
+}
+
+fn name(what: &str, name: &str) -> Result<(), StoreError> {
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME {
+        return Err(StoreError::invalid(format!("{what} has 1 to {MAX_NAME} characters")));
+    }
+    if name.trim() != name || name.chars().any(|c| c.is_control() || is_invisible(c)) {
+        let problem = "no control characters, no invisible ones, and no space at its start or end";
+        return Err(StoreError::invalid(format!("{what} has {problem}")));
+    }
+    Ok(())
+}
+
+/// Validates the roles of a policy.
+pub(crate) fn roles(roles: &PolicyRoles) -> Result<(), StoreError> {
+    for list in [&roles.propose, &roles.review, &roles.publish, &roles.administer] {
+        if list.len() > MAX_ROLES {
+            return Err(StoreError::invalid(format!("a policy has at most {MAX_ROLES} roles for an operation")));
+        }
+        for role in list {
+            name("a role", role)?;
+        }
+    }
+    Ok(())
+}
+
+/// Validates a text that may be empty; `what` names it in the error.
+pub(crate) fn note(what: &str, text: &str) -> Result<(), StoreError> {
+    if text.chars().count() > MAX_TEXT {
+        return Err(StoreError::invalid(format!("{what} is too long: at most {MAX_TEXT} characters are accepted")));
+    }
+    if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r')) {
+        return Err(StoreError::invalid(format!("{what} contains control characters")));
+    }
+    Ok(())
+}
+
+/// Validates a text that must not be empty; `what` names it in the error.
+pub(crate) fn text(what: &str, text: &str) -> Result<(), StoreError> {
+    if text.trim().is_empty() {
+        return Err(StoreError::invalid(format!("{what} is empty")));
+    }
+    note(what, text)
+}
+
+/// Whether two names are meant for the same person: differences in case and in Unicode's forms do not count.
+pub(crate) fn same_name(one: &str, other: &str) -> bool {
+    folded(one) == folded(other)
+}
+
+/// Returns a text in the form in which systems that ignore case compare it.
+pub(crate) fn folded(text: &str) -> String {
+    if text.is_ascii() {
+        text.to_ascii_lowercase()
+    } else {
+        text.nfc().collect::<String>().to_lowercase().nfc().collect()
+    }
+}

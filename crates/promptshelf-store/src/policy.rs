@@ -1,0 +1,74 @@
+//! The decision whether a proposal can be published.
+
+use crate::{
+    check::CheckSummary,
+    input::same_name,
+    model::{CheckLevel, Policy, Proposal, ProposalState, Verdict},
+};
+
+/// The largest number of paths that a sentence names.
+const MAX_PATHS: usize = 5;
+
+/// Returns what an open proposal lacks, one sentence each. `outdated` are the files that the channel has changed since.
+pub(crate) fn lacks(policy: &Policy, proposal: &Proposal, outdated: &[String]) -> Vec<String> {
+    if proposal.state != ProposalState::Open {
+        return Vec::new();
+    }
+    let mut lacks = Vec::new();
+    if !outdated.is_empty() {
+        lacks.push(format!(
+            "the channel has changed {} since: propose again, based on its newest revision",
+            paths(outdated)
+        ));
+    }
+    lacks.extend(checks(policy, &proposal.checks));
+    let needed =
+        (policy.approvals.max(u32::from(policy.four_eyes)) as usize).saturating_sub(approvers(policy, proposal).len());
+    if needed > 0 {
+        let who =
+            if policy.four_eyes { format!(" by reviewers other than {}", proposal.author) } else { String::new() };
+        lacks.push(format!("{needed} more {} needed{who}", if needed == 1 { "approval is" } else { "approvals are" }));
+    }
+    lacks
+}
+
+/// Returns the reviewers whose approvals of the present changes count, in the order of their reviews.
+pub(crate) fn approvers(policy: &Policy, proposal: &Proposal) -> Vec<String> {
+    let mut approvers: Vec<String> = Vec::new();
+    for review in &proposal.reviews {
+        let counts = review.verdict == Verdict::Approve
+            && review.digest == proposal.digest
+            && !(policy.four_eyes && same_name(&review.reviewer, &proposal.author));
+        if counts && !approvers.iter().any(|name| same_name(name, &review.reviewer)) {
+            approvers.push(review.reviewer.clone());
+        }
+    }
+    approvers
+}
+
+fn checks(policy: &Policy, found: &CheckSummary) -> Vec<String> {
+    let mut lacks = Vec::new();
+    let count = |number: u64, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    if policy.checks != CheckLevel::Off && found.errors > 0 {
+        lacks.push(format!("the check found {}", count(found.errors, "error")));
+    }
+    if policy.checks == CheckLevel::Warnings && found.warnings > 0 {
+        lacks.push(format!("the check found {}", count(found.warnings, "warning")));
+    }
+    match found.tests {
+        Some((passed, failed)) if policy.tests && failed > 0 => {
+            lacks.push(format!("{failed} of {} failed", count(passed + failed, "prompt test")));
+        }
+        None if policy.tests => lacks.push("the prompt tests have not run".to_owned()),
+        _ => {}
+    }
+    lacks
+}
+
+fn paths(paths: &[String]) -> String {
+    let named: Vec<String> = paths.iter().take(MAX_PATHS).map(|path| format!("`{path}`")).collect();
+    match paths.len().saturating_sub(MAX_PATHS) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more files", named.join(", ")),
+    }
+}

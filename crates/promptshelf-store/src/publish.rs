@@ -1,0 +1,383 @@
+//! Proposing and publishing: check outside of any lock, compare and commit under the lock on the channel's row.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use promptshelf_source::{MemoryFile, MemoryTree};
+
+use crate::{
+    StoreError,
+    address::ChannelName,
+    check::{CheckReport, Checker},
+    database::{Mode, Transaction},
+    input,
+    model::{Actor, Digest, Epoch, Policy, PromptChange, Proposal, ProposalState, Publish, Published, RevisionKind},
+    policy,
+    snapshot::Snapshot,
+    store::Store,
+    tables::{
+        blob::{self, Contents},
+        channel::{self, Channel},
+        entry::{self, Replacement},
+        prompt::{self, PromptDifference},
+        proposal::{self, NewProposal},
+        revision,
+    },
+};
+
+/// The number of checks without the lock before one is made with it.
+const OPTIMISTIC: u32 = 3;
+
+/// Changes that are to become a proposal or a revision.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    /// The channel.
+    pub(crate) channel: ChannelName,
+    /// The revision that the changes start from.
+    pub(crate) base: u64,
+    /// The kind of the revision.
+    pub(crate) kind: RevisionKind,
+    /// The description.
+    pub(crate) message: String,
+    /// The author.
+    pub(crate) author: String,
+    /// Whether the proposal is published as soon as the policy is met.
+    pub(crate) may_publish: bool,
+    /// Where the changes are stored.
+    pub(crate) target: Target,
+    /// The digest of the changes that a replaced proposal must have.
+    pub(crate) expected: Option<Digest>,
+    /// The reason to pass over the policy.
+    pub(crate) emergency: Option<String>,
+    /// The changes, by path.
+    pub(crate) changes: Vec<Replacement>,
+    /// New contents. Others are in the store.
+    pub(crate) contents: Contents,
+    /// Whether nothing is stored.
+    pub(crate) dry_run: bool,
+}
+
+/// The proposal that receives the changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A new one.
+    New,
+    /// An open one whose changes are replaced.
+    Replace(u64),
+    /// An open one with these changes.
+    Existing(u64),
+}
+
+/// A draft on top of a revision.
+struct Basis {
+    epoch: Epoch,
+    revision: u64,
+    policy: Policy,
+    snapshot: Arc<Snapshot>,
+    changes: Vec<Replacement>,
+    tree: MemoryTree,
+}
+
+/// A checked draft.
+struct Checked {
+    report: CheckReport,
+    prompts: Vec<PromptDifference>,
+}
+
+impl Store {
+    /// Proposes changes, and publishes them if the policy is met and the actor may publish.
+    ///
+    /// The whole resulting tree is checked. If the policy is not met, the changes are stored as an open proposal, and
+    /// its `lacks` says why; with an `emergency` reason they are published in any case, if the actor may publish.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Conflict`] if a file is not what the author started from, [`StoreError::State`] if there is nothing
+    /// to change or the proposal to replace is not open or belongs to another author, [`StoreError::Changed`] if it does
+    /// not have the expected changes, [`StoreError::InvalidInput`],
+    /// [`StoreError::NotFound`], and errors of the database. Nothing is stored then.
+    pub async fn publish(
+        &self,
+        publish: Publish,
+        actor: &Actor,
+        checker: Arc<dyn Checker>,
+    ) -> Result<Published, StoreError> {
+        input::actor(actor)?;
+        input::text("the message", &publish.message)?;
+        if let Some(reason) = &publish.emergency {
+            input::text("the reason of the emergency", reason)?;
+        }
+        input::changes(&publish.changes)?;
+        let mut contents = Contents::new();
+        let mut changes = BTreeMap::new();
+        for change in publish.changes {
+            let after = change.after.map(|bytes| {
+                let (digest, size) = (Digest::of(&bytes), bytes.len() as u64);
+                contents.insert(digest, bytes.into());
+                (digest, size)
+            });
+            let replacement = Replacement { path: change.path.clone(), before: change.before, after };
+            if changes.insert(change.path, replacement).is_some_and(|_| true) {
+                return Err(StoreError::invalid("two changes have the same path"));
+            }
+        }
+        let draft = Draft {
+            channel: publish.channel,
+            base: publish.base,
+            kind: publish.kind,
+            message: publish.message,
+            author: actor.name.clone(),
+            may_publish: actor.may_publish,
+            target: publish.proposal.map_or(Target::New, Target::Replace),
+            expected: publish.expected,
+            emergency: publish.emergency,
+            changes: changes.into_values().collect(),
+            contents,
+            dry_run: publish.dry_run,
+        };
+        self.submit(&draft, &checker).await
+    }
+
+    /// Checks a draft, stores it, and publishes it if the policy is met.
+    pub(crate) async fn submit(&self, draft: &Draft, checker: &Arc<dyn Checker>) -> Result<Published, StoreError> {
+        if draft.dry_run {
+            return self.dry_run(draft, checker).await;
+        }
+        // Publishers of this process wait for each other here instead of checking in vain. Other processes are noticed
+        // by the comparison below.
+        let turn = self.turn(&draft.channel);
+        let _turn = turn.lock().await;
+        for _ in 0..OPTIMISTIC {
+            let mut transaction = self.database().begin(Mode::Read).await?;
+            let result = self.basis(&mut transaction, draft, None).await;
+            let basis = transaction.finish(result).await?;
+            let checked = check(&basis, checker).await?;
+            let mut transaction = self.database().begin(Mode::Write).await?;
+            let result = store_unless_moved(&mut transaction, draft, &basis, &checked).await;
+            if let Some(published) = transaction.finish(result).await? {
+                return Ok(published);
+            }
+        }
+        let mut transaction = self.database().begin(Mode::Write).await?;
+        let result = self.check_and_store(&mut transaction, draft, checker).await;
+        transaction.finish(result).await
+    }
+
+    async fn check_and_store(
+        &self,
+        transaction: &mut Transaction,
+        draft: &Draft,
+        checker: &Arc<dyn Checker>,
+    ) -> Result<Published, StoreError> {
+        let channel = channel::lock(transaction, &draft.channel).await?;
+        let basis = self.basis(transaction, draft, Some(channel.clone())).await?;
+        let checked = check(&basis, checker).await?;
+        store(transaction, &channel, draft, &basis, &checked).await
+    }
+
+    async fn dry_run(&self, draft: &Draft, checker: &Arc<dyn Checker>) -> Result<Published, StoreError> {
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = self.basis(&mut transaction, draft, None).await;
+        let basis = transaction.finish(result).await?;
+        let checked = check(&basis, checker).await?;
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = prompt::number(&mut transaction, &checked.prompts, false).await;
+        let prompts = transaction.finish(result).await?;
+        let mut proposal = Proposal {
+            id: 0,
+            channel: draft.channel.clone(),
+            base: draft.base,
+            kind: draft.kind,
+            message: draft.message.clone(),
+            author: draft.author.clone(),
+            state: ProposalState::Open,
+            digest: proposal::digest(&basis.changes),
+            at: jiff::Timestamp::now(),
+            changes: basis.changes.iter().map(Replacement::file_change).collect(),
+            reviews: Vec::new(),
+            checks: checked.report.summary,
+            revision: None,
+            lacks: Vec::new(),
+        };
+        proposal.lacks = policy::lacks(&basis.policy, &proposal, &[]);
+        Ok(Published { proposal, prompts, findings: checked.report.findings })
+    }
+
+    /// Compares a draft with what stands, and builds the resulting tree.
+    async fn basis(
+        &self,
+        transaction: &mut Transaction,
+        draft: &Draft,
+        locked: Option<Channel>,
+    ) -> Result<Basis, StoreError> {
+        let epoch = channel::epoch(transaction).await?;
+        let channel = match locked {
+            Some(channel) => Some(channel),
+            None => channel::find(transaction, &draft.channel).await?,
+        };
+        let (revision, policy, snapshot) = match channel {
+            Some(channel) => {
+                let snapshot = self.snapshots().newest(transaction, &channel, &epoch).await?;
+                (channel.revision, channel.policy, snapshot)
+            }
+            None => (0, Policy::default(), Arc::new(Snapshot::empty(epoch.clone()))),
+        };
+        if draft.base > revision {
+            let what = format!("revision {} of the channel `{}`", draft.base, draft.channel);
+            return Err(StoreError::not_found(what));
+        }
+        let changes = effective(draft, &snapshot, revision)?;
+        let known = |digest: &Digest| draft.contents.contains_key(digest);
+        let after = changes.iter().filter_map(|change| change.after);
+        let missing: Vec<Digest> = after.map(|(digest, _)| digest).filter(|digest| !known(digest)).collect();
+        let stored: Contents = blob::read(transaction, &missing).await?.into_iter().collect();
+        let content = |digest: &Digest| draft.contents.get(digest).or_else(|| stored.get(digest));
+        let tree = snapshot.tree.with(changes.iter().map(|change| {
+            let bytes = change.after.and_then(|(digest, _)| content(&digest).cloned());
+            (change.path.as_str(), bytes.map(MemoryFile::new))
+        }));
+        input::tree(tree.iter().map(|(path, _)| path))?;
+        Ok(Basis { epoch, revision, policy, snapshot, changes, tree })
+    }
+}
+
+/// Returns the changes that make a difference. A file that has the new content already is not one of them.
+fn effective(draft: &Draft, snapshot: &Snapshot, revision: u64) -> Result<Vec<Replacement>, StoreError> {
+    let mut changes = Vec::new();
+    let mut conflicts = Vec::new();
+    for change in &draft.changes {
+        let present = snapshot.files.get(&change.path).map(|file| file.digest);
+        if present == change.after.map(|(digest, _)| digest) {
+            continue;
+        }
+        if present == change.before {
+            changes.push(change.clone());
+        } else {
+            conflicts.push(change.path.clone());
+        }
+    }
+    if !conflicts.is_empty() {
+        return Err(StoreError::Conflict { paths: conflicts, revision });
+    }
+    if changes.is_empty() {
+        let channel = &draft.channel;
+        return Err(StoreError::state(format!("nothing to publish: the channel `{channel}` has these files already")));
+    }
+    Ok(changes)
+}
+
+async fn check(basis: &Basis, checker: &Arc<dyn Checker>) -> Result<Checked, StoreError> {
+    let report = run_check(&basis.tree, basis.policy.tests, checker).await?;
+    let checked = report.prompts.iter().map(|prompt| (prompt.name.as_str(), prompt.digest)).collect();
+    let prompts = prompt::compare(&basis.snapshot.live, &checked);
+    Ok(Checked { report, prompts })
+}
+
+/// Runs a check on a thread for blocking work.
+pub(crate) async fn run_check(
+    tree: &MemoryTree,
+    run_tests: bool,
+    checker: &Arc<dyn Checker>,
+) -> Result<CheckReport, StoreError> {
+    let (tree, checker) = (tree.clone(), Arc::clone(checker));
+    let report = tokio::task::spawn_blocking(move || checker.check(&tree, run_tests)).await;
+    report.map_err(|error| StoreError::state(format!("the check of the files has failed: {error}")))
+}
+
+/// Stores a checked draft, unless the channel has moved since the check.
+async fn store_unless_moved(
+    transaction: &mut Transaction,
+    draft: &Draft,
+    basis: &Basis,
+    checked: &Checked,
+) -> Result<Option<Published>, StoreError> {
+    let channel = channel::lock(transaction, &draft.channel).await?;
+    let has_moved = channel.revision != basis.revision || channel::epoch(transaction).await? != basis.epoch;
+    // The tests run only if the policy wants them.
+    if has_moved || (channel.policy.tests && checked.report.summary.tests.is_none()) {
+        return Ok(None);
+    }
+    store(transaction, &channel, draft, basis, checked).await.map(Some)
+}
+
+/// Stores a checked draft. The channel's row is locked, and has the revision of the basis.
+async fn store(
+    transaction: &mut Transaction,
+    channel: &Channel,
+    draft: &Draft,
+    basis: &Basis,
+    checked: &Checked,
+) -> Result<Published, StoreError> {
+    blob::write(transaction, &draft.contents).await?;
+    let checks = &checked.report.summary;
+    let new = NewProposal {
+        channel: channel.id,
+        base: draft.base,
+        kind: draft.kind,
+        message: &draft.message,
+        author: &draft.author,
+        checks,
+        changes: &basis.changes,
+    };
+    let id = match draft.target {
+        Target::New => proposal::open(transaction, &new).await?,
+        Target::Replace(id) => {
+            let present = proposal::lock(transaction, id).await?;
+            must_be_open(&present)?;
+            if present.channel != draft.channel {
+                let channel = present.channel;
+                return Err(StoreError::state(format!("proposal {id} is one of the channel `{channel}`")));
+            }
+            if !input::same_name(&present.author, &draft.author) {
+                return Err(StoreError::state(format!("only its author {} can change proposal {id}", present.author)));
+            }
+            if draft.expected.is_some_and(|expected| expected != present.digest) {
+                return Err(changed(id));
+            }
+            proposal::replace(transaction, id, &new).await?;
+            id
+        }
+        Target::Existing(id) => {
+            let present = proposal::lock(transaction, id).await?;
+            must_be_open(&present)?;
+            if present.digest != proposal::digest(&draft.changes) {
+                return Err(changed(id));
+            }
+            proposal::set_checks(transaction, id, checks).await?;
+            id
+        }
+    };
+    let proposal = proposal::get(transaction, id).await?;
+    let is_met = proposal.lacks.is_empty();
+    let is_published = draft.may_publish && (is_met || draft.emergency.is_some());
+    if is_published {
+        // Assigning version numbers is last but for the counter: the lock is on all channels.
+        let number = channel.revision + 1;
+        entry::apply(transaction, channel.id, number, &basis.changes).await?;
+        let approvers = policy::approvers(&channel.policy, &proposal);
+        let emergency = draft.emergency.as_deref().filter(|_| !is_met);
+        revision::add(transaction, channel.id, number, &proposal, &approvers, emergency, checks).await?;
+        proposal::set_state(transaction, id, ProposalState::Published, Some(number)).await?;
+        channel::set_revision(transaction, channel.id, number).await?;
+        channel::lock_library(transaction).await?;
+    }
+    let prompts: Vec<PromptChange> = prompt::number(transaction, &checked.prompts, is_published).await?;
+    if is_published {
+        prompt::apply(transaction, channel.id, channel.revision + 1, &prompts).await?;
+        transaction.notify(channel.name.as_str()).await?;
+    }
+    let proposal = proposal::get(transaction, id).await?;
+    Ok(Published { proposal, prompts, findings: checked.report.findings.clone() })
+}
+
+/// Fails unless a proposal is open.
+pub(crate) fn must_be_open(proposal: &Proposal) -> Result<(), StoreError> {
+    if proposal.state == ProposalState::Open {
+        return Ok(());
+    }
+    Err(StoreError::state(format!("proposal {} is not open: it is {}", proposal.id, proposal.state.as_str())))
+}
+
+/// Returns the error for a proposal whose changes are not the expected ones.
+pub(crate) fn changed(id: u64) -> StoreError {
+    StoreError::Changed { what: format!("proposal {id}") }
+}

@@ -1,0 +1,77 @@
+//! Epochs, garbage and old history.
+
+use std::{collections::HashSet, time::Duration};
+
+use crate::{
+    StoreError,
+    database::{Mode, Transaction},
+    model::{Digest, Epoch},
+    store::Store,
+    tables::{blob, channel, entry, prompt, proposal, revision},
+};
+
+impl Store {
+    /// Gives the store a new epoch, after a restore: replicas read everything again, even if a revision with the same
+    /// number had other files before.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the database.
+    pub async fn new_epoch(&self) -> Result<Epoch, StoreError> {
+        let mut transaction = self.database().begin(Mode::Exclusive).await?;
+        let epoch = Epoch(uuid::Uuid::new_v4().to_string());
+        let result = channel::set_epoch(&mut transaction, &epoch).await;
+        transaction.finish(result).await?;
+        Ok(epoch)
+    }
+
+    /// Removes the contents that no revision and no open proposal refers to. Returns their number and bytes. Nothing is
+    /// published meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the database.
+    pub async fn gc(&self) -> Result<(u64, u64), StoreError> {
+        let mut transaction = self.database().begin(Mode::Exclusive).await?;
+        let result = gc(&mut transaction).await;
+        transaction.finish(result).await
+    }
+
+    /// Removes the revisions before the one that was the newest so long ago, with the proposals that belong to them.
+    /// Returns the number of revisions. Version numbers of prompts are never given to other versions; contents go with
+    /// the next [`Store::gc`].
+    ///
+    /// # Errors
+    ///
+    /// Errors of the database.
+    pub async fn prune(&self, older_than: Duration) -> Result<u64, StoreError> {
+        let mut transaction = self.database().begin(Mode::Exclusive).await?;
+        let result = prune(&mut transaction, older_than.as_secs()).await;
+        transaction.finish(result).await
+    }
+}
+
+async fn gc(transaction: &mut Transaction) -> Result<(u64, u64), StoreError> {
+    let mut used: HashSet<Digest> = entry::digests(transaction).await?.into_iter().collect();
+    used.extend(proposal::open_digests(transaction).await?);
+    let garbage: Vec<(Digest, u64)> =
+        blob::all(transaction).await?.into_iter().filter(|(digest, _)| !used.contains(digest)).collect();
+    let digests: Vec<Digest> = garbage.iter().map(|(digest, _)| *digest).collect();
+    blob::delete(transaction, &digests).await?;
+    Ok((garbage.len() as u64, garbage.iter().map(|(_, size)| size).sum()))
+}
+
+async fn prune(transaction: &mut Transaction, seconds: u64) -> Result<u64, StoreError> {
+    let mut count = 0;
+    for channel in channel::all(transaction).await? {
+        let Some(oldest) = revision::newest_before(transaction, channel.id, seconds).await? else { continue };
+        if oldest <= channel.oldest {
+            continue;
+        }
+        count += revision::prune(transaction, channel.id, oldest).await?;
+        entry::prune(transaction, channel.id, oldest).await?;
+        prompt::prune(transaction, channel.id, oldest).await?;
+        channel::set_oldest(transaction, channel.id, oldest).await?;
+    }
+    Ok(count)
+}

@@ -1,0 +1,125 @@
+//! The newest revision of a channel in memory: publishers check the whole tree, and read only what has changed since
+//! they last did.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use promptshelf_source::{MemoryFile, MemoryTree};
+
+use crate::{
+    StoreError,
+    database::Transaction,
+    model::{Digest, Epoch},
+    tables::{
+        blob::{self, Contents},
+        channel::Channel,
+        entry::{self, Files},
+        prompt::{self, Live},
+    },
+};
+
+/// The number of channels that stay in memory: the two of a promotion.
+const CHANNELS: usize = 2;
+
+/// A revision of a channel with all contents.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    channel: i64,
+    epoch: Epoch,
+    revision: u64,
+    /// The files by path.
+    pub(crate) files: Files,
+    /// The prompts by name.
+    pub(crate) live: Live,
+    /// The contents by path.
+    pub(crate) tree: MemoryTree,
+}
+
+impl Snapshot {
+    /// Returns the snapshot of an empty channel.
+    pub(crate) fn empty(epoch: Epoch) -> Snapshot {
+        let (files, live, tree) = (Files::new(), Live::new(), MemoryTree::default());
+        Snapshot { channel: 0, epoch, revision: 0, files, live, tree }
+    }
+}
+
+/// Recently used snapshots.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshots(Mutex<VecDeque<Arc<Snapshot>>>);
+
+impl Snapshots {
+    /// Returns the newest revision as the transaction sees it.
+    pub(crate) async fn newest(
+        &self,
+        transaction: &mut Transaction,
+        channel: &Channel,
+        epoch: &Epoch,
+    ) -> Result<Arc<Snapshot>, StoreError> {
+        let present = self.take(channel.id);
+        let usable = present.filter(|snapshot| {
+            snapshot.epoch == *epoch && snapshot.revision <= channel.revision && snapshot.revision >= channel.oldest
+        });
+        let snapshot = match usable {
+            Some(snapshot) if snapshot.revision == channel.revision => snapshot,
+            Some(snapshot) => Arc::new(advance(transaction, channel, &snapshot).await?),
+            None => Arc::new(read(transaction, channel, epoch).await?),
+        };
+        self.put(Arc::clone(&snapshot));
+        Ok(snapshot)
+    }
+
+    fn take(&self, channel: i64) -> Option<Arc<Snapshot>> {
+        let mut snapshots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = snapshots.iter().position(|snapshot| snapshot.channel == channel)?;
+        snapshots.remove(index)
+    }
+
+    fn put(&self, snapshot: Arc<Snapshot>) {
+        let mut snapshots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        snapshots.retain(|other| other.channel != snapshot.channel);
+        snapshots.push_front(snapshot);
+        snapshots.truncate(CHANNELS);
+    }
+}
+
+async fn read(transaction: &mut Transaction, channel: &Channel, epoch: &Epoch) -> Result<Snapshot, StoreError> {
+    let files = entry::newest(transaction, channel.id).await?;
+    let tree = tree(transaction, &files).await?;
+    let live = prompt::newest(transaction, channel.id).await?;
+    Ok(Snapshot { channel: channel.id, epoch: epoch.clone(), revision: channel.revision, files, live, tree })
+}
+
+async fn advance(transaction: &mut Transaction, channel: &Channel, from: &Snapshot) -> Result<Snapshot, StoreError> {
+    let (changed, removed) = entry::since(transaction, channel.id, from.revision).await?;
+    let digests: Vec<Digest> = changed.values().map(|file| file.digest).collect();
+    let contents: Contents = blob::read(transaction, &digests).await?.into_iter().collect();
+    let mut files = from.files.clone();
+    for path in &removed {
+        files.remove(path);
+    }
+    let gone = removed.into_iter().map(|path| (path, None));
+    let new = changed
+        .values()
+        .map(|file| (file.path.clone(), contents.get(&file.digest).map(|bytes| MemoryFile::new(Arc::clone(bytes)))));
+    let tree = from.tree.with(gone.chain(new));
+    files.extend(changed);
+    let (new, gone) = prompt::since(transaction, channel.id, from.revision).await?;
+    let mut live = from.live.clone();
+    for name in gone {
+        live.remove(&name);
+    }
+    live.extend(new);
+    let (channel, revision) = (channel.id, channel.revision);
+    Ok(Snapshot { channel, epoch: from.epoch.clone(), revision, files, live, tree })
+}
+
+/// Reads the contents of files as a tree.
+pub(crate) async fn tree(transaction: &mut Transaction, files: &Files) -> Result<MemoryTree, StoreError> {
+    let digests: Vec<Digest> = files.values().map(|file| file.digest).collect();
+    let contents: Contents = blob::read(transaction, &digests).await?.into_iter().collect();
+    let file =
+        |path: &String, digest: &Digest| Some((path.clone(), MemoryFile::new(Arc::clone(contents.get(digest)?))));
+    Ok(files.iter().filter_map(|(path, entry)| file(path, &entry.digest)).collect())
+}

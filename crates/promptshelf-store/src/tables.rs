@@ -1,0 +1,8 @@
+//! The statements on each table.
+
+pub(crate) mod blob;
+pub(crate) mod channel;
+pub(crate) mod entry;
+pub(crate) mod prompt;
+pub(crate) mod proposal;
+pub(crate) mod revision;

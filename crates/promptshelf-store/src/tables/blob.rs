@@ -1,0 +1,64 @@
+//! Contents of files, by digest.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    StoreError,
+    database::{Transaction, insert, list},
+    model::Digest,
+};
+
+/// The largest number of contents that one statement reads.
+const CHUNK: usize = 500;
+
+/// Contents by digest, in the order in which they are written: two transactions that write the same ones cannot
+/// deadlock.
+pub(crate) type Contents = BTreeMap<Digest, Arc<[u8]>>;
+
+/// Writes contents; those that exist already stay.
+pub(crate) async fn write(transaction: &mut Transaction, contents: &Contents) -> Result<(), StoreError> {
+    let rows = contents.iter().map(|(digest, bytes)| vec![(*digest).into(), (bytes.len() as u64).into(), bytes.into()]);
+    let head = "INSERT INTO ps_blob (digest, size, bytes)";
+    insert(transaction, head, Box::new(rows), "ON CONFLICT (digest) DO NOTHING").await
+}
+
+/// Reads contents and verifies each. The order is that of the digests.
+pub(crate) async fn read(
+    transaction: &mut Transaction,
+    digests: &[Digest],
+) -> Result<Vec<(Digest, Arc<[u8]>)>, StoreError> {
+    let mut sorted = digests.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let mut contents = Contents::new();
+    for chunk in sorted.chunks(CHUNK) {
+        let sql = format!("SELECT digest, bytes FROM ps_blob WHERE digest IN {}", list(0, chunk.len()));
+        for row in transaction.rows(sql, chunk.iter().map(|digest| (*digest).into()).collect()).await? {
+            let digest = row.digest(0)?;
+            let bytes: Arc<[u8]> = row.bytes(1)?.into();
+            if Digest::of(&bytes) != digest {
+                return Err(StoreError::Corrupt { what: format!("the content {digest}") });
+            }
+            contents.insert(digest, bytes);
+        }
+    }
+    match sorted.iter().find(|digest| !contents.contains_key(digest)) {
+        Some(digest) => Err(StoreError::not_found(format!("the content {digest}"))),
+        None => Ok(contents.into_iter().collect()),
+    }
+}
+
+/// Returns the digests and sizes of all contents.
+pub(crate) async fn all(transaction: &mut Transaction) -> Result<Vec<(Digest, u64)>, StoreError> {
+    let rows = transaction.rows("SELECT digest, size FROM ps_blob", vec![]).await?;
+    rows.iter().map(|row| Ok((row.digest(0)?, row.number(1)?))).collect()
+}
+
+/// Deletes contents.
+pub(crate) async fn delete(transaction: &mut Transaction, digests: &[Digest]) -> Result<(), StoreError> {
+    for chunk in digests.chunks(CHUNK) {
+        let sql = format!("DELETE FROM ps_blob WHERE digest IN {}", list(0, chunk.len()));
+        transaction.run(sql, chunk.iter().map(|digest| (*digest).into()).collect()).await?;
+    }
+    Ok(())
+}

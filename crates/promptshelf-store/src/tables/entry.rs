@@ -1,0 +1,124 @@
+//! Files of channels over spans of revisions.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    StoreError,
+    database::{Row, Transaction, Value, insert, list},
+    model::{Digest, FileChange, FileEntry},
+};
+
+/// The largest number of paths in one statement.
+const CHUNK: usize = 5_000;
+
+/// Files by path.
+pub(crate) type Files = BTreeMap<String, FileEntry>;
+
+/// The effective change of one file: what stands, and what takes its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Replacement {
+    /// The path.
+    pub(crate) path: String,
+    /// The present content.
+    pub(crate) before: Option<Digest>,
+    /// The new content and its size.
+    pub(crate) after: Option<(Digest, u64)>,
+}
+
+impl Replacement {
+    /// Returns the public form.
+    pub(crate) fn file_change(&self) -> FileChange {
+        FileChange { path: self.path.clone(), before: self.before, after: self.after.map(|(digest, _)| digest) }
+    }
+}
+
+fn entry(row: &Row) -> Result<FileEntry, StoreError> {
+    Ok(FileEntry { path: row.text(0)?, digest: row.digest(1)?, size: row.number(2)? })
+}
+
+fn files(rows: &[Row]) -> Result<Files, StoreError> {
+    rows.iter().map(|row| entry(row).map(|entry| (entry.path.clone(), entry))).collect()
+}
+
+/// Returns the files of the newest revision.
+pub(crate) async fn newest(transaction: &mut Transaction, channel: i64) -> Result<Files, StoreError> {
+    let sql = "SELECT path, digest, size FROM ps_entry WHERE channel = $1 AND until IS NULL";
+    files(&transaction.rows(sql, vec![channel.into()]).await?)
+}
+
+/// Returns the files of a revision.
+pub(crate) async fn at(transaction: &mut Transaction, channel: i64, revision: u64) -> Result<Files, StoreError> {
+    let sql = "SELECT path, digest, size FROM ps_entry \
+               WHERE channel = $1 AND since <= $2 AND (until IS NULL OR until > $2)";
+    files(&transaction.rows(sql, vec![channel.into(), revision.into()]).await?)
+}
+
+/// Returns one file of a revision.
+pub(crate) async fn file(
+    transaction: &mut Transaction,
+    channel: i64,
+    revision: u64,
+    path: &str,
+) -> Result<Option<FileEntry>, StoreError> {
+    let sql = "SELECT path, digest, size FROM ps_entry \
+               WHERE channel = $1 AND since <= $2 AND (until IS NULL OR until > $2) AND path = $3";
+    let row = transaction.row(sql, vec![channel.into(), revision.into(), path.into()]).await?;
+    row.as_ref().map(entry).transpose()
+}
+
+/// Returns the files that are new or different since a revision, and the paths that are gone.
+pub(crate) async fn since(
+    transaction: &mut Transaction,
+    channel: i64,
+    revision: u64,
+) -> Result<(Files, Vec<String>), StoreError> {
+    let values: Vec<Value> = vec![channel.into(), revision.into()];
+    let sql = "SELECT path, digest, size FROM ps_entry WHERE channel = $1 AND since > $2 AND until IS NULL";
+    let changed = files(&transaction.rows(sql, values.clone()).await?)?;
+    let sql = "SELECT path FROM ps_entry WHERE channel = $1 AND until > $2 AND since <= $2";
+    let mut removed = Vec::new();
+    for row in transaction.rows(sql, values).await? {
+        let path = row.text(0)?;
+        if !changed.contains_key(&path) {
+            removed.push(path);
+        }
+    }
+    removed.sort_unstable();
+    Ok((changed, removed))
+}
+
+/// Writes the changes of a revision. The channel's row is locked, and the changes were compared with the open entries.
+pub(crate) async fn apply(
+    transaction: &mut Transaction,
+    channel: i64,
+    revision: u64,
+    changes: &[Replacement],
+) -> Result<(), StoreError> {
+    let closed: Vec<&str> = changes.iter().filter(|it| it.before.is_some()).map(|it| it.path.as_str()).collect();
+    for chunk in closed.chunks(CHUNK) {
+        let sql = format!(
+            "UPDATE ps_entry SET until = $1 WHERE channel = $2 AND until IS NULL AND path IN {}",
+            list(2, chunk.len())
+        );
+        let mut values: Vec<Value> = vec![revision.into(), channel.into()];
+        values.extend(chunk.iter().map(|path| Value::from(*path)));
+        transaction.run(sql, values).await?;
+    }
+    let opened = changes.iter().filter_map(|it| {
+        let (digest, size) = it.after?;
+        Some(vec![channel.into(), it.path.as_str().into(), digest.into(), size.into(), revision.into()])
+    });
+    insert(transaction, "INSERT INTO ps_entry (channel, path, digest, size, since)", Box::new(opened), "").await
+}
+
+/// Deletes what was replaced in a revision or before it.
+pub(crate) async fn prune(transaction: &mut Transaction, channel: i64, revision: u64) -> Result<(), StoreError> {
+    let sql = "DELETE FROM ps_entry WHERE channel = $1 AND until <= $2";
+    transaction.run(sql, vec![channel.into(), revision.into()]).await
+}
+
+/// Returns the digests of all contents that any revision refers to.
+pub(crate) async fn digests(transaction: &mut Transaction) -> Result<Vec<Digest>, StoreError> {
+    let rows = transaction.rows("SELECT DISTINCT digest FROM ps_entry", vec![]).await?;
+    rows.iter().map(|row| row.digest(0)).collect()
+}

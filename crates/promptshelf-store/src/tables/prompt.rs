@@ -1,0 +1,198 @@
+//! Version numbers of prompts, and the spans in which they were served.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::{
+    StoreError,
+    database::{Row, Transaction, Value, insert, list},
+    model::{Digest, PromptChange, PromptChangeKind, Served},
+};
+
+/// The largest number of prompts in one statement.
+const CHUNK: usize = 5_000;
+
+/// The served prompts of a revision, by name: version number and digest.
+pub(crate) type Live = BTreeMap<String, (u64, Digest)>;
+
+/// The change of a prompt, before new versions have numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PromptDifference {
+    /// The name.
+    pub(crate) name: String,
+    /// The version that is replaced or removed.
+    pub(crate) old: Option<u64>,
+    /// The new digest; `None` for a removed prompt.
+    pub(crate) new: Option<Digest>,
+}
+
+/// Compares the served prompts with those of a checked tree, by name.
+pub(crate) fn compare(live: &Live, checked: &BTreeMap<&str, Digest>) -> Vec<PromptDifference> {
+    let mut differences: BTreeMap<&str, PromptDifference> = BTreeMap::new();
+    for (name, (number, _)) in live {
+        if !checked.contains_key(name.as_str()) {
+            differences.insert(name, PromptDifference { name: name.clone(), old: Some(*number), new: None });
+        }
+    }
+    for (name, digest) in checked {
+        let old = live.get(*name);
+        if old.is_none_or(|(_, present)| present != digest) {
+            let old = old.map(|(number, _)| *number);
+            differences.insert(name, PromptDifference { name: (*name).to_owned(), old, new: Some(*digest) });
+        }
+    }
+    differences.into_values().collect()
+}
+
+/// Returns the changes with version numbers. Digests without a number get the next one; with `write`, they are stored
+/// under the lock of the library's row.
+pub(crate) async fn number(
+    transaction: &mut Transaction,
+    differences: &[PromptDifference],
+    write: bool,
+) -> Result<Vec<PromptChange>, StoreError> {
+    let names: Vec<&str> = differences.iter().filter(|it| it.new.is_some()).map(|it| it.name.as_str()).collect();
+    let mut known: HashMap<(String, Digest), u64> = HashMap::new();
+    let mut newest: HashMap<String, u64> = HashMap::new();
+    for chunk in names.chunks(CHUNK) {
+        let sql =
+            format!("SELECT prompt, number, digest FROM ps_prompt_version WHERE prompt IN {}", list(0, chunk.len()));
+        for row in transaction.rows(sql, chunk.iter().map(|name| Value::from(*name)).collect()).await? {
+            let (name, number) = (row.text(0)?, row.number(1)?);
+            let last = newest.entry(name.clone()).or_default();
+            *last = number.max(*last);
+            known.insert((name, row.digest(2)?), number);
+        }
+    }
+    let mut added = Vec::new();
+    let mut changes = Vec::with_capacity(differences.len());
+    for difference in differences {
+        let (version, change) = match (difference.old, difference.new) {
+            (_, Some(digest)) => {
+                let key = (difference.name.clone(), digest);
+                let version = known.get(&key).copied().unwrap_or_else(|| {
+                    let version = newest.get(&difference.name).copied().unwrap_or_default() + 1;
+                    added.push(vec![difference.name.as_str().into(), version.into(), digest.into()]);
+                    version
+                });
+                let change = if difference.old.is_some() { PromptChangeKind::Changed } else { PromptChangeKind::Added };
+                (version, change)
+            }
+            (old, None) => (old.unwrap_or_default(), PromptChangeKind::Removed),
+        };
+        changes.push(PromptChange { name: difference.name.clone(), version, change });
+    }
+    if write {
+        insert(transaction, "INSERT INTO ps_prompt_version (prompt, number, digest)", Box::new(added.into_iter()), "")
+            .await?;
+    }
+    Ok(changes)
+}
+
+/// Writes the prompts of a revision.
+pub(crate) async fn apply(
+    transaction: &mut Transaction,
+    channel: i64,
+    revision: u64,
+    changes: &[PromptChange],
+) -> Result<(), StoreError> {
+    let closed: Vec<&str> =
+        changes.iter().filter(|it| it.change != PromptChangeKind::Added).map(|it| it.name.as_str()).collect();
+    for chunk in closed.chunks(CHUNK) {
+        let sql = format!(
+            "UPDATE ps_live SET until = $1 WHERE channel = $2 AND until IS NULL AND prompt IN {}",
+            list(2, chunk.len())
+        );
+        let mut values: Vec<Value> = vec![revision.into(), channel.into()];
+        values.extend(chunk.iter().map(|name| Value::from(*name)));
+        transaction.run(sql, values).await?;
+    }
+    let opened = changes.iter().filter(|it| it.change != PromptChangeKind::Removed);
+    let rows = opened.map(|it| vec![channel.into(), it.name.as_str().into(), it.version.into(), revision.into()]);
+    insert(transaction, "INSERT INTO ps_live (channel, prompt, number, since)", Box::new(rows), "").await
+}
+
+const LIVE: &str = "SELECT l.prompt, l.number, v.digest, l.since, l.until FROM ps_live l \
+                    JOIN ps_prompt_version v ON v.prompt = l.prompt AND v.number = l.number WHERE l.channel = $1";
+
+fn live(rows: &[Row]) -> Result<Live, StoreError> {
+    rows.iter().map(|row| Ok((row.text(0)?, (row.number(1)?, row.digest(2)?)))).collect()
+}
+
+/// Returns the prompts of the newest revision.
+pub(crate) async fn newest(transaction: &mut Transaction, channel: i64) -> Result<Live, StoreError> {
+    live(&transaction.rows(format!("{LIVE} AND l.until IS NULL"), vec![channel.into()]).await?)
+}
+
+/// Returns the prompts that are new or different since a revision, and the names of those that are gone.
+pub(crate) async fn since(
+    transaction: &mut Transaction,
+    channel: i64,
+    revision: u64,
+) -> Result<(Live, Vec<String>), StoreError> {
+    let values: Vec<Value> = vec![channel.into(), revision.into()];
+    let changed =
+        live(&transaction.rows(format!("{LIVE} AND l.until IS NULL AND l.since > $2"), values.clone()).await?)?;
+    let sql = "SELECT prompt FROM ps_live WHERE channel = $1 AND until > $2 AND since <= $2";
+    let gone = transaction.rows(sql, values).await?;
+    let gone = gone.iter().map(|row| row.text(0)).collect::<Result<Vec<_>, _>>()?;
+    Ok((changed, gone))
+}
+
+/// Returns the prompts that were served at a revision, by name.
+pub(crate) async fn served(
+    transaction: &mut Transaction,
+    channel: i64,
+    revision: u64,
+) -> Result<Vec<Served>, StoreError> {
+    let sql = format!("{LIVE} AND l.since <= $2 AND (l.until IS NULL OR l.until > $2)");
+    let rows = transaction.rows(sql, vec![channel.into(), revision.into()]).await?;
+    let mut served = rows
+        .iter()
+        .map(|row| {
+            Ok(Served {
+                name: row.text(0)?,
+                version: row.number(1)?,
+                digest: row.digest(2)?,
+                since: row.number(3)?,
+                until: row.optional_number(4)?,
+            })
+        })
+        .collect::<Result<Vec<_>, StoreError>>()?;
+    served.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(served)
+}
+
+/// Returns what revisions did to prompts, by revision; the prompts by name.
+pub(crate) async fn changes(
+    transaction: &mut Transaction,
+    channel: i64,
+    revisions: &[u64],
+) -> Result<HashMap<u64, Vec<PromptChange>>, StoreError> {
+    let mut changes: HashMap<u64, BTreeMap<String, PromptChange>> = HashMap::new();
+    for chunk in revisions.chunks(CHUNK) {
+        let of = list(1, chunk.len());
+        let mut values: Vec<Value> = vec![channel.into()];
+        values.extend(chunk.iter().map(|number| Value::from(*number)));
+        let ended = format!("SELECT until, prompt, number FROM ps_live WHERE channel = $1 AND until IN {of}");
+        for row in transaction.rows(ended, values.clone()).await? {
+            let (name, version) = (row.text(1)?, row.number(2)?);
+            let change = PromptChange { name: name.clone(), version, change: PromptChangeKind::Removed };
+            changes.entry(row.number(0)?).or_default().insert(name, change);
+        }
+        let begun = format!("SELECT since, prompt, number FROM ps_live WHERE channel = $1 AND since IN {of}");
+        for row in transaction.rows(begun, values).await? {
+            let (name, version) = (row.text(1)?, row.number(2)?);
+            let prompts = changes.entry(row.number(0)?).or_default();
+            let is_new = !prompts.contains_key(&name);
+            let change = if is_new { PromptChangeKind::Added } else { PromptChangeKind::Changed };
+            prompts.insert(name.clone(), PromptChange { name, version, change });
+        }
+    }
+    Ok(changes.into_iter().map(|(revision, prompts)| (revision, prompts.into_values().collect())).collect())
+}
+
+/// Deletes what was replaced before a revision. What it replaced itself stays, as a part of its description.
+pub(crate) async fn prune(transaction: &mut Transaction, channel: i64, revision: u64) -> Result<(), StoreError> {
+    let sql = "DELETE FROM ps_live WHERE channel = $1 AND until < $2";
+    transaction.run(sql, vec![channel.into(), revision.into()]).await
+}

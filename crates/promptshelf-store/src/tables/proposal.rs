@@ -1,0 +1,301 @@
+//! Proposals, their changes and reviews.
+
+use std::collections::HashMap;
+
+use sha2::{Digest as _, Sha256};
+
+use super::entry::Replacement;
+use crate::{
+    StoreError,
+    check::CheckSummary,
+    database::{Row, Transaction, Value, insert, list, malformed},
+    model::{Digest, FileChange, Policy, Proposal, ProposalQuery, ProposalState, Review, RevisionKind, Verdict},
+    policy,
+};
+
+/// The number of proposals without a limit.
+const DEFAULT_LIMIT: usize = 100;
+/// The largest number of proposals that one call returns.
+const MAX_LIMIT: usize = 1_000;
+
+/// A proposal to insert, or to write over another one.
+#[derive(Debug)]
+pub(crate) struct NewProposal<'a> {
+    /// The key of the channel.
+    pub(crate) channel: i64,
+    /// The revision that the author started from.
+    pub(crate) base: u64,
+    /// The kind of the revision.
+    pub(crate) kind: RevisionKind,
+    /// The description.
+    pub(crate) message: &'a str,
+    /// The author.
+    pub(crate) author: &'a str,
+    /// The result of the check.
+    pub(crate) checks: &'a CheckSummary,
+    /// The changes.
+    pub(crate) changes: &'a [Replacement],
+}
+
+/// Returns the digest of changes, which are sorted by path. Lengths separate the parts, so that different changes have
+/// different inputs.
+pub(crate) fn digest(changes: &[Replacement]) -> Digest {
+    let mut hash = Sha256::new();
+    let part = |hash: &mut Sha256, bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    for change in changes {
+        part(&mut hash, change.path.as_bytes());
+        part(&mut hash, change.before.as_ref().map_or(&[], |digest| digest.bytes()));
+        part(&mut hash, change.after.as_ref().map_or(&[], |(digest, _)| digest.bytes()));
+    }
+    Digest(hash.finalize().into())
+}
+
+/// Returns a value as JSON.
+pub(crate) fn json(value: &impl serde::Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::invalid(error.to_string()))
+}
+
+/// Inserts an open proposal, and returns its number.
+pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -> Result<u64, StoreError> {
+    let now = transaction.now();
+    let sql = format!(
+        "INSERT INTO ps_proposal (channel, base, kind, message, author, state, digest, checks, at) \
+         VALUES ($1, $2, $3, $4, $5, 'open', $6, $7, {now}) RETURNING id"
+    );
+    let values = vec![
+        new.channel.into(),
+        new.base.into(),
+        new.kind.as_str().into(),
+        new.message.into(),
+        new.author.into(),
+        digest(new.changes).into(),
+        json(new.checks)?.into(),
+    ];
+    let row = transaction.row(sql, values).await?;
+    let id = row.ok_or_else(|| malformed("no number of a proposal"))?.number(0)?;
+    write_changes(transaction, id, new.changes).await?;
+    Ok(id)
+}
+
+/// Writes other changes over those of an open proposal.
+pub(crate) async fn replace(transaction: &mut Transaction, id: u64, new: &NewProposal<'_>) -> Result<(), StoreError> {
+    let now = transaction.now();
+    let sql = format!(
+        "UPDATE ps_proposal SET base = $1, kind = $2, message = $3, digest = $4, checks = $5, at = {now} WHERE id = $6"
+    );
+    let values = vec![
+        new.base.into(),
+        new.kind.as_str().into(),
+        new.message.into(),
+        digest(new.changes).into(),
+        json(new.checks)?.into(),
+        id.into(),
+    ];
+    transaction.run(sql, values).await?;
+    transaction.run("DELETE FROM ps_change WHERE proposal = $1", vec![id.into()]).await?;
+    write_changes(transaction, id, new.changes).await
+}
+
+async fn write_changes(transaction: &mut Transaction, id: u64, changes: &[Replacement]) -> Result<(), StoreError> {
+    let rows = changes.iter().map(|it| {
+        let (after, size) = it.after.map_or((None, 0), |(digest, size)| (Some(digest), size));
+        vec![id.into(), it.path.as_str().into(), it.before.into(), after.into(), size.into()]
+    });
+    insert(transaction, "INSERT INTO ps_change (proposal, path, before, after, size)", Box::new(rows), "").await
+}
+
+/// Sets the result of a check.
+pub(crate) async fn set_checks(
+    transaction: &mut Transaction,
+    id: u64,
+    checks: &CheckSummary,
+) -> Result<(), StoreError> {
+    let sql = "UPDATE ps_proposal SET checks = $1 WHERE id = $2";
+    transaction.run(sql, vec![json(checks)?.into(), id.into()]).await
+}
+
+/// Sets the state, and the revision of a published proposal.
+pub(crate) async fn set_state(
+    transaction: &mut Transaction,
+    id: u64,
+    state: ProposalState,
+    revision: Option<u64>,
+) -> Result<(), StoreError> {
+    let now = transaction.now();
+    let sql = format!("UPDATE ps_proposal SET state = $1, revision = $2, at = {now} WHERE id = $3");
+    transaction.run(sql, vec![state.as_str().into(), revision.into(), id.into()]).await
+}
+
+/// Inserts a review.
+pub(crate) async fn add_review(
+    transaction: &mut Transaction,
+    id: u64,
+    digest: Digest,
+    reviewer: &str,
+    verdict: Verdict,
+    note: &str,
+) -> Result<(), StoreError> {
+    let now = transaction.now();
+    let sql = format!(
+        "INSERT INTO ps_review (proposal, digest, reviewer, verdict, note, at) VALUES ($1, $2, $3, $4, $5, {now})"
+    );
+    let values = vec![id.into(), digest.into(), reviewer.into(), verdict.as_str().into(), note.into()];
+    transaction.run(sql, values).await
+}
+
+/// Returns the changes of a proposal, by path.
+pub(crate) async fn changes(transaction: &mut Transaction, id: u64) -> Result<Vec<Replacement>, StoreError> {
+    let sql = "SELECT path, before, after, size FROM ps_change WHERE proposal = $1";
+    let rows = transaction.rows(sql, vec![id.into()]).await?;
+    let change = |row: &Row| {
+        let (after, size) = (row.optional_digest(2)?, row.number(3)?);
+        let after = after.map(|digest| (digest, size));
+        Ok(Replacement { path: row.text(0)?, before: row.optional_digest(1)?, after })
+    };
+    let mut changes = rows.iter().map(change).collect::<Result<Vec<_>, StoreError>>()?;
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(changes)
+}
+
+/// Returns the digests of all contents that open proposals refer to.
+pub(crate) async fn open_digests(transaction: &mut Transaction) -> Result<Vec<Digest>, StoreError> {
+    let sql = "SELECT c.before, c.after FROM ps_change c JOIN ps_proposal p ON p.id = c.proposal \
+               WHERE p.state = 'open'";
+    let mut digests = Vec::new();
+    for row in transaction.rows(sql, vec![]).await? {
+        digests.extend(row.optional_digest(0)?);
+        digests.extend(row.optional_digest(1)?);
+    }
+    Ok(digests)
+}
+
+/// Returns a proposal with its row locked until the end of the transaction.
+pub(crate) async fn lock(transaction: &mut Transaction, id: u64) -> Result<Proposal, StoreError> {
+    let sql = format!("SELECT id FROM ps_proposal WHERE id = $1{}", transaction.for_update());
+    transaction.run(sql, vec![id.into()]).await?;
+    get(transaction, id).await
+}
+
+/// Returns a proposal.
+pub(crate) async fn get(transaction: &mut Transaction, id: u64) -> Result<Proposal, StoreError> {
+    let found = select(transaction, "p.id = $1", vec![id.into()]).await?;
+    found.into_iter().next().ok_or_else(|| StoreError::not_found(format!("proposal {id}")))
+}
+
+/// Returns selected proposals, the newest first. `channel` is the key of the query's channel.
+pub(crate) async fn all(
+    transaction: &mut Transaction,
+    channel: Option<i64>,
+    query: &ProposalQuery,
+) -> Result<Vec<Proposal>, StoreError> {
+    let mut values: Vec<Value> = Vec::new();
+    let mut condition = "1 = 1".to_owned();
+    let mut add = |text: &str, value: Value| {
+        values.push(value);
+        condition.push_str(&format!(" AND {text} ${}", values.len()));
+    };
+    if let Some(channel) = channel {
+        add("p.channel =", channel.into());
+    }
+    if let Some(state) = query.state {
+        add("p.state =", state.as_str().into());
+    }
+    if let Some(before) = query.before {
+        add("p.id <", before.into());
+    }
+    let limit = if query.limit == 0 { DEFAULT_LIMIT } else { query.limit.min(MAX_LIMIT) };
+    select(transaction, &format!("{condition} ORDER BY p.id DESC LIMIT {limit}"), values).await
+}
+
+async fn select(
+    transaction: &mut Transaction,
+    condition: &str,
+    values: Vec<Value>,
+) -> Result<Vec<Proposal>, StoreError> {
+    let sql = format!(
+        "SELECT p.id, c.name, p.base, p.kind, p.message, p.author, p.state, p.digest, p.at, p.checks, p.revision, \
+         c.policy FROM ps_proposal p JOIN ps_channel c ON c.id = p.channel WHERE {condition}"
+    );
+    let rows = transaction.rows(sql, values).await?;
+    let mut found = rows.iter().map(proposal).collect::<Result<Vec<_>, _>>()?;
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<Value> = found.iter().map(|(proposal, _)| proposal.id.into()).collect();
+    let mut changes = grouped(transaction, "SELECT proposal, path, before, after FROM ps_change", &ids, |row| {
+        Ok(FileChange { path: row.text(1)?, before: row.optional_digest(2)?, after: row.optional_digest(3)? })
+    })
+    .await?;
+    let reviews = "SELECT proposal, reviewer, verdict, digest, note, at, id FROM ps_review";
+    let mut reviews = grouped(transaction, reviews, &ids, |row| {
+        let verdict = Verdict::from_name(&row.text(2)?).ok_or_else(|| malformed("an unknown verdict"))?;
+        let (digest, note, at) = (row.digest(3)?, row.text(4)?, row.time(5)?);
+        Ok((row.int(6)?, Review { reviewer: row.text(1)?, verdict, digest, note, at }))
+    })
+    .await?;
+    let outdated = "SELECT c.proposal, c.path FROM ps_change c JOIN ps_proposal p ON p.id = c.proposal \
+                    LEFT JOIN ps_entry e ON e.channel = p.channel AND e.path = c.path AND e.until IS NULL";
+    let condition = "p.state = 'open' AND e.digest IS DISTINCT FROM c.before AND e.digest IS DISTINCT FROM c.after";
+    let mut outdated = of(transaction, outdated, "c.proposal", &ids, Some(condition), |row| row.text(1)).await?;
+    for (proposal, policy) in &mut found {
+        proposal.changes = changes.remove(&proposal.id).unwrap_or_default();
+        proposal.changes.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut all = reviews.remove(&proposal.id).unwrap_or_default();
+        all.sort_by_key(|(id, _)| *id);
+        proposal.reviews = all.into_iter().map(|(_, review)| review).collect();
+        let mut outdated = outdated.remove(&proposal.id).unwrap_or_default();
+        outdated.sort_unstable();
+        proposal.lacks = policy::lacks(policy, proposal, &outdated);
+    }
+    Ok(found.into_iter().map(|(proposal, _)| proposal).collect())
+}
+
+async fn grouped<T>(
+    transaction: &mut Transaction,
+    select: &str,
+    ids: &[Value],
+    read: fn(&Row) -> Result<T, StoreError>,
+) -> Result<HashMap<u64, Vec<T>>, StoreError> {
+    of(transaction, select, "proposal", ids, None, read).await
+}
+
+/// Reads rows that belong to proposals; the first column is the number of the proposal.
+async fn of<T>(
+    transaction: &mut Transaction,
+    select: &str,
+    column: &str,
+    ids: &[Value],
+    condition: Option<&str>,
+    read: fn(&Row) -> Result<T, StoreError>,
+) -> Result<HashMap<u64, Vec<T>>, StoreError> {
+    let condition = condition.unwrap_or("1 = 1");
+    let sql = format!("{select} WHERE {column} IN {} AND {condition}", list(0, ids.len()));
+    let mut groups: HashMap<u64, Vec<T>> = HashMap::new();
+    for row in transaction.rows(sql, ids.to_vec()).await? {
+        groups.entry(row.number(0)?).or_default().push(read(&row)?);
+    }
+    Ok(groups)
+}
+
+fn proposal(row: &Row) -> Result<(Proposal, Policy), StoreError> {
+    let proposal = Proposal {
+        id: row.number(0)?,
+        channel: row.text(1)?.parse()?,
+        base: row.number(2)?,
+        kind: RevisionKind::from_name(&row.text(3)?).ok_or_else(|| malformed("an unknown kind"))?,
+        message: row.text(4)?,
+        author: row.text(5)?,
+        state: ProposalState::from_name(&row.text(6)?).ok_or_else(|| malformed("an unknown state"))?,
+        digest: row.digest(7)?,
+        at: row.time(8)?,
+        changes: Vec::new(),
+        reviews: Vec::new(),
+        checks: row.json(9)?,
+        revision: row.optional_number(10)?,
+        lacks: Vec::new(),
+    };
+    Ok((proposal, row.json(11)?))
+}

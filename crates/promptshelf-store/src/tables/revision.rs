@@ -1,0 +1,153 @@
+//! Revisions: the history of channels.
+
+use super::prompt;
+use crate::{
+    StoreError,
+    check::CheckSummary,
+    database::{Row, Transaction, Value, malformed},
+    model::{HistoryQuery, Proposal, Revision, RevisionKind},
+};
+
+/// The number of revisions without a limit.
+const DEFAULT_LIMIT: usize = 100;
+/// The largest number of revisions that one call returns.
+const MAX_LIMIT: usize = 1_000;
+
+const SELECT: &str =
+    "SELECT number, kind, author, message, at, proposal, approved_by, emergency, checks FROM ps_revision";
+
+/// Inserts a revision. Its time is never before that of the revision before it, even if the clock was set back.
+pub(crate) async fn add(
+    transaction: &mut Transaction,
+    channel: i64,
+    number: u64,
+    proposal: &Proposal,
+    approved_by: &[String],
+    emergency: Option<&str>,
+    checks: &CheckSummary,
+) -> Result<(), StoreError> {
+    let now = transaction.now();
+    let last = "SELECT at FROM ps_revision WHERE channel = $1 AND number = $2";
+    let last = transaction.row(last, vec![channel.into(), (number - 1).into()]).await?;
+    let last = last.map_or(Ok(0), |row| row.int(0))?;
+    let sql = format!(
+        "INSERT INTO ps_revision \
+         (channel, number, kind, author, message, proposal, approved_by, emergency, checks, at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, CASE WHEN {now} > $10 THEN {now} ELSE $10 END)"
+    );
+    let values = vec![
+        channel.into(),
+        number.into(),
+        proposal.kind.as_str().into(),
+        proposal.author.as_str().into(),
+        proposal.message.as_str().into(),
+        proposal.id.into(),
+        super::proposal::json(&approved_by)?.into(),
+        emergency.into(),
+        super::proposal::json(checks)?.into(),
+        last.into(),
+    ];
+    transaction.run(sql, values).await
+}
+
+/// Returns selected revisions with their prompts, the newest first.
+pub(crate) async fn select(
+    transaction: &mut Transaction,
+    channel: i64,
+    query: &HistoryQuery,
+) -> Result<Vec<Revision>, StoreError> {
+    let mut values: Vec<Value> = vec![channel.into()];
+    let mut condition = "channel = $1".to_owned();
+    let mut add = |text: &str, value: Value| {
+        values.push(value);
+        condition.push_str(" AND ");
+        condition.push_str(&text.replace("{}", &format!("${}", values.len())));
+    };
+    if let Some(prompt) = &query.prompt {
+        let changed = "(number IN (SELECT since FROM ps_live WHERE channel = $1 AND prompt = {}) \
+                       OR number IN (SELECT until FROM ps_live WHERE channel = $1 AND prompt = {}))";
+        add(changed, prompt.as_str().into());
+    }
+    if let Some(before) = query.before {
+        add("number < {}", before.into());
+    }
+    if let Some(at) = query.at {
+        add("at <= {}", at.into());
+    }
+    let limit = match (query.at, query.limit) {
+        (Some(_), _) => 1,
+        (None, 0) => DEFAULT_LIMIT,
+        (None, limit) => limit.min(MAX_LIMIT),
+    };
+    read(transaction, channel, &format!("{SELECT} WHERE {condition} ORDER BY number DESC LIMIT {limit}"), values).await
+}
+
+/// Returns one revision with its prompts.
+pub(crate) async fn get(
+    transaction: &mut Transaction,
+    channel: i64,
+    number: u64,
+) -> Result<Option<Revision>, StoreError> {
+    let sql = format!("{SELECT} WHERE channel = $1 AND number = $2");
+    Ok(read(transaction, channel, &sql, vec![channel.into(), number.into()]).await?.pop())
+}
+
+async fn read(
+    transaction: &mut Transaction,
+    channel: i64,
+    sql: &str,
+    values: Vec<Value>,
+) -> Result<Vec<Revision>, StoreError> {
+    let rows = transaction.rows(sql.to_owned(), values).await?;
+    let mut revisions = rows.iter().map(revision).collect::<Result<Vec<_>, _>>()?;
+    let numbers: Vec<u64> = revisions.iter().map(|revision| revision.number).collect();
+    let mut prompts = prompt::changes(transaction, channel, &numbers).await?;
+    for revision in &mut revisions {
+        revision.prompts = prompts.remove(&revision.number).unwrap_or_default();
+    }
+    Ok(revisions)
+}
+
+fn revision(row: &Row) -> Result<Revision, StoreError> {
+    Ok(Revision {
+        number: row.number(0)?,
+        kind: RevisionKind::from_name(&row.text(1)?).ok_or_else(|| malformed("an unknown kind"))?,
+        author: row.text(2)?,
+        message: row.text(3)?,
+        at: row.time(4)?,
+        proposal: row.number(5)?,
+        approved_by: row.json(6)?,
+        emergency: row.optional_text(7)?,
+        checks: row.json(8)?,
+        prompts: Vec::new(),
+    })
+}
+
+/// Returns the number of the revision that was the newest one some seconds ago.
+pub(crate) async fn newest_before(
+    transaction: &mut Transaction,
+    channel: i64,
+    seconds: u64,
+) -> Result<Option<u64>, StoreError> {
+    let now = transaction.now();
+    let sql = format!("SELECT COALESCE(MAX(number), 0) FROM ps_revision WHERE channel = $1 AND at <= {now} - $2");
+    let row = transaction.row(sql, vec![channel.into(), seconds.saturating_mul(1_000_000).into()]).await?;
+    let number = row.map_or(Ok(0), |row| row.number(0))?;
+    Ok((number > 0).then_some(number))
+}
+
+/// Deletes the revisions before a number, and the closed proposals that belong to that time. Returns the number of
+/// revisions.
+pub(crate) async fn prune(transaction: &mut Transaction, channel: i64, oldest: u64) -> Result<u64, StoreError> {
+    let values: Vec<Value> = vec![channel.into(), oldest.into()];
+    let closed = "SELECT p.id FROM ps_proposal p WHERE p.channel = $1 AND p.state <> 'open' AND \
+                  COALESCE(p.revision, p.base + 1) < $2";
+    for table in ["ps_change", "ps_review"] {
+        let sql = format!("DELETE FROM {table} WHERE proposal IN ({closed})");
+        transaction.run(sql, values.clone()).await?;
+    }
+    let sql = "DELETE FROM ps_proposal WHERE channel = $1 AND state <> 'open' AND COALESCE(revision, base + 1) < $2";
+    transaction.run(sql, values.clone()).await?;
+    let sql = "DELETE FROM ps_revision WHERE channel = $1 AND number < $2 RETURNING number";
+    Ok(transaction.rows(sql, values).await?.len() as u64)
+}

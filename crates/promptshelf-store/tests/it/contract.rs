@@ -1,0 +1,58 @@
+//! The behaviour that every driver has, as functions over an empty store.
+
+pub(crate) mod copying;
+pub(crate) mod history;
+pub(crate) mod publishing;
+pub(crate) mod reading;
+pub(crate) mod reviewing;
+
+/// Calls a macro with the names of all functions of the contract.
+macro_rules! all {
+    ($run:ident) => {
+        $run! {
+            publishing::first_publish_makes_the_channel_and_revision_1,
+            publishing::independent_changes_do_not_conflict,
+            publishing::two_edits_of_one_file_conflict,
+            publishing::equal_change_is_not_made_twice,
+            publishing::dry_run_stores_nothing,
+            publishing::error_leaves_an_open_proposal,
+            publishing::emergency_passes_over_the_policy_and_is_recorded,
+            publishing::bad_input_is_refused_and_changes_nothing,
+            publishing::concurrent_writers_make_dense_revisions,
+            publishing::check_sees_the_whole_resulting_tree,
+            reading::delta_has_exactly_the_changes,
+            reading::delta_is_complete_for_another_epoch_or_a_newer_revision,
+            reading::unknown_names_are_not_found,
+            reading::every_revision_stays_readable,
+            reading::contents_are_read_by_digest,
+            reading::hundred_thousand_files_fit,
+            reviewing::approvals_of_the_policy_publish,
+            reviewing::authors_cannot_approve_with_four_eyes,
+            reviewing::replaced_proposal_needs_new_approvals,
+            reviewing::approval_of_other_changes_is_refused,
+            reviewing::rejected_and_withdrawn_proposals_are_closed,
+            reviewing::approval_of_outdated_changes_does_not_publish,
+            reviewing::proposal_is_published_on_request_only_if_the_policy_is_met,
+            reviewing::failing_tests_stop_a_publish_if_the_policy_says_so,
+            reviewing::contents_of_a_proposal_are_readable,
+            reviewing::only_the_author_replaces_or_withdraws,
+            reviewing::only_who_may_publish_publishes,
+            reviewing::policy_changes_only_if_it_is_the_expected_one,
+            copying::promotion_copies_all_files,
+            copying::promotion_of_a_prompt_brings_what_it_needs,
+            copying::promotion_lists_other_prompts_of_shared_files,
+            copying::promotion_without_a_partial_is_refused,
+            copying::promoted_prompt_replaces_its_old_file,
+            copying::promotion_follows_the_policy_of_the_target,
+            copying::rollback_makes_a_new_revision,
+            copying::rollback_of_one_prompt_keeps_the_others,
+            history::equal_digest_has_an_equal_version_in_every_channel,
+            history::history_tells_what_was_served_at_a_time,
+            history::history_of_a_prompt_has_its_revisions_only,
+            history::garbage_is_removed_and_used_contents_stay,
+            history::pruned_history_keeps_the_served_state,
+            history::new_epoch_changes_every_head,
+        }
+    };
+}
+pub(crate) use all;

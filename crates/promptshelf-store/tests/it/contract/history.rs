@@ -1,0 +1,114 @@
+//! History, version numbers, retention.
+
+use std::time::Duration;
+
+use promptshelf_store::{HistoryQuery, PolicyGuard, Store, StoreError, Verdict};
+
+use crate::sample::{actor, channel, checker, policy, prompts, publish, texts};
+
+pub(crate) async fn equal_digest_has_an_equal_version_in_every_channel(store: Store) {
+    publish(&store, "one", 0, &[("a.md", "", "A")]).await.unwrap();
+    publish(&store, "one", 1, &[("a.md", "A", "A2")]).await.unwrap();
+    let other = publish(&store, "two", 0, &[("a.md", "", "A3")]).await.unwrap();
+    assert_eq!(prompts(&other), [("a", 3, "added")]);
+    let same = publish(&store, "two", 1, &[("a.md", "A3", "A2")]).await.unwrap();
+    assert_eq!(prompts(&same), [("a", 2, "changed")]);
+    let back = publish(&store, "one", 2, &[("a.md", "A2", "A")]).await.unwrap();
+    assert_eq!(prompts(&back), [("a", 1, "changed")]);
+    let served = store.served(&channel("one"), 3).await.unwrap();
+    assert_eq!((served[0].version, served[0].since, served[0].until), (1, 3, None));
+    let served = store.served(&channel("one"), 1).await.unwrap();
+    assert_eq!((served[0].version, served[0].since, served[0].until), (1, 1, Some(2)));
+}
+
+pub(crate) async fn history_tells_what_was_served_at_a_time(store: Store) {
+    publish(&store, "c", 0, &[("a.md", "", "A"), ("b.md", "", "B")]).await.unwrap();
+    publish(&store, "c", 1, &[("a.md", "A", "A2")]).await.unwrap();
+    publish(&store, "c", 2, &[("b.md", "B", "")]).await.unwrap();
+    let c = channel("c");
+    let all = store.history(&c, &HistoryQuery::default()).await.unwrap();
+    assert_eq!(all.iter().map(|revision| revision.number).collect::<Vec<_>>(), [3, 2, 1]);
+    for revision in &all {
+        let at = HistoryQuery { at: Some(revision.at), ..HistoryQuery::default() };
+        let found = store.history(&c, &at).await.unwrap();
+        // Revisions within one tick of the clock have one time: the last of them was served then.
+        let last = all.iter().find(|other| other.at == revision.at).unwrap();
+        assert_eq!(found.iter().map(|found| found.number).collect::<Vec<_>>(), [last.number]);
+    }
+    let before = all[2].at - jiff::SignedDuration::from_micros(1);
+    let query = HistoryQuery { at: Some(before), ..HistoryQuery::default() };
+    assert!(store.history(&c, &query).await.unwrap().is_empty());
+    let of_a = HistoryQuery { at: Some(all[0].at), prompt: Some("a".to_owned()), ..HistoryQuery::default() };
+    assert_eq!(store.history(&c, &of_a).await.unwrap()[0].number, 2);
+}
+
+pub(crate) async fn history_of_a_prompt_has_its_revisions_only(store: Store) {
+    publish(&store, "c", 0, &[("a.md", "", "A"), ("b.md", "", "B")]).await.unwrap();
+    publish(&store, "c", 1, &[("b.md", "B", "B2")]).await.unwrap();
+    publish(&store, "c", 2, &[("a.md", "A", "A2")]).await.unwrap();
+    publish(&store, "c", 3, &[("a.md", "A2", "")]).await.unwrap();
+    let numbers = async |query: HistoryQuery| {
+        let history = store.history(&channel("c"), &query).await.unwrap();
+        history.iter().map(|revision| revision.number).collect::<Vec<_>>()
+    };
+    let of_a = HistoryQuery { prompt: Some("a".to_owned()), ..HistoryQuery::default() };
+    assert_eq!(numbers(of_a.clone()).await, [4, 3, 1]);
+    assert_eq!(numbers(HistoryQuery { limit: 1, ..of_a.clone() }).await, [4]);
+    assert_eq!(numbers(HistoryQuery { before: Some(3), ..of_a }).await, [1]);
+    assert_eq!(numbers(HistoryQuery { before: Some(3), ..HistoryQuery::default() }).await, [2, 1]);
+    assert!(numbers(HistoryQuery { prompt: Some("x' OR 1=1".to_owned()), ..Default::default() }).await.is_empty());
+}
+
+pub(crate) async fn garbage_is_removed_and_used_contents_stay(store: Store) {
+    publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    publish(&store, "c", 1, &[("a.md", "A", "A2")]).await.unwrap();
+    store.set_policy(&channel("c"), &policy(1, false), &PolicyGuard::Any, &actor("root")).await.unwrap();
+    let open = publish(&store, "c", 2, &[("b.md", "", "open")]).await.unwrap().proposal;
+    let closed = publish(&store, "c", 2, &[("b.md", "", "closed")]).await.unwrap().proposal;
+    assert_eq!(store.gc().await.unwrap(), (0, 0));
+    store.review(closed.id, Verdict::Reject, "", None, &actor("ben"), checker()).await.unwrap();
+    assert_eq!(store.gc().await.unwrap(), (1, 6));
+    assert_eq!(texts(&store, "c", Some(1)).await.len(), 1);
+    assert_eq!(store.proposal_contents(open.id).await.unwrap().len(), 1);
+    let error = store.proposal_contents(closed.id).await.unwrap_err();
+    assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
+    // Removed contents can come again.
+    let again = publish(&store, "c", 2, &[("b.md", "", "closed")]).await.unwrap().proposal;
+    store.review(again.id, Verdict::Approve, "", None, &actor("ben"), checker()).await.unwrap();
+    assert_eq!(texts(&store, "c", None).await[1].1, "closed");
+}
+
+pub(crate) async fn pruned_history_keeps_the_served_state(store: Store) {
+    let c = channel("c");
+    publish(&store, "c", 0, &[("a.md", "", "A"), ("b.md", "", "B")]).await.unwrap();
+    let first = store.head(&c).await.unwrap();
+    publish(&store, "c", 1, &[("a.md", "A", "A2")]).await.unwrap();
+    publish(&store, "c", 2, &[("a.md", "A2", "A3"), ("b.md", "B", "")]).await.unwrap();
+    assert_eq!(store.prune(Duration::from_secs(3_600)).await.unwrap(), 0);
+    let (before, served) = (texts(&store, "c", None).await, store.served(&c, 3).await.unwrap());
+    let last = store.revision(&c, 3).await.unwrap();
+    assert_eq!(store.prune(Duration::ZERO).await.unwrap(), 2);
+    assert_eq!(store.gc().await.unwrap().0, 3);
+    assert_eq!(texts(&store, "c", None).await, before);
+    assert_eq!(store.served(&c, 3).await.unwrap(), served);
+    assert_eq!(store.revision(&c, 3).await.unwrap(), last);
+    assert_eq!(store.history(&c, &HistoryQuery::default()).await.unwrap().len(), 1);
+    let error = store.files(&c, Some(2)).await.unwrap_err();
+    assert!(error.to_string().contains("it has 3 to 3"), "{error}");
+    // A replica from before reads everything again, and version numbers go on.
+    assert!(store.delta(&c, Some(&first)).await.unwrap().is_complete);
+    let published = publish(&store, "c", 3, &[("a.md", "A3", "A4")]).await.unwrap();
+    assert_eq!(prompts(&published), [("a", 4, "changed")]);
+    let published = publish(&store, "c", 4, &[("a.md", "A4", "A")]).await.unwrap();
+    assert_eq!(prompts(&published), [("a", 1, "changed")]);
+}
+
+pub(crate) async fn new_epoch_changes_every_head(store: Store) {
+    publish(&store, "one", 0, &[("a.md", "", "A")]).await.unwrap();
+    let before = store.head(&channel("one")).await.unwrap();
+    let epoch = store.new_epoch().await.unwrap();
+    let after = store.head(&channel("one")).await.unwrap();
+    assert_ne!(before.epoch, epoch);
+    assert_eq!((after.epoch, after.revision), (epoch, 1));
+    publish(&store, "one", 1, &[("a.md", "A", "A2")]).await.unwrap();
+}

@@ -1,0 +1,250 @@
+//! Proposals, reviews and policies.
+
+use promptshelf_store::{
+    Actor, Policy, PolicyGuard, Proposal, ProposalQuery, ProposalState, Publish, Store, StoreError, Verdict,
+};
+
+use crate::sample::{actor, change, channel, checker, policy, prompts, publish, request, texts};
+
+async fn demand(store: &Store, policy: &Policy) {
+    store.set_policy(&channel("c"), policy, &PolicyGuard::Any, &actor("root")).await.unwrap();
+}
+
+/// Proposes `a.md` as ada; the policy keeps it open.
+async fn propose(store: &Store, text: &str) -> Proposal {
+    let proposal = publish(store, "c", 0, &[("a.md", "", text)]).await.unwrap().proposal;
+    assert_eq!(proposal.state, ProposalState::Open);
+    proposal
+}
+
+async fn approve(store: &Store, id: u64, name: &str) -> Result<promptshelf_store::Published, StoreError> {
+    store.review(id, Verdict::Approve, "fine", None, &actor(name), checker()).await
+}
+
+pub(crate) async fn approvals_of_the_policy_publish(store: Store) {
+    demand(&store, &policy(2, false)).await;
+    let proposal = propose(&store, "A").await;
+    assert_eq!(proposal.lacks, ["2 more approvals are needed"]);
+    let once = approve(&store, proposal.id, "ben").await.unwrap();
+    assert_eq!(once.proposal.lacks, ["1 more approval is needed"]);
+    // The same person in other letters is not a second one.
+    let again = approve(&store, proposal.id, "Ben").await.unwrap();
+    assert_eq!(again.proposal.state, ProposalState::Open);
+    let twice = approve(&store, proposal.id, "cleo").await.unwrap();
+    assert_eq!((twice.proposal.state, twice.proposal.revision), (ProposalState::Published, Some(1)));
+    assert_eq!(prompts(&twice), [("a", 1, "added")]);
+    let revision = store.revision(&channel("c"), 1).await.unwrap();
+    assert_eq!(revision.approved_by, ["ben", "cleo"]);
+    assert_eq!(revision.author, "ada");
+    assert_eq!(twice.proposal.reviews.len(), 3);
+    // It is closed now.
+    let error = approve(&store, proposal.id, "dora").await.unwrap_err();
+    assert!(matches!(error, StoreError::State { .. }), "{error}");
+}
+
+// req: S-82
+pub(crate) async fn authors_cannot_approve_with_four_eyes(store: Store) {
+    demand(&store, &policy(1, true)).await;
+    let proposal = propose(&store, "A").await;
+    assert_eq!(proposal.lacks, ["1 more approval is needed by reviewers other than ada"]);
+    for name in ["ada", "ADA"] {
+        let error = approve(&store, proposal.id, name).await.unwrap_err();
+        assert!(matches!(error, StoreError::Policy { .. }), "{error}");
+    }
+    assert!(store.proposal(proposal.id).await.unwrap().reviews.is_empty());
+    // An approval from before the rule does not count either.
+    demand(&store, &policy(2, false)).await;
+    approve(&store, proposal.id, "ada").await.unwrap();
+    demand(&store, &policy(1, true)).await;
+    assert_eq!(store.proposal(proposal.id).await.unwrap().lacks.len(), 1);
+    // Without a number, four eyes still need a second person.
+    demand(&store, &policy(0, true)).await;
+    assert_eq!(store.proposal(proposal.id).await.unwrap().lacks.len(), 1);
+    assert_eq!(approve(&store, proposal.id, "ben").await.unwrap().proposal.revision, Some(1));
+    assert_eq!(store.revision(&channel("c"), 1).await.unwrap().approved_by, ["ben"]);
+}
+
+// req: S-83
+pub(crate) async fn replaced_proposal_needs_new_approvals(store: Store) {
+    demand(&store, &policy(2, false)).await;
+    let first = propose(&store, "A").await;
+    approve(&store, first.id, "ben").await.unwrap();
+    let other = Publish { proposal: Some(first.id), ..request("c", 0, vec![change("a.md", "", "A2")]) };
+    let second = store.publish(other, &actor("ada"), checker()).await.unwrap().proposal;
+    assert_eq!((second.id, second.reviews.len()), (first.id, 1));
+    assert_ne!(second.digest, first.digest);
+    assert_eq!(second.lacks, ["2 more approvals are needed"]);
+    approve(&store, first.id, "cleo").await.unwrap();
+    assert_eq!(store.head(&channel("c")).await.unwrap().revision, 0);
+    approve(&store, first.id, "ben").await.unwrap();
+    assert_eq!(texts(&store, "c", None).await, [("a.md".to_owned(), "A2".to_owned())]);
+}
+
+// req: S-83
+pub(crate) async fn approval_of_other_changes_is_refused(store: Store) {
+    demand(&store, &policy(1, false)).await;
+    let first = propose(&store, "A").await;
+    let other = Publish { proposal: Some(first.id), ..request("c", 0, vec![change("a.md", "", "A2")]) };
+    store.publish(other, &actor("ada"), checker()).await.unwrap();
+    let seen = Some(first.digest);
+    let error = store.review(first.id, Verdict::Approve, "", seen, &actor("ben"), checker()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Changed { .. }), "{error}");
+    assert!(store.proposal(first.id).await.unwrap().reviews.is_empty());
+    let outdated =
+        Publish { proposal: Some(first.id), expected: seen, ..request("c", 0, vec![change("a.md", "", "A3")]) };
+    let error = store.publish(outdated, &actor("ada"), checker()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Changed { .. }), "{error}");
+    let present = Some(store.proposal(first.id).await.unwrap().digest);
+    let published = store.review(first.id, Verdict::Approve, "", present, &actor("ben"), checker()).await.unwrap();
+    assert_eq!(published.proposal.revision, Some(1));
+}
+
+pub(crate) async fn rejected_and_withdrawn_proposals_are_closed(store: Store) {
+    demand(&store, &policy(1, false)).await;
+    let first = propose(&store, "A").await;
+    let rejected = store.review(first.id, Verdict::Reject, "no", None, &actor("ben"), checker()).await.unwrap();
+    assert_eq!(rejected.proposal.state, ProposalState::Rejected);
+    assert_eq!((rejected.proposal.reviews[0].note.as_str(), rejected.proposal.lacks.len()), ("no", 0));
+    let second = propose(&store, "A").await;
+    let withdrawn = store.withdraw(second.id, &actor("ada")).await.unwrap();
+    assert_eq!(withdrawn.state, ProposalState::Withdrawn);
+    for id in [first.id, second.id] {
+        let errors = [
+            approve(&store, id, "ben").await.unwrap_err(),
+            store.withdraw(id, &actor("ada")).await.unwrap_err(),
+            store.publish_proposal(id, Some("now".to_owned()), &actor("ada"), checker()).await.unwrap_err(),
+            store
+                .publish(
+                    Publish { proposal: Some(id), ..request("c", 0, vec![change("b.md", "", "B")]) },
+                    &actor("ada"),
+                    checker(),
+                )
+                .await
+                .unwrap_err(),
+        ];
+        for error in errors {
+            assert!(matches!(error, StoreError::State { .. }), "{error}");
+        }
+    }
+    let third = propose(&store, "A").await;
+    let ids = |proposals: Vec<Proposal>| proposals.iter().map(|proposal| proposal.id).collect::<Vec<_>>();
+    let in_state = |state| ProposalQuery { channel: Some(channel("c")), state: Some(state), ..Default::default() };
+    assert_eq!(ids(store.proposals(&in_state(ProposalState::Open)).await.unwrap()), [third.id]);
+    assert_eq!(ids(store.proposals(&ProposalQuery::default()).await.unwrap()), [third.id, second.id, first.id]);
+    assert_eq!(ids(store.proposals(&in_state(ProposalState::Rejected)).await.unwrap()), [first.id]);
+}
+
+pub(crate) async fn approval_of_outdated_changes_does_not_publish(store: Store) {
+    publish(&store, "c", 0, &[("a.md", "", "A"), ("b.md", "", "B")]).await.unwrap();
+    demand(&store, &policy(1, false)).await;
+    let proposal = publish(&store, "c", 1, &[("a.md", "A", "A2")]).await.unwrap().proposal;
+    demand(&store, &Policy::default()).await;
+    publish(&store, "c", 1, &[("a.md", "A", "A3")]).await.unwrap();
+    demand(&store, &policy(1, false)).await;
+    let lacks = store.proposal(proposal.id).await.unwrap().lacks;
+    assert!(lacks[0].contains("`a.md`"), "{lacks:?}");
+    let approved = approve(&store, proposal.id, "ben").await.unwrap();
+    assert_eq!((approved.proposal.state, approved.proposal.reviews.len()), (ProposalState::Open, 1));
+    assert_eq!(approved.proposal.lacks, lacks[..1]);
+    for emergency in [None, Some("now".to_owned())] {
+        let error = store.publish_proposal(proposal.id, emergency, &actor("ada"), checker()).await.unwrap_err();
+        let StoreError::Conflict { paths, revision: 2 } = &error else { panic!("{error}") };
+        assert_eq!(paths, &["a.md"]);
+    }
+    assert_eq!(store.head(&channel("c")).await.unwrap().revision, 2);
+}
+
+pub(crate) async fn proposal_is_published_on_request_only_if_the_policy_is_met(store: Store) {
+    demand(&store, &policy(1, false)).await;
+    let first = propose(&store, "A").await;
+    let error = store.publish_proposal(first.id, None, &actor("ada"), checker()).await.unwrap_err();
+    let StoreError::Policy { lacks } = &error else { panic!("{error}") };
+    assert_eq!(lacks, &["1 more approval is needed"]);
+    let urgent = Some("the site is down".to_owned());
+    let published = store.publish_proposal(first.id, urgent, &actor("ada"), checker()).await.unwrap();
+    assert_eq!(published.proposal.revision, Some(1));
+    assert_eq!(store.revision(&channel("c"), 1).await.unwrap().emergency.as_deref(), Some("the site is down"));
+    // A weaker policy makes an open proposal ready.
+    let second = publish(&store, "c", 1, &[("b.md", "", "B")]).await.unwrap().proposal;
+    demand(&store, &Policy::default()).await;
+    let published = store.publish_proposal(second.id, None, &actor("ben"), checker()).await.unwrap();
+    assert_eq!((published.proposal.revision, published.proposal.author.as_str()), (Some(2), "ada"));
+}
+
+pub(crate) async fn failing_tests_stop_a_publish_if_the_policy_says_so(store: Store) {
+    publish(&store, "c", 0, &[("a.md", "", "failing test")]).await.unwrap();
+    demand(&store, &Policy { tests: true, ..Policy::default() }).await;
+    let open = publish(&store, "c", 1, &[("b.md", "", "B")]).await.unwrap().proposal;
+    assert_eq!(open.lacks, ["1 of 2 prompt tests failed"]);
+    assert_eq!(open.checks.tests, Some((1, 1)));
+    let published = publish(&store, "c", 1, &[("a.md", "failing test", "A")]).await.unwrap();
+    assert_eq!(published.proposal.revision, Some(2));
+    // The tests run again for the tree that it would become.
+    let published = store.publish_proposal(open.id, None, &actor("ada"), checker()).await.unwrap();
+    assert_eq!(published.proposal.checks.tests, Some((2, 0)));
+}
+
+pub(crate) async fn contents_of_a_proposal_are_readable(store: Store) {
+    publish(&store, "c", 0, &[("a.md", "", "A"), ("b.md", "", "B")]).await.unwrap();
+    demand(&store, &policy(1, false)).await;
+    let changes = [("a.md", "A", "A2"), ("b.md", "B", ""), ("c.md", "", "C")];
+    let proposal = publish(&store, "c", 1, &changes).await.unwrap().proposal;
+    store.gc().await.unwrap();
+    let contents = store.proposal_contents(proposal.id).await.unwrap();
+    let text = |bytes: &Option<std::sync::Arc<[u8]>>| {
+        bytes.as_ref().map_or_else(String::new, |bytes| String::from_utf8_lossy(bytes).into_owned())
+    };
+    let read: Vec<_> = contents.iter().map(|(path, old, new)| (path.as_str(), text(old), text(new))).collect();
+    let expected = changes.map(|(path, old, new)| (path, old.to_owned(), new.to_owned()));
+    assert_eq!(read, expected);
+}
+
+pub(crate) async fn only_who_may_publish_publishes(store: Store) {
+    let writer = Actor { may_publish: false, ..actor("ada") };
+    let urgent = |path| Publish { emergency: Some("now".to_owned()), ..request("c", 0, vec![change(path, "", "x")]) };
+    let plain = request("c", 0, vec![change("a.md", "", "A")]);
+    for request in [plain, urgent("b.md")] {
+        let open = store.publish(request, &writer, checker()).await.unwrap().proposal;
+        assert_eq!((open.state, open.lacks.len()), (ProposalState::Open, 0));
+        let error = store.publish_proposal(open.id, None, &writer, checker()).await.unwrap_err();
+        let StoreError::Policy { lacks } = &error else { panic!("{error}") };
+        assert_eq!(lacks, &["ada may not publish"]);
+        // So does an approval that meets the policy.
+        store.review(open.id, Verdict::Approve, "", None, &writer, checker()).await.unwrap();
+        assert_eq!(store.proposal(open.id).await.unwrap().state, ProposalState::Open);
+        store.publish_proposal(open.id, None, &actor("ben"), checker()).await.unwrap();
+    }
+    assert_eq!(store.head(&channel("c")).await.unwrap().revision, 2);
+}
+
+pub(crate) async fn policy_changes_only_if_it_is_the_expected_one(store: Store) {
+    let (c, root) = (channel("c"), actor("root"));
+    let first = policy(1, false);
+    let set = async |policy: &Policy, guard: PolicyGuard| store.set_policy(&c, policy, &guard, &root).await;
+    let error = set(&first, PolicyGuard::Is(Policy::default())).await.unwrap_err();
+    assert!(matches!(error, StoreError::Changed { .. }), "{error}");
+    assert!(store.channels().await.unwrap().is_empty());
+    assert_eq!(set(&first, PolicyGuard::Absent).await.unwrap().policy, first);
+    assert!(set(&policy(2, false), PolicyGuard::Absent).await.is_err());
+    assert!(set(&policy(2, false), PolicyGuard::Is(policy(3, false))).await.is_err());
+    assert_eq!(store.channel(&c).await.unwrap().policy, first);
+    let roles = promptshelf_store::PolicyRoles { publish: vec!["release".to_owned()], ..Default::default() };
+    let second = Policy { roles, ..policy(2, true) };
+    set(&second, PolicyGuard::Is(first)).await.unwrap();
+    assert_eq!(store.channel(&c).await.unwrap().policy, second);
+}
+
+pub(crate) async fn only_the_author_replaces_or_withdraws(store: Store) {
+    demand(&store, &policy(1, false)).await;
+    let proposal = propose(&store, "A").await;
+    let error = store.withdraw(proposal.id, &actor("ben")).await.unwrap_err();
+    assert!(matches!(error, StoreError::State { .. }), "{error}");
+    let request = || Publish { proposal: Some(proposal.id), ..request("c", 0, vec![change("a.md", "", "B")]) };
+    let error = store.publish(request(), &actor("ben"), checker()).await.unwrap_err();
+    assert!(matches!(error, StoreError::State { .. }), "{error}");
+    let elsewhere = Publish { channel: channel("other"), ..request() };
+    let error = store.publish(elsewhere, &actor("ada"), checker()).await.unwrap_err();
+    assert!(matches!(error, StoreError::State { .. }), "{error}");
+    assert_eq!(store.proposal(proposal.id).await.unwrap(), proposal);
+    assert_eq!(store.channels().await.unwrap().len(), 1);
+}
