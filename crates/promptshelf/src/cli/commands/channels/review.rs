@@ -138,7 +138,7 @@ pub(crate) async fn reject(arguments: &RejectArguments) -> Result<(), Failure> {
     let outcome = match arguments.withdraw {
         true => {
             let withdrawn = store.withdraw(proposal.id, &actor).await;
-            withdrawn.map(|proposal| Published { proposal, prompts: Vec::new() })
+            withdrawn.map(|proposal| Published { proposal, prompts: Vec::new(), findings: Vec::new() })
         }
         false => {
             let (digest, note) = (Some(proposal.digest), &arguments.message);
