@@ -10,6 +10,7 @@ use crate::{
     definition::{About, Access, AccessSet, LibraryFile, Policy},
     library_files::{LibraryFiles, References},
     prompt::{Prompt, RenderContext},
+    provenance::{PromptProvenance, Provenance},
     resource::{Resource, Resources},
     value::Variables,
 };
@@ -31,7 +32,11 @@ pub(crate) use review::{review, review_prompt};
 /// The prompts and resources that a server serves at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    pub(crate) generation: u64,
+    /// The number of catalogs before this one in the same handle.
+    pub(crate) serial: u64,
+    /// The number that a source gives to this state.
+    pub(crate) generation: Option<u64>,
+    pub(crate) provenance: Option<CatalogProvenance>,
     pub(crate) about: About,
     pub(crate) policy: Policy,
     /// By name.
@@ -44,15 +49,76 @@ pub struct Catalog {
     pub(crate) access: Arc<AccessTable>,
 }
 
-impl Catalog {
-    /// The number of catalogs before this one in the same handle.
+/// The provenance of the prompts from one source of a catalog.
+#[derive(Clone, Debug)]
+pub struct CatalogProvenance {
+    /// The number of the source.
+    pub source: usize,
+    /// The channel, the revision and the versions.
+    pub provenance: Arc<Provenance>,
+    /// Whether clients see it.
+    pub is_shown: bool,
+}
+
+impl CatalogProvenance {
+    /// Returns the version of a prompt; `None` for prompts of other sources.
     #[must_use]
-    pub fn generation(&self) -> u64 {
-        self.generation
+    pub fn prompt(&self, prompt: &Prompt) -> Option<&PromptProvenance> {
+        self.provenance.prompt(prompt.name().as_str()).filter(|_| self.covers(prompt))
     }
 
-    pub(crate) fn with_generation(self, generation: u64) -> Catalog {
+    /// Whether a prompt comes from the source.
+    #[must_use]
+    pub fn covers(&self, prompt: &Prompt) -> bool {
+        prompt.definition.origin.from == self.source
+    }
+
+    /// Whether lists show the same for both, but for the number of the revision.
+    fn is_listed_like(&self, other: &CatalogProvenance) -> bool {
+        let is_hidden = !self.is_shown && !other.is_shown;
+        let is_same =
+            || Arc::ptr_eq(&self.provenance, &other.provenance) || self.provenance.is_listed_like(&other.provenance);
+        is_hidden || (self.is_shown == other.is_shown && self.source == other.source && is_same())
+    }
+}
+
+impl Catalog {
+    /// The number of this state: the revision of the channel that it was made from, so that servers of one channel agree
+    /// on it; otherwise the [`serial`](Catalog::serial) number.
+    ///
+    /// Catalogs with the same generation can differ, because a server may add access rules of its own.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation.unwrap_or(self.serial)
+    }
+
+    /// The number of catalogs before this one in the same [handle](crate::CatalogHandle): no two of them have the same.
+    #[must_use]
+    pub fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// Sets the generation; `None` for the serial number.
+    #[must_use]
+    pub fn with_generation(self, generation: Option<u64>) -> Catalog {
         Catalog { generation, ..self }
+    }
+
+    /// Sets the provenance of the prompts from one source; see
+    /// [`Definitions::of_source`](crate::Definitions::of_source).
+    #[must_use]
+    pub fn with_provenance(self, provenance: Option<CatalogProvenance>) -> Catalog {
+        Catalog { provenance, ..self }
+    }
+
+    /// The provenance of the prompts.
+    #[must_use]
+    pub fn provenance(&self) -> Option<&CatalogProvenance> {
+        self.provenance.as_ref()
+    }
+
+    pub(crate) fn with_serial(self, serial: u64) -> Catalog {
+        Catalog { serial, ..self }
     }
 
     /// The description of the server.
@@ -341,9 +407,14 @@ impl Change {
         // Views are not compared caller by caller: a list that may have changed for one caller is announced to all,
         // without names.
         let access = !Arc::ptr_eq(&old.access, &new.access) && !old.access.is_like(&new.access);
-        let prompts = access || !old.prompts.is_listed_like(&new.prompts);
+        // The number of the revision is in every entry, and is no reason to read a list again.
+        let provenance = match (&old.provenance, &new.provenance) {
+            (Some(old), Some(new)) => !old.is_listed_like(new),
+            (old, new) => old.is_some() != new.is_some(),
+        };
+        let prompts = access || provenance || !old.prompts.is_listed_like(&new.prompts);
         Change {
-            generation: new.generation,
+            generation: new.generation(),
             prompts,
             resources: access
                 || listed(&old.resources.fixed, &new.resources.fixed)

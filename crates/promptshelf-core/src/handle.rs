@@ -40,10 +40,10 @@ impl CatalogHandle {
         self.0.current.load_full()
     }
 
-    /// Replaces the current catalog, as the next generation, and notifies the observers of the change.
+    /// Replaces the current catalog, with the next serial number, and notifies the observers of the change.
     pub fn replace(&self, catalog: Catalog) -> Change {
         self.announce(|current| {
-            let catalog = catalog.with_generation(current.generation() + 1);
+            let catalog = catalog.with_serial(current.serial() + 1);
             let change = Change::between(current, &catalog);
             (Some(catalog), change)
         })

@@ -36,6 +36,7 @@ pub mod invisible;
 mod library_files;
 mod name;
 mod prompt;
+mod provenance;
 mod render_error;
 mod resource;
 mod template;
@@ -46,7 +47,7 @@ mod value;
 mod workflow;
 
 pub use argument::{Argument, Problem, RawArgumentValue, RawArguments, bind};
-pub use catalog::{Catalog, Change, Content, ContentAccess, Page, PromptList};
+pub use catalog::{Catalog, CatalogProvenance, Change, Content, ContentAccess, Page, PromptList};
 pub use check::{Checked, check, check_edited};
 pub use content::{
     Annotations, Blob, ContentBlock, EmbeddedResource, Icon, Media, Message, Meta, MimeType, ResourceBody,
@@ -64,6 +65,7 @@ pub use handle::CatalogHandle;
 pub use interrupt::Interrupt;
 pub use name::{MAX_NAME_BYTES, NameError, PromptName};
 pub use prompt::{ContentName, Part, Prompt, ReadPermission, RenderContext};
+pub use provenance::{PromptProvenance, Provenance};
 pub use render_error::RenderError;
 pub use resource::Resource;
 pub use template::{TemplateAnalysis, TemplateUse, TemplateWords};

@@ -27,7 +27,7 @@ mod state;
 pub use state::StateKey;
 
 use form::ElicitResult;
-use state::{Bound, Progress};
+use state::{Bound, Progress, Refusal};
 
 /// Maximum number of questions of one prompt.
 const MAX_ROUNDS: u32 = 32;
@@ -141,9 +141,16 @@ impl<'a> Round<'a> {
     /// Returns the progress of the prompt, from a valid state.
     fn progress(&self, bound: &Bound<'_>) -> Result<Progress, WireError> {
         let Some(raw) = self.state else { return Ok(Progress::default()) };
-        // One message for all causes, so that it gives no hint about the signature.
-        let refused = || WireError::invalid_params("Invalid `requestState`; start again without it");
-        text(raw).and_then(|state| self.key.open(bound, &state)).ok_or_else(refused)
+        let opened = text(raw).map_or(Err(Refusal::Invalid), |state| self.key.open(bound, &state));
+        opened.map_err(|refusal| {
+            WireError::invalid_params(match refusal {
+                // One message for all causes, so that it gives no hint about the signature.
+                Refusal::Invalid => "Invalid `requestState`; start again without it",
+                Refusal::OtherVersion => {
+                    "The prompt has changed since it was begun; begin again without `requestState`"
+                }
+            })
+        })
     }
 
     fn responses(&self) -> Result<BTreeMap<String, &'a RawValue>, WireError> {

@@ -1,4 +1,4 @@
-//! Encoded list pages, cached for one generation.
+//! Encoded list pages, cached for one catalog.
 //!
 //! Figure: CPU time of `list` over HTTP (`prompts/list of 1,000, again` of `cargo xtask guard`).
 //!
@@ -23,7 +23,7 @@ pub(crate) struct Pages {
 
 #[derive(Clone, Debug, Default)]
 struct CachedPages {
-    generation: u64,
+    serial: u64,
     pages: HashMap<Key, Bytes>,
 }
 
@@ -36,10 +36,10 @@ impl Pages {
     /// Writes a page, from the cache if possible.
     pub(crate) fn write(&self, page: &Answer<ListPage>, revision: Revision, out: &mut Vec<u8>) {
         let ListPage { list, page: page_range } = page.value();
-        let generation = page.view().catalog().generation();
+        let serial = page.view().catalog().serial();
         let key = (*list, revision, page_range.range.start, page.view().visibility().clone());
         let cached = self.current.load();
-        if cached.generation == generation
+        if cached.serial == serial
             && let Some(bytes) = cached.pages.get(&key)
         {
             // One byte more for the end of the response: growing would copy the page again.
@@ -49,16 +49,16 @@ impl Pages {
         }
         let begin = out.len();
         to_wire::list(page, revision, out);
-        self.store(generation, key, Bytes::copy_from_slice(&out[begin..]));
+        self.store(serial, key, Bytes::copy_from_slice(&out[begin..]));
     }
 
-    fn store(&self, generation: u64, key: Key, bytes: Bytes) {
+    fn store(&self, serial: u64, key: Key, bytes: Bytes) {
         self.current.rcu(|cached| {
-            let mut next = match cached.generation {
+            let mut next = match cached.serial {
                 // Pages of an older catalog are not cached.
-                newer if newer > generation => return Arc::clone(cached),
-                same if same == generation && cached.pages.len() < MAX_PAGES => CachedPages::clone(cached),
-                _ => CachedPages { generation, pages: HashMap::default() },
+                newer if newer > serial => return Arc::clone(cached),
+                same if same == serial && cached.pages.len() < MAX_PAGES => CachedPages::clone(cached),
+                _ => CachedPages { serial, pages: HashMap::default() },
             };
             next.pages.insert(key.clone(), bytes.clone());
             Arc::new(next)

@@ -4,7 +4,7 @@
 //! that it has (down-conversion rules DC1 to DC4 in `docs/design`).
 
 use promptshelf_core::{
-    About, Argument, Icon, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink, Theme,
+    About, Argument, Catalog, Icon, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink, Theme,
     completion::Completions, cursor::ListKind,
 };
 use promptshelf_service::{Answer, CacheScope, ListPage, RenderedPrompt, View};
@@ -14,10 +14,12 @@ use serde_json::json;
 use crate::{json::write, revision::Revision};
 
 mod block;
+mod provenance;
 mod text;
 
 pub(crate) use block::MAX_EMBEDDED_BYTES;
 use block::{WireAnnotations, WireContents};
+use provenance::WireProvenance;
 
 /// The server's name, unless the library declares one.
 const DEFAULT_NAME: &str = "promptshelf";
@@ -153,27 +155,34 @@ struct WirePrompt<'a> {
     meta: Option<WireMeta<'a>>,
 }
 
-/// `_meta` of a prompt: the author's members, and the names of its sensitive arguments, so that clients neither store
-/// nor show their values.
+/// `_meta` of a prompt: the author's members, the names of its sensitive arguments, so that clients neither store nor
+/// show their values, and its provenance.
 #[derive(Serialize)]
 struct WireMeta<'a> {
     #[serde(flatten)]
     authored: &'a Meta,
     #[serde(rename = "promptshelf/sensitive", skip_serializing_if = "Vec::is_empty")]
     sensitive: Vec<&'a str>,
+    #[serde(flatten)]
+    provenance: Option<WireProvenance<'a>>,
 }
 
 impl<'a> WireMeta<'a> {
     /// Returns `None` if it would be empty.
-    fn new(prompt: &'a Prompt) -> Option<WireMeta<'a>> {
+    fn new(prompt: &'a Prompt, catalog: &'a Catalog) -> Option<WireMeta<'a>> {
         let sensitive = prompt.arguments().iter().filter(|argument| argument.is_sensitive());
-        let meta = WireMeta { authored: prompt.meta(), sensitive: sensitive.map(Argument::name).collect() };
-        (!meta.authored.is_empty() || !meta.sensitive.is_empty()).then_some(meta)
+        let meta = WireMeta {
+            authored: prompt.meta(),
+            sensitive: sensitive.map(Argument::name).collect(),
+            provenance: WireProvenance::of(prompt, catalog),
+        };
+        let is_empty = meta.authored.is_empty() && meta.sensitive.is_empty() && meta.provenance.is_none();
+        (!is_empty).then_some(meta)
     }
 }
 
 impl<'a> WirePrompt<'a> {
-    fn new(prompt: &'a Prompt, revision: Revision) -> WirePrompt<'a> {
+    fn new(prompt: &'a Prompt, catalog: &'a Catalog, revision: Revision) -> WirePrompt<'a> {
         let titled = revision.has_titles();
         WirePrompt {
             name: prompt.name().as_str(),
@@ -182,7 +191,7 @@ impl<'a> WirePrompt<'a> {
             description: prompt.description().or(prompt.title().filter(|_| !titled)),
             icons: icons(prompt.icons(), revision),
             arguments: prompt.arguments().iter().map(|argument| WireArgument::new(argument, titled)).collect(),
-            meta: if titled { WireMeta::new(prompt) } else { None },
+            meta: if titled { WireMeta::new(prompt, catalog) } else { None },
         }
     }
 }
@@ -295,7 +304,7 @@ pub(crate) fn list(page: &Answer<ListPage>, revision: Revision, out: &mut Vec<u8
     };
     match list {
         ListKind::Prompts => {
-            let prompts = page.shown().map(|index| WirePrompt::new(&catalog.prompts()[index], revision));
+            let prompts = page.shown().map(|index| WirePrompt::new(&catalog.prompts()[index], catalog, revision));
             items.prompts = Some(prompts.collect());
         }
         ListKind::Resources => {
@@ -308,6 +317,15 @@ pub(crate) fn list(page: &Answer<ListPage>, revision: Revision, out: &mut Vec<u8
         }
     }
     write(out, &items);
+}
+
+/// `_meta` of the result of `prompts/get`. Every revision has this member.
+#[derive(Serialize)]
+struct PromptMeta<'a> {
+    #[serde(flatten)]
+    server: Option<ResultMeta<'a>>,
+    #[serde(flatten)]
+    provenance: Option<WireProvenance<'a>>,
 }
 
 /// Writes the result of `prompts/get`, the members one by one so that long texts are written in blocks.
@@ -330,9 +348,20 @@ pub(crate) fn prompt(answer: &Answer<RenderedPrompt>, revision: Revision, out: &
         block::write_message(message, revision, out);
     }
     out.push(b']');
-    if revision.is_modern() {
-        out.extend_from_slice(br#","resultType":"complete","_meta":"#);
-        write(out, &ResultMeta::of(answer.view()));
+    let server = revision.is_modern().then(|| ResultMeta::of(answer.view()));
+    if server.is_some() {
+        out.extend_from_slice(br#","resultType":"complete""#);
+    }
+    match (server, WireProvenance::of(prompt, answer.view().catalog())) {
+        (None, None) => {}
+        (Some(server), None) => {
+            out.extend_from_slice(br#","_meta":"#);
+            write(out, &server);
+        }
+        (server, provenance) => {
+            out.extend_from_slice(br#","_meta":"#);
+            write(out, &PromptMeta { server, provenance });
+        }
     }
     out.push(b'}');
 }

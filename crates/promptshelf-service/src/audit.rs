@@ -161,6 +161,9 @@ impl Call {
 
     pub(crate) fn note_generation(&mut self, catalog: &Catalog) {
         self.note("generation", || catalog.generation().into());
+        if let Some(found) = catalog.provenance() {
+            self.note("channel", || found.provenance.channel().into());
+        }
     }
 
     /// Adds a name or a URI that the caller sent, cut to [`MAX_TEXT`].
@@ -168,9 +171,14 @@ impl Call {
         self.note(key, || text[..text.floor_char_boundary(MAX_TEXT)].into());
     }
 
-    /// Adds the version and the digest of the prompt.
-    pub(crate) fn note_prompt(&mut self, prompt: &Prompt) {
+    /// Adds the version and the digest of the prompt: those of its author and file, and those of the channel.
+    pub(crate) fn note_prompt(&mut self, prompt: &Prompt, catalog: &Catalog) {
         let Some(record) = &mut self.record else { return };
+        if let Some(found) = catalog.provenance().and_then(|found| found.prompt(prompt)) {
+            record.members.insert("promptVersion".into(), found.version().into());
+            record.members.insert("promptDigest".into(), found.digest().into());
+            record.members.insert("approvedBy".into(), found.approved_by().into());
+        }
         if let Some(version) = prompt.version() {
             record.members.insert("version".into(), version.into());
         }

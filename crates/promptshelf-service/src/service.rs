@@ -13,8 +13,8 @@ use std::{
 };
 
 use promptshelf_core::{
-    Answers, BoxFuture, Catalog, CatalogHandle, Change, Prompt, RawArguments, ResourceContents, Variables,
-    completion::Completions, cursor::ListKind,
+    Answers, BoxFuture, Catalog, CatalogHandle, Change, Prompt, PromptProvenance, RawArguments, ResourceContents,
+    Variables, completion::Completions, cursor::ListKind,
 };
 use tokio::sync::broadcast;
 use tracing::Instrument as _;
@@ -269,7 +269,7 @@ impl Service {
         call.note_generation(view.catalog());
         match access::find(view.catalog(), caller, name) {
             Ok(prompt) => {
-                call.note_prompt(&prompt);
+                call.note_prompt(&prompt, view.catalog());
                 // The outcome, unless the prompt is rendered: the user was asked first.
                 call.set_outcome("asked");
                 Ok(OpenPrompt { view, prompt, call })
@@ -307,7 +307,14 @@ impl Service {
         call.note_arguments(&prompt, arguments);
         let secrets = Secrets::of(&prompt, arguments);
         let started = self.observer().map(|_| Instant::now());
-        let span = tracing::debug_span!("render", gen_ai.prompt.name = %prompt.name());
+        let provenance = view.catalog().provenance();
+        let span = tracing::debug_span!(
+            "render",
+            gen_ai.prompt.name = %prompt.name(),
+            promptshelf.channel = provenance.map(|found| found.provenance.channel()),
+            promptshelf.revision = provenance.map(|found| found.provenance.revision()),
+            promptshelf.version = provenance.and_then(|found| found.prompt(&prompt)).map(PromptProvenance::version),
+        );
         let messages = operations::render(&view, &prompt, arguments, &secrets).instrument(span).await;
         if let (Some(observer), Some(started)) = (self.observer(), started) {
             observer.rendered(messages.as_ref().err().map_or("ok", Rejection::code), started.elapsed());

@@ -12,7 +12,8 @@ use std::{
 };
 
 use promptshelf_core::{
-    Catalog, CatalogHandle, Change, Checked, Definitions, Diagnostic, PromptDefinition, check, check_edited,
+    Catalog, CatalogHandle, CatalogProvenance, Change, Checked, Definitions, Diagnostic, PromptDefinition, check,
+    check_edited,
 };
 use tokio::{
     sync::{oneshot, watch},
@@ -21,7 +22,7 @@ use tokio::{
 
 use crate::{
     error::SourceError,
-    source::{Fingerprint, ReloadSignal, Snapshot, Source},
+    source::{Identity, ReloadSignal, Snapshot, Source},
 };
 
 /// Loads sources into a catalog and keeps it up to date.
@@ -62,8 +63,8 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    /// The fingerprint of each source's part of the catalog.
-    fingerprints: Vec<Option<Fingerprint>>,
+    /// The state of each source's part of the catalog.
+    known: Vec<Option<Identity>>,
     loads: u64,
     failures: u64,
 }
@@ -83,8 +84,10 @@ pub struct LoadReport {
     pub loads: u64,
     /// The number of loads in which a source could not be read.
     pub failures: u64,
-    /// The generation of the catalog after the load.
+    /// The generation of the catalog after the load; see [`Catalog::generation`].
     pub generation: u64,
+    /// The number of catalogs before that one; see [`Catalog::serial`].
+    pub serial: u64,
     /// All diagnostics of the library.
     pub diagnostics: Arc<[Diagnostic]>,
     /// The error if a source could not be read; the catalog and the diagnostics are then those of the last successful
@@ -103,19 +106,20 @@ impl Loader {
     /// [`SourceError`] if a source cannot be read. Mistakes of authors are [`diagnostics`](Loader::diagnostics) and
     /// not errors.
     pub fn open(sources: Vec<Box<dyn Source>>) -> Result<Loader, SourceError> {
-        let mut state = State { fingerprints: vec![None; sources.len()], loads: 1, failures: 0 };
-        let definitions = match read_changes(&sources, &state.fingerprints)? {
-            Some(snapshots) => read_all(&sources, snapshots, &mut state.fingerprints)?,
+        let mut state = State { known: vec![None; sources.len()], loads: 1, failures: 0 };
+        let definitions = match read_changes(&sources, &state.known)? {
+            Some(snapshots) => read_all(&sources, snapshots, &mut state.known)?,
             None => Definitions::default(),
         };
         let checked = check(definitions, None);
         log_new(&[], &checked.diagnostics);
-        let handle = CatalogHandle::new(checked.catalog);
+        let handle = CatalogHandle::new(identified(checked.catalog, &state.known));
         let generation = handle.current().generation();
         let (report, _) = watch::channel(LoadReport {
             loads: 1,
             failures: 0,
             generation,
+            serial: 0,
             diagnostics: checked.diagnostics.into(),
             failure: None,
         });
@@ -256,13 +260,14 @@ impl Inner {
         state.loads += 1;
         let loads = state.loads;
         let before = self.report.borrow().clone();
-        match self.check(&mut state.fingerprints, &before.diagnostics) {
+        match self.check(&mut state.known, &before.diagnostics) {
             Ok(Some(checked)) => {
                 log_new(&before.diagnostics, &checked.diagnostics);
-                let change = self.replace(checked.catalog);
-                let diagnostics = checked.diagnostics.into();
+                let change = self.replace(identified(checked.catalog, &state.known));
+                let (diagnostics, serial) = (checked.diagnostics.into(), self.handle.current().serial());
                 let generation = change.generation;
-                self.report.send_replace(LoadReport { loads, generation, diagnostics, failure: None, ..before });
+                let report = LoadReport { loads, generation, serial, diagnostics, failure: None, ..before };
+                self.report.send_replace(report);
                 Ok(change)
             }
             Ok(None) => {
@@ -290,20 +295,20 @@ impl Inner {
     /// Checks the changes; `None` if nothing has changed.
     fn check(
         &self,
-        fingerprints: &mut Vec<Option<Fingerprint>>,
-        known: &[Diagnostic],
+        known: &mut Vec<Option<Identity>>,
+        diagnostics: &[Diagnostic],
     ) -> Result<Option<Checked>, SourceError> {
-        let Some(mut snapshots) = read_changes(&self.sources, fingerprints)? else { return Ok(None) };
+        let Some(mut snapshots) = read_changes(&self.sources, known)? else { return Ok(None) };
         let current = self.handle.current();
         if let Some(edited) = edited(&mut snapshots)
-            && let Some(checked) = check_edited(&edited, &current, known)
+            && let Some(checked) = check_edited(&edited, &current, diagnostics)
         {
-            for (fingerprint, snapshot) in fingerprints.iter_mut().zip(snapshots) {
-                *fingerprint = snapshot.map(|snapshot| snapshot.fingerprint()).or(*fingerprint);
+            for (known, snapshot) in known.iter_mut().zip(snapshots) {
+                *known = snapshot.map(|snapshot| snapshot.identity()).or_else(|| known.take());
             }
             return Ok(Some(checked));
         }
-        Ok(Some(check(read_all(&self.sources, snapshots, fingerprints)?, Some(&current))))
+        Ok(Some(check(read_all(&self.sources, snapshots, known)?, Some(&current))))
     }
 
     fn replace(&self, catalog: Catalog) -> Change {
@@ -317,10 +322,12 @@ impl Inner {
 /// Reads the changes of all sources; `None` if nothing has changed.
 fn read_changes(
     sources: &[Box<dyn Source>],
-    fingerprints: &[Option<Fingerprint>],
+    known: &[Option<Identity>],
 ) -> Result<Option<Vec<Option<Snapshot>>>, SourceError> {
-    let snapshots: Result<Vec<_>, _> =
-        sources.iter().zip(fingerprints).map(|(source, known)| source.read(*known)).collect();
+    let read = |(source, known): (&Box<dyn Source>, &Option<Identity>)| {
+        source.read(known.as_ref().map(|known| known.fingerprint))
+    };
+    let snapshots: Result<Vec<_>, _> = sources.iter().zip(known).map(read).collect();
     snapshots.map(|snapshots| (sources.is_empty() || snapshots.iter().any(Option::is_some)).then_some(snapshots))
 }
 
@@ -339,7 +346,7 @@ fn edited(snapshots: &mut [Option<Snapshot>]) -> Option<Vec<Arc<PromptDefinition
 fn read_all(
     sources: &[Box<dyn Source>],
     snapshots: Vec<Option<Snapshot>>,
-    fingerprints: &mut Vec<Option<Fingerprint>>,
+    known: &mut Vec<Option<Identity>>,
 ) -> Result<Definitions, SourceError> {
     let mut merged: Option<Definitions> = None;
     let mut new = Vec::with_capacity(sources.len());
@@ -351,15 +358,25 @@ fn read_all(
         let Some(snapshot) = full else {
             return Err(SourceError::new("a source returned no snapshot for a read without a known fingerprint"));
         };
-        new.push(Some(snapshot.fingerprint()));
+        new.push(Some(snapshot.identity()));
         let definitions = snapshot.into_definitions()?.of_source(number);
         match &mut merged {
             Some(merged) => merged.merge(definitions),
             None => merged = Some(definitions),
         }
     }
-    *fingerprints = new;
+    *known = new;
     Ok(merged.unwrap_or_default())
+}
+
+/// Adds the generation and the provenance that sources have determined.
+fn identified(catalog: Catalog, known: &[Option<Identity>]) -> Catalog {
+    let generation = known.iter().flatten().find_map(|known| known.generation);
+    let provenance = (0..).zip(known).find_map(|(source, known)| {
+        let (provenance, is_shown) = known.as_ref()?.provenance.clone()?;
+        Some(CatalogProvenance { source, provenance, is_shown })
+    });
+    catalog.with_generation(generation).with_provenance(provenance)
 }
 
 /// Logs the diagnostics that are new.

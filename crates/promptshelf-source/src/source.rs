@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use promptshelf_core::{Definitions, PromptDefinition};
+use promptshelf_core::{Definitions, PromptDefinition, Provenance};
 use tokio::sync::Notify;
 
 use crate::error::SourceError;
@@ -102,6 +102,8 @@ impl<S: Source + ?Sized> Source for Arc<S> {
 pub struct Snapshot {
     fingerprint: Fingerprint,
     edited: Option<Vec<Arc<PromptDefinition>>>,
+    generation: Option<u64>,
+    provenance: Option<(Arc<Provenance>, bool)>,
     all: Box<dyn FnOnce() -> Result<Definitions, SourceError> + Send>,
 }
 
@@ -109,7 +111,13 @@ impl Snapshot {
     /// Creates a snapshot of everything that the source defines.
     #[must_use]
     pub fn new(fingerprint: Fingerprint, definitions: Definitions) -> Snapshot {
-        Snapshot { fingerprint, edited: None, all: Box::new(move || Ok(definitions)) }
+        Snapshot {
+            fingerprint,
+            edited: None,
+            generation: None,
+            provenance: None,
+            all: Box::new(move || Ok(definitions)),
+        }
     }
 
     /// Creates a snapshot of the prompts that were edited since the known fingerprint, if nothing else has changed:
@@ -122,7 +130,26 @@ impl Snapshot {
         prompts: Vec<Arc<PromptDefinition>>,
         all: impl FnOnce() -> Result<Definitions, SourceError> + Send + 'static,
     ) -> Snapshot {
-        Snapshot { fingerprint, edited: Some(prompts), all: Box::new(all) }
+        Snapshot { edited: Some(prompts), all: Box::new(all), ..Snapshot::new(fingerprint, Definitions::default()) }
+    }
+
+    /// Sets the generation of the catalog, such as the revision of a channel: servers that read the same state from
+    /// different machines agree on it. By default each server counts its catalogs. The first source with a generation
+    /// determines it.
+    #[must_use]
+    pub fn with_generation(self, generation: u64) -> Snapshot {
+        Snapshot { generation: Some(generation), ..self }
+    }
+
+    /// Sets the provenance of the prompts, and whether clients see it. The first source with a provenance determines it,
+    /// for its own prompts.
+    #[must_use]
+    pub fn with_provenance(self, provenance: Arc<Provenance>, is_shown: bool) -> Snapshot {
+        Snapshot { provenance: Some((provenance, is_shown)), ..self }
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        Identity { fingerprint: self.fingerprint, generation: self.generation, provenance: self.provenance.clone() }
     }
 
     /// Returns the fingerprint of the definitions, to pass to the next [`Source::read`].
@@ -149,6 +176,15 @@ impl Snapshot {
     pub fn into_definitions(self) -> Result<Definitions, SourceError> {
         (self.all)()
     }
+}
+
+/// The state of a source, as the loader remembers it.
+#[derive(Clone)]
+pub(crate) struct Identity {
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) generation: Option<u64>,
+    /// The provenance of the prompts, and whether clients see it.
+    pub(crate) provenance: Option<(Arc<Provenance>, bool)>,
 }
 
 impl fmt::Debug for Snapshot {

@@ -6,6 +6,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use promptshelf_core::Provenance;
+
 use crate::{
     error::SourceError,
     memory_tree::MemoryTree,
@@ -45,6 +47,9 @@ struct Inner {
 #[derive(Debug)]
 struct State {
     tree: MemoryTree,
+    /// The provenance of the tree. Its revision is the generation of the catalog.
+    provenance: Option<Arc<Provenance>>,
+    is_provenance_shown: bool,
     /// Counts the trees, from 1.
     number: u64,
     /// The tree of the last successful read, and its number.
@@ -72,7 +77,15 @@ impl TreeSource {
     fn with(tree: MemoryTree, is_lenient: bool) -> TreeSource {
         let watched = WatchedTrees::new(Vec::new());
         let pipeline = Pipeline::new(is_lenient, watched.clone());
-        let state = State { tree, number: 1, read: None, watchers: Vec::new(), next: 0 };
+        let state = State {
+            tree,
+            provenance: None,
+            is_provenance_shown: true,
+            number: 1,
+            read: None,
+            watchers: Vec::new(),
+            next: 0,
+        };
         TreeSource(Arc::new(Inner { pipeline, roots: RootGrants::memory(), watched, state: Mutex::new(state) }))
     }
 
@@ -94,8 +107,38 @@ impl TreeSource {
     /// # }
     /// ```
     pub fn replace(&self, tree: MemoryTree) {
+        self.change(|state| (state.tree, state.provenance) = (tree, None));
+    }
+
+    /// Replaces the tree by a revision of a channel, and requests a reload. The revision is then the catalog's
+    /// [generation](promptshelf_core::Catalog::generation), and prompts have the versions of the provenance.
+    ///
+    /// ```
+    /// use promptshelf_core::Provenance;
+    /// use promptshelf_source::{Loader, MemoryTree, TreeSource};
+    ///
+    /// let tree: MemoryTree = [("hello.md", "Say hello.\n")].into_iter().collect();
+    /// let source = TreeSource::new(MemoryTree::default());
+    /// source.replace_revision(tree, Provenance::new("production", 7));
+    /// let loader = Loader::open(vec![Box::new(source)]).unwrap();
+    /// assert_eq!(loader.handle().current().generation(), 7);
+    /// ```
+    pub fn replace_revision(&self, tree: MemoryTree, provenance: impl Into<Arc<Provenance>>) {
+        let provenance = provenance.into();
+        self.change(|state| (state.tree, state.provenance) = (tree, Some(provenance)));
+    }
+
+    /// Sets whether clients see the provenance of prompts, in `_meta`. They do by default.
+    pub fn show_provenance(&self, is_shown: bool) {
+        let is_changed = self.with_state(|state| state.is_provenance_shown != is_shown);
+        if is_changed {
+            self.change(|state| state.is_provenance_shown = is_shown);
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
         self.with_state(|state| {
-            state.tree = tree;
+            change(state);
             state.number += 1;
             for (_, signal) in &state.watchers {
                 signal.request();
@@ -125,7 +168,10 @@ impl Source for TreeSource {
     fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
         // Changes of granted roots have no place in the tree.
         let is_outside = self.0.watched.take_pending().is_some();
-        let (tree, number, read) = self.with_state(|state| (state.tree.clone(), state.number, state.read.take()));
+        let (tree, number, read, provenance) = self.with_state(|state| {
+            let provenance = state.provenance.clone().map(|provenance| (provenance, state.is_provenance_shown));
+            (state.tree.clone(), state.number, state.read.take(), provenance)
+        });
         let scope = match &read {
             Some((before, read)) if *read != number && !is_outside => edited_paths(before, &tree),
             _ => ChangeScope::Anywhere,
@@ -134,7 +180,13 @@ impl Source for TreeSource {
         let reading = Reading { roots: &roots, unsaved: &BTreeMap::new(), scope: &scope, tree: number };
         let snapshot = self.0.pipeline.read(&reading, known)?;
         self.with_state(|state| state.read = Some((tree, number)));
-        Ok(snapshot)
+        Ok(snapshot.map(|snapshot| match provenance {
+            None => snapshot,
+            Some((provenance, is_shown)) => {
+                let revision = provenance.revision();
+                snapshot.with_generation(revision).with_provenance(provenance, is_shown)
+            }
+        }))
     }
 
     fn watch(&self, signal: ReloadSignal) -> WatchGuard {

@@ -33,6 +33,8 @@ pub(super) struct Prompts<'a> {
     broken: RefCell<HashMap<(usize, String), Vec<Requirements>>>,
     drafts: &'a [BrokenFile],
     previous: &'a PromptList,
+    /// Whether broken prompts keep their version in `previous`.
+    keeps_previous: bool,
     /// Whether all prompts of `previous` that are not defined here are unchanged.
     is_rest_settled: bool,
     found: RefCell<Vec<Diagnostic>>,
@@ -66,9 +68,15 @@ impl<'a> Prompts<'a> {
             broken: RefCell::new(broken),
             drafts,
             previous,
+            keeps_previous: true,
             is_rest_settled: false,
             found: RefCell::default(),
         }
+    }
+
+    /// Leaves broken prompts out, whatever there was before.
+    pub(super) fn without_previous(self) -> Prompts<'a> {
+        Prompts { keeps_previous: false, ..self }
     }
 
     /// Creates a check in which these definitions replace those of `previous`, whose other prompts stay.
@@ -100,7 +108,7 @@ impl<'a> Prompts<'a> {
 
     /// Whether any prompt of the previous catalog can stay without a definition.
     pub(super) fn keeps_any(&self) -> bool {
-        !self.broken.borrow().is_empty()
+        self.keeps_previous && !self.broken.borrow().is_empty()
     }
 
     /// Whether a prompt of the previous catalog stays without a definition: its file is broken, requires no more of
@@ -108,7 +116,7 @@ impl<'a> Prompts<'a> {
     pub(super) fn keeps(&self, prompt: &Prompt) -> bool {
         let Prompt { definition, .. } = prompt;
         let broken = self.broken.borrow();
-        if broken.is_empty() {
+        if broken.is_empty() || !self.keeps_previous {
             return false;
         }
         let Some(requirements) = broken.get(&(definition.origin.from, prompt.source().path.clone())) else {

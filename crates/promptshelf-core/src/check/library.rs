@@ -16,7 +16,8 @@ use crate::{
     library_files::LibraryFiles,
 };
 
-/// Checks definitions. Broken prompts keep their version in `previous`.
+/// Checks definitions. Broken prompts keep their version in `previous`, except in a
+/// [revision](Definitions::is_revision).
 ///
 /// ```
 /// use promptshelf_core::{Code, Definitions, PromptDefinition, check};
@@ -41,6 +42,7 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
         root_files,
         broken,
         mut diagnostics,
+        is_revision,
     } = definitions;
     let mut files = LibraryFiles { by_path: files, declared: BTreeMap::new(), partials, links };
     let mut catalog = Catalog { about, policy, ..Catalog::default() };
@@ -51,6 +53,7 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
     let none = PromptList::default();
     let previous = previous.map_or(&none, |previous| &previous.prompts);
     let prompts = each::Prompts::new(&prompts, duplicates, &broken, previous);
+    let prompts = if is_revision { prompts.without_previous() } else { prompts };
     let mut checked = prompts.check_all(&catalog, &mut diagnostics);
 
     // The last valid version stays, unless another prompt has its name by now.

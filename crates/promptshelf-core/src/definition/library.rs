@@ -38,6 +38,9 @@ pub struct Definitions {
     pub broken: Vec<BrokenFile>,
     /// Mistakes that the source found while reading.
     pub diagnostics: Vec<Diagnostic>,
+    /// Whether these are one revision of a library, complete as it is. Broken prompts are then left out, and do not keep
+    /// their version in the catalog before, so that every server of the revision serves the same.
+    pub is_revision: bool,
 }
 
 impl<P: Into<Arc<PromptDefinition>>> FromIterator<P> for Definitions {
@@ -74,6 +77,7 @@ impl Definitions {
         self.root_files.extend(other.root_files);
         self.broken.extend(other.broken);
         self.diagnostics.extend(other.diagnostics);
+        self.is_revision |= other.is_revision;
     }
 
     /// Sets the source number of all definitions: files of two sources can have the same path and are different

@@ -120,3 +120,16 @@ fn concurrent_replacements_are_serialized() {
     });
     assert_eq!(handle.current().generation(), 200);
 }
+
+#[test]
+fn generation_is_that_of_the_source_and_serial_counts() {
+    let handle = CatalogHandle::new(catalog(&["a".into()], 10).with_generation(Some(40)));
+    let numbers = |handle: &CatalogHandle| (handle.current().generation(), handle.current().serial());
+    assert_eq!(numbers(&handle), (40, 0));
+    // The same revision with other access rules, an earlier one after a restore, and a source without numbers.
+    for (generation, expected) in [(Some(40), (40, 1)), (Some(3), (3, 2)), (None, (3, 3))] {
+        let change = handle.replace(catalog(&["a".into()], 10).with_generation(generation));
+        assert_eq!(change.generation, expected.0);
+        assert_eq!(numbers(&handle), expected);
+    }
+}

@@ -352,3 +352,20 @@ fn edited_file_leaves_the_resource_list_unchanged() {
     after.0.resources[0].annotations.priority = Some(0.5);
     assert!(change(&before, &after).resources);
 }
+
+#[test]
+fn broken_prompt_of_a_revision_does_not_keep_its_version() {
+    let of = |text: &str, is_revision| {
+        let caller = PromptDefinition::template("caller", "{{ prompt('callee') }}").description("d");
+        let callee = PromptDefinition::template("callee", text).description("d");
+        Definitions { is_revision, ..Definitions::from_iter([caller, callee]) }
+    };
+    let names = |catalog: &Catalog| catalog.prompts().iter().map(|it| it.name().to_string()).collect::<Vec<_>>();
+    let before = check(of("one", true), None).catalog;
+    assert_eq!(names(&before), ["callee", "caller"]);
+    assert_eq!(names(&check(of("{{ nme }}", false), Some(&before)).catalog), ["callee", "caller"]);
+    let after = check(of("{{ nme }}", true), Some(&before));
+    let anew = check(of("{{ nme }}", true), None);
+    assert_eq!((names(&after.catalog), after.diagnostics), (names(&anew.catalog), anew.diagnostics));
+    assert_eq!(names(&after.catalog), [""; 0]);
+}

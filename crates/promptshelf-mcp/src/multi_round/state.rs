@@ -1,8 +1,8 @@
 //! `requestState`: the answers so far, signed and carried by the client.
 //!
 //! The server keeps no state between two rounds. It sends the state to the client and accepts it back only if the
-//! signature is valid, the state has not expired, and it belongs to the same caller, version of the prompt, and
-//! arguments (2026-07-28, *Multi round-trip requests*: treat as attacker-controlled). The state is signed and not
+//! signature is valid, the state has not expired, and it belongs to the same caller, prompt and arguments, and to the
+//! version of the prompt that the server has (2026-07-28, *Multi round-trip requests*: treat as attacker-controlled). The state is signed and not
 //! encrypted: it holds only data that the client has sent.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,7 +16,7 @@ use sha2::Sha256;
 const MAX_STATE_BYTES: usize = 1 << 20;
 
 /// Separates these signatures from other uses of the same key.
-const PURPOSE: &[u8] = b"promptshelf requestState 2\0";
+const PURPOSE: &[u8] = b"promptshelf requestState 3\0";
 
 const ENGINE: base64::engine::GeneralPurpose = base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
@@ -74,14 +74,25 @@ impl StateKey {
     /// Signs a state that belongs to `bound`.
     pub(super) fn seal(&self, bound: &Bound<'_>, progress: &Progress) -> String {
         let expires = since_epoch().saturating_add(self.lifetime).as_secs();
-        let payload = serde_json::to_vec(&Sealed { expires, progress }).unwrap_or_default();
+        let version = ENGINE.encode(bound.digest);
+        let payload = serde_json::to_vec(&Sealed { expires, version, progress }).unwrap_or_default();
         let signature = self.mac(bound, &payload).finalize().into_bytes();
         format!("{}.{}", ENGINE.encode(payload), ENGINE.encode(signature))
     }
 
     /// Returns the content of a state if it is signed with this key, complete, not expired, and belongs to `bound`.
-    /// The result deliberately does not show which check failed.
-    pub(super) fn open(&self, bound: &Bound<'_>, state: &str) -> Option<Progress> {
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Invalid`] deliberately does not show which check failed. A state of another version of the prompt is
+    /// valid otherwise.
+    pub(super) fn open(&self, bound: &Bound<'_>, state: &str) -> Result<Progress, Refusal> {
+        let opened = self.verified(bound, state).ok_or(Refusal::Invalid)?;
+        let is_same = ENGINE.decode(opened.version).is_ok_and(|version| version == bound.digest);
+        if is_same { Ok(opened.progress) } else { Err(Refusal::OtherVersion) }
+    }
+
+    fn verified(&self, bound: &Bound<'_>, state: &str) -> Option<Opened> {
         if state.len() > MAX_STATE_BYTES {
             return None;
         }
@@ -90,13 +101,13 @@ impl StateKey {
         // Compared in constant time, before any part of the payload is parsed.
         self.mac(bound, &payload).verify_slice(&signature).ok()?;
         let opened: Opened = serde_json::from_slice(&payload).ok()?;
-        (Duration::from_secs(opened.expires) > since_epoch()).then_some(opened.progress)
+        (Duration::from_secs(opened.expires) > since_epoch()).then_some(opened)
     }
 
     fn mac(&self, bound: &Bound<'_>, payload: &[u8]) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes a key of any length");
         mac.update(PURPOSE);
-        for part in [bound.caller.as_bytes(), bound.prompt.as_bytes(), bound.digest, bound.arguments, payload] {
+        for part in [bound.caller.as_bytes(), bound.prompt.as_bytes(), bound.arguments, payload] {
             // Prefixed with their lengths, so that no byte can move from one part to the next.
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part);
@@ -114,7 +125,7 @@ fn since_epoch() -> Duration {
 pub(super) struct Bound<'a> {
     pub(super) caller: &'a str,
     pub(super) prompt: &'a str,
-    /// The digest of the prompt, so that a state of an earlier version cannot skip a new step.
+    /// The digest of the prompt, so that a state of another version cannot skip a new step.
     pub(super) digest: &'a [u8],
     /// The arguments of the request, as bytes that are equal for equal arguments.
     pub(super) arguments: &'a [u8],
@@ -131,15 +142,27 @@ pub(super) struct Progress {
     pub(super) rounds: u32,
 }
 
+/// The reason for which a state is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It was not made by a server with this key for this request, or has expired.
+    Invalid,
+    /// The prompt was another one when the state was made: it has been edited, or another server is ahead or behind.
+    OtherVersion,
+}
+
 #[derive(Serialize)]
 struct Sealed<'a> {
     expires: u64,
+    /// The digest of the prompt.
+    version: String,
     progress: &'a Progress,
 }
 
 #[derive(Deserialize)]
 struct Opened {
     expires: u64,
+    version: String,
     progress: Progress,
 }
 
@@ -158,8 +181,8 @@ mod tests {
     #[test]
     fn state_opens_with_same_key() {
         let state = StateKey::from_secret(b"shared").seal(&BOUND, &progress());
-        assert_eq!(StateKey::from_secret(b"shared").open(&BOUND, &state), Some(progress()));
-        assert_eq!(StateKey::from_secret(b"other").open(&BOUND, &state), None);
+        assert_eq!(StateKey::from_secret(b"shared").open(&BOUND, &state), Ok(progress()));
+        assert_eq!(StateKey::from_secret(b"other").open(&BOUND, &state), Err(Refusal::Invalid));
     }
 
     // req: I7, I19
@@ -167,18 +190,19 @@ mod tests {
     fn state_is_bound_to_caller_prompt_and_arguments() {
         let key = StateKey::from_secret(b"shared");
         let state = key.seal(&BOUND, &progress());
-        assert_eq!(key.open(&Bound { caller: "other", ..BOUND }, &state), None);
-        assert_eq!(key.open(&Bound { prompt: "other", ..BOUND }, &state), None);
-        assert_eq!(key.open(&Bound { digest: b"2", ..BOUND }, &state), None);
-        assert_eq!(key.open(&Bound { arguments: b"{}", ..BOUND }, &state), None);
-        assert_eq!(key.open(&Bound { caller: "locals", prompt: "etup", ..BOUND }, &state), None);
+        assert_eq!(key.open(&Bound { caller: "other", ..BOUND }, &state), Err(Refusal::Invalid));
+        assert_eq!(key.open(&Bound { prompt: "other", ..BOUND }, &state), Err(Refusal::Invalid));
+        assert_eq!(key.open(&Bound { digest: b"2", ..BOUND }, &state), Err(Refusal::OtherVersion));
+        assert_eq!(key.open(&Bound { digest: b"2", caller: "other", ..BOUND }, &state), Err(Refusal::Invalid));
+        assert_eq!(key.open(&Bound { arguments: b"{}", ..BOUND }, &state), Err(Refusal::Invalid));
+        assert_eq!(key.open(&Bound { caller: "locals", prompt: "etup", ..BOUND }, &state), Err(Refusal::Invalid));
     }
 
     // req: I7, R-5
     #[test]
     fn state_expires() {
         let key = StateKey::from_secret(b"shared").lifetime(Duration::ZERO);
-        assert_eq!(key.open(&BOUND, &key.seal(&BOUND, &progress())), None);
+        assert_eq!(key.open(&BOUND, &key.seal(&BOUND, &progress())), Err(Refusal::Invalid));
     }
 
     proptest! {
@@ -191,8 +215,8 @@ mod tests {
             let mut changed: Vec<char> = state.chars().collect();
             prop_assume!(changed[position] != with);
             changed[position] = with;
-            prop_assert_eq!(key.open(&BOUND, &changed.into_iter().collect::<String>()), None);
-            prop_assert_eq!(key.open(&BOUND, &state[..position]), None);
+            prop_assert_eq!(key.open(&BOUND, &changed.into_iter().collect::<String>()), Err(Refusal::Invalid));
+            prop_assert_eq!(key.open(&BOUND, &state[..position]), Err(Refusal::Invalid));
         }
     }
 }

@@ -3,6 +3,7 @@
 mod guided;
 mod http;
 mod library;
+mod provenance;
 mod stdio;
 #[cfg(target_os = "linux")]
 mod work;

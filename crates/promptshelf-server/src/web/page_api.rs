@@ -107,7 +107,7 @@ pub(super) async fn diagnostics(State(library): State<Library>, authenticated: A
     let shown: Vec<Value> =
         all.iter().take(MAX_DIAGNOSTICS).map(|found| diagnostic(found, caller.identity().is_some())).collect();
     json_response(&json!({
-        "generation": report.generation,
+        "catalogs": report.serial + 1,
         "loads": report.loads,
         "withheld": !is_permitted,
         "failure": report.failure.filter(|_| is_permitted).map(|failure| failure.to_string()),

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use promptshelf_core::{
-    ArgumentDefinition, CatalogHandle, Definitions, PromptDefinition, RawArguments, RenderError, Variables, check,
-    cursor::ListKind,
+    ArgumentDefinition, CatalogHandle, CatalogProvenance, Definitions, PromptDefinition, PromptProvenance, Provenance,
+    RawArguments, RenderError, Variables, check, cursor::ListKind,
 };
 use promptshelf_service::{Caller, Limits, Recorder, Reference, Service};
 use serde_json::{Value, json};
@@ -200,4 +200,31 @@ async fn recording_takes_linear_time_in_the_number_of_names() {
     assert_eq!(memory.records().len(), 6);
     // 20 times as many names; a look-up that scans, called for each name, would take 400 times as long.
     assert!(cost[1] < cost[0].max(100_000) * 100, "{cost:?} ns");
+}
+
+// req: S-26, S-92
+#[tokio::test]
+async fn records_of_a_channel_have_the_provenance() {
+    let mut provenance = Provenance::new("production", 7);
+    provenance.insert("open", PromptProvenance::new(3, [0xab; 32], ["Ada\n{\"forged\":1}"]));
+    // Records have it, whether or not clients see it.
+    let provenance = CatalogProvenance { source: 0, provenance: Arc::new(provenance), is_shown: false };
+    let catalog = check(definitions(), None).catalog.with_generation(Some(7)).with_provenance(Some(provenance));
+    let memory = Arc::new(Memory::default());
+    let service = Service::new(CatalogHandle::new(catalog)).with_audit(memory.clone());
+    let caller = known("ada", &[], &[]);
+    service.get(&caller, "open", &RawArguments::from_iter([("x", "one")])).await.expect("an answer");
+    service.list(&caller, ListKind::Prompts, None).map(drop).expect("a page");
+    let records = memory.records();
+    for (key, value) in [
+        ("channel", json!("production")),
+        ("generation", json!(7)),
+        ("promptVersion", json!(3)),
+        ("promptDigest", json!("ab".repeat(32))),
+        ("approvedBy", json!(["Ada{\"forged\":1}"])),
+    ] {
+        assert_eq!(records[0][key], value, "{key} of {}", records[0]);
+    }
+    assert_eq!((&records[1]["channel"], &records[1]["generation"]), (&json!("production"), &json!(7)));
+    assert_eq!(records.len(), 2);
 }

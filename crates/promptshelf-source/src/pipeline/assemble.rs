@@ -99,6 +99,7 @@ impl LibraryContext<'_> {
             root_files: self.root_files(),
             broken,
             diagnostics,
+            is_revision: matches!(self.root, Tree::Memory(_)),
         };
         Some(Snapshot::new(fingerprint, definitions))
     }

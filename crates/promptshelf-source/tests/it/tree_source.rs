@@ -2,8 +2,10 @@
 
 use std::{fs, sync::Arc};
 
-use promptshelf_core::{Definitions, ReadError, SourceText};
-use promptshelf_source::{Loader, MemoryFile, MemoryTree, Source as _, TreeSource};
+use promptshelf_core::{
+    Access, AccessRule, Definitions, Origin, PromptDefinition, PromptProvenance, Provenance, ReadError, SourceText,
+};
+use promptshelf_source::{Fixed, Loader, MemoryFile, MemoryTree, Source as _, TreeSource};
 
 use crate::library::{Library, lines, names, text_of};
 
@@ -178,4 +180,84 @@ async fn invalid_manifest_is_an_error_and_the_last_tree_stays() {
     let catalog = loader.handle().current();
     assert_eq!(catalog.about().name, None);
     assert!(text_of(&catalog, "a").expect("a prompt").contains("edited"));
+}
+
+fn revision(number: u64, versions: &[(&str, u64)]) -> Provenance {
+    let mut provenance = Provenance::new("production", number);
+    provenance
+        .extend(versions.iter().map(|(name, version)| (*name, PromptProvenance::new(*version, [0; 32], ["Ada"]))));
+    provenance
+}
+
+// A replica that followed every revision and one that starts with the last serve the same.
+#[tokio::test]
+async fn replicas_of_one_revision_agree_whatever_they_served_before() {
+    let prompt = |text: &str| format!("---\ndescription: d\n---\n{text}");
+    let tree: MemoryTree = [("a.md", file(&prompt("one"))), ("b.md", file(&prompt("two"))), ("README.md", file("x"))]
+        .into_iter()
+        .collect();
+    let source = TreeSource::new(MemoryTree::default());
+    let loader = Loader::open(vec![Box::new(source.clone())]).expect("loads");
+    let steps = [
+        tree.clone(),
+        tree.with([("README.md", Some(file("only this changed")))]),
+        tree.with([("a.md", Some(file(&prompt("edited"))))]),
+        tree.with([("a.md", Some(file(&prompt("{{ undeclared }}"))))]),
+        tree.with([("a.md", Some(file("---\n[\n---\n"))), ("c.md", Some(file(&prompt("new"))))]),
+        tree.clone(),
+    ];
+    for (number, tree) in (1..).zip(steps) {
+        source.replace_revision(tree.clone(), revision(number, &[("a", number)]));
+        loader.reload().await.expect("loads");
+        let fresh = TreeSource::new(MemoryTree::default());
+        fresh.replace_revision(tree, revision(number, &[("a", number)]));
+        let anew = Loader::open(vec![Box::new(fresh)]).expect("loads");
+        let served = |loader: &Loader| {
+            let catalog = loader.handle().current();
+            let texts =
+                catalog.prompts().iter().map(|it| (it.name().to_string(), text_of(&catalog, it.name().as_str())));
+            let provenance = catalog.provenance().expect("a provenance");
+            let version = catalog.find("a").and_then(|a| Some(provenance.prompt(a)?.version()));
+            (catalog.generation(), texts.collect::<Vec<_>>(), lines(&loader.diagnostics()), version)
+        };
+        assert_eq!(served(&loader), served(&anew), "revision {number}");
+        assert_eq!(served(&loader).0, number);
+    }
+}
+
+#[tokio::test]
+async fn local_rules_change_the_catalog_and_not_its_generation() {
+    let tree: MemoryTree = [("a.md", "---\ndescription: d\n---\none")].into_iter().collect();
+    let (source, local) = (TreeSource::new(MemoryTree::default()), Fixed::default());
+    source.replace_revision(tree, revision(9, &[("a", 2), ("local", 3)]));
+    let loader = Loader::open(vec![Box::new(source.clone()), Box::new(local.clone())]).expect("loads");
+    let before = loader.handle().current();
+    let access = Access { roles: vec!["staff".to_owned()], ..Access::default() };
+    let origin = Origin::new(SourceText::new("server.toml", ""));
+    let rule = AccessRule {
+        prompts: vec!["*".to_owned()],
+        folders: Vec::new(),
+        tags: Vec::new(),
+        resources: Vec::new(),
+        diagnostics: false,
+        access,
+        origin,
+    };
+    let prompts = vec![PromptDefinition::template("local", "x").description("d")];
+    local.replace(Definitions { access: vec![rule], ..Definitions::from_iter(prompts) });
+    let change = loader.reload().await.expect("loads");
+    let after = loader.handle().current();
+    assert!(change.prompts && change.generation == 9);
+    assert_eq!((before.generation(), after.generation()), (9, 9));
+    assert!(before.serial() < after.serial());
+    let report = loader.reports().borrow().clone();
+    assert_eq!((report.generation, report.serial), (9, after.serial()));
+    let provenance = after.provenance().expect("a provenance");
+    assert_eq!(provenance.prompt(after.find("a").expect("a prompt")).map(PromptProvenance::version), Some(2));
+    assert_eq!(provenance.prompt(after.find("local").expect("a prompt")), None, "it does not come from the channel");
+
+    source.show_provenance(false);
+    let change = loader.reload().await.expect("loads");
+    assert!(change.prompts, "lists have other members now");
+    assert!(!loader.handle().current().provenance().expect("a provenance").is_shown);
 }

@@ -11,6 +11,7 @@ pub(super) fn check(definition: &PromptDefinition, found: &mut Vec<Diagnostic>) 
         let place = definition.origin.locate("_meta");
         let fault = match key.rsplit_once('/') {
             Some((prefix, _)) if is_reserved(prefix) => "is reserved for the protocol",
+            Some((prefix, _)) if is_own(prefix) => "is reserved for the provenance of channels",
             Some((prefix, name)) if prefix.split('.').all(is_label) && is_name(name) => continue,
             None if is_name(key) => continue,
             _ => "is not a valid key of `_meta`",
@@ -28,6 +29,11 @@ fn is_reserved(prefix: &str) -> bool {
     let labels: Vec<&str> = prefix.split('.').collect();
     let last_but_one = labels.len().saturating_sub(2);
     [0, 1, last_but_one].iter().any(|at| matches!(labels.get(*at), Some(&("modelcontextprotocol" | "mcp"))))
+}
+
+/// Whether a prefix is that of provenance, which authors must not be able to write.
+fn is_own(prefix: &str) -> bool {
+    prefix.eq_ignore_ascii_case("dev.promptshelf")
 }
 
 fn is_label(label: &str) -> bool {
@@ -70,6 +76,8 @@ mod tests {
             "com.mcp.tools/x",
             "api.modelcontextprotocol.org/x",
             "mcp/x",
+            "dev.promptshelf/approvedBy",
+            "Dev.PromptShelf/version",
         ];
         for bad in reserved.into_iter().chain([
             "/x",

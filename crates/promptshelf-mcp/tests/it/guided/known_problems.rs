@@ -157,7 +157,8 @@ async fn state_of_an_earlier_version_is_refused() {
         edit(std::sync::Arc::make_mut(setup));
         client.handle.replace(check(definitions, None).catalog);
         let refused = client.request(again(4, &continued, state)).await;
-        assert_eq!(refused["error"]["message"], "Invalid `requestState`; start again without it", "{refused}");
+        let message = "The prompt has changed since it was begun; begin again without `requestState`";
+        assert_eq!(refused["error"]["message"], message, "{refused}");
     }
 
     client.handle.replace(check(library::guided(), None).catalog);

@@ -49,8 +49,8 @@ pub(crate) async fn run(arguments: &RenderArguments) -> Result<(), Failure> {
             writeln!(output.out, "\n{hint}").ok();
         }
         // A reload without changes does not render again.
-        let before = (library.catalog().generation(), library.diagnostics());
-        while (library.catalog().generation(), library.diagnostics()) == before {
+        let before = (library.catalog().serial(), library.diagnostics());
+        while (library.catalog().serial(), library.diagnostics()) == before {
             if reports.changed().await.is_err() {
                 return Ok(());
             }

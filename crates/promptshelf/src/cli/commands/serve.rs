@@ -268,13 +268,13 @@ fn refuse_errors(served: &Served, place: &ServedLibrary) -> Result<(), Failure> 
 /// Logs a summary of a library after each load that changed it. The loader itself logs each new diagnostic.
 async fn log_changes(channel: Option<String>, loader: Loader) {
     let mut reports = loader.reports();
-    let mut known = reports.borrow_and_update().generation;
+    let mut known = reports.borrow_and_update().serial;
     while reports.changed().await.is_ok() {
         let report = reports.borrow_and_update().clone();
-        if report.generation == known {
+        if report.serial == known {
             continue;
         }
-        known = report.generation;
+        known = report.serial;
         let errors = report.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
         let findings = count_findings(errors, report.diagnostics.len() - errors);
         let prompts = count(loader.handle().current().prompts().len(), "prompt");

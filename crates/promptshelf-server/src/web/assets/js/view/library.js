@@ -41,8 +41,8 @@ export function view(_, until) {
     const diagnostics = answer.diagnostics;
     const errors = diagnostics.filter((one) => one.severity === 'error').length;
     health.set({ errors, warnings: answer.total - errors });
-    // The first catalog has the generation 0. Loads that find nothing changed are not counted.
-    const loaded = answer.generation + 1;
+    // Loads that find nothing changed are not counted.
+    const loaded = answer.catalogs;
     const text = answer.total === 0 ? t('diagnostics.fine') : t('diagnostics.found', { n: answer.total });
     show(summary, text, ' ', h('span.hint', null, t('diagnostics.loads', { n: loaded })));
     if (announced && announced !== text) announce(text);

@@ -1,0 +1,35 @@
+//! Provenance of prompts in `_meta`: the version, and the channel that it comes from.
+
+use promptshelf_core::{Catalog, CatalogProvenance, Prompt, PromptProvenance};
+use serde::Serialize;
+
+/// The members of `_meta` that say where a prompt comes from. Authors cannot write keys with this prefix.
+#[derive(Serialize)]
+pub(super) struct WireProvenance<'a> {
+    #[serde(rename = "dev.promptshelf/version", skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+    #[serde(rename = "dev.promptshelf/digest", skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    #[serde(rename = "dev.promptshelf/channel")]
+    channel: &'a str,
+    #[serde(rename = "dev.promptshelf/revision")]
+    revision: u64,
+    #[serde(rename = "dev.promptshelf/approvedBy", skip_serializing_if = "Option::is_none")]
+    approved_by: Option<&'a [String]>,
+}
+
+impl<'a> WireProvenance<'a> {
+    /// Returns `None` for a prompt that comes from no channel, and if clients do not see the provenance.
+    pub(super) fn of(prompt: &Prompt, catalog: &'a Catalog) -> Option<WireProvenance<'a>> {
+        let shown = catalog.provenance().filter(|found| found.is_shown && found.covers(prompt))?;
+        let CatalogProvenance { provenance, .. } = shown;
+        let version = shown.prompt(prompt);
+        Some(WireProvenance {
+            version: version.map(PromptProvenance::version),
+            digest: version.map(PromptProvenance::digest),
+            channel: provenance.channel(),
+            revision: provenance.revision(),
+            approved_by: version.map(PromptProvenance::approved_by),
+        })
+    }
+}
