@@ -2,6 +2,8 @@
 
 mod audit;
 mod authoring;
+#[cfg(feature = "channels")]
+mod channels;
 #[cfg(unix)]
 mod chat;
 mod cli_errors;
@@ -38,8 +40,6 @@ mod rate_limits;
 #[cfg(unix)]
 mod reload;
 mod remote_servers;
-#[cfg(all(unix, feature = "channels"))]
-mod replicas;
 mod server_auth;
 mod serving;
 #[cfg(unix)]

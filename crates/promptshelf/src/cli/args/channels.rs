@@ -29,7 +29,7 @@ pub(crate) enum ChannelsCommand {
     Promote(PromoteArguments),
     /// Return a channel, or one prompt of it, to an earlier revision
     Rollback(RollbackArguments),
-    /// Show the channels and what a publish needs, or change it
+    /// Show the channels with their policies, or change one
     Policy(PolicyArguments),
     /// Maintain a store
     #[command(subcommand)]
@@ -124,7 +124,7 @@ pub(crate) struct PublishArguments {
     #[arg(long, value_name = "REASON")]
     pub(crate) emergency: Option<String>,
 
-    /// Check and show what would change; store nothing
+    /// Check and print the changes without storing them
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -145,7 +145,7 @@ pub(crate) struct PullArguments {
     #[arg(long, value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
     pub(crate) store: Option<StoreText>,
 
-    /// Show what would change; write nothing
+    /// Print the changes without writing them
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -314,7 +314,7 @@ pub(crate) struct PromoteArguments {
     #[command(flatten)]
     pub(crate) actor: ActorArguments,
 
-    /// Check and show what would change; store nothing
+    /// Check and print the changes without storing them
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -344,7 +344,7 @@ pub(crate) struct RollbackArguments {
     #[command(flatten)]
     pub(crate) actor: ActorArguments,
 
-    /// Check and show what would change; store nothing
+    /// Check and print the changes without storing them
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -392,6 +392,31 @@ pub(crate) struct PolicyChange {
     /// Whether failed tests prevent a publish
     #[arg(long, value_name = "SWITCH", requires = "channel")]
     pub(crate) tests: Option<Switch>,
+
+    /// The roles that permit callers of a server to propose, review, publish or administer, such as `review=lead,editor`;
+    /// an empty list permits every role; can be repeated
+    #[arg(long = "roles", value_name = "VERB=ROLES", requires = "channel", value_parser = roles)]
+    pub(crate) roles: Vec<(Verb, Vec<String>)>,
+}
+
+/// An operation that can require a role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Verb {
+    /// Proposals
+    Propose,
+    /// Reviews
+    Review,
+    /// Publishing proposals that meet the policy
+    Publish,
+    /// The policy, and emergencies
+    Administer,
+}
+
+/// Parses `verb=role,role`.
+fn roles(text: &str) -> Result<(Verb, Vec<String>), String> {
+    let (verb, roles) = text.split_once('=').ok_or("expected a verb and roles, such as review=lead,editor")?;
+    let roles = roles.split(',').map(str::trim).filter(|role| !role.is_empty()).map(str::to_owned).collect();
+    Ok((Verb::from_str(verb, false)?, roles))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -501,6 +526,13 @@ mod tests {
         for text in ["", "90", "0d", "-1d", "1mo", "soon"] {
             assert!(age(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn roles_have_a_verb() {
+        assert_eq!(roles("review=lead, editor"), Ok((Verb::Review, vec!["lead".to_owned(), "editor".to_owned()])));
+        assert_eq!(roles("publish="), Ok((Verb::Publish, Vec::new())));
+        assert!(roles("lead").is_err() && roles("eat=lead").is_err());
     }
 
     // req: S-94

@@ -28,7 +28,7 @@ impl Base {
         Base { format: FORMAT, epoch, channel, revision, files }
     }
 
-    /// Parses the text of a marker. `Err` says what is wrong.
+    /// Parses the text of a marker. The error describes the mistake.
     pub(super) fn parse(text: &str) -> Result<Base, String> {
         #[derive(Deserialize)]
         struct Version {

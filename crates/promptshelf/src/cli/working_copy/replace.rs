@@ -23,7 +23,7 @@ use crate::exit::{Exit, Failure};
 
 /// The folder for new files until all are there.
 const STAGING: &str = ".promptshelf-pull";
-/// In the staging folder: what the second step has to do.
+/// In the staging folder: the moves and removals of the second step.
 const JOURNAL: &str = ".promptshelf-pull/journal";
 /// In the staging folder: locked while a pull runs.
 const LOCK: &str = ".promptshelf-pull/lock";
@@ -337,7 +337,7 @@ fn refused_path(path: &str, reason: &str) -> Failure {
 }
 
 /// Rejects files that cannot exist together: one is the folder of another, or their names differ only in case where the
-/// file system does not tell them apart.
+/// file system ignores it.
 fn reject_overlaps(files: &Listing) -> Result<(), Failure> {
     const IGNORES_CASE: bool = cfg!(any(windows, target_os = "macos"));
     let mut seen = BTreeMap::new();

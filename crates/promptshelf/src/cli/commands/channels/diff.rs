@@ -65,7 +65,7 @@ pub(crate) async fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     Ok(output.out.flush()?)
 }
 
-/// What is compared.
+/// One of the two compared states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Side {
     Folder(PathBuf),
@@ -119,7 +119,7 @@ impl Side {
                 Ok(channel) if store.channels().await?.iter().any(|known| known.name == channel) => (channel, None),
                 Ok(_) | Err(_) if PathBuf::from(&name).is_dir() => return folder(PathBuf::from(name)),
                 Ok(channel) => {
-                    let message = format!("there is no channel and no folder `{channel}`");
+                    let message = format!("neither a channel nor a folder has the name `{channel}`");
                     return Err(Failure::new(Exit::NotFound, message)
                         .help(format!("{} lists the channels", place.command("policy"))));
                 }

@@ -1,13 +1,13 @@
-//! `promptshelf policy`: what a publish to a channel needs.
+//! `promptshelf policy`: the conditions of a publish to a channel.
 
 use std::io::Write;
 
-use promptshelf_store::{ChannelInfo, CheckLevel, Policy, PolicyGuard, StoreError};
+use promptshelf_store::{ChannelInfo, CheckLevel, Policy, PolicyGuard, PolicyRoles, StoreError};
 use serde_json::{Value, json};
 
 use super::{access::Place, actor::actor, report};
 use crate::{
-    args::channels::{PolicyArguments, PolicyChange},
+    args::channels::{PolicyArguments, PolicyChange, Verb},
     exit::Failure,
     output::Output,
 };
@@ -45,18 +45,28 @@ pub(crate) async fn run(arguments: &PolicyArguments) -> Result<(), Failure> {
 
 impl PolicyChange {
     fn is_empty(&self) -> bool {
-        let PolicyChange { approvals, four_eyes, checks, tests } = self;
-        approvals.is_none() && four_eyes.is_none() && checks.is_none() && tests.is_none()
+        let PolicyChange { approvals, four_eyes, checks, tests, roles } = self;
+        approvals.is_none() && four_eyes.is_none() && checks.is_none() && tests.is_none() && roles.is_empty()
     }
 
     /// Returns the policy with these changes.
     fn applied(&self, policy: Policy) -> Policy {
+        let mut roles = policy.roles;
+        for (verb, names) in &self.roles {
+            let changed = match verb {
+                Verb::Propose => &mut roles.propose,
+                Verb::Review => &mut roles.review,
+                Verb::Publish => &mut roles.publish,
+                Verb::Administer => &mut roles.administer,
+            };
+            changed.clone_from(names);
+        }
         Policy {
             approvals: self.approvals.unwrap_or(policy.approvals),
             four_eyes: self.four_eyes.map_or(policy.four_eyes, bool::from),
             checks: self.checks.map_or(policy.checks, CheckLevel::from),
             tests: self.tests.map_or(policy.tests, bool::from),
-            ..policy
+            roles,
         }
     }
 }
@@ -73,12 +83,18 @@ fn row(info: &ChannelInfo) -> Vec<String> {
         CheckLevel::Warnings => "warnings",
         CheckLevel::Off => "off",
     };
-    vec![
+    let mut row = vec![
         name.to_string(),
         format!("revision {}", head.revision),
         format!("approvals {}", policy.approvals),
         format!("four-eyes {}", switch(policy.four_eyes)),
         format!("checks {checks}"),
         format!("tests {}", switch(policy.tests)),
-    ]
+    ];
+    let PolicyRoles { propose, review, publish, administer } = &policy.roles;
+    let named = [("propose", propose), ("review", review), ("publish", publish), ("administer", administer)];
+    row.extend(
+        named.iter().filter(|(_, roles)| !roles.is_empty()).map(|(verb, roles)| format!("{verb}={}", roles.join(","))),
+    );
+    row
 }

@@ -111,7 +111,7 @@ impl Plan {
         }
     }
 
-    /// Sets the base of a pulled folder to what is published now.
+    /// Sets the base of a pulled folder to the published contents.
     fn move_marker(
         &self,
         copy: &WorkingCopy,

@@ -1,4 +1,4 @@
-//! What the commands for channels print in common.
+//! Output that the commands for channels share.
 
 use std::io::{self, Write};
 
@@ -14,6 +14,9 @@ use crate::{
     exit::{Exit, Failure},
     output::{Output, count, count_findings, pretty_json},
 };
+
+/// The number of findings of the check that are printed.
+const MAX_FINDINGS: usize = 20;
 
 /// Prints a value as JSON.
 pub(super) fn print_json(value: &Value) -> Result<(), Failure> {
@@ -33,7 +36,7 @@ pub(super) fn outcome(published: &Published) -> Value {
     })
 }
 
-/// The JSON of an outcome with the affected prompts. A dry run also has what a publish would still lack.
+/// The JSON of an outcome with the affected prompts. A dry run also has the unmet conditions of the policy.
 pub(super) fn outcome_with_prompts(published: &Published, is_dry_run: bool) -> Value {
     let mut outcome = outcome(published);
     outcome["prompts"] = json!(published.prompts);
@@ -46,6 +49,7 @@ pub(super) fn outcome_with_prompts(published: &Published, is_dry_run: bool) -> V
         outcome["dryRun"] = Value::Bool(true);
         outcome["lacks"] = json!(proposal.lacks);
         outcome["checks"] = json!(proposal.checks);
+        outcome["findings"] = json!(published.findings);
         outcome["files"] =
             proposal.changes.iter().map(|change| json!({ "path": change.path, "change": word(change) })).collect();
     }
@@ -88,6 +92,12 @@ pub(super) fn print_outcome(published: &Published, place: &Place, is_dry_run: bo
     }
     print_prompts(&mut output, &published.prompts)?;
     writeln!(output.out, "checks: {}", checks(&proposal.checks))?;
+    if is_dry_run || proposal.state == ProposalState::Open {
+        for finding in published.findings.iter().take(MAX_FINDINGS) {
+            let finding = output.line(finding).into_owned();
+            writeln!(output.out, "  {finding}")?;
+        }
+    }
     for lack in &proposal.lacks {
         let lack = output.line(lack).into_owned();
         writeln!(output.out, "lacks: {lack}")?;

@@ -1,0 +1,154 @@
+//! From a folder to a channel and back: init, publish, pull.
+
+use std::fs;
+
+use promptshelf_testkit::folder::repository;
+use serde_json::json;
+
+use super::{BYE, HELLO, Team, bytes};
+
+#[test]
+fn example_library_goes_through_a_channel_without_loss() {
+    let team = Team::without_store();
+    let library = repository("examples/library");
+    let library = library.to_str().expect("a path");
+    let created = team.json(&["init", &team.store, "--from", library]);
+    assert_eq!(
+        (&created["channel"], &created["state"], &created["revision"]),
+        (&json!("production"), &json!("published"), &json!(1))
+    );
+    team.ok(&["pull", "sqlite:team.db", "copy"]);
+    assert_eq!(bytes(&team.path("copy")), bytes(repository("examples/library").as_path()));
+    // The copy is the library, and has nothing to publish.
+    assert!(team.ok(&["publish", "copy", "-m", "Nothing"]).starts_with("no changes"));
+    let unchanged = team.json(&["publish", library, "-m", "Nothing"]);
+    assert_eq!(unchanged, json!({ "channel": "production", "proposal": null, "state": "published", "revision": 1 }));
+    assert!(team.ok(&["pull", "sqlite:team.db", "copy"]).starts_with("no changes"));
+    assert_eq!(team.revision("production"), 1);
+    // The same `init` again changes nothing.
+    team.ok(&["init", &team.store, "--from", library]);
+    assert_eq!(team.revision("production"), 1);
+}
+
+#[test]
+fn publish_prints_the_documented_json() {
+    let team = Team::new();
+    team.write("prompts", &[("hello.md", HELLO)]);
+    let published = team.json(&["publish", "prompts", "-m", "First"]);
+    assert_eq!(published, json!({ "channel": "production", "proposal": 1, "state": "published", "revision": 1 }));
+    team.policy(&["--approvals", "1"]);
+    team.write("prompts", &[("bye.md", BYE)]);
+    let open = team.json(&["publish", "prompts", "-m", "Second"]);
+    assert_eq!(open, json!({ "channel": "production", "proposal": 2, "state": "open", "revision": null }));
+}
+
+#[test]
+fn edited_copy_is_published_again_and_again() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    team.ok(&["pull", "sqlite:team.db", "copy"]);
+    for revision in 2..4 {
+        team.write("copy", &[("hello.md", &format!("{HELLO}Be kind {revision}.\n"))]);
+        assert_eq!(team.json(&["publish", "copy", "-m", "Kinder"])["revision"], revision);
+    }
+    // The marker is hidden and never published.
+    let files = team.json(&["diff", "production@1", "production", "--store", "sqlite:team.db"]);
+    assert_eq!(files["files"].as_array().map(Vec::len), Some(1), "{files}");
+    assert!(team.path("copy/.promptshelf-base").exists());
+}
+
+#[test]
+fn authors_of_different_files_do_not_conflict() {
+    let team = Team::with(&[("hello.md", HELLO), ("bye.md", BYE)]);
+    for author in ["bob", "eve"] {
+        team.ok(&["pull", "sqlite:team.db", author]);
+    }
+    team.write("bob", &[("hello.md", &format!("{HELLO}Bob was here.\n"))]);
+    team.write("eve", &[("bye.md", &format!("{BYE}Eve was here.\n"))]);
+    team.ok(&["publish", "bob", "-m", "Bob's", "--as", "bob"]);
+    team.ok(&["publish", "eve", "-m", "Eve's", "--as", "eve"]);
+    team.ok(&["pull", "sqlite:team.db", "both"]);
+    assert!(team.read("both/hello.md").contains("Bob was here") && team.read("both/bye.md").contains("Eve was here"));
+    // A second publish does not undo the other's change.
+    team.write("bob", &[("new.md", BYE)]);
+    team.ok(&["publish", "bob", "-m", "More", "--as", "bob"]);
+    team.ok(&["pull", "sqlite:team.db", "bob"]);
+    assert!(team.read("bob/bye.md").contains("Eve was here"));
+}
+
+#[test]
+fn two_edits_of_one_file_conflict() {
+    let team = Team::with(&[("hello.md", HELLO), ("bye.md", BYE)]);
+    for author in ["bob", "eve"] {
+        team.ok(&["pull", "sqlite:team.db", author]);
+        team.write(author, &[("hello.md", &format!("{HELLO}{author} was here.\n"))]);
+    }
+    team.ok(&["publish", "bob", "-m", "Bob's", "--as", "bob"]);
+    let before = bytes(&team.path("eve"));
+    let error = team.fails("14", &["publish", "eve", "-m", "Eve's", "--as", "eve"]);
+    assert!(error.contains("hello.md") && !error.contains("bye.md"), "{error}");
+    assert!(error.contains("help: ") && error.contains("promptshelf pull"), "{error}");
+    assert_eq!(bytes(&team.path("eve")), before);
+    assert_eq!(team.revision("production"), 2);
+    // A pull does not overwrite the edit either.
+    let error = team.fails("14", &["pull", "sqlite:team.db", "eve"]);
+    assert!(error.contains("hello.md"), "{error}");
+    assert_eq!(bytes(&team.path("eve")), before);
+    // The way that the message shows.
+    team.ok(&["pull", "sqlite:team.db", "merged"]);
+    team.write("merged", &[("hello.md", &format!("{HELLO}bob and eve were here.\n"))]);
+    assert_eq!(team.json(&["publish", "merged", "-m", "Both", "--as", "eve"])["revision"], 3);
+}
+
+#[test]
+fn deleted_files_disappear_from_the_channel_and_from_copies() {
+    let team = Team::with(&[("hello.md", HELLO), ("git/bye.md", BYE)]);
+    team.ok(&["pull", "sqlite:team.db", "copy"]);
+    fs::remove_dir_all(team.path("prompts/git")).expect("removed");
+    team.ok(&["publish", "prompts", "-m", "Without git"]);
+    team.ok(&["pull", "sqlite:team.db", "copy"]);
+    assert_eq!(bytes(&team.path("copy")).len(), 1);
+    assert!(!team.path("copy/git").exists());
+    team.ok(&["pull", "sqlite:team.db#production@1", "old"]);
+    assert_eq!(bytes(&team.path("old")).len(), 2);
+}
+
+#[test]
+fn dry_runs_change_nothing() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    team.write("prompts", &[("bye.md", BYE)]);
+    let shown = team.ok(&["publish", "prompts", "--dry-run"]);
+    assert!(shown.contains("dry run") && shown.contains("bye.md"), "{shown}");
+    let json = team.json(&["publish", "prompts", "--dry-run"]);
+    assert_eq!(json["prompts"][0]["name"], "bye");
+    assert_eq!((&json["state"], &json["revision"]), (&json!("published"), &json!(null)));
+    team.ok(&["pull", "sqlite:team.db", "copy", "--dry-run"]);
+    assert!(!team.path("copy").exists());
+    assert_eq!(team.revision("production"), 1);
+    assert_eq!(team.json(&["proposals", "--all"])["proposals"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn copy_of_another_store_is_not_published() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    team.ok(&["pull", "sqlite:team.db", "copy"]);
+    team.write("copy", &[("hello.md", BYE)]);
+    team.ok(&["init", "sqlite:other.db", "--from", "prompts"]);
+    let error = team.fails("14", &["publish", "copy", "-m", "Mixed up", "--store", "sqlite:other.db"]);
+    assert!(error.contains("another store"), "{error}");
+    // A restored store has another epoch.
+    team.ok(&["store", "new-epoch"]);
+    team.fails("14", &["publish", "copy", "-m", "After a restore"]);
+    assert_eq!(team.revision("production"), 1);
+    team.ok(&["pull", "sqlite:team.db", "fresh"]);
+    team.write("fresh", &[("hello.md", BYE)]);
+    assert_eq!(team.json(&["publish", "fresh", "-m", "After a restore"])["revision"], 2);
+}
+
+#[test]
+fn init_does_not_replace_a_channel() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    team.write("other", &[("bye.md", BYE)]);
+    let error = team.fails("14", &["init", &team.store, "--from", "other"]);
+    assert!(error.contains("publish"), "{error}");
+    assert_eq!(team.revision("production"), 1);
+}

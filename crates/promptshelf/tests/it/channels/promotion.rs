@@ -1,0 +1,110 @@
+//! Promotion and rollback, of everything and of single prompts.
+
+use serde_json::{Value, json};
+
+use super::{BYE, HELLO, Team};
+
+const SHARED: &str = "Be honest.\n";
+
+/// A prompt with a partial.
+fn with_partial(text: &str) -> String {
+    format!("---\ndescription: {text}\n---\n{text} {{% include \"_shared/honest.md\" %}}\n")
+}
+
+fn names(published: &Value) -> Vec<&str> {
+    let prompts = published["prompts"].as_array().expect("prompts");
+    prompts.iter().map(|prompt| prompt["name"].as_str().expect("a name")).collect()
+}
+
+/// Creates a team with two prompts of one partial in `staging`, apart from revision 1 of production.
+fn staged() -> Team {
+    let team = Team::new();
+    team.write(
+        "prompts",
+        &[
+            ("one.md", &with_partial("One")),
+            ("two.md", &with_partial("Two")),
+            ("hello.md", HELLO),
+            ("_shared/honest.md", SHARED),
+        ],
+    );
+    for channel in ["production", "staging"] {
+        team.ok(&["publish", "prompts", "-m", "First", "--channel", channel]);
+    }
+    team
+}
+
+#[test]
+fn prompt_is_promoted_with_its_partial() {
+    let team = staged();
+    team.write(
+        "prompts",
+        &[("one.md", &with_partial("Uno")), ("_shared/honest.md", "Be very honest.\n"), ("hello.md", BYE)],
+    );
+    team.ok(&["publish", "prompts", "-m", "Second", "--channel", "staging"]);
+    let promote = ["promote", "--from", "staging", "--to", "production", "--prompt", "one"];
+    // The other prompt with the partial changes too, and is listed.
+    let preview = team.json(&[&promote[..], &["--dry-run"]].concat());
+    assert_eq!(names(&preview), ["one", "two"]);
+    assert_eq!(team.revision("production"), 1);
+    let promoted = team.json(&[&promote[..], &["-m", "Only one"]].concat());
+    assert_eq!((&promoted["channel"], &promoted["revision"]), (&json!("production"), &json!(2)));
+    assert_eq!(names(&promoted), ["one", "two"]);
+    team.ok(&["pull", "sqlite:team.db", "live"]);
+    assert!(team.read("live/one.md").contains("Uno") && team.read("live/_shared/honest.md").contains("very"));
+    assert_eq!(team.read("live/hello.md"), HELLO);
+    assert_eq!(team.json(&["history"])["revisions"][0]["kind"], "promote");
+    let all = team.json(&["promote", "--from", "staging", "--to", "production", "-m", "The rest"]);
+    assert_eq!((names(&all), &all["revision"]), (vec!["hello"], &json!(3)));
+    let again = team.ok(&["promote", "--from", "staging", "--to", "production", "-m", "Nothing"]);
+    assert!(again.starts_with("no changes"), "{again}");
+}
+
+#[test]
+fn promotion_creates_the_channel_and_obeys_its_policy() {
+    let team = staged();
+    assert_eq!(team.json(&["promote", "--from", "staging", "--to", "canary", "-m", "New"])["revision"], 1);
+    team.policy(&["--approvals", "1"]);
+    team.write("prompts", &[("hello.md", BYE)]);
+    team.ok(&["publish", "prompts", "-m", "Second", "--channel", "staging"]);
+    let open = team.json(&["promote", "--from", "staging", "--to", "production", "-m", "Release"]);
+    assert_eq!((&open["state"], &open["revision"]), (&json!("open"), &Value::Null));
+    let number = open["proposal"].to_string();
+    assert_eq!(team.json(&["approve", &number, "--as", "bob"])["revision"], 2);
+    team.fails("7", &["promote", "--from", "nowhere", "--to", "production", "-m", "x"]);
+    team.fails("7", &["promote", "--from", "staging", "--to", "production", "--prompt", "nothing", "-m", "x"]);
+    team.fails("2", &["promote", "--from", "staging", "--to", "staging", "-m", "x"]);
+}
+
+#[test]
+fn rollback_of_everything_makes_a_new_revision() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    team.write("prompts", &[("hello.md", BYE), ("more.md", BYE)]);
+    team.ok(&["publish", "prompts", "-m", "Worse"]);
+    let preview = team.json(&["rollback", "--to", "1", "--dry-run"]);
+    assert_eq!(names(&preview), ["hello", "more"]);
+    let back = team.json(&["rollback", "--to", "1", "-m", "Back"]);
+    assert_eq!((&back["state"], &back["revision"]), (&json!("published"), &json!(3)));
+    let revisions = team.json(&["history"])["revisions"].clone();
+    assert_eq!((&revisions[0]["kind"], &revisions[0]["number"]), (&json!("rollback"), &json!(3)));
+    // Equal content has the number that it had.
+    assert_eq!(revisions[0]["prompts"][0], json!({ "name": "hello", "version": 1, "change": "changed" }));
+    team.ok(&["pull", "sqlite:team.db", "live"]);
+    assert_eq!(team.read("live/hello.md"), HELLO);
+    assert!(!team.path("live/more.md").exists());
+    assert!(team.ok(&["rollback", "--to", "1", "-m", "Again"]).starts_with("no changes"));
+    team.fails("7", &["rollback", "--to", "99", "-m", "x"]);
+}
+
+#[test]
+fn rollback_of_one_prompt_leaves_the_others() {
+    let team = Team::with(&[("hello.md", HELLO), ("bye.md", BYE)]);
+    team.write("prompts", &[("hello.md", &format!("{HELLO}More.\n")), ("bye.md", &format!("{BYE}More.\n"))]);
+    team.ok(&["publish", "prompts", "-m", "Longer"]);
+    let back = team.json(&["rollback", "--to", "1", "--prompt", "hello", "-m", "Shorter"]);
+    assert_eq!(names(&back), ["hello"]);
+    team.ok(&["pull", "sqlite:team.db", "live"]);
+    assert_eq!(team.read("live/hello.md"), HELLO);
+    assert!(team.read("live/bye.md").ends_with("More.\n"));
+    team.fails("7", &["rollback", "--to", "1", "--prompt", "nothing", "-m", "x"]);
+}

@@ -1,0 +1,115 @@
+//! Policies, proposals, approvals and rejections.
+
+use serde_json::{Value, json};
+
+use super::{BYE, HELLO, Team};
+
+/// Creates a team whose channel needs an approval, with the open proposal 2 of ada.
+fn reviewed() -> Team {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    team.policy(&["--approvals", "1", "--four-eyes", "on"]);
+    team.write("prompts", &[("bye.md", BYE)]);
+    assert_eq!(team.json(&["publish", "prompts", "-m", "Partings", "--as", "ada"])["state"], "open");
+    team
+}
+
+#[test]
+fn approval_publishes_with_four_eyes() {
+    let team = reviewed();
+    let listed = team.ok(&["proposals"]);
+    assert!(listed.contains("Partings") && listed.contains("lacks: ") && listed.contains("next: "), "{listed}");
+    let error = team.fails("13", &["approve", "2", "--as", "ada"]);
+    assert!(error.contains("own proposal"), "{error}");
+    assert_eq!(team.revision("production"), 1);
+    let shown = team.ok(&["proposals", "2"]);
+    assert!(shown.contains("+Say goodbye.") && shown.contains("approve 2 --digest "), "{shown}");
+    let approved = team.json(&["approve", "2", "--as", "bob"]);
+    assert_eq!(approved, json!({ "channel": "production", "proposal": 2, "state": "published", "revision": 2 }));
+    let history = team.json(&["history"]);
+    assert_eq!(
+        (&history["revisions"][0]["author"], &history["revisions"][0]["approvedBy"]),
+        (&json!("ada"), &json!(["bob"]))
+    );
+    assert_eq!(team.json(&["proposals"]), json!({ "proposals": [] }));
+    team.fails("14", &["approve", "2", "--as", "eve"]);
+    team.fails("7", &["approve", "99", "--as", "eve"]);
+}
+
+#[test]
+fn approval_is_of_exactly_the_reviewed_changes() {
+    let team = reviewed();
+    let digest = |team: &Team| {
+        team.json(&["proposals", "2"])["proposal"]["digest"].as_str().map(str::to_owned).expect("a digest")
+    };
+    team.policy(&["--approvals", "2"]);
+    assert_eq!(team.json(&["approve", "2", "--as", "bob"])["state"], "open");
+    let seen = digest(&team);
+    team.write("prompts", &[("bye.md", &format!("{BYE}Twice.\n"))]);
+    let changed = team.json(&["publish", "prompts", "-m", "Longer", "--as", "ada", "--proposal", "2"]);
+    assert_eq!((&changed["proposal"], &changed["state"]), (&json!(2), &json!("open")));
+    let error = team.fails("14", &["approve", "2", "--as", "eve", "--digest", &seen]);
+    assert!(error.contains("promptshelf proposals 2"), "{error}");
+    // The earlier approval does not count any more.
+    assert_eq!(team.json(&["approve", "2", "--as", "eve", "--digest", &digest(&team)[..8]])["state"], "open");
+    assert_eq!(team.json(&["approve", "2", "--as", "bob"])["state"], "published");
+}
+
+#[test]
+fn rejected_and_withdrawn_proposals_change_nothing() {
+    let team = reviewed();
+    let rejected = team.json(&["reject", "2", "-m", "Too short", "--as", "bob"]);
+    assert_eq!((&rejected["state"], &rejected["revision"]), (&json!("rejected"), &Value::Null));
+    assert!(team.ok(&["proposals", "2"]).contains("bob rejected"));
+    team.fails("14", &["approve", "2", "--as", "eve"]);
+    assert_eq!(team.json(&["publish", "prompts", "-m", "Again", "--as", "ada"])["proposal"], 3);
+    team.fails("14", &["reject", "3", "--withdraw", "--as", "bob"]);
+    assert_eq!(team.json(&["reject", "3", "--withdraw", "--as", "ada"])["state"], "withdrawn");
+    assert_eq!(team.revision("production"), 1);
+}
+
+#[test]
+fn emergency_passes_the_policy_and_stands_out() {
+    let team = reviewed();
+    let published = team.json(&["approve", "2", "--emergency", "outage 17", "--as", "ada"]);
+    assert_eq!(published["state"], "published");
+    assert_eq!(team.json(&["history"])["revisions"][0]["emergency"], "outage 17");
+    assert!(team.ok(&["history"]).contains("EMERGENCY (outage 17)"));
+    team.write("prompts", &[("bye.md", &format!("{BYE}Twice.\n"))]);
+    let direct = team.json(&["publish", "prompts", "-m", "Fix", "--emergency", "outage 18"]);
+    assert_eq!(direct["revision"], 3);
+    team.fails("2", &["publish", "prompts", "-m", "Fix", "--emergency", " "]);
+}
+
+#[test]
+fn check_and_tests_hold_a_proposal_back() {
+    let team = Team::with(&[("hello.md", HELLO)]);
+    team.write("prompts", &[("broken.md", "---\ndescription: x\n---\n{{ nobody }}\n")]);
+    let shown = team.ok(&["publish", "prompts", "-m", "Broken"]);
+    assert!(shown.contains("is open") && shown.contains("error"), "{shown}");
+    assert_eq!(team.revision("production"), 1);
+    team.policy(&["--tests", "on"]);
+    team.folder.remove("prompts/broken.md");
+    let tested = "---\ndescription: Parts\ntests:\n  - name: short\n    contains: [farewell]\n---\nSay goodbye.\n";
+    team.write("prompts", &[("bye.md", tested)]);
+    let failed = team.ok(&["publish", "prompts", "-m", "Untrue test"]);
+    assert!(failed.contains("1 of 1 test failed"), "{failed}");
+    team.write("prompts", &[("bye.md", &tested.replace("farewell", "goodbye"))]);
+    assert_eq!(team.json(&["publish", "prompts", "-m", "True test"])["state"], "published");
+}
+
+#[test]
+fn policies_are_shown_and_changed_one_by_one() {
+    let team = Team::new();
+    team.policy(&["--approvals", "2", "--checks", "warnings"]);
+    team.policy(&["--tests", "on"]);
+    let policy = team.json(&["policy", "--channel", "production"]);
+    let expected = (&json!(2), &json!(false), &json!("warnings"), &json!(true));
+    let policy = &policy["policy"];
+    assert_eq!((&policy["approvals"], &policy["fourEyes"], &policy["checks"], &policy["tests"]), expected);
+    team.ok(&["policy", "--channel", "staging", "--checks", "off"]);
+    let all = team.ok(&["policy"]);
+    assert!(all.contains("production") && all.contains("staging"), "{all}");
+    team.fails("7", &["policy", "--channel", "nowhere"]);
+    team.fails("2", &["policy", "--approvals", "1"]);
+    team.fails("2", &["policy", "--channel", "Not a channel"]);
+}
