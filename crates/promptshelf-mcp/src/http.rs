@@ -16,6 +16,7 @@ mod events;
 mod handler;
 mod header;
 mod host_check;
+mod large;
 mod reply;
 mod session;
 

@@ -199,6 +199,9 @@ async fn attack(kind: usize, port: u16, caller: Caller, count: Arc<Count>) {
         };
         if ended.is_err() {
             Count::add(&count.refused, 1);
+            // Without a pause, thousands of closed connections would be opened again at once, and the measurement would be
+            // of the system's handshakes.
+            sleep(SLOW).await;
         }
     }
 }

@@ -21,7 +21,7 @@ use super::{
     Endpoint,
     body::{self, BodyError, HttpBody},
     events::Events,
-    header, host_check, reply,
+    header, host_check, large, reply,
     reply::{Denial, refusal},
     session,
 };
@@ -42,7 +42,7 @@ enum Output {
 
 impl Endpoint {
     /// Handles an HTTP request.
-    pub(super) async fn respond<B: Body>(&self, request: Request<B>) -> Response<HttpBody> {
+    pub(super) async fn respond<B: Body>(self: &Arc<Self>, request: Request<B>) -> Response<HttpBody> {
         let (head, body) = request.into_parts();
         let started = self.server.begins();
         let caller = self.server.numbered(head.extensions.get().unwrap_or(&Caller::anonymous()));
@@ -78,7 +78,12 @@ impl Endpoint {
         response
     }
 
-    async fn handle<B: Body>(&self, head: &Parts, caller: &Caller, body: B) -> Result<Response<HttpBody>, Fault> {
+    async fn handle<B: Body>(
+        self: &Arc<Self>,
+        head: &Parts,
+        caller: &Caller,
+        body: B,
+    ) -> Result<Response<HttpBody>, Fault> {
         match head.method {
             Method::POST => {}
             Method::GET => return self.open_legacy_stream(&head.headers, caller),
@@ -97,11 +102,22 @@ impl Endpoint {
             return Err(refusal(StatusCode::NOT_ACCEPTABLE, message));
         }
         let bytes = self.read_body(head, body).await?;
-        match jsonrpc::parse(&bytes)? {
-            Incoming::One(Message::Request(request)) => Ok(self.request(&head.headers, caller, &request).await),
-            Incoming::One(Message::Notification(notification)) => self.notification(&head.headers, &notification),
-            Incoming::One(Message::Response(_)) => self.response(&head.headers),
-            Incoming::Batch(batch) => self.batch(&head.headers, caller, batch).await,
+        if bytes.len() <= large::MIN_BYTES {
+            return self.message(&head.headers, caller, &bytes).await;
+        }
+        let (endpoint, headers, caller) = (Arc::clone(self), head.headers.clone(), caller.clone());
+        large::run(async move { endpoint.message(&headers, &caller, &bytes).await })
+            .await
+            .unwrap_or_else(|| Err(WireError::internal().into()))
+    }
+
+    /// Handles a message, or a batch of them.
+    async fn message(&self, headers: &HeaderMap, caller: &Caller, bytes: &[u8]) -> Result<Response<HttpBody>, Fault> {
+        match jsonrpc::parse(bytes)? {
+            Incoming::One(Message::Request(request)) => Ok(self.request(headers, caller, &request).await),
+            Incoming::One(Message::Notification(notification)) => self.notification(headers, &notification),
+            Incoming::One(Message::Response(_)) => self.response(headers),
+            Incoming::Batch(batch) => self.batch(headers, caller, batch).await,
         }
     }
 

@@ -20,7 +20,11 @@ use tokio_util::sync::CancellationToken;
 /// connections does not search for each one.
 const BATCH: usize = 32;
 
-/// The time that a closed connection has to end before the new one is refused.
+/// The connections that may be ending at a time beyond the limit, so that a new one does not wait for the end of another.
+/// A part of the descriptors that are left free for files.
+const MAX_ENDING: usize = 64;
+
+/// The time that closed connections have to end before a new one is refused.
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// The time between two lines of the log about connections that were closed or refused.
@@ -94,9 +98,26 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Open {
+    /// Without those that are giving way.
     by_id: HashMap<u64, Arc<Connection>>,
     by_address: HashMap<String, usize>,
+    /// The number of connections that are giving way.
+    ending: usize,
     next: u64,
+}
+
+impl Open {
+    /// Removes a connection; `false` if it was giving way.
+    fn remove(&mut self, id: u64) -> bool {
+        let Some(connection) = self.by_id.remove(&id) else { return false };
+        if let Some(address) = &connection.address {
+            match self.by_address.get_mut(address) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => drop(self.by_address.remove(address)),
+            }
+        }
+        true
+    }
 }
 
 /// The place of a connection; dropping it ends the connection for the budget.
@@ -121,12 +142,8 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut open = self.connections.lock();
-        open.by_id.remove(&self.id);
-        if let Some(address) = &self.connection.address {
-            match open.by_address.get_mut(address) {
-                Some(count) if *count > 1 => *count -= 1,
-                _ => drop(open.by_address.remove(address)),
-            }
+        if !open.remove(self.id) {
+            open.ending -= 1;
         }
         drop(open);
         self.connections.0.ended.notify_one();
@@ -138,6 +155,8 @@ impl Drop for Place {
 enum Full {
     All,
     Address,
+    /// Too many connections are giving way.
+    Ending,
 }
 
 impl Default for Connections {
@@ -166,7 +185,8 @@ impl Connections {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.lock().by_id.len()
+        let open = self.lock();
+        open.by_id.len() + open.ending
     }
 
     pub(super) fn refused(&self) -> Vec<(&'static str, u64)> {
@@ -183,7 +203,7 @@ impl Connections {
         vec![("idle", read(&self.0.closed)), ("open-files", read(&self.0.closed_suspended))]
     }
 
-    /// Finds a place for a connection, if necessary by closing another one and waiting for its end.
+    /// Finds a place for a connection, if necessary by closing another one. Waits only while many connections are ending.
     pub(super) async fn admit(&self, address: Option<String>) -> Result<Place, &'static str> {
         let deadline = tokio::time::Instant::now() + CLOSING;
         loop {
@@ -197,11 +217,15 @@ impl Connections {
             };
             let scope = address.as_deref().filter(|_| full == Full::Address);
             let (limit, count) = match full {
-                Full::All => ("connections", &self.0.refused),
+                Full::All | Full::Ending => ("connections", &self.0.refused),
                 Full::Address => ("connections-per-address", &self.0.refused_by_address),
             };
             self.log(limit);
-            if !self.evict(scope, false) || timeout_at(deadline, self.0.ended.notified()).await.is_err() {
+            let has_place = match full {
+                Full::All | Full::Address => self.evict(scope),
+                Full::Ending => timeout_at(deadline, self.0.ended.notified()).await.is_ok(),
+            };
+            if !has_place {
                 count.fetch_add(1, Ordering::Relaxed);
                 return Err(limit);
             }
@@ -229,6 +253,9 @@ impl Connections {
         if open.by_id.len() >= self.0.max.load(Ordering::Relaxed) {
             return Err(Full::All);
         }
+        if open.ending >= MAX_ENDING {
+            return Err(Full::Ending);
+        }
         if let Some(address) = &address {
             *open.by_address.entry(address.clone()).or_default() += 1;
         }
@@ -242,33 +269,39 @@ impl Connections {
         Ok(Place { connections: self.clone(), id, connection })
     }
 
-    /// Closes connections that can be, of one address or of all. Returns whether at least one is ending.
-    fn evict(&self, address: Option<&str>, is_shedding: bool) -> bool {
-        let open = self.lock();
-        let in_scope = |connection: &&Arc<Connection>| address.is_none() || connection.address() == address;
-        let mut candidates: Vec<(u64, &Arc<Connection>)> = Vec::new();
-        for connection in open.by_id.values().filter(in_scope) {
-            if connection.closing.is_cancelled() && !is_shedding {
-                return true;
-            }
-            let order = connection.order();
-            if order < ANSWERING {
-                candidates.push((order, connection));
-            }
-        }
-        let new = candidates.iter().filter(|(order, _)| order >> ACTIVITY == Activity::New as u64).count();
-        let batch = if is_shedding { candidates.len().div_ceil(BATCH) } else { new.div_ceil(BATCH).max(1) };
-        if batch < candidates.len() {
-            candidates.select_nth_unstable_by_key(batch, |(order, _)| *order);
-            candidates.truncate(batch);
-        }
-        candidates.iter().for_each(|(_, connection)| connection.closing.cancel());
-        self.0.closed.fetch_add(candidates.len() as u64, Ordering::Relaxed);
-        !candidates.is_empty()
+    /// Closes connections that can be, of one address or of all. Returns whether there was one.
+    fn evict(&self, address: Option<&str>) -> bool {
+        let new_ones =
+            |activity: &[u64]| activity.iter().filter(|order| *order >> ACTIVITY == Activity::New as u64).count();
+        self.close(address, |candidates| new_ones(candidates).div_ceil(BATCH).clamp(1, MAX_ENDING)) > 0
     }
 
+    /// Closes a part of the connections that can be, because the process has no descriptor left.
     pub(super) fn shed(&self) {
-        self.evict(None, true);
+        self.close(None, |candidates| candidates.len().div_ceil(BATCH));
+    }
+
+    /// Closes the first of the connections whose requests are not being answered. Returns their number.
+    fn close(&self, address: Option<&str>, count: impl Fn(&[u64]) -> usize) -> usize {
+        let mut open = self.lock();
+        let in_scope = |connection: &Arc<Connection>| address.is_none() || connection.address() == address;
+        let of = |(id, connection): (&u64, &Arc<Connection>)| (connection.order(), *id);
+        let open_ones = open.by_id.iter().filter(|(_, connection)| in_scope(connection)).map(of);
+        let mut candidates: Vec<(u64, u64)> = open_ones.filter(|(order, _)| *order < ANSWERING).collect();
+        let count = count(&candidates.iter().map(|(order, _)| *order).collect::<Vec<_>>());
+        if count < candidates.len() {
+            candidates.select_nth_unstable(count);
+            candidates.truncate(count);
+        }
+        for (_, id) in &candidates {
+            if let Some(connection) = open.by_id.get(id) {
+                connection.closing.cancel();
+            }
+            open.remove(*id);
+            open.ending += 1;
+        }
+        self.0.closed.fetch_add(candidates.len() as u64, Ordering::Relaxed);
+        candidates.len()
     }
 
     pub(super) fn suspend(&self, is_suspended: bool) {
