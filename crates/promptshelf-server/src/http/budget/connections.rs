@@ -155,8 +155,6 @@ impl Drop for Place {
 enum Full {
     All,
     Address,
-    /// Too many connections are giving way.
-    Ending,
 }
 
 impl Default for Connections {
@@ -217,13 +215,14 @@ impl Connections {
             };
             let scope = address.as_deref().filter(|_| full == Full::Address);
             let (limit, count) = match full {
-                Full::All | Full::Ending => ("connections", &self.0.refused),
+                Full::All => ("connections", &self.0.refused),
                 Full::Address => ("connections-per-address", &self.0.refused_by_address),
             };
             self.log(limit);
-            let has_place = match full {
-                Full::All | Full::Address => self.evict(scope),
-                Full::Ending => timeout_at(deadline, self.0.ended.notified()).await.is_ok(),
+            let must_wait = self.lock().ending >= MAX_ENDING;
+            let has_place = match must_wait {
+                true => timeout_at(deadline, self.0.ended.notified()).await.is_ok(),
+                false => self.evict(scope),
             };
             if !has_place {
                 count.fetch_add(1, Ordering::Relaxed);
@@ -253,9 +252,6 @@ impl Connections {
         if open.by_id.len() >= self.0.max.load(Ordering::Relaxed) {
             return Err(Full::All);
         }
-        if open.ending >= MAX_ENDING {
-            return Err(Full::Ending);
-        }
         if let Some(address) = &address {
             *open.by_address.entry(address.clone()).or_default() += 1;
         }
@@ -269,14 +265,14 @@ impl Connections {
         Ok(Place { connections: self.clone(), id, connection })
     }
 
-    /// Closes connections that can be, of one address or of all. Returns whether there was one.
+    /// Closes connections that can be closed, of one address or of all. Returns whether there was one.
     fn evict(&self, address: Option<&str>) -> bool {
         let new_ones =
             |activity: &[u64]| activity.iter().filter(|order| *order >> ACTIVITY == Activity::New as u64).count();
         self.close(address, |candidates| new_ones(candidates).div_ceil(BATCH).clamp(1, MAX_ENDING)) > 0
     }
 
-    /// Closes a part of the connections that can be, because the process has no descriptor left.
+    /// Closes a part of the connections that can be closed, because the process has no descriptor left.
     pub(super) fn shed(&self) {
         self.close(None, |candidates| candidates.len().div_ceil(BATCH));
     }
@@ -362,7 +358,27 @@ mod tests {
             }
         }
         assert_eq!(open(&connections, "192.0.2.3").await.err(), Some("connections"), "all requests are being answered");
-        assert_eq!((connections.len(), connections.closed()[0]), (4, ("idle", 3)));
+        while connections.len() > 4 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(connections.closed()[0], ("idle", 3));
+    }
+
+    // req: S-58
+    #[tokio::test(start_paused = true)]
+    async fn new_connections_do_not_wait_for_the_end_of_others() {
+        let connections = connections(1, 1_000);
+        let mut open = Vec::new();
+        for _ in 0..=MAX_ENDING {
+            // None of these ends, although all but the last have to.
+            open.push(connections.admit(Some("192.0.2.1".to_owned())).await.expect("the one before gives way"));
+        }
+        assert_eq!(connections.len(), MAX_ENDING + 1);
+        let refused = connections.admit(Some("192.0.2.1".to_owned())).await;
+        assert_eq!(refused.err(), Some("connections"), "too many are still ending");
+        drop(open);
+        assert_eq!(connections.len(), 0);
+        assert!(connections.admit(Some("192.0.2.1".to_owned())).await.is_ok());
     }
 
     // req: S-58
