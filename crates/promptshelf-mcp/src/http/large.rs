@@ -31,3 +31,37 @@ pub(super) async fn run<T: Send + 'static>(handling: impl Future<Output = T> + S
     };
     spawn_blocking(handle).await.ok().flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    // req: S-53
+    #[tokio::test]
+    async fn large_messages_do_not_occupy_the_thread_of_others() {
+        let here = std::thread::current().id();
+        let (release, released) = std::sync::mpsc::channel();
+        // It blocks its thread until this one goes on.
+        let blocked = tokio::spawn(run(async move { (released.recv().is_ok(), std::thread::current().id()) }));
+        tokio::task::yield_now().await;
+        release.send(()).expect("it waits");
+        let (is_released, thread) = blocked.await.expect("no panic").expect("an answer");
+        assert!(is_released && thread != here);
+    }
+
+    #[tokio::test]
+    async fn message_ends_with_its_request() {
+        let (alive, ended) = oneshot::channel::<()>();
+        let (started, is_started) = oneshot::channel::<()>();
+        let message = tokio::spawn(run(async move {
+            started.send(()).ok();
+            let _alive = alive;
+            std::future::pending::<()>().await;
+        }));
+        is_started.await.expect("it starts");
+        message.abort();
+        assert!(ended.await.is_err(), "the future is dropped");
+    }
+}
