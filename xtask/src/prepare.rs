@@ -162,5 +162,7 @@ pub(crate) fn cargo_tool(repository: &Repository, name: &str, version: &str) -> 
 }
 
 fn runs(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+    // nginx knows the short form only.
+    let answers = |flag| Command::new(program).arg(flag).output().is_ok_and(|output| output.status.success());
+    answers("--version") || answers("-v")
 }

@@ -126,6 +126,11 @@ fn embed(repository: &Repository) -> Result<()> {
 }
 
 fn test(repository: &Repository) -> Result<()> {
+    // Replicas are tested behind both.
+    if cfg!(target_os = "linux") {
+        install_debian(repository, "nginx", "nginx")?;
+        install_debian(repository, "pgbouncer", "pgbouncer")?;
+    }
     Program::cargo(&repository.root).args(&["test", "--workspace", "--no-fail-fast"]).run()
 }
 

@@ -17,7 +17,12 @@ use promptshelf_mcp::Server;
 use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer, timeout::TimeoutLayer};
 use tracing::Level;
 
-use super::{authenticate, options::Options, proxy, site::Site};
+use super::{
+    authenticate,
+    options::Options,
+    proxy,
+    site::{Site, not_found},
+};
 #[cfg(feature = "channels")]
 use crate::api;
 use crate::replica::ReplicaMonitor;
@@ -125,11 +130,6 @@ async fn log(request: Request, next: Next) -> Response {
     let id = response.headers().get("x-request-id").and_then(|id| id.to_str().ok());
     tracing::debug!(request = id, %method, path, status = response.status().as_u16(), took = ?started.elapsed(), "request");
     response
-}
-
-/// A hint for people who open the wrong address.
-pub(super) async fn not_found() -> (StatusCode, &'static str) {
-    (StatusCode::NOT_FOUND, "There is nothing here. MCP clients connect to /mcp.\n")
 }
 
 /// The liveness handler: the process answers requests.

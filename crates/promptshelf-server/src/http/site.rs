@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use axum::{
     Router,
     extract::{Path, Request, State},
-    http::Extensions,
+    http::{Extensions, StatusCode},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::any,
@@ -15,7 +15,7 @@ use promptshelf_mcp::{HttpOptions, HttpService, http::Denial};
 use promptshelf_service::Caller;
 use tower_service::Service as _;
 
-use super::{options::Options, routes::not_found};
+use super::options::Options;
 use crate::{library::Library, replica::ReplicaMonitor};
 
 /// A channel for [`App::with_channels`](super::App::with_channels).
@@ -128,4 +128,9 @@ async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) 
 
 fn meets(extensions: &Extensions, access: &Arc<Access>) -> bool {
     extensions.get::<Caller>().is_some_and(|caller| caller.meets(access))
+}
+
+/// A hint for people who open the wrong address.
+pub(super) async fn not_found() -> (StatusCode, &'static str) {
+    (StatusCode::NOT_FOUND, "There is nothing here. MCP clients connect to /mcp.\n")
 }

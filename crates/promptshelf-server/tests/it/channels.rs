@@ -21,11 +21,7 @@ use crate::{LIST, get, list, send, text};
 
 fn channel(name: &str) -> Channel {
     let library = Library::builder().prompt(PromptDefinition::template(format!("of-{name}"), "Say hello."));
-    Channel {
-        name: name.to_owned(),
-        library: library.build().expect("a library"),
-        monitor: ReplicaMonitor::new(name),
-    }
+    Channel { name: name.to_owned(), library: library.build().expect("a library"), monitor: ReplicaMonitor::new(name) }
 }
 
 /// A legacy `prompts/list` at a path, with the token of a caller.

@@ -40,6 +40,8 @@ mod rate_limits;
 #[cfg(unix)]
 mod reload;
 mod remote_servers;
+#[cfg(all(unix, feature = "channels"))]
+mod replicas;
 mod server_auth;
 mod serving;
 #[cfg(unix)]

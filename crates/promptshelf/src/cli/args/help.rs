@@ -23,7 +23,8 @@ Examples:
   promptshelf serve prompts --stdio               the mode that clients start
   promptshelf serve prompts --http 127.0.0.1:0    on a free port
   promptshelf serve prompts --http 0.0.0.0:80 --allow-remote \\
-    --allow-host prompts.example.com";
+    --allow-host prompts.example.com
+  promptshelf serve sqlite:team.db#staging        a channel of a store";
 
 const SERVE_SETTINGS: &str = "\
 Settings can also be environment variables, or keys of server.toml. A flag
@@ -108,7 +109,16 @@ file; every matching rule applies):
                                 # diagnostics
                                 # requires: scopes, roles, users, visible
 
+The copies of channels on disk, and the channels that are served at
+/channels/NAME/mcp besides the default one, with their requirements for callers:
+                                [store]
+  PROMPTSHELF_CACHE             cache = \"/var/lib/promptshelf/cache\"
+  PROMPTSHELF_CHANNELS          [channels.staging]
+                                # requires: scopes, roles, users
+
 Environment only:
+  PROMPTSHELF_STORE             the store, if LIBRARY is left out; keeps its
+                                password out of the list of processes
   PROMPTSHELF_CONFIG            the path of server.toml
   PROMPTSHELF_STATE_KEY         a secret of at least 16 bytes that several
                                 servers share, so that a guided prompt can start

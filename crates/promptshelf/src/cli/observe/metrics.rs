@@ -215,7 +215,8 @@ impl LibraryCollector {
         family("channel_lag_seconds", help, |replica| replica.lag.as_secs_f64())?;
         let help = "Whether the store cannot be read, so that an older revision may be served";
         family("channel_degraded", help, |replica| f64::from(u8::from(replica.degraded_since.is_some())))?;
-        let mut family = encoder.encode_descriptor("channel", "The epoch of the store", None, MetricType::Info)?;
+        let mut family =
+            encoder.encode_descriptor("channel_info", "The epoch of the store", None, MetricType::Gauge)?;
         replicas.iter().try_for_each(|replica| {
             let labels =
                 [("channel", replica.channel.as_str()), ("epoch", replica.epoch.as_deref().unwrap_or_default())];

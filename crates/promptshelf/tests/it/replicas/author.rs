@@ -1,0 +1,76 @@
+//! An author who publishes to a store.
+
+use std::sync::Arc;
+
+use promptshelf_store::{
+    Actor, Change, ChannelName, CheckReport, Checker, Publish, RevisionKind, Store, StoreError, StoreUrl,
+};
+
+use promptshelf::source::MemoryTree;
+
+/// Accepts every tree.
+struct Unchecked;
+
+impl Checker for Unchecked {
+    fn check(&self, _: &MemoryTree, _: bool) -> CheckReport {
+        CheckReport::default()
+    }
+}
+
+/// Publishes to one channel.
+#[derive(Clone)]
+pub(super) struct Author {
+    pub(super) store: Store,
+    channel: ChannelName,
+}
+
+impl Author {
+    /// Creates the store if it does not exist, and publishes to `production`.
+    pub(super) async fn at(store: &str) -> Author {
+        let url: StoreUrl = store.parse().expect("a URL");
+        Author { store: Store::create(&url).await.expect("a store"), channel: ChannelName::production() }
+    }
+
+    /// Publishes to another channel.
+    pub(super) fn on(&self, channel: &str) -> Author {
+        Author { store: self.store.clone(), channel: channel.parse().expect("a name") }
+    }
+
+    pub(super) fn channel(&self) -> &ChannelName {
+        &self.channel
+    }
+
+    /// Writes files, or removes those without a text, and returns the revision.
+    pub(super) async fn publish<'f>(&self, files: impl IntoIterator<Item = (&'f str, Option<String>)>) -> u64 {
+        let files = files.into_iter().map(|(path, text)| (path.to_owned(), text)).collect();
+        self.try_publish(files).await.expect("a published revision")
+    }
+
+    /// Does the same.
+    pub(super) async fn try_publish(&self, files: Vec<(String, Option<String>)>) -> Result<u64, StoreError> {
+        let (base, present) = match self.store.files(&self.channel, None).await {
+            Ok((head, present)) => (head.revision, present),
+            Err(StoreError::NotFound { .. }) => (0, Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let change = |(path, text): (String, Option<String>)| Change {
+            before: present.iter().find(|file| file.path == path).map(|file| file.digest),
+            after: text.map(String::into_bytes),
+            path,
+        };
+        let publish = Publish {
+            channel: self.channel.clone(),
+            base,
+            kind: RevisionKind::Publish,
+            message: "A change".to_owned(),
+            proposal: None,
+            expected: None,
+            emergency: None,
+            changes: files.into_iter().map(change).collect(),
+            dry_run: false,
+        };
+        let actor = Actor { name: "ada".to_owned(), may_publish: true };
+        let published = self.store.publish(publish, &actor, Arc::new(Unchecked)).await?;
+        Ok(published.proposal.revision.expect("the policy asks for nothing"))
+    }
+}

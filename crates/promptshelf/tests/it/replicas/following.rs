@@ -1,0 +1,200 @@
+//! One channel: changes arrive, restarts, outages, damaged contents.
+
+use std::{fs, process::Stdio};
+
+use promptshelf::mcp::Revision;
+use promptshelf_testkit::{client::Client, folder::Folder, http::HttpWire, pipe::Pipe};
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::{
+    Author, get, got, logged, prompt, promptshelf, replica, serve, signal, sqlite, until, until_readiness, until_served,
+};
+use crate::program::{ended, shown};
+
+const PROMPTS: &str = "notifications/prompts/list_changed";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn publish_notifies_clients_of_every_replica_and_transport() {
+    let folder = Folder::empty();
+    let store = sqlite(folder.path());
+    let author = Author::at(&store).await;
+    author.publish([("hello.md", Some(prompt("one")))]).await;
+    let revision = Revision::V2026_07_28.as_str();
+    let mut clients = Vec::new();
+    for _ in 0..2 {
+        let mut command = tokio::process::Command::from(serve(&store, &[]));
+        command.kill_on_drop(true);
+        clients.push(Client::over_http(HttpWire::program(command).await, revision).await);
+    }
+    let mut command = tokio::process::Command::from(promptshelf());
+    // The store can come from the environment, where other users of the machine do not see its password.
+    command.args(["serve", "--stdio"]).env("PROMPTSHELF_STORE", &store).kill_on_drop(true);
+    clients.push(Client::over_pipe(Pipe::program(command), revision).await);
+    for client in &mut clients {
+        assert_eq!(client.text("hello", &json!({})).await.trim_end(), "one");
+        client.listen(json!({ "promptsListChanged": true })).await;
+    }
+    author.publish([("hello.md", Some(prompt("two"))), ("bye.md", Some(prompt("three")))]).await;
+    for client in &mut clients {
+        assert_eq!(client.receive().await["method"], PROMPTS);
+        assert_eq!(client.text("hello", &json!({})).await.trim_end(), "two");
+        assert_eq!(client.text("bye", &json!({})).await.trim_end(), "three");
+    }
+    for client in clients {
+        client.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_replica_returns_with_the_newest_revision() {
+    let folder = Folder::empty();
+    let store = sqlite(folder.path());
+    let author = Author::at(&store).await;
+    author.publish([("hello.md", Some(prompt("one")))]).await;
+    let mut server = replica(&store, &[]);
+    assert_eq!(got(&server, "hello").as_deref(), Some("one"));
+    server.child.kill().expect("a running process");
+    ended(&mut server.child);
+    author.publish([("hello.md", Some(prompt("two")))]).await;
+    assert_eq!(got(&replica(&store, &[]), "hello").as_deref(), Some("two"));
+}
+
+// req: S-98
+#[tokio::test(flavor = "multi_thread")]
+async fn restart_serves_from_the_cache_while_the_database_is_away() {
+    let folder = Folder::empty();
+    let store = sqlite(folder.path());
+    let cache = folder.path().join("cache").display().to_string();
+    let author = Author::at(&store).await;
+    author.publish([("hello.md", Some(prompt("one"))), ("_part.md", Some("A part.\n".to_owned()))]).await;
+    let server = replica(&store, &["--cache", &cache]);
+    author.publish([("hello.md", Some(prompt("two")))]).await;
+    until_served(&server, "hello", "two");
+    // The copy on disk follows the catalog.
+    let manifest = folder.path().join("cache/channel-production");
+    until("the copy of revision 2", || fs::read_to_string(&manifest).ok()?.contains("\"revision\":2").then_some(()));
+    drop(server);
+
+    let database = folder.path().join("team.db");
+    let away = folder.path().join("away.db");
+    fs::rename(&database, &away).expect("a file");
+    let output = shown(serve(&store, &[]), "");
+    assert!(output.starts_with("exit code: 7\n") && output.contains("team.db"), "{output}");
+    let server = replica(&store, &["--cache", &cache]);
+    assert_eq!(got(&server, "hello").as_deref(), Some("two"));
+    let readiness = until_readiness(&server, "degraded since 20");
+    assert!(readiness.contains("\nchannel production: revision 2, epoch "), "{readiness}");
+
+    fs::rename(&away, &database).expect("a file");
+    until_readiness(&server, "ready\nchannel production: revision 2, epoch ");
+    author.publish([("hello.md", Some(prompt("three")))]).await;
+    until_served(&server, "hello", "three");
+}
+
+// req: S-97
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_cache_is_not_served() {
+    let folder = Folder::empty();
+    let store = sqlite(folder.path());
+    let cache = folder.path().join("cache").display().to_string();
+    Author::at(&store).await.publish([("hello.md", Some(prompt("one")))]).await;
+    drop(replica(&store, &["--cache", &cache]));
+    for blob in fs::read_dir(folder.path().join("cache/blobs")).expect("a folder") {
+        fs::write(blob.expect("an entry").path(), prompt("evil")).expect("a file");
+    }
+    // The database has the right content.
+    assert_eq!(got(&replica(&store, &["--cache", &cache]), "hello").as_deref(), Some("one"));
+    for blob in fs::read_dir(folder.path().join("cache/blobs")).expect("a folder") {
+        fs::write(blob.expect("an entry").path(), prompt("evil")).expect("a file");
+    }
+    fs::remove_file(folder.path().join("team.db")).expect("a file");
+    let output = shown(serve(&store, &["--cache", &cache]), "");
+    assert!(output.starts_with("exit code: 7\n") && output.contains("is corrupt"), "{output}");
+}
+
+// req: S-98
+#[test]
+fn unreachable_store_ends_the_start_without_its_password() {
+    let mut command = serve("postgres://ada:s3cret@127.0.0.1:1/team", &[]);
+    command.env("PROMPTSHELF_LOG", "trace").stdin(Stdio::null());
+    let output = shown(command, "");
+    assert!(output.starts_with("exit code: 15\n"), "{output}");
+    assert!(output.contains("cannot be reached") && !output.contains("s3cret"), "{output}");
+}
+
+#[test]
+fn unusable_addresses_are_reported() {
+    for (address, code, words) in [
+        ("sqlite:", 2, "expected `sqlite:PATH`"),
+        ("sqlite:team.db#Production", 2, "is not the name of a channel"),
+        ("sqlite:team.db#production@7", 2, "follows the newest revision"),
+    ] {
+        let output = shown(serve(address, &[]), "");
+        assert!(output.starts_with(&format!("exit code: {code}\n")) && output.contains(words), "{output}");
+    }
+    let output = shown(serve(".", &["--channel", "staging"]), "");
+    assert!(output.starts_with("exit code: 2\n") && output.contains("--channel needs a store"), "{output}");
+}
+
+/// Replaces the content of a file's newest version in the database, and returns what it was.
+async fn replace_blob(folder: &Folder, path: &str, bytes: Vec<u8>) -> Vec<u8> {
+    let database = format!("sqlite:{}", folder.path().join("team.db").display());
+    let pool = sqlx::SqlitePool::connect(&database).await.expect("a database");
+    let of_path = "digest = (SELECT digest FROM ps_entry WHERE path = $1 AND until IS NULL)";
+    let select = sqlx::AssertSqlSafe(format!("SELECT bytes FROM ps_blob WHERE {of_path}"));
+    let before: (Vec<u8>,) = sqlx::query_as(select).bind(path).fetch_one(&pool).await.expect("a content");
+    let update = sqlx::AssertSqlSafe(format!("UPDATE ps_blob SET bytes = $2 WHERE {of_path}"));
+    let done = sqlx::query(update).bind(path).bind(bytes).execute(&pool).await.expect("a change");
+    assert_eq!(done.rows_affected(), 1);
+    pool.close().await;
+    before.0
+}
+
+// req: S-97
+#[tokio::test(flavor = "multi_thread")]
+async fn corrupt_content_is_refused_and_the_last_good_revision_stays() {
+    let folder = Folder::empty();
+    let store = sqlite(folder.path());
+    let author = Author::at(&store).await;
+    author.publish([("hello.md", Some(prompt("one")))]).await;
+    let server = replica(&store, &[]);
+    until_readiness(&server, "ready\nchannel production: revision 1,");
+    // The replica must not read the revision before its content is damaged.
+    signal(&server.child, Signal::STOP);
+    author.publish([("hello.md", Some(prompt("two"))), ("bye.md", Some(prompt("bye")))]).await;
+    let good = replace_blob(&folder, "hello.md", prompt("evil").into_bytes()).await;
+    signal(&server.child, Signal::CONT);
+
+    let readiness = until_readiness(&server, "degraded since 20");
+    assert!(readiness.contains("channel production: revision 1,"), "{readiness}");
+    assert_eq!(got(&server, "hello").as_deref(), Some("one"));
+    assert_eq!(got(&server, "bye"), None, "no part of the revision is served");
+    replace_blob(&folder, "hello.md", good).await;
+    until_readiness(&server, "ready\nchannel production: revision 2,");
+    assert_eq!(got(&server, "hello").as_deref(), Some("two"));
+    let lines = logged(&server);
+    let errors = lines.iter().filter(|line| line.contains("cannot be read, so revision 1 stays in use"));
+    assert_eq!(errors.count(), 1, "{lines:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn revision_that_cannot_be_loaded_is_not_served_in_part() {
+    let folder = Folder::empty();
+    let store = sqlite(folder.path());
+    let author = Author::at(&store).await;
+    author.publish([("hello.md", Some(prompt("one")))]).await;
+    let server = replica(&store, &[]);
+    let broken = Some("[limits]\nfiles = \"many\"\n".to_owned());
+    author.publish([("promptshelf.toml", broken), ("hello.md", Some(prompt("two")))]).await;
+    until_readiness(&server, "degraded since 20");
+    assert_eq!(got(&server, "hello").as_deref(), Some("one"));
+    // Another cause of a reload still finds the good revision.
+    signal(&server.child, Signal::HUP);
+    until("the reload", || server.log.try_iter().any(|line| line.contains("settings reloaded")).then_some(()));
+    assert_eq!(got(&server, "hello").as_deref(), Some("one"));
+    author.publish([("promptshelf.toml", None), ("hello.md", Some(prompt("three")))]).await;
+    until_readiness(&server, "ready\nchannel production: revision 3,");
+    assert_eq!(got(&server, "hello").as_deref(), Some("three"));
+    assert_eq!(get(&server, "/healthz").0, 200);
+}
