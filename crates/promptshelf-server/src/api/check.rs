@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{extract::State, http::StatusCode, response::Response};
-use promptshelf_source::{MemoryFile, MemoryTree, check_tree_path};
+use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{Change, CheckReport, Checker, Digest, PromptChangeKind, StoreError};
 use tokio::task::spawn_blocking;
 
@@ -21,9 +21,6 @@ const MAX_PROMPTS: usize = 100;
 
 /// The most bytes of a rendering in the answer.
 const MAX_TEXT: usize = 64 << 10;
-
-/// The most bytes of an invalid path in the answer.
-const MAX_PATH: usize = 200;
 
 /// Checks changes without storing them
 #[utoipa::path(post, path = "/check", tag = "check", security(("token" = ["library:read", "library:propose"])),
@@ -68,10 +65,6 @@ fn apply(tree: &MemoryTree, changes: Vec<Change>, revision: u64) -> Result<Memor
     let mut paths = Vec::new();
     let mut files = BTreeMap::new();
     for Change { path, before, after } in changes {
-        check_tree_path(&path).map_err(|error| {
-            let shown = &path[..path.floor_char_boundary(MAX_PATH)];
-            Problem::invalid(format!("The path {shown:?} is invalid: {error}"))
-        })?;
         if tree.get(&path).map(|file| Digest::of(file.bytes())) != before {
             paths.push(path.clone());
         }

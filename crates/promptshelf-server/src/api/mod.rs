@@ -28,7 +28,7 @@ use std::{fmt, sync::Arc};
 use promptshelf_store::Checker;
 use tokio::sync::Semaphore;
 
-pub(crate) use routes::routes;
+pub(crate) use routes::{document_route, routes};
 
 use crate::channels::StoreHandle;
 

@@ -2,6 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
+use promptshelf_source::check_tree_path;
 use promptshelf_store::{
     Change, ChannelInfo, ChannelName, CheckLevel, CheckSummary, Digest, FileChange, FileEntry, Head, Policy,
     PolicyRoles, PromptChange, PromptChangeKind, Proposal, ProposalState, Published, Revision, RevisionKind, Served,
@@ -54,13 +55,22 @@ pub(super) struct ChangeBody {
     content: Option<FileContent>,
 }
 
-/// Decodes changes.
+/// The most bytes of an invalid path in the answer.
+const MAX_PATH: usize = 200;
+
+/// Decodes changes, and checks the paths of new contents. A file at another path can still be deleted.
 pub(super) fn changes(bodies: Vec<ChangeBody>) -> Result<Vec<Change>, Problem> {
-    let change = |body: ChangeBody| {
-        let after = body.content.map(FileContent::into_bytes).transpose().map_err(|error| {
-            Problem::invalid(format!("The content of {} is not Base64 in the standard alphabet: {error}", body.path))
+    let change = |ChangeBody { path, before, content }: ChangeBody| {
+        if content.is_some() {
+            check_tree_path(&path).map_err(|error| {
+                let shown = &path[..path.floor_char_boundary(MAX_PATH)];
+                Problem::invalid(format!("The path {shown:?} is invalid: {error}"))
+            })?;
+        }
+        let after = content.map(FileContent::into_bytes).transpose().map_err(|error| {
+            Problem::invalid(format!("The content of {path} is not Base64 in the standard alphabet: {error}"))
         })?;
-        Ok(Change { path: body.path, before: body.before, after })
+        Ok(Change { path, before, after })
     };
     bodies.into_iter().map(change).collect()
 }

@@ -51,20 +51,33 @@ pub(crate) fn routes(
         has_sign_in,
         channel_access,
     };
-    let (routes, document) =
-        OpenApiRouter::with_openapi(Document::openapi()).nest(PREFIX, described()).split_for_parts();
-    let document = complete(serde_json::to_value(&document).unwrap_or_default());
-    let checks = Checks { endpoint: endpoint.clone(), library: library.clone() };
-    routes
-        .route(
-            "/api/v1/openapi.json",
-            get(move |headers: HeaderMap| std::future::ready(etag::json(&headers, &document))),
-        )
+    let (routes, _) = api_router().split_for_parts();
+    let routes = routes
         .route("/api/v1", any(unknown))
+        .route("/api/v1/", any(unknown))
         .route("/api/v1/{*rest}", any(unknown))
         .method_not_allowed_fallback(not_allowed)
-        .with_state(state)
-        .layer(middleware::from_fn_with_state(checks, admit))
+        .with_state(state);
+    checked(routes, library, endpoint)
+}
+
+/// Returns the route of the OpenAPI document, for every caller: it has no data of the store, and clients read it before
+/// they sign in.
+pub(crate) fn document_route(library: &Library, endpoint: &HttpService) -> Router {
+    let document = complete(serde_json::to_value(api_router().into_openapi()).unwrap_or_default());
+    let document = get(move |headers: HeaderMap| std::future::ready(etag::json(&headers, &document)));
+    let routes = Router::new().route("/api/v1/openapi.json", document).method_not_allowed_fallback(not_allowed);
+    checked(routes, library, endpoint)
+}
+
+/// Adds the checks before every handler.
+fn checked(routes: Router, library: &Library, endpoint: &HttpService) -> Router {
+    let checks = Checks { endpoint: endpoint.clone(), library: library.clone() };
+    routes.layer(middleware::from_fn_with_state(checks, admit))
+}
+
+fn api_router() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::with_openapi(Document::openapi()).nest(PREFIX, described())
 }
 
 /// Adds the parts of the document that all operations share.
@@ -79,8 +92,11 @@ fn complete(mut document: Value) -> Value {
     for operations in paths.values_mut().filter_map(Value::as_object_mut) {
         for operation in operations.values_mut() {
             let responses = &mut operation["responses"];
-            if responses.get("304").is_some() {
-                responses["304"]["description"] = "The version of If-None-Match is the present one".into();
+            for (status, response) in responses.as_object_mut().into_iter().flatten() {
+                if response["description"].as_str().is_none_or(str::is_empty) {
+                    let status = status.parse().unwrap_or(StatusCode::OK);
+                    response["description"] = status.canonical_reason().unwrap_or_default().into();
+                }
             }
             responses["default"] = json!({
                 "description": "A refusal or an error (RFC 9457)",

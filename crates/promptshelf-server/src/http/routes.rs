@@ -55,6 +55,11 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
         .route("/readyz", get(move || std::future::ready(readiness(&server, &monitors))))
         .fallback(not_found)
         .merge(authenticate::around(protected, library.service(), options));
+    #[cfg(feature = "channels")]
+    let routes = match &options.api {
+        Some(_) => routes.merge(api::document_route(library, endpoint)),
+        None => routes,
+    };
     // `/`, `/assets/…` and `/sign-in` are public: they hold nothing of the library.
     #[cfg(feature = "web")]
     let routes = routes.merge(web::page(endpoint, page_sign_in(options)));

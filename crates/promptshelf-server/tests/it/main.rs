@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 mod access_by_file;
+mod api;
 mod budget;
 mod channels;
 mod checker;

@@ -1,0 +1,247 @@
+//! Proposals, reviews, publishing, promotion and rollback.
+
+use axum::http::Method;
+use serde_json::json;
+
+use super::{BYE, HELLO, Server, at, changes, digest, policy_of, proposal, refused};
+
+#[tokio::test]
+async fn proposal_is_reviewed_published_promoted_and_rolled_back() {
+    let server = Server::prepared(&policy_of(1)).await;
+    let (proposed, _) = server.propose(BYE).await;
+    assert_eq!((&proposed["state"], &proposed["author"]), (&json!("open"), &json!("ada")));
+    assert_eq!(server.revision().await, 1);
+    let path = format!("/proposals/{}", proposed["id"]);
+
+    // rita may review and not publish: the proposal waits for a publisher.
+    let review = json!({ "verdict": "approve", "digest": proposed["digest"], "note": "Good" });
+    let reviewed = server.post("rita", &format!("{path}/reviews"), &review).await.expect(200).json();
+    assert_eq!(reviewed["proposal"]["state"], "open");
+    assert_eq!(reviewed["proposal"]["lacks"], json!([]));
+    let published = server.post("paul", &format!("{path}/publish"), &json!({})).await.expect(200).json();
+    assert_eq!(published["proposal"]["state"], "published");
+    assert_eq!(published["proposal"]["revision"], 2);
+    assert_eq!(published["prompts"], json!([{ "name": "hello", "version": 2, "change": "changed" }]));
+    let revision = server.get("reader", "/channels/production/revisions/2").await.expect(200).json();
+    assert_eq!(revision["author"], "ada");
+    assert_eq!(revision["approvedBy"], json!(["rita"]));
+
+    // Promotion is a proposal like any other, and needs the channel.
+    let promote = json!({ "from": "production", "message": "To the stable channel" });
+    let missing = server.post("paul", "/channels/stable/promote", &promote).await;
+    assert_eq!(missing.problem(), refused(404, "not-found"));
+    server.create("stable", &policy_of(0)).await;
+    let promoted = server.post("paul", "/channels/stable/promote", &promote).await.expect(201).json();
+    assert_eq!(
+        (&promoted["proposal"]["kind"], &promoted["proposal"]["state"]),
+        (&json!("promote"), &json!("published"))
+    );
+    assert_eq!(server.get("reader", "/channels/stable/files/hello.md").await.expect(200).text(), BYE);
+
+    // A rollback of a proposer waits for its approval; a dry run stores nothing.
+    let rollback = json!({ "to": 1, "message": "Back", "dryRun": true });
+    let dry = server.post("ada", "/channels/production/rollback", &rollback).await.expect(200).json();
+    assert_eq!(dry["proposal"]["id"], 0);
+    let rollback = json!({ "to": 1, "message": "Back" });
+    let proposed = server.post("ada", "/channels/production/rollback", &rollback).await.expect(201).json();
+    assert_eq!((&proposed["proposal"]["kind"], &proposed["proposal"]["state"]), (&json!("rollback"), &json!("open")));
+    let review = json!({ "verdict": "approve", "digest": proposed["proposal"]["digest"] });
+    let path = format!("/proposals/{}/reviews", proposed["proposal"]["id"]);
+    let published = server.post("paul", &path, &review).await.expect(200).json();
+    assert_eq!(published["proposal"]["state"], "published");
+    assert_eq!(server.get("reader", "/channels/production/files/hello.md").await.expect(200).text(), HELLO);
+    assert_eq!(server.revision().await, 3);
+}
+
+/// Scopes can be given out one by one.
+// req: S-100
+#[tokio::test]
+async fn proposing_does_not_publish_without_the_scope() {
+    let server = Server::prepared(&policy_of(0)).await;
+    let (proposed, _) = server.propose(BYE).await;
+    assert_eq!((&proposed["state"], &proposed["lacks"]), (&json!("open"), &json!([])));
+    let path = format!("/proposals/{}/publish", proposed["id"]);
+    assert_eq!(server.post("ada", &path, &json!({})).await.problem(), refused(403, "insufficient-scope"));
+    assert_eq!(server.revision().await, 1);
+    server.post("paul", &path, &json!({})).await.expect(200);
+    let other = proposal(2, &[("hello.md", Some(BYE), Some(HELLO))]);
+    let published = server.post("paul", "/channels/production/proposals", &other).await.expect(201).json();
+    assert_eq!(published["proposal"]["state"], "published");
+}
+
+// req: S-102
+#[tokio::test]
+async fn review_counts_for_the_changes_that_the_reviewer_saw() {
+    let server = Server::prepared(&policy_of(1)).await;
+    let (seen, tag) = server.propose(BYE).await;
+    let path = format!("/proposals/{}", seen["id"]);
+    let body = proposal(1, &[("hello.md", Some(HELLO), Some("---\ndescription: Greets\n---\nShout.\n"))]);
+    let changed = server.put("ada", &path, ("If-Match", &tag), &body).await.expect(200).json();
+    assert_ne!(changed["proposal"]["digest"], seen["digest"]);
+
+    let review = json!({ "verdict": "approve", "digest": seen["digest"] });
+    let stale = server.post("rita", &format!("{path}/reviews"), &review).await;
+    assert_eq!(stale.problem(), refused(409, "stale-review"));
+    let present = server.get("reader", &path).await.expect(200).json();
+    assert_eq!((&present["state"], &present["reviews"]), (&json!("open"), &json!([])));
+    let without = server.post("rita", &format!("{path}/reviews"), &json!({ "verdict": "approve" })).await;
+    assert_eq!(without.problem(), refused(400, "invalid-request"));
+}
+
+#[tokio::test]
+async fn approvals_are_void_after_a_change() {
+    let server = Server::prepared(&policy_of(1)).await;
+    let (seen, _) = server.propose(BYE).await;
+    let path = format!("/proposals/{}", seen["id"]);
+    let review = json!({ "verdict": "approve", "digest": seen["digest"] });
+    let approved = server.post("rita", &format!("{path}/reviews"), &review).await.expect(200);
+    let body = proposal(1, &[("hello.md", Some(HELLO), Some("---\ndescription: Greets\n---\nShout.\n"))]);
+    server.put("ada", &path, ("If-Match", &approved.etag()), &body).await.expect(200);
+    let refusal = server.post("paul", &format!("{path}/publish"), &json!({})).await;
+    assert_eq!(refusal.problem(), refused(409, "policy"));
+    assert_eq!(refusal.json()["lacks"].as_array().map(Vec::len), Some(1));
+    assert_eq!(server.revision().await, 1);
+}
+
+#[tokio::test]
+async fn two_edits_of_one_file_conflict_and_of_two_files_do_not() {
+    let server = Server::prepared(&policy_of(0)).await;
+    let path = "/channels/production/proposals";
+    let first = proposal(1, &[("hello.md", Some(HELLO), Some(BYE))]);
+    let other = proposal(1, &[("other.md", None, Some(HELLO))]);
+    server.post("paul", path, &first).await.expect(201);
+    server.post("paul", path, &other).await.expect(201);
+    let late = proposal(1, &[("hello.md", Some(HELLO), Some("---\ndescription: x\n---\nShout.\n"))]);
+    let refusal = server.post("paul", path, &late).await;
+    assert_eq!(refusal.problem(), refused(409, "conflict"));
+    assert_eq!(refusal.json()["paths"], json!(["hello.md"]));
+    assert_eq!(refusal.json()["revision"], 3);
+    assert_eq!(server.get("reader", "/channels/production/files/hello.md").await.expect(200).text(), BYE);
+}
+
+#[tokio::test]
+async fn emergency_needs_a_reason_and_an_administrator() {
+    let server = Server::prepared(&policy_of(2)).await;
+    let (proposed, _) = server.propose(BYE).await;
+    let path = format!("/proposals/{}/publish", proposed["id"]);
+    let emergency = json!({ "emergency": "The old text is harmful" });
+    let refusal = server.post("paul", &path, &emergency).await;
+    assert_eq!(refusal.problem(), refused(403, "insufficient-scope"));
+    assert_eq!(server.post("admin", &path, &json!({})).await.problem(), refused(409, "policy"));
+    let empty = server.post("admin", &path, &json!({ "emergency": "" })).await;
+    assert_eq!(empty.problem(), refused(400, "invalid-request"));
+    assert_eq!(server.revision().await, 1);
+    server.post("admin", &path, &emergency).await.expect(200);
+    let revision = server.get("reader", "/channels/production/revisions/2").await.expect(200).json();
+    assert_eq!(revision["emergency"], "The old text is harmful");
+}
+
+/// Four eyes would be two if one person could write what another one proposed, and approve it.
+// req: S-101
+#[tokio::test]
+async fn only_the_author_changes_and_withdraws_a_proposal() {
+    let server = Server::prepared(&policy_of(1)).await;
+    let (proposed, tag) = server.propose(BYE).await;
+    let path = format!("/proposals/{}", proposed["id"]);
+    let body = proposal(1, &[("hello.md", Some(HELLO), Some("Mine.\n"))]);
+    for caller in ["bob", "admin"] {
+        let refusal = server.put(caller, &path, ("If-Match", &tag), &body).await;
+        assert_eq!(refusal.problem(), refused(403, "not-author"));
+        let refusal = server.send(&Method::DELETE, &at(&path), caller, &[("If-Match", &tag)], b"").await;
+        assert_eq!(refusal.problem(), refused(403, "not-author"));
+    }
+    let withdrawn = server.send(&Method::DELETE, &at(&path), "ada", &[("If-Match", &tag)], b"").await.expect(200);
+    assert_eq!(withdrawn.json()["state"], "withdrawn");
+    let again = server.send(&Method::DELETE, &at(&path), "ada", &[("If-Match", &withdrawn.etag())], b"").await;
+    assert_eq!(again.problem(), refused(409, "state"));
+}
+
+#[tokio::test]
+async fn author_cannot_approve_with_four_eyes() {
+    let server = Server::prepared(&policy_of(1)).await;
+    let body = proposal(1, &[("hello.md", Some(HELLO), Some(BYE))]);
+    let proposed = server.post("paul", "/channels/production/proposals", &body).await.expect(201).json();
+    let review = json!({ "verdict": "approve", "digest": proposed["proposal"]["digest"] });
+    let path = format!("/proposals/{}/reviews", proposed["proposal"]["id"]);
+    assert_eq!(server.post("paul", &path, &review).await.problem(), refused(409, "policy"));
+    assert_eq!(server.revision().await, 1);
+}
+
+#[tokio::test]
+async fn check_shows_findings_and_renderings_and_stores_nothing() {
+    let server = Server::prepared(&policy_of(0)).await;
+    let broken = "---\ndescription: Breaks\n---\n{{ nothing(\n";
+    let body = json!({
+        "channel": "production",
+        "changes": changes(&[
+            ("hello.md", Some(HELLO), Some(BYE)),
+            ("new.md", None, Some("---\ndescription: New\narguments: [{name: who, required: true}]\n---\nHi {{ who }}\n")),
+            ("broken.md", None, Some(broken)),
+        ]),
+    });
+    let checked = server.post("ada", "/check", &body).await.expect(200).json();
+    assert_eq!(checked["revision"], 1);
+    assert!(checked["summary"]["errors"].as_u64() >= Some(1), "{checked}");
+    assert!(checked["findings"][0].as_str().is_some_and(|finding| finding.contains("broken.md:4")), "{checked}");
+    let hello = json!({
+        "name": "hello",
+        "change": "changed",
+        "before": { "text": "[user] text\nSay hello.\n" },
+        "after": { "text": "[user] text\nSay goodbye.\n" },
+    });
+    let new = json!({
+        "name": "new",
+        "change": "added",
+        "before": null,
+        "after": { "text": "[user] text\nHi ‹who›\n" },
+    });
+    assert_eq!(checked["prompts"], json!([hello, new]));
+    let removal = json!({ "channel": "production", "changes": changes(&[("hello.md", Some(HELLO), None)]) });
+    let checked = server.post("ada", "/check", &removal).await.expect(200).json();
+    assert_eq!((&checked["prompts"][0]["change"], &checked["prompts"][0]["after"]), (&json!("removed"), &json!(null)));
+    let stale = json!({ "channel": "production", "changes": changes(&[("hello.md", Some(BYE), None)]) });
+    assert_eq!(server.post("ada", "/check", &stale).await.problem(), refused(409, "conflict"));
+    assert_eq!(server.revision().await, 1);
+    let proposals = server.get("reader", "/channels/production/proposals").await.expect(200).json();
+    assert_eq!(proposals["proposals"].as_array().map(Vec::len), Some(1));
+}
+
+/// The identity comes from sign-in alone.
+// req: S-101
+#[tokio::test]
+async fn author_is_the_authenticated_caller() {
+    let server = Server::prepared(&policy_of(0)).await;
+    let mut body = proposal(1, &[("hello.md", Some(HELLO), Some(BYE))]);
+    body["author"] = json!("admin");
+    let refusal = server.post("ada", "/channels/production/proposals", &body).await;
+    assert_eq!(refusal.problem(), refused(400, "invalid-request"));
+    assert!(refusal.json()["detail"].as_str().is_some_and(|detail| detail.contains("unknown field `author`")));
+    assert_eq!(server.propose(BYE).await.0["author"], "ada");
+}
+
+#[tokio::test]
+async fn contents_of_a_proposal_are_text_or_base64() {
+    let server = Server::prepared(&policy_of(1)).await;
+    let body = serde_json::json!({
+        "base": 1,
+        "message": "A change",
+        "changes": [
+            { "path": "bytes.bin", "before": null, "content": { "base64": "AP8B" } },
+            { "path": "hello.md", "before": digest(HELLO), "content": { "text": BYE } },
+            { "path": "x.txt", "before": null, "content": { "text": "x" } },
+        ],
+    });
+    let proposed = server.post("ada", "/channels/production/proposals", &body).await.expect(201).json();
+    let path = format!("/proposals/{}/contents", proposed["proposal"]["id"]);
+    let first = server.get("reader", &format!("{path}?limit=2")).await.expect(200).json();
+    assert_eq!(
+        first["files"],
+        json!([
+            { "path": "bytes.bin", "before": null, "after": { "base64": "AP8B" } },
+            { "path": "hello.md", "before": { "text": HELLO }, "after": { "text": BYE } },
+        ])
+    );
+    assert_eq!((&first["next"], &first["digest"]), (&json!("hello.md"), &proposed["proposal"]["digest"]));
+    let last = server.get("reader", &format!("{path}?limit=2&after=hello.md")).await.expect(200).json();
+    assert_eq!((&last["files"][0]["path"], &last["next"]), (&json!("x.txt"), &json!(null)));
+}

@@ -1,0 +1,185 @@
+//! The OpenAPI document, compared with the answers.
+
+use std::collections::HashSet;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use super::{BYE, HELLO, Server, changes, digest, policy_of, proposal};
+
+/// An operation of the document, with the parameters of its path filled in.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) scopes: Vec<String>,
+    /// The description of the operation.
+    pub(super) document: Value,
+}
+
+pub(super) async fn operations(server: &Server) -> Vec<Operation> {
+    let document = server.get("", "/openapi.json").await.expect(200).json();
+    let mut operations = Vec::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        let filled = path.replace("{channel}", "production").replace("{path}", "hello.md");
+        let filled = filled.replace("{number}", "1").replace("{id}", "1");
+        for (method, operation) in item.as_object().expect("operations") {
+            let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+            let needed = parameters.iter().filter(|one| one["in"] == "query" && one["required"] == true);
+            let query: Vec<String> = needed.map(|one| format!("{}=0", one["name"].as_str().expect("a name"))).collect();
+            let scopes = operation["security"][0]["token"].as_array().expect("scopes");
+            operations.push(Operation {
+                method: method.to_uppercase().parse().expect("a method"),
+                path: format!("{filled}?{}", query.join("&")),
+                scopes: scopes.iter().map(|scope| scope.as_str().expect("a scope").to_owned()).collect(),
+                document: operation.clone(),
+            });
+        }
+    }
+    assert!(operations.len() >= 20, "{}", operations.len());
+    operations
+}
+
+#[tokio::test]
+async fn document_is_valid() {
+    let server = Server::start().await;
+    let document = server.get("", "/openapi.json").await.expect(200).json();
+    assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.1")));
+    let mut pending = vec![&document];
+    let mut references = 0;
+    while let Some(value) = pending.pop() {
+        if let Some(reference) = value.get("$ref").and_then(Value::as_str) {
+            let pointer = reference.strip_prefix('#').expect("a local reference");
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+            references += 1;
+        }
+        match value {
+            Value::Object(members) => pending.extend(members.values()),
+            Value::Array(items) => pending.extend(items),
+            _ => {}
+        }
+    }
+    assert!(references > 50, "{references}");
+    for (name, schema) in document["components"]["schemas"].as_object().expect("schemas") {
+        assert!(jsonschema::meta::is_valid(schema), "{name}");
+        assert!(schema["description"].is_string() || name == "CheckLevel", "{name} has no description");
+    }
+    let mut ids = HashSet::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for operation in item.as_object().expect("operations").values() {
+            assert!(ids.insert(operation["operationId"].as_str().expect("an id")), "{path}");
+            assert!(operation["summary"].as_str().is_some_and(|summary| summary.len() > 10), "{path}");
+            let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+            let of_path = parameters.iter().filter(|parameter| parameter["in"] == "path");
+            let mut names: Vec<String> =
+                of_path.map(|parameter| format!("{{{}}}", parameter["name"].as_str().expect("a name"))).collect();
+            let mut expected: Vec<String> =
+                path.split('/').filter(|part| part.starts_with('{')).map(str::to_owned).collect();
+            names.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(names, expected, "{path}");
+            for response in operation["responses"].as_object().expect("responses").values() {
+                assert!(response["description"].is_string(), "{path}");
+            }
+        }
+    }
+}
+
+/// A body for each operation that has one, in an order in which each of them succeeds.
+#[tokio::test]
+async fn every_operation_answers_as_the_document_says() {
+    let server = Server::prepared(&policy_of(0)).await;
+    let document = server.get("", "/openapi.json").await.expect(200).json();
+    server.propose(BYE).await;
+    let proposal_digest = server.get("reader", "/proposals/2").await.json()["digest"].clone();
+    let text = |text: &str| proposal(1, &[("hello.md", Some(HELLO), Some(text))]);
+    let tag = async |path: &str| server.get("admin", path).await.etag();
+    let calls: Vec<(&str, &str, &str, Option<Value>)> = vec![
+        ("list_channels", "GET", "/channels", None),
+        ("get_channel", "GET", "/channels/production", None),
+        ("get_policy", "GET", "/channels/production/policy", None),
+        ("list_revisions", "GET", "/channels/production/revisions", None),
+        ("get_revision", "GET", "/channels/production/revisions/1", None),
+        ("get_served", "GET", "/channels/production/revisions/1/prompts", None),
+        ("get_tree", "GET", "/channels/production/tree", None),
+        ("get_file", "GET", "/channels/production/files/hello.md", None),
+        ("get_diff", "GET", "/channels/production/diff?from=0", None),
+        ("list_proposals", "GET", "/channels/production/proposals", None),
+        ("get_proposal", "GET", "/proposals/2", None),
+        ("get_contents", "GET", "/proposals/2/contents", None),
+        (
+            "check",
+            "POST",
+            "/check",
+            Some(json!({ "channel": "production", "changes": changes(&[("hello.md", Some(HELLO), Some(BYE))]) })),
+        ),
+        ("create_proposal", "POST", "/channels/production/proposals", Some(text("Unpublished.\n"))),
+        (
+            "review_proposal",
+            "POST",
+            "/proposals/2/reviews",
+            Some(json!({ "verdict": "approve", "digest": proposal_digest })),
+        ),
+        ("replace_proposal", "PUT", "/proposals/3", Some(text("Replaced.\n"))),
+        ("withdraw_proposal", "DELETE", "/proposals/3", None),
+        ("put_policy", "PUT", "/channels/production/policy", Some(policy_of(0))),
+        ("publish_proposal", "POST", "/proposals/2/publish", Some(json!({}))),
+        ("rollback", "POST", "/channels/production/rollback", Some(json!({ "to": 1, "message": "Back" }))),
+        ("promote", "POST", "/channels/beta/promote", Some(json!({ "from": "production", "message": "Copy" }))),
+    ];
+    server.create("beta", &policy_of(0)).await;
+    let mut unused: HashSet<String> = HashSet::new();
+    for operation in operations(&server).await {
+        unused.insert(operation.document["operationId"].as_str().expect("an id").to_owned());
+    }
+    for (id, method, path, body) in calls {
+        assert!(unused.remove(id), "{id}");
+        let template = document["paths"].as_object().expect("paths").values();
+        let operation = template.filter_map(Value::as_object).flat_map(|item| item.values());
+        let operation = operation.clone().find(|one| one["operationId"] == id).expect("an operation");
+        // Those who may not publish leave proposals open for the calls that follow.
+        let caller = match id {
+            "create_proposal" | "replace_proposal" | "withdraw_proposal" => "ada",
+            "review_proposal" => "rita",
+            _ => "admin",
+        };
+        let match_tag = match method {
+            "PUT" | "DELETE" => Some(tag(path).await),
+            _ => None,
+        };
+        let mut headers = vec![];
+        if body.is_some() {
+            headers.push(("Content-Type", "application/json"));
+        }
+        headers.extend(match_tag.iter().map(|tag| ("If-Match", tag.as_str())));
+        let sent = body.as_ref().map(Value::to_string).unwrap_or_default();
+        if let Some(body) = &body {
+            valid(&document, &operation["requestBody"]["content"]["application/json"]["schema"], body, id);
+        }
+        let method: Method = method.parse().expect("a method");
+        let answer = server.send(&method, &super::at(path), caller, &headers, sent.as_bytes()).await;
+        assert!(matches!(answer.status, 200 | 201), "{id}: {}", String::from_utf8_lossy(&answer.body));
+        let described = &operation["responses"][answer.status.to_string()];
+        assert!(described.is_object(), "{id} does not describe {}", answer.status);
+        if answer.header("content-type") == "application/json" {
+            valid(&document, &described["content"]["application/json"]["schema"], &answer.json(), id);
+        } else {
+            assert!(described["content"]["text/plain"].is_object(), "{id}");
+        }
+    }
+    assert_eq!(unused, HashSet::new());
+    let refusal = server.get("reader", "/proposals/99").await;
+    refusal.problem();
+    valid(&document, &json!({ "$ref": "#/components/schemas/Problem" }), &refusal.json(), "a problem");
+    assert_eq!(server.get("reader", "/channels/beta/files/hello.md").await.etag(), format!("\"{}\"", digest(HELLO)));
+}
+
+/// Checks a value against a schema of the document.
+#[track_caller]
+fn valid(document: &Value, schema: &Value, value: &Value, what: &str) {
+    assert!(schema.is_object(), "{what} has no schema");
+    let schema = json!({ "allOf": [schema], "components": document["components"] });
+    let validator = jsonschema::validator_for(&schema).expect("it is a schema");
+    let errors: Vec<String> = validator.iter_errors(value).map(|error| error.to_string()).collect();
+    assert_eq!(errors, [""; 0], "{what}: {value}");
+}

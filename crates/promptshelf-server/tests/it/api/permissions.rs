@@ -1,0 +1,190 @@
+//! Sign-in, scopes, roles, limits and audit.
+
+use std::{num::NonZeroU32, sync::Arc};
+
+use axum::http::Method;
+use promptshelf_core::Access;
+use promptshelf_service::Limits;
+use serde_json::{Value, json};
+
+use super::{BYE, HELLO, SCOPES, Server, at, document::operations, policy_of, proposal, refused, sign_in};
+
+// req: S-99
+#[tokio::test]
+async fn every_operation_needs_a_token() {
+    let server = Server::prepared(&policy_of(0)).await;
+    for operation in operations(&server).await {
+        for caller in ["", "unknown"] {
+            let answer = server.send(&operation.method, &operation.path, caller, &[], b"").await;
+            assert_eq!(answer.problem(), refused(401, "sign-in-required"), "{operation:?}");
+            assert!(answer.header("www-authenticate").starts_with("Bearer"), "{answer:?}");
+        }
+    }
+    assert_eq!(server.revision().await, 1);
+}
+
+// req: S-100
+#[tokio::test]
+async fn every_operation_needs_each_of_its_scopes() {
+    let server = Server::prepared(&policy_of(0)).await;
+    let before = server.get("reader", "/channels/production").await.json();
+    for operation in operations(&server).await {
+        assert!(!operation.scopes.is_empty(), "{operation:?}");
+        for scope in &operation.scopes {
+            assert!(SCOPES.contains(&&**scope), "{scope}");
+            let caller = format!("without-{}", scope.trim_start_matches("library:"));
+            for caller in [&*caller, "stranger"] {
+                let answer = server.send(&operation.method, &operation.path, caller, &[], b"").await;
+                assert_eq!(answer.problem(), refused(403, "insufficient-scope"), "{caller} {operation:?}");
+                let mut scopes = operation.scopes.clone();
+                scopes.sort_unstable();
+                let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{}\"", scopes.join(" "));
+                assert_eq!(answer.header("www-authenticate"), challenge, "{operation:?}");
+            }
+        }
+    }
+    assert_eq!(server.get("reader", "/channels/production").await.json(), before);
+}
+
+#[tokio::test]
+async fn policy_names_the_roles_that_may_use_a_channel() {
+    let mut policy = policy_of(0);
+    policy["roles"] =
+        json!({ "propose": ["writer"], "review": ["editor"], "publish": ["admin"], "administer": ["admin"] });
+    let server = Server::prepared(&policy).await;
+    let body = proposal(1, &[("hello.md", Some(HELLO), Some(BYE))]);
+    let path = "/channels/production/proposals";
+    let role = refused(403, "insufficient-role");
+    assert_eq!(server.post("bob", path, &body).await.problem(), role);
+    let rollback = json!({ "to": 1, "message": "Back" });
+    assert_eq!(server.post("bob", "/channels/production/rollback", &rollback).await.problem(), role);
+    let promote = json!({ "from": "production", "message": "Copy" });
+    assert_eq!(server.post("bob", "/channels/production/promote", &promote).await.problem(), role);
+    let check = json!({ "channel": "production", "changes": [] });
+    assert_eq!(server.post("bob", "/check", &check).await.problem(), role);
+    let (proposed, _) = server.propose(BYE).await;
+    let path = format!("/proposals/{}", proposed["id"]);
+    let review = json!({ "verdict": "approve", "digest": proposed["digest"] });
+    assert_eq!(server.post("without-publish", &format!("{path}/reviews"), &review).await.problem(), role);
+    // paul has the scope and not the role: his approval does not publish either.
+    let reviewed = server.post("paul", &format!("{path}/reviews"), &review).await.expect(200).json();
+    assert_eq!(reviewed["proposal"]["state"], "open");
+    assert_eq!(server.post("paul", &format!("{path}/publish"), &json!({})).await.problem(), role);
+    let tag = server.get("reader", "/channels/production/policy").await.etag();
+    let refusal = server.put("without-read", "/channels/production/policy", ("If-Match", &tag), &policy_of(0)).await;
+    assert_eq!(refusal.problem(), role);
+    server.post("admin", &format!("{path}/publish"), &json!({})).await.expect(200);
+}
+
+/// The operator's rule for a channel holds here as it does for MCP.
+// req: S-96
+#[tokio::test]
+async fn hidden_channel_equals_missing_channel() {
+    let hide = |options: &mut promptshelf_server::http::Options| {
+        options.sign_in = Some(sign_in());
+        let access = Access { roles: vec!["admin".to_owned()], ..Access::default() };
+        for name in ["secret", "missing"] {
+            options.channel_access.insert(name.to_owned(), Arc::new(access.clone()));
+        }
+    };
+    let server = Server::with(|builder| builder, hide).await;
+    for channel in ["secret", "open"] {
+        server.create(channel, &policy_of(0)).await;
+        let body = proposal(0, &[("hello.md", None, Some(HELLO))]);
+        server.post("admin", &format!("/channels/{channel}/proposals"), &body).await.expect(201);
+    }
+    let promote = |from: &str| json!({ "from": from, "message": "Copy" });
+    let check = |channel: &str| json!({ "channel": channel, "changes": [] });
+    for path in ["", "/policy", "/tree", "/files/hello.md", "/revisions", "/revisions/1", "/diff?from=0", "/proposals"]
+    {
+        let secret = server.get("paul", &format!("/channels/secret{path}")).await;
+        assert_eq!(secret.problem(), refused(404, "not-found"), "{path}");
+        let missing = server.get("paul", &format!("/channels/missing{path}")).await;
+        assert_eq!(secret.text().replace("secret", "missing"), missing.text(), "{path}");
+    }
+    for (path, body) in [
+        ("/channels/open/promote", promote("secret")),
+        ("/channels/secret/promote", promote("open")),
+        ("/check", check("secret")),
+        ("/proposals/1/publish", json!({})),
+    ] {
+        assert_eq!(server.post("paul", path, &body).await.problem(), refused(404, "not-found"), "{path}");
+    }
+    for path in ["/proposals/1", "/proposals/1/contents", "/channels/open/diff?from=0&toChannel=secret"] {
+        assert_eq!(server.get("paul", path).await.problem(), refused(404, "not-found"), "{path}");
+    }
+    let listed = server.get("paul", "/channels").await.expect(200).json();
+    assert_eq!(
+        (listed["channels"].as_array().map(Vec::len), &listed["channels"][0]["name"]),
+        (Some(1), &json!("open"))
+    );
+    let listed = server.get("admin", "/channels").await.expect(200).json();
+    assert_eq!(listed["channels"].as_array().map(Vec::len), Some(2));
+}
+
+#[tokio::test]
+async fn without_sign_in_every_caller_may_do_everything() {
+    let server = Server::with(|builder| builder, |_| {}).await;
+    server.put("", "/channels/production/policy", ("If-None-Match", "*"), &policy_of(0)).await.expect(201);
+    let body = proposal(0, &[("hello.md", None, Some(HELLO))]);
+    let published = server.post("", "/channels/production/proposals", &body).await.expect(201).json();
+    assert_eq!(
+        (&published["proposal"]["state"], &published["proposal"]["author"]),
+        (&json!("published"), &json!("anonymous"))
+    );
+}
+
+#[tokio::test]
+async fn requests_are_limited_with_those_of_mcp() {
+    let limits = Limits { requests_per_minute: NonZeroU32::new(3).expect("not zero"), ..Limits::default() };
+    let server = Server::with(|builder| builder.limits(limits), |options| options.sign_in = Some(sign_in())).await;
+    for _ in 0..3 {
+        server.get("reader", "/channels").await.expect(200);
+    }
+    let refusal = server.get("reader", "/channels").await;
+    assert_eq!(refusal.problem(), refused(429, "too-many-requests"));
+    assert!(refusal.header("retry-after").parse::<u64>().is_ok_and(|seconds| seconds > 0));
+    let list = br#"{"jsonrpc":"2.0","id":1,"method":"prompts/list"}"#;
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+        ("MCP-Protocol-Version", "2025-06-18"),
+    ];
+    let mcp = server.send(&Method::POST, "/mcp", "reader", &headers, list).await;
+    assert!(mcp.text().contains("Too many requests"), "{mcp:?}");
+    server.get("ada", "/channels").await.expect(200);
+}
+
+// req: S-104
+#[tokio::test]
+async fn every_operation_is_recorded_without_contents_and_tokens() {
+    let server = Server::prepared(&policy_of(1)).await;
+    let (proposed, _) = server.propose("---\ndescription: Greets\n---\nA secret text.\n").await;
+    let path = format!("/proposals/{}", proposed["id"]);
+    let review = json!({ "verdict": "approve", "digest": proposed["digest"], "note": "A private note" });
+    server.post("paul", &format!("{path}/reviews"), &review).await.expect(200);
+    server.get("stranger", "/channels").await.expect(403);
+    server.get("reader", "/channels/production/files/none.md").await.expect(404);
+    let records = server.records.all();
+    let find = |caller: &str, method: &str| -> Value {
+        let found = records.iter().filter(|record| record["caller"] == caller && record["method"] == method).last();
+        found.unwrap_or_else(|| panic!("no record of {method} by {caller}: {records:?}")).clone()
+    };
+    let propose = find("ada", "api/propose");
+    assert_eq!((&propose["outcome"], &propose["channel"]), (&json!("ok"), &json!("production")));
+    assert_eq!((&propose["proposal"], &propose["address"]), (&proposed["id"], &json!("127.0.0.1")));
+    assert!(propose["request"].is_string() && propose["milliseconds"].is_number());
+    let review = find("paul", "api/review");
+    assert_eq!((&review["verdict"], &review["revision"]), (&json!("approve"), &json!(2)));
+    assert_eq!(find("stranger", "api/channels")["outcome"], "insufficient-scope");
+    let file = find("reader", "api/file");
+    assert_eq!((&file["outcome"], &file["path"]), (&json!("not-found"), &json!("none.md")));
+    let all = format!("{records:?}");
+    for secret in ["psk_", "A secret text", "A private note"] {
+        assert!(!all.contains(secret), "{secret}");
+    }
+    // The response names the record.
+    let answer = server.send(&Method::GET, &at("/channels"), "reader", &[], b"").await.expect(200);
+    let record = server.records.all().pop().expect("a record");
+    assert_eq!(record["request"], answer.header("x-request-id"));
+}

@@ -1,0 +1,96 @@
+//! Lists, files, history and differences.
+
+use serde_json::json;
+
+use super::{BYE, HELLO, Server, digest, policy_of, proposal, refused};
+
+/// A server with three revisions: `hello.md`, then `a.txt` to `e.txt`, then another `hello.md`.
+async fn server() -> Server {
+    let server = Server::prepared(&policy_of(0)).await;
+    let texts: Vec<String> = ["a", "b", "c", "d", "e"].iter().map(|name| format!("{name}.txt")).collect();
+    let files: Vec<(&str, Option<&str>, Option<&str>)> =
+        texts.iter().map(|path| (path.as_str(), None, Some("text"))).collect();
+    let path = "/channels/production/proposals";
+    server.post("paul", path, &proposal(1, &files)).await.expect(201);
+    server.post("paul", path, &proposal(2, &[("hello.md", Some(HELLO), Some(BYE))])).await.expect(201);
+    server
+}
+
+#[tokio::test]
+async fn trees_and_files_are_those_of_the_revision() {
+    let server = server().await;
+    let tree = server.get("reader", "/channels/production/tree?revision=1").await.expect(200).json();
+    assert_eq!(tree["files"], json!([{ "path": "hello.md", "digest": digest(HELLO), "size": HELLO.len() }]));
+    let path = "/channels/production/files/hello.md";
+    let old = server.get("reader", &format!("{path}?revision=2")).await.expect(200);
+    assert_eq!((old.text(), old.header("content-type")), (HELLO, "text/plain; charset=utf-8"));
+    assert_eq!(server.get("reader", path).await.expect(200).text(), BYE);
+    let none = server.get("reader", "/channels/production/files/a.txt?revision=1").await;
+    assert_eq!(none.problem(), refused(404, "not-found"));
+    for path in ["/channels/production/tree?revision=9", "/channels/none/tree", "/channels/none/revisions"] {
+        assert_eq!(server.get("reader", path).await.problem(), refused(404, "not-found"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn lists_have_pages() {
+    let server = server().await;
+    let mut paths = Vec::new();
+    let mut next = String::new();
+    loop {
+        let page = server.get("reader", &format!("/channels/production/tree?limit=4{next}")).await.expect(200).json();
+        let files = page["files"].as_array().expect("files");
+        assert!(files.len() <= 4);
+        paths.extend(files.iter().map(|file| file["path"].as_str().expect("a path").to_owned()));
+        let Some(after) = page["next"].as_str() else { break };
+        next = format!("&after={after}");
+    }
+    assert_eq!(paths, ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "hello.md"]);
+
+    let page = server.get("reader", "/channels/production/revisions?limit=2").await.expect(200).json();
+    assert_eq!((&page["revisions"][0]["number"], &page["revisions"][1]["number"]), (&json!(3), &json!(2)));
+    assert_eq!(page["next"], 2);
+    let page = server.get("reader", "/channels/production/revisions?limit=2&before=2").await.expect(200).json();
+    assert_eq!((&page["revisions"][0]["number"], &page["next"]), (&json!(1), &json!(null)));
+
+    let page = server.get("reader", "/channels/production/proposals?limit=2").await.expect(200).json();
+    assert_eq!((page["proposals"].as_array().map(Vec::len), &page["next"]), (Some(2), &json!(2)));
+    let page = server.get("reader", "/channels/production/proposals?limit=2&before=2").await.expect(200).json();
+    assert_eq!((page["proposals"].as_array().map(Vec::len), &page["next"]), (Some(1), &json!(null)));
+    let open = server.get("reader", "/channels/production/proposals?state=open").await.expect(200).json();
+    assert_eq!(open["proposals"], json!([]));
+}
+
+#[tokio::test]
+async fn history_answers_what_was_served() {
+    let server = server().await;
+    let of_prompt = server.get("reader", "/channels/production/revisions?prompt=hello").await.expect(200).json();
+    let numbers: Vec<u64> =
+        of_prompt["revisions"].as_array().expect("revisions").iter().filter_map(|one| one["number"].as_u64()).collect();
+    assert_eq!(numbers, [3, 1]);
+    let second = server.get("reader", "/channels/production/revisions/2").await.expect(200).json();
+    let at = second["at"].as_str().expect("a time");
+    let page = server.get("reader", &format!("/channels/production/revisions?at={at}")).await.expect(200).json();
+    assert_eq!(page["revisions"], json!([second]));
+    let prompts = server.get("reader", "/channels/production/revisions/3/prompts").await.expect(200).json();
+    assert_eq!((&prompts["prompts"][0]["name"], &prompts["prompts"][0]["version"]), (&json!("hello"), &json!(2)));
+    for path in ["/channels/production/revisions/9", "/channels/production/revisions/9/prompts"] {
+        assert_eq!(server.get("reader", path).await.problem(), refused(404, "not-found"));
+    }
+}
+
+#[tokio::test]
+async fn diff_compares_revisions_and_channels() {
+    let server = server().await;
+    let diff = server.get("reader", "/channels/production/diff?from=2&to=3").await.expect(200).json();
+    let hello = json!({ "path": "hello.md", "before": digest(HELLO), "after": digest(BYE) });
+    assert_eq!(diff["files"], json!([hello]));
+    assert_eq!(diff["prompts"], json!([{ "name": "hello", "from": 1, "to": 2 }]));
+    let diff = server.get("reader", "/channels/production/diff?from=0&limit=1").await.expect(200).json();
+    assert_eq!((&diff["from"], &diff["to"], &diff["next"]), (&json!(0), &json!(3), &json!("a.txt")));
+    server.create("empty", &policy_of(0)).await;
+    let diff = server.get("reader", "/channels/production/diff?from=1&toChannel=empty").await.expect(200).json();
+    assert_eq!(diff["files"], json!([{ "path": "hello.md", "before": digest(HELLO), "after": null }]));
+    let equal = server.get("reader", "/channels/production/diff?from=3").await.expect(200).json();
+    assert_eq!((&equal["files"], &equal["prompts"]), (&json!([]), &json!([])));
+}
