@@ -118,6 +118,19 @@ pub(crate) fn install_debian(repository: &Repository, program: &str, package: &s
         .with_context(|| format!("{program} is not installed. On Debian: {install}"))
 }
 
+/// Installs the programs of PostgreSQL, unless they are there already. Debian does not put them into the path.
+///
+/// # Errors
+///
+/// As [`install_debian`].
+pub(crate) fn install_postgres(repository: &Repository) -> Result<()> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    if cfg!(windows) || versions.into_iter().any(|version| version.path().join("bin/initdb").exists()) {
+        return Ok(());
+    }
+    install_debian(repository, "initdb", "postgresql")
+}
+
 /// Installs the standard library of another platform, unless it is there already.
 ///
 /// # Errors

@@ -11,8 +11,8 @@ use anyhow::{Result, bail};
 use crate::{
     conformance, guard, guide,
     prepare::{
-        build, build_rust_peer, cargo_tool, install, install_debian, install_peers, install_python, install_target,
-        node,
+        build, build_rust_peer, cargo_tool, install, install_debian, install_peers, install_postgres, install_python,
+        install_target, node,
     },
     repository::Repository,
     terminal::Program,
@@ -126,6 +126,7 @@ fn embed(repository: &Repository) -> Result<()> {
 }
 
 fn test(repository: &Repository) -> Result<()> {
+    install_postgres(repository)?;
     // Replicas are tested behind both.
     if cfg!(target_os = "linux") {
         install_debian(repository, "nginx", "nginx")?;

@@ -1,5 +1,5 @@
-//! Harnesses that the tests of several crates share: an HTTP client, a pipe, a terminal, a fake server, a proxy that cuts
-//! connections, and runners of programs.
+//! Harnesses that the tests of several crates share: an HTTP client, a pipe, a terminal, a fake server, a database,
+//! proxies that cut connections, and runners of programs.
 //!
 //! None of them depends on another crate of this project: a test passes in the server or the command that it tests.
 //! Every wait ends after [`PATIENCE`], and a helper that finds something unexpected panics, as an assertion does.
@@ -10,6 +10,8 @@ use std::time::Duration;
 
 pub mod client;
 pub mod cuttable;
+#[cfg(unix)]
+pub mod database;
 pub mod fake_server;
 pub mod folder;
 pub mod headers;
@@ -19,6 +21,7 @@ pub mod nginx;
 pub mod pipe;
 pub mod program;
 pub mod served;
+pub mod tcp_proxy;
 #[cfg(unix)]
 pub mod terminal;
 
