@@ -16,7 +16,7 @@ use promptshelf_source::MemoryFile;
 use promptshelf_store::{ChannelName, Digest, Head, StoreUrl};
 use serde::{Deserialize, Serialize};
 
-use super::copy::ChannelCopy;
+use super::{copy::ChannelCopy, versions::PromptVersion};
 
 /// The version of the files. Others are ignored.
 const FORMAT: u32 = 1;
@@ -40,6 +40,7 @@ struct Manifest {
     channel: ChannelName,
     head: Head,
     files: BTreeMap<String, Digest>,
+    versions: Vec<PromptVersion>,
 }
 
 /// Why a copy on disk cannot be used.
@@ -86,7 +87,9 @@ impl DiskCache {
             contents.insert(*digest, Arc::clone(&bytes));
             files.push((path.as_str(), MemoryFile::new(bytes)));
         }
-        Ok(Some(ChannelCopy { head: manifest.head, tree: files.into_iter().collect(), digests: manifest.files }))
+        let tree = files.into_iter().collect();
+        let Manifest { head, files: digests, versions, .. } = manifest;
+        Ok(Some(ChannelCopy { head, tree, digests, versions }))
     }
 
     fn read_blob(&self, digest: &Digest) -> Result<Arc<[u8]>, CacheError> {
@@ -120,6 +123,7 @@ impl DiskCache {
             channel: self.channel.clone(),
             head: copy.head.clone(),
             files: copy.digests.clone(),
+            versions: copy.versions.clone(),
         };
         let path = self.manifest_path();
         let text = serde_json::to_string(&manifest).map_err(|error| CacheError::Io(path.clone(), error.into()))?;

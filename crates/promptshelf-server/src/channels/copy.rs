@@ -8,6 +8,8 @@ use std::{
 use promptshelf_source::{MemoryFile, MemoryTree};
 use promptshelf_store::{Delta, Digest, Head, StoreError};
 
+use super::versions::PromptVersion;
+
 /// A revision of a channel with all contents. Never a mixture of two revisions.
 #[derive(Clone, Debug)]
 pub(super) struct ChannelCopy {
@@ -15,6 +17,8 @@ pub(super) struct ChannelCopy {
     pub(super) tree: MemoryTree,
     /// The digest of each file of the tree, by path.
     pub(super) digests: BTreeMap<String, Digest>,
+    /// The versions of the prompts.
+    pub(super) versions: Vec<PromptVersion>,
 }
 
 impl ChannelCopy {
@@ -28,7 +32,7 @@ impl ChannelCopy {
         missing
     }
 
-    /// Applies a delta to the copy that it was read for.
+    /// Applies a delta to the copy that it was read for. The versions of the prompts are to be added.
     ///
     /// # Errors
     ///
@@ -54,7 +58,7 @@ impl ChannelCopy {
         let files = delta.files.into_iter().map(|file| (file.path, file.digest));
         let Some(base) = base.filter(|_| !delta.is_complete) else {
             let tree = changes.into_iter().filter_map(|(path, file)| Some((path, file?))).collect();
-            return Ok(ChannelCopy { head: delta.head, tree, digests: files.collect() });
+            return Ok(ChannelCopy { head: delta.head, tree, digests: files.collect(), versions: Vec::new() });
         };
         let mut digests = base.digests.clone();
         for path in delta.removed {
@@ -62,7 +66,7 @@ impl ChannelCopy {
             changes.push((path, None));
         }
         digests.extend(files);
-        Ok(ChannelCopy { head: delta.head, tree: base.tree.with(changes), digests })
+        Ok(ChannelCopy { head: delta.head, tree: base.tree.with(changes), digests, versions: Vec::new() })
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use promptshelf_source::{Loader, SourceError, TreeSource};
+use promptshelf_source::{Loader, MemoryTree, SourceError, TreeSource};
 use promptshelf_store::{ChannelName, Head, Store, StoreError};
 use tokio::{
     sync::Notify,
@@ -23,6 +23,7 @@ use super::{
     cache::{CacheError, DiskCache},
     copy::ChannelCopy,
     store_handle::StoreHandle,
+    versions,
 };
 use crate::replica::ReplicaMonitor;
 
@@ -169,7 +170,7 @@ impl Follower {
             },
         };
         let monitor = ReplicaMonitor::new(channel.as_str());
-        let source = TreeSource::new(copy.tree.clone());
+        let source = TreeSource::new(MemoryTree::default());
         let mut follower = Follower {
             store,
             channel,
@@ -181,6 +182,7 @@ impl Follower {
             outage: None,
             hints: Hints::default(),
         };
+        follower.install(&follower.copy);
         follower.record_served();
         match failure {
             Some(error) => follower.fail(&error),
@@ -253,7 +255,8 @@ impl Follower {
     }
 
     fn install(&self, copy: &ChannelCopy) {
-        self.source.replace(copy.tree.clone());
+        let provenance = versions::provenance(&self.channel, copy.head.revision, &copy.versions);
+        self.source.replace_revision(copy.tree.clone(), provenance);
     }
 
     fn record_served(&self) {
@@ -340,7 +343,10 @@ async fn read_from(
     for digests in ChannelCopy::missing(base, &delta).chunks(BLOBS_PER_QUERY) {
         contents.extend(in_time(READ_TIMEOUT, store.blobs(digests)).await?);
     }
-    Ok(Some(ChannelCopy::apply(base, delta, contents)?))
+    let mut copy = ChannelCopy::apply(base, delta, contents)?;
+    let known = base.filter(|base| base.head.epoch == copy.head.epoch).map_or(&[][..], |base| &base.versions);
+    copy.versions = in_time(READ_TIMEOUT, versions::read(store, channel, &copy.head, known)).await?;
+    Ok(Some(copy))
 }
 
 async fn in_time<T>(limit: Duration, reading: impl Future<Output = Result<T, StoreError>>) -> Result<T, FollowError> {

@@ -9,6 +9,7 @@ mod copy;
 mod follower;
 mod prompt_files;
 mod store_handle;
+mod versions;
 
 pub use self::{
     checker::LibraryChecker,

@@ -112,7 +112,8 @@ impl Settings {
         let mut file = location.load()?;
         let written = file.read();
         let access = file.access_rules();
-        let channel_access = library::access(&mut file, &written.channels);
+        file.check_channels(&written);
+        let channel_access = library::access(&written.channels);
         let warnings = file.check()?;
         let cache = written.store.cache.as_ref().map(|folder| file.resolve(folder));
         let cache = overrides.path("cache", arguments.cache.as_deref()).or(cache);

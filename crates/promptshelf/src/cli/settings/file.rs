@@ -157,17 +157,20 @@ impl ServerFile {
         self.file.access_rules()
     }
 
-    /// Reports a name under `[channels]` that no channel can have.
-    pub(super) fn invalid_channel(&mut self, name: &str) {
-        let message = format!("`{name}` is not the name of a channel");
-        let found = self.file.error(&["channels", name], Code::InvalidValue, message);
-        found.help =
-            Some("use lower-case letters, digits, `-`, `_` and `.`, starting with a letter or digit".to_owned());
+    /// Reports names under `[channels]` that no channel can have.
+    pub(super) fn check_channels(&mut self, settings: &ServerSettings) {
+        for name in settings.channels.keys().filter(|name| !is_channel(name)) {
+            let message = format!("`{name}` is not the name of a channel");
+            let found = self.file.error(&["channels", name], Code::InvalidValue, message);
+            found.help =
+                Some("use lower-case letters, digits, `-`, `_` and `.`, starting with a letter or digit".to_owned());
+        }
     }
 
     /// All mistakes of the file.
     pub(crate) fn diagnostics(&mut self) -> Vec<Diagnostic> {
-        self.read();
+        let settings = self.read();
+        self.check_channels(&settings);
         self.access_rules();
         self.file.diagnostics()
     }
@@ -186,4 +189,11 @@ impl ServerFile {
             }
         }
     }
+}
+
+fn is_channel(name: &str) -> bool {
+    #[cfg(feature = "channels")]
+    return name.parse::<promptshelf_store::ChannelName>().is_ok();
+    #[cfg(not(feature = "channels"))]
+    return !name.is_empty();
 }

@@ -11,7 +11,7 @@ use promptshelf_core::Access;
 #[cfg(feature = "channels")]
 use promptshelf_store::{ChannelAddress, ChannelName, StoreUrl};
 
-use super::{file::ServerFile, overrides::Overrides, sections::Channel};
+use super::{overrides::Overrides, sections::Channel};
 use crate::{
     args::ServeArguments,
     exit::{Exit, Failure},
@@ -109,24 +109,12 @@ fn channels(
     Ok(ServedLibrary::Channels(Box::new(ServedChannels { default, others, cache })))
 }
 
-/// The requirements under `[channels]`. An invalid one is reported as an error: a typo must not open a channel.
-pub(super) fn access(file: &mut ServerFile, configured: &BTreeMap<String, Channel>) -> ChannelAccess {
-    let mut access = ChannelAccess::new();
-    for (name, channel) in configured {
-        if !is_channel(name) {
-            file.invalid_channel(name);
-        }
+/// The requirements under `[channels]`. A channel without any is open to all callers.
+pub(super) fn access(configured: &BTreeMap<String, Channel>) -> ChannelAccess {
+    let requirements = |(name, channel): (&String, &Channel)| {
         let Channel { scopes, roles, users } = channel.clone();
-        if !(scopes.is_empty() && roles.is_empty() && users.is_empty()) {
-            access.insert(name.clone(), Arc::new(Access { scopes, roles, users, visible: false }));
-        }
-    }
-    access
-}
-
-fn is_channel(name: &str) -> bool {
-    #[cfg(feature = "channels")]
-    return name.parse::<ChannelName>().is_ok();
-    #[cfg(not(feature = "channels"))]
-    return !name.is_empty();
+        let is_restricted = !(scopes.is_empty() && roles.is_empty() && users.is_empty());
+        is_restricted.then(|| (name.clone(), Arc::new(Access { scopes, roles, users, visible: false })))
+    };
+    configured.iter().filter_map(requirements).collect()
 }

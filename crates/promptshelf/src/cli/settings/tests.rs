@@ -248,3 +248,54 @@ fn schema_has_every_section_and_no_null() {
     assert_eq!(schema["properties"]["auth"]["properties"]["tokens"]["items"]["required"][1], "sha256");
     assert!(!schema.to_string().contains("null") && !schema.to_string().contains("$ref"), "{schema}");
 }
+
+/// Reads the settings of a server that serves a store.
+#[cfg(feature = "channels")]
+fn of_store(text: &str, environment: &[(&str, &str)], channels: &[&str]) -> Result<Settings, Failure> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("server.toml");
+    std::fs::write(&path, text).expect("the file can be written");
+    let environment: HashMap<&str, &str> = environment.iter().copied().collect();
+    let environment = |name: &str| environment.get(name).map(|text| (*text).to_owned());
+    let location = ServerFileLocation::find(Some(&path), &environment);
+    let channels = channels.iter().map(|name| (*name).to_owned()).collect();
+    Settings::read(&location, &ServeArguments { channels, ..ServeArguments::default() }, &environment)
+}
+
+#[cfg(feature = "channels")]
+#[test]
+fn channels_come_from_flags_environment_and_file() {
+    let text = "[channels.staging]\nroles = [\"editor\"]\n[channels.production]\nusers = [\"ada\"]\n[channels.qa]\n";
+    let names = |environment: &[(&str, &str)], flags: &[&str]| {
+        let environment: Vec<_> =
+            [("PROMPTSHELF_STORE", "sqlite:team.db")].iter().chain(environment).copied().collect();
+        let settings = of_store(text, &environment, flags).expect("valid");
+        let ServedLibrary::Channels(channels) = settings.library else { panic!("{:?}", settings.library) };
+        assert_eq!(channels.default.channel.as_str(), "production");
+        channels.others.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    // The default channel is not served twice.
+    assert_eq!(names(&[], &[]), ["qa", "staging"]);
+    assert_eq!(names(&[("PROMPTSHELF_CHANNELS", "qa, test")], &[]), ["qa", "test"]);
+    assert_eq!(names(&[("PROMPTSHELF_CHANNELS", "qa")], &["staging", "production"]), ["staging"]);
+    let settings = of_store(text, &[("PROMPTSHELF_STORE", "sqlite:team.db")], &["staging"]).expect("valid");
+    let access = settings.http.options.channel_access;
+    assert_eq!(access["staging"].roles, ["editor"], "a flag does not remove the rule of a channel");
+    assert_eq!(access["production"].users, ["ada"]);
+    assert!(!access.contains_key("qa"));
+    let failure = of_store("", &[("PROMPTSHELF_STORE", "sqlite:team.db")], &["Staging"]).expect_err("no name");
+    assert_eq!(failure.exit, Exit::Usage);
+}
+
+#[cfg(feature = "channels")]
+#[test]
+fn mistakes_in_channels_are_errors() {
+    assert_eq!(
+        errors("[channels.Staging]\n[channels.qa]\nrole = [\"a\"]\n[store]\ncaches = \"x\"\n"),
+        [
+            "server.toml:1:1: error[invalid-value]: `Staging` is not the name of a channel (use lower-case letters, digits, `-`, `_` and `.`, starting with a letter or digit)",
+            "server.toml:3:1: error[unknown-key]: unknown key `role` in [channels.qa] (did you mean `roles`?)",
+            "server.toml:5:1: error[unknown-key]: unknown key `caches` in [store] (did you mean `cache`?)",
+        ]
+    );
+}

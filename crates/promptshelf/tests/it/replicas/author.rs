@@ -6,7 +6,7 @@ use promptshelf_store::{
     Actor, Change, ChannelName, CheckReport, Checker, Publish, RevisionKind, Store, StoreError, StoreUrl,
 };
 
-use promptshelf::source::MemoryTree;
+use promptshelf::{server::channels::LibraryChecker, source::MemoryTree};
 
 /// Accepts every tree.
 struct Unchecked;
@@ -22,18 +22,25 @@ impl Checker for Unchecked {
 pub(super) struct Author {
     pub(super) store: Store,
     channel: ChannelName,
+    checker: Arc<dyn Checker>,
 }
 
 impl Author {
     /// Creates the store if it does not exist, and publishes to `production`.
     pub(super) async fn at(store: &str) -> Author {
         let url: StoreUrl = store.parse().expect("a URL");
-        Author { store: Store::create(&url).await.expect("a store"), channel: ChannelName::production() }
+        let store = Store::create(&url).await.expect("a store");
+        Author { store, channel: ChannelName::production(), checker: Arc::new(Unchecked) }
+    }
+
+    /// Publishes what passes the check only, with the versions of prompts.
+    pub(super) fn checked(self) -> Author {
+        Author { checker: Arc::new(LibraryChecker::new()), ..self }
     }
 
     /// Publishes to another channel.
     pub(super) fn on(&self, channel: &str) -> Author {
-        Author { store: self.store.clone(), channel: channel.parse().expect("a name") }
+        Author { channel: channel.parse().expect("a name"), ..self.clone() }
     }
 
     pub(super) fn channel(&self) -> &ChannelName {
@@ -70,7 +77,7 @@ impl Author {
             dry_run: false,
         };
         let actor = Actor { name: "ada".to_owned(), may_publish: true };
-        let published = self.store.publish(publish, &actor, Arc::new(Unchecked)).await?;
+        let published = self.store.publish(publish, &actor, Arc::clone(&self.checker)).await?;
         Ok(published.proposal.revision.expect("the policy asks for nothing"))
     }
 }

@@ -1,6 +1,6 @@
 //! Replicas on PostgreSQL: a killed, a stopped, an unreachable and a restored database, lost notifications, a pooler.
 
-use promptshelf_testkit::cuttable::CuttableProxy;
+use promptshelf_testkit::{cuttable::CuttableProxy, in_time};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::{
@@ -86,10 +86,13 @@ async fn lost_notifications_are_made_up_for() {
         // Listeners wait in ClientRead after LISTEN; no other session of the replica is idle for long.
         let terminate = "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity \
                          WHERE datname = 'team' AND query LIKE 'LISTEN%'";
-        let mut ended = 0_i64;
-        while ended == 0 {
-            (ended,) = sqlx::query_as(terminate).fetch_one(&mut admin).await.expect("a count");
-        }
+        in_time("a listener", async {
+            let mut ended = 0_i64;
+            while ended == 0 {
+                (ended,) = sqlx::query_as(terminate).fetch_one(&mut admin).await.expect("a count");
+            }
+        })
+        .await;
         let text = format!("text {count}");
         author.publish([("hello.md", Some(prompt(&text)))]).await;
         until_served(&server, "hello", &text);

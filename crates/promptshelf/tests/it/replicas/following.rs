@@ -5,12 +5,13 @@ use std::{fs, process::Stdio};
 use promptshelf::mcp::Revision;
 use promptshelf_testkit::{client::Client, folder::Folder, http::HttpWire, pipe::Pipe};
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
-    Author, get, got, logged, prompt, promptshelf, replica, serve, signal, sqlite, until, until_readiness, until_served,
+    Author, get, got, logged, modern, prompt, promptshelf, replica, serve, signal, sqlite, until, until_readiness,
+    until_served,
 };
-use crate::program::{ended, shown};
+use crate::program::{Server, ended, shown};
 
 const PROMPTS: &str = "notifications/prompts/list_changed";
 
@@ -90,6 +91,42 @@ async fn restart_serves_from_the_cache_while_the_database_is_away() {
     until_readiness(&server, "ready\nchannel production: revision 2, epoch ");
     author.publish([("hello.md", Some(prompt("three")))]).await;
     until_served(&server, "hello", "three");
+}
+
+/// The provenance of a prompt in a list: version, channel, revision and digest.
+fn provenance(server: &Server, name: &str) -> Value {
+    let list = modern(&server.url, "prompts/list", json!({}));
+    let prompts = list["result"]["prompts"].as_array().unwrap_or_else(|| panic!("{list}"));
+    let prompt = prompts.iter().find(|prompt| prompt["name"] == name).expect("the prompt");
+    let member = |key: &str| prompt["_meta"][format!("dev.promptshelf/{key}")].clone();
+    json!([member("version"), member("channel"), member("revision"), member("digest")])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn provenance_of_each_prompt_is_that_of_the_store_also_from_the_cache() {
+    let folder = Folder::empty();
+    let store = sqlite(folder.path());
+    let cache = folder.path().join("cache").display().to_string();
+    let author = Author::at(&store).await.checked();
+    author.publish([("hello.md", Some(prompt("one"))), ("bye.md", Some(prompt("bye")))]).await;
+    let server = replica(&store, &["--cache", &cache]);
+    author.publish([("hello.md", Some(prompt("two")))]).await;
+    until_served(&server, "hello", "two");
+    let served = author.store.served(author.channel(), 2).await.expect("versions");
+    let digest = |name: &str| served.iter().find(|served| served.name == name).expect("a version").digest.to_string();
+    let expected =
+        [("hello", json!([2, "production", 2, digest("hello")])), ("bye", json!([1, "production", 2, digest("bye")]))];
+    for (name, expected) in &expected {
+        assert_eq!(provenance(&server, name), *expected);
+    }
+    drop(server);
+    // The copy on disk may still be that of revision 1 when the server is killed.
+    drop(replica(&store, &["--cache", &cache]));
+    fs::rename(folder.path().join("team.db"), folder.path().join("away.db")).expect("a file");
+    let server = replica(&store, &["--cache", &cache]);
+    for (name, expected) in &expected {
+        assert_eq!(provenance(&server, name), *expected);
+    }
 }
 
 // req: S-97
