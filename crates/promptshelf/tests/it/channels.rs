@@ -3,6 +3,8 @@
 mod hostile;
 mod interrupted;
 mod journey;
+#[cfg(target_os = "linux")]
+mod postgres;
 mod promotion;
 mod review;
 mod versions;

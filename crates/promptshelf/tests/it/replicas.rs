@@ -7,7 +7,7 @@ mod crowd;
 mod faults;
 mod following;
 #[cfg(target_os = "linux")]
-mod postgres;
+pub(crate) mod postgres;
 #[cfg(target_os = "linux")]
 mod proxied;
 

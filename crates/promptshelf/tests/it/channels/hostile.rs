@@ -126,6 +126,21 @@ fn file_that_is_not_a_store_stays_unchanged() {
     assert_eq!(fs::read(team.path("team.db")).expect("a file"), before);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn store_of_a_newer_release_stays_unchanged() {
+    use sqlx::Connection as _;
+
+    let team = Team::with(&[("hello.md", HELLO)]);
+    let url = format!("sqlite:{}", team.path("team.db").display());
+    let mut database = sqlx::SqliteConnection::connect(&url).await.expect("a connection");
+    sqlx::query("UPDATE ps_library SET major = major + 1").execute(&mut database).await.expect("updated");
+    database.close().await.expect("closed");
+    for words in [&["history"][..], &["publish", "prompts", "-m", "x"], &["store", "migrate"], &["init"]] {
+        let ran = team.run(words);
+        assert!(ran.code == "1" && ran.stderr.contains("use a newer release"), "{words:?}: {}", ran.stderr);
+    }
+}
+
 #[test]
 fn pull_refuses_folders_with_other_files() {
     let team = Team::with(&[("hello.md", HELLO)]);

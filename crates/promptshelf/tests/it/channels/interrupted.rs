@@ -6,7 +6,7 @@ use super::{HELLO, Team, bytes};
 use crate::program::ended;
 
 /// Starts a command, and kills it after a while.
-fn killed(team: &Team, words: &[&str], after: Duration) {
+pub(super) fn killed(team: &Team, words: &[&str], after: Duration) {
     let mut command = team.command(words);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts");
     thread::sleep(after);
@@ -23,12 +23,13 @@ fn texts(version: u32) -> Vec<(String, String)> {
     (0..200).map(|number| (format!("prompt-{number}.md"), format!("{HELLO}Version {version}.\n"))).collect()
 }
 
-fn write(team: &Team, folder: &str, version: u32) {
+pub(super) fn write(team: &Team, folder: &str, version: u32) {
     let texts = texts(version);
     let files: Vec<(&str, &str)> = texts.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     team.write(folder, &files);
 }
 
+// req: S-95
 #[test]
 fn killed_publish_leaves_the_old_or_the_new_revision() {
     let team = Team::new();
@@ -56,6 +57,7 @@ fn killed_publish_leaves_the_old_or_the_new_revision() {
     }
 }
 
+// req: S-95
 #[test]
 fn killed_pull_is_completed_or_leaves_the_old_state() {
     let team = Team::new();
@@ -78,6 +80,7 @@ fn killed_pull_is_completed_or_leaves_the_old_state() {
     assert_eq!(team.revision("production"), 2);
 }
 
+// req: S-95
 #[test]
 fn publishers_at_the_same_time_lose_nothing() {
     const AUTHORS: usize = 4;

@@ -30,6 +30,52 @@ fn example_library_goes_through_a_channel_without_loss() {
     assert_eq!(team.revision("production"), 1);
 }
 
+/// The steps of the guide's page on teams, and the maintenance of the store.
+pub(super) fn whole_journey(team: &Team) {
+    let (store, library) = (team.store.as_str(), repository("examples/library"));
+    team.ok(&["init", "--from", library.to_str().expect("a path")]);
+    team.policy(&["--approvals", "1", "--four-eyes", "on"]);
+    team.ok(&["pull", store, "prompts"]);
+    assert_eq!(bytes(&team.path("prompts")), bytes(&library));
+    team.folder.edit("prompts/explain-code.md", "step by step", "slowly, step by step");
+    assert_eq!(team.json(&["publish", "prompts", "-m", "Careful", "--as", "ada"])["state"], "open");
+    assert!(team.ok(&["proposals"]).contains("Careful"));
+    assert!(team.ok(&["proposals", "2"]).contains("slowly, step by step"));
+    team.fails("13", &["approve", "2", "--as", "ada"]);
+    assert_eq!(team.json(&["approve", "2", "--as", "bob"])["revision"], 2);
+    assert!(team.ok(&["diff", "1", "2", "--rendered"]).contains("slowly, step by step"));
+    assert_eq!(team.json(&["rollback", "--to", "1", "-m", "Slow", "--as", "ada"])["proposal"], 3);
+    assert_eq!(team.json(&["approve", "3", "--as", "bob"])["revision"], 3);
+    let history = team.json(&["history", "explain-code"]);
+    let versions: Vec<_> = history["revisions"]
+        .as_array()
+        .expect("revisions")
+        .iter()
+        .map(|r| r["prompts"][0]["version"].clone())
+        .collect();
+    assert_eq!(versions[..2], [json!(1), json!(2)]);
+    let at = history["revisions"][1]["at"].as_str().expect("a time");
+    assert_eq!(team.json(&["history", "--at", at])["revisions"][0]["number"], 2);
+    // Two authors of one file.
+    team.ok(&["pull", store, "theirs"]);
+    for (folder, author) in [("prompts", "ada"), ("theirs", "eve")] {
+        team.folder.edit(&format!("{folder}/translate.md"), "---\n", &format!("---\n# {author}\n"));
+    }
+    team.ok(&["publish", "theirs", "-m", "Mine", "--as", "eve", "--emergency", "a test"]);
+    assert!(team.fails("14", &["publish", "prompts", "-m", "Mine", "--as", "ada"]).contains("translate.md"));
+    team.ok(&["promote", "--from", "production", "--to", "archive", "-m", "Copy"]);
+    team.ok(&["store", "migrate", "--check"]);
+    team.ok(&["store", "gc"]);
+    assert_eq!(team.json(&["store", "prune", "--older-than", "1d"])["revisions"], 0);
+    team.ok(&["store", "new-epoch"]);
+    assert_eq!(team.revision("production"), 4);
+}
+
+#[test]
+fn team_works_as_in_the_guide() {
+    whole_journey(&Team::without_store());
+}
+
 #[test]
 fn publish_prints_the_documented_json() {
     let team = Team::new();
@@ -75,6 +121,7 @@ fn authors_of_different_files_do_not_conflict() {
     assert!(team.read("bob/bye.md").contains("Eve was here"));
 }
 
+// req: S-95
 #[test]
 fn two_edits_of_one_file_conflict() {
     let team = Team::with(&[("hello.md", HELLO), ("bye.md", BYE)]);

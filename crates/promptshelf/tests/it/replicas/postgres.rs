@@ -16,7 +16,7 @@ use sqlx::{Connection as _, PgConnection};
 use super::until;
 
 /// A server with the database `team`, until it is dropped.
-pub(super) struct Postgres {
+pub(crate) struct Postgres {
     folder: Folder,
     address: SocketAddr,
     child: Child,
@@ -24,7 +24,7 @@ pub(super) struct Postgres {
 
 impl Postgres {
     /// Starts a server with an empty database `team`.
-    pub(super) async fn start() -> Postgres {
+    pub(crate) async fn start() -> Postgres {
         let folder = private_folder();
         let data = folder.path().join("data");
         let output = command("initdb")
@@ -44,7 +44,7 @@ impl Postgres {
     }
 
     /// The URL of a database.
-    pub(super) fn url(&self, database: &str) -> String {
+    pub(crate) fn url(&self, database: &str) -> String {
         self.url_at(self.address, database)
     }
 
