@@ -62,6 +62,8 @@ pub(crate) struct Settings {
     pub(crate) granted_roots: Vec<PathBuf>,
     /// Whether the capability `tools` is declared, with an empty list.
     pub(crate) has_tools: bool,
+    /// Whether clients see the provenance of prompts from channels.
+    pub(crate) shows_provenance: bool,
     /// The `server.toml` that was read.
     pub(crate) file: Option<PathBuf>,
     /// Its mistakes that are not errors.
@@ -124,6 +126,7 @@ impl Settings {
         let granted_roots = file.granted_roots();
         let metrics = metrics.or(written.metrics.listen.clone());
         let has_tools = written.tools.enabled;
+        let shows_provenance = written.provenance.enabled;
         let mut http = HttpSettings::new(written, &file, arguments, &overrides)?;
         http.options.channel_access = channel_access;
         let folders = PublicFolders { library: library.folder(), granted: &granted_roots };
@@ -142,6 +145,7 @@ impl Settings {
             access,
             granted_roots,
             has_tools,
+            shows_provenance,
             http,
             warnings,
             file: file.path().map(Path::to_path_buf),

@@ -6,6 +6,7 @@ mod journey;
 #[cfg(target_os = "linux")]
 mod postgres;
 mod promotion;
+mod provenance;
 mod review;
 mod versions;
 

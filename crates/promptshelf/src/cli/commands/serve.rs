@@ -184,7 +184,7 @@ async fn open(settings: &Settings, finished: impl Fn(Builder) -> Builder) -> Res
         ServedLibrary::Folder(folder) => Served::folder(folder.clone(), &settings.granted_roots, finished),
         #[cfg(feature = "channels")]
         ServedLibrary::Channels(channels) => {
-            Ok(Served::channels(followed::open(channels, &settings.granted_roots, finished).await?))
+            Ok(Served::channels(followed::open(channels, settings, finished).await?))
         }
     }
 }

@@ -41,6 +41,7 @@ pub(super) struct ServerSettings {
     pub(super) traces: TracesSection,
     pub(super) grants: Grants,
     pub(super) tools: Tools,
+    pub(super) provenance: ProvenanceSection,
     pub(super) store: Store,
     /// Channels that are served next to the default one, by name, with the requirements for callers. The requirements
     /// of the default channel can be set here too.
@@ -305,6 +306,21 @@ pub(super) struct Api {
     /// Serve `/api/v1` for a store. Default: true with sign-in, false without, where every caller could change the
     /// store.
     pub(super) enabled: Option<bool>,
+}
+
+/// The provenance of prompts, if the library is a channel.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct ProvenanceSection {
+    /// Send version, digest, channel, revision and approvers of each prompt to clients, in `_meta`. Default: true. The
+    /// audit and traces have them in any case.
+    pub(super) enabled: bool,
+}
+
+impl Default for ProvenanceSection {
+    fn default() -> ProvenanceSection {
+        ProvenanceSection { enabled: true }
+    }
 }
 
 /// The list of tools, which is empty.

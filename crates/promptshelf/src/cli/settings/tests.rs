@@ -168,6 +168,9 @@ fn unconfigured_limits_keep_their_defaults() {
 fn tools_can_be_disabled() {
     assert!(valid("").has_tools && valid("[tools]").has_tools);
     assert!(!valid("[tools]\nenabled = false").has_tools);
+    assert!(valid("").shows_provenance && valid("[provenance]").shows_provenance);
+    assert!(!valid("[provenance]\nenabled = false").shows_provenance);
+    assert!(errors("[provenance]\nenable = true")[0].contains("did you mean `enabled`?"));
     assert!(errors("[tools]\nenabled = \"no\"")[0].starts_with("server.toml:2:"));
 }
 
@@ -237,8 +240,20 @@ fn secrets_need_a_minimum_length() {
 fn schema_has_every_section_and_no_null() {
     let schema = schema();
     assert_eq!(schema["additionalProperties"], false);
-    for section in ["http", "auth", "tls", "proxy", "limits", "audit", "metrics", "traces", "access", "grants", "tools"]
-    {
+    for section in [
+        "http",
+        "auth",
+        "tls",
+        "proxy",
+        "limits",
+        "audit",
+        "metrics",
+        "traces",
+        "access",
+        "grants",
+        "tools",
+        "provenance",
+    ] {
         let shown = &schema["properties"][section];
         assert!(shown["description"].is_string(), "{section}: {shown}");
     }

@@ -12,7 +12,7 @@ use promptshelf_store::ChannelName;
 
 use crate::{
     exit::{Exit, Failure},
-    settings::ServedChannels,
+    settings::{ServedChannels, Settings},
 };
 
 /// A channel with the library that follows it.
@@ -28,7 +28,7 @@ pub(super) struct Followed {
 /// Reads the default channel, and the others. `finished` adds everything but its source to a builder.
 pub(super) async fn open(
     channels: &ServedChannels,
-    granted_roots: &[PathBuf],
+    settings: &Settings,
     finished: impl Fn(Builder) -> Builder,
 ) -> Result<(Followed, Vec<Followed>), Failure> {
     let store = StoreHandle::new(channels.default.store.clone());
@@ -37,7 +37,8 @@ pub(super) async fn open(
         options.cache.clone_from(&channels.cache);
         let follower = Follower::start(options).await.map_err(|error| failure(error, channels.cache.is_some()))?;
         let (source, monitor) = (follower.source().clone(), follower.monitor().clone());
-        source.grant_roots(granted_roots.to_vec());
+        source.grant_roots(settings.granted_roots.iter().cloned());
+        source.show_provenance(settings.shows_provenance);
         let builder = finished(Library::builder().source(source.clone()));
         // A caller has its limits once for all channels.
         let library = first.into_iter().fold(builder, Builder::limits_of).build()?;
@@ -75,6 +76,10 @@ impl Followed {
 
     pub(super) fn channel(&self) -> Channel {
         Channel { name: self.name.clone(), library: self.library.clone(), monitor: self.monitor.clone() }
+    }
+
+    pub(super) fn show_provenance(&self, is_shown: bool) {
+        self.source.show_provenance(is_shown);
     }
 
     pub(super) fn grant_roots(&self, granted_roots: &[PathBuf]) {

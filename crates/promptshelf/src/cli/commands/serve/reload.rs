@@ -288,7 +288,9 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         if has_grants_changed {
             self.served.grant_roots(&settings.granted_roots);
         }
-        if has_rules_changed || has_grants_changed {
+        let has_provenance_changed = settings.shows_provenance != self.settings.shows_provenance;
+        self.served.show_provenance(settings.shows_provenance);
+        if has_rules_changed || has_grants_changed || has_provenance_changed {
             self.served.reload().await;
         }
     }

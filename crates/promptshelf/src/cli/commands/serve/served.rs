@@ -126,6 +126,15 @@ impl Served {
         }
     }
 
+    /// Sets whether clients see the provenance of prompts from channels. Takes effect at the next load.
+    pub(super) fn show_provenance(&self, is_shown: bool) {
+        match &self.origin {
+            Origin::Folder(_) => {}
+            #[cfg(feature = "channels")]
+            Origin::Channels(channels) => channels.iter().for_each(|followed| followed.show_provenance(is_shown)),
+        }
+    }
+
     /// Loads all libraries again. The loaders log their errors themselves.
     pub(super) async fn reload(&self) {
         for (_, library) in self.libraries() {
