@@ -405,11 +405,13 @@ pub(super) struct Outcome {
     pub(super) proposal: Proposal,
     /// The prompts that the revision changed, or would change.
     pub(super) prompts: Vec<PromptChange>,
+    /// The findings of the check, with file and line, errors first; at most 100.
+    pub(super) findings: Vec<String>,
 }
 
 impl From<Published> for Outcome {
     fn from(published: Published) -> Outcome {
-        Outcome { proposal: published.proposal, prompts: published.prompts }
+        Outcome { proposal: published.proposal, prompts: published.prompts, findings: published.findings }
     }
 }
 

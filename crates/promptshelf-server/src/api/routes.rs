@@ -4,7 +4,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use axum::{
     Router,
-    http::{HeaderMap, StatusCode},
+    body::Bytes,
+    http::{HeaderMap, StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
     routing::{any, get},
@@ -65,7 +66,12 @@ pub(crate) fn routes(
 /// they sign in.
 pub(crate) fn document_route(library: &Library, endpoint: &HttpService) -> Router {
     let document = complete(serde_json::to_value(api_router().into_openapi()).unwrap_or_default());
-    let document = get(move |headers: HeaderMap| std::future::ready(etag::json(&headers, &document)));
+    let document = Bytes::from(document.to_string());
+    let tag = etag::Tag::of(&document);
+    let document = get(move |headers: HeaderMap| {
+        let response = ([(header::CONTENT_TYPE, "application/json")], document.clone()).into_response();
+        std::future::ready(etag::conditional(&headers, &tag, response))
+    });
     let routes = Router::new().route("/api/v1/openapi.json", document).method_not_allowed_fallback(not_allowed);
     checked(routes, library, endpoint)
 }

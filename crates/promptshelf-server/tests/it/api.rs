@@ -5,6 +5,8 @@ mod conditions;
 mod document;
 mod hostile;
 mod permissions;
+#[cfg(unix)]
+mod postgres;
 mod reading;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -225,13 +227,17 @@ impl Server {
     /// Creates the channel `production` with a policy, and publishes `hello.md` as its first revision.
     async fn prepared(policy: &Value) -> Server {
         let server = Server::start().await;
-        server.create("production", &policy_of(0)).await;
-        let body = proposal(0, &[("hello.md", None, Some(HELLO))]);
-        let published = server.post("admin", "/channels/production/proposals", &body).await.expect(201).json();
-        assert_eq!(published["proposal"]["state"], "published", "{published}");
-        let tag = server.get("admin", "/channels/production/policy").await.etag();
-        server.put("admin", "/channels/production/policy", ("If-Match", &tag), policy).await.expect(200);
+        server.prepare(policy).await;
         server
+    }
+
+    async fn prepare(&self, policy: &Value) {
+        self.create("production", &policy_of(0)).await;
+        let body = proposal(0, &[("hello.md", None, Some(HELLO))]);
+        let published = self.post("admin", "/channels/production/proposals", &body).await.expect(201).json();
+        assert_eq!(published["proposal"]["state"], "published", "{published}");
+        let tag = self.get("admin", "/channels/production/policy").await.etag();
+        self.put("admin", "/channels/production/policy", ("If-Match", &tag), policy).await.expect(200);
     }
 
     async fn create(&self, channel: &str, policy: &Value) {

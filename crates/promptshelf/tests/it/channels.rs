@@ -1,5 +1,6 @@
 //! The commands for channels, with the real program on real stores.
 
+mod api;
 mod hostile;
 mod interrupted;
 mod journey;

@@ -99,6 +99,11 @@ async fn channel_is_created_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_many_concurrent_changes_of_one_version_succeeds() {
     let server = Server::prepared(&policy_of(1)).await;
+    change_at_the_same_time(&server).await;
+}
+
+/// Changes one proposal and one policy many times at once.
+pub(super) async fn change_at_the_same_time(server: &Server) {
     let (proposed, tag) = server.propose(BYE).await;
     let path = format!("/proposals/{}", proposed["id"]);
     let policy_tag = server.get("admin", "/channels/production/policy").await.etag();
