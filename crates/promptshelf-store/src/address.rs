@@ -1,4 +1,4 @@
-//! Where a store is, and which channel of it is meant.
+//! Addresses of stores and channels.
 
 use std::{fmt, net::IpAddr, path::PathBuf, str::FromStr, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::error::StoreError;
 /// The place of a store: `sqlite:PATH` or `postgres://…`. `Display` and `Debug` hide the password.
 ///
 /// A relative path starts at the working directory. A URL of PostgreSQL has the parameters of libpq that are known here
-/// (`sslmode`, `sslrootcert`, `host` …); what it leaves open comes from the environment (`PGPASSWORD`, `PGHOST` …) and
+/// (`sslmode`, `sslrootcert`, `host` …); parameters that it leaves out come from the environment (`PGPASSWORD`, `PGHOST` …) and
 /// from `~/.pgpass`.
 ///
 /// ```
@@ -272,5 +272,79 @@ impl FromStr for ChannelAddress {
             }
         };
         Ok(ChannelAddress { store: store.parse()?, channel, revision })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        text.parse::<StoreUrl>().unwrap().to_string()
+    }
+
+    #[test]
+    fn sqlite_urls_have_a_path_and_nothing_else() {
+        assert_eq!(shown("sqlite:team.db"), "sqlite:team.db");
+        assert_eq!(shown("sqlite:/var/lib/team.db"), "sqlite:/var/lib/team.db");
+        assert_eq!(shown("sqlite:///var/lib/team.db"), "sqlite:/var/lib/team.db");
+        for wrong in
+            ["sqlite:", "sqlite://", "sqlite://host/a.db", "sqlite::memory:", "sqlite:a.db?mode=ro", "sqlite:a\0"]
+        {
+            assert!(matches!(wrong.parse::<StoreUrl>(), Err(StoreError::InvalidUrl { .. })), "{wrong}");
+        }
+    }
+
+    // req: S-86
+    #[test]
+    fn passwords_are_hidden_wherever_they_are() {
+        for url in [
+            "postgres://ada:hunter2@db.example/x",
+            "postgresql://ada:hunter2@db.example:5433/x?sslmode=verify-full",
+            "postgres://db.example/x?user=ada&password=hunter2&connect_timeout=3",
+            "postgres:///x?host=/run/postgresql&password=hunter2",
+        ] {
+            let parsed: StoreUrl = url.parse().unwrap();
+            assert!(!format!("{parsed} {parsed:?}").contains("hunter2"), "{parsed}");
+            assert!(parsed.to_string().contains("***"), "{parsed}");
+            let address: ChannelAddress = format!("{url}#staging@7").parse().unwrap();
+            assert!(!format!("{address:?}").contains("hunter2"));
+            assert_eq!((address.channel.as_str(), address.revision, address.store), ("staging", Some(7), parsed));
+        }
+        assert_eq!(shown("postgres://db.example/x"), "postgres://db.example/x");
+    }
+
+    #[test]
+    fn unknown_parameters_and_bad_values_are_refused_without_their_values() {
+        for url in [
+            "postgres://h/x?passwort=hunter2",
+            "postgres://h/x?sslmode=hunter2",
+            "postgres://h/x?port=hunter2",
+            "postgres://h/x?connect_timeout=hunter2",
+            "postgres://h/x?hostaddr=hunter2",
+            "postgres://one,two:hunter2/x",
+            "postgres://one,two/x",
+            "postgres:hunter2",
+            "postgres://h/x#y",
+            "mysql://ada:hunter2@h/x",
+            "hunter2",
+        ] {
+            let error = url.parse::<StoreUrl>().unwrap_err();
+            assert!(matches!(error, StoreError::InvalidUrl { .. }), "{url}");
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn address_names_a_channel_and_a_revision() {
+        let parsed = |text: &str| text.parse::<ChannelAddress>();
+        let address = parsed("sqlite:team.db").unwrap();
+        assert_eq!((address.channel, address.revision), (ChannelName::production(), None));
+        assert_eq!(parsed("sqlite:team.db#a.b-c_1@12").unwrap().revision, Some(12));
+        for wrong in
+            ["sqlite:t.db#", "sqlite:t.db#A", "sqlite:t.db#-a", "sqlite:t.db#a@", "sqlite:t.db#a@x", "sqlite:t.db#a@-1"]
+        {
+            assert!(parsed(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc};
 pub enum StoreError {
     /// The URL of the store is invalid.
     InvalidUrl {
-        /// What is wrong, and what was expected.
+        /// The problem and the expected form.
         reason: String,
     },
     /// A name is not that of a channel.
@@ -23,7 +23,7 @@ pub enum StoreError {
     },
     /// A path, a message, a name or the size of a file is not accepted.
     InvalidInput {
-        /// What is wrong, and what was expected.
+        /// The problem and the expected form.
         reason: String,
     },
     /// The store, channel, revision, proposal or prompt does not exist.
@@ -40,17 +40,17 @@ pub enum StoreError {
     },
     /// A proposal or a policy is not the one that the operation was meant for: it has changed since it was read.
     Changed {
-        /// What has changed, with its name.
+        /// The changed object, with its name.
         what: String,
     },
     /// The state of the proposal does not permit the operation.
     State {
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// The policy of the channel does not permit it.
     Policy {
-        /// What is missing, one sentence each.
+        /// The unmet conditions, one sentence each.
         lacks: Vec<String>,
     },
     /// The store cannot be reached, or did not answer in time.

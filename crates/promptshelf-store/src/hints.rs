@@ -25,7 +25,7 @@ impl Store {
         match self.database() {
             Database::Sqlite { .. } => ChangeHints { hints: None, task: None },
             Database::Postgres(pool) => {
-                // One waiting hint says as much as many.
+                // One waiting hint is as good as many.
                 let (sender, hints) = mpsc::channel(1);
                 let task = tokio::spawn(listen(pool.clone(), channel.to_string(), sender));
                 ChangeHints { hints: Some(hints), task: Some(task) }
@@ -42,7 +42,7 @@ pub struct ChangeHints {
 }
 
 impl ChangeHints {
-    /// Waits for the next hint. A new connection is a hint too, because what came before it is lost. Never returns where
+    /// Waits for the next hint. A new connection is a hint too, because earlier hints are lost. Never returns where
     /// the database sends none. Cancel-safe.
     pub async fn next(&mut self) {
         if let Some(hints) = &mut self.hints

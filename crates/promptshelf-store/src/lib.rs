@@ -3,8 +3,8 @@
 //! A channel is a tree of files with a history. Every publish, promotion and rollback makes a new revision of the whole
 //! tree; history only grows.
 //!
-//! - [`Store`] reads and changes channels. [`StoreUrl`] says where a store is, [`ChannelAddress`] which channel is meant.
-//! - [`Proposal`], [`Review`] and [`Policy`] decide what is published.
+//! - [`Store`] reads and changes channels. [`StoreUrl`] is its place, [`ChannelAddress`] a channel of it.
+//! - [`Proposal`], [`Review`] and [`Policy`] decide about a publish.
 //! - [`Checker`] is the interface to the check and the tests of a tree; the crate that serves libraries implements it.
 //!
 //! HTTP and the protocol are deliberately not part of this crate.
@@ -12,6 +12,7 @@
 mod address;
 mod check;
 mod database;
+mod digest;
 mod error;
 mod hints;
 mod input;

@@ -4,72 +4,9 @@ use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
+pub use crate::digest::Digest;
 use crate::{address::ChannelName, check::CheckSummary};
-
-/// A SHA-256 digest. `Display` and serde use 64 lower-case hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String, pattern = "^[0-9a-f]{64}$"))]
-pub struct Digest(pub(crate) [u8; 32]);
-
-impl Digest {
-    /// Returns the digest of bytes.
-    #[must_use]
-    pub fn of(bytes: &[u8]) -> Digest {
-        Digest(Sha256::digest(bytes).into())
-    }
-
-    /// Returns the 32 bytes of the digest.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// Returns a digest from its 32 bytes.
-    #[must_use]
-    pub fn from_bytes(bytes: &[u8]) -> Option<Digest> {
-        bytes.try_into().ok().map(Digest)
-    }
-
-    /// Parses 64 hexadecimal digits.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Digest> {
-        let mut bytes = [0; 32];
-        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
-        }
-        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-        }
-        Some(Digest(bytes))
-    }
-}
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl Serialize for Digest {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Digest {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Digest::parse(&text).ok_or_else(|| serde::de::Error::custom("expected 64 hexadecimal digits"))
-    }
-}
 
 /// Identifies one life of a store: a restored backup gets a new epoch, and replicas then read everything again. A random
 /// UUID as text.
@@ -104,7 +41,7 @@ pub struct ChannelInfo {
     pub name: ChannelName,
     /// Its newest revision.
     pub head: Head,
-    /// What a publish needs.
+    /// The conditions of a publish.
     pub policy: Policy,
 }
 
@@ -135,7 +72,7 @@ pub struct Policy {
     pub checks: CheckLevel,
     /// Whether a failed prompt test stops a publish.
     pub tests: bool,
-    /// The roles of the callers who may use the channel through a server.
+    /// The roles of the callers that use the channel through a server.
     pub roles: PolicyRoles,
 }
 
@@ -258,7 +195,7 @@ pub struct Revision {
     pub approved_by: Vec<String>,
     /// The reason for which the policy was passed over, if it was.
     pub emergency: Option<String>,
-    /// What the check found.
+    /// The counts of the check.
     pub checks: CheckSummary,
     /// The prompts that it added, changed and removed.
     pub prompts: Vec<PromptChange>,
@@ -274,11 +211,11 @@ pub struct PromptChange {
     /// The version number from this revision on; of the removed version for a removed prompt. Equal digests have equal
     /// numbers in every channel.
     pub version: u64,
-    /// What happened.
+    /// The effect.
     pub change: PromptChangeKind,
 }
 
-/// What a revision did to a prompt.
+/// The effect of a revision on a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -373,11 +310,11 @@ pub struct Proposal {
     pub changes: Vec<FileChange>,
     /// All reviews, the oldest first. Those of earlier changes have another digest and do not count.
     pub reviews: Vec<Review>,
-    /// What the check found for these changes.
+    /// The counts of the check for these changes.
     pub checks: CheckSummary,
     /// The revision that it became.
     pub revision: Option<u64>,
-    /// What it still lacks, one sentence each. Empty if it can be published.
+    /// The missing conditions, one sentence each. Empty if it can be published.
     pub lacks: Vec<String>,
 }
 
@@ -433,8 +370,8 @@ pub struct Review {
 pub struct Actor {
     /// A name of at most 200 characters, not empty, without control characters.
     pub name: String,
-    /// Whether a proposal is published as soon as it meets the policy. Otherwise it stays open, until an actor who may
-    /// publish does so.
+    /// Whether a proposal is published as soon as it meets the policy. Otherwise it stays open, until an actor with the
+    /// permission publishes it.
     pub may_publish: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::{
 /// The largest number of paths that a sentence names.
 const MAX_PATHS: usize = 5;
 
-/// Returns what an open proposal lacks, one sentence each. `outdated` are the files that the channel has changed since.
+/// Returns the missing conditions of an open proposal, one sentence each. `outdated` are the files that the channel has changed since.
 pub(crate) fn lacks(policy: &Policy, proposal: &Proposal, outdated: &[String]) -> Vec<String> {
     if proposal.state != ProposalState::Open {
         return Vec::new();

@@ -24,7 +24,7 @@ use crate::{
 
 /// A state of a channel.
 struct Side {
-    /// What the state is, for errors.
+    /// The name of the state, for errors.
     name: String,
     head: Option<Head>,
     files: Files,

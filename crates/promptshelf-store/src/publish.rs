@@ -87,11 +87,11 @@ impl Store {
     /// Proposes changes, and publishes them if the policy is met and the actor may publish.
     ///
     /// The whole resulting tree is checked. If the policy is not met, the changes are stored as an open proposal, and
-    /// its `lacks` says why; with an `emergency` reason they are published in any case, if the actor may publish.
+    /// its `lacks` lists the reasons; with an `emergency` reason they are published in any case, if the actor may publish.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Conflict`] if a file is not what the author started from, [`StoreError::State`] if there is nothing
+    /// [`StoreError::Conflict`] if a file has other content than the author started from, [`StoreError::State`] if there is nothing
     /// to change or the proposal to replace is not open or belongs to another author, [`StoreError::Changed`] if it does
     /// not have the expected changes, [`StoreError::InvalidInput`],
     /// [`StoreError::NotFound`], and errors of the database. Nothing is stored then.
@@ -202,7 +202,7 @@ impl Store {
         Ok(Published { proposal, prompts, findings: checked.report.findings })
     }
 
-    /// Compares a draft with what stands, and builds the resulting tree.
+    /// Compares a draft with the present files, and builds the resulting tree.
     async fn basis(
         &self,
         transaction: &mut Transaction,
@@ -346,7 +346,7 @@ async fn store(
             id
         }
     };
-    let proposal = proposal::get(transaction, id).await?;
+    let mut proposal = proposal::get(transaction, id).await?;
     let is_met = proposal.lacks.is_empty();
     let is_published = draft.may_publish && (is_met || draft.emergency.is_some());
     if is_published {
@@ -356,7 +356,10 @@ async fn store(
         let approvers = policy::approvers(&channel.policy, &proposal);
         let emergency = draft.emergency.as_deref().filter(|_| !is_met);
         revision::add(transaction, channel.id, number, &proposal, &approvers, emergency, checks).await?;
-        proposal::set_state(transaction, id, ProposalState::Published, Some(number)).await?;
+        proposal.at = proposal::set_state(transaction, id, ProposalState::Published, Some(number)).await?;
+        proposal.state = ProposalState::Published;
+        proposal.revision = Some(number);
+        proposal.lacks.clear();
         channel::set_revision(transaction, channel.id, number).await?;
         channel::lock_library(transaction).await?;
     }
@@ -365,7 +368,6 @@ async fn store(
         prompt::apply(transaction, channel.id, channel.revision + 1, &prompts).await?;
         transaction.notify(channel.name.as_str()).await?;
     }
-    let proposal = proposal::get(transaction, id).await?;
     Ok(Published { proposal, prompts, findings: checked.report.findings.clone() })
 }
 

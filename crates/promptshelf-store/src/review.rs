@@ -55,8 +55,8 @@ impl Store {
     }
 
     /// Reviews an open proposal. `digest` is that of the changes that the reviewer saw; `None` stands for the present
-    /// ones. An approval that meets the policy publishes, if the actor may publish; otherwise `lacks` of the result says
-    /// what is missing. A rejection closes the proposal.
+    /// ones. An approval that meets the policy publishes, if the actor may publish; otherwise `lacks` of the result
+    /// lists the missing conditions. A rejection closes the proposal.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl Store {
         }
         match self.submit_proposal(id, None, actor, &checker).await {
             Err(StoreError::Conflict { .. }) => {
-                // The approval is stored, and what the proposal lacks says which files have changed.
+                // The approval is stored, and `lacks` of the proposal names the changed files.
                 let proposal = self.proposal(id).await?;
                 Ok(Published { proposal, prompts: Vec::new(), findings: Vec::new() })
             }

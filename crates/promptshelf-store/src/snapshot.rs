@@ -1,5 +1,5 @@
-//! The newest revision of a channel in memory: publishers check the whole tree, and read only what has changed since
-//! they last did.
+//! The newest revision of a channel in memory: publishers check the whole tree, and read only the changes since the
+//! last time.
 
 use std::{
     collections::VecDeque,

@@ -17,7 +17,7 @@ use crate::{
 ///
 /// Every operation is one or two transactions and either happens as a whole or not at all. A database that does not
 /// answer gives [`StoreError::Unreachable`] within about 12 seconds. If the connection breaks during a commit, the error
-/// says so, and the operation may have happened: repeating a publish is safe, because the files are compared again.
+/// mentions it, and the operation may have happened: repeating a publish is safe, because the files are compared again.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
@@ -42,7 +42,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NotFound`] if there is no store, [`StoreError::NewerSchema`], and errors of the database.
+    /// [`StoreError::NotFound`] if the store does not exist, [`StoreError::NewerSchema`], and errors of the database.
     pub async fn open(url: &StoreUrl) -> Result<Store, StoreError> {
         Store::connect(url, false).await
     }

@@ -21,8 +21,8 @@ use crate::PATIENCE;
 /// The command that installs the programs on Debian.
 const INSTALL: &str = "apt-get install --yes postgresql";
 
-/// The settings of a server for tests. What a killed process wrote is in the system's cache, so without `fsync` nothing
-/// is lost but at a loss of power.
+/// The settings of a server for tests. The writes of a killed process are in the system's cache, so without
+/// `fsync` only a loss of power loses them.
 const SETTINGS: &str = "fsync = off\nfull_page_writes = off\nmax_connections = 200\n\
                         shared_buffers = 32MB\nlisten_addresses = '127.0.0.1'\nlogging_collector = off\n\
                         log_min_messages = fatal\nautovacuum = off\n";
@@ -59,11 +59,7 @@ impl Postgres {
     pub fn start() -> Postgres {
         let programs = programs();
         let folder = tempfile::Builder::new().prefix("pg").tempdir().expect("a temporary folder");
-        if is_root() {
-            // A server does not run as root.
-            let mut chown = Command::new("chown");
-            must(chown.arg("postgres:").arg(folder.path()));
-        }
+        give_to_user(folder.path());
         let data = folder.path().join("data");
         let mut initdb = as_user(&programs.join("initdb"));
         initdb.args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]);
@@ -94,7 +90,7 @@ impl Postgres {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// Runs statements as the administrator, and returns what they print: a line for each row, `|` between columns.
+    /// Runs statements as the administrator, and returns the rows: a line for each, `|` between columns.
     pub fn sql(&self, database: &str, statements: &str) -> String {
         let mut psql = Command::new(self.programs.join("psql"));
         psql.args(["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1"]);
@@ -241,8 +237,15 @@ fn programs() -> PathBuf {
     folders.find(all).unwrap_or_else(|| panic!("PostgreSQL is not installed. On Debian: {INSTALL}"))
 }
 
-/// Returns a command that does not run as root.
-fn as_user(program: &Path) -> Command {
+/// Gives a folder to the user of [`as_user`].
+pub(crate) fn give_to_user(folder: &Path) {
+    if is_root() {
+        must(Command::new("chown").args(["-R", "postgres:"]).arg(folder));
+    }
+}
+
+/// Returns a command that does not run as root, because the servers refuse that.
+pub(crate) fn as_user(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
     }
@@ -267,7 +270,7 @@ fn append(path: &Path, text: &str) {
     file.write_all(text.as_bytes()).expect("the file is writable");
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     listener.local_addr().expect("an address").port()
 }

@@ -19,6 +19,8 @@ pub mod http;
 #[cfg(unix)]
 pub mod nginx;
 pub mod pipe;
+#[cfg(unix)]
+pub mod pooler;
 pub mod program;
 pub mod served;
 pub mod tcp_proxy;

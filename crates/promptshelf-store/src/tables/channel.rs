@@ -18,7 +18,7 @@ pub(crate) struct Channel {
     pub(crate) revision: u64,
     /// The oldest revision with its whole content.
     pub(crate) oldest: u64,
-    /// What a publish needs.
+    /// The conditions of a publish.
     pub(crate) policy: Policy,
 }
 

@@ -14,7 +14,7 @@ const CHUNK: usize = 5_000;
 /// Files by path.
 pub(crate) type Files = BTreeMap<String, FileEntry>;
 
-/// The effective change of one file: what stands, and what takes its place.
+/// The effective change of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Replacement {
     /// The path.
@@ -111,7 +111,7 @@ pub(crate) async fn apply(
     insert(transaction, "INSERT INTO ps_entry (channel, path, digest, size, since)", Box::new(opened), "").await
 }
 
-/// Deletes what was replaced in a revision or before it.
+/// Deletes the entries that were replaced in a revision or before it.
 pub(crate) async fn prune(transaction: &mut Transaction, channel: i64, revision: u64) -> Result<(), StoreError> {
     let sql = "DELETE FROM ps_entry WHERE channel = $1 AND until <= $2";
     transaction.run(sql, vec![channel.into(), revision.into()]).await

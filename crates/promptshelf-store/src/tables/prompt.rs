@@ -191,7 +191,7 @@ pub(crate) async fn changes(
     Ok(changes.into_iter().map(|(revision, prompts)| (revision, prompts.into_values().collect())).collect())
 }
 
-/// Deletes what was replaced before a revision. What it replaced itself stays, as a part of its description.
+/// Deletes the spans that ended before a revision. Those that ended with it stay, as a part of its description.
 pub(crate) async fn prune(transaction: &mut Transaction, channel: i64, revision: u64) -> Result<(), StoreError> {
     let sql = "DELETE FROM ps_live WHERE channel = $1 AND until < $2";
     transaction.run(sql, vec![channel.into(), revision.into()]).await

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use super::entry::Replacement;
@@ -117,16 +118,17 @@ pub(crate) async fn set_checks(
     transaction.run(sql, vec![json(checks)?.into(), id.into()]).await
 }
 
-/// Sets the state, and the revision of a published proposal.
+/// Sets the state, and the revision of a published proposal. Returns the time.
 pub(crate) async fn set_state(
     transaction: &mut Transaction,
     id: u64,
     state: ProposalState,
     revision: Option<u64>,
-) -> Result<(), StoreError> {
+) -> Result<Timestamp, StoreError> {
     let now = transaction.now();
-    let sql = format!("UPDATE ps_proposal SET state = $1, revision = $2, at = {now} WHERE id = $3");
-    transaction.run(sql, vec![state.as_str().into(), revision.into(), id.into()]).await
+    let sql = format!("UPDATE ps_proposal SET state = $1, revision = $2, at = {now} WHERE id = $3 RETURNING at");
+    let row = transaction.row(sql, vec![state.as_str().into(), revision.into(), id.into()]).await?;
+    row.ok_or_else(|| StoreError::not_found(format!("proposal {id}")))?.time(0)
 }
 
 /// Inserts a review.

@@ -2,6 +2,10 @@
 
 mod contract;
 #[cfg(unix)]
+mod faults;
+#[cfg(unix)]
 mod postgres;
+#[cfg(unix)]
+mod refusals;
 mod sample;
 mod sqlite;

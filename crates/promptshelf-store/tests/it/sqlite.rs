@@ -9,6 +9,13 @@ pub(crate) struct SqliteStore {
     _folder: tempfile::TempDir,
 }
 
+impl SqliteStore {
+    /// The URL as other processes use it.
+    pub(crate) fn url(&self) -> String {
+        self.store.url().to_string()
+    }
+}
+
 pub(crate) async fn store() -> SqliteStore {
     let folder = tempfile::tempdir().unwrap();
     let url: StoreUrl = format!("sqlite:{}", folder.path().join("team.db").display()).parse().unwrap();

@@ -1,0 +1,245 @@
+//! Stores that cannot be used: wrong password, missing privileges, newer schema, corrupt contents, full disks.
+
+use std::{error::Error, fmt::Write as _, fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
+
+use promptshelf_store::{Digest, Store, StoreError, StoreUrl};
+use promptshelf_testkit::{database::Postgres, in_time};
+
+use crate::{
+    sample::{channel, publish, texts},
+    sqlite,
+};
+
+const STORE: &str = "STORE_OF_THE_TEST";
+
+/// All that an error can print.
+fn all_texts(error: &StoreError) -> String {
+    let mut text = format!("{error} {error:?} {error:#?}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = write!(text, " {error} {error:?}");
+        cause = error.source();
+    }
+    text
+}
+
+/// Runs a statement on a store, past the interface.
+async fn tamper(url: &str, statement: &'static str) {
+    if let Some(path) = url.strip_prefix("sqlite:") {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+        let mut connection = sqlx::ConnectOptions::connect(&options).await.unwrap();
+        sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+    } else {
+        Postgres::shared().sql(url.rsplit('/').next().unwrap(), statement);
+    }
+}
+
+// req: S-86
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_password_is_never_shown() {
+    let server = Postgres::shared();
+    let database = server.database();
+    server.sql("postgres", "CREATE ROLE locked LOGIN PASSWORD 'the real one'");
+    let with = |user: &str| database.replace("postgres@", user);
+    let refused = [with("locked:hunter2@"), format!("{}?password=hunter2", with("locked@"))];
+    for url in &refused {
+        let error = Store::open(&url.parse().unwrap()).await.unwrap_err();
+        assert!(matches!(error, StoreError::Database { .. }), "{error}");
+        assert!(error.to_string().contains("authentication failed"), "{error}");
+        assert!(!all_texts(&error).contains("hunter2"), "{error:?}");
+    }
+    let gone = [
+        with("postgres:hunter2@").replace(&server.port().to_string(), "1"),
+        format!("{}-missing", with("postgres:hunter2@")),
+        "postgres://postgres:hunter2@127.0.0.1/x?sslmode=wrong".to_owned(),
+        "postgres://postgres:hunter2@127.0.0.1/x?unknown=hunter2".to_owned(),
+        "postgres://postgres:hunter2@127.0.0.1:hunter2/x".to_owned(),
+        "mysql://root:hunter2@host/x".to_owned(),
+    ];
+    for url in &gone {
+        let error = match url.parse::<StoreUrl>() {
+            Ok(url) => {
+                assert!(!format!("{url} {url:?} {url:#?}").contains("hunter2"), "{url}");
+                Store::open(&url).await.unwrap_err()
+            }
+            Err(error) => error,
+        };
+        assert!(!all_texts(&error).contains("hunter2"), "{error:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_reason_has_its_error() {
+    let server = Postgres::shared();
+    let open = async |url: &str| Store::open(&url.parse().unwrap()).await.unwrap_err();
+    let error = open(&server.url("no_such_database")).await;
+    assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
+    assert!(error.to_string().ends_with("\"no_such_database\" does not exist"), "{error}");
+    let error = open(&server.database()).await;
+    assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
+    let error = in_time("a refused connection", open("postgres://postgres@127.0.0.1:1/x")).await;
+    assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let error = open(&format!("sqlite:{}", path("missing.db"))).await;
+    assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
+    assert!(!folder.path().join("missing.db").exists());
+    fs::write(folder.path().join("text.db"), "not a database".repeat(1_000)).unwrap();
+    let error = open(&format!("sqlite:{}", path("text.db"))).await;
+    assert!(matches!(error, StoreError::Database { .. }), "{error}");
+    let error = Store::create(&format!("sqlite:{}", path("no/folder/a.db")).parse().unwrap()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Database { .. }), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_privileges_are_reported() {
+    let server = Postgres::shared();
+    let database = server.database();
+    let name = database.rsplit('/').next().unwrap();
+    server.sql(name, "CREATE ROLE reader LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC");
+    let url: StoreUrl = database.replace("postgres@", "reader@").parse().unwrap();
+    let error = Store::create(&url).await.unwrap_err();
+    assert!(matches!(error, StoreError::Database { .. }), "{error}");
+    assert!(error.to_string().contains("permission denied"), "{error}");
+    let owner = Store::create(&database.parse().unwrap()).await.unwrap();
+    publish(&owner, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    server.sql(name, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader");
+    let reader = Store::open(&url).await.unwrap();
+    assert_eq!(texts(&reader, "c", None).await.len(), 1);
+    let error = publish(&reader, "c", 1, &[("b.md", "", "B")]).await.unwrap_err();
+    assert!(matches!(error, StoreError::Database { .. }), "{error}");
+    assert_eq!(owner.head(&channel("c")).await.unwrap().revision, 1);
+}
+
+async fn schemas(url: String) {
+    let place: StoreUrl = url.parse().unwrap();
+    let store = Store::create(&place).await.unwrap();
+    publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    let (present, known) = Store::schema(&place).await.unwrap();
+    assert_eq!(present, known);
+    // A newer release has only added something.
+    tamper(&url, "INSERT INTO ps_migration (number, at) VALUES (98, 0)").await;
+    let beside = Store::open(&place).await.unwrap();
+    publish(&beside, "c", 1, &[("b.md", "", "B")]).await.unwrap();
+    assert_eq!(Store::schema(&place).await.unwrap(), (98, known));
+    // A newer release has changed what this one relies on.
+    tamper(&url, "INSERT INTO ps_migration (number, at) VALUES (99, 0); UPDATE ps_library SET major = 99").await;
+    let error = Store::open(&place).await.unwrap_err();
+    assert!(matches!(error, StoreError::NewerSchema { found: 99, .. }), "{error}");
+    let error = Store::create(&place).await.unwrap_err();
+    assert!(matches!(error, StoreError::NewerSchema { .. }), "{error}");
+    // Also for a store that is open already.
+    let error = publish(&store, "c", 2, &[("d.md", "", "D")]).await.unwrap_err();
+    assert!(matches!(error, StoreError::NewerSchema { .. }), "{error}");
+    let error = store.head(&channel("c")).await.unwrap_err();
+    assert!(matches!(error, StoreError::NewerSchema { .. }), "{error}");
+}
+
+// req: S-87
+#[tokio::test(flavor = "multi_thread")]
+async fn newer_schema_is_refused_on_sqlite() {
+    let place = sqlite::store().await;
+    schemas(place.url()).await;
+}
+
+// req: S-87
+#[tokio::test(flavor = "multi_thread")]
+async fn newer_schema_is_refused_on_postgres() {
+    schemas(Postgres::shared().database()).await;
+}
+
+async fn corrupt_contents(url: String, statement: &'static str) {
+    let place: StoreUrl = url.parse().unwrap();
+    let store = Store::create(&place).await.unwrap();
+    publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    tamper(&url, statement).await;
+    let reader = Store::open(&place).await.unwrap();
+    let errors = [
+        reader.tree(&channel("c"), None).await.unwrap_err(),
+        reader.blobs(&[Digest::of(b"A")]).await.unwrap_err(),
+        publish(&reader, "c", 1, &[("b.md", "", "B")]).await.unwrap_err(),
+    ];
+    for error in errors {
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    }
+    assert_eq!(reader.head(&channel("c")).await.unwrap().revision, 1);
+}
+
+// req: S-88
+#[tokio::test(flavor = "multi_thread")]
+async fn corrupt_content_is_refused_on_sqlite() {
+    let place = sqlite::store().await;
+    corrupt_contents(place.url(), "UPDATE ps_blob SET bytes = x'00'").await;
+}
+
+// req: S-88
+#[tokio::test(flavor = "multi_thread")]
+async fn corrupt_content_is_refused_on_postgres() {
+    corrupt_contents(Postgres::shared().database(), "UPDATE ps_blob SET bytes = 'x'").await;
+}
+
+/// Publishes larger and larger trees until it fails, and prints the error, if another test starts it.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "started by other tests"]
+async fn growing() {
+    let url = std::env::var(STORE).unwrap();
+    let store = Store::open(&url.parse().unwrap()).await.unwrap();
+    for number in 0..100 {
+        let (path, text) = (format!("{number}.txt"), format!("{number}").repeat(100_000));
+        match publish(&store, "big", 0, &[(&path, "", &text)]).await {
+            Ok(_) => {}
+            Err(StoreError::Database { reason, .. }) => return println!("\nrefused: {reason}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Starts `growing` with a shell command in front of it, and returns what it prints.
+fn grow(url: &str, before: &str) -> String {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{before} \"$@\""), "sh"]).arg(std::env::current_exe().unwrap());
+    let output =
+        shell.args(["--exact", "refusals::growing", "--ignored", "--nocapture"]).env(STORE, url).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+async fn assert_usable(store: &Store) {
+    let revision = store.head(&channel("c")).await.unwrap().revision;
+    publish(store, "c", revision, &[("later.md", "", "L")]).await.unwrap();
+    for info in store.channels().await.unwrap() {
+        let head = info.head.revision;
+        assert_eq!(store.tree(&info.name, None).await.unwrap().0.revision, head);
+        let history = store.history(&info.name, &promptshelf_store::HistoryQuery::default()).await.unwrap();
+        assert_eq!(history.len() as u64, head);
+    }
+}
+
+// req: S-84
+#[tokio::test(flavor = "multi_thread")]
+async fn full_disk_leaves_the_store_as_it_was() {
+    let place = sqlite::store().await;
+    publish(&place.store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    // Files end at 4 MiB, as they would on a full disk; the signal for it is ignored.
+    let printed = grow(&place.url(), "trap '' XFSZ; ulimit -f 8192; exec");
+    assert!(printed.contains("refused: no space is left"), "{printed}");
+    assert_usable(&place.store).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn read_only_file_is_reported() {
+    let place = sqlite::store().await;
+    publish(&place.store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    let url = place.url();
+    let file = Path::new(url.trim_start_matches("sqlite:"));
+    let mode = |mode| fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o444);
+    // Without this capability, root follows the permissions too.
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    let before = if is_root { "exec setpriv --bounding-set=-dac_override --inh-caps=-dac_override" } else { "exec" };
+    let printed = grow(&url, before);
+    assert!(printed.contains("refused: ") && printed.contains("readonly"), "{printed}");
+    mode(0o644);
+    assert_usable(&place.store).await;
+}
