@@ -11,6 +11,7 @@ mod operator;
 use std::{
     borrow::Cow,
     ffi::{OsStr, OsString},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -65,11 +66,11 @@ impl CommandLine {
         CommandLine::try_parse().unwrap_or_else(|error| {
             let passwords: Vec<String> =
                 std::env::args_os().filter_map(|word| password(&word.to_string_lossy()).map(str::to_owned)).collect();
-            if passwords.is_empty() {
+            if passwords.is_empty() || !error.use_stderr() {
                 error.exit();
             }
             let text = passwords.iter().fold(error.to_string(), |text, password| text.replace(password, "***"));
-            eprint!("{text}");
+            write!(io::stderr(), "{text}").ok();
             std::process::exit(error.exit_code())
         })
     }
