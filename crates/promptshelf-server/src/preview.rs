@@ -9,7 +9,7 @@ use promptshelf_source::{MemoryTree, TreeSource};
 
 use crate::library::{Library, OpenError};
 
-/// A tree whose prompts can be rendered, so that people see what a change does.
+/// A tree whose prompts can be rendered, so that people see the effect of a change.
 ///
 /// ```
 /// use promptshelf_server::TreePreview;

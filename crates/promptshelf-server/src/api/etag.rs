@@ -124,7 +124,7 @@ pub(super) fn json(request: &HeaderMap, value: &impl Serialize) -> Result<Respon
     conditional(request, &tag, response)
 }
 
-/// The answer to a change: the new representation. It has the tag of `tagged`, which is what a `GET` returns.
+/// The answer to a change: the new representation. Its tag is that of `tagged`: the answer to a later `GET`.
 pub(super) fn changed(
     status: StatusCode,
     value: &impl Serialize,

@@ -49,7 +49,7 @@ pub struct Api {
 const CHECKS: usize = 2;
 
 impl Api {
-    /// Creates the API of a store, which may be away for a while. `checker` checks what is published.
+    /// Creates the API of a store, which may be away for a while. `checker` checks trees before a publish.
     #[must_use]
     pub fn new(store: StoreHandle, checker: Arc<dyn Checker>) -> Api {
         Api { store, checker, checks: Arc::new(Semaphore::new(CHECKS)) }

@@ -109,7 +109,7 @@ pub(super) struct PolicyBody {
     checks: CheckLevel,
     /// Whether a failed prompt test stops a publish.
     tests: bool,
-    /// The roles of the callers who may use the channel.
+    /// The roles that the channel is open to.
     roles: RolesBody,
 }
 
@@ -369,11 +369,11 @@ pub(super) struct ProposalSummary {
     at: Timestamp,
     /// The number of changed files.
     files: usize,
-    /// What the check found for these changes.
+    /// Counts of the check of these changes.
     checks: CheckSummary,
     /// The revision that it became.
     revision: Option<u64>,
-    /// What it still lacks, one sentence each. Empty if it can be published.
+    /// The missing conditions, one sentence each. Empty if it can be published.
     lacks: Vec<String>,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Problem {
     title: &'static str,
     /// The status of the response.
     status: u16,
-    /// The description of this case: what is wrong, and what was expected.
+    /// The description of this case: the mistake, and the expected input.
     detail: String,
     /// For `conflict`: the files that someone else has changed, at most 100.
     #[serde(skip_serializing_if = "Option::is_none")]
