@@ -7,7 +7,7 @@ mod crowd;
 mod faults;
 mod following;
 #[cfg(target_os = "linux")]
-pub(crate) mod postgres;
+mod pooler;
 #[cfg(target_os = "linux")]
 mod proxied;
 

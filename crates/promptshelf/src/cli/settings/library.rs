@@ -1,7 +1,7 @@
 //! The library that is served: a folder, or channels of a store.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
@@ -50,11 +50,11 @@ impl ServedLibrary {
         cache: Option<PathBuf>,
         overrides: &Overrides<'_, E>,
     ) -> Result<ServedLibrary, Failure> {
-        let names = overrides.list::<String>("channel", "CHANNELS", &arguments.channels)?;
         let variable = if arguments.library.is_omitted() { overrides.variable("store") } else { None };
         let word = variable.as_deref().or_else(|| arguments.library.word().to_str()).unwrap_or_default();
         #[cfg(feature = "channels")]
         if variable.is_some() || StoreUrl::is_meant(word) {
+            let names = overrides.list("channel", "CHANNELS", &arguments.channels)?;
             return channels(word, names, configured, cache);
         }
         let _ = (configured, cache);
@@ -104,7 +104,11 @@ fn channels(
             .help("leave out @REVISION; `promptshelf rollback` makes an earlier revision the newest one"));
     }
     let names = names.unwrap_or_else(|| configured.keys().cloned().collect());
-    let names = names.iter().map(|name| name.parse()).collect::<Result<BTreeSet<ChannelName>, _>>().map_err(invalid)?;
+    let names = names
+        .iter()
+        .map(|name| name.parse())
+        .collect::<Result<std::collections::BTreeSet<ChannelName>, _>>()
+        .map_err(invalid)?;
     let others = names.into_iter().filter(|name| *name != default.channel).collect();
     Ok(ServedLibrary::Channels(Box::new(ServedChannels { default, others, cache })))
 }

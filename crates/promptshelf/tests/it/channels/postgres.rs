@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use promptshelf_testkit::database::Postgres;
 use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 
 use super::{Team, bytes, journey::whole_journey};
-use crate::{program::Server, replicas::postgres::Postgres};
+use crate::program::Server;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn team_works_on_postgresql_as_on_sqlite() {
-    let database = Postgres::start().await;
-    let team = Team { store: database.url("team"), ..Team::without_store() };
+    let team = Team { store: Postgres::shared().database(), ..Team::without_store() };
     team.fails("15", &["history"]);
     whole_journey(&team);
     // A served channel shows the newest revision.
@@ -24,20 +24,20 @@ async fn team_works_on_postgresql_as_on_sqlite() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refusals_of_postgresql_change_nothing_and_show_no_password() {
-    let database = Postgres::start().await;
-    let url = database.url("team");
+    let url = Postgres::shared().database();
+    let name = url.rsplit('/').next().expect("a name");
     let mut admin = PgConnection::connect(&url).await.expect("a connection");
     for statement in [
-        "CREATE ROLE guest LOGIN PASSWORD 's3cret'",
-        "REVOKE ALL ON DATABASE team FROM PUBLIC",
-        "GRANT CONNECT ON DATABASE team TO guest",
+        "CREATE ROLE guest LOGIN PASSWORD 's3cret'".to_owned(),
+        format!("REVOKE ALL ON DATABASE {name} FROM PUBLIC"),
+        format!("GRANT CONNECT ON DATABASE {name} TO guest"),
     ] {
-        sqlx::query(statement).execute(&mut admin).await.expect(statement);
+        sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&mut admin).await.expect("a statement");
     }
     let team = Team { store: url.clone(), ..Team::without_store() };
     team.ok(&["init"]);
-    let guest = url.replace("promptshelf@", "guest:s3cret@");
-    let missing = guest.replace("/team?", "/nothing?");
+    let guest = url.replace("postgres@", "guest:s3cret@");
+    let missing = guest.replace(&format!("/{name}"), "/nothing");
     for store in [&guest, &missing] {
         for words in [&["history"][..], &["policy", "--channel", "production", "--approvals", "9"]] {
             let ran = team.run(&[words, &["--store", store]].concat());
@@ -50,8 +50,7 @@ async fn refusals_of_postgresql_change_nothing_and_show_no_password() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kill_of_the_publisher_leaves_a_whole_revision() {
-    let database = Postgres::start().await;
-    let team = Team { store: database.url("team"), ..Team::without_store() };
+    let team = Team { store: Postgres::shared().database(), ..Team::without_store() };
     team.ok(&["init"]);
     super::interrupted::write(&team, "prompts", 0);
     team.ok(&["publish", "prompts", "-m", "First"]);

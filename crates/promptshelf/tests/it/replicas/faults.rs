@@ -1,10 +1,11 @@
 //! Replicas on PostgreSQL: a killed, a stopped, an unreachable and a restored database, lost notifications, a pooler.
 
-use promptshelf_testkit::{cuttable::CuttableProxy, in_time};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use std::net::SocketAddr;
+
+use promptshelf_testkit::{cuttable::CuttableProxy, database::Postgres};
 
 use super::{
-    Author, crowd::crowd, get, got, logged, postgres::Postgres, prompt, replica, until, until_readiness, until_served,
+    Author, crowd::crowd, get, got, logged, pooler::Pooler, prompt, replica, until, until_readiness, until_served,
 };
 use crate::program::Server;
 
@@ -19,6 +20,19 @@ fn until_degraded_without_a_failure(server: &Server, text: &str) {
     }
 }
 
+/// The URL of a store through a proxy of its server.
+fn through(store: &str, database: &Postgres, proxy: SocketAddr) -> String {
+    let direct = format!("127.0.0.1:{}", database.port());
+    assert!(store.contains(&direct), "{store}");
+    // No side asks for TLS, which PgBouncer would have to be configured for.
+    format!("{}?sslmode=disable", store.replace(&direct, &proxy.to_string()))
+}
+
+/// The name of the database of a store.
+fn name(store: &str) -> &str {
+    store.rsplit('/').next().expect("a name")
+}
+
 async fn published(store: &str, text: &str) -> Author {
     let author = Author::at(store).await;
     author.publish([("hello.md", Some(prompt(text)))]).await;
@@ -28,14 +42,15 @@ async fn published(store: &str, text: &str) -> Author {
 // req: S-98
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_database_fails_no_request_and_its_return_is_noticed() {
-    let mut database = Postgres::start().await;
-    published(&database.url("team"), "one").await;
-    let server = replica(&database.url("team"), &[]);
+    let database = Postgres::start();
+    let store = database.database();
+    published(&store, "one").await;
+    let server = replica(&store, &[]);
     database.kill();
     until_degraded_without_a_failure(&server, "one");
-    database.restart().await;
+    database.restart();
     until_readiness(&server, "ready\nchannel production: revision 1,");
-    published(&database.url("team"), "two").await;
+    published(&store, "two").await;
     until_served(&server, "hello", "two");
     let lines = logged(&server);
     let outages = lines.iter().filter(|line| line.contains("cannot be read, so revision 1 stays in use"));
@@ -45,24 +60,26 @@ async fn killed_database_fails_no_request_and_its_return_is_noticed() {
 // req: S-98
 #[tokio::test(flavor = "multi_thread")]
 async fn stopped_database_delays_no_request() {
-    let database = Postgres::start().await;
-    published(&database.url("team"), "one").await;
-    let server = replica(&database.url("team"), &[]);
-    database.pause();
+    let database = Postgres::start();
+    let store = database.database();
+    published(&store, "one").await;
+    let server = replica(&store, &[]);
+    database.stop();
     until_degraded_without_a_failure(&server, "one");
-    database.resume();
+    database.proceed();
     until_readiness(&server, "ready\nchannel production: revision 1,");
-    published(&database.url("team"), "two").await;
+    published(&store, "two").await;
     until_served(&server, "hello", "two");
 }
 
 // req: S-98
 #[tokio::test(flavor = "multi_thread")]
 async fn silently_cut_connections_are_noticed_and_replaced() {
-    let database = Postgres::start().await;
-    let author = published(&database.url("team"), "one").await;
-    let proxy = CuttableProxy::to(database.address());
-    let server = replica(&database.url_at(proxy.address(), "team"), &[]);
+    let database = Postgres::shared();
+    let store = database.database();
+    let author = published(&store, "one").await;
+    let proxy = CuttableProxy::to(([127, 0, 0, 1], database.port()).into());
+    let server = replica(&through(&store, database, proxy.address()), &[]);
     until_readiness(&server, "ready\nchannel production: revision 1,");
     proxy.cut();
     author.publish([("hello.md", Some(prompt("two")))]).await;
@@ -78,21 +95,17 @@ async fn silently_cut_connections_are_noticed_and_replaced() {
 // req: S-98
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_notifications_are_made_up_for() {
-    let database = Postgres::start().await;
-    let author = published(&database.url("team"), "text 0").await;
-    let server = replica(&database.url("team"), &[]);
-    let mut admin = PgConnection::connect(&database.url("postgres")).await.expect("a connection");
+    let database = Postgres::shared();
+    let store = database.database();
+    let author = published(&store, "text 0").await;
+    let server = replica(&store, &[]);
     for count in 1..=3 {
-        // Listeners wait in ClientRead after LISTEN; no other session of the replica is idle for long.
-        let terminate = "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity \
-                         WHERE datname = 'team' AND query LIKE 'LISTEN%'";
-        in_time("a listener", async {
-            let mut ended = 0_i64;
-            while ended == 0 {
-                (ended,) = sqlx::query_as(terminate).fetch_one(&mut admin).await.expect("a count");
-            }
-        })
-        .await;
+        // The last statement of a listening session is LISTEN.
+        let terminate = format!(
+            "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '{}' AND query LIKE 'LISTEN%'",
+            name(&store)
+        );
+        until("a listener", || (database.sql("postgres", &terminate) != "0").then_some(()));
         let text = format!("text {count}");
         author.publish([("hello.md", Some(prompt(&text)))]).await;
         until_served(&server, "hello", &text);
@@ -101,10 +114,10 @@ async fn lost_notifications_are_made_up_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pooler_without_notifications_is_enough() {
-    let database = Postgres::start().await;
-    drop(Author::at(&database.url("team")).await);
-    let pooler = database.pooler().await;
-    let store = database.url_at(pooler.address(), "team");
+    let database = Postgres::shared();
+    let store = database.database();
+    let pooler = Pooler::of(database);
+    let store = through(&store, database, pooler.address());
     let author = published(&store, "one").await;
     let server = replica(&store, &[]);
     for text in ["two", "three"] {
@@ -113,33 +126,28 @@ async fn pooler_without_notifications_is_enough() {
     }
 }
 
-/// Runs statements on a database without other sessions.
-async fn alone(database: &Postgres, statements: &[&str]) {
-    let mut admin = PgConnection::connect(&database.url("postgres")).await.expect("a connection");
-    let refuse = "ALTER DATABASE team ALLOW_CONNECTIONS false";
-    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'team'";
-    sqlx::query(refuse).execute(&mut admin).await.expect("a setting");
-    for statement in statements {
-        loop {
-            sqlx::query(end).execute(&mut admin).await.expect("ended sessions");
-            match sqlx::query(AssertSqlSafe((*statement).to_owned())).execute(&mut admin).await {
-                Ok(_) => break,
-                // A terminated session takes a moment to end.
-                Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("55006") => {}
-                Err(error) => panic!("{statement}: {error}"),
-            }
-        }
-    }
+/// Ends all sessions of a database, and permits no new ones.
+fn close(database: &Postgres, name: &str) {
+    database.sql("postgres", &format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false"));
+    let end = format!("SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '{name}'");
+    until("the end of all sessions", || (database.sql("postgres", &end) == "0").then_some(()));
+}
+
+fn open(database: &Postgres, name: &str) {
+    database.sql("postgres", &format!("ALTER DATABASE {name} ALLOW_CONNECTIONS true"));
 }
 
 // req: S-98
 #[tokio::test(flavor = "multi_thread")]
 async fn restored_backup_is_followed_although_its_revision_is_lower() {
-    let database = Postgres::start().await;
-    let store = database.url("team");
+    let database = Postgres::shared();
+    let store = database.database();
+    let (team, backup) = (name(&store), format!("{}_backup", name(&store)));
     published(&store, "one").await;
     published(&store, "two").await;
-    alone(&database, &["CREATE DATABASE backup TEMPLATE team", "ALTER DATABASE team ALLOW_CONNECTIONS true"]).await;
+    close(database, team);
+    database.sql("postgres", &format!("CREATE DATABASE {backup} TEMPLATE {team}"));
+    open(database, team);
     let author = published(&store, "lost").await;
     author.publish([("lost.md", Some(prompt("lost")))]).await;
     let replicas = [(); 2].map(|()| replica(&store, &[]));
@@ -149,11 +157,10 @@ async fn restored_backup_is_followed_although_its_revision_is_lower() {
     let lost = epoch(&readiness);
     drop(author);
 
-    alone(
-        &database,
-        &["DROP DATABASE team", "ALTER DATABASE backup RENAME TO team", "ALTER DATABASE team ALLOW_CONNECTIONS true"],
-    )
-    .await;
+    close(database, team);
+    database.sql("postgres", &format!("DROP DATABASE {team}"));
+    database.sql("postgres", &format!("ALTER DATABASE {backup} RENAME TO {team}"));
+    open(database, team);
     for server in &replicas {
         until_served(server, "hello", "two");
         assert_eq!(got(server, "lost"), None);
@@ -175,6 +182,5 @@ async fn restored_backup_is_followed_although_its_revision_is_lower() {
 // req: S-98
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixteen_publishers_and_eight_replicas_agree_on_postgresql() {
-    let database = Postgres::start().await;
-    crowd(&database.url("team")).await;
+    crowd(&Postgres::shared().database()).await;
 }
