@@ -2,7 +2,7 @@
 
 use std::{future::pending, time::Duration};
 
-use sqlx::{PgPool, postgres::PgListener};
+use sqlx::{PgConnection, PgPool, Row as _, postgres::PgListener};
 use tokio::{
     sync::mpsc::{self, error::TrySendError},
     task::JoinHandle,
@@ -67,6 +67,16 @@ async fn listen(pool: PgPool, channel: String, hints: mpsc::Sender<()>) {
     let mut wait = RETRY.0;
     let hint = || !matches!(hints.try_send(()), Err(TrySendError::Closed(())));
     loop {
+        match is_pooled(&pool).await {
+            Ok(false) => {}
+            // LISTEN would stay with a session of the server that others use next, and notifications would reach them.
+            Ok(true) => return,
+            Err(_) => {
+                tokio::time::sleep(wait).await;
+                wait = RETRY.1.min(wait * 2);
+                continue;
+            }
+        }
         if let Ok(mut listener) = PgListener::connect_with(&pool).await
             && listener.listen(CHANNEL_OF_HINTS).await.is_ok()
         {
@@ -87,4 +97,25 @@ async fn listen(pool: PgPool, channel: String, hints: mpsc::Sender<()>) {
         tokio::time::sleep(wait).await;
         wait = RETRY.1.min(wait * 2);
     }
+}
+
+/// The number of comparisons of two sessions.
+const ROUNDS: usize = 4;
+
+/// Returns whether a pooler gives each transaction another session of the server, as PgBouncer does in transaction mode.
+/// Two connections then have the same session one after the other, or one connection has several.
+async fn is_pooled(pool: &PgPool) -> Result<bool, sqlx::Error> {
+    let (mut one, mut other) = (pool.acquire().await?, pool.acquire().await?);
+    let first = session(&mut one).await?;
+    for _ in 0..ROUNDS {
+        if session(&mut other).await? == first || session(&mut one).await? != first {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The process of the server that answers a connection.
+async fn session(connection: &mut PgConnection) -> Result<i32, sqlx::Error> {
+    sqlx::raw_sql("SELECT pg_backend_pid()").fetch_one(connection).await?.try_get(0)
 }
