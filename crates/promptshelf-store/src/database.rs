@@ -12,6 +12,6 @@ mod value;
 
 pub(crate) use bulk::{insert, list};
 pub(crate) use migrate::{KNOWN_MAJOR, migrate, version};
-pub(crate) use pool::{Database, Mode};
+pub(crate) use pool::{Database, Mode, listener_pool};
 pub(crate) use transaction::{CHANNEL_OF_HINTS, Transaction};
 pub(crate) use value::{Row, Value, malformed};

@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{
     address::ChannelName,
-    database::{CHANNEL_OF_HINTS, Database},
+    database::{CHANNEL_OF_HINTS, Database, listener_pool},
     store::Store,
 };
 
@@ -27,7 +27,7 @@ impl Store {
             Database::Postgres(pool) => {
                 // One waiting hint is as good as many.
                 let (sender, hints) = mpsc::channel(1);
-                let task = tokio::spawn(listen(pool.clone(), channel.to_string(), sender));
+                let task = tokio::spawn(listen(listener_pool(pool), channel.to_string(), sender));
                 ChangeHints { hints: Some(hints), task: Some(task) }
             }
         }

@@ -18,7 +18,7 @@ use crate::{
         blob::{self, Contents},
         channel::{self, Channel},
         entry::{self, Replacement},
-        prompt::{self, PromptDifference},
+        prompt::{self, Live, PromptDifference},
         proposal::{self, NewProposal},
         revision,
     },
@@ -81,6 +81,20 @@ struct Basis {
 struct Checked {
     report: CheckReport,
     prompts: Vec<PromptDifference>,
+}
+
+impl Checked {
+    /// Returns the served prompts after a publish, whose changes are in the order of the differences.
+    fn live(&self, before: &Live, changes: &[PromptChange]) -> Live {
+        let mut live = before.clone();
+        for (difference, change) in self.prompts.iter().zip(changes) {
+            match difference.new {
+                Some(digest) => live.insert(difference.name.clone(), (change.version, digest)),
+                None => live.remove(&difference.name),
+            };
+        }
+        live
+    }
 }
 
 impl Store {
@@ -153,7 +167,14 @@ impl Store {
             let checked = check(&basis, checker).await?;
             let mut transaction = self.database().begin(Mode::Write).await?;
             let result = store_unless_moved(&mut transaction, draft, &basis, &checked).await;
-            if let Some(published) = transaction.finish(result).await? {
+            let stored = transaction.finish(result).await.inspect_err(|_| self.snapshots().forget())?;
+            if let Some((channel, published)) = stored {
+                if let Some(revision) = published.proposal.revision {
+                    let live = checked.live(&basis.snapshot.live, &published.prompts);
+                    let tree = basis.tree;
+                    let snapshot = basis.snapshot.published(channel, revision, &basis.changes, tree, live);
+                    self.snapshots().put(Arc::new(snapshot));
+                }
                 return Ok(published);
             }
         }
@@ -182,22 +203,7 @@ impl Store {
         let mut transaction = self.database().begin(Mode::Read).await?;
         let result = prompt::number(&mut transaction, &checked.prompts, false).await;
         let prompts = transaction.finish(result).await?;
-        let mut proposal = Proposal {
-            id: 0,
-            channel: draft.channel.clone(),
-            base: draft.base,
-            kind: draft.kind,
-            message: draft.message.clone(),
-            author: draft.author.clone(),
-            state: ProposalState::Open,
-            digest: proposal::digest(&basis.changes),
-            at: jiff::Timestamp::now(),
-            changes: basis.changes.iter().map(Replacement::file_change).collect(),
-            reviews: Vec::new(),
-            checks: checked.report.summary,
-            revision: None,
-            lacks: Vec::new(),
-        };
+        let mut proposal = proposed(draft, &basis.changes, &checked.report);
         proposal.lacks = policy::lacks(&basis.policy, &proposal, &[]);
         Ok(Published { proposal, prompts, findings: checked.report.findings })
     }
@@ -265,6 +271,26 @@ fn effective(draft: &Draft, snapshot: &Snapshot, revision: u64) -> Result<Vec<Re
     Ok(changes)
 }
 
+/// Returns a new proposal, before the store has given it a number and a time.
+fn proposed(draft: &Draft, changes: &[Replacement], report: &CheckReport) -> Proposal {
+    Proposal {
+        id: 0,
+        channel: draft.channel.clone(),
+        base: draft.base,
+        kind: draft.kind,
+        message: draft.message.clone(),
+        author: draft.author.clone(),
+        state: ProposalState::Open,
+        digest: proposal::digest(changes),
+        at: jiff::Timestamp::now(),
+        changes: changes.iter().map(Replacement::file_change).collect(),
+        reviews: Vec::new(),
+        checks: report.summary,
+        revision: None,
+        lacks: Vec::new(),
+    }
+}
+
 async fn check(basis: &Basis, checker: &Arc<dyn Checker>) -> Result<Checked, StoreError> {
     let report = run_check(&basis.tree, basis.policy.tests, checker).await?;
     let checked = report.prompts.iter().map(|prompt| (prompt.name.as_str(), prompt.digest)).collect();
@@ -289,14 +315,15 @@ async fn store_unless_moved(
     draft: &Draft,
     basis: &Basis,
     checked: &Checked,
-) -> Result<Option<Published>, StoreError> {
+) -> Result<Option<(i64, Published)>, StoreError> {
     let channel = channel::lock(transaction, &draft.channel).await?;
     let has_moved = channel.revision != basis.revision || channel::epoch(transaction).await? != basis.epoch;
     // The tests run only if the policy wants them.
     if has_moved || (channel.policy.tests && checked.report.summary.tests.is_none()) {
         return Ok(None);
     }
-    store(transaction, &channel, draft, basis, checked).await.map(Some)
+    let published = store(transaction, &channel, draft, basis, checked).await?;
+    Ok(Some((channel.id, published)))
 }
 
 /// Stores a checked draft. The channel's row is locked, and has the revision of the basis.
@@ -318,8 +345,13 @@ async fn store(
         checks,
         changes: &basis.changes,
     };
-    let id = match draft.target {
-        Target::New => proposal::open(transaction, &new).await?,
+    let mut proposal = match draft.target {
+        Target::New => {
+            let (id, at) = proposal::open(transaction, &new).await?;
+            let mut proposal = Proposal { id, at, ..proposed(draft, &basis.changes, &checked.report) };
+            proposal.lacks = policy::lacks(&channel.policy, &proposal, &[]);
+            proposal
+        }
         Target::Replace(id) => {
             let present = proposal::lock(transaction, id).await?;
             must_be_open(&present)?;
@@ -334,7 +366,7 @@ async fn store(
                 return Err(changed(id));
             }
             proposal::replace(transaction, id, &new).await?;
-            id
+            proposal::get(transaction, id).await?
         }
         Target::Existing(id) => {
             let present = proposal::lock(transaction, id).await?;
@@ -343,10 +375,9 @@ async fn store(
                 return Err(changed(id));
             }
             proposal::set_checks(transaction, id, checks).await?;
-            id
+            proposal::get(transaction, id).await?
         }
     };
-    let mut proposal = proposal::get(transaction, id).await?;
     let is_met = proposal.lacks.is_empty();
     let is_published = draft.may_publish && (is_met || draft.emergency.is_some());
     if is_published {
@@ -356,7 +387,7 @@ async fn store(
         let approvers = policy::approvers(&channel.policy, &proposal);
         let emergency = draft.emergency.as_deref().filter(|_| !is_met);
         revision::add(transaction, channel.id, number, &proposal, &approvers, emergency, checks).await?;
-        proposal.at = proposal::set_state(transaction, id, ProposalState::Published, Some(number)).await?;
+        proposal.at = proposal::set_state(transaction, proposal.id, ProposalState::Published, Some(number)).await?;
         proposal.state = ProposalState::Published;
         proposal.revision = Some(number);
         proposal.lacks.clear();

@@ -11,11 +11,11 @@ use promptshelf_source::{MemoryFile, MemoryTree};
 use crate::{
     StoreError,
     database::Transaction,
-    model::{Digest, Epoch},
+    model::{Digest, Epoch, FileEntry},
     tables::{
         blob::{self, Contents},
         channel::Channel,
-        entry::{self, Files},
+        entry::{self, Files, Replacement},
         prompt::{self, Live},
     },
 };
@@ -42,6 +42,26 @@ impl Snapshot {
     pub(crate) fn empty(epoch: Epoch) -> Snapshot {
         let (files, live, tree) = (Files::new(), Live::new(), MemoryTree::default());
         Snapshot { channel: 0, epoch, revision: 0, files, live, tree }
+    }
+
+    /// Returns the snapshot after a publish by this process.
+    pub(crate) fn published(
+        &self,
+        channel: i64,
+        revision: u64,
+        changes: &[Replacement],
+        tree: MemoryTree,
+        live: Live,
+    ) -> Snapshot {
+        let mut files = self.files.clone();
+        for change in changes {
+            let path = change.path.clone();
+            match change.after {
+                Some((digest, size)) => files.insert(path.clone(), FileEntry { path, digest, size }),
+                None => files.remove(&path),
+            };
+        }
+        Snapshot { channel, epoch: self.epoch.clone(), revision, files, live, tree }
     }
 }
 
@@ -70,13 +90,19 @@ impl Snapshots {
         Ok(snapshot)
     }
 
+    /// Forgets all revisions: something is not as they have it.
+    pub(crate) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn take(&self, channel: i64) -> Option<Arc<Snapshot>> {
         let mut snapshots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let index = snapshots.iter().position(|snapshot| snapshot.channel == channel)?;
         snapshots.remove(index)
     }
 
-    fn put(&self, snapshot: Arc<Snapshot>) {
+    /// Puts a committed revision in the place of an earlier one.
+    pub(crate) fn put(&self, snapshot: Arc<Snapshot>) {
         let mut snapshots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         snapshots.retain(|other| other.channel != snapshot.channel);
         snapshots.push_front(snapshot);

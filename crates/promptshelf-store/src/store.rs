@@ -73,6 +73,12 @@ impl Store {
         &self.0.url
     }
 
+    /// Closes the connections of all clones; their operations fail afterwards. A program that ends without it leaves the
+    /// last changes of an SQLite store in the file `…-wal` next to it, from which the next program reads them.
+    pub async fn close(&self) {
+        self.0.database.close().await;
+    }
+
     pub(crate) fn database(&self) -> &Database {
         &self.0.database
     }

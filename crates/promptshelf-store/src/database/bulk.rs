@@ -5,8 +5,11 @@ use std::fmt::Write as _;
 use super::{transaction::Transaction, value::Value};
 use crate::StoreError;
 
-/// The largest number of parameters of a statement; SQLite's limit is 32,766.
+/// The largest number of parameters of a statement on PostgreSQL, whose limit is 65,535.
 const PARAMETERS: usize = 16_000;
+
+/// The same on SQLite, which searches the names of all parameters for each one, so long statements are slow.
+const PARAMETERS_SQLITE: usize = 600;
 
 /// The size in bytes after which a statement ends.
 const BYTES: usize = 4 << 20;
@@ -19,13 +22,14 @@ pub(crate) async fn insert(
     rows: Box<dyn Iterator<Item = Vec<Value>> + Send + '_>,
     tail: &str,
 ) -> Result<(), StoreError> {
+    let most = if transaction.is_postgres() { PARAMETERS } else { PARAMETERS_SQLITE };
     let mut rows = rows.peekable();
     while let Some(first) = rows.peek() {
         let width = first.len();
         let mut values = Vec::new();
         let mut bytes = 0;
         let mut sql = format!("{head} VALUES ");
-        while values.len() + width <= PARAMETERS
+        while values.len() + width <= most
             && bytes < BYTES
             && let Some(row) = rows.next()
         {

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The longest wait for a connection to PostgreSQL.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT: Duration = Duration::from_secs(10);
 
 /// The longest wait for the lock on an SQLite file that another process holds.
 const BUSY: Duration = Duration::from_secs(8);
@@ -91,6 +91,17 @@ impl Database {
         }
     }
 
+    /// Closes all connections. SQLite then writes its log into the file.
+    pub(crate) async fn close(&self) {
+        match self {
+            Database::Postgres(pool) => pool.close().await,
+            Database::Sqlite { readers, writer } => {
+                readers.close().await;
+                writer.close().await;
+            }
+        }
+    }
+
     /// Begins a transaction.
     pub(crate) async fn begin(&self, mode: Mode) -> Result<Transaction, StoreError> {
         match self {
@@ -104,6 +115,12 @@ impl Database {
             }
         }
     }
+}
+
+/// Returns a pool with one connection of its own: a listener holds it as long as it listens.
+pub(crate) fn listener_pool(pool: &PgPool) -> PgPool {
+    let options = PgPoolOptions::new().max_connections(1).acquire_timeout(CONNECT);
+    options.connect_lazy_with((*pool.connect_options()).clone())
 }
 
 /// Statements of one message. `SET LOCAL` and the advisory locks end with the transaction, so that they work behind a

@@ -15,6 +15,9 @@ use crate::StoreError;
 /// it ends the wait only if the server is silent.
 const SILENCE: Duration = Duration::from_secs(12);
 
+/// The same for a file, which only a broken disk keeps silent.
+const DISK: Duration = Duration::from_secs(120);
+
 /// The name for LISTEN and NOTIFY.
 pub(crate) const CHANNEL_OF_HINTS: &str = "promptshelf";
 
@@ -30,7 +33,7 @@ pub(super) enum Connection {
 }
 
 macro_rules! fetch {
-    ($database:ty, $connection:expr, $row:path, $sql:expr, $values:expr, $persistent:expr) => {{
+    ($database:ty, $connection:expr, $row:path, $sql:expr, $values:expr, $persistent:expr, $limit:expr) => {{
         let mut query = sqlx::query::<$database>(AssertSqlSafe($sql)).persistent($persistent);
         for value in $values {
             query = match value {
@@ -41,7 +44,7 @@ macro_rules! fetch {
         }
         let mut stream = query.fetch(&mut **$connection);
         let mut rows = Vec::new();
-        while let Some(row) = in_time(stream.next()).await? {
+        while let Some(row) = in_time($limit, stream.next()).await? {
             rows.push($row(row.map_err(failure)?));
         }
         Ok(rows)
@@ -65,8 +68,10 @@ impl Transaction {
         let sql: Cow<'static, str> = sql.into();
         match &mut self.connection {
             // Unnamed statements: a pooler may give the next transaction another connection.
-            Connection::Postgres(connection) => fetch!(Postgres, connection, Row::Postgres, sql, values, false),
-            Connection::Sqlite(connection) => fetch!(Sqlite, connection, Row::Sqlite, sql, values, true),
+            Connection::Postgres(connection) => {
+                fetch!(Postgres, connection, Row::Postgres, sql, values, false, SILENCE)
+            }
+            Connection::Sqlite(connection) => fetch!(Sqlite, connection, Row::Sqlite, sql, values, true, DISK),
         }
     }
 
@@ -93,10 +98,10 @@ impl Transaction {
         let script = sqlx::raw_sql(AssertSqlSafe(sql.into()));
         match &mut self.connection {
             Connection::Postgres(connection) => {
-                in_time(script.execute(&mut **connection)).await?.map(|_| ()).map_err(failure)
+                in_time(SILENCE, script.execute(&mut **connection)).await?.map(|_| ()).map_err(failure)
             }
             Connection::Sqlite(connection) => {
-                in_time(script.execute(&mut **connection)).await?.map(|_| ()).map_err(failure)
+                in_time(DISK, script.execute(&mut **connection)).await?.map(|_| ()).map_err(failure)
             }
         }
     }
@@ -167,6 +172,6 @@ impl Drop for Transaction {
     }
 }
 
-async fn in_time<T>(answer: impl Future<Output = T>) -> Result<T, StoreError> {
-    tokio::time::timeout(SILENCE, answer).await.map_err(|_| timed_out())
+async fn in_time<T>(limit: Duration, answer: impl Future<Output = T>) -> Result<T, StoreError> {
+    tokio::time::timeout(limit, answer).await.map_err(|_| timed_out())
 }

@@ -1,6 +1,6 @@
 //! Files of channels over spans of revisions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::{
     StoreError,
@@ -94,15 +94,25 @@ pub(crate) async fn apply(
     revision: u64,
     changes: &[Replacement],
 ) -> Result<(), StoreError> {
-    let closed: Vec<&str> = changes.iter().filter(|it| it.before.is_some()).map(|it| it.path.as_str()).collect();
+    let closed: Vec<(&str, Digest)> =
+        changes.iter().filter_map(|change| Some((change.path.as_str(), change.before?))).collect();
     for chunk in closed.chunks(CHUNK) {
         let sql = format!(
-            "UPDATE ps_entry SET until = $1 WHERE channel = $2 AND until IS NULL AND path IN {}",
+            "UPDATE ps_entry SET until = $1 WHERE channel = $2 AND until IS NULL AND path IN {} RETURNING path, digest",
             list(2, chunk.len())
         );
         let mut values: Vec<Value> = vec![revision.into(), channel.into()];
-        values.extend(chunk.iter().map(|path| Value::from(*path)));
-        transaction.run(sql, values).await?;
+        values.extend(chunk.iter().map(|(path, _)| Value::from(*path)));
+        let mut present = HashMap::with_capacity(chunk.len());
+        for row in transaction.rows(sql, values).await? {
+            present.insert(row.text(0)?, row.digest(1)?);
+        }
+        // Only a restored backup has other files at the same revision of the same epoch.
+        if chunk.iter().any(|(path, before)| present.get(*path) != Some(before)) {
+            return Err(StoreError::state(
+                "the files of the channel are not those of its revision: after a restore, run `promptshelf store new-epoch`",
+            ));
+        }
     }
     let opened = changes.iter().filter_map(|it| {
         let (digest, size) = it.after?;

@@ -59,12 +59,12 @@ pub(crate) fn json(value: &impl serde::Serialize) -> Result<String, StoreError> 
     serde_json::to_string(value).map_err(|error| StoreError::invalid(error.to_string()))
 }
 
-/// Inserts an open proposal, and returns its number.
-pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -> Result<u64, StoreError> {
+/// Inserts an open proposal, and returns its number and time.
+pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -> Result<(u64, Timestamp), StoreError> {
     let now = transaction.now();
     let sql = format!(
         "INSERT INTO ps_proposal (channel, base, kind, message, author, state, digest, checks, at) \
-         VALUES ($1, $2, $3, $4, $5, 'open', $6, $7, {now}) RETURNING id"
+         VALUES ($1, $2, $3, $4, $5, 'open', $6, $7, {now}) RETURNING id, at"
     );
     let values = vec![
         new.channel.into(),
@@ -76,9 +76,10 @@ pub(crate) async fn open(transaction: &mut Transaction, new: &NewProposal<'_>) -
         json(new.checks)?.into(),
     ];
     let row = transaction.row(sql, values).await?;
-    let id = row.ok_or_else(|| malformed("no number of a proposal"))?.number(0)?;
+    let row = row.ok_or_else(|| malformed("no number of a proposal"))?;
+    let (id, at) = (row.number(0)?, row.time(1)?);
     write_changes(transaction, id, new.changes).await?;
-    Ok(id)
+    Ok((id, at))
 }
 
 /// Writes other changes over those of an open proposal.

@@ -178,6 +178,26 @@ async fn corrupt_content_is_refused_on_postgres() {
     corrupt_contents(Postgres::shared().database(), "UPDATE ps_blob SET bytes = 'x'").await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn restored_backup_without_a_new_epoch_is_noticed() {
+    let place = sqlite::store().await;
+    let url = place.url();
+    publish(&place.store, "c", 0, &[("a.md", "", "A"), ("b.md", "", "B")]).await.unwrap();
+    // The same revision had another file before the restore.
+    let other = Store::open(&url.parse().unwrap()).await.unwrap();
+    publish(&other, "other", 0, &[("b.md", "", "B2")]).await.unwrap();
+    let statement = "UPDATE ps_entry SET digest = (SELECT e.digest FROM ps_entry e WHERE e.channel = 2) \
+                     WHERE channel = 1 AND path = 'b.md'";
+    tamper(&url, statement).await;
+    let error = publish(&place.store, "c", 1, &[("b.md", "B", "B3")]).await.unwrap_err();
+    assert!(error.to_string().contains("new-epoch"), "{error}");
+    // The next attempt reads the files again.
+    let error = publish(&place.store, "c", 1, &[("b.md", "B", "B3")]).await.unwrap_err();
+    assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
+    publish(&place.store, "c", 1, &[("b.md", "B2", "B3")]).await.unwrap();
+    assert_eq!(texts(&place.store, "c", None).await[1].1, "B3");
+}
+
 /// Publishes larger and larger trees until it fails, and prints the error, if another test starts it.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "started by other tests"]
