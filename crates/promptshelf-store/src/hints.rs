@@ -20,7 +20,6 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_
 impl Store {
     /// Listens to hints that a channel may have changed. A hint can be lost, and a pooler may deliver none: a follower
     /// also compares heads every second. Each use has a connection of its own until it is dropped.
-    #[expect(clippy::unused_async, reason = "a driver may have to wait here")]
     pub async fn hints(&self, channel: &ChannelName) -> ChangeHints {
         match self.database() {
             Database::Sqlite { .. } => ChangeHints { hints: None, task: None },
@@ -50,7 +49,7 @@ impl ChangeHints {
         {
             return;
         }
-        pending().await
+        pending::<()>().await;
     }
 }
 

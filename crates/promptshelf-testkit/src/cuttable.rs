@@ -30,7 +30,7 @@ impl CuttableProxy {
             for client in listener.incoming().flatten() {
                 let began = accepting.state.load(Ordering::SeqCst);
                 // A cut connection is accepted, and nothing ever answers.
-                let server = if began % 2 == 0 { TcpStream::connect(target).ok() } else { None };
+                let server = if began.is_multiple_of(2) { TcpStream::connect(target).ok() } else { None };
                 let Some(server) = server else {
                     if began % 2 == 1 {
                         thread::spawn(move || discard(client));

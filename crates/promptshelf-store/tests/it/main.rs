@@ -1,4 +1,5 @@
 //! Tests of the store on SQLite and on a real PostgreSQL.
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod contract;
 #[cfg(unix)]
