@@ -65,7 +65,7 @@ impl DiskCache {
         DiskCache { folder: folder.to_owned(), store: store.to_string(), channel: channel.clone() }
     }
 
-    /// Reads the copy; `None` if there is none of this channel in this store.
+    /// Reads the copy; `None` if the folder has no copy of this channel of this store.
     pub(super) fn read(&self) -> Result<Option<ChannelCopy>, CacheError> {
         let path = self.manifest_path();
         let text = match fs::read(&path) {

@@ -75,6 +75,9 @@ pub struct Follower {
     refused: Option<Head>,
     outage: Option<Outage>,
     hints: Hints,
+    /// The revision of the newest copy on disk, and the task that writes it.
+    written: Option<Head>,
+    writing: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
@@ -83,7 +86,7 @@ struct Outage {
     kind: OutageKind,
 }
 
-/// What is logged once during an outage.
+/// The kind of an outage. Each is logged once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutageKind {
     Away,
@@ -181,6 +184,8 @@ impl Follower {
             refused: None,
             outage: None,
             hints: Hints::default(),
+            written: None,
+            writing: None,
         };
         follower.install(&follower.copy);
         follower.record_served();
@@ -188,7 +193,6 @@ impl Follower {
             Some(error) => follower.fail(&error),
             None => follower.monitor.set_current(),
         }
-        follower.write_cache().await;
         Ok(follower)
     }
 
@@ -217,6 +221,7 @@ impl Follower {
                     self.fail(&error);
                 }
             }
+            self.write_cache();
             tokio::select! {
                 () = self.hints.next() => {}
                 () = sleep(pause()) => {}
@@ -224,7 +229,7 @@ impl Follower {
         }
     }
 
-    /// Compares the heads, and reads and loads what has changed.
+    /// Compares the heads, and reads and loads a newer revision.
     async fn follow(&mut self, loader: &Loader) -> Result<(), FollowError> {
         self.hints.start(&self.store, &self.channel);
         let store = in_time(CONNECT_TIMEOUT, self.store.get()).await?;
@@ -250,7 +255,6 @@ impl Follower {
         }
         self.refused = None;
         self.record_served();
-        self.write_cache().await;
         Ok(())
     }
 
@@ -285,15 +289,21 @@ impl Follower {
         tracing::error!("channel {} cannot be read, so revision {revision} stays in use: {error}", self.channel);
     }
 
-    /// Replaces the copy on disk. A failure costs only a restart without the store.
-    async fn write_cache(&self) {
+    /// Starts to replace the copy on disk, unless it is current or being written. A large channel takes a while, which
+    /// must not delay the start or a comparison. A failure costs only a restart without the store.
+    fn write_cache(&mut self) {
         let Some(cache) = self.cache.clone() else { return };
-        let copy = Arc::clone(&self.copy);
-        match spawn_blocking(move || cache.write(&copy)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!("cannot write the copy of channel {}: {error}", self.channel),
-            Err(error) => tracing::error!(%error, "writing the copy of channel {} was not completed", self.channel),
+        let is_writing = self.writing.as_ref().is_some_and(|writing| !writing.is_finished());
+        if is_writing || self.written.as_ref() == Some(&self.copy.head) {
+            return;
         }
+        self.written = Some(self.copy.head.clone());
+        let (copy, channel) = (Arc::clone(&self.copy), self.channel.clone());
+        self.writing = Some(spawn_blocking(move || {
+            if let Err(error) = cache.write(&copy) {
+                tracing::error!("cannot write the copy of channel {channel}: {error}");
+            }
+        }));
     }
 }
 

@@ -61,6 +61,13 @@ async fn killed_replica_returns_with_the_newest_revision() {
     assert_eq!(got(&replica(&store, &[]), "hello").as_deref(), Some("two"));
 }
 
+/// Waits until the copy on disk has a revision.
+fn until_cached(folder: &Folder, revision: u64) {
+    let manifest = folder.path().join("cache/channel-production");
+    let has_it = format!("\"revision\":{revision}");
+    until("the copy on disk", || fs::read_to_string(&manifest).ok()?.contains(&has_it).then_some(()));
+}
+
 // req: S-98
 #[tokio::test(flavor = "multi_thread")]
 async fn restart_serves_from_the_cache_while_the_database_is_away() {
@@ -72,9 +79,7 @@ async fn restart_serves_from_the_cache_while_the_database_is_away() {
     let server = replica(&store, &["--cache", &cache]);
     author.publish([("hello.md", Some(prompt("two")))]).await;
     until_served(&server, "hello", "two");
-    // The copy on disk follows the catalog.
-    let manifest = folder.path().join("cache/channel-production");
-    until("the copy of revision 2", || fs::read_to_string(&manifest).ok()?.contains("\"revision\":2").then_some(()));
+    until_cached(&folder, 2);
     drop(server);
 
     let database = folder.path().join("team.db");
@@ -119,9 +124,8 @@ async fn provenance_of_each_prompt_is_that_of_the_store_also_from_the_cache() {
     for (name, expected) in &expected {
         assert_eq!(provenance(&server, name), *expected);
     }
+    until_cached(&folder, 2);
     drop(server);
-    // The copy on disk may still be that of revision 1 when the server is killed.
-    drop(replica(&store, &["--cache", &cache]));
     fs::rename(folder.path().join("team.db"), folder.path().join("away.db")).expect("a file");
     let server = replica(&store, &["--cache", &cache]);
     for (name, expected) in &expected {
@@ -136,12 +140,18 @@ async fn damaged_cache_is_not_served() {
     let store = sqlite(folder.path());
     let cache = folder.path().join("cache").display().to_string();
     Author::at(&store).await.publish([("hello.md", Some(prompt("one")))]).await;
-    drop(replica(&store, &["--cache", &cache]));
+    let server = replica(&store, &["--cache", &cache]);
+    until_cached(&folder, 1);
+    drop(server);
     for blob in fs::read_dir(folder.path().join("cache/blobs")).expect("a folder") {
         fs::write(blob.expect("an entry").path(), prompt("evil")).expect("a file");
     }
     // The database has the right content.
-    assert_eq!(got(&replica(&store, &["--cache", &cache]), "hello").as_deref(), Some("one"));
+    let server = replica(&store, &["--cache", &cache]);
+    assert_eq!(got(&server, "hello").as_deref(), Some("one"));
+    let blobs = folder.path().join("cache/blobs");
+    until("a new content", || (fs::read_dir(&blobs).expect("a folder").count() > 0).then_some(()));
+    drop(server);
     for blob in fs::read_dir(folder.path().join("cache/blobs")).expect("a folder") {
         fs::write(blob.expect("an entry").path(), prompt("evil")).expect("a file");
     }
