@@ -128,6 +128,8 @@ impl Served {
 
     /// Sets whether clients see the provenance of prompts from channels. Takes effect at the next load.
     pub(super) fn show_provenance(&self, is_shown: bool) {
+        #[cfg(not(feature = "channels"))]
+        let _ = is_shown;
         match &self.origin {
             Origin::Folder(_) => {}
             #[cfg(feature = "channels")]
