@@ -117,9 +117,9 @@ impl Database {
     }
 }
 
-/// Returns a pool with one connection of its own: a listener holds it as long as it listens.
+/// Returns a pool of its own for a listener: it holds a connection as long as it listens, and compares two at the start.
 pub(crate) fn listener_pool(pool: &PgPool) -> PgPool {
-    let options = PgPoolOptions::new().max_connections(1).acquire_timeout(CONNECT);
+    let options = PgPoolOptions::new().max_connections(2).acquire_timeout(CONNECT).idle_timeout(CONNECT);
     options.connect_lazy_with((*pool.connect_options()).clone())
 }
 
