@@ -324,10 +324,9 @@ fn read_changes(
     sources: &[Box<dyn Source>],
     known: &[Option<Identity>],
 ) -> Result<Option<Vec<Option<Snapshot>>>, SourceError> {
-    let read = |(source, known): (&Box<dyn Source>, &Option<Identity>)| {
-        source.read(known.as_ref().map(|known| known.fingerprint))
-    };
-    let snapshots: Result<Vec<_>, _> = sources.iter().zip(known).map(read).collect();
+    let fingerprint = |known: &Option<Identity>| known.as_ref().map(|known| known.fingerprint);
+    let snapshots: Result<Vec<_>, _> =
+        sources.iter().zip(known).map(|(source, known)| source.read(fingerprint(known))).collect();
     snapshots.map(|snapshots| (sources.is_empty() || snapshots.iter().any(Option::is_some)).then_some(snapshots))
 }
 

@@ -115,20 +115,8 @@ impl Manifest {
 }
 
 /// Sections of the operator's `server.toml`.
-const OPERATOR_SECTIONS: [&str; 12] = [
-    "http",
-    "auth",
-    "tls",
-    "proxy",
-    "audit",
-    "metrics",
-    "traces",
-    "grants",
-    "store",
-    "channels",
-    "api",
-    "provenance",
-];
+const OPERATOR_SECTIONS: [&str; 12] =
+    ["http", "auth", "tls", "proxy", "audit", "metrics", "traces", "grants", "store", "channels", "api", "provenance"];
 
 /// Keys of `[limits]` that bound callers, and belong in `server.toml` too.
 const OPERATOR_LIMITS: [&str; 5] = [

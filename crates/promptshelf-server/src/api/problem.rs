@@ -21,22 +21,26 @@ const TYPE: &str = "urn:promptshelf:problem:";
 pub(super) struct Problem {
     /// The kind of the problem: `urn:promptshelf:problem:` and a stable name, such as `conflict`.
     #[serde(rename = "type")]
-    kind: String,
+    #[schema(value_type = String)]
+    kind: Box<str>,
     /// A description of the kind.
     title: &'static str,
     /// The status of the response.
     status: u16,
     /// The description of this case: the mistake, and the expected input.
-    detail: String,
+    #[schema(value_type = String)]
+    detail: Box<str>,
     /// For `conflict`: the files that someone else has changed, at most 100.
     #[serde(skip_serializing_if = "Option::is_none")]
-    paths: Option<Vec<String>>,
+    #[schema(value_type = Option<Vec<String>>)]
+    paths: Option<Box<[String]>>,
     /// For `conflict`: the newest revision of the channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<u64>,
     /// For `policy`: the conditions that are not met, one sentence each.
     #[serde(skip_serializing_if = "Option::is_none")]
-    lacks: Option<Vec<String>>,
+    #[schema(value_type = Option<Vec<String>>)]
+    lacks: Option<Box<[String]>>,
     #[serde(skip)]
     extra: Box<Extra>,
 }
@@ -59,10 +63,10 @@ impl Problem {
         detail: impl Into<String>,
     ) -> Problem {
         Problem {
-            kind: format!("{TYPE}{name}"),
+            kind: format!("{TYPE}{name}").into(),
             title,
             status: status.as_u16(),
-            detail: detail.into(),
+            detail: detail.into().into(),
             paths: None,
             revision: None,
             lacks: None,
@@ -173,7 +177,7 @@ impl From<StoreError> for Problem {
             StoreError::Policy { lacks } => {
                 let problem =
                     Problem::new(StatusCode::CONFLICT, "policy", "The policy of the channel is not met", detail);
-                Problem { lacks: Some(lacks.clone()), ..problem }
+                Problem { lacks: Some(lacks.clone().into()), ..problem }
             }
             StoreError::Unreachable { .. } => {
                 let detail = "The store cannot be reached; nothing was changed, try again later";

@@ -6,7 +6,7 @@ use promptshelf_author::{
 };
 use promptshelf_core::{Catalog, CatalogHandle, Checked, Code, Definitions, Diagnostic, Severity, check};
 use promptshelf_service::Service;
-use promptshelf_source::{MemoryTree, Source as _, SourceError, TreeSource};
+use promptshelf_source::{MemoryTree, Snapshot, Source as _, SourceError, TreeSource};
 use promptshelf_store::{CheckReport, CheckSummary, Checker};
 
 use super::prompt_files::prompt_files;
@@ -52,7 +52,7 @@ impl LibraryChecker {
     fn definitions(&self, tree: &MemoryTree) -> Result<Definitions, SourceError> {
         let source = TreeSource::lenient(tree.clone());
         source.grant_roots(self.granted_roots.iter().cloned());
-        source.read(None)?.map_or_else(|| Ok(Definitions::default()), |snapshot| snapshot.into_definitions())
+        source.read(None)?.map_or_else(|| Ok(Definitions::default()), Snapshot::into_definitions)
     }
 }
 

@@ -80,8 +80,10 @@ mod tests {
         serde_json::from_value(serde_json::json!({ "epoch": epoch, "revision": revision })).expect("a head")
     }
 
+    type Contents = Vec<(Digest, Arc<[u8]>)>;
+
     /// A delta with its contents; an empty text removes the file.
-    fn delta(head: Head, is_complete: bool, files: &[(&str, &str)]) -> (Delta, Vec<(Digest, Arc<[u8]>)>) {
+    fn delta(head: Head, is_complete: bool, files: &[(&str, &str)]) -> (Delta, Contents) {
         let entry = |(path, text): &(&str, &str)| FileEntry {
             path: (*path).to_owned(),
             digest: Digest::of(text.as_bytes()),

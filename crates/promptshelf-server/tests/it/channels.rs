@@ -121,8 +121,7 @@ async fn rule_of_the_default_channel_covers_endpoint_and_page() {
 
 #[tokio::test]
 async fn caller_has_its_limits_once_for_all_channels() {
-    let mut limits = Limits::default();
-    limits.requests_per_minute = NonZeroU32::new(2).expect("not zero");
+    let limits = Limits { requests_per_minute: NonZeroU32::new(2).expect("not zero"), ..Limits::default() };
     let library = |name: &str| Library::builder().prompt(PromptDefinition::template(name, "Say hello."));
     let first = library("one").limits(limits).build().expect("a library");
     let second = library("two").limits_of(&first).build().expect("a library");
@@ -145,7 +144,7 @@ async fn caller_has_its_limits_once_for_all_channels() {
 #[tokio::test]
 async fn degraded_replica_is_ready_and_only_the_default_channel_is_named() {
     let [production, staging] = ["production", "staging"].map(channel);
-    let router = router_with_channels(&production, &[staging.clone()], &Options::default());
+    let router = router_with_channels(&production, std::slice::from_ref(&staging), &Options::default());
     production.monitor.set_served("an-epoch", 7);
     production.monitor.set_current();
     let (status, _, body) = send(&router, get("/readyz"), "").await;

@@ -167,7 +167,7 @@ async fn every_operation_is_recorded_without_contents_and_tokens() {
     server.get("reader", "/channels/production/files/none.md").await.expect(404);
     let records = server.records.all();
     let find = |caller: &str, method: &str| -> Value {
-        let found = records.iter().filter(|record| record["caller"] == caller && record["method"] == method).last();
+        let found = records.iter().rfind(|record| record["caller"] == caller && record["method"] == method);
         found.unwrap_or_else(|| panic!("no record of {method} by {caller}: {records:?}")).clone()
     };
     let propose = find("ada", "api/propose");

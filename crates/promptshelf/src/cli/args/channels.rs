@@ -1,10 +1,13 @@
 //! Arguments of the commands for channels: versions, review, promotion and rollback.
 
-use std::{fmt, path::PathBuf, time::Duration};
+mod store;
+
+use std::{fmt, path::PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use promptshelf_store::{ChannelName, CheckLevel};
 
+pub(crate) use self::store::{MaintenanceArguments, MigrateArguments, PruneArguments, StoreCommand};
 use super::help;
 
 #[derive(Debug, Subcommand)]
@@ -453,80 +456,9 @@ impl From<Level> for CheckLevel {
     }
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum StoreCommand {
-    /// Bring the schema of a store up to date
-    #[command(after_help = help::STORE_EXAMPLES)]
-    Migrate(MigrateArguments),
-    /// Remove contents that no revision and no open proposal refers to
-    Gc(MaintenanceArguments),
-    /// Make every replica read everything again, after a backup was restored
-    NewEpoch(MaintenanceArguments),
-    /// Remove old revisions from the history; those that are served stay
-    Prune(PruneArguments),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MigrateArguments {
-    #[command(flatten)]
-    pub(crate) store: StoreArguments,
-
-    /// Change nothing; exit with code 1 if the schema is out of date
-    #[arg(long)]
-    pub(crate) check: bool,
-
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MaintenanceArguments {
-    #[command(flatten)]
-    pub(crate) store: StoreArguments,
-
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PruneArguments {
-    #[command(flatten)]
-    pub(crate) store: StoreArguments,
-
-    /// The least age of removed revisions in weeks, days or hours, such as 90d
-    #[arg(long, value_name = "AGE", value_parser = age)]
-    pub(crate) older_than: Duration,
-
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Parses an age, with days of 24 hours.
-fn age(text: &str) -> Result<Duration, String> {
-    let expected = || "expected an age in weeks, days or hours, such as 90d".to_owned();
-    let span: jiff::Span = text.parse().map_err(|_| expected())?;
-    let duration = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).map_err(|_| expected())?;
-    let duration = Duration::try_from(duration).map_err(|_| expected())?;
-    if duration.is_zero() { Err(expected()) } else { Ok(duration) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn age_has_a_unit_and_is_positive() {
-        const DAY: u64 = 24 * 60 * 60;
-        for (text, days) in [("90d", 90), ("2w", 14), ("48h", 2)] {
-            assert_eq!(age(text), Ok(Duration::from_secs(days * DAY)), "{text}");
-        }
-        for text in ["", "90", "0d", "-1d", "1mo", "soon"] {
-            assert!(age(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn roles_have_a_verb() {

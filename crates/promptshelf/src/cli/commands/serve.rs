@@ -183,9 +183,7 @@ async fn open(settings: &Settings, finished: impl Fn(Builder) -> Builder) -> Res
     match &settings.library {
         ServedLibrary::Folder(folder) => Served::folder(folder.clone(), &settings.granted_roots, finished),
         #[cfg(feature = "channels")]
-        ServedLibrary::Channels(channels) => {
-            Ok(Served::channels(followed::open(channels, settings, finished).await?))
-        }
+        ServedLibrary::Channels(channels) => Ok(Served::channels(followed::open(channels, settings, finished).await?)),
     }
 }
 
