@@ -20,7 +20,9 @@ use promptshelf::{
     mcp::{HttpBody, HttpOptions, HttpService},
     source::{Directory, Source as _},
 };
-use promptshelf_core::{Catalog, Definitions, RawArguments, Variables, check, check_edited, completion, cursor::ListKind};
+use promptshelf_core::{
+    Catalog, Definitions, RawArguments, Variables, check, check_edited, completion, cursor::ListKind,
+};
 use tempfile::TempDir;
 use tower_service::Service as _;
 

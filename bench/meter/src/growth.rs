@@ -158,14 +158,14 @@ async fn size(plan: &Plan, prompts: usize) -> Result<Size> {
 }
 
 /// An open subscription.
-struct Stream {
+pub(crate) struct Stream {
     stream: TcpStream,
     read: Vec<u8>,
 }
 
 impl Stream {
     /// Subscribes and waits for the acknowledgement.
-    async fn open(port: u16) -> Result<Stream> {
+    pub(crate) async fn open(port: u16) -> Result<Stream> {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
         let params = json!({
             "notifications": { "promptsListChanged": true },
@@ -190,14 +190,15 @@ impl Stream {
     }
 
     /// Reads until `what` arrives, and returns the time.
-    async fn wait_for(&mut self, what: &str) -> Result<Instant> {
+    pub(crate) async fn wait_for(&mut self, what: &str) -> Result<Instant> {
         loop {
             if let Some(at) = String::from_utf8_lossy(&self.read).find(what) {
                 self.read.drain(..at + what.len());
                 return Ok(Instant::now());
             }
             let reading = self.stream.read_buf(&mut self.read);
-            let read = tokio::time::timeout(Duration::from_secs(60), reading).await.context("no notification arrived")??;
+            let read =
+                tokio::time::timeout(Duration::from_secs(60), reading).await.context("no notification arrived")??;
             ensure!(read > 0, "the stream ended: {}", String::from_utf8_lossy(&self.read));
         }
     }

@@ -2,6 +2,7 @@
 //! servers, then runs this program.
 
 mod attack;
+mod channels;
 mod chart;
 mod growth;
 mod library;
@@ -40,7 +41,7 @@ pub(crate) struct Plan {
     /// These rows only
     #[arg(long, value_name = "ROW")]
     only: Vec<String>,
-    /// These servers only, besides promptshelf and the bare handler
+    /// These servers only, besides promptshelf, with a folder and with a channel, and the bare handler
     #[arg(long, value_delimiter = ',')]
     peers: Option<Vec<String>>,
     /// Seconds of each turn of the attack
@@ -55,7 +56,7 @@ pub(crate) struct Plan {
 }
 
 /// Measurements besides the compared rows.
-const GROWTH: &[&str] = &["attack", "growth", "start"];
+const GROWTH: &[&str] = &["attack", "channels", "growth", "start"];
 
 impl Plan {
     fn wants(&self, name: &str) -> bool {
@@ -64,7 +65,7 @@ impl Plan {
 
     fn kinds(&self) -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(|kind| {
-            let own = matches!(kind, Kind::Bare | Kind::Promptshelf);
+            let own = matches!(kind, Kind::Bare | Kind::Promptshelf | Kind::Channel);
             own || self.peers.as_ref().is_none_or(|peers| peers.iter().any(|peer| peer == kind.name()))
         })
     }
@@ -107,10 +108,11 @@ fn main() -> Result<()> {
     growth::allow_many_files();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let growth = runtime.block_on(growth::measure(&plan))?;
+    let channels = runtime.block_on(channels::measure(&plan))?;
     if let Some((_, load)) = plan.cores {
         server::pin(load);
     }
     let measurements = runtime.block_on(rows::measure(&plan))?;
     let attack = runtime.block_on(attack::measure(&plan))?;
-    report::write(&plan, &measurements, &growth, attack.as_ref())
+    report::write(&plan, &measurements, &growth, channels.as_ref(), attack.as_ref())
 }

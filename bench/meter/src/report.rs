@@ -4,10 +4,19 @@ use std::{collections::BTreeMap, fmt::Write as _, fs, time::Duration};
 
 use anyhow::{Context, Result};
 
-use crate::{Plan, attack::Attack, chart, growth::Growth, message::Era, rows::Measurement, server::Kind};
+use crate::{
+    Plan, attack::Attack, channels::Channels, chart, growth::Growth, load::Seen, message::Era, rows::Measurement,
+    server::Kind,
+};
 
 /// Writes the page: a complete run into `docs`, a partial one into the target folder.
-pub(crate) fn write(plan: &Plan, measurements: &[Measurement], growth: &Growth, attack: Option<&Attack>) -> Result<()> {
+pub(crate) fn write(
+    plan: &Plan,
+    measurements: &[Measurement],
+    growth: &Growth,
+    channels: Option<&Channels>,
+    attack: Option<&Attack>,
+) -> Result<()> {
     let whole = !plan.quick && plan.only.is_empty() && plan.peers.is_none();
     let folder = if whole { plan.root.join("docs") } else { plan.target.join("report") };
     fs::create_dir_all(folder.join("performance"))?;
@@ -15,6 +24,9 @@ pub(crate) fn write(plan: &Plan, measurements: &[Measurement], growth: &Growth, 
     head(plan, whole, &mut page)?;
     compared(measurements, &mut page)?;
     grown(growth, &mut page)?;
+    if let Some(channels) = channels {
+        followed(channels, &mut page)?;
+    }
     if let Some(attack) = attack {
         attacked(attack, &mut page)?;
     }
@@ -171,6 +183,47 @@ fn attacked(attack: &Attack, page: &mut String) -> Result<()> {
          rendering.\n",
         attack.memory as f64 / 1e6,
         crate::attack::BOUND as f64 / 1e6
+    )?;
+    Ok(())
+}
+
+fn followed(channels: &Channels, page: &mut String) -> Result<()> {
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    writeln!(
+        page,
+        "## Channels\n\nA library of 103 files, eight replicas and the database on all cores of this machine. Replicas hear of a \
+         revision from PostgreSQL's notifications; on SQLite they compare revisions once a second. A publish checks the whole tree.\n"
+    )?;
+    writeln!(
+        page,
+        "| store | publish, median (p99) | begin of a publish to `list_changed` of a replica, median (p99) | publishes a second, 1 writer | {} writers | memory MB of a replica |",
+        crate::channels::WRITERS,
+    )?;
+    writeln!(page, "|---|---|---|---|---|---|")?;
+    for followed in &channels.followed {
+        let of = |seen: &Seen| format!("{} ({})", shown(seen.percentile(50)), shown(seen.percentile(99)));
+        writeln!(
+            page,
+            "| {} | {} | {} | {:.0} | {:.0} | {:.0} |",
+            followed.store,
+            of(&followed.publishing),
+            of(&followed.followed),
+            followed.rates.0,
+            followed.rates.1,
+            megabytes(followed.memory),
+        )?;
+    }
+    let large = channels.large;
+    writeln!(
+        page,
+        "\n**{} files.** `promptshelf init` stores the folder in PostgreSQL in {}. A server sends its first response {} after its \
+         start with the channel and {} with the folder, and holds {:.0} and {:.0} MB.\n",
+        large.files,
+        shown(large.storing),
+        shown(large.channel),
+        shown(large.folder),
+        megabytes(large.memory.0),
+        megabytes(large.memory.1),
     )?;
     Ok(())
 }

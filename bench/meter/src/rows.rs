@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result};
 
 use crate::{
-    Plan, library,
+    Plan, channels, library,
     load::{self, Connection, Seen},
     message::{Era, Message, ROWS, Row},
     pipe::Pipe,
@@ -58,6 +58,7 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Vec<Measurement>> {
             let folder = plan.scratch.join(format!("library-{}", row.listed.0));
             library::write_listed(&folder, row.listed.0, row.listed.1)?;
             library::write_asked(&folder)?;
+            channels::init(plan, &server::store(&folder), &folder)?;
             library.insert(folder);
         }
         let folder = &libraries[&row.listed];
@@ -84,7 +85,13 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Vec<Measurement>> {
     Ok(measurements)
 }
 
-async fn over_http(plan: &Plan, row: &Row, era: Era, servers: &[(Kind, Server)], out: &mut Vec<Measurement>) -> Result<()> {
+async fn over_http(
+    plan: &Plan,
+    row: &Row,
+    era: Era,
+    servers: &[(Kind, Server)],
+    out: &mut Vec<Measurement>,
+) -> Result<()> {
     let mut requests = Vec::new();
     for (kind, server) in servers {
         match checked(row, era, server.port).await {

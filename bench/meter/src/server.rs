@@ -14,6 +14,8 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Promptshelf,
+    /// promptshelf with the same library as a channel of a store.
+    Channel,
     Bare,
     Rmcp,
     TypeScript,
@@ -22,13 +24,14 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 6] =
-        [Kind::Bare, Kind::Promptshelf, Kind::Rmcp, Kind::Python, Kind::FastMcp, Kind::TypeScript];
+    pub(crate) const ALL: [Kind; 7] =
+        [Kind::Bare, Kind::Promptshelf, Kind::Channel, Kind::Rmcp, Kind::Python, Kind::FastMcp, Kind::TypeScript];
 
     /// Name in tables and for `--peers`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Promptshelf => "promptshelf",
+            Kind::Channel => "promptshelf, channel",
             Kind::Bare => "bare",
             Kind::Rmcp => "rmcp",
             Kind::TypeScript => "typescript",
@@ -59,9 +62,12 @@ impl Programs {
             command
         };
         let mut command = match kind {
-            Kind::Promptshelf => {
+            Kind::Promptshelf | Kind::Channel => {
                 let mut command = Command::new(&self.promptshelf);
-                command.arg("serve").arg(library);
+                match kind {
+                    Kind::Channel => command.arg("serve").arg(store(library)),
+                    _ => command.arg("serve").arg(library),
+                };
                 match port {
                     0 => command.arg("--stdio"),
                     port => command.arg("--http").arg(format!("127.0.0.1:{port}")),
@@ -81,6 +87,11 @@ impl Programs {
         command.args([port.to_string(), listed.0.to_string(), listed.1.to_string()]).arg(library);
         command
     }
+}
+
+/// The URL of the store with the channel of a library.
+pub(crate) fn store(library: &Path) -> String {
+    format!("sqlite:{}.db", library.display())
 }
 
 /// A running server, killed on drop.

@@ -61,9 +61,7 @@ struct Message<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum Content<'a> {
-    Text {
-        text: Cow<'a, str>,
-    },
+    Text { text: Cow<'a, str> },
 }
 
 struct Shelf {
