@@ -10,3 +10,5 @@ mod postgres;
 mod refusals;
 mod sample;
 mod sqlite;
+#[cfg(unix)]
+mod threats;

@@ -107,7 +107,6 @@ pub(crate) async fn emergency_passes_over_the_policy_and_is_recorded(store: Stor
     assert_eq!(store.revision(&channel("c"), 2).await.unwrap().emergency, None);
 }
 
-// req: S-81
 pub(crate) async fn bad_input_is_refused_and_changes_nothing(store: Store) {
     publish(&store, "c", 0, &[("a.md", "", "A"), ("folder/file.md", "", "F")]).await.unwrap();
     let long = "x".repeat(1_025);

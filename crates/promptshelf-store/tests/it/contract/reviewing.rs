@@ -42,7 +42,6 @@ pub(crate) async fn approvals_of_the_policy_publish(store: Store) {
     assert!(matches!(error, StoreError::State { .. }), "{error}");
 }
 
-// req: S-82
 pub(crate) async fn authors_cannot_approve_with_four_eyes(store: Store) {
     demand(&store, &policy(1, true)).await;
     let proposal = propose(&store, "A").await;
@@ -64,7 +63,6 @@ pub(crate) async fn authors_cannot_approve_with_four_eyes(store: Store) {
     assert_eq!(store.revision(&channel("c"), 1).await.unwrap().approved_by, ["ben"]);
 }
 
-// req: S-83
 pub(crate) async fn replaced_proposal_needs_new_approvals(store: Store) {
     demand(&store, &policy(2, false)).await;
     let first = propose(&store, "A").await;
@@ -80,7 +78,6 @@ pub(crate) async fn replaced_proposal_needs_new_approvals(store: Store) {
     assert_eq!(texts(&store, "c", None).await, [("a.md".to_owned(), "A2".to_owned())]);
 }
 
-// req: S-83
 pub(crate) async fn approval_of_other_changes_is_refused(store: Store) {
     demand(&store, &policy(1, false)).await;
     let first = propose(&store, "A").await;

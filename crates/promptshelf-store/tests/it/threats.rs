@@ -1,0 +1,41 @@
+//! The parts of the contract that defend against threats, on both databases.
+
+use promptshelf_store::Store;
+
+use crate::{contract, postgres, sqlite};
+
+async fn on_postgres() -> Store {
+    Store::create(&postgres::url()).await.unwrap()
+}
+
+// req: S-81
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_input_is_refused_and_changes_nothing() {
+    let place = sqlite::store().await;
+    contract::publishing::bad_input_is_refused_and_changes_nothing(place.store.clone()).await;
+    contract::publishing::bad_input_is_refused_and_changes_nothing(on_postgres().await).await;
+}
+
+// req: S-82
+#[tokio::test(flavor = "multi_thread")]
+async fn authors_cannot_approve_with_four_eyes() {
+    let place = sqlite::store().await;
+    contract::reviewing::authors_cannot_approve_with_four_eyes(place.store.clone()).await;
+    contract::reviewing::authors_cannot_approve_with_four_eyes(on_postgres().await).await;
+}
+
+// req: S-83
+#[tokio::test(flavor = "multi_thread")]
+async fn replaced_proposal_needs_new_approvals() {
+    let place = sqlite::store().await;
+    contract::reviewing::replaced_proposal_needs_new_approvals(place.store.clone()).await;
+    contract::reviewing::replaced_proposal_needs_new_approvals(on_postgres().await).await;
+}
+
+// req: S-83
+#[tokio::test(flavor = "multi_thread")]
+async fn approval_of_other_changes_is_refused() {
+    let place = sqlite::store().await;
+    contract::reviewing::approval_of_other_changes_is_refused(place.store.clone()).await;
+    contract::reviewing::approval_of_other_changes_is_refused(on_postgres().await).await;
+}
