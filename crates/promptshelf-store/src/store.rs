@@ -60,7 +60,7 @@ impl Store {
     async fn connect(url: &StoreUrl, create: bool) -> Result<Store, StoreError> {
         let database = Database::connect(url, create).await?;
         if !migrate(&database, create).await? {
-            let what = format!("a store in {url} (`promptshelf init` creates one)");
+            let what = format!("a store in {url}");
             return Err(StoreError::not_found(what));
         }
         let (snapshots, turns) = (Snapshots::default(), Mutex::default());
@@ -74,7 +74,7 @@ impl Store {
     }
 
     /// Closes the connections of all clones; their operations fail afterwards. A program that ends without it leaves the
-    /// last changes of an SQLite store in the file `…-wal` next to it, from which the next program reads them.
+    /// files `…-wal` and `…-shm` next to an SQLite store; the last changes are only there if they were being read.
     pub async fn close(&self) {
         self.0.database.close().await;
     }

@@ -64,7 +64,7 @@ impl Database {
         match url.place() {
             Place::Sqlite(path) => {
                 if !create && !path.exists() {
-                    let what = format!("the store {url} (`promptshelf init` creates one)");
+                    let what = format!("the store {url}");
                     return Err(StoreError::NotFound { what });
                 }
                 let options = SqliteConnectOptions::new()
@@ -73,7 +73,13 @@ impl Database {
                     .foreign_keys(true)
                     .synchronous(SqliteSynchronous::Full)
                     .disable_statement_logging();
-                let write = options.clone().create_if_missing(create).journal_mode(SqliteJournalMode::Wal);
+                // Each commit is copied into the file itself, so that a program which ends without closing the store leaves
+                // nothing that a copy of the file alone would lack.
+                let write = options
+                    .clone()
+                    .create_if_missing(create)
+                    .journal_mode(SqliteJournalMode::Wal)
+                    .pragma("wal_autocheckpoint", "1");
                 let pool = || SqlitePoolOptions::new().idle_timeout(None).max_lifetime(None);
                 let writer = pool().max_connections(1).acquire_timeout(WRITER).connect_lazy_with(write);
                 let readers = pool().max_connections(READERS).acquire_timeout(WRITER).connect_lazy_with(options);

@@ -309,3 +309,15 @@ async fn sqlite_sends_no_hints() {
     advance(&place.store).await.unwrap();
     assert!(tokio::time::timeout(Duration::from_millis(100), none.next()).await.is_err());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_of_the_sqlite_file_alone_is_complete() {
+    let place = sqlite::store().await;
+    publish(&place.store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.db");
+    // The store is still open, as in a program that ends without closing it.
+    std::fs::copy(place.url().trim_start_matches("sqlite:"), &copy).unwrap();
+    let copied = Store::open(&format!("sqlite:{}", copy.display()).parse().unwrap()).await.unwrap();
+    assert_eq!(texts(&copied, "c", None).await, [("a.md".to_owned(), "A".to_owned())]);
+}

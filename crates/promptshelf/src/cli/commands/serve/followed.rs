@@ -61,6 +61,9 @@ fn failure(error: FollowError, has_cache: bool) -> Failure {
     match failure.exit {
         Exit::Store if has_cache => failure.help("the cache has no copy of the channel: start the database first"),
         Exit::Store => failure.help("start the database first; with --cache FOLDER, later starts do without it"),
+        Exit::NotFound => {
+            failure.help("`promptshelf init STORE` creates a store, and `promptshelf policy` lists the channels of one")
+        }
         _ => failure,
     }
 }
