@@ -20,6 +20,8 @@ pub struct CheckReport {
     pub findings: Vec<String>,
     /// All prompts of the tree.
     pub prompts: Vec<PromptFile>,
+    /// Whether no server could load the tree, because its settings are invalid. Such a tree is never published.
+    pub is_unloadable: bool,
 }
 
 /// Counts of a check.

@@ -107,7 +107,7 @@ impl Store {
     ///
     /// [`StoreError::Conflict`] if a file has other content than the author started from, [`StoreError::State`] if there is nothing
     /// to change or the proposal to replace is not open or belongs to another author, [`StoreError::Changed`] if it does
-    /// not have the expected changes, [`StoreError::InvalidInput`],
+    /// not have the expected changes, [`StoreError::InvalidInput`], also if no server could load the resulting tree,
     /// [`StoreError::NotFound`], and errors of the database. Nothing is stored then.
     pub async fn publish(
         &self,
@@ -380,6 +380,12 @@ async fn store(
     };
     let is_met = proposal.lacks.is_empty();
     let is_published = draft.may_publish && (is_met || draft.emergency.is_some());
+    if is_published && checked.report.is_unloadable {
+        let first = checked.report.findings.first().map_or("", String::as_str);
+        return Err(StoreError::invalid(format!(
+            "no server could load these files, so they are not published: {first}"
+        )));
+    }
     if is_published {
         // Assigning version numbers is last but for the counter: the lock is on all channels.
         let number = channel.revision + 1;

@@ -85,14 +85,15 @@ impl Checker for LibraryChecker {
             counts
         });
         findings.truncate(MAX_FINDINGS);
-        CheckReport { summary: CheckSummary { errors, warnings, tests }, findings, prompts }
+        let is_unloadable = has_invalid_manifest && TreeSource::new(tree.clone()).read(None).is_err();
+        CheckReport { summary: CheckSummary { errors, warnings, tests }, findings, prompts, is_unloadable }
     }
 }
 
 /// The report on a tree that cannot be read at all.
 fn unreadable(error: &SourceError) -> CheckReport {
     let summary = CheckSummary { errors: 1, ..CheckSummary::default() };
-    CheckReport { summary, findings: vec![error.to_string()], prompts: Vec::new() }
+    CheckReport { summary, findings: vec![error.to_string()], prompts: Vec::new(), is_unloadable: true }
 }
 
 fn is_of_manifest(finding: &Diagnostic) -> bool {

@@ -182,6 +182,17 @@ fn findings_equal_those_of_a_folder() {
 
 // req: S-89, S-90
 #[test]
+fn only_invalid_settings_make_a_tree_unloadable() {
+    let report = |files: &[(&str, &str)]| LibraryChecker::new().check(&files.iter().copied().collect(), false);
+    let broken = report(&[("promptshelf.toml", "[list]\npage-size = \"many\"\n"), ("a.md", "Say a.\n")]);
+    assert!(broken.is_unloadable && broken.summary.errors > 0, "{broken:?}");
+    let outside = report(&[("promptshelf.toml", "[roots]\nlogs = \"/var/log\"\n"), ("a.md", "Say a.\n")]);
+    assert!(!outside.is_unloadable && outside.summary.errors > 0, "{outside:?}");
+    let prompt = report(&[("a.md", "---\narguments: 5\n---\nSay a.\n")]);
+    assert!(!prompt.is_unloadable && prompt.summary.errors > 0, "{prompt:?}");
+}
+
+#[test]
 fn hostile_trees_give_a_report() {
     let checker = LibraryChecker::new();
     let empty = checker.check(&MemoryTree::default(), true);

@@ -18,6 +18,7 @@ macro_rules! all {
             publishing::error_leaves_an_open_proposal,
             publishing::emergency_passes_over_the_policy_and_is_recorded,
             publishing::concurrent_writers_make_dense_revisions,
+            publishing::unloadable_tree_is_never_published,
             publishing::check_sees_the_whole_resulting_tree,
             reading::delta_has_exactly_the_changes,
             reading::delta_is_complete_for_another_epoch_or_a_newer_revision,

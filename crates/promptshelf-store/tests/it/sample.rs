@@ -52,6 +52,7 @@ impl Checker for SampleChecker {
                         report.summary.errors += 1;
                         report.findings.push(format!("{path}:{}: error", number + 1));
                     }
+                    "unloadable" => report.is_unloadable = true,
                     "warning" => report.summary.warnings += 1,
                     "failing test" => failed += 1,
                     _ => {}

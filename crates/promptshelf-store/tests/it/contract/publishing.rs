@@ -107,6 +107,20 @@ pub(crate) async fn emergency_passes_over_the_policy_and_is_recorded(store: Stor
     assert_eq!(store.revision(&channel("c"), 2).await.unwrap().emergency, None);
 }
 
+pub(crate) async fn unloadable_tree_is_never_published(store: Store) {
+    publish(&store, "c", 0, &[("a.md", "", "A")]).await.unwrap();
+    let off = Policy { checks: CheckLevel::Off, ..Policy::default() };
+    store.set_policy(&channel("c"), &off, &PolicyGuard::Any, &actor("root")).await.unwrap();
+    for emergency in [None, Some("the site is down".to_owned())] {
+        let broken =
+            promptshelf_store::Publish { emergency, ..request("c", 1, vec![change("a.md", "A", "error\nunloadable")]) };
+        let error = store.publish(broken, &actor("ada"), checker()).await.unwrap_err();
+        assert!(matches!(&error, StoreError::InvalidInput { reason } if reason.contains("a.md:1: error")), "{error}");
+    }
+    assert_eq!(store.head(&channel("c")).await.unwrap().revision, 1);
+    assert!(store.proposals(&ProposalQuery::default()).await.unwrap().iter().all(|one| one.revision.is_some()));
+}
+
 pub(crate) async fn bad_input_is_refused_and_changes_nothing(store: Store) {
     publish(&store, "c", 0, &[("a.md", "", "A"), ("folder/file.md", "", "F")]).await.unwrap();
     let long = "x".repeat(1_025);
