@@ -106,7 +106,7 @@ impl Endpoint {
             return self.message(&head.headers, caller, &bytes).await;
         }
         let (endpoint, headers, caller) = (Arc::clone(self), head.headers.clone(), caller.clone());
-        large::run(async move { endpoint.message(&headers, &caller, &bytes).await })
+        large::run(Box::pin(async move { endpoint.message(&headers, &caller, &bytes).await }))
             .await
             .unwrap_or_else(|| Err(WireError::internal().into()))
     }

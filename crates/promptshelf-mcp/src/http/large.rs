@@ -1,7 +1,10 @@
 //! Large messages, each on a thread of its own: parsing, rendering and encoding megabytes takes milliseconds, in which a
 //! thread of the runtime could answer a hundred small requests.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    pin::Pin,
+    sync::{Arc, LazyLock},
+};
 
 use tokio::{runtime::Handle, sync::Semaphore, task::spawn_blocking};
 use tokio_util::sync::CancellationToken;
@@ -17,8 +20,8 @@ static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
 });
 
 /// Runs a future on another thread, and drops it there soon after the returned future has been dropped. `None` means a
-/// panic.
-pub(super) async fn run<T: Send + 'static>(handling: impl Future<Output = T> + Send + 'static) -> Option<T> {
+/// panic. The future is boxed, because every request, also a small one, has room for the arguments of this function.
+pub(super) async fn run<T: Send + 'static>(handling: Pin<Box<dyn Future<Output = T> + Send>>) -> Option<T> {
     let Ok(runtime) = Handle::try_current() else { return Some(handling.await) };
     // The semaphore is never closed.
     let place = Arc::clone(&PLACES).acquire_owned().await.ok()?;
@@ -44,7 +47,8 @@ mod tests {
         let here = std::thread::current().id();
         let (release, released) = std::sync::mpsc::channel();
         // It blocks its thread until this one goes on.
-        let blocked = tokio::spawn(run(async move { (released.recv().is_ok(), std::thread::current().id()) }));
+        let blocked =
+            tokio::spawn(run(Box::pin(async move { (released.recv().is_ok(), std::thread::current().id()) })));
         tokio::task::yield_now().await;
         release.send(()).expect("it waits");
         let (is_released, thread) = blocked.await.expect("no panic").expect("an answer");
@@ -55,11 +59,11 @@ mod tests {
     async fn message_ends_with_its_request() {
         let (alive, ended) = oneshot::channel::<()>();
         let (started, is_started) = oneshot::channel::<()>();
-        let message = tokio::spawn(run(async move {
+        let message = tokio::spawn(run(Box::pin(async move {
             started.send(()).ok();
             let _alive = alive;
             std::future::pending::<()>().await;
-        }));
+        })));
         is_started.await.expect("it starts");
         message.abort();
         assert!(ended.await.is_err(), "the future is dropped");
