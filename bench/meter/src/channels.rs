@@ -33,7 +33,7 @@ pub(crate) struct Followed {
     pub(crate) store: &'static str,
     /// The time of a publish, with the check of the tree.
     pub(crate) publishing: Seen,
-    /// From the begin of a publish to `list_changed` at each of the replicas.
+    /// From the start of a publish to `list_changed` at each of the replicas.
     pub(crate) followed: Seen,
     /// Publishes in a second by one writer, and by sixteen that publish different files.
     pub(crate) rates: (f64, f64),
@@ -75,7 +75,14 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Channels>> {
     for (store, url) in [("PostgreSQL", postgres.database()), ("SQLite", file)] {
         init(plan, &url, &folder)?;
         let found = follow(plan, store, &url).await.with_context(|| format!("replicas on {store}"))?;
-        println!("channels: {found:.1?}");
+        println!(
+            "channels: {store}: publish {:.1?}, list_changed {:.1?} (p99 {:.1?}), {:.0} and {:.0} publishes a second",
+            found.publishing.percentile(50),
+            found.followed.percentile(50),
+            found.followed.percentile(99),
+            found.rates.0,
+            found.rates.1,
+        );
         followed.push(found);
     }
     let large = large(plan, &postgres).await?;
@@ -170,11 +177,12 @@ async fn publish(store: &Store, file: usize, edit: usize) -> Result<()> {
         kind: RevisionKind::Publish,
         message: format!("edit {edit}"),
         proposal: None,
+        expected: None,
         emergency: None,
         changes: vec![Change { path, before, after: Some(after) }],
         dry_run: false,
     };
-    let author = Actor { name: "meter".to_owned() };
+    let author = Actor { name: "meter".to_owned(), may_publish: true };
     let published = store.publish(publish, &author, Arc::new(LibraryChecker::new())).await?;
     ensure!(published.proposal.revision.is_some(), "not published: {:?}", published.proposal.lacks);
     Ok(())

@@ -191,12 +191,12 @@ fn followed(channels: &Channels, page: &mut String) -> Result<()> {
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     writeln!(
         page,
-        "## Channels\n\nA library of 103 files, eight replicas and the database on all cores of this machine. Replicas hear of a \
-         revision from PostgreSQL's notifications; on SQLite they compare revisions once a second. A publish checks the whole tree.\n"
+        "## Channels\n\nA library of 103 files, eight replicas and the database on all cores of this machine. PostgreSQL \
+         notifies replicas; on SQLite they compare revisions once a second. A publish checks the whole tree.\n"
     )?;
     writeln!(
         page,
-        "| store | publish, median (p99) | begin of a publish to `list_changed` of a replica, median (p99) | publishes a second, 1 writer | {} writers | memory MB of a replica |",
+        "| store | publish, median (p99) | start of a publish to `list_changed` of a replica, median (p99) | publishes a second, 1 writer | {} writers | memory MB of a replica |",
         crate::channels::WRITERS,
     )?;
     writeln!(page, "|---|---|---|---|---|---|")?;
