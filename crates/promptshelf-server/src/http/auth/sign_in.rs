@@ -12,7 +12,6 @@ use promptshelf_service::{Caller, Identity, Revocation};
 
 use super::{
     challenge::challenge, jwt::Verifier, metadata, options::SignInOptions, token_error::TokenError, tokens::Tokens,
-    url::path_of,
 };
 
 /// The most bytes of a token; longer ones are refused unread.
@@ -90,7 +89,7 @@ impl SignIn {
         let options = &self.0.options;
         let issuer = options.issuer.as_ref().filter(|_| options.page_client_id.is_some());
         let origin = |issuer: &super::options::IssuerOptions| {
-            issuer.issuer.strip_suffix(path_of(&issuer.issuer)).unwrap_or_default().to_owned()
+            issuer.issuer.strip_suffix(super::url::path_of(&issuer.issuer)).unwrap_or_default().to_owned()
         };
         crate::web::PageSignIn {
             is_required: true,
