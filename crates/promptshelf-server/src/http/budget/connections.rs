@@ -20,9 +20,10 @@ use tokio_util::sync::CancellationToken;
 /// connections does not search for each one.
 const BATCH: usize = 32;
 
-/// The connections that may be ending at a time beyond the limit, so that a new one does not wait for the end of another.
-/// A part of the descriptors that are left free for files.
-const MAX_ENDING: usize = 64;
+/// The number of ending connections at which a new one waits for the end of another. They exist in addition to the limit,
+/// at most twice as many for a moment: half of the descriptors that are left free for files under the usual limit of
+/// 1,024.
+const MAX_ENDING: usize = 32;
 
 /// The time that closed connections have to end before a new one is refused.
 const CLOSING: Duration = Duration::from_secs(1);
