@@ -130,7 +130,7 @@ impl Store {
                 (digest, size)
             });
             let replacement = Replacement { path: change.path.clone(), before: change.before, after };
-            if changes.insert(change.path, replacement).is_some_and(|_| true) {
+            if changes.insert(change.path, replacement).is_some() {
                 return Err(StoreError::invalid("two changes have the same path"));
             }
         }

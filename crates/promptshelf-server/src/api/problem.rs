@@ -60,13 +60,13 @@ impl Problem {
         status: StatusCode,
         name: &'static str,
         title: &'static str,
-        detail: impl Into<String>,
+        detail: impl Into<Box<str>>,
     ) -> Problem {
         Problem {
             kind: format!("{TYPE}{name}").into(),
             title,
             status: status.as_u16(),
-            detail: detail.into().into(),
+            detail: detail.into(),
             paths: None,
             revision: None,
             lacks: None,
@@ -74,7 +74,7 @@ impl Problem {
         }
     }
 
-    pub(super) fn invalid(detail: impl Into<String>) -> Problem {
+    pub(super) fn invalid(detail: impl Into<Box<str>>) -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, "invalid-request", "The request is invalid", detail)
     }
 
@@ -82,7 +82,7 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, "not-found", "Not found", format!("{what} does not exist"))
     }
 
-    pub(super) fn not_permitted(name: &'static str, detail: impl Into<String>) -> Problem {
+    pub(super) fn not_permitted(name: &'static str, detail: impl Into<Box<str>>) -> Problem {
         Problem::new(StatusCode::FORBIDDEN, name, "Not permitted", detail)
     }
 
@@ -103,7 +103,7 @@ impl Problem {
         )
     }
 
-    pub(super) fn precondition_failed(detail: impl Into<String>) -> Problem {
+    pub(super) fn precondition_failed(detail: impl Into<Box<str>>) -> Problem {
         Problem::new(StatusCode::PRECONDITION_FAILED, "precondition-failed", "The precondition is not met", detail)
     }
 
