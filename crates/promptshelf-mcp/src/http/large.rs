@@ -41,7 +41,7 @@ mod tests {
 
     use super::*;
 
-    // req: S-53
+    // req: S-55
     #[tokio::test]
     async fn large_messages_do_not_occupy_the_thread_of_others() {
         let here = std::thread::current().id();
