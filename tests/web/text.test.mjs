@@ -20,6 +20,7 @@ const words = await Promise.all(
   ['en', 'de', 'zh', 'ja'].map(async (code) => ({
     ...(await import(`${JS}/lang/${code}.js`))[code],
     ...(await import(`${JS}/lang/more/${code}.js`)).more,
+    ...(await import(`${JS}/lang/channels/${code}.js`)).channels,
   })),
 );
 

@@ -41,7 +41,7 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     let protected = Router::new().route_service("/mcp", endpoint.clone());
     // `/library/…`
     #[cfg(feature = "web")]
-    let protected = protected.merge(web::page_api(library, endpoint));
+    let protected = protected.merge(web::page_api(library, endpoint, page_features(options)));
     let protected = site.restricted(protected, options).merge(site.channel_routes(options));
     #[cfg(feature = "channels")]
     let protected = match &options.api {
@@ -81,6 +81,18 @@ fn has_sign_in(options: &Options) -> bool {
     {
         let _ = options;
         false
+    }
+}
+
+/// The parts of the server that the page has views for.
+#[cfg(feature = "web")]
+fn page_features(options: &Options) -> web::PageFeatures {
+    #[cfg(feature = "channels")]
+    return web::PageFeatures { has_channels: options.api.is_some() };
+    #[cfg(not(feature = "channels"))]
+    {
+        let _ = options;
+        web::PageFeatures::default()
     }
 }
 

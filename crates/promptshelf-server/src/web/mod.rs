@@ -10,7 +10,7 @@ mod assets;
 mod page_api;
 
 use axum::{
-    Router,
+    Extension, Router,
     extract::{Request, State},
     http::{HeaderValue, StatusCode, header},
     middleware::{self, Next},
@@ -46,6 +46,13 @@ pub(crate) struct PageSignIn {
     pub(crate) issuer_origin: Option<String>,
 }
 
+/// The parts of the server that the page has views for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PageFeatures {
+    /// Whether the API of a store is at `/api/v1`.
+    pub(crate) has_channels: bool,
+}
+
 #[derive(Clone)]
 struct Checks {
     endpoint: HttpService,
@@ -70,7 +77,7 @@ pub(crate) fn page(endpoint: &HttpService, sign_in: PageSignIn) -> Router {
 }
 
 /// Returns the routes of the page's API.
-pub(crate) fn page_api(library: &Library, endpoint: &HttpService) -> Router {
+pub(crate) fn page_api(library: &Library, endpoint: &HttpService, features: PageFeatures) -> Router {
     let routes = Router::new()
         .route("/library/changes", get(page_api::changes))
         .route("/library/clients", get(page_api::clients))
@@ -78,6 +85,7 @@ pub(crate) fn page_api(library: &Library, endpoint: &HttpService) -> Router {
         .route("/library/facts", get(page_api::facts))
         .route("/library/prompts", get(page_api::prompts))
         .route("/library/prompts/{name}", get(page_api::prompt))
+        .layer(Extension(features))
         .with_state(library.clone());
     checked(routes, endpoint, HeaderValue::from_static(CONTENT_SECURITY_POLICY))
 }

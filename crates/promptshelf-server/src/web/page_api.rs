@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use axum::{
+    Extension,
     extract::{Path, RawQuery, State},
     response::Response,
 };
@@ -19,6 +20,7 @@ mod response;
 pub(super) use clients::clients;
 use response::{AuthenticatedCaller, caller, json_response, rejected};
 
+use super::PageFeatures;
 use crate::library::Library;
 
 /// The most diagnostics of one response; the rest is counted.
@@ -30,8 +32,12 @@ const LONG_POLL: Duration = Duration::from_secs(25);
 /// The file with callers and limits.
 const MANIFEST: &str = "promptshelf.toml";
 
-/// Returns each visible prompt's path, tags and text arguments.
-pub(super) async fn prompts(State(library): State<Library>, authenticated: AuthenticatedCaller) -> Response {
+/// Returns each visible prompt's path, tags and text arguments, and the features of the server.
+pub(super) async fn prompts(
+    State(library): State<Library>,
+    authenticated: AuthenticatedCaller,
+    Extension(features): Extension<PageFeatures>,
+) -> Response {
     let overview = match library.service().overview(&caller(authenticated)) {
         Ok(overview) => overview,
         Err(rejection) => return rejected(&rejection),
@@ -44,7 +50,11 @@ pub(super) async fn prompts(State(library): State<Library>, authenticated: Authe
             json!({ "name": prompt.name().as_str(), "path": path(prompt), "tags": prompt.tags(), "texts": texts })
         })
         .collect();
-    json_response(&json!({ "generation": overview.view().catalog().generation(), "prompts": prompts }))
+    json_response(&json!({
+        "generation": overview.view().catalog().generation(),
+        "features": { "channels": features.has_channels },
+        "prompts": prompts,
+    }))
 }
 
 /// Returns the argument types of one prompt, from the definition that requests are checked with.

@@ -42,6 +42,8 @@ export const connection = new Cell(/** @type {Connection} */ ({ state: 'connecti
 export const discovery = new Cell(/** @type {Discovery | null} */ (null));
 /** Counts observed loads of the library. */
 export const loads = new Cell(0);
+/** The parts of the server that the page has views for. */
+export const features = new Cell({ channels: false, edit: false });
 /** Number of errors and warnings of the library; `null` until known. */
 export const health = new Cell(/** @type {{ errors: number, warnings: number } | null} */ (null));
 
@@ -76,6 +78,7 @@ let latest = 0;
 export async function loadLibrary() {
   const mine = ++latest;
   const details = pageApi('prompts').then((answer) => {
+    if (answer?.features && mine === latest) features.set({ ...features.value, ...answer.features });
     /** @type {[string, PromptDetails][]} */
     const rows = (answer?.prompts ?? []).map((/** @type {PromptDetails} */ row) => [row.name, row]);
     return new Map(rows);

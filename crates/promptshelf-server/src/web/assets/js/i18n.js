@@ -1,4 +1,4 @@
-// Translations. The words of the first view are loaded at once, the others before the first module that needs them.
+// Translations. The words of the first view are loaded at once, each other group before the first module that needs it.
 
 import { en } from './lang/en.js';
 import { language as chosen } from './preferences.js';
@@ -6,21 +6,27 @@ import { language as chosen } from './preferences.js';
 /**
  * @typedef {typeof en} First
  * @typedef {typeof import('./lang/more/en.js').more} More
- * @typedef {First & More} Words
+ * @typedef {typeof import('./lang/channels/en.js').channels} Channels
+ * @typedef {First & More & Channels} Words
+ * @typedef {'more' | 'channels' | 'edit'} Group a folder of `lang/`, and the name that its files export
  */
 
-/** @type {Record<string, { name: string, load: () => Promise<First>, more: () => Promise<{ more: More }> }>} */
+/** @type {Record<string, { name: string, load: () => Promise<First> }>} */
 export const LANGUAGES = {
-  en: { name: 'English', load: async () => en, more: () => import('./lang/more/en.js') },
-  zh: { name: '中文', load: async () => (await import('./lang/zh.js')).zh, more: () => import('./lang/more/zh.js') },
-  ja: { name: '日本語', load: async () => (await import('./lang/ja.js')).ja, more: () => import('./lang/more/ja.js') },
-  de: { name: 'Deutsch', load: async () => (await import('./lang/de.js')).de, more: () => import('./lang/more/de.js') },
+  en: { name: 'English', load: async () => en },
+  zh: { name: '中文', load: async () => (await import('./lang/zh.js')).zh },
+  ja: { name: '日本語', load: async () => (await import('./lang/ja.js')).ja },
+  de: { name: 'Deutsch', load: async () => (await import('./lang/de.js')).de },
 };
 
 /** @type {Partial<Words>} */
 let words = en;
 export let language = 'en';
-let hasMore = false;
+/** The groups that have been loaded. @type {Set<Group>} */
+const groups = new Set();
+
+/** @param {Group} name @param {string} code @returns {Promise<Partial<Words>>} */
+const group = async (name, code) => (await import(`./lang/${name}/${code}.js`))[name];
 
 /** Loads the words of the chosen language, or of the browser's preferred one. */
 export async function loadWords() {
@@ -29,7 +35,7 @@ export async function loadWords() {
   try {
     const first = await LANGUAGES[code].load();
     // Open views need the full set of words when the language changes.
-    words = hasMore ? { ...first, ...(await LANGUAGES[code].more()).more } : first;
+    words = Object.assign({}, ...(await Promise.all([...groups].map((name) => group(name, code)))), first);
     language = code;
   } catch {
     // Falls back to English when the language file cannot be loaded.
@@ -38,12 +44,11 @@ export async function loadWords() {
   document.documentElement.lang = language === 'zh' ? 'zh-Hans' : language;
 }
 
-/** Loads the words that the first view does not need. */
-export async function moreWords() {
-  if (hasMore) return;
-  const { more } = await LANGUAGES[language].more();
-  words = { ...more, ...words };
-  hasMore = true;
+/** Loads words that the first view does not need. @param {Group} name */
+export async function moreWords(name = 'more') {
+  if (groups.has(name)) return;
+  words = { ...(await group(name, language)), ...words };
+  groups.add(name);
 }
 
 /**

@@ -10,7 +10,9 @@ import { shell } from './view/shell.js';
 
 const AFTER_FIRST_PAINT = 1_000;
 
-/** @type {Record<string, () => Promise<{ view: (place: import('./route.js').Place, until: AbortSignal) => Element }>>} */
+/** @typedef {() => Promise<{ view: (place: import('./route.js').Place, until: AbortSignal) => Element }>} Load */
+
+/** @type {Record<import('./route.js').FirstView, Load>} */
 const VIEWS = {
   find: () => import('./view/find.js'),
   prompt: () => import('./view/prompt.js'),
@@ -20,21 +22,47 @@ const VIEWS = {
   'sign-in': () => import('./view/sign-in.js'),
 };
 
+/**
+ * Views that are loaded when they are opened, with the words and the stylesheet of their group.
+ *
+ * @type {Record<import('./route.js').LaterView, [import('./i18n.js').Group, Load]>}
+ */
+const LATER = {
+  channels: ['channels', () => import('./channels/overview.js')],
+};
+
 const page = /** @type {HTMLElement} */ (document.getElementById('page'));
 let open = new AbortController();
 let shown = '';
 
-/** @type {Promise<unknown> | undefined} */
-let styled;
+/** @type {Map<string, Promise<void>>} */
+const styled = new Map();
 
 // Loads modules that the first view does not need: message rendering and its words.
 function rest() {
-  styled ??= Promise.all(['prompt', 'library'].map(stylesheet));
-  return Promise.all([styled, moreWords()]);
+  return Promise.all([...['prompt', 'library'].map(stylesheet), moreWords()]);
+}
+
+/** @param {import('./route.js').View} view */
+async function load(view) {
+  const later = LATER[/** @type {import('./route.js').LaterView} */ (view)];
+  if (!later) {
+    const first = VIEWS[/** @type {import('./route.js').FirstView} */ (view)];
+    return (await Promise.all([first(), view === 'find' ? null : rest()]))[0];
+  }
+  const [group, open] = later;
+  return (await Promise.all([open(), rest(), stylesheet(group), moreWords(group)]))[0];
+}
+
+/** Loads a stylesheet once. @param {string} name */
+function stylesheet(name) {
+  const known = styled.get(name) ?? linked(name);
+  styled.set(name, known);
+  return known;
 }
 
 /** @param {string} name @returns {Promise<void>} */
-function stylesheet(name) {
+function linked(name) {
   const link = document.createElement('link');
   link.rel = 'stylesheet';
   link.href = `/assets/style/${name}.css`;
@@ -54,7 +82,7 @@ async function render() {
   const main = /** @type {HTMLElement} */ (document.getElementById('main'));
   let content;
   try {
-    const [{ view }] = await Promise.all([VIEWS[where.view](), where.view === 'find' ? null : rest()]);
+    const { view } = await load(where.view);
     if (signal.aborted) return;
     content = view(where, signal);
   } catch (error) {
@@ -71,15 +99,10 @@ async function render() {
     /** @type {HTMLElement | null} */ (content.querySelector('[data-focus], h1'))?.focus({ preventScroll: true });
   }
   shown = key;
-  const titles = {
-    find: t('nav.prompts'),
-    prompt: where.name,
-    resources: t('nav.resources'),
-    library: t('nav.library'),
-    server: t('nav.server'),
-    'sign-in': t('sign-in.heading'),
-  };
-  document.title = `${titles[where.view]} · promptshelf`;
+  // The heading of a view is its title.
+  const heading = content.querySelector('h1')?.textContent;
+  const title = where.view === 'find' ? t('nav.prompts') : where.view === 'prompt' ? where.name : heading;
+  document.title = `${title} · promptshelf`;
 }
 
 async function build() {

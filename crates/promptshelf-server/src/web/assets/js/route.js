@@ -4,18 +4,25 @@
 import { Cell } from './store.js';
 
 /**
- * @typedef {'find' | 'prompt' | 'resources' | 'library' | 'server' | 'sign-in'} View
+ * @typedef {'find' | 'prompt' | 'resources' | 'library' | 'server' | 'sign-in'} FirstView
+ * @typedef {'channels'} LaterView views that are loaded when they are opened
+ * @typedef {FirstView | LaterView} View
  * @typedef {{ view: View, name: string, values: Record<string, string> }} Place
  */
+
+const PLAIN = ['resources', 'library', 'server', 'sign-in', 'channels'];
+/** Views of one thing, whose name may contain `/`. @type {string[]} */
+const NAMED = [];
 
 /** @param {string} fragment @returns {Place} */
 export function read(fragment) {
   const [path, query = ''] = fragment.replace(/^#/, '').split('?', 2);
-  const [, view = '', name = ''] = path.split('/');
+  const [, view = '', ...names] = path.split('/');
+  const name = names[0] ?? '';
   const values = Object.fromEntries(new URLSearchParams(query));
   if (view === 'prompt' && name) return { view, name: decoded(name), values };
-  if (view === 'resources' || view === 'library' || view === 'server' || view === 'sign-in')
-    return { view, name: '', values };
+  if (PLAIN.includes(view)) return { view: /** @type {View} */ (view), name: '', values };
+  if (NAMED.includes(view)) return { view: /** @type {View} */ (view), name: decoded(names.join('/')), values };
   return { view: 'find', name: '', values };
 }
 
@@ -26,6 +33,20 @@ export function read(fragment) {
 export function promptLink(name, values = {}) {
   const query = new URLSearchParams(values).toString();
   return `#/prompt/${encodeURIComponent(name)}${query ? `?${query}` : ''}`;
+}
+
+/**
+ * A link to a view: `linkTo('history', 'staging', { prompt: 'greet' })`.
+ *
+ * @param {View} view
+ * @param {string | number} [name]
+ * @param {Record<string, string | number | null | undefined>} [values] empty ones are left out
+ */
+export function linkTo(view, name = '', values = {}) {
+  const kept = Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const query = new URLSearchParams(kept.map(([key, value]) => [key, String(value)])).toString();
+  const path = String(name).split('/').map(encodeURIComponent).join('/');
+  return `#/${view}${path ? `/${path}` : ''}${query ? `?${query}` : ''}`;
 }
 
 /** @param {string} text */

@@ -24,6 +24,7 @@ export const de = {
   'health.count': 'Problem|Probleme',
   'language.label': 'Sprache',
   'language.to': 'Sprache: {name}',
+  'nav.channels': 'Kanäle',
   'nav.jump': 'Springen …',
   'nav.label': 'Hauptmenü',
   'nav.library': 'Sammlung',

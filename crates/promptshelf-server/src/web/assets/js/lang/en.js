@@ -22,6 +22,7 @@ export const en = {
   'health.count': 'problem|problems',
   'language.label': 'Language',
   'language.to': 'Language: {name}',
+  'nav.channels': 'Channels',
   'nav.jump': 'Jump to…',
   'nav.label': 'Main',
   'nav.library': 'Library',

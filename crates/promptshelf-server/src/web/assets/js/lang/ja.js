@@ -23,6 +23,7 @@ export const ja = {
   'health.count': '件の問題',
   'language.label': '言語',
   'language.to': '言語：{name}',
+  'nav.channels': 'チャンネル',
   'nav.jump': '移動…',
   'nav.label': 'メイン',
   'nav.library': 'ライブラリ',

@@ -23,6 +23,7 @@ export const zh = {
   'health.count': '个问题',
   'language.label': '语言',
   'language.to': '语言：{name}',
+  'nav.channels': '频道',
   'nav.jump': '跳转…',
   'nav.label': '主导航',
   'nav.library': '提示库',

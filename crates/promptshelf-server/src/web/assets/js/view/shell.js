@@ -1,7 +1,7 @@
 // The frame around every view: navigation, connection state, account.
 
 import { account } from '../account.js';
-import { connection, discovery, health, isClosed, retry } from '../app.js';
+import { connection, discovery, features, health, isClosed, retry } from '../app.js';
 import { h, show } from '../dom.js';
 import { LANGUAGES, language, moreWords, t } from '../i18n.js';
 import { language as chosenLanguage, theme } from '../preferences.js';
@@ -13,6 +13,11 @@ import { openPalette } from './keys.js';
 // Shorter than a second, so that the countdown skips none.
 const TICK = 500;
 
+/** The link of the navigation that is current in views below it. @type {Partial<Record<import('../route.js').View, string>>} */
+const PARENTS = {
+  prompt: 'find',
+};
+
 /** @type {AbortController | undefined} */
 let built;
 
@@ -22,12 +27,16 @@ export function shell() {
   const until = built.signal;
   const links = [
     navLink('find', '#/', t('nav.prompts')),
+    navLink('channels', '#/channels', t('nav.channels')),
     navLink('resources', '#/resources', t('nav.resources')),
     navLink('library', '#/library', t('nav.library')),
     navLink('server', '#/server', t('nav.server')),
   ];
   const badge = h('span.count', { hidden: true });
-  links[2].append(badge);
+  links[3].append(badge);
+  features.watch(({ channels }) => {
+    links[1].hidden = !channels;
+  }, until);
   health.watch((value) => {
     const n = value ? value.errors + value.warnings : 0;
     badge.hidden = n === 0;
@@ -35,7 +44,7 @@ export function shell() {
     show(badge, String(n), h('span.unseen', null, ` ${t('health.count', { n })}`));
   }, until);
   place.watch((where) => {
-    const current = where.view === 'prompt' ? 'find' : where.view;
+    const current = PARENTS[where.view] ?? where.view;
     for (const link of links) {
       if (link.dataset.view === current) link.setAttribute('aria-current', 'page');
       else link.removeAttribute('aria-current');
