@@ -65,7 +65,7 @@ pub use handle::CatalogHandle;
 pub use interrupt::Interrupt;
 pub use name::{MAX_NAME_BYTES, NameError, PromptName};
 pub use prompt::{ContentName, Part, Prompt, ReadPermission, RenderContext};
-pub use provenance::{PromptProvenance, Provenance};
+pub use provenance::{CommitProvenance, PromptProvenance, Provenance};
 pub use render_error::RenderError;
 pub use resource::Resource;
 pub use template::{TemplateAnalysis, TemplateUse, TemplateWords};

@@ -1,4 +1,4 @@
-//! Provenance: the revision that a catalog was made from, and the version of each prompt in it.
+//! Provenance: the source and the revision or commit that a catalog was made from, and the version of each prompt in it.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -7,10 +7,13 @@ use crate::invisible;
 /// The largest number of approvers that are kept for a version.
 const MAX_APPROVERS: usize = 20;
 
-/// The longest name of an approver, in characters.
-const MAX_APPROVER: usize = 200;
+/// The longest name of an approver, an author or a signer, in characters.
+const MAX_PERSON: usize = 200;
 
-/// The channel and the revision that prompts come from, with the version of each.
+/// The longest URL, id or path, in characters.
+const MAX_TEXT: usize = 1_000;
+
+/// The origin of prompts: the name of their source, and the revision of a channel or the commit of a git repository.
 ///
 /// ```
 /// use promptshelf_core::{PromptProvenance, Provenance};
@@ -19,17 +22,30 @@ const MAX_APPROVER: usize = 200;
 /// provenance.insert("hello", PromptProvenance::new(2, [0xab; 32], ["Ada"]));
 /// assert_eq!(provenance.prompt("hello").unwrap().approved_by(), ["Ada"]);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
-    channel: Arc<str>,
-    revision: u64,
+    source: Option<Arc<str>>,
+    channel: Option<(Arc<str>, u64)>,
+    commit: Option<CommitProvenance>,
     prompts: BTreeMap<Box<str>, PromptProvenance>,
 }
 
 impl Provenance {
-    /// Creates the provenance of a revision, without prompts.
+    /// Creates the provenance of a revision of a channel, without prompts.
     pub fn new(channel: impl Into<Arc<str>>, revision: u64) -> Provenance {
-        Provenance { channel: channel.into(), revision, prompts: BTreeMap::new() }
+        Provenance { channel: Some((channel.into(), revision)), ..Provenance::default() }
+    }
+
+    /// Creates the provenance of a commit, whose prompts have no versions.
+    #[must_use]
+    pub fn of_commit(commit: CommitProvenance) -> Provenance {
+        Provenance { commit: Some(commit), ..Provenance::default() }
+    }
+
+    /// Sets the name of the source.
+    #[must_use]
+    pub fn with_source(self, name: impl Into<Arc<str>>) -> Provenance {
+        Provenance { source: Some(name.into()), ..self }
     }
 
     /// Adds a prompt, or replaces its version.
@@ -37,16 +53,28 @@ impl Provenance {
         self.prompts.insert(prompt.into(), provenance);
     }
 
-    /// The name of the channel.
+    /// The name of the source.
     #[must_use]
-    pub fn channel(&self) -> &str {
-        &self.channel
+    pub fn source(&self) -> Option<&str> {
+        self.source.as_deref()
     }
 
-    /// The number of the revision.
+    /// The name of the channel.
     #[must_use]
-    pub fn revision(&self) -> u64 {
-        self.revision
+    pub fn channel(&self) -> Option<&str> {
+        self.channel.as_ref().map(|(name, _)| &**name)
+    }
+
+    /// The number of the channel's revision.
+    #[must_use]
+    pub fn revision(&self) -> Option<u64> {
+        self.channel.as_ref().map(|(_, revision)| *revision)
+    }
+
+    /// The commit.
+    #[must_use]
+    pub fn commit(&self) -> Option<&CommitProvenance> {
+        self.commit.as_ref()
     }
 
     /// Returns the version of a prompt.
@@ -55,9 +83,12 @@ impl Provenance {
         self.prompts.get(name)
     }
 
-    /// Whether lists show the same for both, but for the number of the revision.
+    /// Whether lists show the same for both, but for the number of the revision and the commit.
     pub(crate) fn is_listed_like(&self, other: &Provenance) -> bool {
-        self.channel == other.channel && self.prompts == other.prompts
+        self.source == other.source
+            && self.channel() == other.channel()
+            && self.commit.is_some() == other.commit.is_some()
+            && self.prompts == other.prompts
     }
 }
 
@@ -65,6 +96,94 @@ impl<N: Into<Box<str>>> Extend<(N, PromptProvenance)> for Provenance {
     fn extend<I: IntoIterator<Item = (N, PromptProvenance)>>(&mut self, prompts: I) {
         self.prompts.extend(prompts.into_iter().map(|(name, provenance)| (name.into(), provenance)));
     }
+}
+
+/// The commit of a git repository that prompts come from. Control characters and invisible ones are removed from all
+/// texts, which are cut to 1,000 characters, and names of people to 200.
+///
+/// ```
+/// use promptshelf_core::CommitProvenance;
+///
+/// let commit = CommitProvenance::new("https://git.example/prompts.git", "4b825dc642cb6eb9a060e54bf8d69288fbee4904")
+///     .folder("prompts")
+///     .author("Ada <ada@example.com>");
+/// assert_eq!(commit.signer(), None);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitProvenance {
+    url: Box<str>,
+    id: Box<str>,
+    folder: Box<str>,
+    author: Box<str>,
+    signer: Option<Box<str>>,
+}
+
+impl CommitProvenance {
+    /// Creates a provenance from the URL of the repository, without credentials, and the id of the commit.
+    #[must_use]
+    pub fn new(url: &str, id: &str) -> CommitProvenance {
+        CommitProvenance {
+            url: visible(url, MAX_TEXT).into(),
+            id: visible(id, MAX_TEXT).into(),
+            folder: Box::default(),
+            author: Box::default(),
+            signer: None,
+        }
+    }
+
+    /// Sets the path of the library's folder in the repository.
+    #[must_use]
+    pub fn folder(self, path: &str) -> CommitProvenance {
+        CommitProvenance { folder: visible(path, MAX_TEXT).into(), ..self }
+    }
+
+    /// Sets the author, as the commit names it: not verified.
+    #[must_use]
+    pub fn author(self, author: &str) -> CommitProvenance {
+        CommitProvenance { author: visible(author, MAX_PERSON).into(), ..self }
+    }
+
+    /// Sets the verified signer.
+    #[must_use]
+    pub fn signed_by(self, signer: &str) -> CommitProvenance {
+        CommitProvenance { signer: Some(visible(signer, MAX_PERSON).into()), ..self }
+    }
+
+    /// The URL of the repository, without credentials.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The id of the commit, in hexadecimal digits.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The path of the library's folder in the repository; empty for the whole repository.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.folder
+    }
+
+    /// The author, as the commit names it: not verified.
+    #[must_use]
+    pub fn author_name(&self) -> &str {
+        &self.author
+    }
+
+    /// The verified signer; `None` if signatures are not required.
+    #[must_use]
+    pub fn signer(&self) -> Option<&str> {
+        self.signer.as_deref()
+    }
+}
+
+/// Removes control characters and invisible ones, and cuts the text.
+fn visible(text: &str, limit: usize) -> String {
+    let visible = invisible::stripped(text);
+    visible.chars().filter(|c| !c.is_control()).take(limit).collect()
 }
 
 /// The version of a prompt.
@@ -82,11 +201,8 @@ impl PromptProvenance {
     /// The names may be any text. Control characters and invisible ones are removed, and at most 20 names of at most 200
     /// characters are kept.
     pub fn new(version: u64, digest: [u8; 32], approved_by: impl IntoIterator<Item: AsRef<str>>) -> PromptProvenance {
-        let clean = |name: &str| -> String {
-            let visible = invisible::stripped(name);
-            visible.chars().filter(|c| !c.is_control()).take(MAX_APPROVER).collect()
-        };
-        let names = approved_by.into_iter().map(|name| clean(name.as_ref())).filter(|name| !name.is_empty());
+        let names = approved_by.into_iter().map(|name| visible(name.as_ref(), MAX_PERSON));
+        let names = names.filter(|name| !name.is_empty());
         PromptProvenance { version, digest, approved_by: names.take(MAX_APPROVERS).collect() }
     }
 
@@ -128,7 +244,7 @@ mod tests {
             of(&["Ada\r\n\u{202e}\u{1b}[31m Lovelace", "\u{200b}", "Größe 😀"]),
             ["Ada[31m Lovelace", "Größe 😀"]
         );
-        assert_eq!(of(&[&"x".repeat(300)])[0].len(), MAX_APPROVER);
+        assert_eq!(of(&[&"x".repeat(300)])[0].len(), MAX_PERSON);
         assert_eq!(of(&["name"; 30]).len(), MAX_APPROVERS);
     }
 }

@@ -162,7 +162,16 @@ impl Call {
     pub(crate) fn note_generation(&mut self, catalog: &Catalog) {
         self.note("generation", || catalog.generation().into());
         if let Some(found) = catalog.provenance() {
-            self.note("channel", || found.provenance.channel().into());
+            let provenance = &found.provenance;
+            if let Some(source) = provenance.source() {
+                self.note("source", || source.into());
+            }
+            if let Some(channel) = provenance.channel() {
+                self.note("channel", || channel.into());
+            }
+            if let Some(commit) = provenance.commit() {
+                self.note("commit", || commit.id().into());
+            }
         }
     }
 

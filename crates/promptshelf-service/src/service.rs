@@ -311,8 +311,8 @@ impl Service {
         let span = tracing::debug_span!(
             "render",
             gen_ai.prompt.name = %prompt.name(),
-            promptshelf.channel = provenance.map(|found| found.provenance.channel()),
-            promptshelf.revision = provenance.map(|found| found.provenance.revision()),
+            promptshelf.channel = provenance.and_then(|found| found.provenance.channel()),
+            promptshelf.revision = provenance.and_then(|found| found.provenance.revision()),
             promptshelf.version = provenance.and_then(|found| found.prompt(&prompt)).map(PromptProvenance::version),
         );
         let messages = operations::render(&view, &prompt, arguments, &secrets).instrument(span).await;

@@ -57,7 +57,7 @@ pub use listing::prompt_files;
 pub use loader::{LoadReport, Loader, ReloadTask};
 pub use memory_tree::{MemoryFile, MemoryTree};
 pub use source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard};
-pub use tree_path::{InvalidTreePath, check_tree_path};
+pub use tree_path::{InvalidTreePath, check_tree_path, is_library_file};
 pub use tree_source::TreeSource;
 
 /// Compiles the examples of the README.

@@ -1,5 +1,7 @@
 //! A folder of a [`MemoryTree`], with the same rules for paths as a folder on disk.
 
+use std::io;
+
 use smol_str::SmolStr;
 
 use crate::{
@@ -81,6 +83,9 @@ impl MemoryDir {
 
     pub(crate) fn read(&self, path: &str, limit: u64) -> Result<FileBytes, FileError> {
         let file = self.file(path)?;
+        if let Some(fault) = file.fault() {
+            return Err(FileError::Io(io::Error::other(fault.to_owned())));
+        }
         let len = file.bytes().len() as u64;
         if len > limit {
             return Err(FileError::TooLarge(len));

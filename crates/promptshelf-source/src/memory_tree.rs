@@ -35,13 +35,21 @@ pub struct MemoryFile {
     number: u64,
     bytes: Arc<[u8]>,
     modified: Option<Timestamp>,
+    /// The reason why the file cannot be read.
+    fault: Option<Arc<str>>,
 }
 
 impl MemoryFile {
     /// Creates a file.
     pub fn new(bytes: impl Into<Arc<[u8]>>) -> MemoryFile {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        MemoryFile { number: NEXT.fetch_add(1, Ordering::Relaxed), bytes: bytes.into(), modified: None }
+        MemoryFile { number: NEXT.fetch_add(1, Ordering::Relaxed), bytes: bytes.into(), modified: None, fault: None }
+    }
+
+    /// Creates a file that a library reports as unreadable, such as a symbolic link or a file that is too large to be
+    /// kept in memory. The reason completes "cannot read this file: ".
+    pub fn unreadable(reason: impl Into<Arc<str>>) -> MemoryFile {
+        MemoryFile { fault: Some(reason.into()), ..MemoryFile::new([]) }
     }
 
     /// Sets the time of the last change.
@@ -50,7 +58,7 @@ impl MemoryFile {
         MemoryFile { modified: Some(time), ..self }
     }
 
-    /// Returns the content.
+    /// Returns the content; that of an unreadable file is empty.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -68,6 +76,12 @@ impl MemoryFile {
         self.modified
     }
 
+    /// Returns the reason why the file cannot be read.
+    #[must_use]
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
     /// Returns the number of the content, which is unique in this process.
     pub(crate) fn number(&self) -> u64 {
         self.number
@@ -77,7 +91,9 @@ impl MemoryFile {
 /// Compares content and time.
 impl PartialEq for MemoryFile {
     fn eq(&self, other: &MemoryFile) -> bool {
-        self.modified == other.modified && (self.number == other.number || self.bytes == other.bytes)
+        self.modified == other.modified
+            && self.fault == other.fault
+            && (self.number == other.number || self.bytes == other.bytes)
     }
 }
 

@@ -57,11 +57,19 @@ pub fn check_tree_path(path: &str) -> Result<(), InvalidTreePath> {
     if path.split('/').any(|part| part.ends_with(['.', ' ']) || is_device(part)) {
         return refuse("a part of the path is reserved on Windows");
     }
-    if is_listed(path) { Ok(()) } else { refuse("a library ignores files at this path") }
+    if is_library_file(path) { Ok(()) } else { refuse("a library ignores files at this path") }
 }
 
-/// Whether a walk of a folder lists the file at a path.
-fn is_listed(path: &str) -> bool {
+/// Whether a library reads the file at a path, or ignores it: hidden files, for example. The path is not checked.
+///
+/// ```
+/// use promptshelf_source::is_library_file;
+///
+/// assert!(is_library_file("git/commit.md") && is_library_file("git/image.png"));
+/// assert!(!is_library_file(".github/workflows/ci.yml"));
+/// ```
+#[must_use]
+pub fn is_library_file(path: &str) -> bool {
     let mut folders = path.match_indices('/').map(|(end, _)| &path[..end]);
     path == MANIFEST
         || (folders.all(|folder| !file_role::is_ignored(folder, true))

@@ -89,6 +89,17 @@ impl TreeSource {
         TreeSource(Arc::new(Inner { pipeline, roots: RootGrants::memory(), watched, state: Mutex::new(state) }))
     }
 
+    /// Creates a separate source for another tree, with the same granted roots: to check the tree before it replaces
+    /// that of this source.
+    #[must_use]
+    pub fn candidate(&self, tree: MemoryTree) -> TreeSource {
+        let mut candidate = TreeSource::new(tree);
+        if let Some(inner) = Arc::get_mut(&mut candidate.0) {
+            inner.roots = self.0.roots.clone();
+        }
+        candidate
+    }
+
     /// Replaces the tree, and requests a reload.
     ///
     /// Files that are clones of those in the earlier tree are not even compared.
@@ -110,8 +121,8 @@ impl TreeSource {
         self.change(|state| (state.tree, state.provenance) = (tree, None));
     }
 
-    /// Replaces the tree by a revision of a channel, and requests a reload. The revision is then the catalog's
-    /// [generation](promptshelf_core::Catalog::generation), and prompts have the versions of the provenance.
+    /// Replaces the tree by a revision of a channel or a commit, and requests a reload. The number of a revision is then
+    /// the catalog's [generation](promptshelf_core::Catalog::generation), and prompts have the versions of the provenance.
     ///
     /// ```
     /// use promptshelf_core::Provenance;
@@ -183,8 +194,8 @@ impl Source for TreeSource {
         Ok(snapshot.map(|snapshot| match provenance {
             None => snapshot,
             Some((provenance, is_shown)) => {
-                let revision = provenance.revision();
-                snapshot.with_generation(revision).with_provenance(provenance, is_shown)
+                let snapshot = provenance.revision().into_iter().fold(snapshot, Snapshot::with_generation);
+                snapshot.with_provenance(provenance, is_shown)
             }
         }))
     }

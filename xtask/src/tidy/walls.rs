@@ -11,6 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("promptshelf-source", &["promptshelf-core"]),
     ("promptshelf-author", &["promptshelf-core", "promptshelf-source"]),
     ("promptshelf-store", &["promptshelf-core", "promptshelf-source"]),
+    ("promptshelf-git", &["promptshelf-core", "promptshelf-source"]),
     ("promptshelf-service", &["promptshelf-core"]),
     ("promptshelf-mcp", &["promptshelf-core", "promptshelf-service"]),
     (
@@ -20,6 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "promptshelf-source",
             "promptshelf-author",
             "promptshelf-store",
+            "promptshelf-git",
             "promptshelf-service",
             "promptshelf-mcp",
         ],
@@ -37,6 +39,7 @@ const ALL: &[&str] = &[
     "promptshelf-source",
     "promptshelf-author",
     "promptshelf-store",
+    "promptshelf-git",
     "promptshelf-service",
     "promptshelf-mcp",
     "promptshelf-server",

@@ -1,6 +1,6 @@
-//! Provenance of prompts in `_meta`: the version, and the channel that it comes from.
+//! Provenance of prompts in `_meta`: the version, and the source, channel or commit that it comes from.
 
-use promptshelf_core::{Catalog, CatalogProvenance, Prompt, PromptProvenance};
+use promptshelf_core::{Catalog, CatalogProvenance, CommitProvenance, Prompt, PromptProvenance};
 use serde::Serialize;
 
 /// The members of `_meta` that say where a prompt comes from. Authors cannot write keys with this prefix.
@@ -10,16 +10,22 @@ pub(super) struct WireProvenance<'a> {
     version: Option<u64>,
     #[serde(rename = "dev.promptshelf/digest", skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
-    #[serde(rename = "dev.promptshelf/channel")]
-    channel: &'a str,
-    #[serde(rename = "dev.promptshelf/revision")]
-    revision: u64,
+    #[serde(rename = "dev.promptshelf/source", skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
+    #[serde(rename = "dev.promptshelf/channel", skip_serializing_if = "Option::is_none")]
+    channel: Option<&'a str>,
+    #[serde(rename = "dev.promptshelf/revision", skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
+    #[serde(rename = "dev.promptshelf/commit", skip_serializing_if = "Option::is_none")]
+    commit: Option<&'a str>,
+    #[serde(rename = "dev.promptshelf/signer", skip_serializing_if = "Option::is_none")]
+    signer: Option<&'a str>,
     #[serde(rename = "dev.promptshelf/approvedBy", skip_serializing_if = "Option::is_none")]
     approved_by: Option<&'a [String]>,
 }
 
 impl<'a> WireProvenance<'a> {
-    /// Returns `None` for a prompt that comes from no channel, and if clients do not see the provenance.
+    /// Returns `None` for a prompt without provenance, and if clients do not see the provenance.
     pub(super) fn of(prompt: &Prompt, catalog: &'a Catalog) -> Option<WireProvenance<'a>> {
         let shown = catalog.provenance().filter(|found| found.is_shown && found.covers(prompt))?;
         let CatalogProvenance { provenance, .. } = shown;
@@ -27,8 +33,11 @@ impl<'a> WireProvenance<'a> {
         Some(WireProvenance {
             version: version.map(PromptProvenance::version),
             digest: version.map(PromptProvenance::digest),
+            source: provenance.source(),
             channel: provenance.channel(),
             revision: provenance.revision(),
+            commit: provenance.commit().map(CommitProvenance::id),
+            signer: provenance.commit().and_then(CommitProvenance::signer),
             approved_by: version.map(PromptProvenance::approved_by),
         })
     }

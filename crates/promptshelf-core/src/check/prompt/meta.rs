@@ -11,7 +11,7 @@ pub(super) fn check(definition: &PromptDefinition, found: &mut Vec<Diagnostic>) 
         let place = definition.origin.locate("_meta");
         let fault = match key.rsplit_once('/') {
             Some((prefix, _)) if is_reserved(prefix) => "is reserved for the protocol",
-            Some((prefix, _)) if is_own(prefix) => "is reserved for the provenance of channels",
+            Some((prefix, _)) if is_own(prefix) => "is reserved for the provenance of prompts",
             Some((prefix, name)) if prefix.split('.').all(is_label) && is_name(name) => continue,
             None if is_name(key) => continue,
             _ => "is not a valid key of `_meta`",
