@@ -5,16 +5,28 @@
 //!
 //! - [`GitAddress`] names a repository, a reference and a folder: `git+https://HOST/REPOSITORY#REF:PATH`.
 //! - [`GitOptions`] adds credentials, signers, intervals and limits.
+//! - [`GitSource`] polls the repository, verifies and checks each commit, and replaces the tree of a
+//!   [`TreeSource`](promptshelf_source::TreeSource).
 //! - [`GitState`] reports the served commit and the last problem.
+//! - [`verify_webhook`] verifies the webhooks of forges.
 //!
 //! Merging several sources, settings, and routes for webhooks are deliberately elsewhere.
 
 mod address;
+mod commit;
 mod error;
+mod objects;
 mod options;
+mod program;
+mod repository;
+mod source;
 mod state;
+mod stderr;
+mod webhook;
 
 pub use address::GitAddress;
 pub use error::GitError;
 pub use options::{Credentials, GitLimits, GitOptions, OnErrors};
+pub use source::GitSource;
 pub use state::{GitState, ServedCommit};
+pub use webhook::{MAX_WEBHOOK_BYTES, WebhookError, verify_webhook};

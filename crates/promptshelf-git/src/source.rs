@@ -1,0 +1,381 @@
+//! The source: compares the repository with the served commit, reads and checks a new one, and replaces the tree.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    hash::{BuildHasher as _, RandomState},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use promptshelf_core::{CommitProvenance, Provenance};
+use promptshelf_source::{Loader, MemoryTree, SourceError, TreeSource};
+use tokio::{
+    sync::{Mutex, Notify, watch},
+    task::spawn_blocking,
+    time::sleep,
+};
+
+use crate::{
+    address::is_commit,
+    commit,
+    error::GitError,
+    objects::{self, CommitTree, KnownFiles},
+    options::{Credentials, GitOptions, OnErrors},
+    repository::{Locked, Record, Repository},
+    state::{GitState, ServedCommit, now},
+};
+
+/// The shortest time between two polls, however often one is requested.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The number of diagnostics in the reason of a refusal.
+const MAX_REASONS: usize = 3;
+
+/// A library in a git repository. Clones are the same source.
+///
+/// The first [`refresh`](GitSource::refresh) reads the newest commit, and [`run`](GitSource::run) polls for others. Until
+/// then the tree is empty.
+#[derive(Clone)]
+pub struct GitSource(Arc<Inner>);
+
+struct Inner {
+    options: GitOptions,
+    repository: Repository,
+    source: TreeSource,
+    state: watch::Sender<GitState>,
+    nudged: Notify,
+    /// Locked while a commit is read.
+    worker: Mutex<Worker>,
+}
+
+#[derive(Default)]
+struct Worker {
+    /// The contents of the served commit.
+    files: KnownFiles,
+    /// The conditions of the served commit.
+    served: Option<Conditions>,
+    /// The commit that was refused, with the conditions and the error.
+    refused: Option<(Conditions, GitError)>,
+}
+
+/// Everything that a decision on a commit depends on.
+#[derive(Clone, PartialEq, Eq)]
+struct Conditions {
+    commit: String,
+    signers: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for GitSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GitSource({})", self.0.options.address)
+    }
+}
+
+impl GitSource {
+    /// Creates a source without any input or output.
+    ///
+    /// # Errors
+    ///
+    /// [`GitError::InvalidOptions`] for an interval below a second or a relative folder.
+    pub fn new(mut options: GitOptions) -> Result<GitSource, GitError> {
+        let invalid = |reason: &str| Err(GitError::InvalidOptions { reason: reason.to_owned() });
+        if options.interval < MIN_INTERVAL {
+            return invalid("the interval of a git source is at least 1 s");
+        }
+        if !options.cache.is_absolute() {
+            return invalid("the folder for copies of repositories is an absolute path");
+        }
+        // git runs in another folder.
+        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        options.signers = options.signers.as_ref().map(absolute);
+        if let Credentials::File(path) = &options.credentials {
+            options.credentials = Credentials::File(absolute(path));
+        }
+        let repository = Repository::new(&options);
+        let source = TreeSource::new(MemoryTree::default());
+        Ok(GitSource(Arc::new(Inner {
+            options,
+            repository,
+            source,
+            state: watch::Sender::default(),
+            nudged: Notify::new(),
+            worker: Mutex::default(),
+        })))
+    }
+
+    /// The options.
+    #[must_use]
+    pub fn options(&self) -> &GitOptions {
+        &self.0.options
+    }
+
+    /// The source of prompts, whose tree is replaced at each new commit.
+    #[must_use]
+    pub fn source(&self) -> &TreeSource {
+        &self.0.source
+    }
+
+    /// Returns the state at this moment.
+    #[must_use]
+    pub fn state(&self) -> GitState {
+        self.0.state.borrow().clone()
+    }
+
+    /// Subscribes to changes of the state.
+    #[must_use]
+    pub fn states(&self) -> watch::Receiver<GitState> {
+        self.0.state.subscribe()
+    }
+
+    /// Requests a poll soon. Never blocks; several requests count as one, and polls are a second apart.
+    pub fn nudge(&self) {
+        self.0.nudged.notify_one();
+    }
+
+    /// Polls until it is dropped. Each new problem is logged once.
+    pub async fn run(self) {
+        let mut last = self.state().problem;
+        loop {
+            sleep(MIN_INTERVAL).await;
+            let rest = self.pause().saturating_sub(MIN_INTERVAL);
+            tokio::select! {
+                () = self.0.nudged.notified() => {}
+                () = sleep(rest) => {}
+            }
+            self.poll().await.ok();
+            let problem = self.state().problem;
+            if problem != last {
+                match &problem {
+                    Some(problem) => tracing::error!("{} stays as it is: {problem}", self.0.options.address),
+                    None => tracing::info!("{} can be read again", self.0.options.address),
+                }
+                last = problem;
+            }
+        }
+    }
+
+    /// Compares the repository with the served commit, and serves a newer one: also one that was refused before, as its
+    /// conditions may have changed. If nothing is served yet and the newest commit cannot be, that of the last run is.
+    ///
+    /// # Errors
+    ///
+    /// [`GitError`] if the newest commit is not served. [`state`](GitSource::state) shows which one is instead.
+    pub async fn refresh(&self) -> Result<(), GitError> {
+        self.0.worker.lock().await.refused = None;
+        self.poll().await
+    }
+
+    /// Stays at a commit, or follows the reference again with `None`. The pin outlives this process, and holds for all
+    /// that share the folder: they notice it at their next poll.
+    ///
+    /// # Errors
+    ///
+    /// [`GitError`] if the commit is not served. The pin then stays as it was.
+    pub async fn pin(&self, commit: Option<&str>) -> Result<(), GitError> {
+        if let Some(commit) = commit.filter(|commit| !is_commit(commit)) {
+            let commit: String = commit.chars().take(80).collect();
+            let reason = format!("{commit:?} is not the id of a commit: expected all of its 40 digits, or 64");
+            return Err(GitError::InvalidOptions { reason });
+        }
+        let mut worker = self.0.worker.lock().await;
+        let commit = commit.map(str::to_ascii_lowercase);
+        if let Some(commit) = &commit {
+            let lock = self.0.repository.lock().await?;
+            let mut record = self.0.repository.record();
+            record.pin = Some(commit.clone());
+            let result = self.serve(&mut worker, &lock, commit, None, &mut record).await;
+            self.note(&result);
+            return result;
+        }
+        let lock = self.0.repository.lock().await?;
+        let mut record = self.0.repository.record();
+        record.pin = None;
+        self.0.repository.write(&record)?;
+        drop((lock, worker));
+        self.refresh().await
+    }
+
+    /// Pins the commit of the reference that was served before the present one, and returns its id.
+    ///
+    /// # Errors
+    ///
+    /// [`GitError::NotFound`] if none is known, and those of [`pin`](GitSource::pin).
+    pub async fn rollback(&self) -> Result<String, GitError> {
+        let record = self.0.repository.record();
+        let served = self.state().served.map(|served| served.id).or_else(|| record.good.clone());
+        let before = served.and_then(|served| record.before(&served).map(str::to_owned));
+        let commit = before
+            .ok_or_else(|| GitError::NotFound { what: "commit that was served before the present one".to_owned() })?;
+        self.pin(Some(&commit)).await?;
+        Ok(commit)
+    }
+
+    async fn poll(&self) -> Result<(), GitError> {
+        let mut worker = self.0.worker.lock().await;
+        let result = self.follow(&mut worker).await;
+        if let Err(error) = &result
+            && worker.served.is_none()
+        {
+            self.restore(&mut worker, error).await;
+        }
+        self.note(&result);
+        result
+    }
+
+    /// Serves the newest commit, if it is another one than the served.
+    async fn follow(&self, worker: &mut Worker) -> Result<(), GitError> {
+        let repository = &self.0.repository;
+        let mut record = repository.record();
+        self.0.state.send_if_modified(|state| std::mem::replace(&mut state.pin, record.pin.clone()) != record.pin);
+        let fixed = self.0.options.address.reference().filter(|reference| is_commit(reference));
+        let (newest, name) = match record.pin.clone().or_else(|| fixed.map(str::to_ascii_lowercase)) {
+            Some(commit) => (commit, None),
+            None => {
+                let (commit, name) = repository.resolve().await?;
+                (commit, Some(name))
+            }
+        };
+        let conditions = self.conditions(&newest)?;
+        if worker.served.as_ref() == Some(&conditions) {
+            return Ok(());
+        }
+        if let Some((_, error)) = worker.refused.as_ref().filter(|(refused, _)| *refused == conditions) {
+            return Err(error.clone());
+        }
+        let lock = repository.lock().await?;
+        let result = self.serve(worker, &lock, &newest, name.as_deref(), &mut record).await;
+        if let Err(
+            error @ (GitError::Refused { .. }
+            | GitError::Signature { .. }
+            | GitError::Load { .. }
+            | GitError::TooLarge { .. }),
+        ) = &result
+        {
+            worker.refused = Some((conditions, error.clone()));
+        }
+        result
+    }
+
+    fn conditions(&self, commit: &str) -> Result<Conditions, GitError> {
+        let read = |path: &PathBuf| {
+            std::fs::read(path).map_err(|error| GitError::InvalidOptions {
+                reason: format!("cannot read the file of `signers`, {}: {error}", path.display()),
+            })
+        };
+        Ok(Conditions { commit: commit.to_owned(), signers: self.0.options.signers.as_ref().map(read).transpose()? })
+    }
+
+    /// Serves the commit of the last run; without one, a commit with errors. Failures leave the source as it is: the
+    /// caller has an error already.
+    async fn restore(&self, worker: &mut Worker, failure: &GitError) {
+        let repository = &self.0.repository;
+        let mut record = repository.record();
+        let Ok(lock) = repository.lock().await else { return };
+        if let Some(good) = record.good.take()
+            && repository.has(&format!("{good}^{{tree}}")).await
+            && self.serve(worker, &lock, &good, None, &mut record).await.is_ok()
+        {
+            return;
+        }
+        record.good = None;
+        if let GitError::Refused { commit, .. } = failure
+            && let Err(error) = self.serve(worker, &lock, commit, None, &mut record).await
+        {
+            tracing::debug!("commit {commit} cannot be served in part: {error}");
+        }
+    }
+
+    /// Fetches, verifies, reads and checks a commit, and replaces the tree.
+    async fn serve(
+        &self,
+        worker: &mut Worker,
+        lock: &Locked,
+        commit: &str,
+        name: Option<&str>,
+        record: &mut Record,
+    ) -> Result<(), GitError> {
+        let (repository, options) = (&self.0.repository, &self.0.options);
+        let conditions = self.conditions(commit)?;
+        let commit = match repository.has(&format!("{commit}^{{tree}}")).await {
+            true => commit.to_owned(),
+            false => repository.fetch(lock, commit, name).await?,
+        };
+        let served = commit::read(repository, &commit, options.signers.is_some()).await?;
+        let read = objects::read(repository, lock, &commit, options.address.folder(), &worker.files, &options.limits);
+        let CommitTree { tree, files } = read.await?;
+        self.check(&commit, &tree, record).await?;
+        let mut provenance = CommitProvenance::new(options.address.repository(), &commit)
+            .folder(options.address.folder())
+            .author(&served.author);
+        if let Some(signer) = &served.signer {
+            provenance = provenance.signed_by(signer);
+        }
+        let provenance = Provenance::of_commit(provenance);
+        let provenance = options.name.iter().fold(provenance, |all, name| all.with_source(name.as_str()));
+        record.add(&commit);
+        repository.write(record)?;
+        self.0.source.replace_revision(tree, provenance);
+        worker.files = files;
+        worker.served = Some(Conditions { commit, ..conditions });
+        worker.refused = None;
+        self.set_served(served, record);
+        if let Err(error) = repository.keep(lock, record).await {
+            tracing::warn!("the copy of {} was not cleaned up: {error}", options.address);
+        }
+        Ok(())
+    }
+
+    /// Checks the library of a tree before it is served.
+    async fn check(&self, commit: &str, tree: &MemoryTree, record: &Record) -> Result<(), GitError> {
+        let candidate = self.0.source.candidate(tree.clone());
+        let loaded = spawn_blocking(move || Loader::open(vec![Box::new(candidate)])).await;
+        let loaded = loaded.unwrap_or_else(|error| Err(SourceError::new(format!("the check has failed: {error}"))));
+        let loader = loaded.map_err(|source| GitError::Load { commit: commit.to_owned(), source })?;
+        let diagnostics = loader.diagnostics();
+        let errors: Vec<String> =
+            diagnostics.iter().filter(|found| found.is_error()).map(ToString::to_string).collect();
+        let has_earlier = record.good.as_deref().is_some_and(|good| good != commit);
+        if errors.is_empty() || self.0.options.on_errors == OnErrors::LeaveOut || !has_earlier {
+            return Ok(());
+        }
+        let first: BTreeSet<&str> = errors.iter().take(MAX_REASONS).map(String::as_str).collect();
+        let more = match errors.len().saturating_sub(MAX_REASONS) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        let first = first.into_iter().collect::<Vec<_>>().join("; ");
+        let reason = format!("its library has errors: {first}{more}");
+        Err(GitError::Refused { commit: commit.to_owned(), reason })
+    }
+
+    fn set_served(&self, served: ServedCommit, record: &Record) {
+        self.0.state.send_modify(|state| {
+            state.commits += 1;
+            state.served = Some(served);
+            state.pin.clone_from(&record.pin);
+        });
+    }
+
+    /// Records the outcome of a comparison.
+    fn note(&self, result: &Result<(), GitError>) {
+        self.0.state.send_modify(|state| match result {
+            Ok(()) => {
+                (state.problem, state.behind_since) = (None, None);
+                state.compared = now();
+            }
+            Err(error) => {
+                state.problem = Some(error.to_string());
+                state.behind_since = state.behind_since.or_else(now);
+            }
+        });
+    }
+
+    /// Returns the time until the next poll.
+    fn pause(&self) -> Duration {
+        // The keys of a new state are random.
+        let percent = 80 + RandomState::new().hash_one(0) % 41;
+        self.0.options.interval * u32::try_from(percent).unwrap_or(100) / 100
+    }
+}

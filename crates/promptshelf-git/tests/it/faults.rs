@@ -1,0 +1,133 @@
+//! Repositories that are away or empty, commits with errors, limits, and servers that hang.
+
+use std::{fs, time::Duration};
+
+use promptshelf_git::{GitError, GitSource, OnErrors};
+
+use crate::sample::{Sample, files, loaded, served};
+
+const BROKEN: &str = "---\narguments: 7\n---\nText";
+
+#[tokio::test]
+async fn unknown_references_and_folders_are_named() {
+    let sample = Sample::empty();
+    let error = |fragment: &str| {
+        let source = sample.source(fragment);
+        async move { source.refresh().await.unwrap_err().to_string() }
+    };
+    assert_eq!(error("#main").await, "the repository has no commit: push one first");
+    let commit = sample.commit(&[("a.md", "One"), ("team/b.md", "B")]);
+    assert_eq!(error("#mian").await, "the repository has no branch or tag \"mian\"; it has main");
+    assert!(error(&format!("#{}", &commit[..12])).await.contains("a commit needs all of its 40 digits"));
+    let none = "1234567890123456789012345678901234567890";
+    assert!(error(&format!("#{none}")).await.contains("the server has no such commit"));
+    assert!(error("#main:temm").await.starts_with("the repository has no folder \"temm\" at commit"));
+    assert!(error("#main:a.md").await.contains("a file is at this path"));
+    fs::remove_dir_all(sample.bare()).unwrap();
+    assert!(error("#main").await.contains("there is no repository at this address"));
+}
+
+#[tokio::test]
+async fn last_good_commit_survives_a_restart_without_the_repository() {
+    let sample = Sample::new(&[("a.md", "One")]);
+    let first = sample.source("#main");
+    first.refresh().await.unwrap();
+    fs::rename(sample.bare(), sample.path().join("gone.git")).unwrap();
+    let second = sample.source("#main");
+    for source in [&first, &second] {
+        assert!(matches!(source.refresh().await, Err(GitError::Remote { .. })));
+        let state = source.state();
+        assert!(state.problem.is_some() && state.behind_since.is_some());
+        assert_eq!(loaded(source).0, ["a"]);
+    }
+    fs::rename(sample.path().join("gone.git"), sample.bare()).unwrap();
+    second.refresh().await.unwrap();
+    assert_eq!((second.state().problem, second.state().behind_since), (None, None));
+    // A damaged copy is made again.
+    let cache = fs::read_dir(sample.path().join("cache")).unwrap().next().unwrap().unwrap().path();
+    fs::remove_dir_all(cache.join("repository.git/objects")).unwrap();
+    fs::write(cache.join("record.json"), "{").unwrap();
+    fs::write(cache.join("repository.git/config"), "[core]\n").unwrap();
+    let third = sample.source("#main");
+    third.refresh().await.unwrap();
+    assert_eq!(served(&third), served(&first));
+}
+
+// req: S-144
+#[tokio::test]
+async fn commit_with_errors_keeps_the_last_good_one() {
+    let sample = Sample::new(&[("a.md", "One"), ("b.md", BROKEN)]);
+    let source = sample.source("#main");
+    assert!(source.refresh().await.is_ok(), "nothing is served yet: invalid prompts are left out");
+    assert_eq!(loaded(&source).0, ["a"]);
+    let good = sample.commit(&[("b.md", "B")]);
+    source.refresh().await.unwrap();
+    assert_eq!(loaded(&source).0, ["a", "b"]);
+    sample.commit(&[("a.md", BROKEN), ("b.md", "B2")]);
+    for _ in 0..2 {
+        let error = source.refresh().await.unwrap_err();
+        assert!(error.to_string().contains("its library has errors: a.md"), "{error}");
+    }
+    assert_eq!((served(&source), loaded(&source).0), (good.clone(), vec!["a".to_owned(), "b".to_owned()]));
+    // After a restart too.
+    let again = sample.source("#main");
+    assert!(matches!(again.refresh().await, Err(GitError::Refused { .. })));
+    assert_eq!(served(&again), good);
+    let mut options = sample.options("#main");
+    options.on_errors = OnErrors::LeaveOut;
+    let lenient = GitSource::new(options).unwrap();
+    lenient.refresh().await.unwrap();
+    assert_eq!(loaded(&lenient).0, ["b"]);
+    sample.commit(&[("promptshelf.toml", "nmae = \"x\"\n")]);
+    assert!(matches!(lenient.refresh().await, Err(GitError::Load { .. })));
+    assert_eq!(loaded(&lenient).0, ["b"]);
+}
+
+// req: S-143
+#[tokio::test]
+async fn limits_of_files_bytes_and_transfers_are_kept() {
+    let sample = Sample::new(&[("a.md", "One"), ("b.md", "B"), ("large.txt", &"x".repeat(5_000))]);
+    let with = async |change: fn(&mut promptshelf_git::GitLimits)| {
+        let mut options = sample.options("#main");
+        options.cache = sample.path().join(format!("cache-{:p}", change as *const ()));
+        change(&mut options.limits);
+        let source = GitSource::new(options).unwrap();
+        (source.refresh().await.err(), source)
+    };
+    let (error, source) = with(|limits| limits.file_bytes = 4_999).await;
+    assert!(error.is_none(), "{error:?}");
+    let fault = "! it has 5000 bytes; the limit of the server is 4999";
+    assert_eq!(files(&source).last().unwrap().1, fault);
+    for change in
+        [(|limits| limits.files = 2) as fn(&mut promptshelf_git::GitLimits), |limits| limits.total_bytes = 5_000]
+    {
+        let (error, _) = with(change).await;
+        assert!(matches!(error, Some(GitError::TooLarge { .. })), "{error:?}");
+    }
+}
+
+// req: S-143
+#[tokio::test]
+async fn server_that_hangs_or_sends_too_much_is_cut_off() {
+    let sample = Sample::new(&[("a.md", "One")]);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("git+http://{}/a.git#main", listener.local_addr().unwrap());
+    let mut options = sample.options("");
+    options.address = address.parse().unwrap();
+    options.timeout = Duration::from_millis(500);
+    // The system accepts the connection, and nothing answers.
+    let error = GitSource::new(options).unwrap().refresh().await.unwrap_err();
+    assert!(matches!(error, GitError::TimedOut { .. }), "{error}");
+    // Three megabytes that cannot be compressed.
+    let mut state = 1_u64;
+    let next = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state.to_be_bytes()[0]
+    };
+    fs::write(sample.work().join("large.bin"), (0..3_000_000).map(next).collect::<Vec<u8>>()).unwrap();
+    sample.commit(&[]);
+    let mut options = sample.options("#main");
+    options.limits.transfer_bytes = 1_000_000;
+    let error = GitSource::new(options).unwrap().refresh().await.unwrap_err();
+    assert!(error.to_string().contains("more than 1000000 bytes"), "{error}");
+}

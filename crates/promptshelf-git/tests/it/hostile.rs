@@ -1,0 +1,87 @@
+//! Trees with links, submodules, pointers, odd names, and paths that lead elsewhere.
+
+use promptshelf_git::GitError;
+
+use crate::sample::{Sample, files, loaded, served};
+
+const SUBMODULE: &str = "1234567890123456789012345678901234567890";
+
+// req: S-142
+#[tokio::test]
+async fn links_submodules_and_pointers_are_reported_and_not_followed() {
+    let sample = Sample::new(&[("good.md", "Good"), ("secret.md", "Secret")]);
+    let blob = |text: &str| sample.blob(text.as_bytes());
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    sample.commit_tree(&[
+        ("100644", b"good.md", &blob("Good")),
+        ("120000", b"link.md", &blob("/etc/passwd")),
+        ("100644", b"odd\xff.md", &blob("Odd")),
+        ("100644", b"pointer.md", &blob(pointer)),
+        ("160000", b"sub.md", SUBMODULE),
+    ]);
+    let source = sample.source("#main");
+    source.refresh().await.unwrap();
+    let found: Vec<(String, String)> = files(&source);
+    let expected = [
+        ("good.md", "Good"),
+        ("link.md", "! it is a symbolic link, and links of a commit are not followed"),
+        ("odd\u{fffd}.md", "! its name is not UTF-8"),
+        ("pointer.md", "! it is a pointer of Git LFS, and its content is not fetched"),
+        ("sub.md", "! it is a submodule, and submodules are not fetched"),
+    ];
+    assert_eq!(found, expected.map(|(path, text)| (path.to_owned(), text.to_owned())));
+    let (names, errors) = loaded(&source);
+    assert_eq!((names, errors.len()), (vec!["good".to_owned()], 4), "{errors:?}");
+    assert!(errors[0].contains("cannot read this file: it is a symbolic link"), "{errors:?}");
+}
+
+// req: S-142
+#[tokio::test]
+async fn tree_with_forbidden_paths_is_refused_as_a_whole() {
+    let sample = Sample::new(&[("good.md", "Good")]);
+    let source = sample.source("#main");
+    source.refresh().await.unwrap();
+    let good = served(&source);
+    let blob = sample.blob(b"Evil");
+    let tree = |name: &[u8]| {
+        sample.commit_tree(&[("100644", b"evil.md", &blob)]);
+        let inner = sample.git(&["rev-parse", "FETCH_HEAD^{tree}"]);
+        sample.commit_tree(&[("40000", name, &inner)])
+    };
+    // The inner tree is that of the commit before.
+    sample.git(&["fetch", "--quiet", sample.bare().to_str().unwrap(), "main"]);
+    for name in [&b".."[..], b".git", b".GIT", b"."] {
+        tree(name);
+        let error = source.refresh().await.unwrap_err();
+        assert!(matches!(error, GitError::Refused { .. }), "{error}");
+        assert!(error.to_string().contains("git itself refuses to check out"), "{error}");
+    }
+    sample.commit_tree(&[("100644", b"../evil.md", &blob)]);
+    assert!(matches!(source.refresh().await, Err(GitError::Refused { .. })));
+    assert_eq!((served(&source), loaded(&source).0), (good, vec!["good".to_owned()]));
+}
+
+// req: S-141
+#[tokio::test]
+async fn hooks_filters_and_attributes_of_a_repository_do_not_run() {
+    let sample =
+        Sample::new(&[("a.md", "One"), (".gitattributes", "*.md filter=evil text eol=crlf ident export-subst\n")]);
+    let trap = sample.path().join("trap");
+    let run = format!("touch {}", trap.display());
+    let bare = sample.bare();
+    for (key, value) in
+        [("filter.evil.smudge", run.as_str()), ("core.fsmonitor", &run), ("uploadpack.packObjectsHook", &run)]
+    {
+        crate::sample::git(&bare, &["config", key, value], b"");
+    }
+    for hook in ["post-checkout", "reference-transaction", "post-update"] {
+        let path = bare.join("hooks").join(hook);
+        std::fs::write(&path, format!("#!/bin/sh\n{run}\n")).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&path, mode).unwrap();
+    }
+    let source = sample.source("#main");
+    source.refresh().await.unwrap();
+    assert_eq!(files(&source), [("a.md".to_owned(), "One".to_owned())]);
+    assert!(!trap.exists());
+}
