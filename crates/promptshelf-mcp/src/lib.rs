@@ -44,6 +44,7 @@ use tokio_util::sync::CancellationToken;
 pub use http::{HttpBody, HttpOptions, HttpService};
 pub use multi_round::StateKey;
 pub use revision::{Era, Revision};
+pub use to_wire::messages_json;
 
 use crate::{conversation::Conversation, followed::Registry, page::Pages};
 

@@ -25,6 +25,7 @@ pub struct Builder {
     state_key: Option<StateKey>,
     limits: Option<Limits>,
     limits_of: Option<Service>,
+    records_of: Option<Service>,
     audit: Option<Arc<dyn Recorder>>,
     observer: Option<Arc<dyn Observer>>,
     are_tools_disabled: bool,
@@ -93,6 +94,12 @@ impl Builder {
         self
     }
 
+    /// Counts requests together with those of another library, and reports them to its audit and its observer.
+    pub fn records_of(mut self, library: &Library) -> Builder {
+        self.records_of = Some(library.service().clone());
+        self
+    }
+
     /// Records every request in an audit log.
     pub fn audit(mut self, recorder: Arc<dyn Recorder>) -> Builder {
         self.audit = Some(recorder);
@@ -135,6 +142,7 @@ impl Builder {
         let service = Service::new(loader.handle());
         let service = self.limits.iter().fold(service, Service::with_limits);
         let service = self.limits_of.iter().fold(service, Service::with_limits_of);
+        let service = self.records_of.iter().fold(service, Service::with_records_of);
         let service = self.audit.into_iter().fold(service, Service::with_audit);
         let service = self.observer.into_iter().fold(service, Service::with_observer);
         let server = Server::with_state_key(service, key);

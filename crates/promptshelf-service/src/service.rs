@@ -113,6 +113,13 @@ impl Service {
         Service { meter: Arc::clone(&other.meter), ..self }
     }
 
+    /// Shares the limits, the audit and the observer of another service.
+    #[must_use]
+    pub fn with_records_of(self, other: &Service) -> Service {
+        let (meter, audit, observer) = (Arc::clone(&other.meter), other.audit.clone(), other.observer.clone());
+        Service { meter, audit, observer, ..self }
+    }
+
     /// Replaces the limits of every clone; `None` removes them.
     pub fn set_limits(&self, limits: Option<&Limits>) {
         self.meter.set(limits);

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use promptshelf_core::{About, Catalog, Content, ContentName, Page, cursor::ListKind};
+use promptshelf_core::{About, Catalog, Content, ContentName, Page, Prompt, cursor::ListKind};
 
 use crate::{access, caller::Caller, rejection::Rejection, rejection::echo};
 
@@ -115,6 +115,15 @@ impl View {
                 self.catalog.access_place(list, index).is_none_or(|place| sets.get(place).copied().unwrap_or_default())
             }
         }
+    }
+
+    /// Finds a prompt that the caller may use, without a record.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::UnknownPrompt`] and [`Rejection::InsufficientScope`].
+    pub fn find(&self, name: &str) -> Result<Arc<Prompt>, Rejection> {
+        access::find(&self.catalog, &self.caller, name)
     }
 
     /// Returns the number of items of a list that the caller sees.

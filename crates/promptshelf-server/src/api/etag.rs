@@ -124,6 +124,15 @@ pub(super) fn json(request: &HeaderMap, value: &impl Serialize) -> Result<Respon
     conditional(request, &tag, response)
 }
 
+/// The answer to a `GET` of a program: JSON with its tag, or 304, with caching of its own.
+pub(super) fn cached_json(request: &HeaderMap, value: &impl Serialize, caching: &str) -> Result<Response, Problem> {
+    let mut response = json(request, value)?;
+    if let Ok(caching) = HeaderValue::try_from(caching) {
+        response.headers_mut().insert(header::CACHE_CONTROL, caching);
+    }
+    Ok(response)
+}
+
 /// The answer to a change: the new representation. Its tag is that of `tagged`: the answer to a later `GET`.
 pub(super) fn changed(
     status: StatusCode,

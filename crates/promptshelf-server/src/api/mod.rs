@@ -1,6 +1,7 @@
-//! The HTTP API `/api/v1`: channels, files, history, proposals, reviews, publishing, promotion, rollback, and a check of
+//! The HTTP API `/api/v1`: prompts for programs; with a store also channels, files, history, proposals, reviews, publishing, promotion, rollback, and a check of
 //! changes that are not stored.
 //!
+//! - `programs` is the API for programs, which every server has.
 //! - `routes` has all routes on one screen, and the OpenAPI document that is generated from them.
 //! - `admit` checks the host, the origin and the sign-in; `operation` checks scopes and roles, applies limits and writes
 //!   the audit record.
@@ -18,6 +19,7 @@ mod history;
 mod model;
 mod operation;
 mod problem;
+mod programs;
 mod proposals;
 mod request;
 mod routes;
@@ -28,7 +30,9 @@ use std::{fmt, sync::Arc};
 use promptshelf_store::Checker;
 use tokio::sync::Semaphore;
 
-pub(crate) use routes::{document_route, routes};
+pub(crate) use programs::ProgramState;
+pub use programs::Versions;
+pub(crate) use routes::{document_route, langfuse_routes, routes};
 
 use crate::channels::StoreHandle;
 

@@ -107,6 +107,12 @@ impl Problem {
         Problem::new(StatusCode::PRECONDITION_FAILED, "precondition-failed", "The precondition is not met", detail)
     }
 
+    /// A failure whose cause is in the log.
+    pub(super) fn internal() -> Problem {
+        let detail = "Internal error; see the server's log";
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", "Internal error", detail)
+    }
+
     /// The refusal of the host check.
     pub(super) fn foreign(reason: &str) -> Problem {
         Problem::new(StatusCode::FORBIDDEN, "foreign-request", "The host or origin is not allowed", reason)
@@ -137,7 +143,13 @@ impl Problem {
 
 impl From<Rejection> for Problem {
     fn from(rejection: Rejection) -> Problem {
-        let (status, title) = match rejection {
+        let (status, title) = match &rejection {
+            Rejection::UnknownPrompt { .. } => (StatusCode::NOT_FOUND, "Not found"),
+            Rejection::InvalidArguments { .. } | Rejection::UnusableArguments { .. } => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "The arguments are invalid")
+            }
+            Rejection::InvalidCursor => (StatusCode::BAD_REQUEST, "The request is invalid"),
+            Rejection::InsufficientScope { scopes } => return Problem::insufficient_scope(scopes.clone()),
             Rejection::TooManyRequests { .. } | Rejection::TooManyAtOnce { .. } => {
                 (StatusCode::TOO_MANY_REQUESTS, "Too many requests")
             }

@@ -1,6 +1,6 @@
 //! Every route of the API, and the OpenAPI document that describes them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Router,
@@ -10,21 +10,20 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{any, get},
 };
-use promptshelf_core::Access;
 use promptshelf_mcp::HttpService;
 use serde_json::{Value, json};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Api,
     admit::{Checks, admit},
     channels, check, etag, files, history,
     operation::ApiState,
     problem::Problem,
+    programs::{self, ProgramState},
     proposals, transfer,
 };
-use crate::library::Library;
+use crate::{http::Options, library::Library};
 
 /// The prefix of all routes.
 const PREFIX: &str = "/api/v1";
@@ -32,40 +31,56 @@ const PREFIX: &str = "/api/v1";
 #[derive(OpenApi)]
 #[openapi(info(
     title = "promptshelf",
-    description = "Channels of prompt libraries: versions, review, promotion and rollback."
+    description = "Prompts for programs, and channels of prompt libraries: versions, review, promotion and rollback."
 ))]
 struct Document;
 
-/// Returns the routes of the API, for callers that authentication has looked at.
+/// Returns the routes of the API, for callers that authentication has looked at. Those of a store exist with
+/// [`Options::api`] only.
 pub(crate) fn routes(
-    api: &Api,
+    programs: &ProgramState,
     library: &Library,
     endpoint: &HttpService,
+    options: &Options,
     has_sign_in: bool,
-    channel_access: &HashMap<String, Arc<Access>>,
 ) -> Router {
-    let channel_access = Arc::new(channel_access.clone());
-    let state = ApiState {
-        api: api.clone(),
-        service: library.service().clone(),
-        endpoint: endpoint.clone(),
-        has_sign_in,
-        channel_access,
-    };
-    let (routes, _) = api_router().split_for_parts();
-    let routes = routes
+    let unknown = Router::new()
         .route("/api/v1", any(unknown))
         .route("/api/v1/", any(unknown))
-        .route("/api/v1/{*rest}", any(unknown))
-        .method_not_allowed_fallback(not_allowed)
-        .with_state(state);
-    checked(routes, library, endpoint)
+        .route("/api/v1/{*rest}", any(unknown));
+    let (routes, _) = programs_router().split_for_parts();
+    let routes = routes.with_state(programs.clone()).merge(unknown);
+    let routes = match &options.api {
+        Some(api) => {
+            let state = ApiState {
+                api: api.clone(),
+                service: library.service().clone(),
+                endpoint: endpoint.clone(),
+                has_sign_in,
+                channel_access: Arc::new(options.channel_access.clone()),
+            };
+            let (store, _) = api_router().split_for_parts();
+            routes.merge(store.with_state(state))
+        }
+        None => routes,
+    };
+    checked(routes.method_not_allowed_fallback(not_allowed), library, endpoint)
+}
+
+/// Returns the routes of Langfuse's read API, for callers that authentication has looked at.
+pub(crate) fn langfuse_routes(programs: &ProgramState, library: &Library, endpoint: &HttpService) -> Router {
+    let routes = programs::langfuse_routes().with_state(programs.clone());
+    checked(routes.method_not_allowed_fallback(not_allowed), library, endpoint)
 }
 
 /// Returns the route of the OpenAPI document, for every caller: it has no data of the store, and clients read it before
 /// they sign in.
-pub(crate) fn document_route(library: &Library, endpoint: &HttpService) -> Router {
-    let document = complete(serde_json::to_value(api_router().into_openapi()).unwrap_or_default());
+pub(crate) fn document_route(library: &Library, endpoint: &HttpService, has_store: bool) -> Router {
+    let mut document = programs_router().into_openapi();
+    if has_store {
+        document.merge(api_router().into_openapi());
+    }
+    let document = complete(serde_json::to_value(document).unwrap_or_default());
     let document = Bytes::from(document.to_string());
     let tag = etag::Tag::of(&document);
     let document = get(move |headers: HeaderMap| {
@@ -80,6 +95,10 @@ pub(crate) fn document_route(library: &Library, endpoint: &HttpService) -> Route
 fn checked(routes: Router, library: &Library, endpoint: &HttpService) -> Router {
     let checks = Checks { endpoint: endpoint.clone(), library: library.clone() };
     routes.layer(middleware::from_fn_with_state(checks, admit))
+}
+
+fn programs_router() -> OpenApiRouter<ProgramState> {
+    OpenApiRouter::with_openapi(Document::openapi()).nest(PREFIX, programs::described())
 }
 
 fn api_router() -> OpenApiRouter<ApiState> {

@@ -11,6 +11,7 @@ mod prompt_files;
 mod store_handle;
 mod versions;
 
+pub(crate) use self::versions::provenance_at;
 pub use self::{
     checker::LibraryChecker,
     follower::{FollowError, FollowOptions, Follower},

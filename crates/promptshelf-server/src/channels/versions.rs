@@ -58,6 +58,11 @@ pub(super) async fn read(
     Ok(served.into_iter().map(version).collect())
 }
 
+/// Reads the provenance of a revision.
+pub(crate) async fn provenance_at(store: &Store, channel: &ChannelName, head: &Head) -> Result<Provenance, StoreError> {
+    Ok(provenance(channel, head.revision, &read(store, channel, head, &[]).await?))
+}
+
 /// Returns the provenance of a revision.
 pub(super) fn provenance(channel: &ChannelName, revision: u64, versions: &[PromptVersion]) -> Provenance {
     let mut provenance = Provenance::new(channel.as_str(), revision);

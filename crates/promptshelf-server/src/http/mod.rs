@@ -6,6 +6,8 @@ mod app;
 #[cfg(feature = "sign-in")]
 pub mod auth;
 mod authenticate;
+#[cfg(feature = "channels")]
+mod basic;
 mod budget;
 mod connections;
 mod options;

@@ -27,6 +27,9 @@ pub struct Options {
     /// The management API of a store, at `/api/v1`. None by default. Without sign-in every caller may use all of it.
     #[cfg(feature = "channels")]
     pub api: Option<crate::api::Api>,
+    /// The reader of versions that are not served at present, for programs. None by default.
+    #[cfg(feature = "channels")]
+    pub versions: Option<crate::api::Versions>,
     /// The requirements of channels, by name. For a caller who does not meet them the channel does not exist. None by
     /// default.
     pub channel_access: HashMap<String, Arc<Access>>,
@@ -55,6 +58,8 @@ impl Default for Options {
             sign_in: None,
             #[cfg(feature = "channels")]
             api: None,
+            #[cfg(feature = "channels")]
+            versions: None,
             channel_access: HashMap::new(),
             proxies: Proxies::default(),
             strict_transport_security: false,

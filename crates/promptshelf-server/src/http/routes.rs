@@ -17,6 +17,8 @@ use promptshelf_mcp::Server;
 use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer, timeout::TimeoutLayer};
 use tracing::Level;
 
+#[cfg(feature = "channels")]
+use super::basic;
 use super::{
     authenticate,
     options::Options,
@@ -44,22 +46,19 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     let protected = protected.merge(web::page_api(library, endpoint, page_features(options)));
     let protected = site.restricted(protected, options).merge(site.channel_routes(options));
     #[cfg(feature = "channels")]
-    let protected = match &options.api {
-        Some(api) => {
-            protected.merge(api::routes(api, library, endpoint, has_sign_in(options), &options.channel_access))
-        }
-        None => protected,
-    };
+    let programs = programs(site, options);
+    #[cfg(feature = "channels")]
+    let protected = protected.merge(api::routes(&programs, library, endpoint, options, has_sign_in(options)));
     let routes = Router::new()
         .route("/healthz", get(healthy))
         .route("/readyz", get(move || std::future::ready(readiness(&server, &monitors))))
         .fallback(not_found)
         .merge(authenticate::around(protected, library.service(), options));
     #[cfg(feature = "channels")]
-    let routes = match &options.api {
-        Some(_) => routes.merge(api::document_route(library, endpoint)),
-        None => routes,
-    };
+    let routes = routes.merge(api::document_route(library, endpoint, options.api.is_some())).merge({
+        let langfuse = basic::named(api::langfuse_routes(&programs, library, endpoint));
+        basic::translated(authenticate::around(langfuse, library.service(), options))
+    });
     // `/`, `/assets/…` and `/sign-in` are public: they hold nothing of the library.
     #[cfg(feature = "web")]
     let routes = routes.merge(web::page(endpoint, page_sign_in(options)));
@@ -70,6 +69,13 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     };
     let routes = if options.strict_transport_security { routes.layer(middleware::from_fn(tls_only)) } else { routes };
     proxy::around(logged(common(routes, options)), &options.proxies)
+}
+
+/// The libraries for programs.
+#[cfg(feature = "channels")]
+fn programs(site: &Site, options: &Options) -> api::ProgramState {
+    let (access, versions) = (&options.channel_access, options.versions.clone());
+    api::ProgramState::new(site.libraries(), access, versions, has_sign_in(options))
 }
 
 /// Whether callers sign in.

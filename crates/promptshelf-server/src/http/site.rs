@@ -71,6 +71,15 @@ impl Site {
         self.channels.iter().map(|(channel, _)| channel.monitor.clone()).collect()
     }
 
+    /// All libraries with the names of channels, the default one first.
+    #[cfg(feature = "channels")]
+    pub(super) fn libraries(&self) -> Vec<(Option<String>, Library)> {
+        if self.channels.is_empty() {
+            return vec![(None, self.library.clone())];
+        }
+        self.channels.iter().map(|(channel, _)| (Some(channel.name.clone()), channel.library.clone())).collect()
+    }
+
     /// Adds the access rule of the default channel to the routes of the default library.
     pub(super) fn restricted(&self, routes: Router, options: &Options) -> Router {
         let access = self.channels.first().and_then(|(channel, _)| options.channel_access.get(&channel.name));

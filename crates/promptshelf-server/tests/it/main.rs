@@ -7,6 +7,7 @@ mod budget;
 mod channels;
 mod checker;
 mod connections;
+mod programs;
 mod requests;
 mod sign_in;
 mod tls;

@@ -196,3 +196,17 @@ pub(crate) async fn prune(transaction: &mut Transaction, channel: i64, revision:
     let sql = "DELETE FROM ps_live WHERE channel = $1 AND until < $2";
     transaction.run(sql, vec![channel.into(), revision.into()]).await
 }
+
+/// Returns the end of the last span in which a channel served a version: the first revision without it, `None` inside
+/// while it is served.
+pub(crate) async fn last_with(
+    transaction: &mut Transaction,
+    channel: i64,
+    prompt: &str,
+    version: u64,
+) -> Result<Option<Option<u64>>, StoreError> {
+    let sql =
+        "SELECT until FROM ps_live WHERE channel = $1 AND prompt = $2 AND number = $3 ORDER BY since DESC LIMIT 1";
+    let row = transaction.row(sql, vec![channel.into(), prompt.into(), version.into()]).await?;
+    row.map(|row| row.optional_number(0)).transpose()
+}

@@ -19,7 +19,7 @@ use promptshelf_server::{
 };
 #[cfg(feature = "channels")]
 use promptshelf_server::{
-    api::Api,
+    api::{Api, Versions},
     channels::{LibraryChecker, StoreHandle},
 };
 use promptshelf_service::{AuditFile, AuditFileOptions, Service};
@@ -135,6 +135,7 @@ pub(crate) async fn run(
     #[cfg(feature = "channels")]
     {
         options.api = api(&settings, bound)?;
+        options.versions = versions(&settings, &rules);
     }
     let app = served.app(&options);
     let opened = settings.http.tls.as_ref().map(Tls::open).transpose();
@@ -201,6 +202,14 @@ fn api(settings: &Settings, bound: SocketAddr) -> Result<Option<Api>, Failure> {
     }
     let checker = LibraryChecker::new().grant_roots(settings.granted_roots.clone());
     Ok(Some(Api::new(StoreHandle::new(channels.default.store.clone()), Arc::new(checker))))
+}
+
+/// The reader of earlier versions, for channels.
+#[cfg(feature = "channels")]
+fn versions(settings: &Settings, rules: &Fixed) -> Option<Versions> {
+    let ServedLibrary::Channels(channels) = &settings.library else { return None };
+    let store = StoreHandle::new(channels.default.store.clone());
+    Some(Versions::new(store, rules.clone(), settings.granted_roots.clone()))
 }
 
 fn open_audit(options: Option<AuditFileOptions>) -> Result<Option<(Arc<AuditFile>, AuditFileOptions)>, Failure> {

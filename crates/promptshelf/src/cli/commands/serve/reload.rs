@@ -261,7 +261,10 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         self.served.library.service().set_limits(settings.http.effective_limits().as_ref());
         let mut options = settings.http.options.clone();
         #[cfg(feature = "channels")]
-        options.api.clone_from(&self.app.options().api);
+        {
+            options.api.clone_from(&self.app.options().api);
+            options.versions.clone_from(&self.app.options().versions);
+        }
         options.mcp.allowed_hosts = listen::hosts(&settings.http, self.bound);
         options.sign_in = match (self.app.options().sign_in, &settings.http.sign_in) {
             (Some(before), Some(after)) => Some(before.replaced_by(after.clone())),

@@ -1,0 +1,194 @@
+//! Server-sent events of a channel's revisions.
+//!
+//! An event is sent when this server serves the revision, so that a request after it gets the new state. The id of an
+//! event is the number of its revision; a stream with `Last-Event-ID` begins with the revisions after it.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    time::{Duration, SystemTime},
+};
+
+use axum::{
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderMap, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::stream;
+use jiff::Timestamp;
+use promptshelf_service::{Caller, Slot};
+use promptshelf_source::LoadReport;
+use promptshelf_store::{ChannelName, PromptChange, PromptChangeKind, Revision, RevisionKind};
+use serde::Serialize;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
+use utoipa::ToSchema;
+
+use super::{
+    super::{
+        operation::{ApiCaller, Scope},
+        problem::Problem,
+        request::ApiPath,
+    },
+    state::{ProgramState, ServedChannel},
+};
+
+/// The time between comments on an idle stream, which keep proxies from closing it.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The first bytes of a stream: the time until a client connects again, in milliseconds.
+const OPENING: Bytes = Bytes::from_static(b"retry: 2000\n\n");
+
+const COMMENT: Bytes = Bytes::from_static(b":\n\n");
+
+/// The data of an event `revision`: a channel's revision that is served from now on.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct RevisionEvent<'a> {
+    /// The channel.
+    channel: &'a str,
+    /// The number of the revision.
+    revision: u64,
+    /// How it came to be. Absent if the store cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<RevisionKind>,
+    /// The time of its commit. Absent if the store cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Timestamp>,
+    /// The prompts that it added, changed and removed, as far as the caller may see them. Absent if revisions between
+    /// the last event and this one were skipped: anything may have changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompts: Option<Vec<&'a PromptChange>>,
+}
+
+/// Streams the revisions of a channel as server-sent events
+///
+/// The stream begins with the served revision, or with those after `Last-Event-ID`.
+#[utoipa::path(get, path = "/channels/{channel}/events", tag = "programs", security(("token" = [])),
+    params(("channel" = ChannelName, Path),
+        ("Last-Event-ID" = Option<u64>, Header, description = "The id of the last event that the client has received")),
+    responses((status = 200, content_type = "text/event-stream", body = RevisionEvent<'_>)))]
+pub(super) async fn follow_channel(
+    State(state): State<ProgramState>,
+    caller: ApiCaller,
+    ApiPath(channel): ApiPath<ChannelName>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let known = match headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.parse::<u64>().ok())) {
+        Some(None) => {
+            return Err(Problem::invalid("The header Last-Event-ID is invalid: expected the number of a revision"));
+        }
+        known => known.flatten(),
+    };
+    let served = state.channel(&caller, Some(channel.as_str()))?;
+    let slot = served.library.service().subscribe(&caller)?;
+    let reports = served.library.loader().reports();
+    let feed = Feed {
+        sees_all: !state.has_sign_in() || has_scope(&caller, Scope::Read.as_str()),
+        channel: channel.to_string(),
+        state: state.clone(),
+        caller: caller.0,
+        known,
+        reports,
+        pending: VecDeque::from([OPENING]),
+        _slot: slot,
+    };
+    let events = stream::unfold(feed, async |mut feed| Some((Ok::<_, Infallible>(feed.next().await?), feed)));
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+    // nginx would hold events back otherwise.
+    Ok((headers, [("x-accel-buffering", "no")], Body::from_stream(events)).into_response())
+}
+
+fn has_scope(caller: &Caller, scope: &str) -> bool {
+    caller.identity().is_some_and(|identity| identity.scopes.iter().any(|own| own == scope))
+}
+
+/// An open stream.
+struct Feed {
+    state: ProgramState,
+    channel: String,
+    caller: Caller,
+    /// Whether the names of all prompts are sent.
+    sees_all: bool,
+    /// The last revision that was sent.
+    known: Option<u64>,
+    reports: watch::Receiver<LoadReport>,
+    pending: VecDeque<Bytes>,
+    /// Counts the stream as one of the caller's subscriptions.
+    _slot: Option<Slot>,
+}
+
+impl Feed {
+    /// Returns the next bytes; `None` at the end of the stream.
+    async fn next(&mut self) -> Option<Bytes> {
+        let keep_alive = Instant::now() + KEEP_ALIVE;
+        loop {
+            if let Some(bytes) = self.pending.pop_front() {
+                return Some(bytes);
+            }
+            // Marked as seen before the revision is read, so that no change is missed.
+            self.reports.borrow_and_update();
+            let state = self.state.clone();
+            // The operator's rule for the channel may have changed, but then this stream has another state.
+            let served = state.channel(&self.caller, Some(&self.channel)).ok()?;
+            let revision = served.revision()?;
+            if self.known != Some(revision) {
+                self.pending = self.events(served, revision).await;
+                self.known = Some(revision);
+                continue;
+            }
+            let server = served.library.server().clone();
+            tokio::select! {
+                changed = self.reports.changed() => changed.ok()?,
+                () = tokio::time::sleep_until(keep_alive) => return Some(COMMENT),
+                () = server.closing() => return None,
+                () = self.caller.revoked() => return None,
+                () = expiry(self.caller.expires()) => return None,
+            }
+        }
+    }
+
+    /// Returns the events up to a revision.
+    async fn events(&self, served: &ServedChannel, revision: u64) -> VecDeque<Bytes> {
+        let after = self.known.unwrap_or(revision.saturating_sub(1));
+        let recent = served.recent.between(self.state.versions(), &self.channel, after, revision).await;
+        match recent.filter(|recent| !recent.is_empty()) {
+            Some(recent) => recent.iter().map(|one| self.event(served, one)).collect(),
+            None => {
+                let event = RevisionEvent { channel: &self.channel, revision, kind: None, at: None, prompts: None };
+                VecDeque::from([write(&event)])
+            }
+        }
+    }
+
+    fn event(&self, served: &ServedChannel, revision: &Revision) -> Bytes {
+        let view = served.library.service().view(&self.caller);
+        // The rules of a removed prompt are not known any more.
+        let is_visible = |change: &&PromptChange| {
+            self.sees_all || (change.change != PromptChangeKind::Removed && view.find(&change.name).is_ok())
+        };
+        write(&RevisionEvent {
+            channel: &self.channel,
+            revision: revision.number,
+            kind: Some(revision.kind),
+            at: Some(revision.at),
+            prompts: Some(revision.prompts.iter().filter(is_visible).collect()),
+        })
+    }
+}
+
+/// Encodes an event. JSON has no line breaks here.
+fn write(event: &RevisionEvent<'_>) -> Bytes {
+    let data = serde_json::to_string(event).unwrap_or_default();
+    format!("id: {}\nevent: revision\ndata: {data}\n\n", event.revision).into()
+}
+
+/// Waits until a token expires.
+async fn expiry(expires: Option<SystemTime>) {
+    match expires {
+        Some(at) => sleep(at.duration_since(SystemTime::now()).unwrap_or_default()).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,39 @@
+//! The API for programs: prompts by channel and version, events of new revisions, and Langfuse's read API.
+//!
+//! Every server has it, with the access rules, limits and audit of `/mcp`. Requests are answered from memory, apart from
+//! those for a version that is not served at present.
+//!
+//! - `state` finds the channel of a request; `query` reads its parameters; `model` has the answers.
+//! - `prompts` lists prompts and returns one; `versions` loads earlier versions from the store.
+//! - `events` has the stream of a channel's revisions.
+//! - `langfuse` has the answers of Langfuse's API, and `mustache` converts templates for it.
+
+mod events;
+mod langfuse;
+mod model;
+mod mustache;
+mod prompts;
+mod query;
+mod state;
+mod versions;
+
+use axum::{Router, routing::get};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub(crate) use self::state::ProgramState;
+pub use self::versions::Versions;
+
+/// The operations, each described where its handler is.
+pub(super) fn described() -> OpenApiRouter<ProgramState> {
+    OpenApiRouter::new()
+        .routes(routes!(prompts::list_prompts))
+        .routes(routes!(prompts::get_prompt))
+        .routes(routes!(events::follow_channel))
+}
+
+/// Langfuse's read API. Its description is Langfuse's.
+pub(super) fn langfuse_routes() -> Router<ProgramState> {
+    Router::new()
+        .route("/api/public/v2/prompts", get(langfuse::list))
+        .route("/api/public/v2/prompts/{name}", get(langfuse::prompt))
+}

@@ -1,0 +1,131 @@
+//! The bodies of answers.
+
+use promptshelf_core::{Argument, Body, BodyPiece, Catalog, Prompt};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+/// A page of prompts.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct PromptPage {
+    /// The channel; null if the server serves a folder.
+    pub(super) channel: Option<String>,
+    /// The prompts, by name.
+    pub(super) prompts: Vec<PromptFacts>,
+    /// The cursor of the next page; null on the last one.
+    pub(super) next: Option<String>,
+}
+
+/// A prompt without its text.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PromptFacts {
+    /// The name, unique on this server.
+    name: String,
+    /// The name for people.
+    title: Option<String>,
+    /// The purpose.
+    description: Option<String>,
+    /// The channel; null if the server serves a folder.
+    channel: Option<String>,
+    /// The number of the version in its store; null if the server serves a folder.
+    version: Option<u64>,
+    /// The digest of all files that this version is made from; null if the server serves a folder.
+    digest: Option<String>,
+    /// The version that the author wrote into the file.
+    author_version: Option<String>,
+    /// The tags.
+    tags: Vec<String>,
+    /// The arguments, in order.
+    arguments: Vec<ArgumentFacts>,
+}
+
+/// An argument of a prompt.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ArgumentFacts {
+    /// The name.
+    name: String,
+    /// The purpose.
+    description: Option<String>,
+    /// The type: `string`, `text`, `integer`, `number`, `boolean`, `date`, `list` or `json`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Whether a call must have it.
+    required: bool,
+    /// The value of calls without it.
+    default: Option<String>,
+    /// The permitted values; empty if others are permitted too.
+    choices: Vec<String>,
+    /// Whether its values are confidential. They cannot be sent in a URL.
+    sensitive: bool,
+}
+
+/// A prompt with its template, or with the messages that it renders to.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct PromptText {
+    #[serde(flatten)]
+    pub(super) facts: PromptFacts,
+    /// The template, in the language of prompt files, without the files that it includes. Absent in a rendered answer,
+    /// and for a prompt written in code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) template: Option<String>,
+    /// The messages, as in the result of `prompts/get` of MCP revision 2026-07-28. Absent unless `rendered=true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub(super) messages: Option<Box<RawValue>>,
+}
+
+impl PromptFacts {
+    pub(super) fn of(prompt: &Prompt, catalog: &Catalog) -> PromptFacts {
+        let found = catalog.provenance().filter(|found| found.covers(prompt));
+        let version = found.and_then(|found| found.prompt(prompt));
+        PromptFacts {
+            name: prompt.name().to_string(),
+            title: prompt.title().map(str::to_owned),
+            description: prompt.description().map(str::to_owned),
+            channel: found.map(|found| found.provenance.channel().to_owned()),
+            version: version.map(|version| version.version()),
+            digest: version.map(|version| version.digest()),
+            author_version: prompt.version().map(str::to_owned),
+            tags: prompt.tags().to_vec(),
+            arguments: prompt.arguments().iter().map(ArgumentFacts::of).collect(),
+        }
+    }
+}
+
+impl ArgumentFacts {
+    fn of(argument: &Argument) -> ArgumentFacts {
+        ArgumentFacts {
+            name: argument.name().to_owned(),
+            description: argument.description().map(str::to_owned),
+            kind: argument.kind().as_str(),
+            required: argument.required(),
+            default: argument.default_value().map(str::to_owned),
+            choices: argument.choices().iter().map(|choice| choice.value.clone()).collect(),
+            sensitive: argument.is_sensitive(),
+        }
+    }
+}
+
+/// Returns the template of a prompt; `None` for one written in code.
+pub(super) fn template(prompt: &Prompt) -> Option<String> {
+    match &prompt.definition().body {
+        Body::Template { range } => prompt.source().text.get(range.clone()).map(str::to_owned),
+        Body::Pieces(pieces) => Some(pieces.iter().map(piece).collect()),
+        Body::Function(_) => None,
+    }
+}
+
+/// Writes a part of a foreign format as a template.
+fn piece(piece: &BodyPiece) -> String {
+    match piece {
+        BodyPiece::Text(text) if text.contains("{{") || text.contains("{%") || text.contains("{#") => {
+            format!("{{{{ {} }}}}", serde_json::Value::from(text.as_str()))
+        }
+        BodyPiece::Text(text) => text.clone(),
+        BodyPiece::Argument(name) => format!("{{{{ {name} }}}}"),
+        BodyPiece::Role(role) => format!("{{{{ role({:?}) }}}}", role.as_str()),
+        BodyPiece::Attach { path, .. } => format!("{{{{ attach({}) }}}}", serde_json::Value::from(path.as_str())),
+    }
+}

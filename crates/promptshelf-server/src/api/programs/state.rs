@@ -1,0 +1,137 @@
+//! The libraries that programs can read.
+
+use std::{collections::HashMap, sync::Arc};
+
+use jiff::Timestamp;
+use promptshelf_core::Access;
+use promptshelf_service::Caller;
+
+use super::{
+    super::problem::Problem,
+    versions::{RecentRevisions, Versions},
+};
+use crate::library::Library;
+
+/// The state of all handlers. Clones share it.
+#[derive(Clone)]
+pub(crate) struct ProgramState(Arc<Inner>);
+
+struct Inner {
+    /// The default one first.
+    channels: Vec<ServedChannel>,
+    versions: Option<Versions>,
+    has_sign_in: bool,
+    started: Timestamp,
+}
+
+/// A library, and the channel that it follows.
+pub(super) struct ServedChannel {
+    /// `None` for a library that is not a channel.
+    pub(super) name: Option<String>,
+    pub(super) library: Library,
+    pub(super) recent: RecentRevisions,
+    /// The operator's requirements for the callers of the channel.
+    access: Option<Arc<Access>>,
+}
+
+impl ServedChannel {
+    /// Whether a caller may use it.
+    fn is_open_to(&self, caller: &Caller) -> bool {
+        self.access.as_ref().is_none_or(|access| caller.meets(access))
+    }
+
+    /// The revision that is served; `None` for a library that is not a channel.
+    pub(super) fn revision(&self) -> Option<u64> {
+        Some(self.library.catalog().provenance()?.provenance.revision())
+    }
+}
+
+impl ProgramState {
+    /// Creates the state from the served libraries, the default one first, with the names of channels.
+    pub(crate) fn new(
+        libraries: Vec<(Option<String>, Library)>,
+        access: &HashMap<String, Arc<Access>>,
+        versions: Option<Versions>,
+        has_sign_in: bool,
+    ) -> ProgramState {
+        let channel = |(name, library): (Option<String>, Library)| {
+            let access = name.as_ref().and_then(|name| access.get(name)).cloned();
+            ServedChannel { name, library, recent: RecentRevisions::default(), access }
+        };
+        let channels = libraries.into_iter().map(channel).collect();
+        ProgramState(Arc::new(Inner { channels, versions, has_sign_in, started: Timestamp::now() }))
+    }
+
+    /// The channels that a caller may use, the default one first.
+    pub(super) fn channels<'a>(&'a self, caller: &'a Caller) -> impl Iterator<Item = &'a ServedChannel> {
+        self.0.channels.iter().filter(|channel| channel.is_open_to(caller))
+    }
+
+    /// The reader of earlier versions, where there is a store.
+    pub(super) fn versions(&self) -> Option<&Versions> {
+        self.0.versions.as_ref()
+    }
+
+    /// The time at which the server began to serve.
+    pub(super) fn started(&self) -> Timestamp {
+        self.0.started
+    }
+
+    /// Whether callers sign in.
+    pub(super) fn has_sign_in(&self) -> bool {
+        self.0.has_sign_in
+    }
+
+    /// Finds the channel of a request; without a name the default one.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a channel that is not served or hidden from the caller; 400 for any name if no channels are served.
+    pub(super) fn channel(&self, caller: &Caller, name: Option<&str>) -> Result<&ServedChannel, Problem> {
+        let default = self.0.channels.first();
+        if name.is_some() && default.is_some_and(|default| default.name.is_none()) {
+            return Err(Problem::invalid(
+                "This server serves a folder, which has no channels: leave `channel` out, or serve a store",
+            ));
+        }
+        let name = name.or_else(|| default?.name.as_deref());
+        let found = self.0.channels.iter().find(|channel| channel.name.as_deref() == name);
+        found.filter(|channel| channel.is_open_to(caller)).ok_or_else(|| not_served(name.unwrap_or_default()))
+    }
+
+    /// Returns the library with a version of a prompt: the present one, unless another version is named.
+    ///
+    /// # Errors
+    ///
+    /// 404 if the caller may not use the prompt as it is now, or the channel never had this version; those of the store.
+    pub(super) async fn at_version(
+        &self,
+        channel: &ServedChannel,
+        caller: &Caller,
+        name: &str,
+        version: Option<u64>,
+    ) -> Result<Library, Problem> {
+        let Some(version) = version else { return Ok(channel.library.clone()) };
+        let Some(channel_name) = &channel.name else {
+            return Err(Problem::invalid(
+                "This server serves a folder, which has no versions: leave `version` out, or serve a store",
+            ));
+        };
+        // The present rules hold for every version.
+        let view = channel.library.service().view(caller);
+        let prompt = view.find(name)?;
+        let present = view.catalog().provenance().and_then(|found| found.prompt(&prompt));
+        if present.is_some_and(|present| present.version() == version) {
+            return Ok(channel.library.clone());
+        }
+        let Some(versions) = &self.0.versions else {
+            return Err(Problem::not_found(&format!("Version {version} of the prompt {name}")));
+        };
+        versions.library(&channel.library, channel_name, name, version).await
+    }
+}
+
+/// Hidden channels equal missing ones.
+fn not_served(name: &str) -> Problem {
+    Problem::not_found(&format!("The channel `{}` on this server", &name[..name.floor_char_boundary(100)]))
+}

@@ -1,0 +1,135 @@
+//! Earlier versions of prompts, and the history of channels, from the store.
+
+use std::{collections::VecDeque, fmt, path::PathBuf, sync::Arc};
+
+use promptshelf_source::{Fixed, MemoryTree, TreeSource};
+use promptshelf_store::{ChannelName, Head, HistoryQuery, Revision};
+use tokio::{sync::Mutex, task::spawn_blocking};
+
+use super::super::problem::Problem;
+use crate::{
+    channels::{StoreHandle, provenance_at},
+    library::Library,
+};
+
+/// The number of revisions that stay loaded, each with all its prompts.
+const LOADED: usize = 4;
+
+/// The number of revisions that a client can catch up with.
+const RECENT: usize = 100;
+
+/// The reader of versions that are not served at present. Clones share what is loaded.
+///
+/// A version is a whole revision of its channel, with the partials and attachments of that time. The access rules of that
+/// time and the operator's present ones hold, and the present rules of the library for the prompt itself.
+#[derive(Clone)]
+pub struct Versions(Arc<Inner>);
+
+struct Inner {
+    store: StoreHandle,
+    rules: Fixed,
+    granted_roots: Vec<PathBuf>,
+    /// The newest use first. The lock is kept while a revision is loaded, so that there is one load at a time.
+    loaded: Mutex<VecDeque<(Key, Library)>>,
+}
+
+/// The identity of a loaded revision. The serial number of the present catalog changes with every change of the rules.
+#[derive(Debug, PartialEq, Eq)]
+struct Key {
+    channel: String,
+    head: Head,
+    serial: u64,
+}
+
+impl fmt::Debug for Versions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Versions({:?})", self.0.store)
+    }
+}
+
+impl Versions {
+    /// Creates a reader. `rules` are the operator's access rules, and `granted_roots` the folders that libraries may
+    /// read besides their own files.
+    #[must_use]
+    pub fn new(store: StoreHandle, rules: Fixed, granted_roots: Vec<PathBuf>) -> Versions {
+        Versions(Arc::new(Inner { store, rules, granted_roots, loaded: Mutex::default() }))
+    }
+
+    /// Returns a library with a version of a prompt, as it was last served in a channel.
+    pub(super) async fn library(
+        &self,
+        present: &Library,
+        channel: &str,
+        prompt: &str,
+        version: u64,
+    ) -> Result<Library, Problem> {
+        let unknown =
+            || Problem::not_found(&format!("Version {version} of the prompt {prompt} in the channel {channel}"));
+        let name: ChannelName = channel.parse()?;
+        let store = self.0.store.get().await?;
+        let head = store.last_with_version(&name, prompt, version).await?.ok_or_else(unknown)?;
+        let key = Key { channel: channel.to_owned(), head, serial: present.catalog().serial() };
+        let mut loaded = self.0.loaded.lock().await;
+        let found = loaded.iter().position(|(known, _)| *known == key);
+        let (key, library) = match found.and_then(|place| loaded.remove(place)) {
+            Some(known) => known,
+            None => {
+                let (_, tree) = store.tree(&name, Some(key.head.revision)).await?;
+                let provenance = provenance_at(&store, &name, &key.head).await?;
+                let source = TreeSource::new(MemoryTree::default());
+                source.grant_roots(self.0.granted_roots.iter().cloned());
+                source.replace_revision(tree, provenance);
+                let builder = Library::builder().source(source).source(self.0.rules.clone()).records_of(present);
+                let built = spawn_blocking(move || builder.build()).await;
+                let library = built.map_err(|_| Problem::internal())?.map_err(|error| {
+                    tracing::error!("revision {} of channel {channel} cannot be loaded: {error}", key.head.revision);
+                    Problem::internal()
+                })?;
+                (key, library)
+            }
+        };
+        let catalog = library.catalog();
+        let found = catalog.find(prompt).and_then(|prompt| catalog.provenance()?.prompt(prompt));
+        let is_found = found.is_some_and(|found| found.version() == version);
+        loaded.push_front((key, library.clone()));
+        loaded.truncate(LOADED);
+        if is_found { Ok(library) } else { Err(unknown()) }
+    }
+
+    /// Returns the revisions up to `newest`, the newest first; `None` if the store cannot be read.
+    pub(super) async fn history(&self, channel: &str, newest: u64) -> Option<Vec<Revision>> {
+        let name: ChannelName = channel.parse().ok()?;
+        let query = HistoryQuery { before: Some(newest + 1), limit: RECENT, ..HistoryQuery::default() };
+        let history = async { self.0.store.get().await?.history(&name, &query).await };
+        match history.await {
+            Ok(revisions) => Some(revisions),
+            Err(error) => {
+                tracing::warn!("the history of channel {channel} cannot be read: {error}");
+                None
+            }
+        }
+    }
+}
+
+/// The newest revisions of a channel, read once for all streams.
+#[derive(Debug, Default)]
+pub(super) struct RecentRevisions(Mutex<Arc<[Revision]>>);
+
+impl RecentRevisions {
+    /// Returns the revisions after `known` up to `newest`, in order; `None` if they are not all known.
+    pub(super) async fn between(
+        &self,
+        versions: Option<&Versions>,
+        channel: &str,
+        known: u64,
+        newest: u64,
+    ) -> Option<Vec<Revision>> {
+        let mut recent = self.0.lock().await;
+        if recent.first().is_none_or(|first| first.number != newest) {
+            *recent = versions?.history(channel, newest).await?.into();
+        }
+        let after: Vec<Revision> = recent.iter().filter(|one| one.number > known).rev().cloned().collect();
+        let expected = usize::try_from(newest.checked_sub(known)?).ok()?;
+        (after.len() == expected).then_some(after)
+    }
+}

@@ -1,0 +1,141 @@
+//! Lists, templates, renderings, versions and caching.
+
+use promptshelf_server::http::{Options, router};
+use promptshelf_source::{MemoryTree, TreeSource};
+use serde_json::json;
+
+use super::{Answer, Library, Site, answer, publish, sign_in};
+
+const GREET: &str = "---\ndescription: Greets\narguments:\n  - name: name\n    required: true\n  - name: key\n    sensitive: true\n---\n\
+                     Hello, {{ name }}!{{ key }}\n";
+
+/// The answers of a server whose library is not a channel.
+async fn folder(files: &[(&str, &str)], signed_in: bool, path: &str, headers: &[(&str, &str)]) -> Answer {
+    let tree: MemoryTree = files.iter().copied().collect();
+    let library = Library::builder().source(TreeSource::new(tree)).build().expect("a library");
+    let mut options = Options::default();
+    options.sign_in = signed_in.then(sign_in);
+    answer(&router(&library, &options), path, headers).await
+}
+
+#[tokio::test]
+async fn folder_answers_without_channels_and_versions() {
+    let files = [("greet.md", GREET), ("other.md", "Other.\n")];
+    let get = |path: &'static str| folder(&files, false, path, &[]);
+    let list = get("/api/v1/prompts").await.expect(200).json();
+    assert_eq!((&list["channel"], &list["next"]), (&json!(null), &json!(null)));
+    assert_eq!((&list["prompts"][0]["name"], &list["prompts"][1]["name"]), (&json!("greet"), &json!("other")));
+
+    let prompt = get("/api/v1/prompts/greet").await.expect(200);
+    assert_eq!(prompt.header("cache-control"), "public, max-age=0, stale-while-revalidate=60");
+    let tag = prompt.header("etag").to_owned();
+    let prompt = prompt.json();
+    assert_eq!(prompt["template"], "Hello, {{ name }}!{{ key }}\n");
+    assert_eq!((&prompt["version"], &prompt["arguments"][0]["required"]), (&json!(null), &json!(true)));
+    assert_eq!(prompt["arguments"][1]["sensitive"], true);
+    assert!(prompt.get("messages").is_none(), "{prompt}");
+    let known = folder(&files, false, "/api/v1/prompts/greet", &[("if-none-match", &tag)]).await.expect(304);
+    assert_eq!(known.header("cache-control"), "public, max-age=0, stale-while-revalidate=60");
+
+    let rendered = get("/api/v1/prompts/greet?rendered=true&arguments.name=Ada%20%26%20Bob").await.expect(200).json();
+    let message = json!({ "role": "user", "content": { "type": "text", "text": "Hello, Ada & Bob!" } });
+    assert_eq!(rendered["messages"], json!([message]));
+    assert!(rendered.get("template").is_none(), "{rendered}");
+
+    for (path, status, part) in [
+        ("/api/v1/prompts/greet?channel=production", 400, "leave `channel` out"),
+        ("/api/v1/prompts/greet?version=1", 400, "leave `version` out"),
+        ("/api/v1/prompts/greet?rendred=true", 400, "`rendred` is unknown"),
+        ("/api/v1/prompts/greet?arguments.name=x", 400, "rendered=true"),
+        ("/api/v1/prompts/greet?rendered=true", 422, "name"),
+        ("/api/v1/prompts/none", 404, "Unknown prompt: none"),
+        ("/api/v1/prompts?cursor=x", 400, "cursor"),
+        ("/api/v1/prompts?limit=5", 400, "limit"),
+        ("/api/v1/channels/production/events", 400, "no channels"),
+        ("/api/v1/channels", 404, "path"),
+    ] {
+        let detail = get(path).await.detail(status);
+        assert!(detail.contains(part), "{path}: {detail}");
+    }
+}
+
+// req: S-181
+#[tokio::test]
+async fn sensitive_arguments_are_refused_in_urls() {
+    let path = "/api/v1/prompts/greet?rendered=true&arguments.name=x&arguments.key=hush";
+    let refused = folder(&[("greet.md", GREET)], false, path, &[]).await.expect(400);
+    assert!(refused.body.contains("`key` is sensitive") && !refused.body.contains("hush"), "{refused:?}");
+}
+
+// req: S-180
+#[tokio::test]
+async fn hidden_prompt_equals_missing_prompt() {
+    let rules = "[[access]]\nprompts = [\"greet\"]\nroles = [\"editor\"]\n";
+    let files = [("greet.md", GREET), ("open.md", "Open.\n"), ("promptshelf.toml", rules)];
+    for query in ["", "?rendered=true&arguments.name=x", "?rendered=true&arguments.name=x&arguments.key=y"] {
+        let bob = [("authorization", "Bearer psk_bob")];
+        let path = format!("/api/v1/prompts/greet{query}");
+        let hidden = folder(&files, true, &path, &bob).await.detail(404);
+        let missing = folder(&files, true, &format!("/api/v1/prompts/absent{query}"), &bob).await.detail(404);
+        assert_eq!(hidden.replace("greet", "absent"), missing, "{query}");
+    }
+    let list = async |caller| folder(&files, true, "/api/v1/prompts", &[("authorization", caller)]).await;
+    let seen = list("Bearer psk_bob").await.expect(200);
+    assert_eq!(seen.json()["prompts"].as_array().map(Vec::len), Some(1));
+    assert!(seen.header("cache-control").starts_with("private,"), "{seen:?}");
+    assert_eq!(list("Bearer psk_ada").await.expect(200).json()["prompts"].as_array().map(Vec::len), Some(2));
+    folder(&files, true, "/api/v1/prompts", &[]).await.expect(401);
+}
+
+#[tokio::test]
+async fn versions_come_with_the_partials_of_their_time() {
+    let files = [("hello.md", "{% include '_part.md' %} one\n"), ("_part.md", "First")];
+    let site = Site::of(&[("production", &files), ("staging", &[("hello.md", "Staging\n")])], false, &[]).await;
+    let first = site.get("/api/v1/prompts/hello").await.expect(200);
+    assert_eq!((&first.json()["version"], &first.json()["channel"]), (&json!(1), &json!("production")));
+    publish(&site.store, "production", &[("_part.md", "Second")]).await;
+    site.serves(2).await;
+    let second = site.get("/api/v1/prompts/hello?rendered=true").await.expect(200).json();
+    assert_eq!((&second["version"], &second["messages"][0]["content"]["text"]), (&json!(3), &json!("Second one")));
+    for _ in 0..2 {
+        let old = site.get("/api/v1/prompts/hello?rendered=true&version=1").await.expect(200).json();
+        assert_eq!((&old["version"], &old["messages"][0]["content"]["text"]), (&json!(1), &json!("First one")));
+    }
+    let staging = site.get("/api/v1/prompts/hello?channel=staging").await.expect(200);
+    assert_eq!(staging.json()["version"], 2);
+    // The tag of one channel is not that of another one.
+    let tag = [("if-none-match", staging.header("etag"))];
+    answer(&site.router, "/api/v1/prompts/hello", &tag).await.expect(200);
+    answer(&site.router, "/api/v1/prompts/hello?channel=staging", &tag).await.expect(304);
+    for path in ["hello?version=2", "hello?version=9", "none?version=1", "hello?channel=other", "hello?channel=.."] {
+        site.get(&format!("/api/v1/prompts/{path}")).await.expect(404);
+    }
+    publish(&site.store, "production", &[("hello.md", ""), ("bye.md", "Bye\n")]).await;
+    site.serves(3).await;
+    site.get("/api/v1/prompts/hello?version=1").await.expect(404);
+}
+
+/// Rules of today hold for the texts of yesterday, and those of an operator for a channel.
+// req: S-182
+#[tokio::test]
+async fn earlier_versions_and_channels_open_no_access() {
+    let site = Site::of(
+        &[("production", &[("plan.md", "Secret one\n")]), ("staging", &[("plan.md", "Staging\n")])],
+        true,
+        &[("staging", "editor")],
+    )
+    .await;
+    assert!(site.get_as("bob", "/api/v1/prompts/plan").await.expect(200).body.contains("Secret one"));
+    let rules = "[[access]]\nprompts = [\"plan\"]\nroles = [\"editor\"]\n";
+    publish(&site.store, "production", &[("plan.md", "Secret two\n"), ("promptshelf.toml", rules)]).await;
+    site.serves(2).await;
+    let version = "/api/v1/prompts/plan?version=1";
+    assert!(site.get_as("ada", version).await.expect(200).body.contains("Secret one"));
+    let hidden = site.get_as("bob", version).await.detail(404);
+    let missing = site.get_as("bob", "/api/v1/prompts/nope?version=1").await.detail(404);
+    assert_eq!(hidden.replace("plan", "nope"), missing);
+    let staging = site.get_as("bob", "/api/v1/prompts/plan?channel=staging").await.detail(404);
+    let absent = site.get_as("bob", "/api/v1/prompts/plan?channel=absence").await.detail(404);
+    assert_eq!(staging.replace("staging", "absence"), absent);
+    site.get_as("bob", "/api/v1/channels/staging/events").await.expect(404);
+}

@@ -1,0 +1,37 @@
+//! The revisions with earlier versions of prompts.
+
+use crate::{
+    StoreError,
+    address::ChannelName,
+    database::Mode,
+    model::Head,
+    store::Store,
+    tables::{channel, prompt},
+};
+
+impl Store {
+    /// Returns the last revision of a channel that served a version of a prompt; `None` if none did, or its files have
+    /// been removed by [`Store::prune`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::channel`].
+    pub async fn last_with_version(
+        &self,
+        channel: &ChannelName,
+        prompt: &str,
+        version: u64,
+    ) -> Result<Option<Head>, StoreError> {
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = async {
+            let epoch = channel::epoch(&mut transaction).await?;
+            let channel = channel::get(&mut transaction, channel).await?;
+            let last = prompt::last_with(&mut transaction, channel.id, prompt, version).await?;
+            let revision = last.map(|until| until.map_or(channel.revision, |until| until.saturating_sub(1)));
+            let revision = revision.filter(|revision| *revision >= channel.oldest);
+            Ok(revision.map(|revision| Head { epoch, revision }))
+        }
+        .await;
+        transaction.finish(result).await
+    }
+}
