@@ -45,10 +45,11 @@ export async function copyOf(library) {
  * @param {string} library
  * @param {Record<string, string>} [environment] what it finds besides its usual environment
  * @param {string} [address] where to listen; a free port, if nothing is said
+ * @param {string[]} [options] further options of `serve`
  * @returns {Promise<{ url: URL, stop: () => Promise<void> }>}
  */
-export async function serveHttp(server, library, environment = {}, address = '127.0.0.1:0') {
-  const child = spawn(server, ['serve', library, '--http', address], {
+export async function serveHttp(server, library, environment = {}, address = '127.0.0.1:0', options = []) {
+  const child = spawn(server, ['serve', library, '--http', address, ...options], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, ...environment },
   });

@@ -60,6 +60,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "web", about: "the page: types, lint, and the whole of it in a browser", run: web::run },
     Step { name: "conformance", about: "the official conformance suites", run: conformance_suites },
     Step { name: "host", about: "our client, against servers of the official SDKs", run: host },
+    Step { name: "langfuse", about: "Langfuse's clients read prompts from the server", run: langfuse },
     Step { name: "frameworks", about: "agent frameworks start with the server and use its prompts", run: frameworks },
     Step { name: "guard", about: "the hot paths take at most 25 % more instructions than recorded", run: guard },
 ];
@@ -254,6 +255,17 @@ fn host(repository: &Repository) -> Result<()> {
     script("host.mjs").arg("--rust").arg(rust).run()?;
     script("client-conformance.mjs").run()?;
     legacy_notifications(repository, &python)
+}
+
+/// Runs Langfuse's JavaScript and Python clients against the binary.
+fn langfuse(repository: &Repository) -> Result<()> {
+    build(repository)?;
+    install_peers(repository)?;
+    let folder = repository.peers().join("langfuse");
+    install(&folder)?;
+    let python = install_python(&folder)?;
+    let script = node(repository).arg("langfuse/langfuse.mjs").arg("--server").arg(repository.binary());
+    script.arg("--python").arg(&python).run()
 }
 
 /// Runs agent frameworks with local models against the binary.
