@@ -32,6 +32,8 @@ pub(super) struct PromptFacts {
     version: Option<u64>,
     /// The digest of all files that this version is made from; null if the server serves a folder.
     digest: Option<String>,
+    /// The id of the commit that it comes from; null if its source is not a git repository.
+    commit: Option<String>,
     /// The version that the author wrote into the file.
     author_version: Option<String>,
     /// The tags.
@@ -84,9 +86,10 @@ impl PromptFacts {
             name: prompt.name().to_string(),
             title: prompt.title().map(str::to_owned),
             description: prompt.description().map(str::to_owned),
-            channel: found.map(|found| found.provenance.channel().to_owned()),
+            channel: found.and_then(|found| found.provenance.channel()).map(str::to_owned),
             version: version.map(|version| version.version()),
             digest: version.map(|version| version.digest()),
+            commit: found.and_then(|found| found.provenance.commit()).map(|commit| commit.id().to_owned()),
             author_version: prompt.version().map(str::to_owned),
             tags: prompt.tags().to_vec(),
             arguments: prompt.arguments().iter().map(ArgumentFacts::of).collect(),

@@ -42,7 +42,7 @@ impl ServedChannel {
 
     /// The revision that is served; `None` for a library that is not a channel.
     pub(super) fn revision(&self) -> Option<u64> {
-        Some(self.library.catalog().provenance()?.provenance.revision())
+        self.library.catalog().provenance()?.provenance.revision()
     }
 }
 
