@@ -4,8 +4,12 @@ use std::error::Error;
 
 use rmcp::{
     service::ClientInitializeError,
-    transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError},
+    transport::{
+        auth::WWWAuthenticateParams,
+        streamable_http_client::{AuthRequiredError, InsufficientScopeError},
+    },
 };
+use url::Url;
 
 use crate::error::{ClientError, causes};
 
@@ -38,6 +42,20 @@ impl Challenge {
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Challenge::of_connect(fallback),
             _ => None,
         }
+    }
+
+    /// Finds a challenge in an answer: every 401, and a 403 that names missing scopes.
+    pub(crate) fn of_status(status: u16, header: Option<&str>, url: &Url) -> Option<Challenge> {
+        let header = header.unwrap_or_default();
+        let forbidden = match status {
+            401 => None,
+            403 => {
+                let params = WWWAuthenticateParams::parse(header, url);
+                Some(params.is_insufficient_scope().then_some(params.scope)?)
+            }
+            _ => return None,
+        };
+        Some(Challenge { header: header.to_owned(), forbidden })
     }
 
     /// Creates the challenge of a server that requires these scopes.

@@ -25,6 +25,7 @@
 //!
 //! Text of a server is returned verbatim. A program that prints it to a terminal has to escape control characters.
 
+mod api;
 mod challenge;
 mod client;
 mod client_config;
@@ -46,6 +47,7 @@ mod sign_in;
 mod transport;
 
 pub use self::{
+    api::{ApiClient, ApiRequest, ApiResponse, ServerUrl},
     client::{Changes, Client},
     client_config::{ConfigScope, ConfiguredServer},
     content::{

@@ -51,6 +51,14 @@ pub(crate) fn changes(changes: &[Change]) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Validates the size of a content.
+pub(crate) fn content(bytes: &[u8]) -> Result<(), StoreError> {
+    match bytes.len() {
+        ..=MAX_FILE => Ok(()),
+        size => Err(StoreError::invalid(format!("a content has {size} bytes: at most {MAX_FILE} are accepted"))),
+    }
+}
+
 /// Validates that a tree can be written to a folder of any system: no two paths are equal there, and no file is the
 /// folder of another one.
 pub(crate) fn tree<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Result<(), StoreError> {

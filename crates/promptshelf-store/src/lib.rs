@@ -26,6 +26,7 @@ mod review;
 mod snapshot;
 mod store;
 mod tables;
+mod upload;
 mod versions;
 
 pub use address::{ChannelAddress, ChannelName, StoreUrl};

@@ -5,12 +5,12 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::Response,
 };
-use promptshelf_store::{ChannelInfo, ChannelName, Policy, PolicyGuard, StoreError};
+use promptshelf_store::{ChannelInfo, ChannelName, Policy, PolicyGuard, PolicyRoles, StoreError};
 
 use super::{
     etag::{self, represent},
     model::{Channels, PolicyBody},
-    operation::{ApiCaller, ApiState, Scope},
+    operation::{ApiCaller, ApiState, Operation, Scope},
     problem::Problem,
     request::{ApiPath, Unread},
 };
@@ -102,7 +102,21 @@ pub(super) async fn put_policy(
     Ok(operation.end(answer))
 }
 
-/// Checks that a channel exists, and returns it. Callers of the API cannot make a channel by proposing to it.
+/// Checks that a channel exists, and returns it.
 pub(super) async fn existing(state: &ApiState, channel: &ChannelName) -> Result<ChannelInfo, Problem> {
     Ok(state.store().await?.channel(channel).await?)
+}
+
+/// Returns the roles of the channel that a proposal or a promotion is for. A caller without `library:admin` cannot make
+/// a channel by proposing to it.
+pub(super) async fn target_roles(
+    state: &ApiState,
+    operation: &Operation,
+    channel: &ChannelName,
+) -> Result<PolicyRoles, Problem> {
+    match state.store().await?.channel(channel).await {
+        Ok(info) => Ok(info.policy.roles),
+        Err(StoreError::NotFound { .. }) if operation.has(Scope::Admin) => Ok(PolicyRoles::default()),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -8,8 +8,9 @@ use promptshelf_store::{Change, CheckReport, Checker, Digest, PromptChangeKind, 
 use tokio::task::spawn_blocking;
 
 use super::{
+    content::changes,
     etag,
-    model::{AffectedPrompt, CheckBody, CheckResult, Rendering, changes},
+    model::{AffectedPrompt, CheckBody, CheckResult, Rendering},
     operation::{ApiCaller, ApiState, Scope},
     problem::Problem,
     request::Unread,
@@ -37,8 +38,8 @@ pub(super) async fn check(
         let body: CheckBody = request.json(&state.endpoint).await?;
         operation.note("channel", body.channel.as_str());
         operation.require_channel(&body.channel)?;
-        let changes = changes(body.changes)?;
         let store = state.store().await?;
+        let changes = changes(&store, body.changes).await?;
         let roles = store.channel(&body.channel).await?.policy.roles;
         operation.require_role(&roles.propose, "propose")?;
         // A closed semaphore would be an error; it is never closed.

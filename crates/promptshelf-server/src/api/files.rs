@@ -14,8 +14,11 @@ use super::{
     model::{Diff, DiffQuery, FileQuery, PromptDiff, Tree, TreeQuery},
     operation::{ApiCaller, ApiState, Scope},
     problem::Problem,
-    request::{ApiPath, ApiQuery, page_size},
+    request::{ApiPath, ApiQuery, page_size, page_size_up_to},
 };
+
+/// The largest number of files of a page of a tree.
+const MAX_TREE_PAGE: usize = 10_000;
 
 /// Lists the files of a revision
 #[utoipa::path(get, path = "/channels/{channel}/tree", tag = "files", security(("token" = ["library:read"])),
@@ -29,7 +32,7 @@ pub(super) async fn get_tree(
 ) -> Result<Response, Problem> {
     let operation = state.begin_on(&channel, caller.0, "api/tree", &[Scope::Read])?;
     let answer = async {
-        let limit = page_size(query.limit)?;
+        let limit = page_size_up_to(MAX_TREE_PAGE, query.limit)?;
         let (head, files) = state.store().await?.files(&channel, query.revision).await?;
         let (files, next) = page(files, query.after.as_deref(), limit, |file: &FileEntry| &file.path);
         etag::json(&headers, &Tree { head, files, next })

@@ -6,13 +6,15 @@
 //! - `admit` checks the host, the origin and the sign-in; `operation` checks scopes and roles, applies limits and writes
 //!   the audit record.
 //! - `request` reads paths, queries and bodies; `etag` compares preconditions; `problem` is the answer to all errors.
-//! - `channels`, `files`, `history`, `proposals`, `transfer` and `check` have the handlers; `model` has their bodies.
+//! - `channels`, `files`, `bulk`, `history`, `proposals`, `transfer` and `check` have the handlers; `model` has their bodies.
 //!
 //! Authentication itself is that of every other route (`http/authenticate`). Rules of publishing are those of the store.
 
 mod admit;
+mod bulk;
 mod channels;
 mod check;
+mod content;
 mod etag;
 mod files;
 mod history;

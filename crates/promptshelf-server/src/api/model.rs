@@ -1,79 +1,14 @@
 //! Bodies of requests and responses, beyond the values of the store.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
-use promptshelf_source::check_tree_path;
 use promptshelf_store::{
-    Change, ChannelInfo, ChannelName, CheckLevel, CheckSummary, Digest, FileChange, FileEntry, Head, Policy,
-    PolicyRoles, PromptChange, PromptChangeKind, Proposal, ProposalState, Published, Revision, RevisionKind, Served,
-    Verdict,
+    ChannelInfo, ChannelName, CheckLevel, CheckSummary, Digest, FileChange, FileEntry, Head, Policy, PolicyRoles,
+    PromptChange, PromptChangeKind, Proposal, ProposalState, Published, Revision, RevisionKind, Served, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{problem::Problem, request::required};
-
-/// The content of a file: text in UTF-8, or any bytes as Base64.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) enum FileContent {
-    /// Text.
-    Text(String),
-    /// Bytes, in the standard alphabet of Base64 with padding.
-    Base64(String),
-}
-
-impl FileContent {
-    pub(super) fn of(bytes: &[u8]) -> FileContent {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => FileContent::Text(text.to_owned()),
-            Err(_) => FileContent::Base64(STANDARD.encode(bytes)),
-        }
-    }
-
-    fn into_bytes(self) -> Result<Vec<u8>, base64::DecodeError> {
-        match self {
-            FileContent::Text(text) => Ok(text.into_bytes()),
-            FileContent::Base64(encoded) => STANDARD.decode(encoded),
-        }
-    }
-}
-
-/// The change of one file.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ChangeBody {
-    /// Relative to the library, with `/` between its parts.
-    path: String,
-    /// The digest of the content that the author started from; null for a new file.
-    #[serde(deserialize_with = "required")]
-    #[schema(required = true)]
-    before: Option<Digest>,
-    /// The new content; null deletes the file.
-    #[serde(deserialize_with = "required")]
-    #[schema(required = true)]
-    content: Option<FileContent>,
-}
-
-/// The most bytes of an invalid path in the answer.
-const MAX_PATH: usize = 200;
-
-/// Decodes changes, and checks the paths of new contents. A file at another path can still be deleted.
-pub(super) fn changes(bodies: Vec<ChangeBody>) -> Result<Vec<Change>, Problem> {
-    let change = |ChangeBody { path, before, content }: ChangeBody| {
-        if content.is_some() {
-            check_tree_path(&path).map_err(|error| {
-                let shown = &path[..path.floor_char_boundary(MAX_PATH)];
-                Problem::invalid(format!("The path {shown:?} is invalid: {error}"))
-            })?;
-        }
-        let after = content.map(FileContent::into_bytes).transpose().map_err(|error| {
-            Problem::invalid(format!("The content of {path} is not Base64 in the standard alphabet: {error}"))
-        })?;
-        Ok(Change { path, before, after })
-    };
-    bodies.into_iter().map(change).collect()
-}
+use super::content::{ChangeBody, FileContent};
 
 /// Changes to propose.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -85,6 +20,12 @@ pub(super) struct ProposalBody {
     pub(super) message: String,
     /// The changed files.
     pub(super) changes: Vec<ChangeBody>,
+    /// The reason for a publish that passes over the policy. It needs the scopes `library:publish` and `library:admin`.
+    #[serde(default)]
+    pub(super) emergency: Option<String>,
+    /// Whether to stop after the check: nothing is stored, and the proposal of the answer has the number 0.
+    #[serde(default)]
+    pub(super) dry_run: bool,
 }
 
 /// Changes to check, without storing them.
@@ -198,7 +139,7 @@ pub(super) struct TreeQuery {
     pub(super) revision: Option<u64>,
     /// Only files whose path sorts after this one: `next` of the previous page.
     pub(super) after: Option<String>,
-    /// The number of files, 100 by default and 500 at most.
+    /// The number of files, 100 by default and 10,000 at most.
     pub(super) limit: Option<usize>,
 }
 
@@ -254,6 +195,21 @@ pub(super) struct ProposalsQuery {
     /// Only those with a smaller number: `next` of the previous page.
     pub(super) before: Option<u64>,
     /// The number of proposals, 100 by default and 500 at most.
+    pub(super) limit: Option<usize>,
+}
+
+/// Which proposals, of any channel.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct AllProposalsQuery {
+    /// Only those of this channel.
+    pub(super) channel: Option<ChannelName>,
+    /// Only those in this state.
+    pub(super) state: Option<ProposalState>,
+    /// Only those with a smaller number: `next` of the previous page.
+    pub(super) before: Option<u64>,
+    /// The number of proposals, 100 by default and 500 at most. A page ends earlier after 20,000 changed files.
     pub(super) limit: Option<usize>,
 }
 
@@ -340,6 +296,16 @@ pub(super) struct ServedPrompts {
 pub(super) struct Proposals {
     /// The proposals, without their changes and reviews.
     pub(super) proposals: Vec<ProposalSummary>,
+    /// The value of `before` for the next page; null on the last one.
+    pub(super) next: Option<u64>,
+}
+
+/// Proposals with their changes and reviews, the newest first.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AllProposals {
+    /// The proposals.
+    pub(super) proposals: Vec<Proposal>,
     /// The value of `before` for the next page; null on the last one.
     pub(super) next: Option<u64>,
 }

@@ -5,14 +5,17 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
-use promptshelf_store::{ChannelName, Proposal, ProposalQuery, Publish, Published, RevisionKind, StoreError};
+use promptshelf_store::{
+    ChannelName, PolicyRoles, Proposal, ProposalQuery, Publish, Published, RevisionKind, StoreError,
+};
 
 use super::{
-    channels::existing,
+    channels::{existing, target_roles},
+    content::{FileContent, changes},
     etag::{self, represent},
     model::{
-        ChangedContent, Contents, ContentsQuery, FileContent, Outcome, ProposalBody, Proposals, ProposalsQuery,
-        PublishBody, ReviewBody, changes,
+        AllProposals, AllProposalsQuery, ChangedContent, Contents, ContentsQuery, Outcome, ProposalBody, Proposals,
+        ProposalsQuery, PublishBody, ReviewBody,
     },
     operation::{ApiCaller, ApiState, Operation, Scope},
     problem::Problem,
@@ -21,6 +24,9 @@ use super::{
 
 /// The bytes after which a page of contents ends.
 const PAGE_BYTES: usize = 4 << 20;
+
+/// The changed files after which a page of proposals ends.
+const PAGE_CHANGES: usize = 20_000;
 
 /// Lists the proposals of a channel, the newest first
 #[utoipa::path(get, path = "/channels/{channel}/proposals", tag = "proposals", security(("token" = ["library:read"])),
@@ -49,10 +55,48 @@ pub(super) async fn list_proposals(
     Ok(operation.end(answer))
 }
 
-/// Proposes changes; with the scope `library:publish` they are published at once if the policy is met
+/// Lists the proposals of all channels with their changes and reviews, the newest first
+#[utoipa::path(get, path = "/proposals", tag = "proposals", security(("token" = ["library:read"])),
+    params(AllProposalsQuery), responses((status = 200, body = AllProposals), (status = 304)))]
+pub(super) async fn list_all_proposals(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiQuery(query): ApiQuery<AllProposalsQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let operation = state.begin(caller.0, "api/all-proposals", &[Scope::Read])?;
+    let answer = async {
+        let limit = page_size(query.limit)?;
+        let AllProposalsQuery { channel, state: wanted, before, .. } = query;
+        if let Some(channel) = &channel {
+            operation.require_channel(channel)?;
+        }
+        let query = ProposalQuery { channel, state: wanted, before, limit: limit + 1 };
+        let mut found = state.store().await?.proposals(&query).await?.into_iter();
+        let (mut proposals, mut changes, mut last) = (Vec::new(), 0, None);
+        // A page has one proposal at least, unless all of it is hidden.
+        for proposal in found.by_ref().take(limit) {
+            last = Some(proposal.id);
+            if operation.sees(&proposal.channel) {
+                changes += proposal.changes.len();
+                proposals.push(proposal);
+            }
+            if changes >= PAGE_CHANGES {
+                break;
+            }
+        }
+        let next = last.filter(|_| found.next().is_some());
+        etag::json(&headers, &AllProposals { proposals, next })
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+/// Proposes changes; with the scope `library:publish` they are published at once if the policy is met, and with
+/// `library:admin` the channel is made if it does not exist
 #[utoipa::path(post, path = "/channels/{channel}/proposals", tag = "proposals",
     security(("token" = ["library:propose"])), params(("channel" = ChannelName, Path)), request_body = ProposalBody,
-    responses((status = 201, body = Outcome),
+    responses((status = 200, body = Outcome, description = "The result of a dry run"), (status = 201, body = Outcome),
         (status = 409, body = Problem, content_type = "application/problem+json", description = "Someone else changed these files since the base")))]
 pub(super) async fn create_proposal(
     State(state): State<ApiState>,
@@ -63,11 +107,10 @@ pub(super) async fn create_proposal(
     let mut operation = state.begin_on(&channel, caller.0, "api/propose", &[Scope::Propose])?;
     let answer = async {
         let body: ProposalBody = request.json(&state.endpoint).await?;
-        let roles = existing(&state, &channel).await?.policy.roles;
-        operation.require_role(&roles.propose, "propose")?;
-        let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
-        let published = publish(&state, &operation, channel, body, None, may_publish).await?;
-        respond(&mut operation, StatusCode::CREATED, published)
+        let roles = target_roles(&state, &operation, &channel).await?;
+        let status = if body.dry_run { StatusCode::OK } else { StatusCode::CREATED };
+        let published = publish(&state, &mut operation, channel, body, None, &roles).await?;
+        respond(&mut operation, status, published)
     }
     .await;
     Ok(operation.end(answer))
@@ -142,9 +185,8 @@ pub(super) async fn replace_proposal(
         let body: ProposalBody = request.json(&state.endpoint).await?;
         let present = own_proposal(&state, &mut operation, id, &headers).await?;
         let roles = existing(&state, &present.channel).await?.policy.roles;
-        operation.require_role(&roles.propose, "propose")?;
-        let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
-        let published = publish(&state, &operation, present.channel.clone(), body, Some(&present), may_publish).await?;
+        let channel = present.channel.clone();
+        let published = publish(&state, &mut operation, channel, body, Some(&present), &roles).await?;
         respond(&mut operation, StatusCode::OK, published)
     }
     .await;
@@ -244,11 +286,7 @@ pub(super) async fn publish_proposal(
         check(&headers, &present, false)?;
         let roles = existing(&state, &present.channel).await?.policy.roles;
         operation.require_role(&roles.publish, "publish")?;
-        if let Some(reason) = &body.emergency {
-            operation.require(&[Scope::Publish, Scope::Admin])?;
-            operation.require_role(&roles.administer, "publish in an emergency")?;
-            operation.note("emergency", reason);
-        }
+        check_emergency(&mut operation, &roles, body.emergency.as_deref())?;
         let (actor, checker) = (operation.actor(true), state.api.checker.clone());
         let published = state.store().await?.publish_proposal(id, body.emergency, &actor, checker).await?;
         respond(&mut operation, StatusCode::OK, published)
@@ -280,14 +318,28 @@ async fn own_proposal(
     Ok(present)
 }
 
+/// Checks that a caller may pass over the policy, if there is a reason to.
+fn check_emergency(operation: &mut Operation, roles: &PolicyRoles, reason: Option<&str>) -> Result<(), Problem> {
+    let Some(reason) = reason else { return Ok(()) };
+    operation.require(&[Scope::Publish, Scope::Admin])?;
+    operation.require_role(&roles.publish, "publish")?;
+    operation.require_role(&roles.administer, "publish in an emergency")?;
+    operation.note("emergency", reason);
+    Ok(())
+}
+
 async fn publish(
     state: &ApiState,
-    operation: &Operation,
+    operation: &mut Operation,
     channel: ChannelName,
     body: ProposalBody,
     replaced: Option<&Proposal>,
-    may_publish: bool,
+    roles: &PolicyRoles,
 ) -> Result<Published, Problem> {
+    operation.require_role(&roles.propose, "propose")?;
+    check_emergency(operation, roles, body.emergency.as_deref())?;
+    let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
+    let store = state.store().await?;
     let publish = Publish {
         channel,
         base: body.base,
@@ -295,12 +347,12 @@ async fn publish(
         message: body.message,
         proposal: replaced.map(|proposal| proposal.id),
         expected: replaced.map(|proposal| proposal.digest),
-        emergency: None,
-        changes: changes(body.changes)?,
-        dry_run: false,
+        emergency: body.emergency,
+        changes: changes(&store, body.changes).await?,
+        dry_run: body.dry_run,
     };
     let (actor, checker) = (operation.actor(may_publish), state.api.checker.clone());
-    Ok(state.store().await?.publish(publish, &actor, checker).await?)
+    Ok(store.publish(publish, &actor, checker).await?)
 }
 
 /// The answer to a change of a proposal, with the ETag of the proposal.

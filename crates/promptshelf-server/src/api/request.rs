@@ -66,14 +66,19 @@ pub(super) fn required<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deseriali
     Option::deserialize(deserializer)
 }
 
-/// The largest number of items of a page. The store returns twice as many, so that one more shows whether there is
+/// The largest number of items of most pages. The store returns twice as many, so that one more shows whether there is
 /// another page.
 const MAX_LIMIT: usize = 500;
 
 /// The number of items of a page: 100 by default, between 1 and 500.
 pub(super) fn page_size(limit: Option<usize>) -> Result<usize, Problem> {
+    page_size_up_to(MAX_LIMIT, limit)
+}
+
+/// The number of items of a page: 100 by default, between 1 and `max`.
+pub(super) fn page_size_up_to(max: usize, limit: Option<usize>) -> Result<usize, Problem> {
     match limit.unwrap_or(100) {
-        limit @ 1..=MAX_LIMIT => Ok(limit),
-        other => Err(Problem::invalid(format!("The limit is invalid: expected 1 to {MAX_LIMIT}, got {other}"))),
+        limit if (1..=max).contains(&limit) => Ok(limit),
+        other => Err(Problem::invalid(format!("The limit is invalid: expected 1 to {max}, got {other}"))),
     }
 }

@@ -17,7 +17,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     admit::{Checks, admit},
-    channels, check, etag, files, history,
+    bulk, channels, check, etag, files, history,
     operation::ApiState,
     problem::Problem,
     programs::{self, ProgramState},
@@ -151,6 +151,9 @@ fn described() -> OpenApiRouter<ApiState> {
         .routes(routes!(files::get_tree))
         .routes(routes!(files::get_file))
         .routes(routes!(files::get_diff))
+        .routes(routes!(bulk::read_contents))
+        .routes(routes!(bulk::upload))
+        .routes(routes!(proposals::list_all_proposals))
         .routes(routes!(proposals::list_proposals, proposals::create_proposal))
         .routes(routes!(proposals::get_proposal, proposals::replace_proposal, proposals::withdraw_proposal))
         .routes(routes!(proposals::get_contents))

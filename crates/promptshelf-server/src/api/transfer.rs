@@ -4,7 +4,7 @@ use axum::{extract::State, http::StatusCode, response::Response};
 use promptshelf_store::ChannelName;
 
 use super::{
-    channels::existing,
+    channels::{existing, target_roles},
     model::{Outcome, PromoteBody, RollbackBody},
     operation::{ApiCaller, ApiState, Scope},
     problem::Problem,
@@ -40,7 +40,8 @@ pub(super) async fn rollback(
     Ok(operation.end(answer))
 }
 
-/// Proposes the state of another channel; with the scope `library:publish` it is published at once if the policy is met
+/// Proposes the state of another channel; with the scope `library:publish` it is published at once if the policy is met,
+/// and with `library:admin` the channel is made if it does not exist
 #[utoipa::path(post, path = "/channels/{channel}/promote", tag = "transfer",
     security(("token" = ["library:read", "library:propose"])),
     params(("channel" = ChannelName, Path, description = "The channel to copy to")), request_body = PromoteBody,
@@ -56,7 +57,7 @@ pub(super) async fn promote(
         let body: PromoteBody = request.json(&state.endpoint).await?;
         operation.note("from", body.from.as_str());
         operation.require_channel(&body.from)?;
-        let roles = existing(&state, &channel).await?.policy.roles;
+        let roles = target_roles(&state, &operation, &channel).await?;
         operation.require_role(&roles.propose, "propose")?;
         let may_publish = operation.has(Scope::Publish) && operation.has_role(&roles.publish);
         let (actor, checker) = (operation.actor(may_publish), state.api.checker.clone());

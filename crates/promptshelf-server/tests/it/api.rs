@@ -8,6 +8,7 @@ mod permissions;
 #[cfg(unix)]
 mod postgres;
 mod reading;
+mod transfers;
 
 use std::sync::{Arc, Mutex, PoisonError};
 

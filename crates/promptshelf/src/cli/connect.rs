@@ -284,7 +284,8 @@ fn origin(url: &str) -> Option<(&str, &str)> {
     Some(url.split_at(end))
 }
 
-fn failure(error: ClientError, endpoint: Option<&Endpoint>) -> Failure {
+/// Converts an error of a connection, with a hint on what to do about it.
+pub(crate) fn failure(error: ClientError, endpoint: Option<&Endpoint>) -> Failure {
     if let (ClientError::AuthenticationRequired, Some(origin)) = (&error, endpoint.and_then(token_origin)) {
         return Failure::new(Exit::SignIn, format!("the server did not accept {origin}"))
             .help("the token may have expired, or belong to another server");

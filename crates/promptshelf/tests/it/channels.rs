@@ -8,6 +8,7 @@ mod journey;
 mod postgres;
 mod promotion;
 mod provenance;
+mod remote;
 mod review;
 mod versions;
 

@@ -87,9 +87,9 @@ async fn channel_is_created_once() {
     assert_eq!(again.problem(), refused(412, "precondition-failed"));
     let present = server.get("reader", path).await.expect(200);
     assert_eq!((present.json(), present.etag()), (policy_of(1), created.etag()));
-    // Proposing does not make a channel.
+    // Proposing makes no channel without the scope for it.
     let body = proposal(0, &[("hello.md", None, Some(HELLO))]);
-    let refusal = server.post("admin", "/channels/gamma/proposals", &body).await;
+    let refusal = server.post("without-admin", "/channels/gamma/proposals", &body).await;
     assert_eq!(refusal.problem(), refused(404, "not-found"));
     let channels = server.get("reader", "/channels").await.expect(200).json();
     assert_eq!(channels["channels"].as_array().map(Vec::len), Some(1));

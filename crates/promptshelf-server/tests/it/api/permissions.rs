@@ -95,6 +95,13 @@ async fn hidden_channel_equals_missing_channel() {
         let body = proposal(0, &[("hello.md", None, Some(HELLO))]);
         server.post("admin", &format!("/channels/{channel}/proposals"), &body).await.expect(201);
     }
+    for (caller, shown) in [("paul", vec![2]), ("admin", vec![2, 1])] {
+        let all = server.get(caller, "/proposals").await.expect(200).json();
+        let ids: Vec<u64> =
+            all["proposals"].as_array().expect("a list").iter().filter_map(|p| p["id"].as_u64()).collect();
+        assert_eq!(ids, shown, "{caller}");
+    }
+    assert_eq!(server.get("paul", "/proposals?channel=secret").await.problem(), refused(404, "not-found"));
     let promote = |from: &str| json!({ "from": from, "message": "Copy" });
     let check = |channel: &str| json!({ "channel": channel, "changes": [] });
     for path in ["", "/policy", "/tree", "/files/hello.md", "/revisions", "/revisions/1", "/diff?from=0", "/proposals"]
@@ -109,6 +116,8 @@ async fn hidden_channel_equals_missing_channel() {
         ("/channels/secret/promote", promote("open")),
         ("/check", check("secret")),
         ("/proposals/1/publish", json!({})),
+        ("/channels/secret/contents", json!({ "paths": ["hello.md"] })),
+        ("/channels/secret/uploads", json!({ "contents": [] })),
     ] {
         assert_eq!(server.post("paul", path, &body).await.problem(), refused(404, "not-found"), "{path}");
     }

@@ -1,13 +1,17 @@
 //! Arguments of the commands for channels: versions, review, promotion and rollback.
 
+mod place;
 mod store;
 
-use std::{fmt, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use promptshelf_store::{ChannelName, CheckLevel};
 
-pub(crate) use self::store::{MaintenanceArguments, MigrateArguments, PruneArguments, StoreCommand};
+pub(crate) use self::{
+    place::{ActorArguments, ChannelArguments, PlaceArguments, StoreArguments, StoreText},
+    store::{MaintenanceArguments, MigrateArguments, PruneArguments, StoreCommand},
+};
 use super::help;
 
 #[derive(Debug, Subcommand)]
@@ -37,46 +41,6 @@ pub(crate) enum ChannelsCommand {
     /// Maintain a store
     #[command(subcommand)]
     Store(StoreCommand),
-}
-
-/// The text of a store's URL. `Debug` does not show it, because it may contain a password.
-#[derive(Clone)]
-pub(crate) struct StoreText(pub(crate) String);
-
-impl From<String> for StoreText {
-    fn from(text: String) -> StoreText {
-        StoreText(text)
-    }
-}
-
-impl fmt::Debug for StoreText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StoreText")
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct StoreArguments {
-    /// The store: `sqlite:PATH` or `postgres://…`
-    #[arg(long, value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
-    pub(crate) store: StoreText,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ChannelArguments {
-    #[command(flatten)]
-    pub(crate) store: StoreArguments,
-
-    /// The channel [default: that of STORE#CHANNEL, else production]
-    #[arg(long, value_name = "CHANNEL")]
-    pub(crate) channel: Option<ChannelName>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ActorArguments {
-    /// The name of the author or reviewer in history [default: the user's name]
-    #[arg(long = "as", value_name = "NAME")]
-    pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -144,9 +108,8 @@ pub(crate) struct PullArguments {
     #[arg(value_name = "STORE] [FOLDER", num_args = 1..=2, required = true)]
     pub(crate) words: Vec<StoreText>,
 
-    /// The store, if the only word is the folder
-    #[arg(long, value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
-    pub(crate) store: Option<StoreText>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArguments,
 
     /// Print the changes without writing them
     #[arg(long)]
@@ -192,9 +155,8 @@ pub(crate) struct DiffArguments {
     #[arg(value_name = "B")]
     pub(crate) after: String,
 
-    /// The store; not needed for two folders
-    #[arg(long, value_name = "STORE", env = "PROMPTSHELF_STORE", hide_env_values = true)]
-    pub(crate) store: Option<StoreText>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArguments,
 
     /// The channel of plain revisions [default: that of STORE#CHANNEL, else production]
     #[arg(long, value_name = "CHANNEL")]
@@ -217,7 +179,7 @@ pub(crate) struct ProposalsArguments {
     pub(crate) number: Option<u64>,
 
     #[command(flatten)]
-    pub(crate) store: StoreArguments,
+    pub(crate) place: PlaceArguments,
 
     /// Only proposals for this channel
     #[arg(long, value_name = "CHANNEL")]
@@ -240,7 +202,7 @@ pub(crate) struct ApproveArguments {
     pub(crate) number: u64,
 
     #[command(flatten)]
-    pub(crate) store: StoreArguments,
+    pub(crate) place: PlaceArguments,
 
     #[command(flatten)]
     pub(crate) actor: ActorArguments,
@@ -270,7 +232,7 @@ pub(crate) struct RejectArguments {
     pub(crate) number: u64,
 
     #[command(flatten)]
-    pub(crate) store: StoreArguments,
+    pub(crate) place: PlaceArguments,
 
     #[command(flatten)]
     pub(crate) actor: ActorArguments,
@@ -308,7 +270,7 @@ pub(crate) struct PromoteArguments {
     pub(crate) prompts: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) store: StoreArguments,
+    pub(crate) place: PlaceArguments,
 
     /// A description of the change
     #[arg(short = 'm', long, value_name = "TEXT", required_unless_present = "dry_run")]
@@ -360,7 +322,7 @@ pub(crate) struct RollbackArguments {
 #[command(after_help = help::POLICY_EXAMPLES)]
 pub(crate) struct PolicyArguments {
     #[command(flatten)]
-    pub(crate) store: StoreArguments,
+    pub(crate) place: PlaceArguments,
 
     /// The channel; a change of the policy creates it if it does not exist [default: show all channels]
     #[arg(long, value_name = "CHANNEL")]
@@ -465,13 +427,5 @@ mod tests {
         assert_eq!(roles("review=lead, editor"), Ok((Verb::Review, vec!["lead".to_owned(), "editor".to_owned()])));
         assert_eq!(roles("publish="), Ok((Verb::Publish, Vec::new())));
         assert!(roles("lead").is_err() && roles("eat=lead").is_err());
-    }
-
-    // req: S-94
-    #[test]
-    fn debug_output_of_arguments_has_no_password() {
-        let text = StoreText::from("postgres://ada:secret@localhost/prompts".to_owned());
-        let arguments = StoreArguments { store: text };
-        assert!(!format!("{arguments:?}").contains("secret"));
     }
 }

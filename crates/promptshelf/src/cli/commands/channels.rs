@@ -2,17 +2,22 @@
 
 mod access;
 mod actor;
+mod answer;
+mod backend;
 mod diff;
 mod history;
 mod init;
 mod maintain;
 mod policy;
+mod progress;
 mod promote;
 mod publish;
 mod pull;
+mod remote;
 mod rendered;
 mod report;
 mod review;
+mod tree_checker;
 mod unified;
 
 use crate::{

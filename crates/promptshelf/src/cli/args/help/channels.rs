@@ -23,6 +23,7 @@ Examples:
   promptshelf publish prompts --store sqlite:team.db -m \"Shorter review\"
   promptshelf publish prompts --store sqlite:team.db --dry-run
   promptshelf publish prompts --store sqlite:team.db -m \"As asked\" --proposal 7
+  promptshelf publish prompts --url https://prompts.example.com -m \"As asked\"
   promptshelf publish prompts --store sqlite:team.db -m \"Undo the leak\" \\
     --emergency \"prompt shows customer data\"";
 
@@ -33,7 +34,8 @@ never served or published. A folder with local changes is not changed.
 Examples:
   promptshelf pull sqlite:team.db prompts
   promptshelf pull sqlite:team.db#staging@12 prompts-12
-  promptshelf pull postgres://prompts@db.example.com/prompts prompts";
+  promptshelf pull postgres://prompts@db.example.com/prompts prompts
+  promptshelf pull --url https://prompts.example.com#staging prompts";
 
 pub(in crate::args) const PULL_USAGE: &str = "promptshelf pull [OPTIONS] [STORE[#CHANNEL[@REVISION]]] <FOLDER>";
 
@@ -63,7 +65,8 @@ does not count any more once the author changes the proposal.
 
 Examples:
   promptshelf proposals 7 --store sqlite:team.db
-  promptshelf approve 7 --digest 3f9a41c2 --store sqlite:team.db";
+  promptshelf approve 7 --digest 3f9a41c2 --store sqlite:team.db
+  promptshelf approve 7 --url https://prompts.example.com";
 
 pub(in crate::args) const PROMOTE_EXAMPLES: &str = "\
 A promotion is a proposal like any other: if the policy of the channel requires

@@ -1,15 +1,15 @@
-//! Opening a store, and command lines that use the same store.
+//! The store of a command: the place that its options name, opening it, and command lines for the same store.
 
-use std::{collections::BTreeMap, env, str::FromStr, sync::Arc};
+use std::{collections::BTreeMap, env, str::FromStr};
 
-use promptshelf_server::channels::LibraryChecker;
-use promptshelf_store::{ChannelAddress, ChannelName, Checker, FileEntry, Head, Store, StoreError, StoreUrl};
+use promptshelf_client::ServerUrl;
+use promptshelf_store::{ChannelAddress, ChannelName, FileEntry, Head, Store, StoreError};
 
+use super::{answer::BackendError, backend::Backend, remote::Remote};
 use crate::{
-    args::channels::{ChannelArguments, StoreArguments, StoreText},
+    args::channels::{PlaceArguments, StoreArguments, StoreText},
     command_line::shell_word,
     exit::{Exit, Failure},
-    library::granted_roots,
     terminal::Progress,
     working_copy::Listing,
 };
@@ -17,19 +17,23 @@ use crate::{
 /// The variable with the default store.
 const VARIABLE: &str = "PROMPTSHELF_STORE";
 
-/// The address of a store, and of a channel in it.
+/// The address of a store that the command opens itself, and of a channel in it.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct StorePlace {
     pub(super) address: ChannelAddress,
     /// Whether the text names the channel.
-    pub(super) has_channel: bool,
+    has_channel: bool,
     /// How a command line names the store.
     shown: String,
 }
 
-impl Place {
-    pub(super) fn parse(StoreText(text): &StoreText) -> Result<Place, Failure> {
-        let address = ChannelAddress::from_str(text)?;
+impl StorePlace {
+    fn parse(StoreText(text): &StoreText) -> Result<StorePlace, Failure> {
+        let address = ChannelAddress::from_str(text).map_err(|error| {
+            let failure = Failure::from(error);
+            let is_server = text.starts_with("https://") || text.starts_with("http://");
+            if is_server { failure.help("`--url` names a server") } else { failure }
+        })?;
         let url = text.split('#').next().unwrap_or(text);
         let is_default = env::var(VARIABLE).is_ok_and(|default| default.split('#').next() == Some(url));
         let shown = match address.store.to_string() == url {
@@ -38,44 +42,20 @@ impl Place {
             // The URL contains a password.
             false => format!(" --store \"${VARIABLE}\""),
         };
-        Ok(Place { address, has_channel: text.contains('#'), shown })
+        Ok(StorePlace { address, has_channel: text.contains('#'), shown })
     }
 
     /// Parses the place of a command that works on the newest revision only.
-    fn unpinned(text: &StoreText) -> Result<Place, Failure> {
-        let place = Place::parse(text)?;
+    pub(super) fn unpinned(text: &StoreText) -> Result<StorePlace, Failure> {
+        let place = StorePlace::parse(text)?;
         match place.address.revision {
             None => Ok(place),
-            Some(_) => {
-                Err(Failure::new(Exit::Usage, "this command expects STORE or STORE#CHANNEL, without `@REVISION`"))
-            }
+            Some(_) => Err(pinned()),
         }
     }
 
-    pub(super) fn of_store(arguments: &StoreArguments) -> Result<Place, Failure> {
-        Place::unpinned(&arguments.store)
-    }
-
-    pub(super) fn of_channel(arguments: &ChannelArguments) -> Result<Place, Failure> {
-        Place::with_channel(&arguments.store.store, arguments.channel.as_ref())
-    }
-
-    pub(super) fn with_channel(store: &StoreText, channel: Option<&ChannelName>) -> Result<Place, Failure> {
-        let mut place = Place::unpinned(store)?;
-        if let Some(channel) = channel {
-            place.address.channel = channel.clone();
-            place.has_channel = true;
-        }
-        Ok(place)
-    }
-
-    pub(super) fn channel(&self) -> &ChannelName {
-        &self.address.channel
-    }
-
-    /// Returns the channel if one was named.
-    pub(super) fn named_channel(&self) -> Option<&ChannelName> {
-        self.has_channel.then_some(&self.address.channel)
+    pub(super) fn of(arguments: &StoreArguments) -> Result<StorePlace, Failure> {
+        StorePlace::unpinned(&arguments.store)
     }
 
     /// Returns a command line for the same store.
@@ -83,47 +63,183 @@ impl Place {
         format!("`promptshelf {words}{}`", self.shown)
     }
 
-    /// Returns the word for `pull` and `serve`.
-    pub(super) fn word(&self, channel: &ChannelName) -> String {
-        shell_word(&format!("{}#{channel}", self.address.store))
-    }
-
     /// Returns the word for `serve`: the store, with the channel unless it is the default one.
     pub(super) fn served(&self) -> String {
         let ChannelAddress { store, channel, .. } = &self.address;
-        if *channel == ChannelName::production() { shell_word(&store.to_string()) } else { self.word(channel) }
+        let is_default = *channel == ChannelName::production();
+        shell_word(&if is_default { store.to_string() } else { format!("{store}#{channel}") })
     }
 
-    /// Opens the store.
-    pub(super) async fn open(&self) -> Result<Store, Failure> {
-        waiting(&self.address.store, Store::open(&self.address.store)).await.map_err(|error| self.opening(error))
+    /// Opens the store for `work`, and closes it.
+    pub(super) async fn using<T>(&self, work: impl AsyncFnOnce(&Store) -> Result<T, Failure>) -> Result<T, Failure> {
+        let url = &self.address.store;
+        let store = waiting(url, Store::open(url)).await.map_err(|error| self.opening(error))?;
+        let outcome = work(&store).await;
+        store.close().await;
+        outcome
     }
 
     /// Converts an error of opening the store: one that does not exist cannot be reached either.
     pub(super) fn opening(&self, error: StoreError) -> Failure {
-        match &error {
-            StoreError::NotFound { .. } => Failure::new(Exit::Store, error.to_string())
-                .help(format!("`promptshelf init {}` creates a store", shell_word(&self.address.store.to_string()))),
-            _ => error.into(),
+        missing_store(error, &self.address)
+    }
+}
+
+fn missing_store(error: StoreError, address: &ChannelAddress) -> Failure {
+    match &error {
+        StoreError::NotFound { .. } => Failure::new(Exit::Store, error.to_string())
+            .help(format!("`promptshelf init {}` creates a store", shell_word(&address.store.to_string()))),
+        _ => error.into(),
+    }
+}
+
+fn pinned() -> Failure {
+    Failure::new(Exit::Usage, "this command expects STORE or STORE#CHANNEL, without `@REVISION`")
+}
+
+/// The address of a channel, in a store or through the API of a server.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    target: Target,
+    channel: ChannelName,
+    revision: Option<u64>,
+    /// Whether the channel was named.
+    has_channel: bool,
+    /// How a command line names the store or the server.
+    shown: String,
+}
+
+#[derive(Clone, Debug)]
+enum Target {
+    Store(ChannelAddress),
+    Server(ServerUrl),
+}
+
+impl Place {
+    /// Returns the place of a command that works on the newest revision only.
+    pub(super) fn new(arguments: &PlaceArguments, channel: Option<&ChannelName>) -> Result<Place, Failure> {
+        let mut place = Place::with_revision(arguments)?;
+        if place.revision.is_some() {
+            return Err(pinned());
         }
+        if let Some(channel) = channel {
+            place.channel = channel.clone();
+            place.has_channel = true;
+        }
+        Ok(place)
+    }
+
+    /// Returns the place of a command that accepts `@REVISION`.
+    pub(super) fn with_revision(arguments: &PlaceArguments) -> Result<Place, Failure> {
+        let is_default = |StoreText(text): &StoreText| env::var(VARIABLE).is_ok_and(|default| default == *text);
+        match (&arguments.url, &arguments.store) {
+            (Some(_), Some(store)) if !is_default(store) => {
+                Err(Failure::new(Exit::Usage, "`--store` and `--url` both name the store").help("name it once"))
+            }
+            (Some(url), _) => Place::server(url),
+            (None, Some(store)) => Ok(StorePlace::parse(store)?.into()),
+            (None, None) => Err(Failure::new(Exit::Usage, "the store is missing")
+                .help(format!("name it with --store, set {VARIABLE}, or name a server with --url"))),
+        }
+    }
+
+    /// Parses `URL[#CHANNEL[@REVISION]]`.
+    fn server(StoreText(text): &StoreText) -> Result<Place, Failure> {
+        let (url, fragment) = text.split_once('#').map_or((text.as_str(), None), |(url, rest)| (url, Some(rest)));
+        let server: ServerUrl = url.parse()?;
+        let (channel, revision) = match fragment.map(|rest| rest.split_once('@').unwrap_or((rest, ""))) {
+            None => (ChannelName::production(), None),
+            Some((channel, "")) => (channel.parse()?, None),
+            Some((channel, revision)) => {
+                let invalid = || StoreError::InvalidRevision { revision: revision.to_owned() };
+                (channel.parse()?, Some(revision.parse().map_err(|_| invalid())?))
+            }
+        };
+        let shown = format!(" --url {}", shell_word(&server.to_string()));
+        Ok(Place { target: Target::Server(server), channel, revision, has_channel: fragment.is_some(), shown })
+    }
+
+    pub(super) fn channel(&self) -> &ChannelName {
+        &self.channel
+    }
+
+    pub(super) fn revision(&self) -> Option<u64> {
+        self.revision
+    }
+
+    /// Returns the channel if one was named.
+    pub(super) fn named_channel(&self) -> Option<&ChannelName> {
+        self.has_channel.then_some(&self.channel)
+    }
+
+    /// Returns whether a server knows the caller, so that the command does not name the author.
+    pub(super) fn is_server(&self) -> bool {
+        matches!(self.target, Target::Server(_))
+    }
+
+    /// Returns a command line for the same store.
+    pub(super) fn command(&self, words: &str) -> String {
+        format!("`promptshelf {words}{}`", self.shown)
+    }
+
+    /// Returns the command line that pulls a channel.
+    pub(super) fn pull(&self, channel: &ChannelName) -> String {
+        match &self.target {
+            Target::Store(address) => {
+                format!("`promptshelf pull {} FOLDER`", shell_word(&format!("{}#{channel}", address.store)))
+            }
+            Target::Server(server) => {
+                format!("`promptshelf pull --url {} FOLDER`", shell_word(&format!("{server}#{channel}")))
+            }
+        }
+    }
+
+    /// Returns the name of the store or the server, without a password.
+    pub(super) fn name(&self) -> String {
+        match &self.target {
+            Target::Store(address) => address.store.to_string(),
+            Target::Server(server) => server.to_string(),
+        }
+    }
+
+    /// Connects to the store or the server for `work`, and closes the connections.
+    pub(super) async fn using<T>(&self, work: impl AsyncFnOnce(&Backend) -> Result<T, Failure>) -> Result<T, Failure> {
+        let backend = match &self.target {
+            Target::Store(address) => {
+                let store = waiting(&self.name(), Store::open(&address.store)).await;
+                Backend::Store(store.map_err(|error| missing_store(error, address))?)
+            }
+            Target::Server(server) => Backend::Server(Box::new(Remote::new(server.clone()).await?)),
+        };
+        let outcome = work(&backend).await;
+        backend.close().await;
+        outcome
+    }
+
+    /// Shows the wait for an answer on a terminal.
+    pub(super) async fn waiting<T>(&self, answer: impl Future<Output = T>) -> T {
+        waiting(&self.name(), answer).await
+    }
+}
+
+impl From<StorePlace> for Place {
+    fn from(place: StorePlace) -> Place {
+        let StorePlace { address, has_channel, shown } = place;
+        let (channel, revision) = (address.channel.clone(), address.revision);
+        Place { target: Target::Store(address), channel, revision, has_channel, shown }
     }
 }
 
 /// Shows the wait for a store on a terminal.
-pub(super) async fn waiting<T>(store: &StoreUrl, answer: impl Future<Output = T>) -> T {
+pub(super) async fn waiting<T>(store: &impl ToString, answer: impl Future<Output = T>) -> T {
     Progress::new(crate::output::visible_line(&store.to_string()).into_owned()).during(answer).await
 }
 
-/// Returns the check of trees, with the folders that the operator's settings grant.
-pub(super) fn checker() -> Arc<dyn Checker> {
-    Arc::new(LibraryChecker::new().grant_roots(granted_roots(None)))
-}
-
 /// Returns the files of a channel; `None` if the channel does not exist.
-pub(super) async fn current(store: &Store, channel: &ChannelName) -> Result<Option<(Head, Listing)>, Failure> {
+pub(super) async fn current(store: &Backend, channel: &ChannelName) -> Result<Option<(Head, Listing)>, Failure> {
     match store.files(channel, None).await {
         Ok((head, files)) => Ok(Some((head, to_listing(&files)))),
-        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(BackendError::Store(StoreError::NotFound { .. })) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

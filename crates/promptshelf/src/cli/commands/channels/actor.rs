@@ -4,13 +4,26 @@ use std::env;
 
 use promptshelf_store::Actor;
 
+use super::access::Place;
 use crate::{
     args::channels::ActorArguments,
     exit::{Exit, Failure},
 };
 
+/// Returns the actor of a command: of a store as [`local_actor`]. A server knows the caller, and no name is sent to it.
+pub(super) fn actor(arguments: &ActorArguments, place: &Place) -> Result<Actor, Failure> {
+    match (place.is_server(), &arguments.name) {
+        (false, _) => local_actor(arguments),
+        (true, None) => Ok(Actor { name: String::new(), may_publish: false }),
+        (true, Some(_)) => {
+            Err(Failure::new(Exit::Usage, "`--as` and `--url` exclude each other: a server knows the caller")
+                .help("leave out `--as`; the author is the name of the token or of the sign-in"))
+        }
+    }
+}
+
 /// Returns the name of `--as`, else that of the user.
-pub(super) fn actor(arguments: &ActorArguments) -> Result<Actor, Failure> {
+pub(super) fn local_actor(arguments: &ActorArguments) -> Result<Actor, Failure> {
     let name = match &arguments.name {
         Some(name) => Some(name.clone()),
         None => user(),

@@ -3,11 +3,12 @@
 use std::{io::Write, path::PathBuf};
 
 use promptshelf_source::{MemoryTree, read_tree};
-use promptshelf_store::{ChannelName, Store};
+use promptshelf_store::ChannelName;
 use serde_json::{Value, json};
 
 use super::{
-    access::{Place, waiting},
+    access::Place,
+    backend::Backend,
     rendered::{self, RenderedPrompt},
     report,
     unified::FileDifference,
@@ -20,22 +21,15 @@ use crate::{
 
 pub(crate) async fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     let sides = [Side::parse(&arguments.before)?, Side::parse(&arguments.after)?];
-    let place = match &arguments.store {
-        Some(store) => Some(Place::with_channel(store, arguments.channel.as_ref())?),
-        None => None,
-    };
-    let needs_store = sides.iter().any(|side| !matches!(side, Side::Folder(_)));
-    let opened = match &place {
-        Some(place) if needs_store => Some((place, place.open().await?)),
-        _ if needs_store => {
-            return Err(Failure::new(Exit::Usage, "the store is missing")
-                .help("name it with --store, or set PROMPTSHELF_STORE; a folder is a path such as `./prompts`"));
+    let ((name_before, before), (name_after, after)) = match sides {
+        [Side::Folder(before), Side::Folder(after)] => (folder(before)?, folder(after)?),
+        [before, after] => {
+            let place = place(arguments)?;
+            let read =
+                async |store: &Backend| Ok((before.read(&place, store).await?, after.read(&place, store).await?));
+            place.using(read).await?
         }
-        _ => None,
     };
-    let [before, after] = sides;
-    let (name_before, before) = before.read(opened.as_ref()).await?;
-    let (name_after, after) = after.read(opened.as_ref()).await?;
     let files = FileDifference::between(&before, &after);
     let prompts = if arguments.rendered { Some(rendered::changed(&before, &after).await?) } else { None };
     if arguments.json {
@@ -63,6 +57,22 @@ pub(crate) async fn run(arguments: &DiffArguments) -> Result<(), Failure> {
         writeln!(output.out, "{names}")?;
     }
     Ok(output.out.flush()?)
+}
+
+fn place(arguments: &DiffArguments) -> Result<Place, Failure> {
+    Place::new(&arguments.place, arguments.channel.as_ref()).map_err(|failure| match &failure.help {
+        Some(help) if arguments.place.is_missing() => {
+            let help = format!("{help}; a folder is a path such as `./prompts`");
+            failure.help(help)
+        }
+        _ => failure,
+    })
+}
+
+/// Reads a folder; returns its name too.
+fn folder(path: PathBuf) -> Result<(String, MemoryTree), Failure> {
+    let tree = read_tree(&path).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+    Ok((path.display().to_string(), tree))
 }
 
 /// One of the two compared states.
@@ -100,17 +110,7 @@ impl Side {
     }
 
     /// Returns the name of the side and its files.
-    async fn read(self, opened: Option<&(&Place, Store)>) -> Result<(String, MemoryTree), Failure> {
-        let folder = |path: PathBuf| {
-            let tree = read_tree(&path).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
-            Ok((path.display().to_string(), tree))
-        };
-        let Some((place, store)) = opened else {
-            return match self {
-                Side::Folder(path) => folder(path),
-                _ => Err(Failure::new(Exit::Usage, "the store is missing")),
-            };
-        };
+    async fn read(self, place: &Place, store: &Backend) -> Result<(String, MemoryTree), Failure> {
         let (channel, revision) = match self {
             Side::Folder(path) => return folder(path),
             Side::Revision(revision) => (place.channel().clone(), Some(revision)),
@@ -126,7 +126,7 @@ impl Side {
                 Err(error) => return Err(error.into()),
             },
         };
-        let (head, tree) = waiting(&place.address.store, store.tree(&channel, revision)).await?;
+        let (head, tree) = place.waiting(store.tree(&channel, revision)).await?;
         Ok((format!("{channel}@{}", head.revision), tree))
     }
 }

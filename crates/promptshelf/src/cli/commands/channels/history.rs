@@ -6,10 +6,7 @@ use jiff::{Timestamp, civil, tz::TimeZone};
 use promptshelf_store::{HistoryQuery, PromptChange, PromptChangeKind, Revision, RevisionKind, Served};
 use serde_json::{Value, json};
 
-use super::{
-    access::{Place, waiting},
-    report,
-};
+use super::{access::Place, backend::Backend, report};
 use crate::{
     args::channels::HistoryArguments,
     exit::{Exit, Failure},
@@ -17,24 +14,27 @@ use crate::{
 };
 
 pub(crate) async fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
-    let place = Place::of_channel(&arguments.channel)?;
+    let place = Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?;
     let at = arguments.at.as_deref().map(moment).transpose()?;
-    let store = place.open().await?;
     let channel = place.channel();
     let query =
         HistoryQuery { prompt: arguments.prompt.clone(), at, before: None, limit: usize::from(arguments.limit) };
-    let revisions = waiting(&place.address.store, store.history(channel, &query)).await?;
-    if revisions.is_empty() && (arguments.prompt.is_some() || at.is_some()) {
-        return Err(nothing(arguments, &place));
-    }
-    let served = match (at, revisions.first()) {
-        (Some(_), Some(revision)) => {
-            let mut served = store.served(channel, revision.number).await?;
-            served.retain(|version| arguments.prompt.as_ref().is_none_or(|prompt| version.name == *prompt));
-            Some(served)
+    let read = async |store: &Backend| {
+        let revisions = place.waiting(store.history(channel, &query)).await?;
+        if revisions.is_empty() && (arguments.prompt.is_some() || at.is_some()) {
+            return Err(nothing(arguments, &place));
         }
-        _ => None,
+        let served = match (at, revisions.first()) {
+            (Some(_), Some(revision)) => {
+                let mut served = store.served(channel, revision.number).await?;
+                served.retain(|version| arguments.prompt.as_ref().is_none_or(|prompt| version.name == *prompt));
+                Some(served)
+            }
+            _ => None,
+        };
+        Ok((revisions, served))
     };
+    let (revisions, served) = place.using(read).await?;
     if arguments.json {
         let mut history = json!({ "revisions": revisions.iter().map(to_json).collect::<Value>() });
         if let Some(served) = served {

@@ -1,13 +1,15 @@
 //! `promptshelf init`: creates a store.
 
-use promptshelf_source::read_tree;
-use promptshelf_store::{Policy, PolicyGuard, Publish, RevisionKind, Store, StoreError};
+use promptshelf_source::{MemoryTree, read_tree};
+use promptshelf_store::{Actor, Policy, PolicyGuard, Publish, RevisionKind, Store, StoreError};
 use serde_json::json;
 
 use super::{
-    access::{self, Place, checker, waiting},
-    actor::actor,
+    access::{self, Place, StorePlace, waiting},
+    actor::local_actor,
+    backend::Backend,
     report,
+    tree_checker::checker,
 };
 use crate::{
     args::channels::InitArguments,
@@ -17,23 +19,36 @@ use crate::{
 };
 
 pub(crate) async fn run(arguments: &InitArguments) -> Result<(), Failure> {
-    let place = Place::with_channel(&arguments.store, None)?;
-    let channel = place.channel();
+    let place = StorePlace::unpinned(&arguments.store)?;
     // A mistake in the folder is found before the store is created.
     let tree = match &arguments.from {
         Some(folder) => Some(read_tree(folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?),
         None => None,
     };
-    let actor = actor(&arguments.actor)?;
+    let actor = local_actor(&arguments.actor)?;
     let store = waiting(&place.address.store, Store::create(&place.address.store)).await?;
+    let outcome = fill(arguments, &place, &store, tree.as_ref(), &actor).await;
+    store.close().await;
+    outcome
+}
+
+/// Creates the channel, and publishes the folder.
+async fn fill(
+    arguments: &InitArguments,
+    place: &StorePlace,
+    store: &Store,
+    tree: Option<&MemoryTree>,
+    actor: &Actor,
+) -> Result<(), Failure> {
+    let channel = &place.address.channel;
     match store.channel(channel).await {
         Ok(_) => {}
         Err(StoreError::NotFound { .. }) => {
-            store.set_policy(channel, &Policy::default(), &PolicyGuard::Absent, &actor).await?;
+            store.set_policy(channel, &Policy::default(), &PolicyGuard::Absent, actor).await?;
         }
         Err(error) => return Err(error.into()),
     }
-    let (head, current) = access::current(&store, channel).await?.unzip();
+    let (head, current) = access::current(&Backend::Store(store.clone()), channel).await?.unzip();
     let revision = head.map_or(0, |head| head.revision);
     let Some((tree, folder)) = tree.zip(arguments.from.as_ref()) else {
         if arguments.json {
@@ -45,13 +60,13 @@ pub(crate) async fn run(arguments: &InitArguments) -> Result<(), Failure> {
         return report::print_line(&format!("next: {}", place.command("publish FOLDER -m TEXT")));
     };
     let current = current.unwrap_or_default();
-    if revision > 0 && listing(&tree) != current {
+    if revision > 0 && listing(tree) != current {
         let message =
             format!("{channel} has {revision} revisions already, and its files differ from those of the folder");
         let publish = place.command(&format!("publish {} -m TEXT", command_line::path(folder)));
         return Err(Failure::new(Exit::Conflict, message).help(format!("{publish} replaces its files")));
     }
-    let changes = changes(&tree, &Listing::new(), &current);
+    let changes = changes(tree, &Listing::new(), &current);
     if changes.is_empty() {
         if arguments.json {
             return report::print_json(
@@ -71,7 +86,7 @@ pub(crate) async fn run(arguments: &InitArguments) -> Result<(), Failure> {
         changes,
         dry_run: false,
     };
-    let published = waiting(&place.address.store, store.publish(publish, &actor, checker())).await;
+    let published = waiting(&place.address.store, store.publish(publish, actor, checker())).await;
     let published = published.map_err(|error| {
         let folder = command_line::path(folder);
         Failure::from(error).help(format!("the store is ready, and empty; see `promptshelf check {folder}`"))
@@ -81,6 +96,6 @@ pub(crate) async fn run(arguments: &InitArguments) -> Result<(), Failure> {
         outcome["store"] = json!(store.url().to_string());
         return report::print_json(&outcome);
     }
-    report::print_outcome(&published, &place, false)?;
+    report::print_outcome(&published, &Place::from(place.clone()), false)?;
     report::print_line(&format!("serve: `promptshelf serve {}`", place.served()))
 }

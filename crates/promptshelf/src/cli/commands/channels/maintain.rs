@@ -4,7 +4,7 @@ use promptshelf_store::Store;
 use serde_json::json;
 
 use super::{
-    access::{Place, waiting},
+    access::{StorePlace, waiting},
     report,
 };
 use crate::{
@@ -14,12 +14,12 @@ use crate::{
 };
 
 pub(crate) async fn migrate(arguments: &MigrateArguments) -> Result<(), Failure> {
-    let place = Place::of_store(&arguments.store)?;
+    let place = StorePlace::of(&arguments.store)?;
     let url = &place.address.store;
     let (present, newest) = waiting(url, Store::schema(url)).await.map_err(|error| place.opening(error))?;
     let is_current = present >= newest;
     if !arguments.check {
-        place.open().await?;
+        place.using(async |_| Ok(())).await?;
     }
     if arguments.json {
         let schema = if arguments.check { present } else { newest };
@@ -35,9 +35,8 @@ pub(crate) async fn migrate(arguments: &MigrateArguments) -> Result<(), Failure>
 }
 
 pub(crate) async fn gc(arguments: &MaintenanceArguments) -> Result<(), Failure> {
-    let place = Place::of_store(&arguments.store)?;
-    let store = place.open().await?;
-    let (contents, bytes) = waiting(&place.address.store, store.gc()).await?;
+    let place = StorePlace::of(&arguments.store)?;
+    let (contents, bytes) = place.using(async |store| Ok(waiting(store.url(), store.gc()).await?)).await?;
     if arguments.json {
         return report::print_json(&json!({ "contents": contents, "bytes": bytes }));
     }
@@ -45,9 +44,8 @@ pub(crate) async fn gc(arguments: &MaintenanceArguments) -> Result<(), Failure> 
 }
 
 pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Failure> {
-    let place = Place::of_store(&arguments.store)?;
-    let store = place.open().await?;
-    let epoch = waiting(&place.address.store, store.new_epoch()).await?;
+    let place = StorePlace::of(&arguments.store)?;
+    let epoch = place.using(async |store| Ok(waiting(store.url(), store.new_epoch()).await?)).await?;
     if arguments.json {
         return report::print_json(&json!({ "epoch": epoch }));
     }
@@ -55,9 +53,9 @@ pub(crate) async fn new_epoch(arguments: &MaintenanceArguments) -> Result<(), Fa
 }
 
 pub(crate) async fn prune(arguments: &PruneArguments) -> Result<(), Failure> {
-    let place = Place::of_store(&arguments.store)?;
-    let store = place.open().await?;
-    let removed = waiting(&place.address.store, store.prune(arguments.older_than)).await?;
+    let place = StorePlace::of(&arguments.store)?;
+    let age = arguments.older_than;
+    let removed = place.using(async |store| Ok(waiting(store.url(), store.prune(age)).await?)).await?;
     if arguments.json {
         return report::print_json(&json!({ "revisions": removed }));
     }

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use promptshelf_store::{ChannelInfo, CheckLevel, Policy, PolicyGuard, PolicyRoles, StoreError};
+use promptshelf_store::{Actor, ChannelInfo, CheckLevel, Policy, PolicyGuard, PolicyRoles, StoreError};
 use serde_json::{Value, json};
 
-use super::{access::Place, actor::actor, report};
+use super::{access::Place, actor::actor, answer::BackendError, backend::Backend, report};
 use crate::{
     args::channels::{PolicyArguments, PolicyChange, Verb},
     exit::Failure,
@@ -13,21 +13,9 @@ use crate::{
 };
 
 pub(crate) async fn run(arguments: &PolicyArguments) -> Result<(), Failure> {
-    let place = Place::with_channel(&arguments.store.store, arguments.channel.as_ref())?;
-    let store = place.open().await?;
-    let channels = match place.named_channel() {
-        None => store.channels().await?,
-        Some(channel) if arguments.change.is_empty() => vec![store.channel(channel).await?],
-        Some(channel) => {
-            let actor = actor(&arguments.actor)?;
-            let (policy, guard) = match store.channel(channel).await {
-                Ok(info) => (info.policy.clone(), PolicyGuard::Is(info.policy)),
-                Err(StoreError::NotFound { .. }) => (Policy::default(), PolicyGuard::Absent),
-                Err(error) => return Err(error.into()),
-            };
-            vec![store.set_policy(channel, &arguments.change.applied(policy), &guard, &actor).await?]
-        }
-    };
+    let place = Place::new(&arguments.place, arguments.channel.as_ref())?;
+    let actor = actor(&arguments.actor, &place)?;
+    let channels = place.using(async |store| channels(store, arguments, &place, &actor).await).await?;
     if arguments.json {
         return report::print_json(&match place.named_channel() {
             Some(_) => channels.first().map(to_json).unwrap_or_default(),
@@ -41,6 +29,26 @@ pub(crate) async fn run(arguments: &PolicyArguments) -> Result<(), Failure> {
     let rows: Vec<Vec<String>> = channels.iter().map(row).collect();
     report::print_table(&mut output, "", &rows)?;
     Ok(output.out.flush()?)
+}
+
+/// Returns the channels that are shown, after the change.
+async fn channels(
+    store: &Backend,
+    arguments: &PolicyArguments,
+    place: &Place,
+    actor: &Actor,
+) -> Result<Vec<ChannelInfo>, Failure> {
+    let Some(channel) = place.named_channel() else { return Ok(store.channels().await?) };
+    let present = store.channel(channel).await;
+    if arguments.change.is_empty() {
+        return Ok(vec![present?]);
+    }
+    let (policy, guard) = match present {
+        Ok(info) => (info.policy.clone(), PolicyGuard::Is(info.policy)),
+        Err(BackendError::Store(StoreError::NotFound { .. })) => (Policy::default(), PolicyGuard::Absent),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(vec![store.set_policy(channel, &arguments.change.applied(policy), &guard, actor).await?])
 }
 
 impl PolicyChange {

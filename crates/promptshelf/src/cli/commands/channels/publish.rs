@@ -2,12 +2,14 @@
 
 use promptshelf_source::{MemoryTree, read_tree};
 use promptshelf_store::{
-    Change, ChannelName, Head, ProposalState, Publish, Published, RevisionKind, Store, StoreError,
+    Actor, Change, ChannelName, Head, ProposalState, Publish, Published, RevisionKind, StoreError,
 };
 
 use super::{
-    access::{self, Place, checker},
+    access::{self, Place},
     actor::actor,
+    answer::BackendError,
+    backend::Backend,
     report,
 };
 use crate::{
@@ -19,45 +21,53 @@ use crate::{
 };
 
 pub(crate) async fn run(arguments: &PublishArguments) -> Result<(), Failure> {
-    let place = Place::of_channel(&arguments.channel)?;
-    let actor = actor(&arguments.actor)?;
+    let place = Place::new(&arguments.channel.place, arguments.channel.channel.as_ref())?;
+    let actor = actor(&arguments.actor, &place)?;
     let message = report::message(arguments.message.as_ref(), "dry run")?;
     if arguments.emergency.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
         return Err(Failure::new(Exit::Usage, "`--emergency` expects a reason"));
     }
     let copy = WorkingCopy::open(&arguments.folder)?;
     let tree = read_tree(&arguments.folder).map_err(|error| Failure::new(Exit::Library, error.to_string()))?;
+    place.using(async |store| publish(store, arguments, &place, &actor, (&copy, &tree, &message)).await).await
+}
+
+async fn publish(
+    store: &Backend,
+    arguments: &PublishArguments,
+    place: &Place,
+    actor: &Actor,
+    (copy, tree, message): (&WorkingCopy, &MemoryTree, &str),
+) -> Result<(), Failure> {
     let pulled = copy.base()?;
-    let store = place.open().await?;
-    let plan = Plan::new(&store, place.channel(), &tree, pulled.as_ref()).await?;
+    let plan = Plan::new(store, place.channel(), tree, pulled.as_ref()).await?;
     if plan.changes.is_empty() {
         if !arguments.dry_run {
-            plan.move_marker(&copy, pulled.as_ref(), place.channel(), None)?;
+            plan.move_marker(copy, pulled.as_ref(), place.channel(), None)?;
         }
-        return report::print_unchanged(&store, place.channel(), arguments.json).await;
+        return report::print_unchanged(store, place.channel(), arguments.json).await;
     }
     let bytes = plan.changes.iter().filter_map(|change| change.after.as_ref()).map(Vec::len).sum::<usize>();
     let publish = Publish {
         channel: place.channel().clone(),
         base: plan.revision,
         kind: RevisionKind::Publish,
-        message,
+        message: message.to_owned(),
         proposal: arguments.proposal,
         expected: None,
         emergency: arguments.emergency.clone(),
         changes: plan.changes.clone(),
         dry_run: arguments.dry_run,
     };
-    let what =
-        format!("{}: {} ({} KiB)", place.address.store, count(publish.changes.len(), "file"), bytes.div_ceil(1024));
-    let sending = store.publish(publish, &actor, checker());
+    let what = format!("{}: {} ({} KiB)", place.name(), count(publish.changes.len(), "file"), bytes.div_ceil(1024));
+    let sending = store.publish(publish, actor);
     let published =
         crate::terminal::Progress::new(crate::output::visible_line(&what).into_owned()).during(sending).await;
-    let published = published.map_err(|error| failure(error, arguments, &place))?;
+    let published = published.map_err(|error| failure(error, arguments, place))?;
     if !arguments.dry_run && published.proposal.state == ProposalState::Published {
-        plan.move_marker(&copy, pulled.as_ref(), place.channel(), published.proposal.revision)?;
+        plan.move_marker(copy, pulled.as_ref(), place.channel(), published.proposal.revision)?;
     }
-    print(arguments, &place, &published)
+    print(arguments, place, &published)
 }
 
 /// The changes that make a channel equal to a folder.
@@ -71,7 +81,7 @@ struct Plan {
 
 impl Plan {
     async fn new(
-        store: &Store,
+        store: &Backend,
         channel: &ChannelName,
         tree: &MemoryTree,
         pulled: Option<&Base>,
@@ -138,10 +148,10 @@ fn print(arguments: &PublishArguments, place: &Place, published: &Published) -> 
 }
 
 /// Converts an error of publishing, with the way to go on.
-fn failure(error: StoreError, arguments: &PublishArguments, place: &Place) -> Failure {
+fn failure(error: BackendError, arguments: &PublishArguments, place: &Place) -> Failure {
     let folder = command_line::path(&arguments.folder);
     match error {
-        StoreError::Conflict { paths, revision } => {
+        BackendError::Store(StoreError::Conflict { paths, revision }) => {
             let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
             let message = format!(
                 "nothing was published: {} changed here and, since the base, also in {} (now revision {revision}):{}",
@@ -150,12 +160,11 @@ fn failure(error: StoreError, arguments: &PublishArguments, place: &Place) -> Fa
                 named(&paths)
             );
             Failure::new(Exit::Conflict, message).help(format!(
-                "pull the present revision into another folder, merge these files there, and publish that folder: \
-                 `promptshelf pull {} FOLDER`",
-                place.word(place.channel())
+                "pull the present revision into another folder, merge these files there, and publish that folder: {}",
+                place.pull(place.channel())
             ))
         }
-        error @ StoreError::Policy { .. } => Failure::from(error)
+        error @ BackendError::Store(StoreError::Policy { .. }) => Failure::from(error)
             .help(format!("`promptshelf check {folder}` shows findings, `promptshelf test {folder}` failed tests")),
         error => error.into(),
     }

@@ -3,20 +3,21 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::{self, IsTerminal, Write},
+    io::Write,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
 };
 
-use promptshelf_store::{Digest, FileEntry, Store};
+use promptshelf_store::{ChannelName, FileEntry};
 use serde_json::json;
 
 use super::{
-    access::{Place, to_listing, waiting},
+    access::{Place, to_listing},
+    backend::Backend,
+    progress::FileProgress,
     report,
 };
 use crate::{
-    args::channels::{PullArguments, StoreText},
+    args::channels::{PlaceArguments, PullArguments, StoreText},
     command_line,
     exit::{Exit, Failure},
     output::{Output, count},
@@ -29,75 +30,91 @@ const BATCH_FILES: usize = 1_000;
 
 pub(crate) async fn run(arguments: &PullArguments) -> Result<(), Failure> {
     let (place, folder) = words(arguments)?;
-    let store = place.open().await?;
-    let (channel, revision) = (place.channel(), place.address.revision);
-    let (head, files) = waiting(&place.address.store, store.files(channel, revision)).await?;
+    place.using(async |store| pull(store, arguments, &place, &folder).await).await
+}
+
+async fn pull(store: &Backend, arguments: &PullArguments, place: &Place, folder: &Path) -> Result<(), Failure> {
+    let channel = place.channel();
+    let (head, files) = place.waiting(store.files(channel, place.revision())).await?;
     let target = Base::new(head.epoch.clone(), channel.clone(), head.revision, to_listing(&files));
     let is_new = !folder.exists();
     if arguments.dry_run && is_new {
-        return print(arguments, &place, &folder, &target, (files.len(), 0));
+        return print(arguments, place, folder, &target, (files.len(), 0));
     }
-    let outcome = replace(arguments, &store, &folder, target.clone(), &files).await;
+    let outcome = replace(arguments, store, folder, target.clone(), &files).await;
     if outcome.is_err() && is_new {
         // Fails if the folder is not empty.
-        fs::remove_dir(&folder).ok();
+        fs::remove_dir(folder).ok();
     }
-    print(arguments, &place, &folder, &target, outcome?)
+    print(arguments, place, folder, &target, outcome?)
 }
 
 /// Returns the store and the folder.
 fn words(arguments: &PullArguments) -> Result<(Place, PathBuf), Failure> {
-    let (store, folder) = match (arguments.words.as_slice(), &arguments.store) {
-        ([store, folder], _) => (store, folder),
-        ([folder], Some(store)) => (store, folder),
-        _ => {
-            return Err(Failure::new(Exit::Usage, "the store is missing")
-                .help("name it before the folder, or set PROMPTSHELF_STORE"));
+    let (place, folder) = match (arguments.words.as_slice(), &arguments.place) {
+        ([_, _], PlaceArguments { url: Some(_), .. }) => {
+            return Err(Failure::new(Exit::Usage, "a word and `--url` both name the store")
+                .help("with `--url` only the folder is expected"));
         }
+        ([store, folder], _) => {
+            (Place::with_revision(&PlaceArguments { store: Some(store.clone()), url: None })?, folder)
+        }
+        ([folder], place) if place.is_missing() => {
+            let StoreText(folder) = folder;
+            let what = if promptshelf_store::StoreUrl::is_meant(folder) { "folder" } else { "store" };
+            return Err(Failure::new(Exit::Usage, format!("the {what} is missing"))
+                .help("expected the store and then the folder; PROMPTSHELF_STORE and `--url` name a store too"));
+        }
+        ([folder], place) => (Place::with_revision(place)?, folder),
+        _ => return Err(Failure::new(Exit::Usage, "the folder is missing")),
     };
     let StoreText(folder) = folder;
     if promptshelf_store::StoreUrl::is_meant(folder) {
         return Err(Failure::new(Exit::Usage, "the folder is missing: the last word is a store"));
     }
-    Ok((Place::parse(store)?, PathBuf::from(folder)))
+    Ok((place, PathBuf::from(folder)))
 }
 
 /// Replaces the files of the folder; returns the numbers of written and removed files.
 async fn replace(
     arguments: &PullArguments,
-    store: &Store,
+    store: &Backend,
     folder: &Path,
     target: Base,
     files: &[FileEntry],
 ) -> Result<(usize, usize), Failure> {
     let copy = if arguments.dry_run { WorkingCopy::open(folder)? } else { WorkingCopy::create(folder)? };
+    let (target_channel, target_revision) = (target.channel.clone(), target.revision);
     let mut replacement = copy.replacement(target)?;
     let counts = (replacement.written.len(), replacement.removed.len());
     if !arguments.dry_run {
-        download(store, &mut replacement, files).await?;
+        download(store, &mut replacement, (&target_channel, target_revision), files).await?;
         replacement.apply()?;
     }
     Ok(counts)
 }
 
-async fn download(store: &Store, replacement: &mut Replacement<'_>, files: &[FileEntry]) -> Result<(), Failure> {
-    let sizes: BTreeMap<&str, u64> = files.iter().map(|file| (file.path.as_str(), file.size)).collect();
+async fn download(
+    store: &Backend,
+    replacement: &mut Replacement<'_>,
+    (channel, revision): (&ChannelName, u64),
+    files: &[FileEntry],
+) -> Result<(), Failure> {
+    let listed: BTreeMap<&str, &FileEntry> = files.iter().map(|file| (file.path.as_str(), file)).collect();
     let paths = replacement.written.clone();
     let mut progress = FileProgress::new(paths.len());
     let mut rest = paths.as_slice();
     while !rest.is_empty() {
         let mut bytes = 0;
         let fits = |path: &&String| {
-            bytes += sizes.get(path.as_str()).copied().unwrap_or_default();
+            bytes += listed.get(path.as_str()).map_or(0, |file| file.size);
             bytes <= BATCH_BYTES
         };
         let number = rest.iter().take(BATCH_FILES).take_while(fits).count().max(1);
         let (batch, later) = rest.split_at(number);
         rest = later;
-        let mut digests: Vec<Digest> = batch.iter().filter_map(|path| replacement.digest(path)).collect();
-        digests.sort_unstable();
-        digests.dedup();
-        let contents: BTreeMap<_, _> = store.blobs(&digests).await?.into_iter().collect();
+        let wanted: Vec<&FileEntry> = batch.iter().filter_map(|path| listed.get(path.as_str()).copied()).collect();
+        let contents: BTreeMap<_, _> = store.contents(channel, revision, &wanted).await?.into_iter().collect();
         for path in batch {
             let content = replacement.digest(path).and_then(|digest| contents.get(&digest));
             let content =
@@ -106,44 +123,7 @@ async fn download(store: &Store, replacement: &mut Replacement<'_>, files: &[Fil
         }
         progress.advance(number);
     }
-    progress.end();
     Ok(())
-}
-
-/// Shows the number of read files on a terminal, once it takes long.
-struct FileProgress {
-    start: Option<Instant>,
-    done: usize,
-    all: usize,
-    is_shown: bool,
-}
-
-impl FileProgress {
-    fn new(all: usize) -> FileProgress {
-        let start = io::stderr().is_terminal().then(Instant::now);
-        FileProgress { start, done: 0, all, is_shown: false }
-    }
-
-    fn advance(&mut self, files: usize) {
-        const DELAY: Duration = Duration::from_secs(1);
-        self.done += files;
-        if self.start.is_some_and(|start| start.elapsed() > DELAY) {
-            self.is_shown = true;
-            write!(io::stderr(), "\r\x1b[K{} of {}", self.done, count(self.all, "file")).ok();
-        }
-    }
-
-    fn end(&mut self) {
-        if self.is_shown {
-            write!(io::stderr(), "\r\x1b[K").ok();
-        }
-    }
-}
-
-impl Drop for FileProgress {
-    fn drop(&mut self) {
-        self.end();
-    }
 }
 
 fn print(

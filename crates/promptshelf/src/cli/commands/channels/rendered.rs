@@ -11,7 +11,7 @@ use promptshelf_store::Digest;
 use serde_json::{Value, json};
 
 use super::{
-    access::checker,
+    tree_checker::checker,
     unified::{print_unified, unified},
 };
 use crate::{exit::Failure, library::granted_roots, output::Output};

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use promptshelf_store::{
     ChannelName, CheckSummary, FileChange, PromptChange, PromptChangeKind, ProposalState, Published, RevisionKind,
-    Store, StoreError,
+    StoreError,
 };
 use serde_json::{Value, json};
 
-use super::access::Place;
+use super::{access::Place, answer::BackendError, backend::Backend};
 use crate::{
     exit::{Exit, Failure},
     output::{Output, count, count_findings, pretty_json},
@@ -57,10 +57,10 @@ pub(super) fn outcome_with_prompts(published: &Published, is_dry_run: bool) -> V
 }
 
 /// Prints that a channel has the wanted files already, and stays at its revision.
-pub(super) async fn print_unchanged(store: &Store, channel: &ChannelName, is_json: bool) -> Result<(), Failure> {
-    let revision = match store.head(channel).await {
-        Ok(head) => head.revision,
-        Err(StoreError::NotFound { .. }) => 0,
+pub(super) async fn print_unchanged(store: &Backend, channel: &ChannelName, is_json: bool) -> Result<(), Failure> {
+    let revision = match store.channel(channel).await {
+        Ok(info) => info.head.revision,
+        Err(BackendError::Store(StoreError::NotFound { .. })) => 0,
         Err(error) => return Err(error.into()),
     };
     if is_json {
@@ -101,6 +101,9 @@ pub(super) fn print_outcome(published: &Published, place: &Place, is_dry_run: bo
     for lack in &proposal.lacks {
         let lack = output.line(lack).into_owned();
         writeln!(output.out, "lacks: {lack}")?;
+    }
+    if !is_dry_run && place.is_server() && proposal.state == ProposalState::Open && proposal.lacks.is_empty() {
+        writeln!(output.out, "lacks: a publish by a caller with the scope library:publish, or with more roles")?;
     }
     let next = match proposal.state {
         _ if is_dry_run => None,

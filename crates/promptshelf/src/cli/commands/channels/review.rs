@@ -1,16 +1,11 @@
 //! `promptshelf proposals`, `approve` and `reject`.
 
-use std::{io::Write, sync::Arc};
+use std::io::Write;
 
-use promptshelf_store::{Digest, Proposal, ProposalQuery, ProposalState, Published, Store, StoreError, Verdict};
+use promptshelf_store::{Digest, Proposal, ProposalQuery, ProposalState, Published, StoreError, Verdict};
 use serde_json::json;
 
-use super::{
-    access::{Place, checker, waiting},
-    actor::actor,
-    report,
-    unified::FileDifference,
-};
+use super::{access::Place, actor::actor, answer::BackendError, backend::Backend, report, unified::FileDifference};
 use crate::{
     args::channels::{ApproveArguments, ProposalsArguments, RejectArguments},
     exit::{Exit, Failure},
@@ -21,14 +16,17 @@ use crate::{
 const SHORT: usize = 8;
 
 pub(crate) async fn proposals(arguments: &ProposalsArguments) -> Result<(), Failure> {
-    let place = Place::with_channel(&arguments.store.store, arguments.channel.as_ref())?;
-    let store = place.open().await?;
+    let place = Place::new(&arguments.place, arguments.channel.as_ref())?;
+    place.using(async |store| list(store, arguments, &place).await).await
+}
+
+async fn list(store: &Backend, arguments: &ProposalsArguments, place: &Place) -> Result<(), Failure> {
     if let Some(number) = arguments.number {
-        return show(&store, &place, number, arguments.json).await;
+        return show(store, place, number, arguments.json).await;
     }
     let state = (!arguments.all).then_some(ProposalState::Open);
     let query = ProposalQuery { channel: place.named_channel().cloned(), state, ..ProposalQuery::default() };
-    let proposals = waiting(&place.address.store, store.proposals(&query)).await?;
+    let proposals = place.waiting(store.proposals(&query)).await?;
     if arguments.json {
         return report::print_json(&json!({ "proposals": proposals }));
     }
@@ -67,8 +65,8 @@ fn print_summary<W: Write>(output: &mut Output<W>, proposal: &Proposal) -> Resul
 }
 
 /// Shows a proposal with its changes and reviews.
-async fn show(store: &Store, place: &Place, number: u64, is_json: bool) -> Result<(), Failure> {
-    let proposal = waiting(&place.address.store, store.proposal(number)).await?;
+async fn show(store: &Backend, place: &Place, number: u64, is_json: bool) -> Result<(), Failure> {
+    let proposal = place.waiting(store.proposal(number)).await?;
     let contents = store.proposal_contents(number).await?;
     let differences: Vec<FileDifference<'_>> = contents
         .iter()
@@ -108,44 +106,41 @@ fn short(digest: &Digest) -> String {
 }
 
 pub(crate) async fn approve(arguments: &ApproveArguments) -> Result<(), Failure> {
-    let place = Place::of_store(&arguments.store)?;
-    let actor = actor(&arguments.actor)?;
-    let store = place.open().await?;
-    let proposal = seen(&store, arguments.number, arguments.digest.as_deref(), &place).await?;
-    let published = match &arguments.emergency {
-        Some(reason) if reason.trim().is_empty() => {
-            return Err(Failure::new(Exit::Usage, "`--emergency` expects a reason"));
-        }
-        Some(reason) => {
-            let publishing = store.publish_proposal(proposal.id, Some(reason.clone()), &actor, checker());
-            waiting(&place.address.store, publishing).await
-        }
-        None => {
-            let (digest, note) = (Some(proposal.digest), &arguments.message);
-            let review = store.review(proposal.id, Verdict::Approve, note, digest, &actor, checker());
-            waiting(&place.address.store, review).await
-        }
+    let place = Place::new(&arguments.place, None)?;
+    let actor = actor(&arguments.actor, &place)?;
+    if arguments.emergency.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
+        return Err(Failure::new(Exit::Usage, "`--emergency` expects a reason"));
+    }
+    let approve = async |store: &Backend| {
+        let proposal = seen(store, arguments.number, arguments.digest.as_deref(), &place).await?;
+        let published = match &arguments.emergency {
+            Some(reason) => place.waiting(store.publish_proposal(proposal.id, reason.clone(), &actor)).await,
+            None => {
+                let (digest, note) = (proposal.digest, &arguments.message);
+                place.waiting(store.review(proposal.id, Verdict::Approve, note, digest, &actor)).await
+            }
+        };
+        Ok((proposal, published.map_err(|error| reviewing(error, arguments.number, &place))?))
     };
-    let published = published.map_err(|error| reviewing(error, arguments.number, &place))?;
+    let (proposal, published) = place.using(approve).await?;
     finish(&published, &place, arguments.json, &format!("approved changes {}", short(&proposal.digest)))
 }
 
 pub(crate) async fn reject(arguments: &RejectArguments) -> Result<(), Failure> {
-    let place = Place::of_store(&arguments.store)?;
-    let actor = actor(&arguments.actor)?;
-    let store = place.open().await?;
-    let proposal = seen(&store, arguments.number, arguments.digest.as_deref(), &place).await?;
-    let outcome = match arguments.withdraw {
-        true => {
-            let withdrawn = store.withdraw(proposal.id, &actor).await;
-            withdrawn.map(|proposal| Published { proposal, prompts: Vec::new(), findings: Vec::new() })
-        }
-        false => {
-            let (digest, note) = (Some(proposal.digest), &arguments.message);
-            store.review(proposal.id, Verdict::Reject, note, digest, &actor, Arc::clone(&checker())).await
-        }
+    let place = Place::new(&arguments.place, None)?;
+    let actor = actor(&arguments.actor, &place)?;
+    let reject = async |store: &Backend| {
+        let proposal = seen(store, arguments.number, arguments.digest.as_deref(), &place).await?;
+        let outcome = match arguments.withdraw {
+            true => {
+                let withdrawn = store.withdraw(proposal.id, &actor).await;
+                withdrawn.map(|proposal| Published { proposal, prompts: Vec::new(), findings: Vec::new() })
+            }
+            false => store.review(proposal.id, Verdict::Reject, &arguments.message, proposal.digest, &actor).await,
+        };
+        outcome.map_err(|error| reviewing(error, arguments.number, &place))
     };
-    let outcome = outcome.map_err(|error| reviewing(error, arguments.number, &place))?;
+    let outcome = place.using(reject).await?;
     if arguments.json {
         return report::print_json(&report::outcome(&outcome));
     }
@@ -154,8 +149,8 @@ pub(crate) async fn reject(arguments: &RejectArguments) -> Result<(), Failure> {
 }
 
 /// Returns the proposal, with the changes that the reviewer has seen.
-async fn seen(store: &Store, number: u64, digest: Option<&str>, place: &Place) -> Result<Proposal, Failure> {
-    let proposal = waiting(&place.address.store, store.proposal(number)).await?;
+async fn seen(store: &Backend, number: u64, digest: Option<&str>, place: &Place) -> Result<Proposal, Failure> {
+    let proposal = place.waiting(store.proposal(number)).await?;
     let Some(digest) = digest else { return Ok(proposal) };
     if digest.len() < SHORT || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         let message = format!("expected at least {SHORT} hexadecimal digits of a digest, got \"{digest}\"");
@@ -174,13 +169,15 @@ fn look(number: u64, place: &Place) -> String {
     format!("{} shows the present changes", place.command(&format!("proposals {number}")))
 }
 
-fn reviewing(error: StoreError, number: u64, place: &Place) -> Failure {
+fn reviewing(error: BackendError, number: u64, place: &Place) -> Failure {
     match &error {
-        StoreError::Conflict { .. } => Failure::from(error).help(
+        BackendError::Store(StoreError::Conflict { .. }) => Failure::from(error).help(
             "the author has to pull the channel, merge these files, and change the proposal: \
              `publish FOLDER --proposal NUMBER`",
         ),
-        StoreError::State { .. } | StoreError::Changed { .. } => Failure::from(error).help(look(number, place)),
+        BackendError::Store(StoreError::State { .. } | StoreError::Changed { .. }) => {
+            Failure::from(error).help(look(number, place))
+        }
         _ => error.into(),
     }
 }

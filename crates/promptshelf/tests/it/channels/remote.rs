@@ -1,0 +1,342 @@
+//! The commands with `--url`: through the API of a server, with the same results as with the store.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    process::Command,
+    sync::mpsc,
+    thread,
+};
+
+use promptshelf_testkit::folder::repository;
+use serde_json::{Value, json};
+
+use super::{BYE, HELLO, Ran, Team, bytes};
+use crate::program::{Server, promptshelf, shown};
+
+const ALL: &[&str] = &["library:read", "library:propose", "library:review", "library:publish", "library:admin"];
+
+/// A token that must not be shown.
+const SECRET: &str = "psk_secret";
+
+/// The people with tokens.
+const PEOPLE: &[(&str, &[&str])] = &[
+    ("ada", &["library:read", "library:propose"]),
+    ("bob", &["library:read", "library:review", "library:publish"]),
+    ("root", ALL),
+];
+
+/// A store that a server serves, and the tokens of its callers.
+struct Served {
+    team: Team,
+    server: Server,
+    tokens: Vec<(&'static str, String)>,
+}
+
+/// A command of one caller through the server.
+struct Caller<'s> {
+    served: &'s Served,
+    token: &'s str,
+}
+
+impl Served {
+    fn new(team: Team) -> Served {
+        let mut lines = String::new();
+        let mut tokens = Vec::new();
+        for (name, scopes) in PEOPLE {
+            let mut words = vec!["token", "new", *name, "--json"];
+            words.extend(scopes.iter().flat_map(|scope| ["--scope", *scope]));
+            let made: Value = serde_json::from_str(&team.ok(&words)).expect("JSON");
+            lines.push_str(made["store"].as_str().expect("a line"));
+            lines.push('\n');
+            tokens.push((*name, made["token"].as_str().expect("a token").to_owned()));
+        }
+        fs::write(team.path("tokens"), lines).expect("written");
+        let server =
+            Server::start(team.command(&["serve", &team.store, "--http", "127.0.0.1:0", "--tokens", "tokens"]));
+        Served { team, server, tokens }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.server.authority())
+    }
+
+    fn by(&self, name: &str) -> Caller<'_> {
+        let (_, token) = self.tokens.iter().find(|(known, _)| *known == name).expect("a person");
+        Caller { served: self, token }
+    }
+}
+
+impl Caller<'_> {
+    fn command(&self, words: &[&str]) -> Command {
+        // Without the store in the environment: nothing but the server leads to it.
+        let mut command = promptshelf();
+        command.args(words).args(["--url", &self.served.url()]).current_dir(self.served.team.folder.path());
+        command.env("PROMPTSHELF_TOKEN", self.token).env("USER", "mallory");
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Ran {
+        Ran::of(&shown(self.command(words), ""))
+    }
+
+    fn ok(&self, words: &[&str]) -> String {
+        let ran = self.run(words);
+        assert_eq!(ran.code, "0", "{words:?}\n{}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        let stdout = self.ok(&[words, &["--json"]].concat());
+        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{words:?}: {error}\n{stdout}"))
+    }
+
+    fn fails(&self, code: &str, words: &[&str]) -> String {
+        let ran = self.run(words);
+        assert_eq!(ran.code, code, "{words:?}\n{}{}", ran.stdout, ran.stderr);
+        assert!(!ran.stderr.contains(self.token), "{}", ran.stderr);
+        ran.stderr
+    }
+}
+
+#[test]
+fn team_works_through_a_server_as_on_the_store() {
+    let team = Team::without_store();
+    let library = repository("examples/library");
+    team.ok(&["init", "--from", library.to_str().expect("a path")]);
+    let served = Served::new(team);
+    let (ada, bob, root) = (served.by("ada"), served.by("bob"), served.by("root"));
+    root.ok(&["policy", "--channel", "production", "--approvals", "1", "--four-eyes", "on"]);
+    ada.ok(&["pull", "prompts"]);
+    assert_eq!(bytes(&served.team.path("prompts")), bytes(&library));
+    served.team.folder.edit("prompts/explain-code.md", "step by step", "slowly, step by step");
+    let checked = ada.json(&["publish", "prompts", "--dry-run"]);
+    assert_eq!((&checked["state"], &checked["prompts"][0]["name"]), (&json!("open"), &json!("explain-code")));
+    let open = ada.json(&["publish", "prompts", "-m", "Careful"]);
+    assert_eq!(open, json!({ "channel": "production", "proposal": 2, "state": "open", "revision": null }));
+    // A change voids approvals; only the author can make it.
+    served.team.folder.edit("prompts/explain-code.md", "slowly, step by step", "very slowly, step by step");
+    root.fails("14", &["publish", "prompts", "-m", "Not mine", "--proposal", "2"]);
+    assert_eq!(ada.json(&["publish", "prompts", "-m", "More careful", "--proposal", "2"])["proposal"], 2);
+    assert!(bob.ok(&["proposals"]).contains("More careful"));
+    let shown = bob.ok(&["proposals", "2"]);
+    assert!(shown.contains("very slowly, step by step") && shown.contains("--url http://127.0.0.1:"), "{shown}");
+    // The suggested command names the reviewed changes.
+    let approve = shown.lines().find_map(|line| line.strip_prefix("next: `promptshelf ")).expect("a suggestion");
+    let words: Vec<&str> = approve.split(['`', ' ']).take_while(|word| *word != "--url").collect();
+    assert_eq!(bob.json(&words)["revision"], 2);
+    assert!(ada.ok(&["diff", "1", "2", "--rendered"]).contains("very slowly, step by step"));
+    assert_eq!(ada.json(&["rollback", "--to", "1", "-m", "Slow"])["proposal"], 3);
+    assert_eq!(bob.json(&["approve", "3"])["revision"], 3);
+    assert_eq!(root.json(&["promote", "--from", "production", "--to", "archive", "-m", "Copy"])["state"], "published");
+    let history = ada.json(&["history"]);
+    assert_eq!(
+        (&history["revisions"][1]["author"], &history["revisions"][1]["approvedBy"]),
+        (&json!("ada"), &json!(["bob"]))
+    );
+    served.team.folder.edit("prompts/translate.md", "---\n", "---\n# Mine\n");
+    ada.ok(&["publish", "prompts", "-m", "To be rejected"]);
+    assert_eq!(bob.json(&["reject", "5", "-m", "No"])["state"], "rejected");
+    ada.ok(&["publish", "prompts", "-m", "To be withdrawn"]);
+    assert_eq!(ada.json(&["reject", "6", "--withdraw"])["state"], "withdrawn");
+    let emergency = root.json(&["publish", "prompts", "-m", "At once", "--emergency", "a leak"]);
+    assert_eq!(emergency["revision"], 4);
+    assert!(ada.ok(&["history", "--limit", "1"]).contains("EMERGENCY (a leak)"));
+    // Another channel, and an old revision of it.
+    let archive = format!("{}#archive@1", served.url());
+    let ran = run_at(&served.team, &archive, ada.token, &["pull", "old"]);
+    assert_eq!(ran.code, "0", "{}", ran.stderr);
+    assert_eq!(bytes(&served.team.path("old")), bytes(&library));
+    // The same words have the same results with the store.
+    let at = history["revisions"][1]["at"].as_str().expect("a time");
+    for words in [
+        &["history"][..],
+        &["history", "explain-code", "--at", at],
+        &["proposals", "--all"],
+        &["proposals", "2"],
+        &["proposals", "--channel", "archive", "--all"],
+        &["diff", "1", "archive"],
+        &["diff", "production@1", "4", "--rendered"],
+        &["policy"],
+    ] {
+        assert_eq!(ada.json(words), served.team.json(words), "{words:?}");
+    }
+    // The prompts are served meanwhile, and SQLite's files are those of the server.
+    assert_eq!(served.team.revision("production"), 4);
+}
+
+#[test]
+fn refusals_of_a_server_have_the_exit_codes_of_a_store() {
+    let served = Served::new(Team::with(&[("hello.md", HELLO)]));
+    let (ada, root) = (served.by("ada"), served.by("root"));
+    root.ok(&["policy", "--channel", "production", "--approvals", "1", "--four-eyes", "on"]);
+    for folder in ["one", "two"] {
+        ada.ok(&["pull", folder]);
+        served.team.write(folder, &[("hello.md", &format!("{HELLO}{folder}\n"))]);
+    }
+    // The policy.
+    assert_eq!(root.json(&["publish", "one", "-m", "Own"])["proposal"], 2);
+    assert!(root.fails("13", &["approve", "2"]).contains("cannot approve their own"));
+    // Conflicts.
+    assert_eq!(root.json(&["approve", "2", "--emergency", "a test"])["revision"], 2);
+    let conflict = ada.fails("14", &["publish", "two", "-m", "Late"]);
+    assert!(conflict.contains("hello.md") && conflict.contains("pull --url"), "{conflict}");
+    root.fails("14", &["approve", "2"]);
+    // Scopes are named; a proposer makes no channel.
+    let refused = ada.fails("12", &["approve", "2"]);
+    assert!(refused.contains("library:review"), "{refused}");
+    assert!(ada.fails("12", &["policy", "--channel", "production", "--approvals", "0"]).contains("library:admin"));
+    served.team.write("new", &[("bye.md", BYE)]);
+    assert!(ada.fails("7", &["publish", "new", "--channel", "other", "-m", "New"]).contains("`other`"));
+    // Unknown things.
+    ada.fails("7", &["history", "--channel", "other"]);
+    assert!(ada.fails("7", &["proposals", "99"]).contains("proposal 99"));
+    ada.fails("7", &["rollback", "--to", "99", "-m", "Back"]);
+    let ran = run_at(&served.team, &format!("{}#production@99", served.url()), ada.token, &["pull", "nothing"]);
+    assert!(ran.code == "7" && ran.stderr.contains("revision 99"), "{}", ran.stderr);
+    assert!(!served.team.path("nothing").exists());
+    // Sign-in.
+    let wrong = Caller { served: &served, token: "wrong" };
+    assert!(wrong.fails("12", &["history"]).contains("did not accept the token in PROMPTSHELF_TOKEN"));
+    // The command line.
+    assert!(ada.fails("2", &["publish", "new", "-m", "New", "--as", "bob"]).contains("--as"));
+    assert!(ada.fails("2", &["history", "--store", "sqlite:team.db"]).contains("both name the store"));
+    let history = |url: &str| run_at(&served.team, url, SECRET, &["history"]);
+    for url in ["http://prompts.example.com", "https://ada:psk_secret@prompts.example.com", "sqlite:team.db"] {
+        let ran = history(url);
+        assert_eq!(ran.code, "2", "{}", ran.stderr);
+        assert!(!ran.stderr.contains(SECRET), "{}", ran.stderr);
+    }
+    // Neither a server without the API nor one that is away has a store.
+    let folder = Server::of(&served.team.folder, &[]);
+    let ran = history(&format!("http://{}", folder.authority()));
+    assert!(ran.code == "15" && ran.stderr.contains("no API"), "{}", ran.stderr);
+    let unused = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("an address");
+    let ran = history(&format!("http://{unused}"));
+    assert!(ran.code == "15" && ran.stderr.contains("does not answer"), "{}", ran.stderr);
+    assert_eq!(served.team.revision("production"), 2);
+}
+
+#[test]
+fn large_publish_is_sent_in_parts() {
+    const FILES: usize = 30;
+
+    let served = Served::new(Team::new());
+    let root = served.by("root");
+    served.team.write("prompts", &[("hello.md", HELLO)]);
+    for number in 0..FILES {
+        // Half of them is not text. All of them together are larger than the largest body of a request.
+        let text: Vec<u8> = (0..200_000_usize).map(|at| ((at * (number + 7)) % 251) as u8).collect();
+        let text = if number % 2 == 0 { text } else { vec![b'a' + number as u8 % 26; 200_000] };
+        fs::write(served.team.path(&format!("prompts/part-{number}.bin")), text).expect("written");
+    }
+    assert_eq!(root.json(&["publish", "prompts", "-m", "Large"])["revision"], 1);
+    root.ok(&["pull", "copy"]);
+    assert_eq!(bytes(&served.team.path("copy")), bytes(&served.team.path("prompts")));
+    assert!(root.ok(&["publish", "copy", "-m", "Nothing"]).starts_with("no changes"));
+    // A file that does not fit a request is refused with what to do.
+    fs::write(served.team.path("prompts/large.bin"), vec![0_u8; 5 << 20]).expect("written");
+    let refused = root.fails("1", &["publish", "prompts", "-m", "Too large"]);
+    assert!(refused.contains("max-body-bytes"), "{refused}");
+    assert_eq!(served.team.revision("production"), 1);
+}
+
+/// A server that sends the same answer to every request, and passes on the requests.
+fn answering(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let (sender, requests) = mpsc::channel();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let head = head(&stream);
+            let answer = answer(head.lines().next().unwrap_or_default());
+            if sender.send(head).is_err() {
+                break;
+            }
+            stream.write_all(&answer).ok();
+        }
+    });
+    (format!("http://{address}"), requests)
+}
+
+fn head(stream: &TcpStream) -> String {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while reader.read_line(&mut head).is_ok_and(|read| read > 2) {}
+    let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    reader.take(length.unwrap_or(0)).read_to_end(&mut Vec::new()).ok();
+    head
+}
+
+fn response(status: &str, kind: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+        .into_bytes()
+}
+
+fn run_at(team: &Team, url: &str, token: &str, words: &[&str]) -> Ran {
+    let mut command = promptshelf();
+    command.args(words).args(["--url", url]).current_dir(team.folder.path()).env("PROMPTSHELF_TOKEN", token);
+    Ran::of(&shown(command, ""))
+}
+
+// req: S-110
+#[test]
+fn token_does_not_follow_a_redirect() {
+    let team = Team::without_store();
+    let (other, stolen) = answering(|_| response("200 OK", "application/json", "{}"));
+    let moved = format!("HTTP/1.1 307 Moved\r\nlocation: {other}/x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    let (url, requests) = answering(move |_| moved.clone().into_bytes());
+    for words in [&["history"][..], &["promote", "--from", "a", "--to", "b", "-m", "Copy", "--prompt", "p"]] {
+        let ran = run_at(&team, &url, SECRET, words);
+        assert!(ran.code == "1" && ran.stderr.contains("redirects"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains(SECRET), "{}", ran.stderr);
+    }
+    assert!(requests.try_iter().count() >= 2);
+    assert_eq!(stolen.try_iter().count(), 0, "no request follows");
+}
+
+// req: S-111
+#[test]
+fn answers_of_a_hostile_server_change_nothing() {
+    let team = Team::without_store();
+    let digest = promptshelf_store::Digest::of(HELLO.as_bytes()).to_string();
+    let tree = |path: &str| {
+        json!({
+            "head": { "epoch": "e", "revision": 1 },
+            "files": [{ "path": path, "digest": digest, "size": 5 }],
+            "next": null,
+        })
+        .to_string()
+    };
+    let contents = |path: &str, text: &str| {
+        json!({ "revision": 1, "files": [{ "path": path, "digest": digest, "content": { "text": text } }] }).to_string()
+    };
+    let answers = [
+        // A path outside of the folder, a content that does not fit its digest, and pages that never end or are no JSON.
+        (tree("../outside.md"), contents("../outside.md", HELLO), "1"),
+        (tree("hello.md"), contents("hello.md", BYE), "1"),
+        (tree("hello.md"), json!({ "revision": 1, "files": [] }).to_string(), "1"),
+        (tree("hello.md").replace("null", "\"\""), contents("hello.md", HELLO), "0"),
+        ("{\u{1b}[2J".to_owned(), String::new(), "1"),
+        (String::new(), String::new(), "1"),
+    ];
+    for (number, (tree, contents, code)) in answers.into_iter().enumerate() {
+        let (url, _requests) = answering(move |line| {
+            response("200 OK", "application/json", if line.contains("/contents") { &contents } else { &tree })
+        });
+        let folder = format!("copy-{number}");
+        let ran = run_at(&team, &url, SECRET, &["pull", &folder]);
+        assert_eq!(ran.code, code, "{number}: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(team.path(&folder).exists(), code == "0", "{number}");
+        assert!(!ran.stderr.contains('\u{1b}'), "{number}: {}", ran.stderr);
+    }
+    assert!(!team.path("outside.md").exists() && !team.path("../outside.md").exists());
+    // A problem is shown without the control characters in it.
+    let problem = json!({ "type": "urn:promptshelf:problem:odd", "detail": "\u{1b}[31mred\u{202e}" }).to_string();
+    let (url, _requests) = answering(move |_| response("500 Error", "application/problem+json", &problem));
+    let ran = run_at(&team, &url, SECRET, &["history"]);
+    assert!(ran.code == "1" && ran.stderr.contains("red"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains(['\u{1b}', '\u{202e}']), "{}", ran.stderr);
+}
