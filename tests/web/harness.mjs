@@ -56,11 +56,11 @@ export function large() {
 
 /**
  * Serves a library, with its `.server.toml` as the operator's settings if there is one.
- * @param {string} folder @param {number} [port]
+ * @param {string} folder @param {number} [port] @param {string[]} [flags] further arguments
  */
-export async function serve(folder, port = 0) {
+export async function serve(folder, port = 0, flags = []) {
   const settings = join(folder, '.server.toml');
-  const child = spawn(BINARY, ['serve', folder, '--http', `127.0.0.1:${port}`], {
+  const child = spawn(BINARY, ['serve', folder, '--http', `127.0.0.1:${port}`, ...flags], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, PROMPTSHELF_LOG: 'error', PROMPTSHELF_CONFIG: existsSync(settings) ? settings : '' },
   });

@@ -7,6 +7,7 @@
 //! Framing and the protocol's types are the work of `lsp-server` and `gen-lsp-types`, which rust-analyzer
 //! uses, too.
 
+mod analyzer;
 mod completion;
 mod cursor;
 mod error;
@@ -14,6 +15,7 @@ mod hover;
 mod keys;
 mod locate;
 mod position;
+mod references;
 mod schema_query;
 mod session;
 mod vocabulary;
@@ -28,7 +30,11 @@ use gen_lsp_types::{
 use lsp_server::Connection;
 use serde_json::Value;
 
-pub use self::error::LanguageServerError;
+pub use self::{
+    analyzer::{Analysis, Analyzer},
+    error::LanguageServerError,
+    references::{rename_file_references, rename_prompt_references},
+};
 use self::{session::Session, workspace::WorkspaceOptions};
 use crate::schema;
 

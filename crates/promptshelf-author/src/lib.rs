@@ -4,10 +4,11 @@
 //! - [`clients`] lists known behaviour of MCP clients, and the prompts that are incompatible with it.
 //! - [`explain`] holds a page of explanation for each diagnostic code.
 //! - [`fn@format`] formats prompt files, and [`schema`] describes them as JSON Schemas.
+//! - [`starter`] returns the texts that new prompts begin with.
 //! - [`import`] and [`export`] convert prompts from and to the files of other programs.
 //! - [`testing`] runs the tests of prompt files; [`add_samples`] fills in arguments for a preview.
 //! - [`fn@sarif`] reports diagnostics to code hosts.
-//! - `LanguageServer` (feature `language-server`, on by default) serves editors.
+//! - `LanguageServer` (feature `language-server`, on by default) serves editors, `Analyzer` those over a network.
 //!
 //! Nothing here depends on callers, transports or the protocol: a library is read from files and
 //! checked by [`promptshelf_core::check`]. Nothing prints.
@@ -22,15 +23,19 @@ mod review;
 mod sample;
 mod sarif;
 pub mod schema;
+mod starter;
 pub mod testing;
 
 pub use exchange::{ExportFormat, Exported, ImportFormat, Imported, ImportedFile, export, import};
 pub use format::format;
 #[cfg(feature = "language-server")]
-pub use language_server::{LanguageServer, LanguageServerError};
+pub use language_server::{
+    Analysis, Analyzer, LanguageServer, LanguageServerError, rename_file_references, rename_prompt_references,
+};
 pub use review::review;
 pub use sample::add_samples;
 pub use sarif::sarif;
+pub use starter::starter;
 
 /// Compiles the examples of the README.
 #[cfg(doctest)]

@@ -23,6 +23,7 @@
 
 mod confined_dir;
 mod directory;
+mod editable_folder;
 mod error;
 mod file_access;
 mod file_role;
@@ -49,6 +50,7 @@ mod tree_source;
 mod watch;
 
 pub use directory::Directory;
+pub use editable_folder::{EditError, EditableFolder, ListedFile};
 pub use error::SourceError;
 pub use fixed::Fixed;
 pub use folder_tree::read_tree;

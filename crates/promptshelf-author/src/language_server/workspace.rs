@@ -8,7 +8,7 @@ use std::{
 
 use gen_lsp_types as lsp;
 use promptshelf_core::{Catalog, Definitions, Diagnostic, PromptDefinition, Severity, SourceText, check};
-use promptshelf_source::{Directory, ForeignSyntax, Snapshot, Source, syntax::LIBRARY_FILE};
+use promptshelf_source::{Directory, ForeignSyntax, Snapshot, Source, SourceError, syntax::LIBRARY_FILE};
 
 use super::{position, schema_query};
 use crate::review;
@@ -23,8 +23,11 @@ pub(super) struct WorkspaceOptions {
 }
 
 pub(super) struct Workspace {
+    /// The folder of all URIs.
     folder: PathBuf,
-    source: Directory,
+    source: Box<dyn Source>,
+    /// The source, if it is a folder with unsaved files.
+    directory: Option<Directory>,
     /// The prompts as they are at present, including those with errors.
     prompts: Vec<Arc<PromptDefinition>>,
     /// Texts that templates can include, by path.
@@ -41,9 +44,20 @@ impl Workspace {
     pub(super) fn open(folder: PathBuf, schemas: WorkspaceOptions) -> Workspace {
         let source = Directory::lenient(&folder);
         source.grant_roots(schemas.granted_roots.iter().cloned());
+        Workspace::with(folder, Box::new(source.clone()), Some(source), schemas)
+    }
+
+    /// Creates a workspace of a lenient source. `folder` is that of its URIs.
+    pub(super) fn with(
+        folder: PathBuf,
+        source: Box<dyn Source>,
+        directory: Option<Directory>,
+        schemas: WorkspaceOptions,
+    ) -> Workspace {
         Workspace {
             folder,
             source,
+            directory,
             prompts: Vec::new(),
             partials: BTreeMap::new(),
             catalog: Catalog::default(),
@@ -57,7 +71,9 @@ impl Workspace {
     }
 
     pub(super) fn set_unsaved(&self, path: &str, text: Option<&str>) {
-        self.source.set_unsaved(path, text);
+        if let Some(directory) = &self.directory {
+            directory.set_unsaved(path, text);
+        }
     }
 
     pub(super) fn catalog(&self) -> &Catalog {
@@ -115,15 +131,10 @@ impl Workspace {
 
     /// Reads and checks the library. Returns the diagnostics of each file that has some, or had some the last time.
     pub(super) fn check(&mut self) -> BTreeMap<String, Vec<lsp::Diagnostic>> {
-        let read = self.source.read(None).and_then(|reading| reading.map(Snapshot::into_definitions).transpose());
-        let diagnostics = match read {
-            Ok(Some(definitions)) => self.take(definitions),
-            Ok(None) => return BTreeMap::new(),
-            Err(error) => {
-                tracing::warn!("{error}");
-                error.diagnostics().to_vec()
-            }
-        };
+        let diagnostics = self.diagnose().unwrap_or_else(|error| {
+            tracing::warn!("{error}");
+            error.diagnostics().to_vec()
+        });
         let mut by_file: BTreeMap<String, Vec<lsp::Diagnostic>> =
             std::mem::take(&mut self.published).into_iter().map(|uri| (uri, Vec::new())).collect();
         for found in &diagnostics {
@@ -132,6 +143,28 @@ impl Workspace {
             by_file.entry(uri).or_default().push(self.to_lsp(found));
         }
         by_file
+    }
+
+    /// Reads and checks the library, and returns its diagnostics.
+    pub(super) fn diagnose(&mut self) -> Result<Vec<Diagnostic>, SourceError> {
+        // A read that does not name a known state always returns a snapshot.
+        let definitions =
+            self.source.read(None)?.map_or_else(|| Ok(Definitions::default()), Snapshot::into_definitions);
+        Ok(self.take(definitions?))
+    }
+
+    /// Returns diagnostics by the paths of their files.
+    pub(super) fn by_path(&self, diagnostics: &[Diagnostic]) -> BTreeMap<String, Vec<lsp::Diagnostic>> {
+        let mut by_path: BTreeMap<String, Vec<lsp::Diagnostic>> = BTreeMap::new();
+        for found in diagnostics {
+            by_path.entry(shown(&found.location.source.path).to_owned()).or_default().push(self.to_lsp(found));
+        }
+        by_path
+    }
+
+    /// Replaces the last valid versions of the prompts.
+    pub(super) fn set_catalog(&mut self, catalog: Catalog) {
+        self.catalog = catalog;
     }
 
     fn take(&mut self, definitions: Definitions) -> Vec<Diagnostic> {

@@ -84,6 +84,21 @@ pub(super) fn check_match(headers: &HeaderMap, tag: Option<&Tag>, is_required: b
     Err(Problem::precondition_failed("It has changed since it was read: read it again, and use its present ETag"))
 }
 
+/// Returns the versions of a file that a request expects.
+///
+/// # Errors
+///
+/// 428 if `If-Match` is missing; 400 for `*`, which would overwrite any version.
+pub(super) fn expected(headers: &HeaderMap) -> Result<Vec<String>, Problem> {
+    match condition(headers, &header::IF_MATCH, false)? {
+        None => Err(Problem::precondition_required("If-Match")),
+        Some(Condition::Exists) => {
+            Err(Problem::invalid("The header If-Match has to name the version that is replaced"))
+        }
+        Some(Condition::Is(tags)) => Ok(tags),
+    }
+}
+
 /// Returns whether a request is for something that does not exist yet (`If-None-Match: *`).
 pub(super) fn is_creation(headers: &HeaderMap) -> Result<bool, Problem> {
     Ok(condition(headers, &header::IF_NONE_MATCH, true)? == Some(Condition::Exists))
@@ -139,8 +154,13 @@ pub(super) fn changed(
     value: &impl Serialize,
     tagged: &impl Serialize,
 ) -> Result<Response, Problem> {
-    let (body, _) = represent(value)?;
     let (_, tag) = represent(tagged)?;
+    self::tagged(status, value, &tag)
+}
+
+/// The answer to a change, with the tag of the changed thing.
+pub(super) fn tagged(status: StatusCode, value: &impl Serialize, tag: &Tag) -> Result<Response, Problem> {
+    let (body, _) = represent(value)?;
     let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
     response.headers_mut().insert(header::ETAG, tag.header());
     Ok(response)

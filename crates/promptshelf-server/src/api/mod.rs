@@ -6,17 +6,20 @@
 //! - `admit` checks the host, the origin and the sign-in; `operation` checks scopes and roles, applies limits and writes
 //!   the audit record.
 //! - `request` reads paths, queries and bodies; `etag` compares preconditions; `problem` is the answer to all errors.
+//! - `folder` edits the files of a served folder instead, and `analysis` is the engine of the page's editor for both.
 //! - `channels`, `files`, `bulk`, `history`, `proposals`, `transfer` and `check` have the handlers; `model` has their bodies.
 //!
 //! Authentication itself is that of every other route (`http/authenticate`). Rules of publishing are those of the store.
 
 mod admit;
+mod analysis;
 mod bulk;
 mod channels;
 mod check;
 mod content;
 mod etag;
 mod files;
+mod folder;
 mod history;
 mod model;
 mod operation;
@@ -32,6 +35,8 @@ use std::{fmt, sync::Arc};
 use promptshelf_store::Checker;
 use tokio::sync::Semaphore;
 
+pub use folder::FolderApi;
+pub(crate) use folder::routes as folder_routes;
 pub(crate) use programs::ProgramState;
 pub use programs::Versions;
 pub(crate) use routes::{document_route, langfuse_routes, routes};

@@ -76,16 +76,8 @@ impl ApiState {
     ///
     /// Those of limits, and 403 for a caller who lacks one of the scopes.
     pub(super) fn begin(&self, caller: Caller, method: &'static str, scopes: &[Scope]) -> Result<Operation, Problem> {
-        let record = self.service.operation(&caller, method)?;
-        let channel_access = Arc::clone(&self.channel_access);
-        let operation = Operation { caller, has_sign_in: self.has_sign_in, channel_access, record };
-        match operation.require(scopes) {
-            Ok(()) => Ok(operation),
-            Err(problem) => {
-                operation.record.end(problem.name());
-                Err(problem)
-            }
-        }
+        let operation = Operation::begin(&self.service, caller, self.has_sign_in, method, scopes)?;
+        Ok(Operation { channel_access: Arc::clone(&self.channel_access), ..operation })
     }
 }
 
@@ -125,6 +117,29 @@ impl ApiState {
 }
 
 impl Operation {
+    /// Begins an operation that concerns no channel.
+    ///
+    /// # Errors
+    ///
+    /// Those of limits, and 403 for a caller who lacks one of the scopes.
+    pub(super) fn begin(
+        service: &Service,
+        caller: Caller,
+        has_sign_in: bool,
+        method: &'static str,
+        scopes: &[Scope],
+    ) -> Result<Operation, Problem> {
+        let record = service.operation(&caller, method)?;
+        let operation = Operation { caller, has_sign_in, channel_access: Arc::default(), record };
+        match operation.require(scopes) {
+            Ok(()) => Ok(operation),
+            Err(problem) => {
+                operation.record.end(problem.name());
+                Err(problem)
+            }
+        }
+    }
+
     /// Returns whether a channel is shown to the caller, as at `/channels/NAME/mcp`.
     pub(super) fn sees(&self, channel: &ChannelName) -> bool {
         self.channel_access.get(channel.as_str()).is_none_or(|access| self.caller.meets(access))

@@ -6,8 +6,9 @@ use axum::{
 };
 use promptshelf_mcp::http::{Denial, RequiredScopes};
 use promptshelf_service::{Rejection, whole_seconds};
-use promptshelf_store::StoreError;
+use promptshelf_store::{Digest, StoreError};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 /// The most files that a problem lists.
@@ -41,6 +42,13 @@ pub(super) struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]
     lacks: Option<Box<[String]>>,
+    /// For `changed`: the present content of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    content: Option<Box<Value>>,
+    /// For `changed`: the digest of the present content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<Box<Digest>>,
     #[serde(skip)]
     extra: Box<Extra>,
 }
@@ -70,6 +78,8 @@ impl Problem {
             paths: None,
             revision: None,
             lacks: None,
+            content: None,
+            digest: None,
             extra: Box::new(Extra { name, ..Extra::default() }),
         }
     }
@@ -111,6 +121,12 @@ impl Problem {
     pub(super) fn internal() -> Problem {
         let detail = "Internal error; see the server's log";
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", "Internal error", detail)
+    }
+
+    /// The refusal of a change to a file that has another content by now.
+    pub(super) fn changed(detail: impl Into<Box<str>>, content: Value, digest: Digest) -> Problem {
+        let problem = Problem::new(StatusCode::PRECONDITION_FAILED, "changed", "The file has changed", detail);
+        Problem { content: Some(Box::new(content)), digest: Some(Box::new(digest)), ..problem }
     }
 
     /// The refusal of the host check.
@@ -234,4 +250,15 @@ impl IntoResponse for Problem {
         }
         response
     }
+}
+
+/// The answer at a path that does not exist.
+pub(super) async fn unknown() -> Response {
+    Problem::not_found("This path of the API").into_response()
+}
+
+/// The answer to a method that a path does not have.
+pub(super) async fn not_allowed() -> Response {
+    let detail = "The path has other methods; the header Allow and /api/v1/openapi.json list them";
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "Method not allowed", detail).into_response()
 }

@@ -17,9 +17,9 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     admit::{Checks, admit},
-    bulk, channels, check, etag, files, history,
+    analysis, bulk, channels, check, etag, files, history,
     operation::ApiState,
-    problem::Problem,
+    problem::{not_allowed, unknown},
     programs::{self, ProgramState},
     proposals, transfer,
 };
@@ -162,13 +162,5 @@ fn described() -> OpenApiRouter<ApiState> {
         .routes(routes!(transfer::rollback))
         .routes(routes!(transfer::promote))
         .routes(routes!(check::check))
-}
-
-async fn unknown() -> Response {
-    Problem::not_found("This path of the API").into_response()
-}
-
-async fn not_allowed() -> Response {
-    let detail = "The path has other methods; the header Allow and /api/v1/openapi.json list them";
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "Method not allowed", detail).into_response()
+        .routes(routes!(analysis::analyze_channel))
 }

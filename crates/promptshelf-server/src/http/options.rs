@@ -30,6 +30,10 @@ pub struct Options {
     /// The reader of versions that are not served at present, for programs. None by default.
     #[cfg(feature = "channels")]
     pub versions: Option<crate::api::Versions>,
+    /// Editing of the served folder, at `/api/v1/folder` and on the page. None by default. Without sign-in every caller
+    /// may change every file.
+    #[cfg(feature = "channels")]
+    pub folder: Option<crate::api::FolderApi>,
     /// The requirements of channels, by name. For a caller who does not meet them the channel does not exist. None by
     /// default.
     pub channel_access: HashMap<String, Arc<Access>>,
@@ -60,6 +64,8 @@ impl Default for Options {
             api: None,
             #[cfg(feature = "channels")]
             versions: None,
+            #[cfg(feature = "channels")]
+            folder: None,
             channel_access: HashMap::new(),
             proxies: Proxies::default(),
             strict_transport_security: false,

@@ -49,6 +49,11 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     let programs = programs(site, options);
     #[cfg(feature = "channels")]
     let protected = protected.merge(api::routes(&programs, library, endpoint, options, has_sign_in(options)));
+    #[cfg(feature = "channels")]
+    let protected = match &options.folder {
+        Some(folder) => protected.merge(api::folder_routes(folder, library, endpoint, has_sign_in(options))),
+        None => protected,
+    };
     let routes = Router::new()
         .route("/healthz", get(healthy))
         .route("/readyz", get(move || std::future::ready(readiness(&server, &monitors))))
@@ -94,7 +99,7 @@ fn has_sign_in(options: &Options) -> bool {
 #[cfg(feature = "web")]
 fn page_features(options: &Options) -> web::PageFeatures {
     #[cfg(feature = "channels")]
-    return web::PageFeatures { has_channels: options.api.is_some() };
+    return web::PageFeatures { has_channels: options.api.is_some(), has_folder: options.folder.is_some() };
     #[cfg(not(feature = "channels"))]
     {
         let _ = options;

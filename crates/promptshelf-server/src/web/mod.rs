@@ -20,6 +20,9 @@ use axum::{
 use promptshelf_mcp::{HttpService, http::Denial};
 use serde_json::json;
 
+#[cfg(feature = "channels")]
+pub(crate) use page_api::described_arguments;
+
 use crate::library::Library;
 
 /// The policy of every response: no foreign sources and no inline scripts. `trusted-types 'none'` makes
@@ -51,6 +54,8 @@ pub(crate) struct PageSignIn {
 pub(crate) struct PageFeatures {
     /// Whether the API of a store is at `/api/v1`.
     pub(crate) has_channels: bool,
+    /// Whether the files of the served folder can be edited.
+    pub(crate) has_folder: bool,
 }
 
 #[derive(Clone)]
@@ -85,6 +90,7 @@ pub(crate) fn page_api(library: &Library, endpoint: &HttpService, features: Page
         .route("/library/facts", get(page_api::facts))
         .route("/library/prompts", get(page_api::prompts))
         .route("/library/prompts/{name}", get(page_api::prompt))
+        .route("/library/starters", get(page_api::starters))
         .layer(Extension(features))
         .with_state(library.clone());
     checked(routes, endpoint, HeaderValue::from_static(CONTENT_SECURITY_POLICY))

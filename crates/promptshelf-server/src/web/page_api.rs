@@ -52,7 +52,7 @@ pub(super) async fn prompts(
         .collect();
     json_response(&json!({
         "generation": overview.view().catalog().generation(),
-        "features": { "channels": features.has_channels },
+        "features": { "channels": features.has_channels, "edit": features.has_folder },
         "prompts": prompts,
     }))
 }
@@ -81,6 +81,12 @@ pub(super) async fn prompt(
 /// A prompt's path in the library; prompts defined in code have none.
 fn path(prompt: &Prompt) -> Option<&str> {
     Some(prompt.source().path.as_str()).filter(|path| !path.starts_with('<'))
+}
+
+/// Returns the argument types of a prompt.
+#[cfg(feature = "channels")]
+pub(crate) fn described_arguments(prompt: &Prompt) -> Vec<Value> {
+    prompt.arguments().iter().map(argument).collect()
 }
 
 fn argument(argument: &Argument) -> Value {
@@ -174,6 +180,12 @@ pub(super) async fn changes(
     }
     let report = reports.borrow();
     json_response(&json!({ "generation": report.generation, "loads": report.loads }))
+}
+
+/// Returns the texts that new prompts begin with, by kind. `TITLE` stands for the title.
+pub(super) async fn starters() -> Response {
+    let kinds = ["text", "code", "conversation"];
+    json_response(&kinds.iter().map(|kind| (*kind, promptshelf_author::starter(kind, "TITLE"))).collect())
 }
 
 /// Returns the limits of the library, the program's version and the caller's name.

@@ -3,6 +3,7 @@
 mod changes;
 mod conditions;
 mod document;
+mod folder;
 mod hostile;
 mod permissions;
 #[cfg(unix)]

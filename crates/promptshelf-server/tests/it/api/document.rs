@@ -118,6 +118,19 @@ async fn every_operation_answers_as_the_document_says() {
             "/check",
             Some(json!({ "channel": "production", "changes": changes(&[("hello.md", Some(HELLO), Some(BYE))]) })),
         ),
+        (
+            "analyze_channel",
+            "POST",
+            "/channels/production/analysis",
+            Some(json!({
+                "path": "hello.md",
+                "changes": [{ "path": "hello.md", "content": { "text": BYE } }],
+                "complete": { "line": 1, "character": 2 },
+                "hover": { "line": 1, "character": 2 },
+                "arguments": {},
+                "tests": true,
+            })),
+        ),
         ("create_proposal", "POST", "/channels/production/proposals", Some(text("Unpublished.\n"))),
         (
             "review_proposal",

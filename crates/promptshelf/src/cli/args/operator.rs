@@ -27,6 +27,12 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<String>,
 
+    /// Let people change the files of the folder on the page: on this machine only, or after sign-in with the scope
+    /// `library:publish`
+    #[cfg(feature = "channels")]
+    #[arg(long, conflicts_with = "stdio")]
+    pub(crate) edit: bool,
+
     /// Exit if the library has errors, instead of serving the valid prompts
     #[arg(long)]
     pub(crate) strict: bool,

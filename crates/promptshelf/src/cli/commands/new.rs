@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use promptshelf_author::schema;
+use promptshelf_author::{schema, starter};
 use promptshelf_core::PromptName;
 
 use crate::{
@@ -19,11 +19,11 @@ use crate::{
 const SCHEMA_PATH: &str = ".promptshelf/prompt.schema.json";
 
 impl Template {
-    fn text(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
-            Template::Text => include_str!("new/text.md"),
-            Template::Code => include_str!("new/code.md"),
-            Template::Conversation => include_str!("new/conversation.md"),
+            Template::Text => "text",
+            Template::Code => "code",
+            Template::Conversation => "conversation",
         }
     }
 }
@@ -49,8 +49,9 @@ pub(crate) fn run(arguments: &NewArguments) -> Result<(), Failure> {
             _ => write_error(error),
         })?;
     let to_root = "../".repeat(name.matches('/').count());
-    let text =
-        arguments.template.text().replace("SCHEMA", &format!("{to_root}{SCHEMA_PATH}")).replace("TITLE", &title(name));
+    let text = starter(arguments.template.name(), &title(name)).unwrap_or_default();
+    let schema = format!("---\n# yaml-language-server: $schema={to_root}{SCHEMA_PATH}\n");
+    let text = text.replacen("---\n", &schema, 1);
     file.write_all(text.as_bytes()).map_err(write_error)?;
     write_schema(folder)?;
 

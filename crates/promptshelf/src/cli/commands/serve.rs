@@ -2,6 +2,8 @@
 
 mod announce;
 #[cfg(feature = "channels")]
+mod editing;
+#[cfg(feature = "channels")]
 mod followed;
 mod listen;
 mod reload;
@@ -73,7 +75,13 @@ pub(crate) async fn run(
     let key = settings::state_key(&environment)?;
     let location = ServerFileLocation::find(arguments.config.as_deref(), &environment);
     let mut settings = Settings::read(&location, arguments, &environment)?;
-    let over_http = !arguments.stdio && (settings.http.is_requested || stdin_is_terminal);
+    #[cfg(feature = "channels")]
+    editing::check(arguments, &settings)?;
+    #[cfg(feature = "channels")]
+    let is_edited = arguments.edit;
+    #[cfg(not(feature = "channels"))]
+    let is_edited = false;
+    let over_http = !arguments.stdio && (settings.http.is_requested || stdin_is_terminal || is_edited);
     let known = known_files(&settings, &location)?;
     // On stdio settings are not reloaded: a client starts another server.
     if over_http {
@@ -136,6 +144,7 @@ pub(crate) async fn run(
     {
         options.api = api(&settings, bound)?;
         options.versions = versions(&settings, &rules);
+        options.folder = editing::api(arguments, &settings, bound)?;
     }
     let app = served.app(&options);
     let opened = settings.http.tls.as_ref().map(Tls::open).transpose();

@@ -7,7 +7,8 @@ import { language as chosen } from './preferences.js';
  * @typedef {typeof en} First
  * @typedef {typeof import('./lang/more/en.js').more} More
  * @typedef {typeof import('./lang/channels/en.js').channels} Channels
- * @typedef {First & More & Channels} Words
+ * @typedef {typeof import('./lang/edit/en.js').edit} Edit
+ * @typedef {First & More & Channels & Edit} Words
  * @typedef {'more' | 'channels' | 'edit'} Group a folder of `lang/`, and the name that its files export
  */
 

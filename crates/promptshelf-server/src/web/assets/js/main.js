@@ -29,6 +29,7 @@ const VIEWS = {
  */
 const LATER = {
   channels: ['channels', () => import('./channels/overview.js')],
+  edit: ['edit', () => import('./edit/view.js')],
 };
 
 const page = /** @type {HTMLElement} */ (document.getElementById('page'));

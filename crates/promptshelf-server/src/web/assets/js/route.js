@@ -5,14 +5,14 @@ import { Cell } from './store.js';
 
 /**
  * @typedef {'find' | 'prompt' | 'resources' | 'library' | 'server' | 'sign-in'} FirstView
- * @typedef {'channels'} LaterView views that are loaded when they are opened
+ * @typedef {'channels' | 'edit'} LaterView views that are loaded when they are opened
  * @typedef {FirstView | LaterView} View
  * @typedef {{ view: View, name: string, values: Record<string, string> }} Place
  */
 
 const PLAIN = ['resources', 'library', 'server', 'sign-in', 'channels'];
 /** Views of one thing, whose name may contain `/`. @type {string[]} */
-const NAMED = [];
+const NAMED = ['edit'];
 
 /** @param {string} fragment @returns {Place} */
 export function read(fragment) {

@@ -262,8 +262,8 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         let mut options = settings.http.options.clone();
         #[cfg(feature = "channels")]
         {
-            options.api.clone_from(&self.app.options().api);
-            options.versions.clone_from(&self.app.options().versions);
+            let before = self.app.options();
+            (options.api, options.versions, options.folder) = (before.api, before.versions, before.folder);
         }
         options.mcp.allowed_hosts = listen::hosts(&settings.http, self.bound);
         options.sign_in = match (self.app.options().sign_in, &settings.http.sign_in) {

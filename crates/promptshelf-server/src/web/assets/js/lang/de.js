@@ -25,6 +25,7 @@ export const de = {
   'language.label': 'Sprache',
   'language.to': 'Sprache: {name}',
   'nav.channels': 'Kanäle',
+  'nav.edit': 'Bearbeiten',
   'nav.jump': 'Springen …',
   'nav.label': 'Hauptmenü',
   'nav.library': 'Sammlung',

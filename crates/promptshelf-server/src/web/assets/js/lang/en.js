@@ -23,6 +23,7 @@ export const en = {
   'language.label': 'Language',
   'language.to': 'Language: {name}',
   'nav.channels': 'Channels',
+  'nav.edit': 'Edit',
   'nav.jump': 'Jump to…',
   'nav.label': 'Main',
   'nav.library': 'Library',

@@ -24,6 +24,7 @@ export const ja = {
   'language.label': '言語',
   'language.to': '言語：{name}',
   'nav.channels': 'チャンネル',
+  'nav.edit': '編集',
   'nav.jump': '移動…',
   'nav.label': 'メイン',
   'nav.library': 'ライブラリ',

@@ -24,6 +24,7 @@ export const zh = {
   'language.label': '语言',
   'language.to': '语言：{name}',
   'nav.channels': '频道',
+  'nav.edit': '编辑',
   'nav.jump': '跳转…',
   'nav.label': '主导航',
   'nav.library': '提示库',

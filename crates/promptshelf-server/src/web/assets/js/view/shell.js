@@ -28,14 +28,16 @@ export function shell() {
   const links = [
     navLink('find', '#/', t('nav.prompts')),
     navLink('channels', '#/channels', t('nav.channels')),
+    navLink('edit', '#/edit', t('nav.edit')),
     navLink('resources', '#/resources', t('nav.resources')),
     navLink('library', '#/library', t('nav.library')),
     navLink('server', '#/server', t('nav.server')),
   ];
   const badge = h('span.count', { hidden: true });
-  links[3].append(badge);
-  features.watch(({ channels }) => {
+  links[4].append(badge);
+  features.watch(({ channels, edit }) => {
     links[1].hidden = !channels;
+    links[2].hidden = !channels && !edit;
   }, until);
   health.watch((value) => {
     const n = value ? value.errors + value.warnings : 0;

@@ -1,0 +1,159 @@
+//! The language server's engine without its protocol: for editors that are not on the machine of the library.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use gen_lsp_types::Position;
+use promptshelf_core::{Catalog, Diagnostic, Prompt, check};
+use promptshelf_source::{Directory, Fingerprint, MemoryFile, MemoryTree, Snapshot, Source, SourceError, TreeSource};
+use serde_json::{Value, json};
+
+use super::{
+    completion, hover,
+    locate::cursor_at,
+    position,
+    workspace::{Workspace, WorkspaceOptions},
+};
+use crate::schema;
+
+/// Analyses a library with the unsaved texts of an editor: diagnostics, completion and hover, as values of the Language
+/// Server Protocol 3.17. URIs are `file:///` with the path in the library.
+///
+/// Each analysis begins with the saved library: nothing of the texts of an earlier one remains.
+///
+/// ```
+/// use promptshelf_author::Analyzer;
+/// use promptshelf_source::MemoryTree;
+///
+/// let tree: MemoryTree = [("hello.md", "Say {{ greting }}.\n")].into_iter().collect();
+/// let mut analyzer = Analyzer::of_tree(tree);
+/// let text = "---\ndescription: Greets\narguments:\n  - name: greeting\n---\nSay {{ gr }}.\n".to_owned();
+/// let analysis = analyzer.analyze(&[("hello.md".to_owned(), text.clone())].into()).unwrap();
+/// assert_eq!(analysis.diagnostics()["hello.md"][0]["code"], "undeclared-argument");
+/// assert_eq!(analysis.completions("hello.md", &text, 5, 9)[0]["label"], "greeting");
+/// ```
+pub struct Analyzer {
+    workspace: Workspace,
+    library: AnalyzedLibrary,
+    /// The catalog of the saved files, and their state.
+    saved: (Catalog, Option<Fingerprint>),
+}
+
+enum AnalyzedLibrary {
+    Folder(Directory),
+    Tree(MemoryTree, TreeSource),
+}
+
+impl std::fmt::Debug for Analyzer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Analyzer")
+    }
+}
+
+impl Analyzer {
+    /// Creates an analyzer of the library in a folder, which is read again at each analysis. Files that have not changed
+    /// are not parsed again. `granted_roots` are the folders outside of the library that its `[roots]` may point to.
+    pub fn of_folder(folder: impl Into<PathBuf>, granted_roots: impl IntoIterator<Item = PathBuf>) -> Analyzer {
+        let directory = Directory::lenient(folder);
+        directory.grant_roots(granted_roots);
+        Analyzer::with(Box::new(directory.clone()), AnalyzedLibrary::Folder(directory))
+    }
+
+    /// Creates an analyzer of files in memory.
+    #[must_use]
+    pub fn of_tree(tree: MemoryTree) -> Analyzer {
+        let source = TreeSource::lenient(tree.clone());
+        Analyzer::with(Box::new(source.clone()), AnalyzedLibrary::Tree(tree, source))
+    }
+
+    fn with(source: Box<dyn Source>, library: AnalyzedLibrary) -> Analyzer {
+        let (prompt, manifest) = (schema::prompt(), schema::library());
+        let options = WorkspaceOptions { prompt, library: manifest, granted_roots: Vec::new() };
+        // The unsaved texts are set here, and the server's folder is in no URI.
+        let workspace = Workspace::with(PathBuf::from("/"), source, None, options);
+        Analyzer { workspace, library, saved: (Catalog::default(), None) }
+    }
+
+    /// Reads and checks the library with unsaved texts in place of its files, by path. Blocks while files are read.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`] if the library cannot be read at all.
+    pub fn analyze(&mut self, texts: &BTreeMap<String, String>) -> Result<Analysis<'_>, SourceError> {
+        let found = match &self.library {
+            AnalyzedLibrary::Folder(directory) => {
+                let directory = directory.clone();
+                self.read_saved(&directory)?;
+                self.workspace.set_catalog(self.saved.0.clone());
+                texts.iter().for_each(|(path, text)| directory.set_unsaved(path, Some(text)));
+                let found = self.workspace.diagnose();
+                texts.keys().for_each(|path| directory.set_unsaved(path, None));
+                found?
+            }
+            AnalyzedLibrary::Tree(tree, source) => {
+                let files =
+                    texts.iter().map(|(path, text)| (path.clone(), Some(MemoryFile::new(text.as_bytes().to_vec()))));
+                source.replace(tree.with(files));
+                self.workspace.set_catalog(Catalog::default());
+                self.workspace.diagnose()?
+            }
+        };
+        Ok(Analysis { workspace: &self.workspace, found })
+    }
+
+    /// Checks the saved files if they have changed: their valid versions stand in for broken unsaved ones.
+    fn read_saved(&mut self, directory: &Directory) -> Result<(), SourceError> {
+        let Some(snapshot) = directory.read(self.saved.1)? else { return Ok(()) };
+        let fingerprint = snapshot.fingerprint();
+        let definitions = Snapshot::into_definitions(snapshot)?;
+        self.saved = (check(definitions, Some(&self.saved.0)).catalog, Some(fingerprint));
+        Ok(())
+    }
+}
+
+/// The result of an analysis.
+pub struct Analysis<'a> {
+    workspace: &'a Workspace,
+    found: Vec<Diagnostic>,
+}
+
+impl std::fmt::Debug for Analysis<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Analysis({} diagnostics)", self.found.len())
+    }
+}
+
+impl Analysis<'_> {
+    /// Returns the diagnostics (`Diagnostic[]`) of each file that has some, by path.
+    #[must_use]
+    pub fn diagnostics(&self) -> BTreeMap<String, Value> {
+        self.workspace.by_path(&self.found).into_iter().map(|(path, found)| (path, json!(found))).collect()
+    }
+
+    /// Returns the completions (`CompletionItem[]`) at a position of a text: its line, and UTF-16 units in the line.
+    #[must_use]
+    pub fn completions(&self, path: &str, text: &str, line: u32, character: u32) -> Value {
+        let cursor = cursor_at(path, text, position::offset(text, Position { line, character }));
+        json!(completion::items(self.workspace, path, text, &cursor))
+    }
+
+    /// Returns the explanation (`Hover`) of the word at a position of a text, `null` if there is none.
+    #[must_use]
+    pub fn hover(&self, path: &str, text: &str, line: u32, character: u32) -> Value {
+        let cursor = cursor_at(path, text, position::offset(text, Position { line, character }));
+        json!(hover::hover(self.workspace, path, text, &cursor))
+    }
+
+    /// Returns the prompt of a file; `None` if the file has errors, or none.
+    #[must_use]
+    pub fn prompt(&self, path: &str) -> Option<&Prompt> {
+        let is_broken = self.found.iter().any(|found| found.is_error() && found.location.source.path == path);
+        let prompts = self.catalog().prompts();
+        prompts.iter().find(|prompt| !is_broken && prompt.source().path == path).map(|prompt| &**prompt)
+    }
+
+    /// Returns the valid prompts of the library.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        self.workspace.catalog()
+    }
+}

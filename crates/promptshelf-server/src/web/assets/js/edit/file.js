@@ -1,0 +1,272 @@
+// One file in the editor.
+
+import { ApiProblem } from '../api.js';
+import { loads } from '../app.js';
+import { debounced, h, show } from '../dom.js';
+import { language, t } from '../i18n.js';
+import { go, linkTo } from '../route.js';
+import { size } from '../text/measure.js';
+import { announce, note } from '../view/announce.js';
+import { lineIcon } from '../view/glyphs.js';
+import { fileButton } from './attach.js';
+import { attacher } from './attacher.js';
+import { contentOf, textOf } from './backend.js';
+import { conflictView } from './conflict.js';
+import { draftOf, draftsOf, dropDraft, hasUnkept, keepDraft } from './drafts.js';
+import { fileActions } from './file-actions.js';
+import { reason } from './reason.js';
+import { sidePane } from './side.js';
+import { textEditor } from './text-editor.js';
+
+const QUIET = 300;
+
+/**
+ * @param {import('./view.js').AnyBackend} backend
+ * @param {string} library
+ * @param {string} path
+ * @param {AbortSignal} until
+ */
+export function fileView(backend, library, path, until) {
+  const status = h('p.edit-status', { role: 'status' });
+  const problem = h('p.problem', { hidden: true, role: 'alert' });
+  const conflict = h('div');
+  const actions = h('div.edit-actions');
+  const columns = h('div.columns.edit-columns');
+  const host = h('div.edit-text');
+  /** What the author started from. @type {import('./backend.js').Stored | null} */
+  let base = null;
+  /** @type {Awaited<ReturnType<typeof textEditor>>} */
+  let editor = null;
+  let isDirty = false;
+
+  /** @param {unknown} error */
+  const fail = (error) => {
+    if (until.aborted) return;
+    problem.hidden = !error;
+    show(problem, error ? [lineIcon('warn'), reason(error)] : null);
+  };
+  /** @param {string} text */
+  const now = (text) => show(status, text);
+
+  const others = async () => {
+    // A draft of the folder is not saved with others, so each is checked against the saved files.
+    if (backend.channel === null) return [];
+    const drafts = await draftsOf(library);
+    const unsaved = drafts.filter((draft) => draft.path !== path);
+    return unsaved.map((draft) => ({ path: draft.path, content: draft.bytes && contentOf(draft.bytes) }));
+  };
+  const side = sidePane({
+    backend,
+    path,
+    others,
+    mark: (found) => editor?.mark(found),
+    go: (found) => editor?.go(found.range.start),
+    until,
+  });
+
+  const bytes = () => new TextEncoder().encode(editor?.text() ?? '');
+  const keep = async () => {
+    later.cancel();
+    if (!isDirty) return;
+    const draft = { library, path, bytes: bytes(), base: base?.digest ?? null, baseBytes: base?.bytes ?? null };
+    const isKept = await keepDraft(draft);
+    if (!until.aborted && isDirty) now(isKept ? t('edit.kept') : t('edit.not-kept'));
+  };
+  const later = debounced(QUIET, () => void keep());
+
+  /** @param {import('./backend.js').Stored | null} theirs */
+  const compare = (theirs) => {
+    const settle = () => {
+      show(conflict);
+      editor?.focus();
+    };
+    show(
+      conflict,
+      conflictView({
+        base: base?.bytes ?? null,
+        theirs: theirs?.bytes ?? null,
+        mine: editor?.text() ?? '',
+        keepMine: () => {
+          base = theirs;
+          isDirty = true;
+          void keep();
+          drawActions();
+          settle();
+          announce(t('edit.keep-mine'));
+        },
+        takeTheirs: () => void take(theirs).then(settle),
+      }),
+    );
+    /** @type {HTMLElement | null} */ (conflict.querySelector('.conflict'))?.focus();
+  };
+
+  /** Replaces the text by the saved one. @param {import('./backend.js').Stored | null} stored */
+  const take = async (stored) => {
+    base = stored;
+    const text = stored && textOf(stored.bytes);
+    editor?.set(text ?? '');
+    later.cancel();
+    isDirty = false;
+    await dropDraft(library, path);
+    now(t('edit.unchanged'));
+    drawActions();
+  };
+
+  const save = async () => {
+    if (!('write' in backend)) {
+      await keep();
+      go(linkTo('edit', '', { channel: backend.channel }));
+      return;
+    }
+    await keep();
+    fail(null);
+    const written = bytes();
+    try {
+      const digest = await backend.write(path, written, base?.digest ?? null);
+      base = { bytes: written, digest };
+      // Typing goes on while a file is saved.
+      isDirty = editor?.text() !== textOf(written);
+      if (isDirty) return later();
+      await dropDraft(library, path);
+      now(t('edit.saved'));
+      note(t('edit.saved'));
+      drawActions();
+    } catch (error) {
+      if (error instanceof ApiProblem && ['changed', 'exists', 'not-found'].includes(error.kind)) {
+        compare(await backend.read(path, until).catch(() => null));
+      } else fail(error);
+    }
+  };
+
+  const drawActions = () => {
+    const attach = attacher({ backend, library, path, insert: (text) => editor?.insert(text) });
+    show(
+      actions,
+      h(
+        'button.primary',
+        { type: 'button', onclick: () => void save(), 'aria-keyshortcuts': 'Control+S Meta+S' },
+        'write' in backend ? t('edit.save') : t('edit.to-propose'),
+      ),
+      editor ? h('button', { type: 'button', onclick: () => void side.runTests() }, t('edit.run-tests')) : null,
+      editor && path.endsWith('.md') ? fileButton((files) => void attach(files)) : null,
+      fileActions({
+        backend,
+        library,
+        path,
+        base,
+        bytes: () => (editor ? bytes() : (base?.bytes ?? new Uint8Array())),
+        isDirty: () => isDirty,
+        discard: () => take(base),
+        fail,
+        until,
+      }),
+    );
+    host.ondrop = (/** @type {DragEvent} */ event) => {
+      if (!event.dataTransfer?.files.length) return;
+      event.preventDefault();
+      event.stopPropagation();
+      void attach(event.dataTransfer.files);
+    };
+  };
+
+  /** @param {unknown} error */
+  const missing = (error) => {
+    if (error instanceof ApiProblem && error.status === 404) return null;
+    throw error;
+  };
+  const open = async () => {
+    const draft = await draftOf(library, path);
+    /** @type {import('./backend.js').Stored | null} */
+    let stored = null;
+    try {
+      stored = await backend.read(path, until).catch(missing);
+    } catch (error) {
+      fail(error);
+      // A draft can be read and changed without the server.
+      if (!draft) return;
+      stored = draft.base && draft.baseBytes ? { bytes: draft.baseBytes, digest: draft.base } : null;
+    }
+    if (until.aborted) return;
+    if (!stored && !draft) return fail(new ApiProblem(404, { detail: t('edit.missing', { path }) }));
+    base = draft ? (draft.base && draft.baseBytes ? { bytes: draft.baseBytes, digest: draft.base } : null) : stored;
+    const shown = draft ? draft.bytes : (stored?.bytes ?? null);
+    isDirty = Boolean(draft);
+    const text = shown && textOf(shown);
+    if (text === null) {
+      show(
+        columns,
+        h('p.waiting', null, shown ? t('edit.binary', { size: size(shown.length, language) }) : t('edit.deleted')),
+      );
+      return drawActions();
+    }
+    show(columns, h('div.edit-main', null, h('p.hint', null, t('edit.keys')), host), side.element);
+    editor = await textEditor(
+      host,
+      {
+        path,
+        text,
+        isReadOnly: false,
+        changed: (next) => {
+          isDirty = true;
+          side.text(next);
+          later();
+        },
+        complete: side.complete,
+        hover: side.hover,
+      },
+      until,
+    );
+    if (until.aborted) return;
+    side.text(text);
+    drawActions();
+    now(draft ? t('edit.restored', { time: new Date(draft.time).toLocaleString(language) }) : t('edit.unchanged'));
+    if (draft && (stored?.digest ?? null) !== draft.base) compare(stored);
+  };
+
+  // The folder is followed: a change on disk is shown, or compared with the unsaved text.
+  let isFirst = true;
+  loads.watch(async () => {
+    if (isFirst || !editor || backend.channel !== null) {
+      isFirst = false;
+      return;
+    }
+    const stored = await backend.read(path, until).catch(() => undefined);
+    if (until.aborted || !stored || stored.digest === base?.digest) return;
+    if (isDirty) compare(stored);
+    else {
+      await take(stored);
+      note(t('edit.reloaded'));
+    }
+  }, until);
+  window.addEventListener(
+    'keydown',
+    (event) => {
+      if (event.key.toLowerCase() !== 's' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey)
+        return;
+      event.preventDefault();
+      void save();
+    },
+    { signal: until },
+  );
+  window.addEventListener('pagehide', () => void keep(), { signal: until });
+  window.addEventListener(
+    'beforeunload',
+    (event) => {
+      void keep();
+      if (hasUnkept()) event.preventDefault();
+    },
+    { signal: until },
+  );
+  until.addEventListener('abort', () => void keep());
+  void open();
+  return h(
+    'div.edit-file',
+    null,
+    h('a.back', { href: linkTo('edit', '', { channel: backend.channel }) }, lineIcon('back'), t('edit.all')),
+    status,
+    problem,
+    actions,
+    conflict,
+    columns,
+  );
+}

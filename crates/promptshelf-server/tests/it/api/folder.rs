@@ -1,0 +1,325 @@
+//! Editing of a served folder, over real sockets, with a real folder.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use axum::http::Method;
+use promptshelf_author::Analyzer;
+use promptshelf_server::api::FolderApi;
+use promptshelf_source::EditableFolder;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Answer, HELLO, Server, at, digest, refused, sign_in};
+
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+const ORIGIN: (&str, &str) = ("Origin", "http://localhost");
+
+/// A folder with `hello.md`, next to a file that nobody may read, and a server that edits it.
+struct Edited {
+    server: Server,
+    outside: TempDir,
+}
+
+impl Edited {
+    async fn start(has_sign_in: bool) -> Edited {
+        let outside = TempDir::new().expect("a folder");
+        fs::write(outside.path().join("secret.txt"), "outside-secret").expect("written");
+        let library = outside.path().join("library");
+        fs::create_dir_all(library.join(".git")).expect("created");
+        fs::write(library.join(".git/config"), "hidden-secret").expect("written");
+        fs::write(library.join("hello.md"), HELLO).expect("written");
+        let build = |builder: promptshelf_server::Builder| builder.folder(&library);
+        let change = |options: &mut promptshelf_server::http::Options| {
+            let folder = EditableFolder::open(&library).expect("a folder");
+            options.api = None;
+            options.folder = Some(FolderApi::new(folder, Analyzer::of_folder(&library, [])));
+            if has_sign_in {
+                options.sign_in = Some(sign_in());
+            }
+        };
+        let server = Server::with(build, change).await;
+        Edited { server, outside }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.outside.path().join("library").join(path)
+    }
+
+    fn text(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).expect("a text")
+    }
+
+    async fn get(&self, caller: &str, path: &str) -> Answer {
+        self.server.get(caller, &format!("/folder{path}")).await
+    }
+
+    async fn put(&self, caller: &str, path: &str, condition: (&str, &str), content: Value) -> Answer {
+        let body = json!({ "content": content }).to_string();
+        let path = at(&format!("/folder/files/{path}"));
+        self.server.send(&Method::PUT, &path, caller, &[JSON, ORIGIN, condition], body.as_bytes()).await
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Answer {
+        let path = at(&format!("/folder{path}"));
+        self.server.send(&Method::POST, &path, "", &[JSON, ORIGIN], body.to_string().as_bytes()).await
+    }
+
+    async fn analyze(&self, path: &str, text: &str, more: Value) -> Value {
+        let mut body = json!({ "path": path, "changes": [{ "path": path, "content": { "text": text } }] });
+        for (name, value) in more.as_object().expect("an object") {
+            body[name] = value.clone();
+        }
+        self.post("/analysis", &body).await.expect(200).json()
+    }
+}
+
+fn tag(text: &str) -> String {
+    format!("\"{}\"", digest(text))
+}
+
+fn text(text: &str) -> Value {
+    json!({ "text": text })
+}
+
+fn files_below(folder: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder").filter_map(Result::ok) {
+        match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            true => names.extend(files_below(&entry.path())),
+            false => names.push(entry.path().display().to_string()),
+        }
+    }
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn files_are_created_replaced_and_deleted() {
+    let edited = Edited::start(false).await;
+    let listed = edited.get("", "/files").await.expect(200).json();
+    assert_eq!(listed["files"], json!([{ "path": "hello.md", "bytes": HELLO.len() }]));
+    let read = edited.get("", "/files/hello.md").await.expect(200);
+    assert_eq!((read.text(), read.etag()), (HELLO, tag(HELLO)));
+    assert_eq!(read.header("content-disposition"), "attachment");
+    let created = edited.put("", "git/commit.md", ("If-None-Match", "*"), text("Write it.\r\n")).await.expect(201);
+    assert_eq!(created.etag(), tag("Write it.\r\n"));
+    assert_eq!(edited.text("git/commit.md"), "Write it.\r\n");
+    let replaced = edited.put("", "git/commit.md", ("If-Match", &created.etag()), text("Write all.\n")).await;
+    assert_eq!(replaced.expect(200).etag(), tag("Write all.\n"));
+    // The change is served before it is confirmed.
+    let served = edited.server.send(&Method::GET, "/library/prompts/git-commit", "", &[], b"").await.expect(200);
+    assert_eq!(served.json()["path"], "git/commit.md");
+    let bytes = edited.put("", "a.png", ("If-None-Match", "*"), json!({ "base64": "iVBORw0KGgo=" })).await.expect(201);
+    assert_eq!(fs::read(edited.path("a.png")).expect("read"), b"\x89PNG\r\n\x1a\n");
+    let path = at("/folder/files/a.png");
+    let condition = ("If-Match", bytes.etag());
+    let gone = edited.server.send(&Method::DELETE, &path, "", &[ORIGIN, (condition.0, &condition.1)], b"").await;
+    assert_eq!((gone.status, edited.path("a.png").exists()), (204, false));
+    assert_eq!(edited.get("", "/files/a.png").await.problem(), refused(404, "not-found"));
+    let temporary = files_below(&edited.path("")).into_iter().find(|path| path.contains("promptshelf-edit"));
+    assert_eq!(temporary, None);
+}
+
+// req: S-162
+#[tokio::test]
+async fn change_on_disk_is_not_overwritten() {
+    let edited = Edited::start(false).await;
+    fs::write(edited.path("hello.md"), "Someone else.\n").expect("written");
+    let refusal = edited.put("", "hello.md", ("If-Match", &tag(HELLO)), text("Mine.\n")).await;
+    assert_eq!(refusal.problem(), refused(412, "changed"));
+    assert_eq!(
+        (&refusal.json()["content"], &refusal.json()["digest"]),
+        (&text("Someone else.\n"), &json!(digest("Someone else.\n")))
+    );
+    let exists = edited.put("", "hello.md", ("If-None-Match", "*"), text("Mine.\n")).await;
+    assert_eq!(exists.problem(), refused(409, "exists"));
+    for condition in [("If-Match", "*"), ("X-None", "")] {
+        let refusal = edited.put("", "hello.md", condition, text("Mine.\n")).await;
+        assert!(matches!(refusal.problem().0, 400 | 428), "{refusal:?}");
+    }
+    let path = at("/folder/files/hello.md");
+    let delete = edited.server.send(&Method::DELETE, &path, "", &[ORIGIN, ("If-Match", &tag(HELLO))], b"").await;
+    assert_eq!(delete.problem(), refused(412, "changed"));
+    let rename = json!({ "from": "hello.md", "to": "bye.md", "digest": digest(HELLO) });
+    assert_eq!(edited.post("/rename", &rename).await.problem(), refused(412, "changed"));
+    assert_eq!(edited.text("hello.md"), "Someone else.\n");
+    fs::remove_file(edited.path("hello.md")).expect("removed");
+    let gone = edited.put("", "hello.md", ("If-Match", &tag("Someone else.\n")), text("Mine.\n")).await;
+    assert_eq!(gone.problem(), refused(404, "not-found"));
+    assert!(!edited.path("hello.md").exists());
+}
+
+// req: S-161
+#[tokio::test]
+async fn paths_outside_of_the_library_are_refused() {
+    let edited = Edited::start(false).await;
+    let mut paths = vec![
+        "..%2Fsecret.txt",
+        "%2Fetc%2Fpasswd",
+        ".git%2Fconfig",
+        ".git/hooks%2Fpre-commit",
+        "a%5C..%5Cb.md",
+        "con.md",
+        "a.md.orig",
+        "a%00.md",
+        ".hidden.md",
+        "node_modules/a.md",
+    ];
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::symlink;
+        symlink("../secret.txt", edited.path("out.md")).expect("a link");
+        symlink("..", edited.path("up")).expect("a link");
+        symlink(".git", edited.path("hidden")).expect("a link");
+        symlink(".git/config", edited.path("inner.md")).expect("a link");
+        paths.extend(["out.md", "up/secret.txt", "hidden/config", "inner.md"]);
+    }
+    let before = files_below(edited.outside.path());
+    for path in paths {
+        let read = edited.get("", &format!("/files/{path}")).await;
+        assert!(matches!(read.problem().0, 400 | 404), "{path}: {read:?}");
+        for condition in
+            [("If-None-Match", "*".to_owned()), ("If-Match", tag("hidden-secret")), ("If-Match", tag("outside-secret"))]
+        {
+            let write = edited.put("", path, (condition.0, &condition.1), text("mine")).await;
+            assert!(matches!(write.problem().0, 400 | 404 | 409), "{path}: {write:?}");
+            assert!(!write.text().contains("-secret"), "{path}");
+        }
+    }
+    assert_eq!(files_below(edited.outside.path()), before);
+    assert_eq!(fs::read_to_string(edited.outside.path().join("secret.txt")).expect("read"), "outside-secret");
+    assert_eq!(edited.text(".git/config"), "hidden-secret");
+}
+
+// req: S-160
+#[tokio::test]
+async fn pages_of_other_origins_change_nothing() {
+    let edited = Edited::start(false).await;
+    let body = json!({ "content": { "text": "Mine.\n" } }).to_string();
+    let path = at("/folder/files/hello.md");
+    let condition = tag(HELLO);
+    let condition = ("If-Match", condition.as_str());
+    let form = ("Content-Type", "text/plain");
+    let foreign = ("Origin", "https://evil.example");
+    for (headers, expected) in [
+        (vec![JSON, condition], refused(403, "foreign-request")),
+        (vec![JSON, condition, foreign], refused(403, "foreign-request")),
+        (vec![JSON, condition, ("Origin", "null")], refused(403, "foreign-request")),
+        (vec![form, condition, ORIGIN], refused(415, "unsupported-media-type")),
+    ] {
+        let refusal = edited.server.send(&Method::PUT, &path, "", &headers, body.as_bytes()).await;
+        assert_eq!(refusal.problem(), expected, "{headers:?}");
+    }
+    let delete = edited.server.send(&Method::DELETE, &path, "", &[condition], b"").await;
+    assert_eq!(delete.problem(), refused(403, "foreign-request"));
+    assert_eq!(edited.text("hello.md"), HELLO);
+    let large = edited.put("", "large.md", ("If-None-Match", "*"), text(&"a".repeat(5 << 20))).await;
+    assert_eq!(large.problem(), refused(413, "too-large"));
+    assert!(!edited.path("large.md").exists());
+}
+
+// req: S-165
+#[tokio::test]
+async fn each_change_takes_its_scope() {
+    let edited = Edited::start(true).await;
+    fs::write(edited.path("promptshelf.toml"), "title = \"Mine\"\n").expect("written");
+    let scope = || refused(403, "insufficient-scope");
+    let new = ("If-None-Match", "*");
+    assert_eq!(edited.get("", "/files").await.problem(), refused(401, "sign-in-required"));
+    assert_eq!(edited.get("stranger", "/files").await.problem(), scope());
+    let listed = edited.get("reader", "/files").await.expect(200).json();
+    assert_eq!(listed["mayWrite"], false);
+    assert_eq!(edited.put("reader", "a.md", new, text("A.\n")).await.problem(), scope());
+    assert_eq!(edited.put("ada", "a.md", new, text("A.\n")).await.problem(), scope());
+    edited.put("paul", "a.md", new, text("A.\n")).await.expect(201);
+    for path in ["promptshelf.toml", "PROMPTSHELF.toml"] {
+        assert_eq!(edited.get("paul", &format!("/files/{path}")).await.problem(), scope());
+        assert_eq!(edited.put("paul", path, new, text("")).await.problem(), scope());
+    }
+    edited.get("admin", "/files/promptshelf.toml").await.expect(200);
+    let records = edited.server.records.all();
+    let written = records.iter().find(|one| one["caller"] == "paul" && one["outcome"] == "ok").expect("a record");
+    assert_eq!((&written["method"], &written["path"]), (&json!("api/folder/write"), &json!("a.md")));
+    assert!(!format!("{records:?}").contains("A.\\n"));
+}
+
+// req: S-163
+#[tokio::test]
+async fn analysis_leaves_nothing_behind() {
+    let edited = Edited::start(false).await;
+    let mine =
+        "---\ndescription: Greets\narguments:\n  - name: whom\n    description: For example Ada\n    required: true\n---\nMy draft for {{ whom }}.\n";
+    let result =
+        edited.analyze("hello.md", mine, json!({ "arguments": {}, "complete": { "line": 7, "character": 18 } })).await;
+    assert_eq!(result["diagnostics"]["hello.md"], Value::Null, "{result}");
+    assert_eq!(result["messages"][0]["content"]["text"], "My draft for ‹whom›.");
+    assert_eq!((&result["samples"], &result["prompt"]["arguments"][0]["name"]), (&json!(["whom"]), &json!("whom")));
+    assert!(result["completions"].as_array().expect("a list").iter().any(|item| item["label"] == "whom"), "{result}");
+    let result = edited.analyze("hello.md", mine, json!({ "arguments": { "whom": "Ada" } })).await;
+    assert_eq!(result["messages"][0]["content"]["text"], "My draft for Ada.");
+    // Another author's broken text is not shown with the draft, and the file is as it was.
+    let broken = edited.analyze("hello.md", "---\ndescription: [\n---\n", json!({ "arguments": {} })).await;
+    assert!(broken["diagnostics"]["hello.md"][0]["range"]["start"]["line"].is_number(), "{broken}");
+    let other = "---\ndescription: Calls\n---\n{{ prompt(\"hello\") }}\n";
+    let called = edited.analyze("other.md", other, json!({ "arguments": {} })).await;
+    assert_eq!(called["messages"][0]["content"]["text"], "Say hello.");
+    assert!(!format!("{broken}{called}").contains("My draft"));
+    assert!(!edited.path("other.md").exists());
+    assert_eq!(edited.text("hello.md"), HELLO);
+}
+
+// req: S-164
+#[tokio::test]
+async fn preview_reads_nothing_outside_of_the_library() {
+    let edited = Edited::start(false).await;
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("../secret.txt", edited.path("out.txt")).expect("a link");
+    let manifest = format!("[roots.out]\npath = {:?}\n", edited.outside.path().display().to_string());
+    for body in [
+        "{{ attach(\"../secret.txt\") }}",
+        "{{ attach(\"out.txt\") }}",
+        "{{ attach(\".git/config\") }}",
+        "{% include \"../secret.txt\" %}",
+        "{% include \".git/config\" %}",
+        "{{ attach(\"file:///etc/passwd\") }}",
+        "{{ env.PATH }}{{ environ }}{{ self }}{{ config }}",
+    ] {
+        let changes = json!([
+            { "path": "promptshelf.toml", "content": { "text": manifest } },
+            { "path": "spy.md", "content": { "text": format!("---\ndescription: Spies\n---\n{body}\n") } },
+        ]);
+        let question = json!({ "path": "spy.md", "changes": changes, "arguments": {}, "tests": true });
+        let answer = edited.post("/analysis", &question).await.expect(200);
+        for secret in ["outside-secret", "hidden-secret", "root:", "/usr/bin"] {
+            assert!(!answer.text().contains(secret), "{body}: {}", answer.text());
+        }
+        assert!(
+            !answer.text().contains(&edited.outside.path().join("library").display().to_string()),
+            "{}",
+            answer.text()
+        );
+    }
+}
+
+#[tokio::test]
+async fn rename_changes_every_reference() {
+    let edited = Edited::start(false).await;
+    edited.put("", "_shared/tone.md", ("If-None-Match", "*"), text("Be kind.\n")).await.expect(201);
+    let caller = "---\ndescription: Calls\n---\n{{ prompt(\"hello\") }}\n{% include \"_shared/tone.md\" %}\nhello.md\n";
+    edited.put("", "caller.md", ("If-None-Match", "*"), text(caller)).await.expect(201);
+    let rename = json!({ "from": "hello.md", "to": "greet/person.md", "digest": digest(HELLO) });
+    let answer = edited.post("/rename", &rename).await.expect(200).json();
+    assert_eq!((&answer["changed"], &answer["left"]), (&json!(["caller.md"]), &json!([])));
+    assert_eq!((edited.path("hello.md").exists(), edited.text("greet/person.md")), (false, HELLO.to_owned()));
+    let rename = json!({ "from": "_shared/tone.md", "to": "_shared/voice.md", "digest": digest("Be kind.\n") });
+    edited.post("/rename", &rename).await.expect(200);
+    let renamed = caller.replace("\"hello\"", "\"greet-person\"").replace("_shared/tone.md", "_shared/voice.md");
+    assert_eq!(edited.text("caller.md"), renamed);
+    let result = edited.analyze("caller.md", &renamed, json!({ "arguments": {} })).await;
+    assert_eq!(result["diagnostics"], json!({}), "{result}");
+    let onto = json!({ "from": "caller.md", "to": "greet/person.md", "digest": digest(&renamed) });
+    assert_eq!(edited.post("/rename", &onto).await.problem(), refused(409, "exists"));
+}

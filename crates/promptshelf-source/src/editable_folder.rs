@@ -1,0 +1,361 @@
+//! A library's folder whose files can be read and changed one by one, for editors over a network.
+
+use std::{
+    error::Error,
+    fmt, fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use cap_std::fs::{Dir, OpenOptions};
+
+use crate::{
+    confined_dir::ConfinedDir,
+    file_access::{FileBytes, FileError},
+    file_role::MANIFEST,
+    pipeline::{WalkOptions, walk},
+    tree::Tree,
+    tree_path::{InvalidTreePath, check_tree_path},
+};
+
+/// The largest file that is read or written, in bytes.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// The most files that are listed.
+const MAX_FILES: usize = 200_000;
+
+/// The prefix of temporary files. Libraries ignore hidden files.
+const TEMPORARY: &str = ".promptshelf-edit-";
+
+/// A folder whose files can be changed.
+///
+/// All paths are relative to the folder, with `/` between their parts, and follow [`check_tree_path`]. The operating
+/// system resolves them below the open folder. A change names the content that it replaces: a file that has another
+/// content by now stays as it is. Files are replaced as a whole, so a reader or a crash never sees half of one.
+///
+/// Other programs are not locked out: a change by one of them between the last comparison and the replacement, which
+/// follow each other immediately, is lost.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use promptshelf_source::{EditError, EditableFolder};
+///
+/// let folder = tempfile::tempdir()?;
+/// let files = EditableFolder::open(folder.path())?;
+/// files.create("git/commit.md", b"Write a commit message.\n")?;
+/// let refused = files.replace("git/commit.md", b"mine", |now| now == b"an earlier content");
+/// assert!(matches!(refused, Err(EditError::Changed { .. })));
+/// files.replace("git/commit.md", b"Write it.\n", |now| now.starts_with(b"Write"))?;
+/// assert_eq!(files.read("git/commit.md")?, b"Write it.\n");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct EditableFolder {
+    folder: PathBuf,
+    /// Orders the changes of this process.
+    changing: Mutex<()>,
+}
+
+/// A file of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ListedFile {
+    /// Relative to the folder.
+    pub path: String,
+    /// The size in bytes.
+    pub bytes: u64,
+}
+
+/// The reason why a file was not read or changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum EditError {
+    /// The path is not that of a library's file.
+    InvalidPath(InvalidTreePath),
+    /// No file is at the path.
+    NotFound,
+    /// A file that should be created, or the target of a rename, exists.
+    Exists,
+    /// The file has another content than the change expects.
+    Changed {
+        /// The present content.
+        present: Vec<u8>,
+    },
+    /// A symbolic link is at the path, and replacing it would not change the file that it leads to.
+    Link,
+    /// Something other than a regular file is at the path, or a part of the path is not a folder.
+    NotAFile,
+    /// The path leads out of the folder.
+    Outside,
+    /// The file is larger than 16 MiB.
+    TooLarge {
+        /// The size in bytes.
+        bytes: u64,
+    },
+    /// The system refused the operation.
+    Io(io::Error),
+}
+
+impl fmt::Display for EditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EditError::InvalidPath(error) => error.fmt(f),
+            EditError::NotFound => f.write_str("the file does not exist"),
+            EditError::Exists => f.write_str("a file exists at this path"),
+            EditError::Changed { .. } => f.write_str("the file has changed since it was read"),
+            EditError::Link => f.write_str("the file is a symbolic link: change the file that it leads to"),
+            EditError::NotAFile => f.write_str("the path is not that of a regular file"),
+            EditError::Outside => f.write_str("the path leads out of the library"),
+            EditError::TooLarge { bytes } => write!(f, "the file has {bytes} bytes; the limit is {MAX_FILE_BYTES}"),
+            EditError::Io(error) => write!(f, "the system refused it: {error}"),
+        }
+    }
+}
+
+impl Error for EditError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            EditError::InvalidPath(error) => Some(error),
+            EditError::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<FileError> for EditError {
+    fn from(error: FileError) -> EditError {
+        match error {
+            FileError::NotFound => EditError::NotFound,
+            FileError::OutsideRoot => EditError::Outside,
+            FileError::LinkCycle => EditError::Link,
+            FileError::NotAFile => EditError::NotAFile,
+            FileError::TooLarge(bytes) => EditError::TooLarge { bytes },
+            FileError::Io(error) => EditError::Io(error),
+        }
+    }
+}
+
+impl From<io::Error> for EditError {
+    fn from(error: io::Error) -> EditError {
+        match error.kind() {
+            io::ErrorKind::NotFound => EditError::NotFound,
+            io::ErrorKind::AlreadyExists => EditError::Exists,
+            io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => EditError::NotAFile,
+            // The confinement of `cap-std` returns an error without a system error number.
+            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => EditError::Outside,
+            _ => EditError::Io(error),
+        }
+    }
+}
+
+/// The folder of a file, and the file's name in it.
+struct Place<'p> {
+    folder: Dir,
+    name: &'p str,
+}
+
+impl EditableFolder {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    ///
+    /// If the folder does not exist or cannot be opened.
+    pub fn open(folder: impl Into<PathBuf>) -> io::Result<EditableFolder> {
+        let folder = fs::canonicalize(folder.into())?;
+        ConfinedDir::open(&folder)?;
+        Ok(EditableFolder { folder, changing: Mutex::new(()) })
+    }
+
+    /// Returns the path of the folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Lists the files of the library, sorted by path: at most 200,000.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be opened.
+    pub fn list(&self) -> Result<Vec<ListedFile>, EditError> {
+        let root = self.root()?;
+        let manifest = root.state(MANIFEST).ok().map(|state| (MANIFEST.to_owned(), state.len()));
+        let root = Tree::Folder(root);
+        let options = WalkOptions { files: MAX_FILES, states: true, foreign_folders: true, golden_files: true };
+        let found = walk(&root, options).files.into_iter().map(|file| {
+            let state = file.state.or_else(|| root.state(&file.path).ok());
+            (file.path.to_string(), state.map_or(0, |state| state.len()))
+        });
+        let mut files: Vec<ListedFile> = manifest
+            .into_iter()
+            .chain(found)
+            .filter(|(path, _)| check_tree_path(path).is_ok())
+            .map(|(path, bytes)| ListedFile { path, bytes })
+            .collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
+    }
+
+    /// Reads a file of at most 16 MiB.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError`] with the reason.
+    pub fn read(&self, path: &str) -> Result<Vec<u8>, EditError> {
+        Ok(self.read_with_state(path)?.bytes)
+    }
+
+    /// Creates a file, and the folders around it.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError::Exists`] if something is at the path; otherwise [`EditError`] with the reason.
+    pub fn create(&self, path: &str, bytes: &[u8]) -> Result<(), EditError> {
+        let _changing = self.changing();
+        let place = self.place(path, true)?;
+        let temporary = place.write_temporary(bytes)?;
+        place.put_new(&temporary, &place)
+    }
+
+    /// Replaces the content of a file, unless `is_expected` refuses the present one.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError::Changed`] with the present content if it is refused; otherwise [`EditError`] with the reason.
+    pub fn replace(&self, path: &str, bytes: &[u8], is_expected: impl Fn(&[u8]) -> bool) -> Result<(), EditError> {
+        let _changing = self.changing();
+        let place = self.place(path, false)?;
+        let present = self.expected(path, &place, is_expected)?;
+        let permissions = place.folder.symlink_metadata(place.name)?.permissions();
+        let temporary = place.write_temporary(bytes)?;
+        let replaced = place.folder.set_permissions(&temporary, permissions).map_err(EditError::from).and_then(|()| {
+            // The file may have been changed while the new one was written.
+            if self.root()?.state(path)? != present.state {
+                return Err(EditError::Changed { present: self.read(path)? });
+            }
+            Ok(place.folder.rename(&temporary, &place.folder, place.name)?)
+        });
+        if replaced.is_err() {
+            place.folder.remove_file(&temporary).ok();
+        }
+        replaced
+    }
+
+    /// Deletes a file, unless `is_expected` refuses its content.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError::Changed`] with the present content if it is refused; otherwise [`EditError`] with the reason.
+    pub fn delete(&self, path: &str, is_expected: impl Fn(&[u8]) -> bool) -> Result<(), EditError> {
+        let _changing = self.changing();
+        let place = self.place(path, false)?;
+        self.expected(path, &place, is_expected)?;
+        Ok(place.folder.remove_file(place.name)?)
+    }
+
+    /// Moves a file to another path of the library, unless `is_expected` refuses its content.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError::Exists`] if something is at the new path; [`EditError::Changed`] with the present content if it is
+    /// refused; otherwise [`EditError`] with the reason.
+    pub fn rename(&self, from: &str, to: &str, is_expected: impl Fn(&[u8]) -> bool) -> Result<(), EditError> {
+        let _changing = self.changing();
+        let place = self.place(from, false)?;
+        self.expected(from, &place, is_expected)?;
+        place.put_new(place.name, &self.place(to, true)?)
+    }
+
+    fn changing(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn root(&self) -> Result<ConfinedDir, EditError> {
+        ConfinedDir::open(&self.folder).map_err(EditError::Io)
+    }
+
+    fn read_with_state(&self, path: &str) -> Result<FileBytes, EditError> {
+        check_tree_path(path).map_err(EditError::InvalidPath)?;
+        let root = self.root()?;
+        // A link may lead to a hidden file of the folder.
+        check_tree_path(&root.canonicalize(path)?).map_err(|_| EditError::Outside)?;
+        Ok(root.read(path, MAX_FILE_BYTES)?)
+    }
+
+    fn expected(
+        &self,
+        path: &str,
+        place: &Place<'_>,
+        is_expected: impl Fn(&[u8]) -> bool,
+    ) -> Result<FileBytes, EditError> {
+        if place.folder.symlink_metadata(place.name)?.is_symlink() {
+            return Err(EditError::Link);
+        }
+        let present = self.read_with_state(path)?;
+        if is_expected(&present.bytes) { Ok(present) } else { Err(EditError::Changed { present: present.bytes }) }
+    }
+
+    /// Opens the folder of a file, and creates it first for a new file.
+    fn place<'p>(&self, path: &'p str, is_new: bool) -> Result<Place<'p>, EditError> {
+        check_tree_path(path).map_err(EditError::InvalidPath)?;
+        let root = self.root()?;
+        let Some((parent, name)) = path.rsplit_once('/') else {
+            return Ok(Place { folder: root.dir().try_clone()?, name: path });
+        };
+        if is_new {
+            root.dir().create_dir_all(parent)?;
+        }
+        // A linked folder may lead to a hidden one.
+        let canonical = format!("{}/{name}", root.canonicalize(parent)?);
+        check_tree_path(&canonical).map_err(|_| EditError::Outside)?;
+        Ok(Place { folder: root.dir().open_dir(parent)?, name })
+    }
+}
+
+impl Place<'_> {
+    /// Writes a hidden file to the disk and returns its name.
+    fn write_temporary(&self, bytes: &[u8]) -> Result<String, EditError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(EditError::TooLarge { bytes: bytes.len() as u64 });
+        }
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{TEMPORARY}{}-{number}", std::process::id());
+            let mut file = match self.folder.open_with(&name, OpenOptions::new().write(true).create_new(true)) {
+                Ok(file) => file,
+                // Left behind by an earlier process with the same id.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let written = file.write_all(bytes).and_then(|()| file.sync_all());
+            return match written {
+                Ok(()) => Ok(name),
+                Err(error) => {
+                    self.folder.remove_file(&name).ok();
+                    Err(error.into())
+                }
+            };
+        }
+    }
+
+    /// Moves a file to a place where nothing is. A link is made first, which never replaces a file.
+    fn put_new(&self, from: &str, to: &Place<'_>) -> Result<(), EditError> {
+        let moved = match self.folder.hard_link(from, &to.folder, to.name) {
+            Ok(()) => self.folder.remove_file(from),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            // A file system without hard links.
+            Err(_) if to.folder.symlink_metadata(to.name).is_err() => self.folder.rename(from, &to.folder, to.name),
+            Err(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        };
+        if moved.is_err() && from.starts_with(TEMPORARY) {
+            self.folder.remove_file(from).ok();
+        }
+        Ok(moved?)
+    }
+}
