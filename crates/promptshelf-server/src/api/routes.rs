@@ -7,7 +7,7 @@ use axum::{
     body::Bytes,
     http::{HeaderMap, StatusCode, header},
     middleware,
-    response::{IntoResponse, Response},
+    response::IntoResponse,
     routing::{any, get},
 };
 use promptshelf_mcp::HttpService;

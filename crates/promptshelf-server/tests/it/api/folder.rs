@@ -250,8 +250,7 @@ async fn each_change_takes_its_scope() {
 #[tokio::test]
 async fn analysis_leaves_nothing_behind() {
     let edited = Edited::start(false).await;
-    let mine =
-        "---\ndescription: Greets\narguments:\n  - name: whom\n    description: For example Ada\n    required: true\n---\nMy draft for {{ whom }}.\n";
+    let mine = "---\ndescription: Greets\narguments:\n  - name: whom\n    description: For example Ada\n    required: true\n---\nMy draft for {{ whom }}.\n";
     let result =
         edited.analyze("hello.md", mine, json!({ "arguments": {}, "complete": { "line": 7, "character": 18 } })).await;
     assert_eq!(result["diagnostics"]["hello.md"], Value::Null, "{result}");
