@@ -12,7 +12,7 @@ use crate::{
     settings::Settings,
 };
 
-/// Refuses what can be refused before anything is opened.
+/// Refuses conflicting settings before anything is opened.
 pub(super) fn check(arguments: &ServeArguments, settings: &Settings) -> Result<(), Failure> {
     if !arguments.edit {
         return Ok(());
