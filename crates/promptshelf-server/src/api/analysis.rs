@@ -186,8 +186,7 @@ impl Question {
         let (mut texts, mut others) = (BTreeMap::new(), BTreeMap::new());
         for UnsavedFile { path, content } in changes {
             check_tree_path(&path).map_err(|error| Problem::invalid(format!("A path is invalid: {error}")))?;
-            let bytes = content.map(FileContent::into_bytes).transpose();
-            let bytes = bytes.map_err(|_| Problem::invalid(format!("The content of {path} is not Base64")))?;
+            let bytes = content.map(|content| content.into_bytes(&format!("The content of {path}"))).transpose()?;
             match bytes.map(String::from_utf8) {
                 Some(Ok(text)) => drop(texts.insert(path, text)),
                 Some(Err(error)) => drop(others.insert(path, Some(error.into_bytes()))),

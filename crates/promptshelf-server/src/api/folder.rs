@@ -176,9 +176,7 @@ async fn write(
         let is_new = etag::is_creation(request.headers())?;
         let expected = if is_new { Vec::new() } else { etag::expected(request.headers())? };
         let body: WriteBody = request.json(&state.endpoint).await?;
-        let bytes = body.content.into_bytes().map_err(|error| {
-            Problem::invalid(format!("The content is not Base64 in the standard alphabet: {error}"))
-        })?;
+        let bytes = body.content.into_bytes("The content")?;
         let digest = Digest::of(&bytes);
         state
             .with_files(move |folder| match is_new {
@@ -342,7 +340,10 @@ impl From<EditError> for Problem {
             }
             EditError::NotFound => Problem::not_found("The file"),
             EditError::Exists => Problem::new(StatusCode::CONFLICT, "exists", "The file exists", detail),
-            EditError::Changed { present } => Problem::changed(detail, FileContent::of(&present), Digest::of(&present)),
+            EditError::Changed { present } => {
+                let content = serde_json::to_value(FileContent::of(&present)).unwrap_or_default();
+                Problem::changed(detail, content, Digest::of(&present))
+            }
             EditError::TooLarge { .. } => {
                 Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The file is too large", detail)
             }
