@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use promptshelf_core::{CommitProvenance, Provenance};
-use promptshelf_source::{Loader, MemoryTree, SourceError, TreeSource};
+use promptshelf_core::{CommitProvenance, Provenance, check};
+use promptshelf_source::{MemoryTree, Source as _, SourceError, TreeSource};
 use tokio::{
     sync::{Mutex, Notify, watch},
     task::spawn_blocking,
@@ -330,12 +330,9 @@ impl GitSource {
     /// Checks the library of a tree before it is served.
     async fn check(&self, commit: &str, tree: &MemoryTree, record: &Record) -> Result<(), GitError> {
         let candidate = self.0.source.candidate(tree.clone());
-        let loaded = spawn_blocking(move || Loader::open(vec![Box::new(candidate)])).await;
-        let loaded = loaded.unwrap_or_else(|error| Err(SourceError::new(format!("the check has failed: {error}"))));
-        let loader = loaded.map_err(|source| GitError::Load { commit: commit.to_owned(), source })?;
-        let diagnostics = loader.diagnostics();
-        let errors: Vec<String> =
-            diagnostics.iter().filter(|found| found.is_error()).map(ToString::to_string).collect();
+        let checked = spawn_blocking(move || errors_of(&candidate)).await;
+        let checked = checked.unwrap_or_else(|error| Err(SourceError::new(format!("the check has failed: {error}"))));
+        let errors = checked.map_err(|source| GitError::Load { commit: commit.to_owned(), source })?;
         let has_earlier = record.good.as_deref().is_some_and(|good| good != commit);
         if errors.is_empty() || self.0.options.on_errors == OnErrors::LeaveOut || !has_earlier {
             return Ok(());
@@ -378,4 +375,11 @@ impl GitSource {
         let percent = 80 + RandomState::new().hash_one(0) % 41;
         self.0.options.interval * u32::try_from(percent).unwrap_or(100) / 100
     }
+}
+
+/// Checks a library, and returns its errors.
+fn errors_of(library: &TreeSource) -> Result<Vec<String>, SourceError> {
+    let Some(snapshot) = library.read(None)? else { return Ok(Vec::new()) };
+    let checked = check(snapshot.into_definitions()?, None);
+    Ok(checked.diagnostics.iter().filter(|found| found.is_error()).map(ToString::to_string).collect())
 }

@@ -5,6 +5,16 @@ use crate::error::GitError;
 /// The longest text of an error, in characters.
 const MAX_SHOWN: usize = 1_000;
 
+/// The beginnings of lines without a cause.
+const NOISE: [&str; 6] = [
+    "hint:",
+    "warning:",
+    "From ",
+    "fatal: Could not read from remote repository",
+    "Please make sure you have the correct access rights",
+    "and the repository exists",
+];
+
 /// Replaces secrets and control characters. The texts of servers (`remote: …`) are kept.
 pub(crate) fn cleaned(stderr: &[u8], secrets: &[String]) -> String {
     let mut text = String::from_utf8_lossy(stderr).into_owned();
@@ -60,7 +70,7 @@ pub(crate) fn error(command: &str, code: Option<i32>, text: &str) -> GitError {
         ""
     };
     // The message is on the last lines, after warnings and hints.
-    let is_message = |line: &&str| !["hint:", "warning:", "From "].iter().any(|prefix| line.starts_with(prefix));
+    let is_message = |line: &&str| !NOISE.iter().any(|prefix| line.starts_with(prefix));
     let lines: Vec<&str> = text.lines().filter(is_message).collect();
     let last = lines[lines.len().saturating_sub(4)..].join("; ");
     let shown: String = last.chars().take(MAX_SHOWN).collect();

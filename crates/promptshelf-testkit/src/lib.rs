@@ -14,6 +14,7 @@ pub mod cuttable;
 pub mod database;
 pub mod fake_server;
 pub mod folder;
+pub mod git;
 pub mod headers;
 pub mod http;
 #[cfg(unix)]

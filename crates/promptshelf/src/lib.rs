@@ -57,6 +57,7 @@
 //! | [`server`] | the HTTP application with sign-in, TLS and the web page |
 //! | `author` | review, formatting, schemas, prompt tests, import and export, language server |
 //! | `client` | a client for the prompts and resources of any MCP server |
+//! | `git` | libraries in git repositories |
 //!
 //! # Features
 //!
@@ -67,6 +68,7 @@
 //! | `web` | yes | the web page next to the MCP endpoint |
 //! | `author` | with `cli` | the module `author` |
 //! | `client` | with `cli` | the module `client` |
+//! | `git` | with `cli` | the module `git` |
 //! | `sign-in` | with `cli` | bearer tokens over HTTP: static ones, and JWTs of an OAuth 2.1 authorization server |
 //! | `tls` | with `cli` | HTTPS with certificates that are reloaded while the server runs |
 //!
@@ -91,6 +93,8 @@ pub use promptshelf_author as author;
 #[cfg(feature = "client")]
 pub use promptshelf_client as client;
 pub use promptshelf_core as core;
+#[cfg(feature = "git")]
+pub use promptshelf_git as git;
 pub use promptshelf_mcp as mcp;
 pub use promptshelf_server as server;
 pub use promptshelf_service as service;

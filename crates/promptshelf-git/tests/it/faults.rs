@@ -3,6 +3,7 @@
 use std::{fs, time::Duration};
 
 use promptshelf_git::{GitError, GitSource, OnErrors};
+use promptshelf_testkit::git::Repository;
 
 use crate::sample::{Sample, files, loaded, served};
 
@@ -10,7 +11,7 @@ const BROKEN: &str = "---\narguments: 7\n---\nText";
 
 #[tokio::test]
 async fn unknown_references_and_folders_are_named() {
-    let sample = Sample::empty();
+    let sample = Sample(Repository::empty("sha1"));
     let error = |fragment: &str| {
         let source = sample.source(fragment);
         async move { source.refresh().await.unwrap_err().to_string() }

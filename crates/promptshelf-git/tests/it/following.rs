@@ -4,8 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use promptshelf_git::GitSource;
 use promptshelf_source::Loader;
+use promptshelf_testkit::git::{Repository, git};
 
-use crate::sample::{Sample, files, git, loaded, served};
+use crate::sample::{Sample, files, loaded, served};
 
 fn texts(all: &[(&str, &str)]) -> Vec<(String, String)> {
     all.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
@@ -93,13 +94,7 @@ async fn force_push_is_followed_and_polls_can_be_requested() {
 
 #[tokio::test]
 async fn repositories_with_sha_256_are_read() {
-    let sample = Sample::empty();
-    for folder in [sample.bare(), sample.work()] {
-        std::fs::remove_dir_all(&folder).unwrap();
-        let mut arguments = vec!["init", "--quiet", "--initial-branch=main", "--object-format=sha256"];
-        arguments.extend((folder == sample.bare()).then_some("--bare"));
-        git(sample.path(), &[&arguments[..], &[folder.to_str().unwrap()]].concat(), b"");
-    }
+    let sample = Sample(Repository::empty("sha256"));
     let commit = sample.commit(&[("a.md", "One")]);
     let source = sample.source("#main");
     source.refresh().await.unwrap();

@@ -1,6 +1,7 @@
 //! Trees with links, submodules, pointers, odd names, and paths that lead elsewhere.
 
 use promptshelf_git::GitError;
+use promptshelf_testkit::git::git;
 
 use crate::sample::{Sample, files, loaded, served};
 
@@ -12,13 +13,14 @@ async fn links_submodules_and_pointers_are_reported_and_not_followed() {
     let sample = Sample::new(&[("good.md", "Good"), ("secret.md", "Secret")]);
     let blob = |text: &str| sample.blob(text.as_bytes());
     let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
-    sample.commit_tree(&[
+    let tree = sample.tree(&[
         ("100644", b"good.md", &blob("Good")),
         ("120000", b"link.md", &blob("/etc/passwd")),
         ("100644", b"odd\xff.md", &blob("Odd")),
         ("100644", b"pointer.md", &blob(pointer)),
         ("160000", b"sub.md", SUBMODULE),
     ]);
+    sample.commit_tree(&tree);
     let source = sample.source("#main");
     source.refresh().await.unwrap();
     let found: Vec<(String, String)> = files(&source);
@@ -43,20 +45,14 @@ async fn tree_with_forbidden_paths_is_refused_as_a_whole() {
     source.refresh().await.unwrap();
     let good = served(&source);
     let blob = sample.blob(b"Evil");
-    let tree = |name: &[u8]| {
-        sample.commit_tree(&[("100644", b"evil.md", &blob)]);
-        let inner = sample.git(&["rev-parse", "FETCH_HEAD^{tree}"]);
-        sample.commit_tree(&[("40000", name, &inner)])
-    };
-    // The inner tree is that of the commit before.
-    sample.git(&["fetch", "--quiet", sample.bare().to_str().unwrap(), "main"]);
+    let inner = sample.tree(&[("100644", b"evil.md", &blob)]);
     for name in [&b".."[..], b".git", b".GIT", b"."] {
-        tree(name);
+        sample.commit_tree(&sample.tree(&[("40000", name, &inner)]));
         let error = source.refresh().await.unwrap_err();
         assert!(matches!(error, GitError::Refused { .. }), "{error}");
         assert!(error.to_string().contains("git itself refuses to check out"), "{error}");
     }
-    sample.commit_tree(&[("100644", b"../evil.md", &blob)]);
+    sample.commit_tree(&sample.tree(&[("100644", b"../evil.md", &blob)]));
     assert!(matches!(source.refresh().await, Err(GitError::Refused { .. })));
     assert_eq!((served(&source), loaded(&source).0), (good, vec!["good".to_owned()]));
 }
@@ -72,7 +68,7 @@ async fn hooks_filters_and_attributes_of_a_repository_do_not_run() {
     for (key, value) in
         [("filter.evil.smudge", run.as_str()), ("core.fsmonitor", &run), ("uploadpack.packObjectsHook", &run)]
     {
-        crate::sample::git(&bare, &["config", key, value], b"");
+        git(&bare, &["config", key, value], b"");
     }
     for hook in ["post-checkout", "reference-transaction", "post-update"] {
         let path = bare.join("hooks").join(hook);

@@ -16,6 +16,7 @@ use axum::{
 };
 use base64::Engine as _;
 use promptshelf_git::{Credentials, GitError, GitSource};
+use promptshelf_testkit::git::git;
 use tokio::{io::AsyncWriteExt as _, process::Command};
 
 use crate::sample::{Sample, loaded};
@@ -74,7 +75,7 @@ async fn answer(State(backend): State<Backend>, request: Request) -> Response {
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_open_a_repository_and_are_never_shown() {
     let sample = Sample::new(&[("a.md", "One")]);
-    crate::sample::git(&sample.bare(), &["config", "uploadpack.allowFilter", "true"], b"");
+    git(&sample.bare(), &["config", "uploadpack.allowFilter", "true"], b"");
     let seen = Arc::new(Mutex::new(Vec::new()));
     let backend = Backend { root: sample.path().to_owned(), seen: Arc::clone(&seen) };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -3,6 +3,7 @@
 use std::{fs, path::PathBuf, process::Command};
 
 use promptshelf_git::{GitError, GitSource};
+use promptshelf_testkit::git::git;
 
 use crate::sample::{Sample, served};
 
@@ -56,7 +57,7 @@ async fn only_commits_of_signers_are_served() {
     refused(&source, "it is not signed").await;
     // The signature of another commit.
     let raw = sample.git(&["cat-file", "commit", &good]).replace("change", "forged");
-    let forged = crate::sample::git(&sample.work(), &["hash-object", "-w", "-t", "commit", "--stdin"], raw.as_bytes());
+    let forged = git(&sample.work(), &["hash-object", "-w", "-t", "commit", "--stdin"], raw.as_bytes());
     sample.push(&format!("{forged}:refs/heads/main"));
     refused(&source, "its signature is invalid").await;
     assert_eq!(served(&source), good);

@@ -16,12 +16,16 @@ mod routes;
 mod site;
 #[cfg(feature = "tls")]
 pub mod tls;
+#[cfg(feature = "git")]
+mod webhooks;
 
 use std::future::Future;
 
 use axum::Router;
 use tokio::net::TcpListener;
 
+#[cfg(feature = "git")]
+pub use self::webhooks::{Webhook, Webhooks};
 pub use self::{
     app::App,
     budget::{ConnectionLimits, Usage, is_out_of_files, raise_open_files},

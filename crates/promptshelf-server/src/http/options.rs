@@ -34,6 +34,9 @@ pub struct Options {
     /// may change every file.
     #[cfg(feature = "channels")]
     pub folder: Option<crate::api::FolderApi>,
+    /// The webhooks at `/api/v1/hooks/{source}`. None by default.
+    #[cfg(feature = "git")]
+    pub webhooks: super::Webhooks,
     /// The requirements of channels, by name. For a caller who does not meet them the channel does not exist. None by
     /// default.
     pub channel_access: HashMap<String, Arc<Access>>,
@@ -66,6 +69,8 @@ impl Default for Options {
             versions: None,
             #[cfg(feature = "channels")]
             folder: None,
+            #[cfg(feature = "git")]
+            webhooks: super::Webhooks::default(),
             channel_access: HashMap::new(),
             proxies: Proxies::default(),
             strict_transport_security: false,

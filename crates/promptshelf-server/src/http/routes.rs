@@ -64,6 +64,9 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
         let langfuse = basic::named(api::langfuse_routes(&programs, library, endpoint));
         basic::translated(authenticate::around(langfuse, library.service(), options))
     });
+    // Forges sign their requests, and do not sign in.
+    #[cfg(feature = "git")]
+    let routes = routes.merge(options.webhooks.routes(library.service()));
     // `/`, `/assets/…` and `/sign-in` are public: they hold nothing of the library.
     #[cfg(feature = "web")]
     let routes = routes.merge(web::page(endpoint, page_sign_in(options)));

@@ -11,6 +11,7 @@ mod programs;
 mod requests;
 mod sign_in;
 mod tls;
+mod webhooks;
 
 use std::time::Duration;
 

@@ -3,6 +3,7 @@
 use std::{fmt, io, process::ExitCode};
 
 use promptshelf_client::ClientError;
+use promptshelf_git::GitError;
 use promptshelf_server::OpenError;
 use promptshelf_service::Rejection;
 
@@ -150,6 +151,22 @@ impl From<ClientError> for Failure {
             Exit::TimedOut => failure.help("`--timeout SECONDS` sets another time limit"),
             _ => failure,
         }
+    }
+}
+
+impl From<GitError> for Failure {
+    fn from(error: GitError) -> Failure {
+        let exit = match &error {
+            GitError::InvalidAddress { .. } => Exit::Usage,
+            GitError::InvalidOptions { .. } => Exit::Settings,
+            GitError::NotFound { .. } => Exit::NotFound,
+            GitError::Remote { .. } => Exit::Unreachable,
+            GitError::TimedOut { .. } => Exit::TimedOut,
+            GitError::Load { source, .. } if source.is_invalid_manifest() => Exit::Settings,
+            GitError::Load { .. } | GitError::Refused { .. } | GitError::TooLarge { .. } => Exit::Library,
+            _ => Exit::Failed,
+        };
+        Failure::new(exit, error.to_string())
     }
 }
 

@@ -5,27 +5,54 @@
 use std::{
     io::Write,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use promptshelf_author::add_samples;
 use promptshelf_core::{Variables, nearest};
+use promptshelf_git::{GitAddress, GitOptions, GitSource, OnErrors};
 use promptshelf_server::Library;
 use promptshelf_service::Rejection;
 use promptshelf_source::Directory;
 
 use crate::{
     command_line,
-    exit::Failure,
+    exit::{Exit, Failure},
     output::{Output, count},
     settings::ServerFileLocation,
     source::Source,
+    state,
 };
 
 /// Opens the library in `folder`.
 pub(crate) fn open(folder: &Path) -> Result<Library, Failure> {
-    let directory = Directory::new(folder);
-    directory.grant_roots(granted_roots(None));
-    Ok(Library::builder().source(directory).build()?)
+    Ok(Library::builder().source(source(folder, granted_roots(None))?).build()?)
+}
+
+/// Returns the source of the library in a folder, or in a git repository as it is now.
+pub(crate) fn source(folder: &Path, roots: Vec<PathBuf>) -> Result<Arc<dyn promptshelf_source::Source>, Failure> {
+    let Some(word) = folder.to_str().filter(|word| GitAddress::is_meant(word)) else {
+        let directory = Directory::new(folder);
+        directory.grant_roots(roots);
+        return Ok(Arc::new(directory));
+    };
+    let state = state::folder().ok_or_else(|| Failure::new(Exit::Failed, "there is no folder for copies of files"))?;
+    // Apart from that of servers: a commit with errors is not one that a server may return to.
+    let mut options = GitOptions::new(word.parse()?, state.join("git").join("commands"));
+    options.on_errors = OnErrors::LeaveOut;
+    let git = GitSource::new(options)?;
+    git.source().grant_roots(roots);
+    // The runtime of the caller may have one thread, which must not wait.
+    let reading = std::thread::scope(|scope| {
+        let read = || tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(refresh(&git));
+        scope.spawn(read).join()
+    });
+    reading.unwrap_or_else(|_| Err(Failure::new(Exit::Failed, "the repository was not read")))?;
+    Ok(Arc::new(git.source().clone()))
+}
+
+async fn refresh(git: &GitSource) -> Result<(), Failure> {
+    Ok(git.refresh().await?)
 }
 
 /// The folders that the operator's `server.toml` grants to libraries. Mistakes in that file are reported by `serve` and

@@ -18,6 +18,8 @@ mod connection_limits;
 mod elicitation;
 mod embedding;
 #[cfg(unix)]
+mod git_library;
+#[cfg(unix)]
 mod hostile_clients;
 #[cfg(unix)]
 mod hostile_servers;

@@ -24,7 +24,8 @@ Examples:
   promptshelf serve prompts --http 127.0.0.1:0    on a free port
   promptshelf serve prompts --http 0.0.0.0:80 --allow-remote \\
     --allow-host prompts.example.com
-  promptshelf serve sqlite:team.db#staging        a channel of a store";
+  promptshelf serve sqlite:team.db#staging        a channel of a store
+  promptshelf serve 'git+https://git.example.com/prompts.git#main:team'";
 
 const SERVE_SETTINGS: &str = "\
 Settings can also be environment variables, or keys of server.toml. A flag

@@ -60,7 +60,8 @@ pub(crate) struct ServeArguments {
 /// The library of `serve`.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ServedObject {
-    /// The folder of prompt files, or a store and its channel: sqlite:FILE[#CHANNEL] or postgres://…[#CHANNEL]
+    /// The folder of prompt files, a git repository: git+https://…[#REF[:PATH]] (or git+ssh, git+file), or a store and its
+    /// channel: sqlite:FILE[#CHANNEL] or postgres://…[#CHANNEL]
     /// [env: PROMPTSHELF_STORE] [default: the current folder]
     #[arg(value_name = "LIBRARY", conflicts_with = "named")]
     folder: Option<PathBuf>,

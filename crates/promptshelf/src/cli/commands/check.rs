@@ -19,7 +19,7 @@ use super::{
 use crate::{
     args::{CheckArguments, CheckFormat, Deny},
     exit::{Exit, Failure},
-    library::granted_roots,
+    library::{self, granted_roots},
     output::{Output, count, count_findings, pretty_json},
     settings::ServerFileLocation,
 };
@@ -31,9 +31,8 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
     // Diagnostics show paths relative to the library, and this file is outside of it.
     let config = arguments.config.as_deref().map(std::path::absolute).transpose()?;
     let roots = granted_roots(config.as_deref());
-    let directory = Directory::new(folder);
-    directory.grant_roots(roots.clone());
-    let (prompts, mut diagnostics) = match Library::builder().source(directory).build() {
+    let source = library::source(folder, roots.clone())?;
+    let (prompts, mut diagnostics) = match Library::builder().source(source).build() {
         Ok(library) => {
             let catalog = library.catalog();
             (catalog.prompts().len(), all_findings(&catalog, &library.diagnostics(), &clients))

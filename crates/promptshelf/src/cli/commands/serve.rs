@@ -5,6 +5,7 @@ mod announce;
 mod editing;
 #[cfg(feature = "channels")]
 mod followed;
+mod git;
 mod listen;
 mod reload;
 mod served;
@@ -192,6 +193,7 @@ pub(crate) async fn run(
 async fn open(settings: &Settings, finished: impl Fn(Builder) -> Builder) -> Result<Served, Failure> {
     match &settings.library {
         ServedLibrary::Folder(folder) => Served::folder(folder.clone(), &settings.granted_roots, finished),
+        ServedLibrary::Git(address) => Served::git(git::open(address.clone(), settings).await?, finished),
         #[cfg(feature = "channels")]
         ServedLibrary::Channels(channels) => Ok(Served::channels(followed::open(channels, settings, finished).await?)),
     }

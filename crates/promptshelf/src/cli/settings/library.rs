@@ -1,4 +1,4 @@
-//! The library that is served: a folder, or channels of a store.
+//! The library that is served: a folder, a git repository, or channels of a store.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -8,6 +8,7 @@ use std::{
 };
 
 use promptshelf_core::Access;
+use promptshelf_git::GitAddress;
 #[cfg(feature = "channels")]
 use promptshelf_store::{ChannelAddress, ChannelName, StoreUrl};
 
@@ -22,6 +23,8 @@ use crate::{
 pub(crate) enum ServedLibrary {
     /// A folder of prompt files.
     Folder(PathBuf),
+    /// A folder of a git repository.
+    Git(GitAddress),
     /// Channels of a store.
     #[cfg(feature = "channels")]
     Channels(Box<ServedChannels>),
@@ -63,8 +66,11 @@ impl ServedLibrary {
             return Err(Failure::new(Exit::Usage, "this promptshelf was built without the feature `channels`"));
         }
         if !arguments.channels.is_empty() {
-            return Err(Failure::new(Exit::Usage, "--channel needs a store, and the library is a folder")
+            return Err(Failure::new(Exit::Usage, "--channel needs a store, and the library is another one")
                 .help("serve a store, such as sqlite:team.db or postgres://…"));
+        }
+        if GitAddress::is_meant(word) {
+            return Ok(ServedLibrary::Git(word.parse::<GitAddress>()?));
         }
         Ok(ServedLibrary::Folder(arguments.library.word().to_owned()))
     }
@@ -73,6 +79,7 @@ impl ServedLibrary {
     pub(crate) fn folder(&self) -> Option<&Path> {
         match self {
             ServedLibrary::Folder(folder) => Some(folder),
+            ServedLibrary::Git(_) => None,
             #[cfg(feature = "channels")]
             ServedLibrary::Channels(_) => None,
         }
@@ -83,6 +90,7 @@ impl fmt::Display for ServedLibrary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ServedLibrary::Folder(folder) => folder.display().fmt(f),
+            ServedLibrary::Git(address) => address.fmt(f),
             // The URL of a store is shown without its password.
             #[cfg(feature = "channels")]
             ServedLibrary::Channels(channels) => write!(f, "{}#{}", channels.default.store, channels.default.channel),

@@ -1,7 +1,8 @@
-//! The served libraries: that of a folder, or those of a store's channels.
+//! The served libraries: that of a folder or a git repository, or those of a store's channels.
 
 use std::path::PathBuf;
 
+use promptshelf_git::GitSource;
 use promptshelf_server::{
     Builder, Library, ReplicaMonitor,
     http::{self, App},
@@ -21,6 +22,7 @@ pub(super) struct Served {
 
 enum Origin {
     Folder(Directory),
+    Git(GitSource),
     #[cfg(feature = "channels")]
     Channels(Vec<Followed>),
 }
@@ -29,6 +31,12 @@ enum Origin {
 #[must_use = "dropping it ends the following"]
 pub(super) enum Following {
     Folder(#[expect(dead_code, reason = "kept alive for its destructor")] ReloadTask),
+    Git {
+        #[expect(dead_code, reason = "kept alive for its destructor")]
+        loading: ReloadTask,
+        #[expect(dead_code, reason = "kept alive for its destructor")]
+        polling: tokio::task::JoinSet<()>,
+    },
     #[cfg(feature = "channels")]
     Channels(#[expect(dead_code, reason = "kept alive for its destructor")] tokio::task::JoinSet<()>),
 }
@@ -46,6 +54,12 @@ impl Served {
         Ok(Served { library, origin: Origin::Folder(directory) })
     }
 
+    /// Takes a git source that has been read.
+    pub(super) fn git(source: GitSource, finished: impl Fn(Builder) -> Builder) -> Result<Served, Failure> {
+        let library = finished(Library::builder().source(source.source().clone())).build()?;
+        Ok(Served { library, origin: Origin::Git(source) })
+    }
+
     /// Takes channels that have been read: the default one, and the others.
     #[cfg(feature = "channels")]
     pub(super) fn channels((default, others): (Followed, Vec<Followed>)) -> Served {
@@ -56,7 +70,7 @@ impl Served {
     /// All libraries, with the names of channels.
     pub(super) fn libraries(&self) -> Vec<(Option<&str>, &Library)> {
         match &self.origin {
-            Origin::Folder(_) => vec![(None, &self.library)],
+            Origin::Folder(_) | Origin::Git(_) => vec![(None, &self.library)],
             #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
                 channels.iter().map(|followed| (Some(followed.name()), followed.library())).collect()
@@ -67,7 +81,7 @@ impl Served {
     /// The states of the replicas, that of the default channel first.
     pub(super) fn monitors(&self) -> Vec<ReplicaMonitor> {
         match &self.origin {
-            Origin::Folder(_) => Vec::new(),
+            Origin::Folder(_) | Origin::Git(_) => Vec::new(),
             #[cfg(feature = "channels")]
             Origin::Channels(channels) => channels.iter().map(|followed| followed.channel().monitor).collect(),
         }
@@ -76,7 +90,7 @@ impl Served {
     /// Creates the HTTP application.
     pub(super) fn app(&self, options: &http::Options) -> App {
         match &self.origin {
-            Origin::Folder(_) => App::new(&self.library, options),
+            Origin::Folder(_) | Origin::Git(_) => App::new(&self.library, options),
             #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
                 let mut channels = channels.iter().map(Followed::channel);
@@ -99,6 +113,11 @@ impl Served {
     pub(super) fn follow(&mut self) -> Following {
         match &mut self.origin {
             Origin::Folder(_) => Following::Folder(self.library.loader().spawn()),
+            Origin::Git(source) => {
+                let mut polling = tokio::task::JoinSet::new();
+                polling.spawn(source.clone().run());
+                Following::Git { loading: self.library.loader().spawn(), polling }
+            }
             #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
                 let mut tasks = tokio::task::JoinSet::new();
@@ -119,6 +138,7 @@ impl Served {
     pub(super) fn grant_roots(&self, granted_roots: &[PathBuf]) {
         match &self.origin {
             Origin::Folder(directory) => directory.grant_roots(granted_roots.to_vec()),
+            Origin::Git(source) => source.source().grant_roots(granted_roots.to_vec()),
             #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
                 channels.iter().for_each(|followed| followed.grant_roots(granted_roots));
@@ -128,17 +148,19 @@ impl Served {
 
     /// Sets whether clients see the provenance of prompts from channels. Takes effect at the next load.
     pub(super) fn show_provenance(&self, is_shown: bool) {
-        #[cfg(not(feature = "channels"))]
-        let _ = is_shown;
         match &self.origin {
             Origin::Folder(_) => {}
+            Origin::Git(source) => source.source().show_provenance(is_shown),
             #[cfg(feature = "channels")]
             Origin::Channels(channels) => channels.iter().for_each(|followed| followed.show_provenance(is_shown)),
         }
     }
 
-    /// Loads all libraries again. The loaders log their errors themselves.
+    /// Loads all libraries again, and polls a git repository soon. The loaders log their errors themselves.
     pub(super) async fn reload(&self) {
+        if let Origin::Git(source) = &self.origin {
+            source.nudge();
+        }
         for (_, library) in self.libraries() {
             library.loader().reload().await.ok();
         }
