@@ -83,7 +83,7 @@ impl fmt::Display for GitError {
         match self {
             GitError::InvalidAddress { reason } | GitError::InvalidOptions { reason } => f.write_str(reason),
             GitError::Program { source } if source.kind() == io::ErrorKind::NotFound => {
-                f.write_str("the program `git` was not found: install git 2.31 or newer, and add it to PATH")
+                f.write_str("the program `git` was not found: install git 2.34 or newer, and add it to PATH")
             }
             GitError::Program { source } => write!(f, "the program `git` cannot be started: {source}"),
             GitError::Remote { reason } => write!(f, "the repository cannot be read: {reason}"),

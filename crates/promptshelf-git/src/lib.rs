@@ -13,6 +13,7 @@
 //! Merging several sources, settings, and routes for webhooks are deliberately elsewhere.
 
 mod address;
+mod call;
 mod commit;
 mod error;
 mod objects;

@@ -176,15 +176,16 @@ async fn contents(
     if ids.is_empty() {
         return Ok(files);
     }
-    let mut sizes = sizes(repository, ids).await?;
-    let missing: Vec<&str> = ids.iter().zip(&sizes).filter(|(_, size)| size.is_none()).map(|(id, _)| *id).collect();
+    let mut sizes = sizes(repository).await?;
+    let missing: Vec<&str> = ids.iter().filter(|id| !sizes.contains_key(**id)).copied().collect();
     if !missing.is_empty() {
         repository.fetch_objects(lock, &missing).await?;
-        sizes = self::sizes(repository, ids).await?;
+        sizes = self::sizes(repository).await?;
     }
     let mut chunk: Vec<(&str, u64)> = Vec::new();
     let (mut bytes, mut total) = (0, 0);
-    for (id, size) in ids.iter().zip(sizes) {
+    for id in ids {
+        let size = sizes.get(*id).copied();
         let size = size.ok_or_else(|| GitError::Protocol { reason: format!("the object {id} is missing") })?;
         if size > limits.file_bytes {
             let reason = format!("it has {size} bytes; the limit of the server is {}", limits.file_bytes);
@@ -214,16 +215,18 @@ fn too_large(limit: u64) -> GitError {
     GitError::TooLarge { reason }
 }
 
-/// Returns the sizes of objects; `None` for those that are not on disk.
-async fn sizes(repository: &Repository, ids: &[&str]) -> Result<Vec<Option<u64>>, GitError> {
-    let call = repository.reading("cat-file").arguments(["--batch-check=%(objecttype) %(objectsize)", "--buffer"]);
-    let output = call.input(ids.join("\n") + "\n").run().await?;
-    let output = String::from_utf8_lossy(&output);
-    let sizes: Vec<_> = output.lines().map(|line| line.strip_prefix("blob ")?.parse().ok()).collect();
-    if sizes.len() != ids.len() {
-        return Err(GitError::Protocol { reason: "`git cat-file` printed another number of objects".to_owned() });
-    }
-    Ok(sizes)
+/// Returns the sizes of the blobs on disk. All of them are listed, because older releases of git fetch each object that is
+/// missing when they are asked for it by its id.
+async fn sizes(repository: &Repository) -> Result<HashMap<Box<str>, u64>, GitError> {
+    let format = "--batch-check=%(objectname) %(objecttype) %(objectsize)";
+    let call = repository.reading("cat-file").arguments([format, "--batch-all-objects", "--unordered", "--buffer"]);
+    let output = call.run().await?;
+    let text = String::from_utf8_lossy(&output);
+    let sizes = text.lines().filter_map(|line| {
+        let (id, rest) = line.split_once(' ')?;
+        Some((id.into(), rest.strip_prefix("blob ")?.parse().ok()?))
+    });
+    Ok(sizes.collect())
 }
 
 /// Reads the contents of a number of objects.

@@ -1,37 +1,21 @@
-//! Calls of the program `git`: a clean environment, no prompts, bounds of time and output, and errors without secrets.
+//! How git is called for one repository: a clean environment, no questions, and credentials for one host.
 
 use std::{
     env,
     ffi::OsString,
-    io,
     path::{Path, PathBuf},
-    process::{ExitStatus, Stdio},
-    sync::Arc,
     time::Duration,
-};
-
-use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
-    process::{Child, ChildStdout, Command},
-    task::JoinHandle,
-    time::{Instant, interval, timeout_at},
 };
 
 use crate::{
     address::GitAddress,
+    call::Call,
     error::GitError,
     options::{Credentials, GitOptions},
-    stderr,
 };
 
-/// The largest output of a call that is kept in memory as a whole, in bytes: a list of a million files.
-const MAX_OUTPUT: usize = 128 << 20;
-
-/// The largest part of stderr that is kept, in bytes.
-const MAX_STDERR: usize = 16 << 10;
-
-/// The time between two measurements of a growing folder.
-const MEASURED: Duration = Duration::from_millis(250);
+/// ssh without questions. An unknown host is refused.
+const SSH: &str = "ssh -oBatchMode=yes -oStrictHostKeyChecking=yes -oConnectTimeout=20";
 
 /// The credential helper of a file. git runs it with the shell that comes with git. Only get is answered, and the secret
 /// is in the environment of git, which other users cannot read.
@@ -48,19 +32,6 @@ pub(crate) struct Program {
     credentials: Credentials,
     signers: Option<PathBuf>,
     timeout: Duration,
-}
-
-/// A call that has not started.
-#[derive(Debug)]
-pub(crate) struct Call {
-    command: Command,
-    name: &'static str,
-    /// Removed from error messages.
-    secrets: Vec<String>,
-    timeout: Duration,
-    input: Vec<u8>,
-    /// A folder that may grow by this number of bytes.
-    growth: Option<(PathBuf, u64)>,
 }
 
 impl Program {
@@ -91,14 +62,14 @@ impl Program {
     }
 
     fn call(&self, name: &'static str) -> Call {
-        let mut command = Command::new("git");
+        let mut call = Call::new(name, self.timeout);
         // Secrets of this server are not for helpers and ssh. The configuration comes from here alone.
         for (variable, _) in env::vars_os() {
             if is_removed(&variable) {
-                command.env_remove(variable);
+                call.command.env_remove(variable);
             }
         }
-        command
+        call.command
             .env("LC_ALL", "C")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -108,9 +79,7 @@ impl Program {
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_NO_REPLACE_OBJECTS", "1")
             .env("GIT_OPTIONAL_LOCKS", "0")
-            .env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes -oStrictHostKeyChecking=yes -oConnectTimeout=20");
-        let timeout = self.timeout;
-        let mut call = Call { command, name, secrets: Vec::new(), timeout, input: Vec::new(), growth: None };
+            .env("GIT_SSH_COMMAND", SSH);
         let mut configuration = vec![
             ("core.hooksPath".to_owned(), "/dev/null".to_owned()),
             ("core.fsmonitor".to_owned(), "false".to_owned()),
@@ -126,7 +95,6 @@ impl Program {
             configuration.push(("gpg.ssh.allowedSignersFile".to_owned(), signers.to_string_lossy().into_owned()));
         }
         call.configure(configuration);
-        call.command.arg(name);
         call
     }
 
@@ -157,10 +125,7 @@ impl Program {
             }
             (Credentials::File(path), None) if self.address.protocol() == "ssh" => {
                 let key = path.to_string_lossy().replace('\'', r"'\''");
-                let ssh = format!(
-                    "ssh -oBatchMode=yes -oStrictHostKeyChecking=yes -oConnectTimeout=20 -oIdentitiesOnly=yes -i '{key}'"
-                );
-                call.command.env("GIT_SSH_COMMAND", ssh);
+                call.command.env("GIT_SSH_COMMAND", format!("{SSH} -oIdentitiesOnly=yes -i '{key}'"));
             }
             (Credentials::File(_), None) => {
                 let reason = "a repository on this machine has no credentials: remove `credentials`".to_owned();
@@ -192,207 +157,4 @@ fn read_credentials(path: &Path) -> Result<(String, String), GitError> {
         Some((user, password)) => (user.to_owned(), password.to_owned()),
         None => (TOKEN_USER.to_owned(), line.to_owned()),
     })
-}
-
-impl Call {
-    /// Adds to the configuration of this call. It is in the environment, as arguments are visible to other users.
-    fn configure(&mut self, pairs: Vec<(String, String)>) {
-        let count = self.command.as_std().get_envs().find(|(name, _)| *name == "GIT_CONFIG_COUNT");
-        let before = count.and_then(|(_, count)| count?.to_str()?.parse::<usize>().ok()).unwrap_or_default();
-        let after = before + pairs.len();
-        for (number, (key, value)) in (before..).zip(pairs) {
-            self.command.env(format!("GIT_CONFIG_KEY_{number}"), key);
-            self.command.env(format!("GIT_CONFIG_VALUE_{number}"), value);
-        }
-        self.command.env("GIT_CONFIG_COUNT", after.to_string());
-    }
-
-    /// Adds one value to the configuration.
-    pub(crate) fn configured(mut self, key: &str, value: &str) -> Call {
-        self.configure(vec![(key.to_owned(), value.to_owned())]);
-        self
-    }
-
-    /// Adds arguments.
-    pub(crate) fn arguments<A: AsRef<std::ffi::OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Call {
-        self.command.args(arguments);
-        self
-    }
-
-    /// Sets the text that git reads from stdin.
-    pub(crate) fn input(self, input: impl Into<Vec<u8>>) -> Call {
-        Call { input: input.into(), ..self }
-    }
-
-    /// Ends the call once a folder has grown by more than a number of bytes.
-    pub(crate) fn growth_limit(self, folder: PathBuf, bytes: u64) -> Call {
-        Call { growth: Some((folder, bytes)), ..self }
-    }
-
-    /// Runs git, and returns its output.
-    ///
-    /// # Errors
-    ///
-    /// [`GitError::Program`] if git cannot be started, [`GitError::TimedOut`] and [`GitError::TooLarge`] at a limit, and
-    /// an error with the reason that git printed if it failed. All its processes have ended then.
-    pub(crate) async fn run(mut self) -> Result<Vec<u8>, GitError> {
-        let (limit, deadline) = (self.timeout, Instant::now() + self.timeout);
-        let mut running = self.start()?;
-        let growth = self.growth.take().map(|(folder, limit)| Growth { before: size(&folder), folder, limit });
-        let input = std::mem::take(&mut self.input);
-        let ended = tokio::select! {
-            ended = timeout_at(deadline, running.finish(&input)) => {
-                ended.unwrap_or(Err(GitError::TimedOut { after: limit }))
-            }
-            error = Growth::watch(growth.as_ref()) => Err(error),
-        };
-        let ended = ended.and_then(|ended| growth.iter().try_for_each(Growth::check).map(|()| ended));
-        match ended {
-            Ok((output, status)) => {
-                let stderr = running.stderr(deadline).await;
-                running.is_ended = true;
-                if status.success() { Ok(output) } else { Err(self.failure(status, &stderr)) }
-            }
-            Err(error) => {
-                running.kill().await;
-                Err(error)
-            }
-        }
-    }
-
-    fn start(&mut self) -> Result<Running, GitError> {
-        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        // git starts other processes, which end together with it.
-        #[cfg(unix)]
-        self.command.process_group(0);
-        let mut child = self.command.spawn().map_err(|source| GitError::Program { source: Arc::new(source) })?;
-        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
-            return Err(cannot_read(io::Error::other("no pipes")));
-        };
-        let group = child.id();
-        let stderr = tokio::spawn(read_stderr(stderr));
-        Ok(Running { child, group, stdout, stderr, is_ended: false })
-    }
-
-    fn failure(&self, status: ExitStatus, stderr: &[u8]) -> GitError {
-        let text = stderr::cleaned(stderr, &self.secrets);
-        tracing::debug!(command = self.name, %status, stderr = text, "git failed");
-        stderr::error(self.name, status.code(), &text)
-    }
-}
-
-/// A running git with its children.
-struct Running {
-    child: Child,
-    group: Option<u32>,
-    stdout: ChildStdout,
-    stderr: JoinHandle<Vec<u8>>,
-    is_ended: bool,
-}
-
-impl Running {
-    /// Writes the input, and returns the output and the status.
-    async fn finish(&mut self, input: &[u8]) -> Result<(Vec<u8>, ExitStatus), GitError> {
-        let (stdin, stdout) = (self.child.stdin.take(), &mut self.stdout);
-        let writing = async {
-            // git ends early if it refuses the request; its stderr has the reason.
-            if let Some(mut stdin) = stdin {
-                stdin.write_all(input).await.ok();
-            }
-        };
-        let mut output = Vec::new();
-        let mut bounded = stdout.take(MAX_OUTPUT as u64 + 1);
-        let (read, ()) = tokio::join!(bounded.read_to_end(&mut output), writing);
-        read.map_err(cannot_read)?;
-        if output.len() > MAX_OUTPUT {
-            let reason = format!("git printed more than {MAX_OUTPUT} bytes: the repository has too many files");
-            return Err(GitError::TooLarge { reason });
-        }
-        let status = self.child.wait().await.map_err(cannot_read)?;
-        Ok((output, status))
-    }
-
-    async fn stderr(&mut self, deadline: Instant) -> Vec<u8> {
-        // A child that outlives git can keep it open.
-        let read = timeout_at(deadline, &mut self.stderr).await;
-        read.ok().and_then(Result::ok).unwrap_or_default()
-    }
-
-    async fn kill(&mut self) {
-        self.kill_group();
-        self.child.kill().await.ok();
-        self.is_ended = true;
-    }
-
-    fn kill_group(&self) {
-        #[cfg(unix)]
-        if let Some(group) = self.group.and_then(|group| rustix::process::Pid::from_raw(group.cast_signed())) {
-            rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
-        }
-        #[cfg(not(unix))]
-        let _ = self.group;
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stderr.abort();
-        if !self.is_ended {
-            self.kill_group();
-        }
-    }
-}
-
-async fn read_stderr(mut stderr: impl AsyncRead + Unpin) -> Vec<u8> {
-    let (mut kept, mut buffer) = (Vec::new(), [0; 4096]);
-    // The rest is read too, so that git can go on.
-    while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
-        kept.extend_from_slice(&buffer[..read]);
-        // The reason comes last.
-        let surplus = kept.len().saturating_sub(MAX_STDERR);
-        kept.drain(..surplus);
-    }
-    kept
-}
-
-/// A folder that may grow by a number of bytes.
-struct Growth {
-    folder: PathBuf,
-    before: u64,
-    limit: u64,
-}
-
-impl Growth {
-    fn check(&self) -> Result<(), GitError> {
-        if size(&self.folder).saturating_sub(self.before) <= self.limit {
-            return Ok(());
-        }
-        let reason = format!(
-            "the commit needs more than {} bytes of its repository: make the repository smaller, or serve another one",
-            self.limit
-        );
-        Err(GitError::TooLarge { reason })
-    }
-
-    /// Returns once the folder is too large; never without a limit.
-    async fn watch(growth: Option<&Growth>) -> GitError {
-        let Some(growth) = growth else { return std::future::pending().await };
-        let mut ticks = interval(MEASURED);
-        loop {
-            ticks.tick().await;
-            if let Err(error) = growth.check() {
-                return error;
-            }
-        }
-    }
-}
-
-/// Returns the size of the files in a folder.
-fn size(folder: &Path) -> u64 {
-    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    files.filter_map(|file| file.metadata().ok()).map(|found| found.len()).sum()
-}
-
-fn cannot_read(error: io::Error) -> GitError {
-    GitError::Protocol { reason: format!("its output cannot be read: {error}") }
 }

@@ -13,9 +13,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     address::{GitAddress, is_commit},
+    call::Call,
     error::GitError,
     options::GitOptions,
-    program::{Call, Program},
+    program::Program,
 };
 
 /// The number of earlier commits that stay on disk for a rollback.
@@ -241,7 +242,7 @@ impl Repository {
 
     /// Prepares a call that reads objects, without the network.
     pub(crate) fn reading(&self, name: &'static str) -> Call {
-        self.program.inside(&self.path, name)
+        self.program.inside(&self.path, name).offline()
     }
 
     /// Whether the repository exists and has an object.

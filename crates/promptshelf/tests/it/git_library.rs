@@ -74,3 +74,35 @@ fn commands_read_repositories_and_name_problems() {
     let secret = shown(command(&repository, &["list", "git+https://ada:s3cret@git.example/a.git"]), "");
     assert!(secret.contains("the URL contains credentials") && !secret.contains("s3cret"), "{secret}");
 }
+
+#[test]
+fn ssh_never_asks_and_accepts_no_unknown_host() {
+    let repository = Repository::new(&[("hello.md", HELLO)]);
+    // Runs the command of the other side on this machine, as the server would.
+    let script = "#!/bin/sh\nprintf '%s\\n' \"$@\" > arguments\ncase \"$*\" in *changed*)\n\
+                  echo 'WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!' >&2\necho 'Host key verification failed.' >&2\n\
+                  exit 255;; esac\nfor last; do :; done\nexec sh -c \"$last\"\n";
+    let programs = repository.path().join("programs");
+    fs::create_dir(&programs).expect("a folder");
+    fs::write(programs.join("ssh"), script.replace("> arguments", &format!("> {}/arguments", programs.display())))
+        .expect("a script");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(programs.join("ssh"), mode).expect("a program");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let list = |address: &str| {
+        let mut command = command(&repository, &["list", address]);
+        command.env("PATH", &path).env("GIT_SSH_COMMAND", "/nowhere");
+        shown(command, "")
+    };
+    let good = list(&format!("git+ssh://git@git.example{}#main", repository.bare().display()));
+    assert!(good.contains("hello"), "{good}");
+    let arguments = fs::read_to_string(programs.join("arguments")).expect("ssh was started");
+    for option in ["-oBatchMode=yes", "-oStrictHostKeyChecking=yes", "git@git.example"] {
+        assert!(arguments.lines().any(|argument| argument == option), "{arguments}");
+    }
+    let changed = list("git+ssh://git@changed.example/prompts.git");
+    assert!(
+        changed.contains("the host key is unknown or has changed: compare it with that of the server"),
+        "{changed}"
+    );
+}
