@@ -19,15 +19,25 @@ const repository = resolve(import.meta.dirname, '../..');
 const NEW = join(modules, '@modelcontextprotocol/conformance');
 const OLD = join(modules, 'conformance-0.1');
 
-/** The three runs: a title that the baseline knows, the suite and its options. */
+/** The scenarios of the extension for skills, which no revision requires. */
+const SKILLS = ['enumeration', 'manifest', 'directory'].map((part) => `sep-2640-skills-${part}`);
+
+/** The runs: a title that the baseline knows, the suite and the options of each call of it. */
 const RUNS = [
   ...['2026-07-28', '2025-11-25'].map((revision) => ({
     title: `0.2.0-alpha.12, revision ${revision}`,
     suite: NEW,
-    options: ['--requirements', revision],
+    options: [['--requirements', revision]],
     scored: () => requirements(revision),
   })),
-  { title: '0.1.16, active suite', suite: OLD, options: ['--suite', 'active'], scored: undefined },
+  ...['2026-07-28', '2025-11-25'].map((revision) => ({
+    title: `0.2.0-alpha.12, skills, revision ${revision}`,
+    suite: NEW,
+    // The older revision is not one that the extension is specified for.
+    options: SKILLS.map((scenario) => ['--scenario', scenario, '--spec-version', revision, '--force']),
+    scored: async () => new Set(SKILLS),
+  })),
+  { title: '0.1.16, active suite', suite: OLD, options: [['--suite', 'active']], scored: undefined },
 ];
 
 /** Every scenario that a revision requires; the suite runs some more that it does not score. */
@@ -79,7 +89,13 @@ let right = 0;
 let wrong = 0;
 try {
   for (const { title, suite, options, scored } of RUNS) {
-    const { results, output } = await run(suite, options, String(served.url));
+    const results = new Map();
+    let output = '';
+    for (const call of options) {
+      const ran = await run(suite, call, String(served.url));
+      for (const [scenario, checks] of ran.results) results.set(scenario, checks);
+      output += ran.output;
+    }
     const counted = (await scored?.()) ?? new Set(results.keys());
     const verdict = judge(results, counted, baseline(title));
     console.log(`\n${title}: ${verdict.passing} of ${counted.size} scenarios pass`);

@@ -12,6 +12,7 @@ use crate::{
     prompt::{Prompt, RenderContext},
     provenance::{PromptProvenance, Provenance},
     resource::{Resource, Resources},
+    skill::{Skill, Skills},
     value::Variables,
 };
 
@@ -47,6 +48,7 @@ pub struct Catalog {
     pub(crate) files: Arc<LibraryFiles>,
     pub(crate) references: Arc<References>,
     pub(crate) access: Arc<AccessTable>,
+    pub(crate) skills: Arc<Skills>,
 }
 
 /// The provenance of the prompts from one source of a catalog.
@@ -151,6 +153,12 @@ impl Catalog {
         &self.resources.templates
     }
 
+    /// Every skill.
+    #[must_use]
+    pub fn skills(&self) -> &Skills {
+        &self.skills
+    }
+
     /// Returns the prompt with exactly this name; neither letter case nor Unicode forms are normalized.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<Prompt>> {
@@ -186,6 +194,9 @@ impl Catalog {
     /// Returns the content of a URI.
     #[must_use]
     pub fn content(&self, uri: &str) -> Option<Content<'_>> {
+        if let Some(file) = self.skills.file(uri) {
+            return Some(Content::File(file.file()));
+        }
         match self.resources.find(uri) {
             Some((resource, variables)) => Some(Content::Resource { resource, variables }),
             None => self.served_file(uri).map(Content::File),
@@ -276,6 +287,9 @@ impl Catalog {
     /// name of the same file, never opens access.
     #[must_use]
     pub fn uri_access(&self, uri: &str) -> ContentAccess {
+        if let Some(skill) = self.skills.containing(uri) {
+            return ContentAccess { rules: skill.access.clone(), prompts: None };
+        }
         match self.content(uri) {
             None => ContentAccess { rules: self.access.uri(uri), prompts: None },
             Some(content) => ContentAccess {
@@ -286,6 +300,23 @@ impl Catalog {
                 },
             },
         }
+    }
+
+    /// Returns the requirements for a skill: those of its prompt, at this index of the list, and of all its files.
+    pub(crate) fn access_of_skill(&self, prompt: usize, skill: &Skill) -> AccessSet {
+        if !self.restricts_contents() {
+            return AccessSet::new();
+        }
+        let mut set = self.prompt_access(prompt).to_vec();
+        for file in skill.files() {
+            let by_path = self.access.path(&file.file().path, &self.resources, &self.files);
+            for access in by_path.into_iter().chain(self.access.uri(file.uri())) {
+                if !set.contains(&access) {
+                    set.push(access);
+                }
+            }
+        }
+        set
     }
 
     /// Returns the requirements for a file of the library or of a root by its path; see [`Links`](crate::Links).
@@ -396,6 +427,8 @@ pub struct Change {
     pub resources: bool,
     /// Whether the content of a URI may have changed.
     pub contents: bool,
+    /// Whether the result of `tools/list` may have changed, if prompts are served as tools.
+    pub tools: bool,
 }
 
 impl Change {
@@ -418,8 +451,11 @@ impl Change {
             prompts,
             resources: access
                 || listed(&old.resources.fixed, &new.resources.fixed)
-                || listed(&old.resources.templates, &new.resources.templates),
+                || listed(&old.resources.templates, &new.resources.templates)
+                // The extension has no notification of its own: skills are resources.
+                || old.skills != new.skills,
             contents: true,
+            tools: access || !old.prompts.has_tools_like(&new.prompts),
         }
     }
 }

@@ -15,6 +15,8 @@ mod prompt;
 mod resource;
 mod result;
 mod scope;
+mod skill_text;
+mod skills;
 
 pub use edited::check_edited;
 pub use library::check;

@@ -17,13 +17,30 @@ pub enum ListKind {
     ResourceTemplates,
 }
 
+/// A list of items that are not items of a catalog, but are derived from them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DerivedList {
+    /// `tools/list`, by name.
+    Tools,
+    /// `skills/list`, by name.
+    Skills,
+    /// `resources/directory/read`, by URI.
+    Directory,
+}
+
 const VERSION: u8 = 1;
 const ENGINE: base64::engine::GeneralPurpose = base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// The longest cursor that is decoded.
 const MAX_CURSOR_BYTES: usize = 4_096;
 
-impl ListKind {
+/// The kind of a list, which each cursor holds.
+pub trait CursorKind: Copy {
+    /// Returns a byte that no other kind has.
+    fn tag(self) -> u8;
+}
+
+impl CursorKind for ListKind {
     fn tag(self) -> u8 {
         match self {
             ListKind::Prompts => b'p',
@@ -33,9 +50,19 @@ impl ListKind {
     }
 }
 
+impl CursorKind for DerivedList {
+    fn tag(self) -> u8 {
+        match self {
+            DerivedList::Tools => b'o',
+            DerivedList::Skills => b's',
+            DerivedList::Directory => b'd',
+        }
+    }
+}
+
 /// Returns the cursor of the page after the item with this key.
 #[must_use]
-pub fn encode(list: ListKind, last: &str) -> String {
+pub fn encode(list: impl CursorKind, last: &str) -> String {
     let mut bytes = Vec::with_capacity(last.len() + 6);
     bytes.extend([VERSION, list.tag()]);
     bytes.extend(checksum(list, last).to_be_bytes());
@@ -53,7 +80,7 @@ pub fn encode(list: ListKind, last: &str) -> String {
 /// assert_eq!(decode(ListKind::Resources, &cursor), None);
 /// ```
 #[must_use]
-pub fn decode(list: ListKind, cursor: &str) -> Option<String> {
+pub fn decode(list: impl CursorKind, cursor: &str) -> Option<String> {
     if cursor.len() > MAX_CURSOR_BYTES {
         return None;
     }
@@ -67,7 +94,7 @@ pub fn decode(list: ListKind, cursor: &str) -> Option<String> {
 }
 
 /// FNV-1a in 32 bits: short, and the same on every machine and in every release.
-fn checksum(list: ListKind, last: &str) -> u32 {
+fn checksum(list: impl CursorKind, last: &str) -> u32 {
     let step = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
     [VERSION, list.tag()].iter().chain(last.as_bytes()).fold(0x811c_9dc5, step)
 }

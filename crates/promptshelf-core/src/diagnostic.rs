@@ -322,6 +322,8 @@ codes! {
     NoEffect = "no-effect",
     /// A prompt that is always empty.
     EmptyPrompt = "empty-prompt",
+    /// A folder or prompt that cannot be served as a skill.
+    InvalidSkill = "invalid-skill",
     /// A library without any prompt.
     EmptyLibrary = "empty-library",
     /// An invisible character, or one that reorders the visible text.

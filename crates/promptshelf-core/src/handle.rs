@@ -52,7 +52,16 @@ impl CatalogHandle {
     /// Notifies the observers that the content of resources may have changed, though the catalog did not.
     pub fn touch(&self) -> Change {
         self.announce(|current| {
-            (None, Change { generation: current.generation(), prompts: false, resources: false, contents: true })
+            (
+                None,
+                Change {
+                    generation: current.generation(),
+                    prompts: false,
+                    resources: false,
+                    contents: true,
+                    tools: false,
+                },
+            )
         })
     }
 

@@ -39,6 +39,7 @@ mod prompt;
 mod provenance;
 mod render_error;
 mod resource;
+mod skill;
 mod template;
 mod template_outline;
 mod timestamp;
@@ -57,7 +58,7 @@ pub use definition::{
     About, Access, AccessRule, AccessSet, ArgumentDefinition, ArgumentType, AsyncPromptFunction, Body, BodyPiece,
     BrokenFile, Budget, Choice, CompletionFunction, CompletionSource, CompletionTest, Constraints, Decline,
     Definitions, LIBRARY_SCHEME, LibraryFile, Links, Origin, Policy, PromptDefinition, PromptFunction, ReadBody,
-    ReadError, ReadResource, Requirements, ResourceContent, ResourceDefinition, Spans, StepDefinition,
+    ReadError, ReadResource, Requirements, ResourceContent, ResourceDefinition, SkillSource, Spans, StepDefinition,
     SyncPromptFunction, TestDefinition,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
@@ -68,6 +69,7 @@ pub use prompt::{ContentName, Part, Prompt, ReadPermission, RenderContext};
 pub use provenance::{CommitProvenance, PromptProvenance, Provenance};
 pub use render_error::RenderError;
 pub use resource::Resource;
+pub use skill::{Skill, SkillChild, SkillFile, Skills};
 pub use template::{TemplateAnalysis, TemplateUse, TemplateWords};
 pub use template_outline::Outline;
 pub use timestamp::{Timestamp, TimestampError};

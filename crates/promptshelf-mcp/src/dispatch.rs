@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use promptshelf_core::{Answers, RawArguments, cursor::ListKind};
-use promptshelf_service::{Caller, OpenPrompt, Reference, Rejection};
+use promptshelf_service::{Caller, OpenPrompt, Reference, Rejection, RenderedPrompt};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -14,9 +14,11 @@ use crate::{
     error_code::{Advice, WireError},
     jsonrpc::{self, Request},
     multi_round::{self, Ask, Elicitation, Outcome, Round},
+    profile::Profile,
     request::{CompletionTarget, LOG_LEVELS, Params},
     revision::{Era, Revision},
     to_wire,
+    tools::ToolMode,
 };
 
 /// The origin of a request: caller, revision and conversation.
@@ -38,6 +40,13 @@ pub(crate) enum Asking<'a> {
     Rounds(&'a RawValue),
     /// With requests of the server on the same connection.
     Requests(&'a dyn Ask, Elicitation),
+}
+
+/// The outcome of rendering a prompt.
+pub(crate) enum Rendered {
+    Prompt(promptshelf_service::Answer<RenderedPrompt>),
+    /// The result to send: a question to the user.
+    Question(Vec<u8>),
 }
 
 /// A response, and its HTTP status.
@@ -70,6 +79,9 @@ const MODERN: &[&str] = &[
     "resources/list",
     "resources/templates/list",
     "resources/read",
+    "resources/directory/read",
+    "skills/list",
+    "skills/get",
     "server/discover",
     "subscriptions/listen",
 ];
@@ -88,7 +100,7 @@ pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
 impl Server {
     /// Returns whether a method exists in the modern era.
     pub(crate) fn has_modern_method(&self, method: &str) -> bool {
-        MODERN.contains(&method) || (self.has_tools_enabled() && TOOLS.contains(&method))
+        MODERN.contains(&method) || (self.tools() != ToolMode::Disabled && TOOLS.contains(&method))
     }
 
     /// Handles a request.
@@ -124,11 +136,17 @@ impl Server {
             ("resources/templates/list", _) => self.list(context, ListKind::ResourceTemplates, params, out),
             ("resources/read", _) => self.read(context, params, out).await,
             ("server/discover", Era::Modern) => {
-                to_wire::discovery(&self.service().view(context.caller), self.has_tools_enabled(), out);
+                to_wire::discovery(&self.service().view(context.caller), self.tools(), out);
                 Ok(())
             }
-            ("tools/list", _) if self.has_tools_enabled() => self.list_tools(context, params, out),
-            ("tools/call", _) if self.has_tools_enabled() => Err(Server::call_tool(params)),
+            ("resources/directory/read", _) => self.read_folder(context, params, out),
+            ("skills/list", _) => self.list_skills(context, params, out),
+            ("skills/get", _) => self.get_skill(context, params, out),
+            ("tools/list", _) if self.tools() != ToolMode::Disabled => self.list_tools(context, params, out),
+            // Boxed: every request would have room for the call of a tool.
+            ("tools/call", _) if self.tools() != ToolMode::Disabled => {
+                Box::pin(self.call_tool(context, params, out)).await
+            }
             ("initialize", Era::Legacy) => self.initialize(context, params, out),
             ("ping", Era::Legacy) => {
                 out.extend_from_slice(b"{}");
@@ -161,7 +179,7 @@ impl Server {
         context.conversation.agree(agreed);
         let elicitation = params.capabilities().map(Elicitation::of).unwrap_or_default();
         context.conversation.set_elicitation(elicitation.in_revision(agreed));
-        to_wire::initialization(&self.service().view(context.caller), agreed, self.has_tools_enabled(), out);
+        to_wire::initialization(&self.service().view(context.caller), agreed, self.tools(), out);
         Ok(())
     }
 
@@ -177,15 +195,64 @@ impl Server {
             .service()
             .list(context.caller, list, cursor.as_deref())
             .map_err(|rejection| WireError::rejected(&rejection, context.revision))?;
-        self.pages().write(&page, context.revision, out);
+        self.pages().write(&page, self.profile(), context.revision, out);
         Ok(())
     }
 
     async fn get(&self, context: Context<'_>, params: &Params<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
         let name = params.name()?;
         let arguments = params.arguments()?;
+        if let Some(profile) = self.profile() {
+            return Box::pin(self.get_with(profile, context, &name, params, out)).await;
+        }
+        let open = self
+            .service()
+            .open(context.caller, &name)
+            .map_err(|rejection| WireError::rejected(&rejection, context.revision))?;
+        match self.render(context, open, arguments, params).await? {
+            Rendered::Question(question) => out.extend_from_slice(&question),
+            Rendered::Prompt(answer) => to_wire::prompt(&answer, context.revision, out),
+        }
+        Ok(())
+    }
+
+    /// Answers `prompts/get` as a profile delivers it.
+    async fn get_with(
+        &self,
+        profile: &Profile,
+        context: Context<'_>,
+        name: &str,
+        params: &Params<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
         let rejected = |rejection| WireError::rejected(&rejection, context.revision);
-        let open = self.service().open(context.caller, &name).map_err(rejected)?;
+        let view = self.service().view(context.caller);
+        let listed = view.prompts().find(|prompt| profile.name(prompt) == name);
+        let name = listed.map_or(name, |prompt| prompt.name().as_str());
+        let open = self.service().open(context.caller, name).map_err(rejected)?;
+        let arguments = profile.arguments(open.prompt(), params.arguments()?);
+        match self.render(context, open, &arguments, params).await? {
+            Rendered::Question(question) => out.extend_from_slice(&question),
+            Rendered::Prompt(mut answer) => {
+                if profile.inline_resources {
+                    answer.resolve_links(to_wire::MAX_EMBEDDED_BYTES).await;
+                }
+                answer.map_messages(|prompt, messages| profile.messages_of(prompt, messages));
+                to_wire::prompt(&answer, context.revision, out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Renders an opened prompt, after its questions have been answered.
+    pub(crate) async fn render(
+        &self,
+        context: Context<'_>,
+        open: OpenPrompt,
+        arguments: &RawArguments<'_>,
+        params: &Params<'_>,
+    ) -> Result<Rendered, WireError> {
+        let rejected = |rejection| WireError::rejected(&rejection, context.revision);
         let answer = if open.prompt().is_guided() {
             let open = match context.asking {
                 // Rendering reports every problem at once.
@@ -197,10 +264,7 @@ impl Server {
             };
             let answers = match self.ask(context, &open, arguments, params).await? {
                 Outcome::Ready(answers) => answers,
-                Outcome::InputRequired(question) => {
-                    out.extend_from_slice(&question);
-                    return Ok(());
-                }
+                Outcome::InputRequired(question) => return Ok(Rendered::Question(question)),
             };
             let arguments = open.prompt().with_answers(arguments, &answers);
             self.service().render(open, &arguments).await
@@ -211,8 +275,7 @@ impl Server {
         if !context.revision.has_links() {
             answer.resolve_links(to_wire::MAX_EMBEDDED_BYTES).await;
         }
-        to_wire::prompt(&answer, context.revision, out);
-        Ok(())
+        Ok(Rendered::Prompt(answer))
     }
 
     /// Asks the user the questions of a guided prompt, in the way that the client supports.

@@ -30,6 +30,8 @@ pub(crate) struct WireError {
     pub(crate) message: String,
     pub(crate) data: Option<Value>,
     pub(crate) status: u16,
+    /// Whether a model can act on it: a tool call returns it in its result.
+    pub(crate) is_for_model: bool,
 }
 
 /// Information about an error for HTTP headers.
@@ -43,7 +45,7 @@ pub(crate) enum Advice {
 
 impl WireError {
     fn new(code: i32, status: u16, message: impl Into<String>) -> WireError {
-        WireError { code, message: message.into(), data: None, status }
+        WireError { code, message: message.into(), data: None, status, is_for_model: false }
     }
 
     pub(crate) fn parse(message: impl Into<String>) -> WireError {
@@ -68,6 +70,11 @@ impl WireError {
     /// Invalid parameters.
     pub(crate) fn invalid_params(message: impl Into<String>) -> WireError {
         WireError::new(INVALID_PARAMS, 200, message)
+    }
+
+    /// Arguments of a tool, or an outcome, that the model can act on.
+    pub(crate) fn for_model(message: impl Into<String>) -> WireError {
+        WireError { is_for_model: true, ..WireError::invalid_params(message) }
     }
 
     /// A required `_meta` key is missing or malformed.
@@ -95,20 +102,21 @@ impl WireError {
         let (mode, name) = if by_url { (json!({ "url": {} }), "URL mode of the ") } else { (json!({}), "") };
         let message = format!("This prompt asks the user a question, which requires the {name}elicitation capability");
         let data = json!({ "requiredCapabilities": { "elicitation": mode } });
-        let error = WireError { data: Some(data), ..WireError::new(MISSING_CAPABILITY, 400, message) };
+        let error =
+            WireError { data: Some(data), is_for_model: true, ..WireError::new(MISSING_CAPABILITY, 400, message) };
         error.with_problems("; without it, these arguments must be sent", missing)
     }
 
     /// The user declined a question that the prompt needs, or cancelled it.
     pub(crate) fn unanswered(action: &str, alternatives: &[Problem]) -> WireError {
         let message = format!("The user {action} the question, and the prompt was not rendered");
-        WireError::invalid_params(message).with_problems("; these arguments can be sent instead", alternatives)
+        WireError::for_model(message).with_problems("; these arguments can be sent instead", alternatives)
     }
 
     /// A page that the client cannot open precedes the prompt.
     pub(crate) fn no_pages() -> WireError {
         let message = "This prompt opens a web page first, which requires a client with the URL mode of elicitation";
-        WireError::invalid_params(message)
+        WireError::for_model(message)
     }
 
     /// Adds problems of arguments to the message, and to the data for programs.
@@ -168,13 +176,11 @@ impl WireError {
     pub(crate) fn rejected(rejection: &Rejection, revision: Revision) -> WireError {
         let message = rejection.to_string();
         match rejection {
-            Rejection::UnknownPrompt { .. }
-            | Rejection::UnusableArguments { .. }
-            | Rejection::InvalidCursor
-            | Rejection::UnknownArgument { .. } => WireError::invalid_params(message),
+            Rejection::UnknownPrompt { .. } | Rejection::UnusableArguments { .. } => WireError::for_model(message),
+            Rejection::InvalidCursor | Rejection::UnknownArgument { .. } => WireError::invalid_params(message),
             Rejection::InvalidArguments { problems, .. } => {
                 let data = json!({ "problems": listed(problems) });
-                WireError { data: Some(data), ..WireError::invalid_params(message) }
+                WireError { data: Some(data), ..WireError::for_model(message) }
             }
             Rejection::UnknownResource { uri } => {
                 let code = if revision.is_modern() { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };

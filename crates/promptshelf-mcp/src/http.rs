@@ -37,7 +37,7 @@ pub use body::HttpBody;
 pub use reply::{Denial, RequiredScopes};
 
 use self::{host_check::HostCheck, session::EndedSessions};
-use crate::{Server, jsonrpc::Fault};
+use crate::{Server, jsonrpc::Fault, profile::Profile};
 
 /// Bounds, allowed hosts and allowed origins of the endpoint.
 ///
@@ -125,6 +125,21 @@ impl HttpService {
             streams: Arc::clone(&current.streams),
             ended_sessions: Arc::clone(&current.ended_sessions),
             ..current.server.endpoint(options)
+        };
+        HttpService { endpoint: Arc::new(endpoint) }
+    }
+
+    /// Returns an endpoint of the same server with a delivery profile. It shares the bounds of this one.
+    #[must_use]
+    pub fn with_profile(&self, profile: Profile) -> HttpService {
+        let current = &self.endpoint;
+        let endpoint = Endpoint {
+            server: current.server.with_profile(profile),
+            host_check: current.host_check.clone(),
+            max_body_bytes: current.max_body_bytes,
+            keep_alive: current.keep_alive,
+            streams: Arc::clone(&current.streams),
+            ended_sessions: Arc::clone(&current.ended_sessions),
         };
         HttpService { endpoint: Arc::new(endpoint) }
     }

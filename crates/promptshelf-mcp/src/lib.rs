@@ -26,8 +26,11 @@ mod jsonrpc;
 mod multi_round;
 mod observe;
 mod page;
+mod profile;
 mod request;
 mod revision;
+mod role_mark;
+mod skills;
 pub mod stdio;
 mod subscription;
 mod to_wire;
@@ -35,7 +38,7 @@ mod tools;
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
 };
 
 use promptshelf_service::{Caller, Service};
@@ -43,8 +46,10 @@ use tokio_util::sync::CancellationToken;
 
 pub use http::{HttpBody, HttpOptions, HttpService};
 pub use multi_round::StateKey;
+pub use profile::Profile;
 pub use revision::{Era, Revision};
-pub use to_wire::messages_json;
+pub use to_wire::{DiscoveryDocument, messages_json};
+pub use tools::ToolMode;
 
 use crate::{conversation::Conversation, followed::Registry, page::Pages};
 
@@ -64,6 +69,14 @@ use crate::{conversation::Conversation, followed::Registry, page::Pages};
 #[derive(Clone, Debug)]
 pub struct Server {
     inner: Arc<Inner>,
+    /// The profile of an endpoint, with its list pages.
+    delivery: Option<Arc<Delivery>>,
+}
+
+#[derive(Debug)]
+struct Delivery {
+    profile: Profile,
+    pages: Pages,
 }
 
 #[derive(Debug)]
@@ -79,8 +92,8 @@ struct Inner {
     requests: AtomicU64,
     /// The number of open subscriptions.
     subscriptions: AtomicUsize,
-    /// Whether the capability `tools` is declared.
-    has_tools: AtomicBool,
+    /// A [`ToolMode`].
+    tools: AtomicU8,
 }
 
 impl Server {
@@ -102,9 +115,20 @@ impl Server {
             shutdown: CancellationToken::new(),
             requests: AtomicU64::new(random()),
             subscriptions: AtomicUsize::new(0),
-            has_tools: AtomicBool::new(true),
+            tools: AtomicU8::new(ToolMode::default() as u8),
         };
-        Server { inner: Arc::new(inner) }
+        Server { inner: Arc::new(inner), delivery: None }
+    }
+
+    /// Returns the same server with a delivery profile: its lists and prompts look different, everything else is shared.
+    #[must_use]
+    pub fn with_profile(&self, profile: Profile) -> Server {
+        let delivery = Delivery { profile, pages: Pages::default() };
+        Server { inner: Arc::clone(&self.inner), delivery: Some(Arc::new(delivery)) }
+    }
+
+    pub(crate) fn profile(&self) -> Option<&Profile> {
+        self.delivery.as_ref().map(|delivery| &delivery.profile)
     }
 
     /// Returns the service.
@@ -146,7 +170,7 @@ impl Server {
     }
 
     pub(crate) fn pages(&self) -> &Pages {
-        &self.inner.pages
+        self.delivery.as_ref().map_or(&self.inner.pages, |delivery| &delivery.pages)
     }
 
     pub(crate) fn shared_conversation(&self) -> &Arc<Conversation> {

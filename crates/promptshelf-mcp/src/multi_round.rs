@@ -227,7 +227,7 @@ pub(crate) fn refuse_pages(open: &OpenPrompt, arguments: &RawArguments<'_>) -> R
 }
 
 fn too_many_rounds() -> WireError {
-    WireError::invalid_params("This prompt asked too many questions; start again")
+    WireError::for_model("This prompt asked too many questions; start again")
 }
 
 /// Adds the answer to a form. Returns the reason if the form has to be shown again.
@@ -266,7 +266,7 @@ fn canonical(arguments: &RawArguments<'_>) -> Vec<u8> {
         .map(|(name, value)| {
             let value = match value {
                 RawArgumentValue::Text(text) => json!(text),
-                RawArgumentValue::Other(kind) => json!({ "kind": kind }),
+                other @ RawArgumentValue::Other(_) => json!({ "kind": other.kind() }),
             };
             (name, value)
         })

@@ -103,6 +103,6 @@ mod tests {
         assert_eq!(method_label("prompts/get"), "prompts/get");
         assert_eq!(method_label("prompts/get/of/somebody"), "other");
         assert_eq!(method_label("tools/list"), "tools/list");
-        assert_eq!(methods().count(), 15);
+        assert_eq!(methods().count(), 18);
     }
 }

@@ -13,9 +13,9 @@ use foldhash::HashMap;
 use promptshelf_core::cursor::ListKind;
 use promptshelf_service::{Answer, ListPage, Visibility};
 
-use crate::{revision::Revision, to_wire};
+use crate::{profile::Profile, revision::Revision, to_wire};
 
-/// The pages of the newest catalog.
+/// The pages of the newest catalog, with one profile or none.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     current: ArcSwap<CachedPages>,
@@ -34,7 +34,13 @@ const MAX_PAGES: usize = 256;
 
 impl Pages {
     /// Writes a page, from the cache if possible.
-    pub(crate) fn write(&self, page: &Answer<ListPage>, revision: Revision, out: &mut Vec<u8>) {
+    pub(crate) fn write(
+        &self,
+        page: &Answer<ListPage>,
+        profile: Option<&Profile>,
+        revision: Revision,
+        out: &mut Vec<u8>,
+    ) {
         let ListPage { list, page: page_range } = page.value();
         let serial = page.view().catalog().serial();
         let key = (*list, revision, page_range.range.start, page.view().visibility().clone());
@@ -49,6 +55,9 @@ impl Pages {
         }
         let begin = out.len();
         to_wire::list(page, revision, out);
+        if let Some(profile) = profile {
+            to_wire::apply(profile, page, out, begin);
+        }
         self.store(serial, key, Bytes::copy_from_slice(&out[begin..]));
     }
 

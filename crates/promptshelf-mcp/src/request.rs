@@ -200,8 +200,8 @@ impl<'a> Params<'a> {
     }
 }
 
-/// The arguments of a prompt. A value that is not a string is represented by its kind, so that it is reported together
-/// with the other problems.
+/// The arguments of a prompt or tool. A value that is not a string stays as it was sent: prompts report it together with
+/// the other problems, and tools read it.
 #[derive(Debug)]
 enum Arguments<'a> {
     Read(RawArguments<'a>),
@@ -228,6 +228,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
     }
 }
 
+/// Reads arguments from the text of an object; `None` for any other value.
+pub(crate) fn arguments_of(json: &str) -> Option<RawArguments<'_>> {
+    match serde_json::from_str(json).ok()? {
+        Arguments::Read(arguments) => Some(arguments),
+        Arguments::NotAnObject | Arguments::Unreadable => None,
+    }
+}
+
 /// The value of an argument. It is classified while the object is read, so that only one list exists.
 struct ArgumentValue<'a>(RawArgumentValue<'a>);
 
@@ -238,17 +246,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for ArgumentValue<'a> {
 }
 
 fn argument_value(raw: &RawValue) -> RawArgumentValue<'_> {
-    RawArgumentValue::Other(match raw.get().as_bytes().first() {
-        Some(b'"') => match text(raw) {
-            Some(text) => return RawArgumentValue::Text(text),
-            None => "string that is not Unicode",
-        },
-        Some(b'{') => "object",
-        Some(b'[') => "array",
-        Some(b't' | b'f') => "boolean",
-        Some(b'n') => "null",
-        _ => "number",
-    })
+    match raw.get().starts_with('"').then(|| text(raw)).flatten() {
+        Some(text) => RawArgumentValue::Text(text),
+        None => RawArgumentValue::Other(raw.get()),
+    }
 }
 
 /// Reads a member that must be a string.
@@ -294,8 +295,8 @@ mod tests {
             assert_eq!(params.uri().expect_err("not a string").message, "`uri` must be a string");
             assert_eq!(params.cursor().expect("it is one"), Some("c".into()));
             let given = params.arguments().expect("they are an object");
-            assert_eq!(given.get("a"), Some(&RawArgumentValue::Other("number")));
-            assert_eq!(given.get("b"), Some(&RawArgumentValue::Other("string that is not Unicode")));
+            assert_eq!(given.get("a"), Some(&RawArgumentValue::Other("1e400")));
+            assert_eq!(given.get("b").map(RawArgumentValue::kind), Some("string that is not Unicode"));
             assert_eq!(given.get("c"), Some(&RawArgumentValue::Text("\n".into())));
         });
 

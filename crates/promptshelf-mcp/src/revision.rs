@@ -98,6 +98,16 @@ impl Revision {
         self >= Revision::V2025_03_26
     }
 
+    /// Hints about the behaviour of tools.
+    pub(crate) fn has_tool_annotations(self) -> bool {
+        self >= Revision::V2025_03_26
+    }
+
+    /// Structured results of tools.
+    pub(crate) fn has_structured_results(self) -> bool {
+        self >= Revision::V2025_06_18
+    }
+
     /// Resource links in messages.
     pub(crate) fn has_links(self) -> bool {
         self >= Revision::V2025_06_18

@@ -36,6 +36,7 @@ const MAX_URIS: usize = 1_000;
 
 const PROMPTS: &str = "notifications/prompts/list_changed";
 const RESOURCES: &str = "notifications/resources/list_changed";
+const TOOLS: &str = "notifications/tools/list_changed";
 const UPDATED: &str = "notifications/resources/updated";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const MESSAGE: &str = "notifications/message";
@@ -84,7 +85,7 @@ enum LastSent {
 #[derive(Debug)]
 enum Scope {
     /// The notifications that a `subscriptions/listen` request selected.
-    Request { id: RequestId, prompts: bool, resources: bool },
+    Request { id: RequestId, prompts: bool, resources: bool, tools: bool },
     /// A legacy conversation, which receives all list changes.
     Conversation(Arc<Conversation>),
 }
@@ -133,6 +134,8 @@ struct Accepted<'a> {
     prompts_list_changed: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     resources_list_changed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tools_list_changed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     resource_subscriptions: Vec<&'a str>,
 }
@@ -171,14 +174,17 @@ impl Subscription {
                 last_sent.push((followed, changed));
             }
         }
+        let tools = filter.tools_list_changed && server.tools().has_tools();
         let scope = Scope::Request {
             id: id.clone(),
             prompts: filter.prompts_list_changed,
             resources: filter.resources_list_changed,
+            tools,
         };
         let accepted = Accepted {
             prompts_list_changed: filter.prompts_list_changed,
             resources_list_changed: filter.resources_list_changed,
+            tools_list_changed: tools,
             resource_subscriptions: last_sent.iter().map(|(followed, _)| followed.uri()).collect(),
         };
         let accepted = json!({ "notifications": accepted });
@@ -256,13 +262,14 @@ impl Subscription {
             change.prompts |= next.prompts;
             change.resources |= next.resources;
             change.contents |= next.contents;
+            change.tools |= next.tools;
         }
     }
 
     async fn messages(&mut self, change: &Change) -> Vec<Bytes> {
-        let (prompts, resources) = match &self.scope {
-            Scope::Request { prompts, resources, .. } => (*prompts, *resources),
-            Scope::Conversation(_) => (true, true),
+        let (prompts, resources, tools) = match &self.scope {
+            Scope::Request { prompts, resources, tools, .. } => (*prompts, *resources, *tools),
+            Scope::Conversation(_) => (true, true, self.server.tools().has_tools()),
         };
         let mut messages = Vec::new();
         if change.prompts && prompts {
@@ -270,6 +277,9 @@ impl Subscription {
         }
         if change.resources && resources {
             messages.push(self.message(RESOURCES, json!({})));
+        }
+        if change.tools && tools {
+            messages.push(self.message(TOOLS, json!({})));
         }
         if change.contents {
             for followed in self.updated().await {
@@ -382,5 +392,5 @@ async fn sleep_or_pending(moment: Option<Instant>) {
 
 /// Returns the change that a subscription assumes after it has lagged behind.
 fn all_changed() -> Change {
-    Change { generation: 0, prompts: true, resources: true, contents: true }
+    Change { generation: 0, prompts: true, resources: true, contents: true, tools: true }
 }

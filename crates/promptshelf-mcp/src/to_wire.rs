@@ -11,14 +11,18 @@ use promptshelf_service::{Answer, CacheScope, ListPage, RenderedPrompt, View};
 use serde::Serialize;
 use serde_json::{json, value::RawValue};
 
-use crate::{json::write, revision::Revision};
+use crate::{json::write, profile::Profile, revision::Revision, tools::ToolMode};
 
 mod block;
+mod card;
 mod provenance;
+pub(crate) mod skills;
 mod text;
+pub(crate) mod tools;
 
 pub(crate) use block::MAX_EMBEDDED_BYTES;
 use block::{WireAnnotations, WireContents};
+pub use card::DiscoveryDocument;
 use provenance::WireProvenance;
 
 /// The server's name, unless the library declares one.
@@ -319,6 +323,22 @@ pub(crate) fn list(page: &Answer<ListPage>, revision: Revision, out: &mut Vec<u8
     write(out, &items);
 }
 
+/// Applies a profile to the list that begins at an index of `out`.
+pub(crate) fn apply(profile: &Profile, page: &Answer<ListPage>, out: &mut Vec<u8>, begin: usize) {
+    if page.value().list != ListKind::Prompts {
+        return;
+    }
+    // A list that this module has written.
+    let Ok(mut list) = serde_json::from_slice::<serde_json::Value>(&out[begin..]) else { return };
+    let catalog = page.view().catalog();
+    let entries = list.get_mut("prompts").and_then(serde_json::Value::as_array_mut).into_iter().flatten();
+    for (entry, index) in entries.filter_map(serde_json::Value::as_object_mut).zip(page.shown()) {
+        profile.entry(entry, &catalog.prompts()[index]);
+    }
+    out.truncate(begin);
+    write(out, &list);
+}
+
 /// `_meta` of the result of `prompts/get`. Every revision has this member.
 #[derive(Serialize)]
 struct PromptMeta<'a> {
@@ -425,19 +445,20 @@ pub(crate) fn resource_contents(answer: &Answer<ResourceContents>, revision: Rev
     write(out, &Result { contents: [WireContents::new(answer.value())], modern });
 }
 
-/// Writes the result of `tools/list`: an empty list.
-pub(crate) fn no_tools(view: &View, revision: Revision, out: &mut Vec<u8>) {
-    #[derive(Serialize)]
-    struct Result<'a> {
-        tools: [(); 0],
-        #[serde(flatten)]
-        modern: Modern<'a>,
+/// Adds the capabilities that depend on the server and on the caller: tools, and skills if the caller sees any.
+fn add_capabilities(view: &View, tools: ToolMode, capabilities: &mut serde_json::Value) {
+    match tools {
+        ToolMode::Disabled => {}
+        ToolMode::Off => capabilities["tools"] = json!({}),
+        ToolMode::Search | ToolMode::Each => capabilities["tools"] = json!({ "listChanged": true }),
     }
-    write(out, &Result { tools: [], modern: Modern::cacheable(view, revision) });
+    if view.has_skills() {
+        capabilities["extensions"] = json!({ "io.modelcontextprotocol/skills": { "directoryRead": true } });
+    }
 }
 
 /// Writes the result of `initialize`.
-pub(crate) fn initialization(view: &View, revision: Revision, has_tools: bool, out: &mut Vec<u8>) {
+pub(crate) fn initialization(view: &View, revision: Revision, tools: ToolMode, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Result<'a> {
@@ -456,9 +477,7 @@ pub(crate) fn initialization(view: &View, revision: Revision, has_tools: bool, o
         // 2025-03-26 introduced audio and the completion capability together.
         capabilities["completions"] = json!({});
     }
-    if has_tools {
-        capabilities["tools"] = json!({});
-    }
+    add_capabilities(view, tools, &mut capabilities);
     let about = view.about();
     let result = Result {
         protocol_version: revision.as_str(),
@@ -470,7 +489,7 @@ pub(crate) fn initialization(view: &View, revision: Revision, has_tools: bool, o
 }
 
 /// Writes the result of `server/discover`.
-pub(crate) fn discovery(view: &View, has_tools: bool, out: &mut Vec<u8>) {
+pub(crate) fn discovery(view: &View, tools: ToolMode, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Result<'a> {
@@ -490,9 +509,7 @@ pub(crate) fn discovery(view: &View, has_tools: bool, out: &mut Vec<u8>) {
         "resources": { "subscribe": true, "listChanged": true },
         "completions": {},
     });
-    if has_tools {
-        capabilities["tools"] = json!({});
-    }
+    add_capabilities(view, tools, &mut capabilities);
     let result = Result {
         supported_versions: Revision::ALL.iter().rev().map(|revision| revision.as_str()).collect(),
         capabilities,

@@ -1,30 +1,72 @@
-//! The tool capability of a server without tools.
+//! Tools: none, a search for prompts, or one tool for each prompt.
 //!
 //! Agent frameworks call `tools/list` of every server and fail as a whole on "method not found". The capability is
-//! therefore declared, and the list is empty. Operators can disable both.
+//! therefore declared also without tools, and the list is empty. Only prompts that opted in are reached through tools,
+//! so that descriptions do not fill a model's context.
+//!
+//! Elsewhere: search and access (`promptshelf-service`), and encoding (`to_wire`).
 
-use std::sync::atomic::Ordering;
+mod arguments;
+mod schema;
 
-use promptshelf_service::Rejection;
+use std::sync::{Arc, atomic::Ordering};
+
+use promptshelf_core::{Prompt, RawArgumentValue, RawArguments};
+use promptshelf_service::{MAX_FOUND, OpenPrompt, Rejection, View};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::{
     Server,
-    dispatch::Context,
+    dispatch::{Context, Rendered},
     error_code::{WireError, echo},
     request::Params,
     to_wire,
 };
 
+/// The tools of a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolMode {
+    /// The capability is not declared, and its methods are not found.
+    Disabled,
+    /// The list is empty.
+    #[default]
+    Off,
+    /// `find_prompt` and `use_prompt`.
+    Search,
+    /// One tool for each prompt, for small libraries.
+    Each,
+}
+
+impl ToolMode {
+    const ALL: [ToolMode; 4] = [ToolMode::Disabled, ToolMode::Off, ToolMode::Search, ToolMode::Each];
+
+    /// Returns whether there are tools, so that their list can change.
+    pub(crate) fn has_tools(self) -> bool {
+        matches!(self, ToolMode::Search | ToolMode::Each)
+    }
+}
+
+const FIND: &str = "find_prompt";
+const USE: &str = "use_prompt";
+
+/// The number of matches that a search returns unless it says otherwise.
+const FOUND: usize = 10;
+
+/// The largest length of a tool's name that all known clients accept, in bytes.
+const MAX_TOOL_NAME: usize = 64;
+
 impl Server {
-    /// Declares the capability `tools` and answers `tools/list` with an empty list (the default), or neither.
-    pub fn set_tools_enabled(&self, enabled: bool) {
-        self.inner.has_tools.store(enabled, Ordering::Relaxed);
+    /// Sets the tools. Off by default.
+    pub fn set_tools(&self, mode: ToolMode) {
+        self.inner.tools.store(mode as u8, Ordering::Relaxed);
     }
 
-    /// Returns whether the capability `tools` is declared.
+    /// Returns the tools.
     #[must_use]
-    pub fn has_tools_enabled(&self) -> bool {
-        self.inner.has_tools.load(Ordering::Relaxed)
+    pub fn tools(&self) -> ToolMode {
+        ToolMode::ALL.get(usize::from(self.inner.tools.load(Ordering::Relaxed))).copied().unwrap_or_default()
     }
 
     pub(crate) fn list_tools(
@@ -33,18 +75,202 @@ impl Server {
         params: &Params<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), WireError> {
-        // An empty list has one page, so no cursor is valid.
-        if params.cursor()?.is_some() {
-            return Err(WireError::rejected(&Rejection::InvalidCursor, context.revision));
-        }
-        to_wire::no_tools(&self.service().view(context.caller), context.revision, out);
+        let rejected = |rejection| WireError::rejected(&rejection, context.revision);
+        let cursor = params.cursor()?;
+        let (view, tools, next_cursor) = match self.tools() {
+            ToolMode::Each => {
+                let page = self.service().list_tools(context.caller, cursor.as_deref()).map_err(rejected)?;
+                let tools = page.value().prompts.iter().map(|prompt| one_tool(prompt)).collect();
+                (page.view().clone(), tools, page.value().next_cursor.clone())
+            }
+            // These lists have one page, so no cursor is valid.
+            _ if cursor.is_some() => return Err(rejected(Rejection::InvalidCursor)),
+            ToolMode::Search => {
+                let view = self.service().tools(context.caller).map_err(rejected)?;
+                let tools = vec![find_tool(), use_tool(&view)];
+                (view, tools, None)
+            }
+            ToolMode::Disabled | ToolMode::Off => (self.service().view(context.caller), Vec::new(), None),
+        };
+        to_wire::tools::list(&view, tools, next_cursor.as_deref(), context.revision, out);
         Ok(())
     }
 
-    pub(crate) fn call_tool(params: &Params<'_>) -> WireError {
-        match params.name() {
-            Ok(name) => WireError::invalid_params(format!("Unknown tool: {}", echo(&name))),
-            Err(error) => error,
+    pub(crate) async fn call_tool(
+        &self,
+        context: Context<'_>,
+        params: &Params<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
+        let name = params.name()?;
+        let given = params.arguments()?;
+        let unknown = || WireError::invalid_params(format!("Unknown tool: {}", echo(&name)));
+        let outcome = match (self.tools(), &*name) {
+            (ToolMode::Search, FIND) => self.find(context, given, out),
+            (ToolMode::Search, USE) => self.use_prompt(context, given, params, out).await,
+            (ToolMode::Each, name) => {
+                let view = self.service().view(context.caller);
+                let prompt = view.tools().find(|prompt| tool_name(prompt) == name).ok_or_else(unknown)?;
+                let open = self
+                    .service()
+                    .open_tool(context.caller, prompt.name().as_str())
+                    .map_err(|rejection| WireError::rejected(&rejection, context.revision))?;
+                self.render_tool(context, open, given, params, out).await
+            }
+            _ => return Err(unknown()),
+        };
+        match outcome {
+            // The model can correct its arguments only if it sees the reason (2025-11-25, *Tools / Error handling*).
+            Err(error) if error.is_for_model => {
+                to_wire::tools::failed(&self.service().view(context.caller), &error.message, context.revision, out);
+                Ok(())
+            }
+            outcome => outcome,
         }
     }
+
+    fn find(&self, context: Context<'_>, given: &RawArguments<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
+        arguments::refuse_others(given, &["query", "limit"])?;
+        let query = match given.get("query") {
+            Some(RawArgumentValue::Text(query)) => query,
+            None => "",
+            Some(other) => {
+                return Err(WireError::for_model(format!("`query` must be a string, got a JSON {}", other.kind())));
+            }
+        };
+        let limit = match given.get("limit") {
+            None => FOUND,
+            Some(RawArgumentValue::Text(limit)) => arguments::count(limit, MAX_FOUND)?,
+            Some(RawArgumentValue::Other(limit)) => arguments::count(limit, MAX_FOUND)?,
+        };
+        let found = self
+            .service()
+            .find_tools(context.caller, query, limit)
+            .map_err(|rejection| WireError::rejected(&rejection, context.revision))?;
+        let prompts: Vec<Value> = found.value().prompts.iter().map(|prompt| described(prompt)).collect();
+        let result = json!({ "prompts": prompts, "total": found.value().total });
+        to_wire::tools::found(found.view(), &result, context.revision, out);
+        Ok(())
+    }
+
+    async fn use_prompt(
+        &self,
+        context: Context<'_>,
+        given: &RawArguments<'_>,
+        params: &Params<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
+        arguments::refuse_others(given, &["name", "arguments"])?;
+        let name = match given.get("name") {
+            Some(RawArgumentValue::Text(name)) => name,
+            Some(other) => {
+                return Err(WireError::for_model(format!("`name` must be a string, got a JSON {}", other.kind())));
+            }
+            None => return Err(WireError::for_model(format!("`name` is missing; {FIND} returns the names"))),
+        };
+        let open = self
+            .service()
+            .open_tool(context.caller, name)
+            .map_err(|rejection| WireError::rejected(&rejection, context.revision))?;
+        let given = arguments::nested(given.get("arguments"))?;
+        self.render_tool(context, open, &given, params, out).await
+    }
+
+    /// Renders an opened prompt with the arguments of a tool call.
+    async fn render_tool(
+        &self,
+        context: Context<'_>,
+        open: OpenPrompt,
+        given: &RawArguments<'_>,
+        params: &Params<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
+        let names: Vec<&str> = open.prompt().arguments().iter().map(promptshelf_core::Argument::name).collect();
+        arguments::refuse_others(given, &names)?;
+        let given = arguments::as_text(given);
+        match self.render(context, open, &given, params).await? {
+            Rendered::Question(question) => out.extend_from_slice(&question),
+            Rendered::Prompt(answer) => to_wire::tools::rendered(&answer, context.revision, out),
+        }
+        Ok(())
+    }
+}
+
+/// Describes a prompt in the result of a search.
+fn described(prompt: &Prompt) -> Value {
+    let mut described = json!({ "name": prompt.name().as_str(), "arguments": schema::of(prompt) });
+    if let Some(title) = prompt.title() {
+        described["title"] = json!(title);
+    }
+    if let Some(description) = prompt.description() {
+        described["description"] = json!(description);
+    }
+    described
+}
+
+fn find_tool() -> Value {
+    json!({
+        "name": FIND,
+        "title": "Find a prompt",
+        "description": "Searches the prompt library. Returns matching prompts, best first, each with the JSON Schema of its arguments.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "query": { "type": "string", "description": "Words that describe the task; without them, the first prompts are returned." },
+                "limit": { "type": "integer", "minimum": 1, "maximum": MAX_FOUND, "default": FOUND, "description": "The largest number of prompts." },
+            },
+            "additionalProperties": false,
+        },
+    })
+}
+
+fn use_tool(view: &View) -> Value {
+    let (mut name, mut arguments) = (json!({ "type": "string" }), json!({ "type": "object" }));
+    name["description"] = json!(format!("The name of the prompt, as {FIND} returns it."));
+    arguments["description"] = json!("The arguments of the prompt.");
+    if let Some(prompts) = schema::of_few(view) {
+        name["enum"] = prompts.iter().map(|(prompt, _)| prompt.name().as_str()).collect();
+        // Below the top level: several providers of models refuse alternatives of whole inputs.
+        let of_prompt = |(prompt, mut schema): (&Arc<Prompt>, Value)| {
+            schema["title"] = json!(prompt.name().as_str());
+            schema
+        };
+        arguments["anyOf"] = prompts.into_iter().map(of_prompt).collect();
+    }
+    json!({
+        "name": USE,
+        "title": "Use a prompt",
+        "description": "Renders a prompt of the library. Returns its messages, whose instructions apply to the current task.",
+        "inputSchema": {
+            "type": "object",
+            "properties": { "name": name, "arguments": arguments },
+            "required": ["name"],
+            "additionalProperties": false,
+        },
+    })
+}
+
+fn one_tool(prompt: &Arc<Prompt>) -> Value {
+    let mut tool = json!({ "name": tool_name(prompt), "inputSchema": schema::of(prompt) });
+    if let Some(title) = prompt.title() {
+        tool["title"] = json!(title);
+    }
+    if let Some(description) = prompt.description().or(prompt.title()) {
+        tool["description"] = json!(description);
+    }
+    tool
+}
+
+/// Returns the name of a prompt's tool: its own, if every client accepts that. Otherwise other characters are replaced,
+/// and the end is a digest of the name, so that two prompts never share a tool.
+fn tool_name(prompt: &Prompt) -> String {
+    let name = prompt.name().as_str();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.len() <= MAX_TOOL_NAME && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    let digest: String = Sha256::digest(name).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
+    let plain: String = plain.take(MAX_TOOL_NAME - digest.len() - 1).collect();
+    format!("{plain}_{digest}")
 }

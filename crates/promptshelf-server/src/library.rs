@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use promptshelf_core::{About, Catalog, Definitions, Diagnostic, Policy, PromptDefinition, ResourceDefinition};
-use promptshelf_mcp::{Server, StateKey};
+use promptshelf_mcp::{Server, StateKey, ToolMode};
 use promptshelf_service::{Limits, Observer, Recorder, Service};
 use promptshelf_source::{Directory, Fixed, Loader, Source, SourceError};
 
@@ -28,7 +28,7 @@ pub struct Builder {
     records_of: Option<Service>,
     audit: Option<Arc<dyn Recorder>>,
     observer: Option<Arc<dyn Observer>>,
-    are_tools_disabled: bool,
+    tools: ToolMode,
 }
 
 impl fmt::Debug for Builder {
@@ -112,10 +112,10 @@ impl Builder {
         self
     }
 
-    /// Declares the capability `tools` and answers `tools/list` with an empty list, because agent frameworks fail as a
-    /// whole if one server does not. True by default; with false the method is not found.
-    pub fn tools(mut self, enabled: bool) -> Builder {
-        self.are_tools_disabled = !enabled;
+    /// Sets how models reach prompts through tools. Off by default: the capability `tools` is declared with an empty
+    /// list, because agent frameworks fail as a whole if one server does not.
+    pub fn tools(mut self, mode: ToolMode) -> Builder {
+        self.tools = mode;
         self
     }
 
@@ -146,7 +146,7 @@ impl Builder {
         let service = self.audit.into_iter().fold(service, Service::with_audit);
         let service = self.observer.into_iter().fold(service, Service::with_observer);
         let server = Server::with_state_key(service, key);
-        server.set_tools_enabled(!self.are_tools_disabled);
+        server.set_tools(self.tools);
         Ok(Library { server, loader })
     }
 }

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use promptshelf_core::{Access, Catalog, ContentName, Prompt, Resource};
+use promptshelf_core::{Access, Catalog, ContentName, Prompt, Resource, Skill};
 
 use crate::{
     caller::{Caller, Identity},
@@ -149,6 +149,11 @@ pub(crate) fn may_see_diagnostics(catalog: &Catalog, caller: &Caller) -> Result<
         AccessDecision::MissingScopes(scopes) => Err(Rejection::InsufficientScope { scopes }),
         AccessDecision::Hidden => Ok(false),
     }
+}
+
+/// Checks that a caller may use a skill, which the URI belongs to.
+pub(crate) fn permit_skill(caller: &Caller, skill: &Skill, uri: &str) -> Result<(), Rejection> {
+    granted(decide(caller, skill.access()), uri)
 }
 
 fn granted(decision: AccessDecision, uri: &str) -> Result<(), Rejection> {

@@ -69,6 +69,14 @@ pub struct RenderedPrompt {
     pub messages: Vec<Message>,
 }
 
+impl Answer<RenderedPrompt> {
+    /// Replaces the messages by a function of them.
+    pub fn map_messages(&mut self, change: impl FnOnce(&Prompt, Vec<Message>) -> Vec<Message>) {
+        let messages = std::mem::take(&mut self.value.messages);
+        self.value.messages = change(&self.value.prompt, messages);
+    }
+}
+
 /// The target of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference<'a> {

@@ -40,7 +40,9 @@ mod refusals;
 mod rejection;
 mod renderers;
 mod service;
+mod skills;
 mod slot;
+mod tools;
 mod view;
 
 pub use answer::{Answer, ListPage, Reference, RenderedPrompt};
@@ -52,7 +54,9 @@ pub use operation::Operation;
 pub use overview::LibraryOverview;
 pub use rejection::{Rejection, format_seconds, whole_seconds};
 pub use service::{OpenPrompt, Service};
+pub use skills::{FolderPage, SkillPage};
 pub use slot::{Slot, SlotHolder, Slots};
+pub use tools::{FoundPrompts, MAX_FOUND, ToolPage};
 pub use view::{CacheScope, View, Visibility};
 
 /// Compiles and runs the examples of the README.

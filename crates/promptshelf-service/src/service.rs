@@ -270,12 +270,27 @@ impl Service {
     ///
     /// [`Rejection::UnknownPrompt`], [`Rejection::InsufficientScope`], and those of limits.
     pub fn open(&self, caller: &Caller, name: &str) -> Result<OpenPrompt, Rejection> {
+        self.open_checked(caller, name, |_| Ok(None))
+    }
+
+    /// Finds a prompt like [`open`](Service::open). `check` can refuse it, and returns the way of the request for the
+    /// record if it is not that of a prompt.
+    pub(crate) fn open_checked(
+        &self,
+        caller: &Caller,
+        name: &str,
+        check: impl FnOnce(&Prompt) -> Result<Option<&'static str>, Rejection>,
+    ) -> Result<OpenPrompt, Rejection> {
         let mut call = self.begin(caller, RequestClass::Other, "get")?;
         let view = self.view(caller);
         call.note_text("prompt", name);
         call.note_generation(view.catalog());
-        match access::find(view.catalog(), caller, name) {
-            Ok(prompt) => {
+        let found = access::find(view.catalog(), caller, name);
+        match found.and_then(|prompt| check(&prompt).map(|via| (prompt, via))) {
+            Ok((prompt, via)) => {
+                if let Some(via) = via {
+                    call.note("via", || via.into());
+                }
                 call.note_prompt(&prompt, view.catalog());
                 // The outcome, unless the prompt is rendered: the user was asked first.
                 call.set_outcome("asked");

@@ -106,7 +106,7 @@ pub use promptshelf_core::{
     MimeType, Policy, Prompt, PromptDefinition, RawArguments, RenderError, ResourceBody, ResourceContent,
     ResourceContents, ResourceDefinition, ResourceLink, Role, Severity, SourceText, Text, Value, Variables, nearest,
 };
-pub use promptshelf_mcp::StateKey;
+pub use promptshelf_mcp::{StateKey, ToolMode};
 pub use promptshelf_server::{Builder, Library, McpService, OpenError, http};
 pub use promptshelf_service::{Answer, Caller, Limits, Reference, Rejection, RenderedPrompt, Service};
 

@@ -24,8 +24,26 @@ pub struct RawArguments<'a>(Vec<(Cow<'a, str>, RawArgumentValue<'a>)>);
 pub enum RawArgumentValue<'a> {
     /// A string, as the protocol requires.
     Text(Cow<'a, str>),
-    /// A JSON value of another type; the word names the type, such as `number`.
-    Other(&'static str),
+    /// Another JSON value, as it was sent; also a string that is not Unicode.
+    Other(&'a str),
+}
+
+impl RawArgumentValue<'_> {
+    /// Returns the JSON type in words, such as `number`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            RawArgumentValue::Text(_) => "string",
+            RawArgumentValue::Other(json) => match json.as_bytes().first() {
+                Some(b'"') => "string that is not Unicode",
+                Some(b'{') => "object",
+                Some(b'[') => "array",
+                Some(b't' | b'f') => "boolean",
+                Some(b'n') => "null",
+                _ => "number",
+            },
+        }
+    }
 }
 
 impl<'a> FromIterator<(Cow<'a, str>, RawArgumentValue<'a>)> for RawArguments<'a> {
@@ -180,7 +198,7 @@ impl Argument {
     /// has no default.
     fn bind(&self, raw: &RawArguments<'_>, known: &Bindings, value_bytes: usize) -> Result<Option<Value>, String> {
         match raw.get(self.name()) {
-            Some(RawArgumentValue::Other(kind)) => Err(format!("must be a string, got a JSON {kind}")),
+            Some(other @ RawArgumentValue::Other(_)) => Err(format!("must be a string, got a JSON {}", other.kind())),
             Some(RawArgumentValue::Text(text)) => match &*self.sanitized(text, value_bytes)? {
                 "" if !self.required() => Ok(self.default_for(known)),
                 text => self.parse_sanitized(text).map(Some),

@@ -152,6 +152,15 @@ impl AccessTable {
         })
     }
 
+    /// Adds requirements to the resource at an index of the list.
+    pub(crate) fn restrict_resource(&mut self, index: usize, more: &AccessSet) {
+        let Some(place) = self.resources.get(index) else { return };
+        let mut set = self.sets[*place].clone();
+        extend(&mut set, more.clone());
+        let place = self.add(set);
+        self.resources[index] = place;
+    }
+
     /// Returns whether lists or contents depend on the caller.
     pub(super) fn is_restricted(&self) -> bool {
         self.sets.len() > 1 || self.rules.iter().any(CheckedRule::concerns_resources)

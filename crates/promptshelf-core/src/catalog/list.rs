@@ -83,6 +83,33 @@ impl PromptList {
     }
 }
 
+impl PromptList {
+    /// Whether the tools of both lists have the same names, descriptions and arguments.
+    pub(crate) fn has_tools_like(&self, other: &PromptList) -> bool {
+        let is_tool = |prompt: &&Arc<Prompt>| prompt.definition.tool;
+        let mut pieces = self.pieces.iter().zip(&other.pieces).filter(|(one, other)| !Arc::ptr_eq(one, other));
+        let is_same = |one: &Arc<Prompt>, other: &Arc<Prompt>| {
+            one.is_listed_like(other) && one.definition.arguments == other.definition.arguments
+        };
+        if self.len() == other.len() {
+            return pieces.all(|(one, other)| {
+                let pairs = one.iter().zip(&**other);
+                pairs.into_iter().all(|(one, other)| {
+                    one.definition.tool == other.definition.tool && (!one.definition.tool || is_same(one, other))
+                })
+            });
+        }
+        let (mut one, mut other) = (self.iter().filter(is_tool), other.iter().filter(is_tool));
+        loop {
+            match (one.next(), other.next()) {
+                (None, None) => return true,
+                (Some(one), Some(other)) if is_same(one, other) => {}
+                _ => return false,
+            }
+        }
+    }
+}
+
 impl Index<usize> for PromptList {
     type Output = Arc<Prompt>;
 

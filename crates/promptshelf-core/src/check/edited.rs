@@ -48,6 +48,8 @@ pub fn check_edited(edited: &[Arc<PromptDefinition>], previous: &Catalog, known:
             // Access requirements, of a prompt and by rules for tags.
             && before.definition.access == definition.access
             && before.definition.tags == definition.tags
+            && before.definition.skill.is_none()
+            && definition.skill.is_none()
             && !previous.called_prompts.contains(definition.name.as_str())
             && before.uses().warnings.iter().all(|warning| stays_in(warning, before.source()))
             && !known.iter().any(|known| concerns_more(known, before));

@@ -8,6 +8,7 @@ use std::{
 use super::{
     each, resource,
     result::{Checked, arrange},
+    skills,
 };
 use crate::{
     catalog::{AccessInput, AccessTable, Catalog, PromptList, references, review},
@@ -51,6 +52,7 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
 
     let (prompts, duplicates) = without_duplicates(definitions.clone(), &mut diagnostics);
     let none = PromptList::default();
+    let previous_skills = previous.map(|previous| &*previous.skills);
     let previous = previous.map_or(&none, |previous| &previous.prompts);
     let prompts = each::Prompts::new(&prompts, duplicates, &broken, previous);
     let prompts = if is_revision { prompts.without_previous() } else { prompts };
@@ -69,11 +71,13 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
         Arc::new(checked.iter().flat_map(|prompt| prompt.uses().prompts.keys().cloned()).collect());
     catalog.prompts = PromptList::from_sorted(&checked);
     catalog.references = Arc::new(references(&catalog.prompts, &catalog.files));
+    let skills = skills::collect(&mut catalog, previous_skills, &mut diagnostics);
     let input = AccessInput { rules: &access, definitions: &definitions, broken: &broken, roots: &roots };
     let Catalog { prompts, resources, files, .. } = &catalog;
     let table = AccessTable::check(&input, prompts, resources, files, &mut diagnostics);
     review(&table, &input, &root_files, (prompts, resources, files), &mut diagnostics);
     catalog.access = Arc::new(table);
+    skills::add(&mut catalog, skills);
 
     remove_repeated(&mut diagnostics);
     arrange(&mut diagnostics);

@@ -12,10 +12,12 @@ pub const LIBRARY_SCHEME: &str = "library";
 
 /// Returns the URI of a library file.
 pub(crate) fn library_uri(path: &str) -> String {
-    let mut uri = format!("{LIBRARY_SCHEME}:///");
-    let path = percent_encoding::utf8_percent_encode(path, PATH);
-    uri.extend(path);
-    uri
+    format!("{LIBRARY_SCHEME}:///{}", encoded_path(path))
+}
+
+/// Returns a path as a part of a URI.
+pub(crate) fn encoded_path(path: &str) -> percent_encoding::PercentEncode<'_> {
+    percent_encoding::utf8_percent_encode(path, PATH)
 }
 
 /// The characters that RFC 3986 does not allow unescaped in a path.

@@ -7,6 +7,7 @@ use super::{
     argument::ArgumentDefinition,
     body::{Body, PromptFunction},
     origin::Origin,
+    skill::SkillSource,
     step::StepDefinition,
     test::TestDefinition,
 };
@@ -38,6 +39,10 @@ pub struct PromptDefinition {
     pub body: Body,
     /// The access rule of this prompt, if it has one.
     pub access: Option<Access>,
+    /// Whether models may find and use it through tools.
+    pub tool: bool,
+    /// The skill that it is also served as.
+    pub skill: Option<SkillSource>,
     /// Members of `_meta`, for clients that know them.
     pub meta: Meta,
     /// Steps of a guided prompt that have a key, a message or a page of their own.
@@ -113,6 +118,8 @@ impl PromptDefinition {
                 && self.tags == other.tags
                 && self.arguments == other.arguments
                 && self.access == other.access
+                && self.tool == other.tool
+                && self.skill == other.skill
                 && self.meta == other.meta
                 && self.steps == other.steps
                 && self.tests == other.tests
@@ -137,6 +144,8 @@ impl PromptDefinition {
             arguments: Vec::new(),
             body,
             access: None,
+            tool: false,
+            skill: None,
             meta: Meta::new(),
             steps: Vec::new(),
             tests: Vec::new(),
@@ -162,6 +171,20 @@ impl PromptDefinition {
     #[must_use]
     pub fn icon(mut self, icon: Icon) -> PromptDefinition {
         self.icons.push(icon);
+        self
+    }
+
+    /// Lets models find and use it through tools.
+    #[must_use]
+    pub fn tool(mut self) -> PromptDefinition {
+        self.tool = true;
+        self
+    }
+
+    /// Serves it as a skill too.
+    #[must_use]
+    pub fn skill(mut self) -> PromptDefinition {
+        self.skill = Some(SkillSource::Prompt);
         self
     }
 

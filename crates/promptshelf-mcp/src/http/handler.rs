@@ -360,6 +360,7 @@ fn too_many_streams() -> WireError {
         message: "Too many streams are open; try again later".to_owned(),
         data: None,
         status: StatusCode::SERVICE_UNAVAILABLE.as_u16(),
+        is_for_model: false,
     }
 }
 

@@ -20,14 +20,14 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 const PREFLIGHT_LIFETIME: &str = "7200";
 
 /// The allowed hosts and origins.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct HostCheck {
     hosts: Vec<AllowedHost>,
     origins: Vec<String>,
 }
 
 /// An allowed host, on any port or on one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct AllowedHost {
     host: String,
     port: Option<u16>,

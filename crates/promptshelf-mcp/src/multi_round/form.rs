@@ -121,7 +121,7 @@ fn options(choices: &[Choice], keyword: &str) -> Value {
     json!({ keyword: choices.iter().map(titled).collect::<Vec<_>>() })
 }
 
-fn default_of(field: &Argument, default: &str) -> Option<Value> {
+pub(crate) fn default_of(field: &Argument, default: &str) -> Option<Value> {
     use promptshelf_core::Value as Typed;
     Some(match field.parsed(default)? {
         Typed::Integer(integer) if field.choices().is_empty() => json!(integer),
@@ -138,7 +138,7 @@ fn default_of(field: &Argument, default: &str) -> Option<Value> {
     clippy::float_cmp,
     reason = "only numbers that survive the way are shortened"
 )]
-fn number(value: f64) -> Value {
+pub(crate) fn number(value: f64) -> Value {
     let whole = value as i64;
     if whole as f64 == value { json!(whole) } else { json!(value) }
 }

@@ -20,6 +20,11 @@ pub(super) fn write_message(message: &Message, revision: Revision, out: &mut Vec
     out.push(b'}');
 }
 
+/// Writes a content block alone.
+pub(super) fn write_block(block: &ContentBlock, revision: Revision, out: &mut Vec<u8>) {
+    WireBlock::new(block, revision).write(out);
+}
+
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum WireBlock<'a> {

@@ -9,6 +9,7 @@ use crate::{library, stdio::Client};
 
 mod known_problems;
 mod pages;
+mod tools;
 
 fn key() -> StateKey {
     StateKey::from_secret(b"a secret that servers share")

@@ -13,5 +13,7 @@ mod messages;
 mod modern;
 mod observed;
 mod one_catalog;
+mod prompt_tools;
+mod skills;
 mod streams;
 mod tools;

@@ -10,6 +10,7 @@ mod authenticate;
 mod basic;
 mod budget;
 mod connections;
+mod discovery;
 mod options;
 pub mod proxy;
 mod routes;
@@ -30,6 +31,7 @@ pub use self::{
     app::App,
     budget::{ConnectionLimits, Usage, is_out_of_files, raise_open_files},
     connections::serve_routes,
+    discovery::Discovery,
     options::Options,
     routes::{healthy, readiness},
     site::Channel,

@@ -1,11 +1,15 @@
 //! Options of the HTTP application.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use promptshelf_core::Access;
-use promptshelf_mcp::HttpOptions;
+use promptshelf_mcp::{HttpOptions, Profile};
 
-use super::{budget::ConnectionLimits, proxy::Proxies};
+use super::{budget::ConnectionLimits, discovery::Discovery, proxy::Proxies};
 
 /// Options of the HTTP application.
 ///
@@ -40,6 +44,11 @@ pub struct Options {
     /// The requirements of channels, by name. For a caller who does not meet them the channel does not exist. None by
     /// default.
     pub channel_access: HashMap<String, Arc<Access>>,
+    /// Delivery profiles by name: the default library is also served at `/profiles/NAME/mcp`, with results that the profile
+    /// changes. None by default.
+    pub profiles: BTreeMap<String, Profile>,
+    /// Documents for discovery. None by default.
+    pub discovery: Discovery,
     /// The reverse proxies whose forwarding headers are trusted. None by default.
     pub proxies: Proxies,
     /// Whether responses ask browsers to use TLS only for this host, for a year (RFC 6797). Off by default; turn it on
@@ -72,6 +81,8 @@ impl Default for Options {
             #[cfg(feature = "git")]
             webhooks: super::Webhooks::default(),
             channel_access: HashMap::new(),
+            profiles: BTreeMap::new(),
+            discovery: Discovery::default(),
             proxies: Proxies::default(),
             strict_transport_security: false,
             limits: ConnectionLimits::default(),

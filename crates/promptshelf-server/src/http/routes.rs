@@ -20,7 +20,7 @@ use tracing::Level;
 #[cfg(feature = "channels")]
 use super::basic;
 use super::{
-    authenticate,
+    authenticate, discovery,
     options::Options,
     proxy,
     site::{Site, not_found},
@@ -41,6 +41,9 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
     // Anyone can read it, so it has the default channel only.
     let monitors: Vec<_> = site.monitors().into_iter().take(1).collect();
     let protected = Router::new().route_service("/mcp", endpoint.clone());
+    let protected = options.profiles.iter().fold(protected, |routes, (name, profile)| {
+        routes.route_service(&format!("/profiles/{name}/mcp"), endpoint.with_profile(*profile))
+    });
     // `/library/…`
     #[cfg(feature = "web")]
     let protected = protected.merge(web::page_api(library, endpoint, page_features(options)));
@@ -54,7 +57,9 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
         Some(folder) => protected.merge(api::folder_routes(folder, library, endpoint, has_sign_in(options))),
         None => protected,
     };
+    let documents = discovery::routes(library.server(), endpoint, &options.discovery);
     let routes = Router::new()
+        .merge(documents)
         .route("/healthz", get(healthy))
         .route("/readyz", get(move || std::future::ready(readiness(&server, &monitors))))
         .fallback(not_found)

@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use promptshelf_core::{Body, Code, Meta, Origin, PromptDefinition, Severity, nearest};
+use promptshelf_core::{Body, Code, Meta, Origin, PromptDefinition, Severity, SkillSource, nearest};
 
 use super::{
     access::access,
@@ -26,6 +26,8 @@ pub(crate) const KEYS: Keys = keys(&[
     key("tags", Holds::Texts, "Words that group prompts."),
     key("category", Holds::Text, "One word that groups prompts, as in other prompt servers."),
     key("access", Holds::Table(&super::access::REQUIREMENTS), "The callers that may use it; all by default."),
+    key("tool", Holds::Flag, "Whether models may find and use it through tools, if the server offers them."),
+    key("skill", Holds::Flag, "Whether it is also served as a skill, with its arguments described in words."),
     key("_meta", Holds::Object, "Additional members for clients that support them."),
     key("arguments", Holds::ListOfTextsOrTables(&super::arguments::KEYS), "The arguments, in the order of the form."),
     key("steps", Holds::Tables(&super::steps::KEYS), "The steps of a guided prompt."),
@@ -66,6 +68,8 @@ pub(super) fn draft(keys: Option<&Node>, body: Range<usize>, name: &str, notes: 
         // Other prompt servers group prompts by this single word.
         definition.tags.extend(table.text("category", notes));
         definition.access = access(&table, notes);
+        definition.tool = table.flag("tool", notes).unwrap_or_default();
+        definition.skill = table.flag("skill", notes).unwrap_or_default().then_some(SkillSource::Prompt);
         definition.icons = icons(&table, notes);
         definition.meta = meta(&table, notes);
         (definition.arguments, globs) = arguments(&table, "arguments", notes);

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use promptshelf_core::{Severity, SourceText};
+use promptshelf_core::{Severity, SkillSource, SourceText};
 
 use super::{
     body_builder::Pieces,
@@ -15,7 +15,7 @@ use super::{
     file_format::{ForeignSyntax, Format},
     foreign_folders, markdown,
     table::Table,
-    tree::Notes,
+    tree::{Node, Notes},
 };
 
 /// The file that makes a folder a skill.
@@ -39,11 +39,15 @@ fn is_in_another_home(path: &str) -> bool {
 
 fn read(source: &Arc<SourceText>, name: &str) -> Parsed {
     if source.path.starts_with(".claude/") {
+        // Not served as a skill: supporting files in hidden folders are not read.
         return command::read(source, name);
     }
     let mut notes = Notes::new(source);
     let (keys, body) = markdown::parts(&mut notes, |_| None);
     let mut draft = Draft::without_template(name, &mut notes);
+    let all = keys.as_ref().map(Node::to_json);
+    let frontmatter = all.and_then(|all| all.as_object().cloned()).unwrap_or_default();
+    draft.edit().skill = Some(SkillSource::Folder(Arc::new(frontmatter)));
     if let Some(table) = keys.as_ref().and_then(|node| Table::of(node, "", "the front matter", &mut notes)) {
         table.refuse_others(KEYS, Severity::Warning, "in a skill", &mut notes);
         if let Some(name) = table.text("name", &mut notes) {

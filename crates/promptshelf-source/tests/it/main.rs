@@ -13,6 +13,7 @@ mod limits;
 mod manifest;
 mod references;
 mod resources;
+mod skills;
 mod source_contract;
 mod tree_contract;
 mod tree_source;

@@ -17,7 +17,7 @@ use std::{
 };
 
 use promptshelf_core::{AccessRule, Diagnostic};
-use promptshelf_mcp::StateKey;
+use promptshelf_mcp::{StateKey, ToolMode};
 use promptshelf_server::http::{
     self,
     auth::SignInOptions,
@@ -60,8 +60,8 @@ pub(crate) struct Settings {
     pub(crate) access: Vec<AccessRule>,
     /// Folders outside of a library that its resources may be read from.
     pub(crate) granted_roots: Vec<PathBuf>,
-    /// Whether the capability `tools` is declared, with an empty list.
-    pub(crate) has_tools: bool,
+    /// Prompts as tools.
+    pub(crate) tools: ToolMode,
     /// Whether clients see the provenance of prompts from channels.
     pub(crate) shows_provenance: bool,
     /// The `server.toml` that was read.
@@ -115,6 +115,7 @@ impl Settings {
         let written = file.read();
         let access = file.access_rules();
         file.check_channels(&written);
+        file.check_profiles(&written);
         let channel_access = library::access(&written.channels);
         let warnings = file.check()?;
         let cache = written.store.cache.as_ref().map(|folder| file.resolve(folder));
@@ -125,10 +126,20 @@ impl Settings {
         let traces = traces(&written, arguments.traces.as_deref(), &overrides)?;
         let granted_roots = file.granted_roots();
         let metrics = metrics.or(written.metrics.listen.clone());
-        let has_tools = written.tools.enabled;
+        let tools = written.tools.effective(arguments.tools);
         let shows_provenance = written.provenance.enabled;
+        let profiles = written.profiles.iter().map(|(name, profile)| (name.clone(), (*profile).into())).collect();
+        let discovery = written.discovery.clone();
         let mut http = HttpSettings::new(written, &file, arguments, &overrides)?;
         http.options.channel_access = channel_access;
+        http.options.profiles = profiles;
+        let resource = http.sign_in.as_ref().and_then(|sign_in| sign_in.resource.clone());
+        http.options.discovery = http::Discovery {
+            server_card: discovery.server_card,
+            catalog: discovery.catalog,
+            url: discovery.url.map(|url| url.0).or(resource),
+            is_tls: http.tls.is_some(),
+        };
         let folders = PublicFolders { library: library.folder(), granted: &granted_roots };
         let cached = cache.iter().map(|folder| ("cache", folder));
         let private = audit.iter().map(|audit| ("audit file", &audit.path));
@@ -144,7 +155,7 @@ impl Settings {
             traces,
             access,
             granted_roots,
-            has_tools,
+            tools,
             shows_provenance,
             http,
             warnings,

@@ -1,6 +1,6 @@
 //! The library as a dependency: the examples run, and output of embedding code cannot break the protocol.
 
-use promptshelf::{Caller, Code, Library, Message, OpenError, PromptDefinition, RawArguments};
+use promptshelf::{Caller, Code, Library, Message, OpenError, PromptDefinition, RawArguments, ToolMode};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -47,9 +47,11 @@ async fn folder_and_code_are_one_library() {
 // req: A21
 #[tokio::test]
 async fn tools_are_declared_unless_they_are_disabled() {
-    for (enabled, builder) in
-        [(true, Library::builder()), (true, Library::builder().tools(true)), (false, Library::builder().tools(false))]
-    {
+    for (enabled, builder) in [
+        (true, Library::builder()),
+        (true, Library::builder().tools(ToolMode::Search)),
+        (false, Library::builder().tools(ToolMode::Disabled)),
+    ] {
         let server = builder.build().expect("a library").server().clone();
         let (client, program) = tokio::io::duplex(1 << 16);
         let (input, output) = tokio::io::split(program);

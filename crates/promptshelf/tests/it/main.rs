@@ -39,6 +39,7 @@ mod page;
 #[cfg(unix)]
 mod protocol_rules;
 mod rate_limits;
+mod reach;
 #[cfg(unix)]
 mod reload;
 mod remote_servers;

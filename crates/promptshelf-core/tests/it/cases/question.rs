@@ -44,9 +44,9 @@ fn given_value(value: &Value) -> RawArgumentValue<'static> {
             let times = keys["times"].as_u64().expect("a number");
             RawArgumentValue::Text(repeated.repeat(usize::try_from(times).expect("a small number")).into())
         }
-        Value::Array(_) => RawArgumentValue::Other("array"),
-        Value::Number(_) => RawArgumentValue::Other("number"),
-        Value::Bool(_) => RawArgumentValue::Other("boolean"),
+        Value::Array(_) => RawArgumentValue::Other("[]"),
+        Value::Number(_) => RawArgumentValue::Other("1"),
+        Value::Bool(_) => RawArgumentValue::Other("true"),
         Value::Null => RawArgumentValue::Other("null"),
     }
 }

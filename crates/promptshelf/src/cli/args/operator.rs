@@ -37,6 +37,10 @@ pub(crate) struct ServeArguments {
     #[arg(long)]
     pub(crate) strict: bool,
 
+    /// Let models find and use the prompts with `tool: true` through the tools find_prompt and use_prompt
+    #[arg(long)]
+    pub(crate) tools: bool,
+
     /// Record every request in this file: caller, method and outcome, never contents
     #[arg(long, value_name = "FILE")]
     pub(crate) audit: Option<PathBuf>,
@@ -155,7 +159,8 @@ pub(crate) struct AuditArguments {
     pub(crate) caller: Option<String>,
 
     /// Only requests of this kind: a method of MCP such as `prompts/get`, or the word in the records: list, get,
-    /// complete, read, follow, subscribe, overview, describe or diagnostics; api/publish and so on for the API
+    /// complete, read, find, skill, folder, follow, subscribe, overview, describe or diagnostics; api/publish and so on
+    /// for the API
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<String>,
 

@@ -103,7 +103,7 @@ pub(crate) async fn run(
     let limits = settings.http.effective_limits().filter(|_| over_http);
     // The source comes first: the server's name and instructions are those of the library.
     let finished = |builder: Builder| {
-        let builder = builder.source(rules.clone()).tools(settings.has_tools);
+        let builder = builder.source(rules.clone()).tools(settings.tools);
         let builder = key.iter().cloned().fold(builder, Builder::state_key);
         let builder = observer.iter().cloned().fold(builder, Builder::observer);
         let builder = limits.iter().cloned().fold(builder, Builder::limits);

@@ -167,10 +167,21 @@ impl ServerFile {
         }
     }
 
+    /// Reports names under `[profiles]` that cannot be a part of a path.
+    pub(super) fn check_profiles(&mut self, settings: &ServerSettings) {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+        for name in settings.profiles.keys().filter(|name| name.is_empty() || !name.chars().all(is_plain)) {
+            let message = format!("`{name}` is not the name of a profile");
+            let found = self.file.error(&["profiles", name], Code::InvalidValue, message);
+            found.help = Some("use lower-case letters, digits, `-` and `_`".to_owned());
+        }
+    }
+
     /// All mistakes of the file.
     pub(crate) fn diagnostics(&mut self) -> Vec<Diagnostic> {
         let settings = self.read();
         self.check_channels(&settings);
+        self.check_profiles(&settings);
         self.access_rules();
         self.file.diagnostics()
     }

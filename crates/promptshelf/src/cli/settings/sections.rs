@@ -41,6 +41,10 @@ pub(super) struct ServerSettings {
     pub(super) traces: TracesSection,
     pub(super) grants: Grants,
     pub(super) tools: Tools,
+    /// Delivery profiles by name, for clients that show only a part of the protocol. Each is served at
+    /// `/profiles/NAME/mcp`.
+    pub(super) profiles: BTreeMap<String, ProfileSection>,
+    pub(super) discovery: DiscoverySection,
     pub(super) provenance: ProvenanceSection,
     pub(super) store: Store,
     /// Channels that are served next to the default one, by name, with the requirements for callers. The requirements
@@ -323,17 +327,89 @@ impl Default for ProvenanceSection {
     }
 }
 
-/// The list of tools, which is empty.
+/// A delivery profile: the changes of results.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub(super) struct ProfileSection {
+    /// Make every message one of the user, below a line with its role if there are several roles.
+    pub(super) flatten_roles: bool,
+    /// Join consecutive texts of one role.
+    pub(super) merge_blocks: bool,
+    /// Replace embedded resources and links by text.
+    pub(super) inline_resources: bool,
+    /// Fill in missing descriptions and empty prompts.
+    pub(super) fill_blanks: bool,
+    /// Shorten names to 32 of the characters `a-z`, `0-9`, `_` and `-`.
+    pub(super) short_names: bool,
+    /// Show one argument; others are written before its value, as `name=value`.
+    pub(super) one_argument: bool,
+}
+
+impl From<ProfileSection> for promptshelf_mcp::Profile {
+    fn from(section: ProfileSection) -> promptshelf_mcp::Profile {
+        let ProfileSection { flatten_roles, merge_blocks, inline_resources, fill_blanks, short_names, one_argument } =
+            section;
+        promptshelf_mcp::Profile {
+            flatten_roles,
+            merge_blocks,
+            inline_resources,
+            fill_blanks,
+            short_names,
+            one_argument,
+        }
+    }
+}
+
+/// Public documents by which clients find the server. Their formats are drafts.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct DiscoverySection {
+    /// Serve the server card at `/mcp/server-card`.
+    pub(super) server_card: bool,
+    /// Serve a catalog with the server card at `/.well-known/ai-catalog.json`.
+    pub(super) catalog: bool,
+    /// The URL of `/mcp` in both. Default: `resource` in `[auth]`, otherwise the host of the request.
+    pub(super) url: Option<HttpsUrl>,
+}
+
+/// Prompts as tools, for clients without prompts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Tools {
-    /// Answer `tools/list` with an empty list, because agent frameworks fail as a whole if one server does not. Default:
-    /// true. With false the method is not found.
+    /// `search` for the tools `find_prompt` and `use_prompt`, or `each` for one tool for each prompt, in small libraries.
+    /// Only prompts with `tool: true` are reached through them. Default: off.
+    pub(super) mode: ToolMode,
+    /// Answer `tools/list` also without tools, because agent frameworks fail as a whole if one server does not. Default:
+    /// true. With false there are no tools in any mode, and the method is not found.
     pub(super) enabled: bool,
+}
+
+/// The tools of a server.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ToolMode {
+    #[default]
+    Off,
+    Search,
+    Each,
 }
 
 impl Default for Tools {
     fn default() -> Tools {
-        Tools { enabled: true }
+        Tools { mode: ToolMode::Off, enabled: true }
+    }
+}
+
+impl Tools {
+    /// The tools to serve; the flag `--tools` asks for a search.
+    pub(super) fn effective(&self, is_requested: bool) -> promptshelf_mcp::ToolMode {
+        match self.mode {
+            ToolMode::Off if is_requested => promptshelf_mcp::ToolMode::Search,
+            _ if !self.enabled => promptshelf_mcp::ToolMode::Disabled,
+            ToolMode::Off => promptshelf_mcp::ToolMode::Off,
+            ToolMode::Search => promptshelf_mcp::ToolMode::Search,
+            ToolMode::Each => promptshelf_mcp::ToolMode::Each,
+        }
     }
 }

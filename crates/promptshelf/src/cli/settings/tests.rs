@@ -165,13 +165,35 @@ fn unconfigured_limits_keep_their_defaults() {
 }
 
 #[test]
-fn tools_can_be_disabled() {
-    assert!(valid("").has_tools && valid("[tools]").has_tools);
-    assert!(!valid("[tools]\nenabled = false").has_tools);
+fn tools_have_modes_and_can_be_disabled() {
+    use promptshelf_mcp::ToolMode;
+    for (text, expected) in [
+        ("", ToolMode::Off),
+        ("[tools]", ToolMode::Off),
+        ("[tools]\nmode = \"off\"", ToolMode::Off),
+        ("[tools]\nmode = \"search\"", ToolMode::Search),
+        ("[tools]\nmode = \"each\"", ToolMode::Each),
+        ("[tools]\nenabled = false", ToolMode::Disabled),
+        ("[tools]\nenabled = false\nmode = \"each\"", ToolMode::Disabled),
+    ] {
+        assert_eq!(valid(text).tools, expected, "{text}");
+    }
+    assert!(errors("[tools]\nmode = \"all\"")[0].starts_with("server.toml:2:"));
     assert!(valid("").shows_provenance && valid("[provenance]").shows_provenance);
     assert!(!valid("[provenance]\nenabled = false").shows_provenance);
     assert!(errors("[provenance]\nenable = true")[0].contains("did you mean `enabled`?"));
     assert!(errors("[tools]\nenabled = \"no\"")[0].starts_with("server.toml:2:"));
+}
+
+#[test]
+fn profiles_and_discovery_are_read() {
+    let settings = valid("[profiles.zed]\none-argument = true\n[discovery]\nserver-card = true");
+    let profile = promptshelf_mcp::Profile { one_argument: true, ..promptshelf_mcp::Profile::default() };
+    assert_eq!(settings.http.options.profiles, [("zed".to_owned(), profile)].into());
+    assert!(settings.http.options.discovery.server_card && !settings.http.options.discovery.catalog);
+    assert_eq!(valid("").http.options.discovery, http::Discovery::default());
+    assert!(errors("[profiles.\"a/b\"]\nfill-blanks = true")[0].contains("not the name of a profile"));
+    assert!(errors("[profiles.a]\nfill = true")[0].contains("unknown key"));
 }
 
 #[test]
@@ -253,6 +275,8 @@ fn schema_has_every_section_and_no_null() {
         "grants",
         "tools",
         "provenance",
+        "profiles",
+        "discovery",
     ] {
         let shown = &schema["properties"][section];
         assert!(shown["description"].is_string(), "{section}: {shown}");

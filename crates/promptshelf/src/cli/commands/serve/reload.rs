@@ -255,7 +255,7 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         self.apply_audit(settings.audit.take(), by_signal).await;
         self.apply_to_library(&settings).await;
         for (_, library) in self.served.libraries() {
-            library.server().set_tools_enabled(settings.has_tools);
+            library.server().set_tools(settings.tools);
         }
         // The other libraries share the limits.
         self.served.library.service().set_limits(settings.http.effective_limits().as_ref());
