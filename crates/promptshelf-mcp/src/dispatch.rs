@@ -3,6 +3,8 @@
 //! Elsewhere: access decisions (`promptshelf-service`), encoding (`to_wire`), and `subscriptions/listen`
 //! (`subscription`).
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use promptshelf_core::{Answers, RawArguments, cursor::ListKind};
 use promptshelf_service::{Caller, OpenPrompt, Reference, Rejection, RenderedPrompt};
@@ -226,10 +228,8 @@ impl Server {
         out: &mut Vec<u8>,
     ) -> Result<(), WireError> {
         let rejected = |rejection| WireError::rejected(&rejection, context.revision);
-        let view = self.service().view(context.caller);
-        let listed = view.prompts().find(|prompt| profile.name(prompt) == name);
-        let name = listed.map_or(name, |prompt| prompt.name().as_str());
-        let open = self.service().open(context.caller, name).map_err(rejected)?;
+        let name = self.own_name(context.caller, name);
+        let open = self.service().open(context.caller, &name).map_err(rejected)?;
         let arguments = profile.arguments(open.prompt(), params.arguments()?);
         match self.render(context, open, &arguments, params).await? {
             Rendered::Question(question) => out.extend_from_slice(&question),
@@ -242,6 +242,14 @@ impl Server {
             }
         }
         Ok(())
+    }
+
+    /// Returns the name of the prompt that a profile lists under another one.
+    fn own_name<'n>(&self, caller: &Caller, name: &'n str) -> Cow<'n, str> {
+        let Some(profile) = self.profile().filter(|profile| profile.short_names) else { return Cow::Borrowed(name) };
+        let view = self.service().view(caller);
+        let listed = view.prompts().find(|prompt| profile.name(prompt) == name);
+        listed.map_or(Cow::Borrowed(name), |prompt| Cow::Owned(prompt.name().to_string()))
     }
 
     /// Renders an opened prompt, after its questions have been answered.
@@ -314,8 +322,12 @@ impl Server {
             true => params.completion_context()?,
             false => promptshelf_core::Variables::new(),
         };
+        let own_name;
         let reference = match &request.target {
-            CompletionTarget::Prompt(name) => Reference::Prompt(name),
+            CompletionTarget::Prompt(name) => {
+                own_name = self.own_name(context.caller, name);
+                Reference::Prompt(&own_name)
+            }
             CompletionTarget::Resource(uri) => Reference::Resource(uri),
         };
         let completions = self
