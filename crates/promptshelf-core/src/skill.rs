@@ -149,8 +149,8 @@ impl Skill {
         &self.access
     }
 
-    /// Returns the children of a folder by its path below the skill's folder, sorted by URI; empty if there is no such
-    /// folder.
+    /// Returns the children of a folder by its path below the skill's folder, sorted by URI; empty for
+    /// an unknown folder.
     fn children(&self, folder: &str) -> Vec<SkillChild<'_>> {
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let mut children: Vec<SkillChild<'_>> = Vec::new();
@@ -198,7 +198,7 @@ impl PartialEq for Skill {
 pub struct Skills(pub(crate) BTreeMap<String, Arc<Skill>>);
 
 impl Skills {
-    /// Returns whether there are none.
+    /// Returns whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

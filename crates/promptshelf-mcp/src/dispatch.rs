@@ -20,7 +20,7 @@ use crate::{
     request::{CompletionTarget, LOG_LEVELS, Params},
     revision::{Era, Revision},
     to_wire,
-    tools::ToolMode,
+    tool_mode::ToolMode,
 };
 
 /// The origin of a request: caller, revision and conversation.

@@ -34,6 +34,7 @@ mod skills;
 pub mod stdio;
 mod subscription;
 mod to_wire;
+mod tool_mode;
 mod tools;
 
 use std::sync::{
@@ -49,7 +50,7 @@ pub use multi_round::StateKey;
 pub use profile::Profile;
 pub use revision::{Era, Revision};
 pub use to_wire::{DiscoveryDocument, messages_json};
-pub use tools::ToolMode;
+pub use tool_mode::ToolMode;
 
 use crate::{conversation::Conversation, followed::Registry, page::Pages};
 

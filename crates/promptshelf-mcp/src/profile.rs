@@ -1,4 +1,4 @@
-//! Delivery profiles: pure functions over results, for clients that show only a part of what the protocol allows.
+//! Delivery profiles: pure functions over results, for clients that show only a part of the protocol.
 //!
 //! A profile is chosen by the path of an endpoint and never by `clientInfo`, on which the protocol forbids behaviour to
 //! depend.
@@ -92,7 +92,7 @@ impl Profile {
         if !self.short_names || (name.len() <= MAX_NAME && name.chars().all(is_plain)) {
             return name.to_owned();
         }
-        // The digest keeps names apart that differ only in what is left out.
+        // The digest keeps names apart that differ only in replaced or removed characters.
         let digest: String = Sha256::digest(name).iter().take(3).map(|byte| format!("{byte:02x}")).collect();
         let plain = name.chars().map(|c| c.to_ascii_lowercase()).map(|c| if is_plain(c) { c } else { '-' });
         let plain: String = plain.take(MAX_NAME - digest.len() - 1).collect();

@@ -11,7 +11,7 @@ use promptshelf_service::{Answer, CacheScope, ListPage, RenderedPrompt, View};
 use serde::Serialize;
 use serde_json::{json, value::RawValue};
 
-use crate::{json::write, profile::Profile, revision::Revision, tools::ToolMode};
+use crate::{json::write, profile::Profile, revision::Revision, tool_mode::ToolMode};
 
 mod block;
 mod card;

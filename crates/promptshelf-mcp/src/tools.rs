@@ -22,36 +22,13 @@ use crate::{
     error_code::{WireError, echo},
     request::Params,
     to_wire,
+    tool_mode::ToolMode,
 };
-
-/// The tools of a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ToolMode {
-    /// The capability is not declared, and its methods are not found.
-    Disabled,
-    /// The list is empty.
-    #[default]
-    Off,
-    /// `find_prompt` and `use_prompt`.
-    Search,
-    /// One tool for each prompt, for small libraries.
-    Each,
-}
-
-impl ToolMode {
-    const ALL: [ToolMode; 4] = [ToolMode::Disabled, ToolMode::Off, ToolMode::Search, ToolMode::Each];
-
-    /// Returns whether there are tools, so that their list can change.
-    pub(crate) fn has_tools(self) -> bool {
-        matches!(self, ToolMode::Search | ToolMode::Each)
-    }
-}
 
 const FIND: &str = "find_prompt";
 const USE: &str = "use_prompt";
 
-/// The number of matches that a search returns unless it says otherwise.
+/// The number of matches that a search returns by default.
 const FOUND: usize = 10;
 
 /// The largest length of a tool's name that all known clients accept, in bytes.

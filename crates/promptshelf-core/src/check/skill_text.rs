@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::skills::{Fault, MAX_DESCRIPTION};
 use crate::{
     argument::Argument,
     content::{Meta, Role},
@@ -10,6 +9,12 @@ use crate::{
     diagnostic::Diagnostic,
     prompt::Prompt,
 };
+
+/// The longest description by the Agent Skills specification, in characters.
+pub(super) const MAX_DESCRIPTION: usize = 1_024;
+
+/// The reason why something cannot be a skill, and what to do.
+pub(super) struct Fault(pub(super) String, pub(super) &'static str);
 
 /// Returns the text and its front matter. Parts of the template that the text cannot express are added to `found`.
 ///

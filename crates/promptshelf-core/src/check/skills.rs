@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::skill_text;
+use super::skill_text::{self, Fault, MAX_DESCRIPTION};
 use crate::{
     catalog::Catalog,
     content::{Meta, MimeType, ResourceBody},
@@ -19,12 +19,8 @@ use crate::{
 const MAX_FILES: usize = 512;
 const MAX_BYTES: usize = 16 << 20;
 
-/// Limits of the Agent Skills specification, in characters.
+/// The longest name by the Agent Skills specification, in characters.
 const MAX_NAME: usize = 64;
-pub(super) const MAX_DESCRIPTION: usize = 1_024;
-
-/// The reason why something cannot be a skill, and what to do.
-pub(super) struct Fault(pub(super) String, pub(super) &'static str);
 
 /// Returns the valid skills of a catalog, without their requirements, each with the index of its prompt. Their
 /// `SKILL.md` becomes a resource of the catalog.
