@@ -5,11 +5,17 @@
 
 use std::fmt;
 
+mod configuration;
 mod lint;
+mod native;
 mod shape;
 mod table;
 
+pub use configuration::{
+    CONFIGURATIONS, Configuration, ConfigurationFormat, ConfiguredEndpoint, Part, TokenReference, UserFiles,
+};
 pub use lint::{Incompatibility, incompatibilities, lint};
+pub use native::{NATIVE_FILES, NativeFiles};
 pub use table::CLIENTS;
 
 /// An MCP client and its known behaviour.
@@ -21,6 +27,8 @@ pub struct Client {
     pub name: &'static str,
     /// How it shows a prompt to people; empty if unknown.
     pub shown_as: &'static str,
+    /// The state of the product, such as its replacement; empty if there is nothing to note.
+    pub note: &'static str,
     /// Behaviour that authors should know.
     pub facts: &'static [Fact],
 }

@@ -7,12 +7,13 @@ const fn fact(quirk: Quirk, source: &'static str) -> Fact {
 }
 
 macro_rules! clients {
-    ($($id:literal, $name:literal, $shown:literal => { $($quirk:expr => $source:literal;)* })+) => {
+    ($($id:literal, $name:literal, $shown:literal $(, note $note:literal)? => { $($quirk:expr => $source:literal;)* })+) => {
         /// All clients with known behaviour.
         pub const CLIENTS: &[Client] = &[$(Client {
             id: $id,
             name: $name,
             shown_as: $shown,
+            note: concat!($($note)?),
             facts: &[$(fact($quirk, $source)),*],
         }),+];
     };
@@ -36,7 +37,8 @@ clients! {
         Quirk::NoLinks => "microsoft/vscode, StartParameterizedPromptAction";
     }
 
-    "gemini-cli", "Gemini CLI", "/prompt, or /server.prompt where names clash" => {
+    "gemini-cli", "Gemini CLI", "/prompt, or /server.prompt where names clash",
+    note "for personal accounts replaced by Antigravity CLI since 2026-06-18 (developers.googleblog.com)" => {
         Quirk::FirstPage => "google-gemini/gemini-cli, McpPromptLoader.ts";
         Quirk::FillsRequiredOnly => "google-gemini/gemini-cli, McpPromptLoader.ts";
         Quirk::FirstMessage => "google-gemini/gemini-cli issues 15850 and 5230";
@@ -79,6 +81,22 @@ clients! {
     "inspector", "MCP Inspector", "the Prompts tab" => {}
 
     "cursor", "Cursor", "a / command" => {}
+
+    "amp", "Amp", "a command of the palette" => {}
+
+    "antigravity", "Antigravity", "/prompt" => {}
+
+    "crush", "Crush", "a command of the palette" => {}
+
+    "kiro", "Kiro", "@prompt" => {}
+
+    "windsurf", "Windsurf", "" => {
+        Quirk::NoPrompts => "modelcontextprotocol.io/clients: tools and discovery only";
+    }
+
+    "github-app", "GitHub Copilot app", "" => {
+        Quirk::NoPrompts => "github/app issue 339, open";
+    }
 
     "codex", "Codex", "" => {
         Quirk::NoPrompts => "openai/codex issue 8342, open";

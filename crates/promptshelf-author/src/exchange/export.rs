@@ -21,6 +21,12 @@ pub enum ExportFormat {
     Skill,
     /// A prompt file of VS Code: `.github/prompts/NAME.prompt.md`.
     Vscode,
+    /// A command of Cursor: `.cursor/commands/NAME.md`.
+    Cursor,
+    /// A command of OpenCode: `.opencode/commands/NAME.md`.
+    Opencode,
+    /// A workflow of Windsurf: `.windsurf/workflows/NAME.md`.
+    Windsurf,
 }
 
 /// The result of an export.
@@ -88,6 +94,12 @@ pub fn export(prompt: &Prompt, format: ExportFormat, rendered: Option<Vec<BodyPi
             let text = format!("---\ndescription: {}\n---\n\n{body}\n", scalar(description));
             (format!(".github/prompts/{name}.prompt.md"), text)
         }
+        ExportFormat::Opencode | ExportFormat::Windsurf => {
+            let folder = if format == ExportFormat::Opencode { ".opencode/commands" } else { ".windsurf/workflows" };
+            (format!("{folder}/{name}.md"), format!("---\ndescription: {}\n---\n\n{body}\n", scalar(description)))
+        }
+        // The whole file is the text: Cursor has no front matter.
+        ExportFormat::Cursor => (format!(".cursor/commands/{name}.md"), format!("{body}\n")),
         ExportFormat::Skill => {
             // A skill's name contains no `_`, and equals the name of its folder (Agent Skills specification).
             let name = name.replace('_', "-").to_lowercase();
@@ -169,9 +181,11 @@ impl Work<'_> {
                     self.lose(format!("the attached file becomes a reference: `{path}` must exist in the project"));
                     out.push_str(if out.is_empty() || out.ends_with(char::is_whitespace) { "" } else { "\n" });
                     out.push_str(&match self.format {
-                        ExportFormat::Claude => format!("@{path}"),
+                        ExportFormat::Claude | ExportFormat::Opencode | ExportFormat::Cursor => format!("@{path}"),
                         ExportFormat::Gemini => format!("@{{{path}}}"),
-                        ExportFormat::Vscode | ExportFormat::Skill => format!("[{path}]({path})"),
+                        ExportFormat::Vscode | ExportFormat::Skill | ExportFormat::Windsurf => {
+                            format!("[{path}]({path})")
+                        }
                     });
                     out.push('\n');
                 }
@@ -189,8 +203,8 @@ impl Work<'_> {
     fn place(&mut self, name: &str) -> String {
         let index = self.arguments.iter().position(|argument| argument.name() == name).unwrap_or_default();
         match self.format {
-            ExportFormat::Claude if self.arguments.len() == 1 => "$ARGUMENTS".to_owned(),
-            ExportFormat::Claude if index < MAX_POSITIONS => format!("${}", index + 1),
+            ExportFormat::Claude | ExportFormat::Opencode if self.arguments.len() == 1 => "$ARGUMENTS".to_owned(),
+            ExportFormat::Claude | ExportFormat::Opencode if index < MAX_POSITIONS => format!("${}", index + 1),
             ExportFormat::Gemini if self.arguments.len() == 1 => "{{args}}".to_owned(),
             ExportFormat::Vscode if EDITOR.contains(&name) => format!("${{{name}}}"),
             ExportFormat::Vscode => {
@@ -205,12 +219,17 @@ impl Work<'_> {
                 self.lose("a command of Gemini CLI has a single argument: all values are entered together, in order");
                 format!("<{name}>")
             }
-            ExportFormat::Claude => {
+            ExportFormat::Claude | ExportFormat::Opencode => {
                 self.lose(format!("a command has at most {MAX_POSITIONS} positional arguments; `{name}` becomes a word in angle brackets"));
                 format!("<{name}>")
             }
-            ExportFormat::Skill => {
-                self.lose(format!("a skill has no arguments: `{name}` becomes a word in angle brackets"));
+            ExportFormat::Skill | ExportFormat::Cursor | ExportFormat::Windsurf => {
+                let thing = match self.format {
+                    ExportFormat::Skill => "skill",
+                    ExportFormat::Cursor => "command of Cursor",
+                    _ => "workflow",
+                };
+                self.lose(format!("a {thing} has no arguments: `{name}` becomes a word in angle brackets"));
                 format!("<{name}>")
             }
         }
@@ -264,14 +283,16 @@ impl Work<'_> {
         let of =
             |words: &[&str]| words.iter().filter(|word| text.contains(**word)).map(|word| (*word).to_owned()).collect();
         match self.format {
-            ExportFormat::Claude => command_expansions(text).into_iter().map(str::to_owned).collect(),
+            ExportFormat::Claude | ExportFormat::Opencode => {
+                command_expansions(text).into_iter().map(str::to_owned).collect()
+            }
             ExportFormat::Gemini => of(&["{{args}}", "!{", "@{"]),
             ExportFormat::Vscode => {
                 let mut found: Vec<String> = of(&["${input:"]);
                 found.extend(EDITOR.iter().map(|name| format!("${{{name}}}")).filter(|place| text.contains(&**place)));
                 found
             }
-            ExportFormat::Skill => Vec::new(),
+            ExportFormat::Skill | ExportFormat::Cursor | ExportFormat::Windsurf => Vec::new(),
         }
     }
 }

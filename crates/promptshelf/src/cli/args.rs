@@ -7,6 +7,7 @@ pub(super) mod channels;
 pub(super) mod client;
 pub(super) mod exchange;
 mod operator;
+pub(super) mod reach;
 
 use std::{
     borrow::Cow,
@@ -62,6 +63,11 @@ impl CommandLine {
         {
             return CommandLine { command: Command::Serve(arguments), log };
         }
+        if asks_for_version_as_json(std::env::args_os().skip(1)) {
+            // A closed stdout does not matter at the end of the process.
+            writeln!(io::stdout(), "{}", version()).ok();
+            std::process::exit(0);
+        }
         // Help and errors come from the complete command line.
         CommandLine::try_parse().unwrap_or_else(|error| {
             let passwords: Vec<String> =
@@ -74,6 +80,31 @@ impl CommandLine {
             std::process::exit(error.exit_code())
         })
     }
+}
+
+/// Returns whether the words are `--version --json`, in any order. Without a command there is no other place for it.
+fn asks_for_version_as_json(words: impl Iterator<Item = OsString>) -> bool {
+    let mut words: Vec<OsString> = words.take(3).collect();
+    words.sort();
+    words == ["--json", "--version"] || words == ["--json", "-V"]
+}
+
+/// Returns the version, the features and the platform of the program.
+fn version() -> serde_json::Value {
+    let features = [
+        ("channels", cfg!(feature = "channels")),
+        ("traces", cfg!(feature = "traces")),
+        ("web", cfg!(feature = "web")),
+    ];
+    let features: Vec<&str> = features.iter().filter(|(_, is_on)| *is_on).map(|(name, _)| *name).collect();
+    serde_json::json!({
+        "name": env!("CARGO_PKG_NAME"),
+        "version": env!("CARGO_PKG_VERSION"),
+        "protocol": promptshelf_mcp::Revision::ALL.map(promptshelf_mcp::Revision::as_str),
+        "features": features,
+        "os": std::env::consts::OS,
+        "arch": std::env::consts::ARCH,
+    })
 }
 
 /// Returns the password in a URL of a database, which a word on the command line may contain.
@@ -153,6 +184,12 @@ pub(crate) enum Command {
     #[cfg(feature = "channels")]
     #[command(flatten)]
     Channels(channels::ChannelsCommand),
+    /// Add a library or server to the configuration of an MCP client
+    Install(reach::InstallArguments),
+    /// Remove a library or server from the configuration of an MCP client
+    Uninstall(reach::UninstallArguments),
+    /// Write prompts as files that a client reads, and keep them current
+    Sync(reach::SyncArguments),
     /// Run a language server for editors, on stdin and stdout
     Lsp(exchange::LspArguments),
     /// List the resources of a library or server, or read one
@@ -163,6 +200,10 @@ pub(crate) enum Command {
     SignIn(client::SignInArguments),
     /// Delete the stored credentials of a server
     SignOut(client::SignOutArguments),
+    /// Print the completions of a shell
+    Completions(reach::CompletionsArguments),
+    /// Write manual pages
+    Man(reach::ManArguments),
 }
 
 /// The library of commands whose only positional argument it is.

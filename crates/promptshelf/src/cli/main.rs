@@ -2,6 +2,7 @@
 
 mod args;
 mod chat;
+mod client_config;
 mod command_line;
 mod commands;
 mod connect;
@@ -99,6 +100,11 @@ fn run(command: &Command, log_format: LogFormat, has_traces: bool) -> Result<(),
             #[cfg(feature = "channels")]
             Command::Channels(command) => commands::channels::run(command).await,
             Command::Lsp(arguments) => commands::lsp::run(arguments),
+            Command::Install(arguments) => commands::install::install(arguments),
+            Command::Uninstall(arguments) => commands::install::uninstall(arguments),
+            Command::Sync(arguments) => commands::sync::run(arguments).await,
+            Command::Completions(arguments) => commands::shell::completions(arguments),
+            Command::Man(arguments) => commands::shell::man(arguments),
         }
     });
     // A pending read of stdin cannot be interrupted, and must not delay the end.

@@ -18,11 +18,16 @@ pub(crate) fn folder() -> Option<PathBuf> {
 
 /// Writes a file that only the user can read, atomically.
 pub(crate) fn write(file: &Path, text: &str) -> io::Result<()> {
+    write_bytes(file, text.as_bytes())
+}
+
+/// Writes a file that only the user can read, atomically.
+pub(crate) fn write_bytes(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     create(folder)?;
     // A temporary file is readable only by the user, and stays so under its final name.
     let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
-    temporary.write_all(text.as_bytes())?;
+    temporary.write_all(bytes)?;
     temporary.persist(file)?;
     Ok(())
 }
@@ -34,7 +39,12 @@ pub(crate) fn write_new(file: &Path) -> io::Result<()> {
 
 /// Returns a file name for any text.
 pub(crate) fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    digest_bytes(text.as_bytes())
+}
+
+/// Returns the SHA-256 digest of some bytes, as hexadecimal digits.
+pub(crate) fn digest_bytes(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn create(folder: &Path) -> io::Result<()> {

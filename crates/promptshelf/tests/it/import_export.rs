@@ -92,3 +92,51 @@ fn prompts_are_exported_to_stdout_or_into_a_folder() {
     let all = promptshelf(folder.path(), &["export", "--format", "skill", "--to", "out"]);
     assert_eq!(text(&all.stdout), "out/a/SKILL.md\nout/b/SKILL.md\n");
 }
+
+#[test]
+fn plugin_has_manifests_and_commands() {
+    let folder = folder(&[
+        ("library/promptshelf.toml", "[server]\nname = \"team-prompts\"\ntitle = \"Team\"\n"),
+        ("library/review.md", "---\ndescription: Reviews\narguments: [{name: code}]\n---\nReview {{ code }}\n"),
+    ]);
+    let done = promptshelf(folder.path(), &["export", "--plugin", "claude-code", "market", "-l", "library"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let read = |path: &str| fs::read_to_string(folder.path().join(path)).expect("a file");
+    let json = |path: &str| serde_json::from_str::<serde_json::Value>(&read(path)).expect("JSON");
+    let market = json("market/.claude-plugin/marketplace.json");
+    assert_eq!((&market["name"], &market["owner"]["name"]), (&"team-prompts".into(), &"Team".into()));
+    let source = market["plugins"][0]["source"].as_str().expect("a path");
+    assert_eq!(json(&format!("market/{source}/.claude-plugin/plugin.json"))["name"], "team-prompts");
+    assert!(read(&format!("market/{source}/commands/review.md")).ends_with("Review $ARGUMENTS\n"));
+    let done = promptshelf(folder.path(), &["export", "--plugin", "gemini-cli", "extension", "-l", "library"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert_eq!(json("extension/gemini-extension.json")["name"], "team-prompts");
+    assert!(read("extension/commands/review.toml").contains("Review {{args}}"));
+    assert_eq!(promptshelf(folder.path(), &["export", "--plugin", "claude-code"]).status.code(), Some(2));
+}
+
+// req: S-130
+#[test]
+fn export_never_leaves_the_folder() {
+    let folder = folder(&[("library/a.md", "---\nname: ../../escaped\n---\nText\n")]);
+    let done = promptshelf(folder.path(), &["export", "--format", "skill", "--to", "out/skills", "-l", "library"]);
+    assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
+    assert!(text(&done.stderr).contains("cannot be a file"), "{}", text(&done.stderr));
+    assert!(!folder.path().join("out").exists() && !folder.path().join("escaped").exists());
+}
+
+#[test]
+fn completions_manual_and_version_are_generated() {
+    let folder = folder(&[]);
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = text(&promptshelf(folder.path(), &["completions", shell]).stdout);
+        assert!(script.contains("promptshelf") && script.contains("uninstall"), "{shell}");
+    }
+    assert_eq!(promptshelf(folder.path(), &["man", "man/man1"]).status.code(), Some(0));
+    let page = fs::read_to_string(folder.path().join("man/man1/promptshelf-install.1")).expect("a page");
+    assert!(page.starts_with(".") && page.contains("\\-\\-client"), "{page}");
+    assert!(folder.path().join("man/man1/promptshelf.1").exists());
+    let version = promptshelf(folder.path(), &["--version", "--json"]);
+    let version: serde_json::Value = serde_json::from_slice(&version.stdout).expect("JSON");
+    assert_eq!((&version["name"], &version["version"]), (&"promptshelf".into(), &env!("CARGO_PKG_VERSION").into()));
+}

@@ -24,6 +24,7 @@ mod hostile_clients;
 #[cfg(unix)]
 mod hostile_servers;
 mod import_export;
+mod install;
 mod legacy_stream;
 #[cfg(unix)]
 mod lsp;
@@ -51,6 +52,7 @@ mod serving;
 mod shutdown;
 #[cfg(unix)]
 mod streams;
+mod sync;
 #[cfg(unix)]
 mod transcripts;
 #[cfg(unix)]

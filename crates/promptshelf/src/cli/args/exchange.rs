@@ -8,7 +8,7 @@ use clap::{
 };
 use promptshelf_author::ImportFormat;
 
-use super::{LibraryOption, ValueArguments};
+use super::{LibraryOption, ValueArguments, reach::PluginTarget};
 
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_EXAMPLES)]
@@ -50,13 +50,17 @@ fn import_format() -> impl TypedValueParser<Value = ImportFormat> {
 #[derive(Debug, Args)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub(crate) struct ExportArguments {
-    /// Names of prompts [default: all]
+    /// Names of prompts [default: all]; with --plugin, the folder to write to
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
 
     /// The format to write
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: ExportTarget,
+    #[arg(long, value_name = "FORMAT", required_unless_present = "plugin")]
+    pub(crate) format: Option<ExportTarget>,
+
+    /// Write a repository from which this program installs all prompts as a plugin
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["format", "to", "values", "literal"])]
+    pub(crate) plugin: Option<PluginTarget>,
 
     /// The folder to write to [default: stdout, for a single prompt]
     #[arg(long, value_name = "DIR")]
@@ -77,7 +81,8 @@ messages are exported. Existing files are not overwritten.
 Examples:
   promptshelf export code_review --format claude
   promptshelf export --format skill --to skills -l prompts
-  promptshelf export code_review --format messages --arg code=@src/main.rs";
+  promptshelf export code_review --format messages --arg code=@src/main.rs
+  promptshelf export --plugin claude-code marketplace -l prompts";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportTarget {
@@ -89,6 +94,12 @@ pub(crate) enum ExportTarget {
     Skill,
     /// Prompt files of VS Code (.github/prompts/NAME.prompt.md)
     Vscode,
+    /// Commands of Cursor (.cursor/commands/NAME.md)
+    Cursor,
+    /// Commands of OpenCode (.opencode/commands/NAME.md)
+    Opencode,
+    /// Workflows of Windsurf (.windsurf/workflows/NAME.md)
+    Windsurf,
     /// The rendered messages as JSON (NAME.json)
     Messages,
 }

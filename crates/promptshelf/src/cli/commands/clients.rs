@@ -35,12 +35,25 @@ pub(crate) fn run(arguments: &ClientsArguments) -> Result<(), Failure> {
         let name = output.styled(NAME, client.name);
         let shown_as = if client.shown_as.is_empty() { "" } else { "; a prompt is " };
         writeln!(output.out, "{name} ({}){shown_as}{}", client.id, client.shown_as)?;
+        if !client.note.is_empty() {
+            writeln!(output.out, "  {}", client.note)?;
+        }
         if client.facts.is_empty() {
             writeln!(output.out, "  no known restrictions")?;
         }
         for fact in client.facts {
             let source = output.dimmed(&format!("{}, {}", fact.source, fact.read));
             writeln!(output.out, "  - {}\n    {source}", fact.quirk)?;
+        }
+        if let Some(configuration) = client.configuration() {
+            let source = output.dimmed(&format!("{}, {}", configuration.source, configuration.read));
+            let user = configuration.user.unix.first().copied().unwrap_or_default().replace("$CONFIG/", "~/.config/");
+            let project = configuration.project.map(|path| format!(", or {path} of a project")).unwrap_or_default();
+            writeln!(output.out, "  install: {user}{project}\n    {source}")?;
+        }
+        if let Some(files) = client.native_files() {
+            let source = output.dimmed(&format!("{}, {}", files.source, files.read));
+            writeln!(output.out, "  sync: {}\n    {source}", files.folder)?;
         }
     }
     Ok(output.out.flush()?)
@@ -72,6 +85,23 @@ fn to_json(client: &&clients::Client) -> Value {
         "name": client.name,
         "shownAs": client.shown_as,
         "showsPrompts": client.shows_prompts(),
+        "note": client.note,
         "facts": facts.collect::<Vec<Value>>(),
+        "configuration": client.configuration().map(|configuration| json!({
+            "user": {
+                "unix": configuration.user.unix,
+                "macos": configuration.user.macos,
+                "windows": configuration.user.windows,
+            },
+            "project": configuration.project,
+            "url": !configuration.url.is_empty(),
+            "source": configuration.source,
+            "read": configuration.read,
+        })),
+        "files": client.native_files().map(|files| json!({
+            "folder": files.folder,
+            "source": files.source,
+            "read": files.read,
+        })),
     })
 }

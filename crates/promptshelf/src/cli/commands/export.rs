@@ -1,5 +1,7 @@
 //! `promptshelf export`: converts prompts of a library to files of other programs.
 
+mod plugin;
+
 use std::{
     io::{self, Write},
     path::Path,
@@ -14,7 +16,7 @@ use promptshelf_server::Library;
 use promptshelf_service::Caller;
 use serde_json::json;
 
-use super::{diagnostics::DiagnosticFormat, import};
+use super::{diagnostics::DiagnosticFormat, file_name::check_file_name, import};
 use crate::{
     args::exchange::{ExportArguments, ExportTarget},
     connect::{Options, connect_library},
@@ -25,6 +27,18 @@ use crate::{
 pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let folder = arguments.library.folder();
     let library = crate::library::open(folder)?;
+    if let Some(target) = arguments.plugin {
+        let [to] = arguments.names.as_slice() else {
+            let message =
+                "expected the folder to write to, such as `promptshelf export --plugin claude-code marketplace`";
+            return Err(Failure::new(Exit::Usage, message));
+        };
+        let catalog = library.catalog();
+        let files = plugin::plugin(target, catalog.about(), folder, catalog.prompts().iter())?;
+        return write(Some(Path::new(to)), &files, folder, &library);
+    }
+    // clap requires one of both.
+    let format = arguments.format.unwrap_or(ExportTarget::Messages);
     let values = arguments.values.read(io::stdin().lock())?;
     let catalog = library.catalog();
     let mut prompts: Vec<Arc<Prompt>> = Vec::new();
@@ -49,8 +63,13 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let mut files = Vec::with_capacity(prompts.len());
     for prompt in &prompts {
         let name = prompt.name().as_str();
+        if arguments.to.is_some() {
+            check_file_name(name).map_err(|reason| {
+                Failure::new(Exit::Failed, format!("the prompt `{name}` cannot be a file: {reason}"))
+            })?;
+        }
         let raw_arguments = RawArguments::from(&values);
-        let rendered = match arguments.format {
+        let rendered = match format {
             ExportTarget::Messages => {
                 let result = connect_library(&library, &Options::plain()).await?.get(name, &values).await;
                 let result = match result {
@@ -70,11 +89,11 @@ pub(crate) async fn run(arguments: &ExportArguments) -> Result<(), Failure> {
         };
         let mut losses = Vec::new();
         let rendered = rendered.map(|messages| body(prompt, &messages, &mut losses));
-        let mut exported = export(prompt, export_format(arguments.format), rendered);
+        let mut exported = export(prompt, export_format(format), rendered);
         exported.losses.append(&mut losses);
         files.push(exported);
     }
-    write(arguments, &files, folder, &library)
+    write(arguments.to.as_deref(), &files, folder, &library)
 }
 
 fn export_format(target: ExportTarget) -> ExportFormat {
@@ -83,6 +102,9 @@ fn export_format(target: ExportTarget) -> ExportFormat {
         ExportTarget::Gemini => ExportFormat::Gemini,
         ExportTarget::Skill | ExportTarget::Messages => ExportFormat::Skill,
         ExportTarget::Vscode => ExportFormat::Vscode,
+        ExportTarget::Cursor => ExportFormat::Cursor,
+        ExportTarget::Opencode => ExportFormat::Opencode,
+        ExportTarget::Windsurf => ExportFormat::Windsurf,
     }
 }
 
@@ -109,7 +131,7 @@ fn report_loss(prompt: &Prompt, content: &ContentBlock, losses: &mut Vec<Diagnos
     losses.push(Diagnostic::warning(Code::NotSupported, Location::file(prompt.source()), message));
 }
 
-fn write(arguments: &ExportArguments, files: &[Exported], folder: &Path, library: &Library) -> Result<(), Failure> {
+fn write(to: Option<&Path>, files: &[Exported], folder: &Path, library: &Library) -> Result<(), Failure> {
     let mut stderr = Output::stderr();
     let format = DiagnosticFormat { folder, colours: stderr.colours, width: stderr.width };
     for loss in files.iter().flat_map(|file| &file.losses) {
@@ -117,7 +139,7 @@ fn write(arguments: &ExportArguments, files: &[Exported], folder: &Path, library
     }
     crate::library::note_errors(library, folder);
     let mut stdout = Output::stdout();
-    let Some(to) = &arguments.to else {
+    let Some(to) = to else {
         for file in files {
             let text = stdout.text(&file.text).into_owned();
             stdout.out.write_all(text.as_bytes())?;

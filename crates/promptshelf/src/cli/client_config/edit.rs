@@ -1,0 +1,215 @@
+//! Setting and removing one entry in the text of a configuration file.
+
+use std::fmt;
+
+use jsonc_parser::{
+    ParseOptions,
+    cst::{CstInputValue, CstObject, CstRootNode},
+};
+use promptshelf_author::clients::{Configuration, ConfigurationFormat};
+use serde_json::{Map, Value};
+
+use super::{toml_file, yaml_file};
+
+/// The reason why a file cannot be edited: what was found, and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EditError(pub(super) String);
+
+impl EditError {
+    pub(super) fn new(message: impl Into<String>) -> EditError {
+        EditError(message.into())
+    }
+}
+
+impl fmt::Display for EditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// An entry, and the mapping that holds it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) container: &'static [&'static str],
+    pub(crate) value: Value,
+}
+
+/// The byte order mark, which some editors on Windows write.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Parses a file to a value; an empty file is an empty mapping.
+pub(crate) fn parse(format: ConfigurationFormat, text: &str) -> Result<Value, EditError> {
+    let text = text.trim_start_matches(BYTE_ORDER_MARK);
+    let value = match format {
+        ConfigurationFormat::Toml => toml_file::parse(text)?,
+        ConfigurationFormat::Yaml => yaml_file::parse(text)?,
+        _ => json(text)?,
+    };
+    match value {
+        Value::Object(_) => Ok(value),
+        Value::Null => Ok(Value::Object(Map::new())),
+        other => Err(EditError::new(format!("expected a mapping, found {}", kind(&other)))),
+    }
+}
+
+/// Returns the entry with a name, from the container that the file uses.
+pub(crate) fn find_entry(configuration: &Configuration, whole: &Value, name: &str) -> Option<Entry> {
+    let container = container(configuration, whole);
+    let entries = container.iter().try_fold(whole, |value, key| value.get(key))?;
+    Some(Entry { container, value: entries.get(name)?.clone() })
+}
+
+/// Returns the container that a file uses, or the one to create.
+pub(crate) fn container(configuration: &Configuration, whole: &Value) -> &'static [&'static str] {
+    let exists = |container: &&&'static [&'static str]| {
+        container.iter().try_fold(whole, |value, key| value.get(key)).is_some_and(Value::is_object)
+    };
+    let containers = configuration.containers;
+    containers.iter().find(exists).or(containers.last()).copied().unwrap_or_default()
+}
+
+/// Returns the text with an entry set, or removed for `None`. The result is parsed, and must differ from the original in
+/// this entry only.
+pub(crate) fn with_entry(
+    configuration: &Configuration,
+    text: &str,
+    name: &str,
+    entry: Option<&Value>,
+) -> Result<String, EditError> {
+    let format = configuration.format;
+    let before = parse(format, text)?;
+    let place = container(configuration, &before);
+    let (mark, content) = match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(content) => (&text[..BYTE_ORDER_MARK.len_utf8()], content),
+        None => ("", text),
+    };
+    let edited = match format {
+        ConfigurationFormat::Toml => toml_file::edit(content, place, name, entry)?,
+        ConfigurationFormat::Yaml => yaml_file::edit(content, place, name, entry)?,
+        _ => edit_json(content, place, name, entry)?,
+    };
+    let expected = expected(before, place, name, entry)?;
+    if parse(format, &edited).ok().map(without_empty(place)) != Some(without_empty(place)(expected)) {
+        return Err(EditError::new("the entry cannot be changed without changing other parts; edit the file by hand"));
+    }
+    Ok(format!("{mark}{edited}"))
+}
+
+/// Removes an empty container, which formats write or leave out.
+fn without_empty(place: &'static [&'static str]) -> impl Fn(Value) -> Value {
+    move |mut whole| {
+        if let [.., _] = place {
+            for length in (1..=place.len()).rev() {
+                let (last, above) = place[..length].split_last().unwrap_or((&"", &[]));
+                let parent = above.iter().try_fold(&mut whole, |value, key| value.get_mut(*key));
+                if let Some(Value::Object(parent)) = parent {
+                    let is_empty = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
+                    if parent.get(*last).is_some_and(is_empty) {
+                        parent.shift_remove(*last);
+                    }
+                }
+            }
+        }
+        whole
+    }
+}
+
+fn expected(mut whole: Value, place: &[&str], name: &str, entry: Option<&Value>) -> Result<Value, EditError> {
+    let mut value = &mut whole;
+    for key in place {
+        let Value::Object(object) = value else { return Err(not_a_mapping(place)) };
+        value = object.entry(*key).or_insert_with(|| Value::Object(Map::new()));
+        if value.is_null() {
+            *value = Value::Object(Map::new());
+        }
+    }
+    let Value::Object(entries) = value else { return Err(not_a_mapping(place)) };
+    match entry {
+        Some(entry) => entries.insert(name.to_owned(), entry.clone()),
+        None => entries.shift_remove(name),
+    };
+    Ok(whole)
+}
+
+pub(super) fn not_a_mapping(place: &[&str]) -> EditError {
+    EditError::new(format!("`{}` is not a mapping of servers", place.join(".")))
+}
+
+/// Names the kind of a JSON value.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+        Value::String(_) => "text",
+        Value::Number(_) => "a number",
+        Value::Bool(_) => "true or false",
+        Value::Null => "nothing",
+    }
+}
+
+/// JSON with comments and trailing commas, and nothing else.
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+fn json(text: &str) -> Result<Value, EditError> {
+    jsonc_parser::parse_to_serde_value(text, &OPTIONS).map_err(|error| EditError::new(error.to_string()))
+}
+
+fn edit_json(text: &str, place: &[&str], name: &str, entry: Option<&Value>) -> Result<String, EditError> {
+    let text = if text.trim().is_empty() { "{}\n" } else { text };
+    let root = CstRootNode::parse(text, &OPTIONS).map_err(|error| EditError::new(error.to_string()))?;
+    let mut object = root.object_value_or_create().ok_or_else(|| not_a_mapping(&[]))?;
+    for key in place {
+        reject_duplicates(&object, key)?;
+        object = match entry {
+            Some(_) => object.object_value_or_create(key),
+            None => object.object_value(key),
+        }
+        .ok_or_else(|| not_a_mapping(place))?;
+    }
+    reject_duplicates(&object, name)?;
+    match (object.get(name), entry) {
+        (Some(property), Some(entry)) => property.set_value(input(entry)),
+        (None, Some(entry)) => {
+            object.append(name, input(entry));
+        }
+        (Some(property), None) => property.remove(),
+        (None, None) => {}
+    }
+    Ok(root.to_string())
+}
+
+/// Rejects a key that appears twice: parsers differ in which of them counts.
+fn reject_duplicates(object: &CstObject, key: &str) -> Result<(), EditError> {
+    let same = object.properties().into_iter().filter(|property| property.decoded_name().as_deref() == Some(key));
+    match same.count() {
+        0 | 1 => Ok(()),
+        _ => Err(EditError::new(format!("the key `{key}` appears twice; keep one of them"))),
+    }
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(values) => CstInputValue::Array(values.iter().map(input).collect()),
+        Value::Object(members) => {
+            CstInputValue::Object(members.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! One entry in a YAML file. The text is edited by lines, at positions that a parse gives; the caller verifies the
+//! result by another parse.
+
+use std::ops::Range;
+
+use promptshelf_core::{Diagnostic, SourceText};
+use promptshelf_source::syntax::{Entry, Node, Notes, ScalarKind, Value as YamlValue, parse_yaml};
+use serde_json::{Map, Number, Value};
+
+use super::edit::{EditError, not_a_mapping};
+
+/// Columns by which the entries of a new mapping are indented.
+const INDENT: usize = 2;
+
+pub(super) fn parse(text: &str) -> Result<Value, EditError> {
+    Ok(tree(text)?.as_ref().map_or(Value::Null, value))
+}
+
+fn tree(text: &str) -> Result<Option<Node>, EditError> {
+    let source = SourceText::new("config.yaml", text);
+    let mut notes = Notes::new(&source);
+    let node = parse_yaml(0..text.len(), &mut notes);
+    match notes.diagnostics.iter().find(|diagnostic| diagnostic.is_error()) {
+        Some(error) => Err(EditError::new(described(error, text))),
+        None => Ok(node),
+    }
+}
+
+fn described(error: &Diagnostic, text: &str) -> String {
+    let line = text[..error.location.span().start.min(text.len())].matches('\n').count() + 1;
+    format!("line {line}: {}", error.message)
+}
+
+fn value(node: &Node) -> Value {
+    match &node.value {
+        YamlValue::List(nodes) => nodes.iter().map(value).collect(),
+        YamlValue::Mapping(entries) => {
+            Value::Object(entries.iter().map(|entry| (entry.key.clone(), value(&entry.node))).collect::<Map<_, _>>())
+        }
+        YamlValue::Scalar(scalar) => match scalar.kind {
+            ScalarKind::Null => Value::Null,
+            ScalarKind::Boolean => Value::Bool(scalar.text.eq_ignore_ascii_case("true")),
+            ScalarKind::Integer | ScalarKind::Float => {
+                let integer = scalar.text.parse::<i64>().ok().map(Number::from);
+                let number = integer.or_else(|| scalar.text.parse().ok().and_then(Number::from_f64));
+                number.map_or_else(|| scalar.text.as_str().into(), Value::Number)
+            }
+            _ => scalar.text.as_str().into(),
+        },
+    }
+}
+
+pub(super) fn edit(text: &str, place: &[&str], name: &str, entry: Option<&Value>) -> Result<String, EditError> {
+    let [container] = place else { return Err(not_a_mapping(place)) };
+    let root = tree(text)?;
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let top: &[Entry] = match root.as_ref().map(|node| &node.value) {
+        None => &[],
+        Some(YamlValue::Mapping(entries)) => entries,
+        Some(_) => return Err(not_a_mapping(&[])),
+    };
+    let found = top.iter().find(|entry| entry.key == *container);
+    let edited = match (found, entry) {
+        (None, None) => text.to_owned(),
+        (None, Some(entry)) => append(text, container, name, entry)?,
+        (Some(found), entry) => in_container(text, found, name, entry)?,
+    };
+    Ok(if newline == "\r\n" { edited.replace("\r\n", "\n").replace('\n', "\r\n") } else { edited })
+}
+
+/// Adds a container with one entry at the end.
+fn append(text: &str, container: &str, name: &str, entry: &Value) -> Result<String, EditError> {
+    if text.trim_start().starts_with('{') || text.lines().any(|line| line.trim_end() == "...") {
+        return Err(EditError::new(format!("`{container}:` cannot be added at the end; add it by hand")));
+    }
+    let mut edited = text.to_owned();
+    if !edited.is_empty() && !edited.ends_with('\n') {
+        edited.push('\n');
+    }
+    edited.push_str(&format!("{container}:\n{}", block(INDENT, name, entry)));
+    Ok(edited)
+}
+
+fn in_container(text: &str, container: &Entry, name: &str, entry: Option<&Value>) -> Result<String, EditError> {
+    let entries: &[Entry] = match &container.node.value {
+        YamlValue::Mapping(entries) => entries,
+        YamlValue::Scalar(scalar) if scalar.kind == ScalarKind::Null => &[],
+        _ => return Err(not_a_mapping(&[&container.key])),
+    };
+    let old = entries.iter().find(|entry| entry.key == name);
+    let is_flow = text[container.node.span.clone()].starts_with('{');
+    if is_flow {
+        let mut all: Map<String, Value> = entries.iter().map(|entry| (entry.key.clone(), value(&entry.node))).collect();
+        match entry {
+            Some(entry) => all.insert(name.to_owned(), entry.clone()),
+            None => all.shift_remove(name),
+        };
+        // JSON is a flow mapping of YAML. Comments inside of a flow mapping would be lost.
+        let written = &text[container.node.span.clone()];
+        if written.contains('#') {
+            return Err(EditError::new(format!("`{}` has comments between braces; edit it by hand", container.key)));
+        }
+        return Ok(spliced(text, container.node.span.clone(), &Value::Object(all).to_string()));
+    }
+    match (old, entry) {
+        (Some(old), entry) => {
+            let lines = lines_of(text, old);
+            let indent = column(text, old.key_span.start);
+            let new = entry.map_or_else(String::new, |entry| block(indent, name, entry));
+            Ok(spliced(text, lines, &new))
+        }
+        (None, None) => Ok(text.to_owned()),
+        (None, Some(entry)) => {
+            let indent = entries.first().map_or(INDENT, |first| column(text, first.key_span.start));
+            // Below the line of the container, so that comments stay with the entries below them.
+            let start = line_end(text, container.key_span.end);
+            let lead = if text[..start].ends_with('\n') { "" } else { "\n" };
+            Ok(spliced(text, start..start, &format!("{lead}{}", block(indent, name, entry))))
+        }
+    }
+}
+
+/// Writes an entry as a block mapping with values in the syntax of JSON, which is YAML too.
+fn block(indent: usize, name: &str, entry: &Value) -> String {
+    let pad = " ".repeat(indent);
+    let mut text = format!("{pad}{name}:\n");
+    for (key, value) in entry.as_object().into_iter().flatten() {
+        text.push_str(&format!("{pad}{}{key}: {value}\n", " ".repeat(INDENT)));
+    }
+    text
+}
+
+/// Returns the lines of an entry: that of its key, and the following ones that are indented further.
+fn lines_of(text: &str, entry: &Entry) -> Range<usize> {
+    let start = text[..entry.key_span.start].rfind('\n').map_or(0, |at| at + 1);
+    let indent = column(text, entry.key_span.start);
+    let mut end = line_end(text, entry.key_span.end);
+    for line in text[end..].split_inclusive('\n') {
+        let depth = line.len() - line.trim_start_matches(' ').len();
+        if line.trim().is_empty() || depth <= indent {
+            break;
+        }
+        end += line.len();
+    }
+    start..end
+}
+
+/// Returns the position after the end of a line.
+fn line_end(text: &str, at: usize) -> usize {
+    text[at..].find('\n').map_or(text.len(), |length| at + length + 1)
+}
+
+fn column(text: &str, at: usize) -> usize {
+    at - text[..at].rfind('\n').map_or(0, |line| line + 1)
+}
+
+fn spliced(text: &str, range: Range<usize>, new: &str) -> String {
+    format!("{}{new}{}", &text[..range.start], &text[range.end..])
+}

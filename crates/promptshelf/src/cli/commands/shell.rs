@@ -1,0 +1,30 @@
+//! `promptshelf completions` and `man`: files for shells and manuals, generated from the command line.
+
+use std::{fs, io};
+
+use clap::CommandFactory;
+
+use crate::{
+    args::{
+        CommandLine,
+        reach::{CompletionsArguments, ManArguments},
+    },
+    exit::{Exit, Failure},
+};
+
+/// The name of the program.
+const PROGRAM: &str = "promptshelf";
+
+pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
+    // Generated in memory, because the generator panics if the pipe is closed.
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut CommandLine::command(), PROGRAM, &mut script);
+    let mut stdout = io::stdout().lock();
+    Ok(io::Write::write_all(&mut stdout, &script).and_then(|()| io::Write::flush(&mut stdout))?)
+}
+
+pub(crate) fn man(arguments: &ManArguments) -> Result<(), Failure> {
+    let folder = &arguments.folder;
+    let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(CommandLine::command(), folder));
+    written.map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", folder.display())))
+}

@@ -1,0 +1,181 @@
+//! `promptshelf sync`: writes the prompts of a library or server as files that a client reads, and keeps them current.
+//!
+//! `convert` makes the text of a file, `marker` signs it, `folder` reads and writes the files. All files are inside of
+//! one folder, whose handle refuses every path that leads out of it.
+
+mod convert;
+mod folder;
+mod marker;
+mod names;
+mod report;
+mod watch;
+
+use std::collections::{BTreeMap, HashMap};
+
+use futures_util::{StreamExt, stream};
+use promptshelf_author::clients::{Client, NATIVE_FILES, NativeFiles};
+use promptshelf_client::PromptInfo;
+
+use self::{
+    folder::{Found, SyncFolder},
+    report::Report,
+};
+use super::clients;
+use crate::{
+    args::reach::SyncArguments,
+    connect::Connection,
+    exit::{Exit, Failure},
+};
+
+/// The requests that are under way at once.
+const REQUESTS: usize = 8;
+
+pub(crate) async fn run(arguments: &SyncArguments) -> Result<(), Failure> {
+    let client = clients::find(&arguments.client)?;
+    let native = client.native_files().ok_or_else(|| unsupported(client))?;
+    let source = arguments.source.source(arguments.target.as_deref())?;
+    let folder = SyncFolder::open(&arguments.to, native, !arguments.dry_run)?;
+    let job = Job { arguments, native, source, folder };
+    watch::run(&job).await
+}
+
+fn unsupported(client: &Client) -> Failure {
+    let names: Vec<&str> = NATIVE_FILES.iter().map(|files| files.client).collect();
+    let message = format!("{} reads no files of prompts", client.name);
+    Failure::new(Exit::Usage, message)
+        .help(format!("`promptshelf install` connects it; clients with files are {}", names.join(", ")))
+}
+
+/// What is synced to where.
+struct Job<'a> {
+    arguments: &'a SyncArguments,
+    native: &'static NativeFiles,
+    source: crate::source::Source,
+    folder: SyncFolder,
+}
+
+/// A prompt with the path of its file.
+struct Target {
+    path: String,
+    prompt: PromptInfo,
+}
+
+impl Job<'_> {
+    /// Makes the files equal to the prompts that are listed now. Files of other prompts are removed first.
+    async fn pass(&self, connection: &Connection, prompts: Vec<PromptInfo>) -> Result<Report, Failure> {
+        let origin = marker::origin(&connection.source, &self.arguments.to);
+        let mut report = Report::default();
+        let _lock = self.folder.lock()?;
+        if !self.arguments.dry_run {
+            self.folder.remove_leftovers();
+        }
+        let found = self.folder.scan()?;
+        let targets = self.targets(prompts, &mut report);
+        for (path, found) in &found {
+            if !targets.contains_key(path) {
+                self.remove(path, found, &origin, &mut report)?;
+            }
+        }
+        let lower: HashMap<String, &String> = found.keys().map(|path| (path.to_lowercase(), path)).collect();
+        let converted = stream::iter(targets.values())
+            .map(|target| async move { (target, convert::convert(connection, &target.prompt, self.native).await) })
+            .buffered(REQUESTS);
+        let mut converted = std::pin::pin!(converted);
+        while let Some((target, result)) = converted.next().await {
+            let name = &target.prompt.name;
+            let file = match result {
+                Ok(file) => file,
+                Err(failure) if matches!(failure.exit, Exit::Unreachable | Exit::TimedOut | Exit::SignIn) => {
+                    return Err(failure);
+                }
+                Err(failure) => {
+                    report.lose(name, failure.message);
+                    continue;
+                }
+            };
+            file.losses.into_iter().for_each(|loss| report.lose(name, loss));
+            match lower.get(&target.path.to_lowercase()) {
+                Some(other) if **other != target.path && self.folder.exists(other) => {
+                    report.keep(other, format!("its name differs from {} only in letter case", target.path));
+                }
+                _ => {
+                    let text = marker::signed(&file.text, self.native.format, &origin);
+                    self.write(&target.path, found.get(&target.path), &text, &origin, &mut report)?;
+                }
+            }
+        }
+        report.finish();
+        Ok(report)
+    }
+
+    /// Returns the path of each prompt that can have a file; reports the others.
+    fn targets(&self, mut prompts: Vec<PromptInfo>, report: &mut Report) -> BTreeMap<String, Target> {
+        prompts.sort_by(|one, other| one.name.cmp(&other.name));
+        let mut targets = BTreeMap::new();
+        let mut lower: HashMap<String, String> = HashMap::new();
+        for prompt in prompts {
+            let path = match names::path(&prompt.name, self.native) {
+                Ok(path) => path,
+                Err(reason) => {
+                    report.lose(&prompt.name, reason);
+                    continue;
+                }
+            };
+            // Also where the file system distinguishes case: the folder may be copied to one that does not.
+            if let Some(other) = lower.insert(path.to_lowercase(), prompt.name.clone()) {
+                report.lose(
+                    &prompt.name,
+                    format!("the file name of the prompt `{other}` is the same or differs only in case"),
+                );
+                lower.insert(path.to_lowercase(), other);
+                continue;
+            }
+            targets.insert(path.clone(), Target { path, prompt });
+        }
+        targets
+    }
+
+    /// Removes the file of a prompt that is no longer listed.
+    fn remove(&self, path: &str, found: &Found, origin: &str, report: &mut Report) -> Result<(), Failure> {
+        match found {
+            Found::Signed { origin: written, .. } if written != origin => {}
+            Found::Foreign => {}
+            Found::Signed { is_edited: true, .. } => {
+                report.keep(path, "it was edited; the prompt is no longer listed".to_owned());
+            }
+            Found::Signed { .. } => {
+                if !self.arguments.dry_run {
+                    self.folder.remove(path, found)?;
+                }
+                report.removed.push(path.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        path: &str,
+        found: Option<&Found>,
+        text: &str,
+        origin: &str,
+        report: &mut Report,
+    ) -> Result<(), Failure> {
+        match found {
+            Some(Found::Foreign) => report.keep(path, "it was not written by `sync`".to_owned()),
+            Some(Found::Signed { is_edited: true, .. }) => report.keep(path, "it was edited".to_owned()),
+            Some(Found::Signed { origin: written, .. }) if written != origin => {
+                report.keep(path, format!("it comes from {written}"));
+            }
+            Some(Found::Signed { text: written, .. }) if written == text => {}
+            _ => {
+                if !self.arguments.dry_run && !self.folder.write(path, found, text)? {
+                    report.keep(path, "it was changed at the same moment".to_owned());
+                    return Ok(());
+                }
+                report.written.push(path.to_owned());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! File names for prompts. Names come from a server, and can be any text.
+
+use promptshelf_author::{ExportFormat, clients::NativeFiles};
+
+use crate::commands::file_name::check_file_name;
+
+/// The longest name of an Agent Skill (Agent Skills specification).
+const MAX_SKILL_CHARS: usize = 64;
+
+/// Returns the path of a prompt's file below the synced folder.
+///
+/// # Errors
+///
+/// The reason why a name cannot be a file name on every system.
+pub(super) fn path(name: &str, native: &NativeFiles) -> Result<String, String> {
+    let folder = native.folder;
+    match native.format {
+        ExportFormat::Skill => {
+            let skill = name.replace('_', "-").to_lowercase();
+            if !is_skill(&skill) {
+                return Err(format!(
+                    "`{skill}` cannot be the name of a skill: expected a-z, 0-9 and single `-`, at most 64"
+                ));
+            }
+            check_file_name(&skill)?;
+            Ok(format!("{folder}/{skill}/SKILL.md"))
+        }
+        format => {
+            check_file_name(name)?;
+            Ok(format!("{folder}/{name}{}", ending(format)))
+        }
+    }
+}
+
+/// Returns the ending of the files of a format.
+pub(super) fn ending(format: ExportFormat) -> &'static str {
+    match format {
+        ExportFormat::Gemini => ".toml",
+        ExportFormat::Vscode => ".prompt.md",
+        _ => ".md",
+    }
+}
+
+fn is_skill(name: &str) -> bool {
+    name.len() <= MAX_SKILL_CHARS
+        && name
+            .split('-')
+            .all(|part| !part.is_empty() && part.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use promptshelf_author::clients::find;
+
+    use super::*;
+
+    // req: S-130
+    #[test]
+    fn hostile_names_have_no_path() {
+        let native = |client: &str| find(client).and_then(|client| client.native_files()).expect("native files");
+        for client in ["claude-code", "codex", "vscode"] {
+            for name in [
+                "",
+                ".",
+                "..",
+                "../a",
+                "a/b",
+                "a\\b",
+                "/a",
+                "C:a",
+                "con",
+                "NUL",
+                "com1.x",
+                "a\0",
+                "a\n",
+                "a ",
+                ".git",
+                "a:b",
+                "a*",
+                "\u{202e}a",
+                "~",
+                "$HOME",
+                "aux",
+                &"x".repeat(200),
+            ] {
+                assert!(path(name, native(client)).is_err(), "{client} {name:?}");
+            }
+        }
+        assert_eq!(path("Code_Review", native("claude-code")).as_deref(), Ok(".claude/commands/Code_Review.md"));
+        assert_eq!(path("Code_Review", native("codex")).as_deref(), Ok(".agents/skills/code-review/SKILL.md"));
+        assert!(path("a__b", native("codex")).is_err());
+        assert_eq!(path("größe", native("cursor")).as_deref(), Ok(".cursor/commands/größe.md"));
+        assert_eq!(path("x.y", native("vscode")).as_deref(), Ok(".github/prompts/x.y.prompt.md"));
+    }
+}

@@ -1,0 +1,150 @@
+//! The passes of a sync: one, or one after each change.
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use promptshelf_client::PromptInfo;
+use promptshelf_core::Catalog;
+use tokio::time::sleep;
+
+use super::{Job, report::Report};
+use crate::{
+    connect::{Connection, Options, connect},
+    exit::Failure,
+    output::{note, report_failure, visible_line},
+    terminal::Progress,
+};
+
+/// The time between two requests for the list, for servers that do not notify and for subscriptions that were lost.
+const POLL: Duration = Duration::from_secs(30);
+/// The time between two looks at the catalog of a library of this process.
+const LOOK: Duration = Duration::from_millis(200);
+/// The pause before the first attempt to connect again, which doubles with every attempt.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+
+/// Runs one pass; with `--watch` further ones until the process is told to end.
+pub(super) async fn run(job: &Job<'_>) -> Result<(), Failure> {
+    let connection = connected(job).await?;
+    if !job.arguments.watch {
+        let report = job.pass(&connection, listed(&connection).await?).await?;
+        if let Some(library) = &connection.library {
+            library.note_errors();
+        }
+        return report.print(job.arguments.json, None);
+    }
+    tokio::select! {
+        result = follow(job, connection) => result,
+        () = ended() => Ok(()),
+    }
+}
+
+/// Runs a pass after each change, and connects again after the connection was lost.
+async fn follow(job: &Job<'_>, first: Connection) -> Result<(), Failure> {
+    let mut earlier = Report::default();
+    let mut connection = Some(first);
+    let mut pause = FIRST_PAUSE;
+    let mut is_first = true;
+    let mut reported: Option<Failure> = None;
+    loop {
+        let failure = match connection.take() {
+            Some(connection) => match follow_connection(job, &connection, &mut earlier, &mut is_first).await {
+                Ok(()) => None,
+                Err(failure) if is_first => return Err(failure),
+                Err(failure) => Some(failure),
+            },
+            None => match connected(job).await {
+                Ok(again) => {
+                    pause = FIRST_PAUSE;
+                    connection = Some(again);
+                    continue;
+                }
+                Err(failure) => Some(failure),
+            },
+        };
+        if let Some(failure) = &failure
+            && reported.as_ref() != Some(failure)
+        {
+            report_failure(failure);
+        }
+        reported = failure;
+        sleep(pause).await;
+        pause = (pause * 2).min(MAX_PAUSE);
+    }
+}
+
+/// Runs passes until the connection is lost.
+async fn follow_connection(
+    job: &Job<'_>,
+    connection: &Connection,
+    earlier: &mut Report,
+    is_first: &mut bool,
+) -> Result<(), Failure> {
+    let mut known: Option<Vec<PromptInfo>> = None;
+    while !connection.client.is_closed() {
+        // Before the list is requested, so that no change is missed. A new subscription with every request by time,
+        // because a server that was restarted has forgotten the earlier one.
+        let mut changes = connection.client.changes();
+        loop {
+            let served = connection.library.as_ref().map(|open| open.library.catalog());
+            let prompts = listed(connection).await?;
+            if known.as_ref() != Some(&prompts) || !prompts.iter().all(has_digest) {
+                let report = job.pass(connection, prompts.clone()).await?;
+                report.print(job.arguments.json, Some(earlier))?;
+                if std::mem::take(is_first) && !job.arguments.json {
+                    note(&[format!("following {}", connection.source)]);
+                }
+                *earlier = report;
+                known = Some(prompts);
+            }
+            tokio::select! {
+                is_open = changes.next() => match is_open {
+                    true => known = None,
+                    false => return Ok(()),
+                },
+                () = replaced(connection, served) => known = None,
+                () = sleep(POLL) => break,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether an entry changes with the text of its prompt: servers of channels send a digest of it.
+fn has_digest(prompt: &PromptInfo) -> bool {
+    prompt.raw["_meta"]["dev.promptshelf/digest"].is_string()
+}
+
+/// Waits until a library of this process has another catalog. The text of a prompt can change without its entry in the
+/// list, so that there is no notification.
+async fn replaced(connection: &Connection, served: Option<Arc<Catalog>>) {
+    let (Some(open), Some(served)) = (&connection.library, served) else { return pending().await };
+    while Arc::ptr_eq(&served, &open.library.catalog()) {
+        sleep(LOOK).await;
+    }
+}
+
+async fn connected(job: &Job<'_>) -> Result<Connection, Failure> {
+    let progress = Progress::new(visible_line(&job.source.to_string()).into_owned());
+    let options = Options { watch: job.arguments.watch, ..Options::new(job.arguments.source.timeout(), &progress) };
+    connect(&job.source, options, &progress).await
+}
+
+async fn listed(connection: &Connection) -> Result<Vec<PromptInfo>, Failure> {
+    connection.client.all_prompts().await.map_err(|error| connection.failure(error))
+}
+
+/// Waits for a signal to end.
+async fn ended() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminate.recv() => return,
+                _ = tokio::signal::ctrl_c() => return,
+            }
+        }
+    }
+    tokio::signal::ctrl_c().await.ok();
+}
