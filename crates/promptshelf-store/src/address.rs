@@ -11,7 +11,7 @@ use crate::error::StoreError;
 ///
 /// A relative path starts at the working directory. A URL of PostgreSQL has the parameters of libpq that are known here
 /// (`sslmode`, `sslrootcert`, `host` …); parameters that it leaves out come from the environment (`PGPASSWORD`, `PGHOST` …) and
-/// from `~/.pgpass`.
+/// from `~/.pgpass`. `notifications=off` does without LISTEN: changes are then noticed by comparisons only.
 ///
 /// ```
 /// use promptshelf_store::StoreUrl;
@@ -35,12 +35,18 @@ pub(crate) enum Place {
 pub(crate) struct PostgresUrl {
     url: Url,
     connect_timeout: Option<Duration>,
+    has_notifications: bool,
 }
 
 impl PostgresUrl {
     /// Returns the URL with the password, without the parameters that the driver does not know.
     pub(crate) fn for_driver(&self) -> &Url {
         &self.url
+    }
+
+    /// Returns whether `LISTEN` is used.
+    pub(crate) fn has_notifications(&self) -> bool {
+        self.has_notifications
     }
 
     /// Returns the value of `connect_timeout`.
@@ -56,6 +62,7 @@ const PARAMETERS: &[&str] = &[
     "dbname",
     "host",
     "hostaddr",
+    "notifications",
     "options",
     "password",
     "port",
@@ -78,6 +85,11 @@ impl StoreUrl {
 
     pub(crate) fn place(&self) -> &Place {
         &self.0
+    }
+
+    /// Returns whether the store may send hints of changes.
+    pub(crate) fn has_notifications(&self) -> bool {
+        matches!(&self.0, Place::Postgres(url) if url.has_notifications())
     }
 }
 
@@ -126,6 +138,7 @@ fn postgres(text: &str) -> Result<PostgresUrl, StoreError> {
     let mut url = parsed.clone();
     url.set_query(None);
     let mut connect_timeout = None;
+    let mut has_notifications = true;
     for (name, value) in parsed.query_pairs() {
         if !PARAMETERS.contains(&&*name) {
             let known = PARAMETERS.join(", ");
@@ -135,6 +148,12 @@ fn postgres(text: &str) -> Result<PostgresUrl, StoreError> {
             "sslmode" => SSL_MODES.contains(&&*value),
             "port" => value.parse::<u16>().is_ok(),
             "hostaddr" => value.parse::<IpAddr>().is_ok(),
+            // Not a parameter of libpq, so the driver does not get it.
+            "notifications" if matches!(&*value, "on" | "off") => {
+                has_notifications = value == "on";
+                continue;
+            }
+            "notifications" => false,
             "connect_timeout" => match value.parse::<u64>() {
                 Ok(seconds) => {
                     connect_timeout = (seconds > 0).then(|| Duration::from_secs(seconds));
@@ -149,7 +168,7 @@ fn postgres(text: &str) -> Result<PostgresUrl, StoreError> {
         }
         url.query_pairs_mut().append_pair(&name, &value);
     }
-    Ok(PostgresUrl { url, connect_timeout })
+    Ok(PostgresUrl { url, connect_timeout, has_notifications })
 }
 
 fn invalid(reason: impl Into<String>) -> StoreError {
@@ -160,7 +179,7 @@ impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Place::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
-            Place::Postgres(PostgresUrl { url, connect_timeout }) => {
+            Place::Postgres(PostgresUrl { url, connect_timeout, has_notifications }) => {
                 let mut shown = url.clone();
                 if shown.password().is_some() {
                     // Fails for URLs without a host only, which have no password.
@@ -173,6 +192,9 @@ impl fmt::Display for StoreUrl {
                 }
                 if let Some(seconds) = connect_timeout {
                     shown.query_pairs_mut().append_pair("connect_timeout", &seconds.as_secs().to_string());
+                }
+                if !has_notifications {
+                    shown.query_pairs_mut().append_pair("notifications", "off");
                 }
                 write!(f, "{shown}")
             }
@@ -312,6 +334,9 @@ mod tests {
             assert_eq!((address.channel.as_str(), address.revision, address.store), ("staging", Some(7), parsed));
         }
         assert_eq!(shown("postgres://db.example/x"), "postgres://db.example/x");
+        for url in ["postgres://db.example/x?notifications=off", "postgres://h/x?sslmode=prefer&notifications=off"] {
+            assert_eq!(shown(url), url);
+        }
     }
 
     #[test]
@@ -322,6 +347,7 @@ mod tests {
             "postgres://h/x?port=hunter2",
             "postgres://h/x?connect_timeout=hunter2",
             "postgres://h/x?hostaddr=hunter2",
+            "postgres://h/x?notifications=hunter2",
             "postgres://one,two:hunter2/x",
             "postgres://one,two/x",
             "postgres:hunter2",

@@ -6,6 +6,7 @@
 mod bulk;
 mod failure;
 mod migrate;
+mod open_file;
 mod pool;
 mod transaction;
 mod value;

@@ -22,13 +22,13 @@ impl Store {
     /// also compares heads every second. Each use has a connection of its own until it is dropped.
     pub async fn hints(&self, channel: &ChannelName) -> ChangeHints {
         match self.database() {
-            Database::Sqlite { .. } => ChangeHints { hints: None, task: None },
-            Database::Postgres(pool) => {
+            Database::Postgres(pool) if self.url().has_notifications() => {
                 // One waiting hint is as good as many.
                 let (sender, hints) = mpsc::channel(1);
                 let task = tokio::spawn(listen(listener_pool(pool), channel.to_string(), sender));
                 ChangeHints { hints: Some(hints), task: Some(task) }
             }
+            Database::Postgres(_) | Database::Sqlite { .. } => ChangeHints { hints: None, task: None },
         }
     }
 }

@@ -79,6 +79,21 @@ impl Store {
         self.0.database.close().await;
     }
 
+    /// Returns whether another file is at the path of an SQLite store: a backup was moved there, for instance. The open
+    /// store still has the old file, and its changes would be lost. Always false for PostgreSQL.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unreachable`] if the file was moved or removed.
+    pub fn is_replaced(&self) -> Result<bool, StoreError> {
+        self.0.database.is_replaced()
+    }
+
+    /// Closes the connections to a replaced store, so that the new one can be opened.
+    pub async fn discard(&self) {
+        self.0.database.discard().await;
+    }
+
     pub(crate) fn database(&self) -> &Database {
         &self.0.database
     }

@@ -4,6 +4,7 @@ use std::{
     fs,
     io::Write as _,
     net::{Ipv4Addr, TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Output, Stdio},
     sync::{
@@ -28,8 +29,8 @@ const SETTINGS: &str = "fsync = off\nfull_page_writes = off\nmax_connections = 2
                         log_min_messages = fatal\nautovacuum = off\n";
 
 /// The user `locked` needs a password; all others of this machine are let in.
-const ACCESS: &str =
-    "local all all trust\nhost all locked 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n";
+const ACCESS: &str = "local all all trust\nhost all locked 127.0.0.1/32 scram-sha-256\n\
+                      host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n";
 
 /// A running server. It ends with this value, and with the test process in any case.
 #[derive(Debug)]
@@ -97,6 +98,51 @@ impl Postgres {
         psql.args(["--host=127.0.0.1", "--username=postgres", "--port", &self.port.to_string()]);
         let output = must(psql.args(["--dbname", database, "--command", statements]));
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    /// Accepts TLS with a certificate and its key, in PEM.
+    pub fn use_tls(&self, certificate: &str, key: &str) {
+        let data = self.folder.path().join("data");
+        for (name, text) in [("server.crt", certificate), ("server.key", key)] {
+            let path = data.join(name);
+            fs::write(&path, text).expect("the folder is writable");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("an own file");
+            give_to_user(&path);
+        }
+        self.sql("postgres", "ALTER SYSTEM SET ssl = on");
+        self.sql("postgres", "SELECT pg_reload_conf()");
+        let deadline = Instant::now() + PATIENCE;
+        while self.sql("postgres", "SHOW ssl") != "on" {
+            assert!(Instant::now() < deadline, "no TLS: {}", self.log());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Starts a standby that has all changes so far, and receives later ones by streaming replication.
+    pub fn standby(&self) -> Postgres {
+        let folder = tempfile::Builder::new().prefix("pg").tempdir().expect("a temporary folder");
+        give_to_user(folder.path());
+        let mut backup = as_user(&self.programs.join("pg_basebackup"));
+        backup.args(["--host=127.0.0.1", "--username=postgres", "--port", &self.port.to_string()]);
+        backup.args(["--write-recovery-conf", "--wal-method=stream", "--checkpoint=fast", "--no-sync"]);
+        must(backup.arg("--pgdata").arg(folder.path().join("data")).current_dir(folder.path()));
+        let mut standby = Postgres { programs: self.programs.clone(), folder, port: 0, process: Mutex::new(None) };
+        for _ in 0..20 {
+            standby.port = free_port();
+            if standby.try_run() {
+                return standby;
+            }
+        }
+        panic!("the standby does not start: {}", standby.log());
+    }
+
+    /// Starts a killed standby on the port of its primary, which is dead, and promotes it.
+    #[must_use]
+    pub fn promoted_at(mut self, port: u16) -> Postgres {
+        self.port = port;
+        self.restart();
+        assert_eq!(self.sql("postgres", "SELECT pg_promote()"), "t", "{}", self.log());
+        self
     }
 
     /// Returns the port on 127.0.0.1.

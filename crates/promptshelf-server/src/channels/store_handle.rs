@@ -33,15 +33,21 @@ impl StoreHandle {
         &self.0.url
     }
 
-    /// Returns the store; the first call opens it.
+    /// Returns the store; the first call opens it. An SQLite file that was replaced is opened again.
     ///
     /// # Errors
     ///
     /// Those of [`Store::open`]. The next call tries again.
     pub async fn get(&self) -> Result<Store, StoreError> {
         let mut store = self.0.store.lock().await;
-        if let Some(store) = &*store {
-            return Ok(store.clone());
+        if let Some(present) = &*store {
+            if !present.is_replaced()? {
+                return Ok(present.clone());
+            }
+            let url = &self.0.url;
+            tracing::warn!("the file of the store {url} was replaced while it was open: it is opened again");
+            present.discard().await;
+            *store = None;
         }
         Ok(store.insert(Store::open(&self.0.url).await?).clone())
     }

@@ -1,6 +1,6 @@
 //! Pools of connections.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use sqlx::{
     ConnectOptions, Connection as _, PgPool, SqlitePool,
@@ -10,6 +10,7 @@ use sqlx::{
 
 use super::{
     failure::{failure, timed_out},
+    open_file::OpenFile,
     transaction::{Connection, Transaction},
 };
 use crate::{
@@ -55,6 +56,8 @@ pub(crate) enum Database {
         readers: SqlitePool,
         /// The connection that writes.
         writer: SqlitePool,
+        /// The file of both.
+        file: Arc<OpenFile>,
     },
 }
 
@@ -67,6 +70,7 @@ impl Database {
                     let what = format!("the store {url}");
                     return Err(StoreError::NotFound { what });
                 }
+                let file = Arc::new(OpenFile::new(path));
                 let options = SqliteConnectOptions::new()
                     .filename(path)
                     .busy_timeout(BUSY)
@@ -83,7 +87,7 @@ impl Database {
                 let pool = || SqlitePoolOptions::new().idle_timeout(None).max_lifetime(None);
                 let writer = pool().max_connections(1).acquire_timeout(WRITER).connect_lazy_with(write);
                 let readers = pool().max_connections(READERS).acquire_timeout(WRITER).connect_lazy_with(options);
-                Ok(Database::Sqlite { readers, writer })
+                Ok(Database::Sqlite { readers, writer, file })
             }
             Place::Postgres(url) => {
                 let options = postgres_options(url)?;
@@ -101,10 +105,26 @@ impl Database {
     pub(crate) async fn close(&self) {
         match self {
             Database::Postgres(pool) => pool.close().await,
-            Database::Sqlite { readers, writer } => {
+            Database::Sqlite { readers, writer, .. } => {
                 readers.close().await;
                 writer.close().await;
             }
+        }
+    }
+
+    /// Returns whether another SQLite file is at the path, so that changes would be lost.
+    pub(crate) fn is_replaced(&self) -> Result<bool, StoreError> {
+        match self {
+            Database::Sqlite { file, .. } => file.is_replaced(),
+            Database::Postgres(_) => Ok(false),
+        }
+    }
+
+    /// Closes the connections to a replaced SQLite file, and removes its log.
+    pub(crate) async fn discard(&self) {
+        self.close().await;
+        if let Database::Sqlite { file, .. } = self {
+            file.remove_log();
         }
     }
 
@@ -115,7 +135,7 @@ impl Database {
                 let connection = Connection::Postgres(pool.acquire().await.map_err(failure)?);
                 Transaction::begin(connection, postgres_begin(mode)).await
             }
-            Database::Sqlite { readers, writer } => {
+            Database::Sqlite { readers, writer, .. } => {
                 let (pool, begin) = if mode == Mode::Read { (readers, "BEGIN") } else { (writer, "BEGIN IMMEDIATE") };
                 Transaction::begin(Connection::Sqlite(pool.acquire().await.map_err(failure)?), begin).await
             }

@@ -180,6 +180,52 @@ async fn restored_backup_is_followed_although_its_revision_is_lower() {
 }
 
 // req: S-98
+#[tokio::test(flavor = "multi_thread")]
+async fn promoted_standby_that_lacks_revisions_is_followed() {
+    let mut database = Postgres::start();
+    let store = database.database();
+    published(&store, "one").await;
+    published(&store, "two").await;
+    let standby = database.standby();
+    // It stops before the primary gets more revisions.
+    standby.kill();
+    let author = published(&store, "lost").await;
+    author.publish([("lost.md", Some(prompt("lost")))]).await;
+    let replicas = [(); 2].map(|()| replica(&store, &[]));
+    replicas.iter().for_each(|server| until_served(server, "lost", "lost"));
+    drop(author);
+    database.kill();
+    replicas.iter().for_each(|server| assert_eq!(got(server, "lost").as_deref(), Some("lost")));
+    // The standby takes over the address of the primary.
+    database = standby.promoted_at(database.port());
+    for server in &replicas {
+        until_served(server, "hello", "two");
+        assert_eq!(got(server, "lost"), None);
+        until_readiness(server, "ready\nchannel production: revision 2,");
+    }
+    let author = Author::at(&store).await;
+    author.store.new_epoch().await.expect("a new epoch");
+    author.publish([("hello.md", Some(prompt("three")))]).await;
+    replicas.iter().for_each(|server| until_served(server, "hello", "three"));
+    drop(database);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn notifications_can_be_switched_off() {
+    let database = Postgres::shared();
+    let store = database.database();
+    let author = published(&store, "one").await;
+    let server = replica(&format!("{store}?notifications=off"), &[]);
+    for text in ["two", "three"] {
+        author.publish([("hello.md", Some(prompt(text)))]).await;
+        until_served(&server, "hello", text);
+    }
+    let listeners =
+        format!("SELECT COUNT(*) FROM pg_stat_activity WHERE datname = '{}' AND query LIKE 'LISTEN%'", name(&store));
+    assert_eq!(database.sql("postgres", &listeners), "0");
+}
+
+// req: S-98
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixteen_publishers_and_eight_replicas_agree_on_postgresql() {
     crowd(&Postgres::shared().database()).await;

@@ -86,7 +86,7 @@ async fn restart_serves_from_the_cache_while_the_database_is_away() {
     let away = folder.path().join("away.db");
     fs::rename(&database, &away).expect("a file");
     let output = shown(serve(&store, &[]), "");
-    assert!(output.starts_with("exit code: 7\n") && output.contains("team.db"), "{output}");
+    assert!(output.starts_with("exit code: 15\n") && output.contains("team.db"), "{output}");
     let server = replica(&store, &["--cache", &cache]);
     assert_eq!(got(&server, "hello").as_deref(), Some("two"));
     let readiness = until_readiness(&server, "degraded since 20");
@@ -157,7 +157,7 @@ async fn damaged_cache_is_not_served() {
     }
     fs::remove_file(folder.path().join("team.db")).expect("a file");
     let output = shown(serve(&store, &["--cache", &cache]), "");
-    assert!(output.starts_with("exit code: 7\n") && output.contains("is corrupt"), "{output}");
+    assert!(output.starts_with("exit code: 15\n") && output.contains("is corrupt"), "{output}");
 }
 
 // req: S-98
@@ -180,8 +180,53 @@ fn unusable_addresses_are_reported() {
         let output = shown(serve(address, &[]), "");
         assert!(output.starts_with(&format!("exit code: {code}\n")) && output.contains(words), "{output}");
     }
+    let output = shown(serve("sqlite:missing/team.db", &[]), "");
+    assert!(output.starts_with("exit code: 15\n") && output.contains("promptshelf init"), "{output}");
     let output = shown(serve(".", &["--channel", "staging"]), "");
     assert!(output.starts_with("exit code: 2\n") && output.contains("--channel needs a store"), "{output}");
+}
+
+/// A backup that is moved to the place of the store: the replica has the old file open, and its log beside the new one.
+// req: S-98
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn replaced_sqlite_file_is_noticed() {
+    let folder = Folder::empty();
+    let store = sqlite(folder.path());
+    let backup = folder.path().join("backup.db");
+    let author = Author::at(&store).await;
+    author.publish([("hello.md", Some(prompt("one")))]).await;
+    author.store.close().await;
+    fs::copy(folder.path().join("team.db"), &backup).expect("a copy");
+    let author = Author::at(&store).await;
+    author.publish([("hello.md", Some(prompt("lost"))), ("lost.md", Some(prompt("lost")))]).await;
+    let servers = [(); 2].map(|()| replica(&store, &[]));
+    servers.iter().for_each(|server| until_served(server, "lost", "lost"));
+    // Not closed: its log stays beside the file.
+    drop(author);
+
+    fs::rename(&backup, folder.path().join("team.db")).expect("a file");
+    for server in &servers {
+        until_served(server, "hello", "one");
+        assert_eq!(got(server, "lost"), None);
+        until_readiness(server, "ready\nchannel production: revision 1,");
+        assert!(logged(server).iter().any(|line| line.contains("was replaced while")));
+    }
+    let author = Author::at(&store).await;
+    author.publish([("hello.md", Some(prompt("two")))]).await;
+    servers.iter().for_each(|server| until_served(server, "hello", "two"));
+    author.store.close().await;
+    // A removed file is reported, and the last good revision stays.
+    fs::rename(folder.path().join("team.db"), &backup).expect("a file");
+    for server in &servers {
+        until_readiness(server, "degraded");
+        assert_eq!(got(server, "hello").as_deref(), Some("two"));
+    }
+    fs::rename(&backup, folder.path().join("team.db")).expect("a file");
+    servers.iter().for_each(|server| drop(until_readiness(server, "ready")));
+    let mut found = sqlx::SqlitePool::connect(&store).await.expect("a database").acquire().await.expect("a connection");
+    let check: String = sqlx::query_scalar("PRAGMA integrity_check").fetch_one(&mut *found).await.expect("a row");
+    assert_eq!(check, "ok");
 }
 
 /// Replaces the content of a file's newest version in the database, and returns what it was.
