@@ -9,7 +9,7 @@ use axum::{
 use promptshelf_mcp::{HttpService, http::Denial};
 use promptshelf_service::Caller;
 
-use super::problem::Problem;
+use super::{operation::Measured, problem::Problem};
 use crate::library::Library;
 
 /// Headers of every response. A file of the library must not run as a page, wherever it is opened.
@@ -19,6 +19,9 @@ const HEADERS: [(HeaderName, &str); 4] = [
     (header::VARY, "Authorization, Origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
+
+/// The method in the metrics of requests that are refused before their operation begins.
+const REFUSED: &str = "api";
 
 #[derive(Clone)]
 pub(super) struct Checks {
@@ -32,9 +35,14 @@ pub(super) async fn admit(State(checks): State<Checks>, request: Request, next: 
     let caller = head.extensions.get().cloned().unwrap_or_else(Caller::anonymous);
     let caller = checks.library.server().numbered(&caller);
     let id = caller.request_id().and_then(|id| HeaderValue::try_from(id).ok());
+    let refused = |problem: Problem| {
+        let measured = Measured::start(checks.library.service(), REFUSED);
+        measured.into_iter().for_each(|measured| measured.end(problem.name()));
+        problem.into_response()
+    };
     let mut response = match (checks.endpoint.admit(&head), head.extensions.get::<Denial>()) {
-        (Err(reason), _) => Problem::foreign(reason).into_response(),
-        (Ok(()), Some(denial)) => Problem::denied(denial).into_response(),
+        (Err(reason), _) => refused(Problem::foreign(reason)),
+        (Ok(()), Some(denial)) => refused(Problem::denied(denial)),
         (Ok(()), None) => {
             head.extensions.insert(caller);
             next.run(Request::from_parts(head, body)).await

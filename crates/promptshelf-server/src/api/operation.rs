@@ -1,6 +1,6 @@
 //! Scopes, roles, limits and the audit record of an operation.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use axum::{
     Extension,
@@ -62,6 +62,36 @@ pub(super) struct Operation {
     has_sign_in: bool,
     channel_access: Arc<HashMap<String, Arc<Access>>>,
     record: promptshelf_service::Operation,
+    measured: Option<Measured>,
+}
+
+/// A request whose outcome and duration are reported to the observer at its end, for the metrics.
+#[derive(Debug)]
+pub(super) struct Measured {
+    service: Service,
+    method: &'static str,
+    outcome: &'static str,
+    started: Instant,
+}
+
+impl Measured {
+    /// Starts the measurement, if there is an observer. `method` is one of a closed set.
+    pub(super) fn start(service: &Service, method: &'static str) -> Option<Measured> {
+        service.observer()?;
+        Some(Measured { service: service.clone(), method, outcome: "cancelled", started: Instant::now() })
+    }
+
+    pub(super) fn end(mut self, outcome: &'static str) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Measured {
+    fn drop(&mut self) {
+        if let Some(observer) = self.service.observer() {
+            observer.answered(self.method, self.outcome, self.started.elapsed());
+        }
+    }
 }
 
 impl ApiState {
@@ -98,10 +128,7 @@ impl ApiState {
         operation.note("channel", channel.as_str());
         match operation.require_channel(channel) {
             Ok(()) => Ok(operation),
-            Err(problem) => {
-                operation.record.end(problem.name());
-                Err(problem)
-            }
+            Err(problem) => Err(operation.refused(problem)),
         }
     }
 
@@ -129,14 +156,19 @@ impl Operation {
         method: &'static str,
         scopes: &[Scope],
     ) -> Result<Operation, Problem> {
-        let record = service.operation(&caller, method)?;
-        let operation = Operation { caller, has_sign_in, channel_access: Arc::default(), record };
+        let measured = Measured::start(service, method);
+        let record = match service.operation(&caller, method) {
+            Ok(record) => record,
+            Err(rejection) => {
+                let problem = Problem::from(rejection);
+                measured.into_iter().for_each(|measured| measured.end(problem.name()));
+                return Err(problem);
+            }
+        };
+        let operation = Operation { caller, has_sign_in, channel_access: Arc::default(), record, measured };
         match operation.require(scopes) {
             Ok(()) => Ok(operation),
-            Err(problem) => {
-                operation.record.end(problem.name());
-                Err(problem)
-            }
+            Err(problem) => Err(operation.refused(problem)),
         }
     }
 
@@ -200,7 +232,17 @@ impl Operation {
 
     /// Ends the operation: writes the audit record and returns the response.
     pub(super) fn end(self, answer: Result<Response, Problem>) -> Response {
-        self.record.end(answer.as_ref().err().map_or("ok", Problem::name));
+        self.finish(answer.as_ref().err().map_or("ok", Problem::name));
         answer.into_response()
+    }
+
+    fn refused(self, problem: Problem) -> Problem {
+        self.finish(problem.name());
+        problem
+    }
+
+    fn finish(self, outcome: &'static str) {
+        self.record.end(outcome);
+        self.measured.into_iter().for_each(|measured| measured.end(outcome));
     }
 }

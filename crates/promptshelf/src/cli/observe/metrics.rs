@@ -90,7 +90,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix("promptshelf");
         registry.register(
             "requests",
-            "Requests by method and outcome; the method is `none` if the request could not be parsed",
+            "Requests by method and outcome; the method is `none` if the request could not be parsed, and `api/…` for an operation of the API",
             self.requests.clone(),
         );
         registry.register_with_unit(

@@ -53,13 +53,19 @@ impl Served {
             tokens.push((*name, made["token"].as_str().expect("a token").to_owned()));
         }
         fs::write(team.path("tokens"), lines).expect("written");
-        let server =
-            Server::start(team.command(&["serve", &team.store, "--http", "127.0.0.1:0", "--tokens", "tokens"]));
+        let words = ["serve", &team.store, "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--tokens", "tokens"];
+        let server = Server::start(team.command(&words));
         Served { team, server, tokens }
     }
 
     fn url(&self) -> String {
         format!("http://{}", self.server.authority())
+    }
+
+    fn metrics(&self) -> String {
+        let (_, url) = self.server.startup_log.split_once("metrics are served on ").expect("the address is logged");
+        let url = url.split(['"', ' ', '\n']).next().expect("a URL");
+        ureq::get(url).call().expect("an answer").body_mut().read_to_string().expect("text")
     }
 
     fn by(&self, name: &str) -> Caller<'_> {
@@ -199,6 +205,22 @@ fn refusals_of_a_server_have_the_exit_codes_of_a_store() {
     // Sign-in.
     let wrong = Caller { served: &served, token: "wrong" };
     assert!(wrong.fails("12", &["history"]).contains("did not accept the token in PROMPTSHELF_TOKEN"));
+    // The metrics count operations by name, and have no paths, channels or numbers.
+    let metrics = served.metrics();
+    for (method, outcome) in [
+        ("api/tree", "ok"),
+        ("api/review", "policy"),
+        ("api/propose", "conflict"),
+        ("api/review", "insufficient-scope"),
+        ("api/revisions", "not-found"),
+        ("api", "sign-in-required"),
+    ] {
+        let label = format!("promptshelf_requests_total{{method=\"{method}\",outcome=\"{outcome}\"}}");
+        assert!(metrics.contains(&label), "{label}\n{metrics}");
+    }
+    assert!(metrics.contains("promptshelf_request_duration_seconds_count{method=\"api/tree\"}"), "{metrics}");
+    let of_api = metrics.lines().filter(|line| line.contains("method=\"api"));
+    assert!(of_api.clone().all(|line| !line.contains("production") && !line.contains("99\"")), "{metrics}");
     // The command line.
     assert!(ada.fails("2", &["publish", "new", "-m", "New", "--as", "bob"]).contains("--as"));
     assert!(ada.fails("2", &["history", "--store", "sqlite:team.db"]).contains("both name the store"));

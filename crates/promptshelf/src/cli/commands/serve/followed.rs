@@ -8,9 +8,10 @@ use promptshelf_server::{
     http::Channel,
 };
 use promptshelf_source::TreeSource;
-use promptshelf_store::ChannelName;
+use promptshelf_store::{ChannelName, StoreError};
 
 use crate::{
+    command_line::shell_word,
     exit::{Exit, Failure},
     settings::{ServedChannels, Settings},
 };
@@ -35,7 +36,10 @@ pub(super) async fn open(
     let open = async |channel: &ChannelName, first: Option<&Library>| {
         let mut options = FollowOptions::new(store.clone(), channel.clone());
         options.cache.clone_from(&channels.cache);
-        let follower = Follower::start(options).await.map_err(|error| failure(error, channels.cache.is_some()))?;
+        let follower = match Follower::start(options).await {
+            Ok(follower) => follower,
+            Err(error) => return Err(failure(error, &store, channels.cache.is_some()).await),
+        };
         let (source, monitor) = (follower.source().clone(), follower.monitor().clone());
         source.grant_roots(settings.granted_roots.iter().cloned());
         source.show_provenance(settings.shows_provenance);
@@ -52,8 +56,13 @@ pub(super) async fn open(
     Ok((default, others))
 }
 
-fn failure(error: FollowError, has_cache: bool) -> Failure {
+async fn failure(error: FollowError, store: &StoreHandle, has_cache: bool) -> Failure {
     let failure = match error {
+        // The store itself, or the channel in it.
+        FollowError::Store(error @ StoreError::NotFound { .. }) if store.get().await.is_err() => {
+            let init = format!("`promptshelf init {}` creates a store", shell_word(&store.url().to_string()));
+            return Failure::new(Exit::Store, error.to_string()).help(init);
+        }
         FollowError::Store(error) => Failure::from(error),
         FollowError::TimedOut => Failure::new(Exit::Store, error.to_string()),
         error => Failure::new(Exit::Failed, error.to_string()),
@@ -61,9 +70,7 @@ fn failure(error: FollowError, has_cache: bool) -> Failure {
     match failure.exit {
         Exit::Store if has_cache => failure.help("the cache has no copy of the channel: start the database first"),
         Exit::Store => failure.help("start the database first; with --cache FOLDER, later starts do without it"),
-        Exit::NotFound => {
-            failure.help("`promptshelf init STORE` creates a store, and `promptshelf policy` lists the channels of one")
-        }
+        Exit::NotFound => failure.help("`promptshelf policy` lists the channels of the store"),
         _ => failure,
     }
 }

@@ -23,10 +23,7 @@ pub(super) fn of_response(response: &ApiResponse, server: &ServerUrl) -> Backend
         kind.starts_with("application/problem+json").then(|| serde_json::from_slice(&response.body).ok()).flatten();
     match (problem, response.status) {
         (Some(problem), status) => of_problem(problem, status, server),
-        (None, 404 | 405) => BackendError::Other(
-            Failure::new(Exit::Store, format!("{server} has no API of a store"))
-                .help("the API belongs to a server of a channel, with sign-in or `serve --api`"),
-        ),
+        (None, 404 | 405) => no_api(server),
         (None, 413) => too_large(server),
         (None, status @ (408 | 502..=504)) => unreachable(format!("{server} answered with status {status}")),
         (None, status) => failed(format!("{server} answered with status {status}")),
@@ -37,9 +34,7 @@ fn of_problem(problem: Problem, status: u16, server: &ServerUrl) -> BackendError
     let Problem { kind, detail, paths, revision, lacks } = problem;
     let store = match kind.strip_prefix(TYPE).unwrap_or_default() {
         "not-found" => match detail.strip_suffix(" does not exist") {
-            Some("This path of the API") => {
-                return failed(format!("the API of {server} lacks this operation: it has another release"));
-            }
+            Some("This path of the API") => return no_api(server),
             what => StoreError::NotFound { what: what.unwrap_or(&detail).to_owned() },
         },
         "conflict" => StoreError::Conflict { paths, revision },
@@ -98,6 +93,13 @@ fn endpoint(server: &ServerUrl) -> (Endpoint, bool) {
 
 pub(super) fn invalid_answer(server: &ServerUrl, reason: &str) -> BackendError {
     failed(format!("the answer of {server} is not that of the API: {reason}"))
+}
+
+fn no_api(server: &ServerUrl) -> BackendError {
+    let failure = Failure::new(Exit::Store, format!("{server} has no API of a store"));
+    BackendError::Other(failure.help(
+        "the API belongs to a server of a channel, with sign-in or `serve --api`; a server of an older release lacks parts",
+    ))
 }
 
 fn unreachable(reason: String) -> BackendError {
