@@ -18,7 +18,7 @@ use crate::{
     Plan,
     growth::Stream,
     library,
-    load::{Connection, Seen},
+    load::{self, Connection, Seen},
     message::{Era, ROWS},
     server::{self, Kind, Server},
 };
@@ -29,7 +29,7 @@ pub(crate) const WRITERS: usize = 16;
 /// Publishes and replicas on one database.
 #[derive(Debug)]
 pub(crate) struct Followed {
-    /// `PostgreSQL` or `SQLite`.
+    /// `PostgreSQL`, with or without notifications, or `SQLite`.
     pub(crate) store: &'static str,
     /// The time of a publish, with the check of the tree.
     pub(crate) publishing: Seen,
@@ -54,10 +54,18 @@ pub(crate) struct LargeChannel {
     pub(crate) memory: (u64, u64),
 }
 
+/// The answers of a replica while its database answers, and after it has stopped to.
+#[derive(Debug)]
+pub(crate) struct Outage {
+    pub(crate) before: Seen,
+    pub(crate) during: Seen,
+}
+
 /// All measurements of this module.
 #[derive(Debug)]
 pub(crate) struct Channels {
     pub(crate) followed: Vec<Followed>,
+    pub(crate) outage: Outage,
     pub(crate) large: LargeChannel,
 }
 
@@ -72,7 +80,10 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Channels>> {
     library::write_asked(&folder)?;
     let file = format!("sqlite:{}", plan.scratch.join("channel.db").display());
     let mut followed = Vec::new();
-    for (store, url) in [("PostgreSQL", postgres.database()), ("SQLite", file)] {
+    let without_listen = format!("{}?notifications=off", postgres.database());
+    for (store, url) in
+        [("PostgreSQL", postgres.database()), ("PostgreSQL without LISTEN", without_listen), ("SQLite", file)]
+    {
         init(plan, &url, &folder)?;
         let found = follow(plan, store, &url).await.with_context(|| format!("replicas on {store}"))?;
         println!(
@@ -85,9 +96,15 @@ pub(crate) async fn measure(plan: &Plan) -> Result<Option<Channels>> {
         );
         followed.push(found);
     }
+    let outage = outage(plan, &postgres, &folder).await.context("a replica without its database")?;
+    println!(
+        "channels: p99 {:.1?} with the database, {:.1?} without",
+        outage.before.percentile(99),
+        outage.during.percentile(99)
+    );
     let large = large(plan, &postgres).await?;
     println!("channels: {large:.1?}");
-    Ok(Some(Channels { followed, large }))
+    Ok(Some(Channels { followed, outage, large }))
 }
 
 /// Creates a store with a folder as the first revision.
@@ -186,6 +203,25 @@ async fn publish(store: &Store, file: usize, edit: usize) -> Result<()> {
     let published = store.publish(publish, &author, Arc::new(LibraryChecker::new())).await?;
     ensure!(published.proposal.revision.is_some(), "not published: {:?}", published.proposal.lacks);
     Ok(())
+}
+
+/// Sends requests to a replica, and stops the database meanwhile. An answer that is late or not a success is an error.
+async fn outage(plan: &Plan, postgres: &Postgres, folder: &Path) -> Result<Outage> {
+    const CONNECTIONS: usize = 16;
+    // Longer than the time limit for a comparison with the database, which is 3 seconds.
+    let time = Duration::from_secs(if plan.quick { 5 } else { 15 });
+    let url = postgres.database();
+    init(plan, &url, folder)?;
+    let port = server::free_port()?;
+    let _server = Server::start(serve(plan, &url, port), port, None, &plan.scratch.join("outage.log"))?;
+    let row = &ROWS[0];
+    let message = row.message(Era::Modern);
+    row.check(&Connection::open(port).await?.ask(&message.http(port)).await?)?;
+    let before = load::run(port, &message.http(port), CONNECTIONS, time).await?;
+    postgres.stop();
+    let during = load::run(port, &message.http(port), CONNECTIONS, time).await;
+    postgres.proceed();
+    Ok(Outage { before, during: during? })
 }
 
 async fn large(plan: &Plan, postgres: &Postgres) -> Result<LargeChannel> {

@@ -192,7 +192,7 @@ fn followed(channels: &Channels, page: &mut String) -> Result<()> {
     writeln!(
         page,
         "## Channels\n\nA library of 103 files, eight replicas and the database on all cores of this machine. PostgreSQL \
-         notifies replicas; on SQLite they compare revisions once a second. A publish checks the whole tree.\n"
+         notifies replicas; without LISTEN, and on SQLite, they compare revisions once a second. A publish checks the whole tree.\n"
     )?;
     writeln!(
         page,
@@ -213,6 +213,17 @@ fn followed(channels: &Channels, page: &mut String) -> Result<()> {
             megabytes(followed.memory),
         )?;
     }
+    let (before, during) = (&channels.outage.before, &channels.outage.during);
+    let rate = |seen: &Seen| seen.latencies.len() as f64 / seen.elapsed.as_secs_f64();
+    writeln!(
+        page,
+        "\n**The database stops.** A replica answers {:.0} `prompts/get` a second (p99 {}) while PostgreSQL answers, and {:.0} (p99 {}) \
+         after it was stopped; no request fails.\n",
+        rate(before),
+        shown(before.percentile(99)),
+        rate(during),
+        shown(during.percentile(99)),
+    )?;
     let large = channels.large;
     writeln!(
         page,
