@@ -2,11 +2,11 @@
 
 use std::{error::Error, fmt::Write as _, fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
-use promptshelf_store::{Digest, Store, StoreError, StoreUrl};
+use promptshelf_store::{Digest, HistoryQuery, PolicyGuard, Store, StoreError, StoreUrl, Verdict};
 use promptshelf_testkit::{database::Postgres, in_time};
 
 use crate::{
-    sample::{channel, publish, texts},
+    sample::{actor, channel, checker, policy, publish, texts},
     sqlite,
 };
 
@@ -118,9 +118,20 @@ async fn schemas(url: String) {
     let (present, known) = Store::schema(&place).await.unwrap();
     assert_eq!(present, known);
     // A newer release has only added something.
-    tamper(&url, "INSERT INTO ps_migration (number, at) VALUES (98, 0)").await;
+    let added = "ALTER TABLE ps_revision ADD COLUMN added TEXT; ALTER TABLE ps_proposal ADD COLUMN added TEXT DEFAULT 'x'; \
+                 CREATE TABLE ps_added (id BIGINT PRIMARY KEY); INSERT INTO ps_migration (number, at) VALUES (98, 0)";
+    tamper(&url, added).await;
     let beside = Store::open(&place).await.unwrap();
     publish(&beside, "c", 1, &[("b.md", "", "B")]).await.unwrap();
+    // The store that was open before goes on, too, with every kind of operation.
+    let policy = self::policy(1, true);
+    store.set_policy(&channel("c"), &policy, &PolicyGuard::Any, &actor("ada")).await.unwrap();
+    let open = publish(&store, "c", 2, &[("c.md", "", "C")]).await.unwrap().proposal;
+    let approved = store.review(open.id, Verdict::Approve, "", None, &actor("bob"), checker()).await.unwrap();
+    assert_eq!(approved.proposal.revision, Some(3));
+    store.set_policy(&channel("c"), &self::policy(0, false), &PolicyGuard::Any, &actor("ada")).await.unwrap();
+    assert_eq!(store.history(&channel("c"), &HistoryQuery::default()).await.unwrap().len(), 3);
+    store.gc().await.unwrap();
     assert_eq!(Store::schema(&place).await.unwrap(), (98, known));
     // A newer release has changed what this one relies on.
     tamper(&url, "INSERT INTO ps_migration (number, at) VALUES (99, 0); UPDATE ps_library SET major = 99").await;
@@ -129,7 +140,7 @@ async fn schemas(url: String) {
     let error = Store::create(&place).await.unwrap_err();
     assert!(matches!(error, StoreError::NewerSchema { .. }), "{error}");
     // Also for a store that is open already.
-    let error = publish(&store, "c", 2, &[("d.md", "", "D")]).await.unwrap_err();
+    let error = publish(&store, "c", 3, &[("d.md", "", "D")]).await.unwrap_err();
     assert!(matches!(error, StoreError::NewerSchema { .. }), "{error}");
     let error = store.head(&channel("c")).await.unwrap_err();
     assert!(matches!(error, StoreError::NewerSchema { .. }), "{error}");

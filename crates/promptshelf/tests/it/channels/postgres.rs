@@ -1,12 +1,12 @@
 //! The journey of the guide's page on teams on PostgreSQL.
 
-use std::time::Duration;
+use std::{fs, process::Stdio, thread, time::Duration};
 
 use promptshelf_testkit::database::Postgres;
 use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 
-use super::{Team, bytes, journey::whole_journey};
-use crate::program::Server;
+use super::{HELLO, Team, bytes, journey::whole_journey};
+use crate::program::{PATIENCE, Server, ended};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn team_works_on_postgresql_as_on_sqlite() {
@@ -66,4 +66,78 @@ async fn kill_of_the_publisher_leaves_a_whole_revision() {
     let options: PgConnectOptions = team.store.parse().expect("a URL");
     PgConnection::connect_with(&options).await.expect("a connection");
     team.ok(&["publish", "prompts", "-m", "Last"]);
+}
+
+/// An approval is two transactions: the review, and the publish. Between them nothing is lost.
+// req: S-95
+#[tokio::test(flavor = "multi_thread")]
+async fn approval_of_a_killed_reviewer_counts() {
+    let team = Team { store: Postgres::shared().database(), ..Team::without_store() };
+    team.ok(&["init"]);
+    team.policy(&["--approvals", "1", "--four-eyes", "on"]);
+    team.write("prompts", &[("hello.md", HELLO)]);
+    assert_eq!(team.json(&["publish", "prompts", "-m", "First", "--as", "ada"])["state"], "open");
+    // The second transaction waits for the row of the channel.
+    let mut holder = PgConnection::connect(&team.store).await.expect("a connection");
+    sqlx::raw_sql("BEGIN; SELECT * FROM ps_channel FOR UPDATE").execute(&mut holder).await.expect("a lock");
+    let mut command = team.command(&["approve", "1", "--as", "bob"]);
+    let mut reviewer = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts");
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while team.json(&["proposals", "1"])["proposal"]["reviews"].as_array().is_none_or(Vec::is_empty) {
+        assert!(std::time::Instant::now() < deadline, "no review");
+        thread::sleep(Duration::from_millis(20));
+    }
+    reviewer.kill().expect("a running process");
+    ended(&mut reviewer);
+    sqlx::raw_sql("ROLLBACK").execute(&mut holder).await.expect("the end of the lock");
+    let proposal = team.json(&["proposals", "1"])["proposal"].clone();
+    assert_eq!((&proposal["state"], &proposal["lacks"]), (&serde_json::json!("open"), &serde_json::json!([])));
+    assert_eq!(team.revision("production"), 0);
+    // The same approval again, or that of another reviewer, publishes.
+    assert_eq!(team.json(&["approve", "1", "--as", "bob"])["revision"], 1);
+    assert_eq!(team.json(&["history"])["revisions"][0]["approvedBy"], serde_json::json!(["bob"]));
+}
+
+/// A certificate authority, and a server's certificate of it.
+struct Authority {
+    authority: String,
+    certificate: String,
+    key: String,
+}
+
+fn authority() -> Authority {
+    let key = || rcgen::KeyPair::generate().expect("a key");
+    let mut params = rcgen::CertificateParams::new(Vec::new()).expect("parameters");
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let issuer = rcgen::CertifiedIssuer::self_signed(params, key()).expect("an authority");
+    let server = key();
+    let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("parameters");
+    let certificate = params.signed_by(&server, &issuer).expect("a certificate");
+    Authority { authority: issuer.pem(), certificate: certificate.pem(), key: server.serialize_pem() }
+}
+
+// req: S-94
+#[tokio::test(flavor = "multi_thread")]
+async fn database_is_verified_with_a_private_authority() {
+    let database = Postgres::start();
+    let known = authority();
+    database.use_tls(&known.certificate, &known.key);
+    let team = Team::without_store();
+    fs::write(team.path("known.pem"), known.authority).expect("written");
+    fs::write(team.path("other.pem"), authority().authority).expect("written");
+    let url = database.database();
+    let at = |host: &str, parameters: &str| {
+        let url = url.replace("@127.0.0.1", &format!("@{host}"));
+        format!("{url}?sslmode=verify-full{parameters}")
+    };
+    team.ok(&["init", &at("localhost", "&sslrootcert=known.pem")]);
+    team.ok(&["history", "--store", &at("localhost", "&sslrootcert=known.pem")]);
+    for (what, store) in [
+        ("another authority", at("localhost", "&sslrootcert=other.pem")),
+        ("the authorities of the system", at("localhost", "")),
+        ("a name that the certificate does not have", at("127.0.0.1", "&sslrootcert=known.pem")),
+    ] {
+        let error = team.fails("15", &["history", "--store", &store]);
+        assert!(error.contains("TLS") || error.contains("certificate"), "{what}: {error}");
+    }
 }

@@ -76,6 +76,39 @@ fn promotion_creates_the_channel_and_obeys_its_policy() {
     team.fails("2", &["promote", "--from", "staging", "--to", "staging", "-m", "x"]);
 }
 
+// req: S-95
+#[test]
+fn two_promotions_at_once_leave_one_version_live() {
+    let team = staged();
+    let canary = ["promote", "--from", "staging", "--to", "canary", "-m", "New"];
+    team.ok(&canary);
+    for round in 0..3 {
+        for (channel, text) in [("staging", "Uno"), ("canary", "Eins")] {
+            team.write("prompts", &[("one.md", &with_partial(&format!("{text} {round}")))]);
+            team.ok(&["publish", "prompts", "-m", "Next", "--channel", channel]);
+        }
+        let before = team.revision("production");
+        let codes = std::thread::scope(|scope| {
+            let promotions = ["staging", "canary"].map(|from| {
+                let team = &team;
+                scope.spawn(move || team.run(&["promote", "--from", from, "--to", "production", "-m", "At once"]).code)
+            });
+            promotions.map(|promotion| promotion.join().expect("it ends"))
+        });
+        // Both in some order, or the later one notices the other.
+        assert!(codes.iter().all(|code| matches!(code.as_str(), "0" | "14")), "{codes:?}");
+        let published = codes.iter().filter(|code| *code == "0").count() as u64;
+        assert!(published > 0, "{codes:?}");
+        assert_eq!(team.revision("production"), before + published, "{codes:?}");
+        let now = team.json(&["history", "one", "--at", "2999-01-01"]);
+        assert_eq!(now["served"].as_array().map(Vec::len), Some(1), "{now}");
+        let folder = format!("live-{round}");
+        team.ok(&["pull", "sqlite:team.db", &folder]);
+        let live = team.read(&format!("{folder}/one.md"));
+        assert!([format!("Uno {round}"), format!("Eins {round}")].iter().any(|text| live.contains(text)), "{live}");
+    }
+}
+
 #[test]
 fn rollback_of_everything_makes_a_new_revision() {
     let team = Team::with(&[("hello.md", HELLO)]);
