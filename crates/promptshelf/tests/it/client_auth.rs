@@ -10,13 +10,15 @@ use std::{
     thread,
 };
 
+use http::Method;
 use promptshelf::client::{
-    BrowserOpener, Client, ClientError, ConnectOptions, CredentialError, CredentialStore, Endpoint, SignIn, SignInPage,
+    ApiClient, ApiRequest, BrowserOpener, Client, ClientError, ConnectOptions, CredentialError, CredentialStore,
+    Endpoint, SignIn, SignInPage,
 };
 
 use self::realm::{Behaviour, Realm};
 use crate::{
-    program::{library, promptshelf, shown},
+    program::{PATIENCE, library, promptshelf, shown},
     terminal::{CTRL_D, Terminal},
 };
 
@@ -66,12 +68,16 @@ impl BrowserOpener for TestBrowser {
     }
 }
 
-async fn connect(realm: &Realm, store: &Arc<Memory>, browser: Option<TestBrowser>) -> Result<Client, ClientError> {
+fn sign_in(store: &Arc<Memory>, browser: Option<TestBrowser>) -> SignIn {
     let sign_in = SignIn::new(Arc::clone(store) as Arc<dyn CredentialStore>);
-    let sign_in = match browser {
+    match browser {
         Some(browser) => sign_in.browser(Arc::new(browser)),
         None => sign_in,
-    };
+    }
+}
+
+async fn connect(realm: &Realm, store: &Arc<Memory>, browser: Option<TestBrowser>) -> Result<Client, ClientError> {
+    let sign_in = sign_in(store, browser);
     ConnectOptions::new().sign_in(sign_in).connect(&Endpoint::url(realm.mcp())).await
 }
 
@@ -126,6 +132,31 @@ async fn missing_scopes_are_requested_with_the_granted_ones() {
     let background =
         connect(&realm, &store, Some(TestBrowser::default())).await.expect("stored credentials").without_sign_in();
     background.get("written", &[].into()).await.expect("stored credentials");
+}
+
+// req: Q17
+#[tokio::test]
+async fn api_uses_the_sign_in_of_the_endpoint() {
+    let (realm, store) = (Realm::start(Behaviour::default()), Arc::default());
+    let list = async |browser: Option<TestBrowser>| {
+        let server = realm.mcp().parse().expect("the URL of a server");
+        let client = ApiClient::new(server, None, Some(&sign_in(&store, browser)), PATIENCE).await?;
+        let path = "api/v1/channels".to_owned();
+        let request = ApiRequest { method: Method::GET, path, query: Vec::new(), headers: Vec::new(), body: None };
+        client.send(&request).await.map(|response| (response.status, response.body))
+    };
+    assert!(matches!(list(None).await, Err(ClientError::AuthenticationRequired)));
+    connect(&realm, &store, Some(TestBrowser::default())).await.expect("a sign-in");
+    let scope = match list(None).await {
+        Err(ClientError::Forbidden { scope }) => scope,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(scope.as_deref(), Some("write"));
+    let expected = (200, br#"{"channels":[]}"#.to_vec());
+    assert_eq!(list(Some(TestBrowser::default())).await.expect("a sign-in with more scopes"), expected);
+    assert_eq!(list(None).await.expect("stored credentials"), expected);
+    let scopes: Vec<String> = realm.recorded().authorized.iter().map(|request| request["scope"].clone()).collect();
+    assert_eq!(scopes, ["read", "read write"]);
 }
 
 // req: Q17

@@ -78,6 +78,7 @@ impl Realm {
             .route("/authorize", get(authorize))
             .route("/token", post(token))
             .route("/mcp", post(prompts))
+            .route("/api/v1/channels", get(channels))
             .with_state(Arc::clone(&inner));
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -194,20 +195,34 @@ async fn token(State(realm): State<Arc<Inner>>, headers: HeaderMap, body: String
     .into_response()
 }
 
-async fn prompts(State(realm): State<Arc<Inner>>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
+/// Returns the refusal of a caller without a token, or without the scope `write` where it is needed.
+fn refusal(realm: &Inner, headers: &HeaderMap, needs_write: bool) -> Option<Response> {
     let metadata = match realm.withholds_metadata.load(Ordering::SeqCst) {
         true => String::new(),
         false => format!(", resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", realm.url),
     };
-    let refuse = |status: StatusCode, challenge: String| {
-        (status, [(header::WWW_AUTHENTICATE, format!("Bearer {challenge}{metadata}"))]).into_response()
+    let refuse = |status: StatusCode, challenge: &str| {
+        Some((status, [(header::WWW_AUTHENTICATE, format!("Bearer {challenge}{metadata}"))]).into_response())
     };
     let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     let scopes = token.and_then(|token| realm.recorded.lock().expect("no panic").tokens.get(token).cloned());
-    let Some(scopes) = scopes else { return refuse(StatusCode::UNAUTHORIZED, "scope=\"read\"".to_owned()) };
-    if request["params"]["name"] == "written" && !scopes.split(' ').any(|scope| scope == "write") {
-        let challenge = "error=\"insufficient_scope\", scope=\"write\"";
-        return refuse(StatusCode::FORBIDDEN, challenge.to_owned());
+    match scopes {
+        None => refuse(StatusCode::UNAUTHORIZED, "scope=\"read\""),
+        Some(scopes) if needs_write && !scopes.split(' ').any(|scope| scope == "write") => {
+            refuse(StatusCode::FORBIDDEN, "error=\"insufficient_scope\", scope=\"write\"")
+        }
+        Some(_) => None,
+    }
+}
+
+/// The list of channels, for callers with the scope `write`.
+async fn channels(State(realm): State<Arc<Inner>>, headers: HeaderMap) -> Response {
+    refusal(&realm, &headers, true).unwrap_or_else(|| Json(json!({ "channels": [] })).into_response())
+}
+
+async fn prompts(State(realm): State<Arc<Inner>>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
+    if let Some(refusal) = refusal(&realm, &headers, request["params"]["name"] == "written") {
+        return refusal;
     }
     let text = |text: &str| json!([{ "role": "user", "content": { "type": "text", "text": text } }]);
     let mut result = match request["method"].as_str() {
