@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn references_and_paths_are_never_options() {
         for fragment in [
-            "--upload-pack=touch /tmp/x",
+            "--upload-pack=touch x",
             "-x",
             "a..b",
             "a b",

@@ -1,4 +1,4 @@
-//! How git is called for one repository: a clean environment, no questions, and credentials for one host.
+//! Calls of git for one repository: a clean environment, no questions, and credentials for one host.
 
 use std::{
     env,
@@ -25,7 +25,7 @@ const HELPER: &str = "!f() { test \"$1\" = get && printf 'username=%s\\npassword
 /// The user of a token without one. GitHub, GitLab and Gitea ignore it.
 const TOKEN_USER: &str = "x-access-token";
 
-/// How git is called for one repository.
+/// The settings of all calls for one repository.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     address: GitAddress,

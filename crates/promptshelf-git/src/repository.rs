@@ -52,7 +52,7 @@ pub(crate) struct Repository {
     transfer_bytes: u64,
 }
 
-/// What is remembered between runs: written by this process, and by others that pin the same address.
+/// The state that outlives a run: written by this process, and by others that pin the same address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// The address, for people.
@@ -211,7 +211,7 @@ impl Repository {
         };
         let fetched = fetch(&["--depth=1", "--filter=blob:none"]).await;
         match fetched {
-            // Servers over plain HTTP, and ones that restrict what a client may ask for.
+            // Servers over the dumb HTTP protocol, and those that permit no filters.
             Err(GitError::Remote { reason }) if reason.contains("shallow") || reason.contains("filter") => {
                 fetch(&[]).await?
             }

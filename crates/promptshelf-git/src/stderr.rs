@@ -1,4 +1,4 @@
-//! What git prints to stderr: without secrets, as an error that says what to do.
+//! Errors of git, made from its stderr: without secrets, and with the remedy.
 
 use crate::error::GitError;
 
@@ -55,11 +55,11 @@ pub(crate) fn error(command: &str, code: Option<i32>, text: &str) -> GitError {
         "could not read Password",
     ]) || has(&["The requested URL returned error: 401", "The requested URL returned error: 403"])
     {
-        "the server refused the credentials, or there are none: see `credentials`"
+        "the server requires valid credentials: see `credentials`"
     } else if has(&["dubious ownership"]) {
         "the repository belongs to another user: serve it over ssh or https, or run this server as that user"
     } else if has(&["does not appear to be a git repository", "not found", "does not exist", "returned error: 404"]) {
-        "there is no repository at this address, or the credentials do not permit to read it"
+        "the repository does not exist, or the credentials do not permit to read it"
     } else if has(&["Could not resolve host", "Connection refused", "Could not connect", "Failed to connect"]) {
         "the server cannot be reached"
     } else if has(&["not our ref", "unadvertised object"]) {

@@ -65,9 +65,9 @@ impl Error for WebhookError {}
 /// ```
 /// use promptshelf_git::{WebhookError, verify_webhook};
 ///
-/// // From the documentation of GitHub, "Validating webhook deliveries".
-/// let signature = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
-/// let secret = b"It's a Secret to Everybody";
+/// // Made with `openssl dgst -sha256 -hmac`.
+/// let signature = "sha256=cd42114b6facb676e0e6192b1b4226200f3b48faa2e49d4a6ceed772b0b01f0a";
+/// let secret = b"secret of the forge";
 /// assert_eq!(verify_webhook(secret, [("X-Hub-Signature-256", signature)], b"Hello, World!"), Ok(()));
 /// assert_eq!(verify_webhook(secret, [("X-Hub-Signature-256", signature)], b"Hello"), Err(WebhookError::Invalid));
 /// ```
@@ -138,8 +138,8 @@ fn decoded(digits: &[u8]) -> Option<[u8; 32]> {
 mod tests {
     use super::*;
 
-    const SECRET: &[u8] = b"It's a Secret to Everybody";
-    const SIGNATURE: &str = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+    const SECRET: &[u8] = b"secret of the forge";
+    const SIGNATURE: &str = "cd42114b6facb676e0e6192b1b4226200f3b48faa2e49d4a6ceed772b0b01f0a";
 
     fn verify(headers: &[(&str, &str)]) -> Result<(), WebhookError> {
         verify_webhook(SECRET, headers.iter().copied(), b"Hello, World!")
@@ -154,16 +154,16 @@ mod tests {
         let gitea =
             [("X-Gitea-Signature", SIGNATURE), ("X-Gogs-Signature", SIGNATURE), ("X-Hub-Signature-256", &github)];
         assert_eq!(verify(&gitea), Ok(()));
-        assert_eq!(verify(&[("X-Gitlab-Token", "It's a Secret to Everybody")]), Ok(()));
+        assert_eq!(verify(&[("X-Gitlab-Token", "secret of the forge")]), Ok(()));
         let mut forged = gitea;
         forged[1].1 = "00";
         for refused in [
             &forged[..],
             &[("X-Hub-Signature-256", SIGNATURE)],
             &[("X-Hub-Signature-256", &github), ("x-hub-signature-256", &github)],
-            &[("X-Gitea-Signature", &SIGNATURE.replace('7', "8"))],
+            &[("X-Gitea-Signature", &SIGNATURE.replace('c', "0"))],
             &[("X-Gitea-Signature", "")],
-            &[("X-Gitlab-Token", "It's a Secret to Everybod")],
+            &[("X-Gitlab-Token", "secret of the forg")],
             &[("X-Gitlab-Token", "")],
         ] {
             assert_eq!(verify(refused), Err(WebhookError::Invalid), "{refused:?}");

@@ -4,6 +4,7 @@ use std::{fs, time::Duration};
 
 use promptshelf_git::{GitError, GitSource, OnErrors};
 use promptshelf_testkit::git::Repository;
+use tokio::io::AsyncReadExt as _;
 
 use crate::sample::{Sample, files, loaded, served};
 
@@ -25,7 +26,7 @@ async fn unknown_references_and_folders_are_named() {
     assert!(error("#main:temm").await.starts_with("the repository has no folder \"temm\" at commit"));
     assert!(error("#main:a.md").await.contains("a file is at this path"));
     fs::remove_dir_all(sample.bare()).unwrap();
-    assert!(error("#main").await.contains("there is no repository at this address"));
+    assert!(error("#main").await.contains("the repository does not exist"));
 }
 
 #[tokio::test]
@@ -116,9 +117,13 @@ async fn server_that_hangs_or_sends_too_much_is_cut_off() {
     let mut options = sample.options("");
     options.address = address.parse().unwrap();
     options.timeout = Duration::from_millis(500);
-    // The system accepts the connection, and nothing answers.
-    let error = GitSource::new(options).unwrap().refresh().await.unwrap_err();
-    assert!(matches!(error, GitError::TimedOut { .. }), "{error}");
+    let source = GitSource::new(options).unwrap();
+    let (result, mut connection) = tokio::join!(source.refresh(), async { listener.accept().await.unwrap().0 });
+    assert!(matches!(result, Err(GitError::TimedOut { .. })), "{result:?}");
+    // The helper that git started for HTTP has ended too.
+    let mut request = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(60), connection.read_to_end(&mut request));
+    assert!(ended.await.is_ok() && request.starts_with(b"GET /a.git/info/refs"));
     // Three megabytes that cannot be compressed.
     let mut state = 1_u64;
     let next = |_| {

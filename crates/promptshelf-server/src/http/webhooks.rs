@@ -22,8 +22,6 @@ use axum::{
 use promptshelf_git::{MAX_WEBHOOK_BYTES, WebhookError, verify_webhook};
 use promptshelf_service::Service;
 
-use super::site::not_found;
-
 /// The number of requests for one source in [`WINDOW`]. More would only cost the time of their verification: one is
 /// enough for a poll.
 const MAX_REQUESTS: u32 = 20;
@@ -103,7 +101,7 @@ async fn receive(
     if address.is_some_and(|address| service.admit_address(address).is_err()) {
         return too_many();
     }
-    let Some(webhook) = webhooks.0.get(&source) else { return not_found().await.into_response() };
+    let Some(webhook) = webhooks.0.get(&source) else { return refused_source() };
     if !webhook.admit() {
         return too_many();
     }
@@ -128,6 +126,10 @@ fn refused(error: WebhookError) -> Response {
         _ => StatusCode::UNAUTHORIZED,
     };
     (status, format!("Refused: {error}.\n")).into_response()
+}
+
+fn refused_source() -> Response {
+    (StatusCode::NOT_FOUND, "No source with this name accepts webhooks.\n").into_response()
 }
 
 fn too_many() -> Response {

@@ -15,9 +15,9 @@ use tower_service::Service as _;
 
 use crate::{library, text};
 
-/// From the documentation of GitHub, "Validating webhook deliveries".
-const SECRET: &str = "It's a Secret to Everybody";
-const SIGNATURE: &str = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+const SECRET: &str = "secret of the forge";
+/// Made with `openssl dgst -sha256 -hmac`.
+const SIGNATURE: &str = "sha256=cd42114b6facb676e0e6192b1b4226200f3b48faa2e49d4a6ceed772b0b01f0a";
 const BODY: &str = "Hello, World!";
 
 // req: S-146
