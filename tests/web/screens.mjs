@@ -3,14 +3,19 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { authorizing } from './authorizing.mjs';
-import { browser, library, remove, serve, visit } from './harness.mjs';
+import { browser, library, remove, serve, visit, write } from './harness.mjs';
 
 const CODE =
   'def total(prices, discount):\n    sum = 0\n    for p in prices:\n        sum += p\n    return sum - sum * discount / 100\n';
 const BROKEN =
   '---\ntitle: Release Notes\ndescription: Writes release notes\narguments:\n  - name: changes\n    desciption: The merged changes\n    required: true\n---\nWrite release notes for {{ chnages }}.\n';
 
-/** @type {Record<string, { path: string, ready: (page: any) => Promise<unknown>, broken?: boolean, guarded?: boolean, size?: { width: number, height: number } }>} */
+const HONEST = 'Say plainly what you know.\nName it instead of guessing.\n';
+
+/** The folder of the present screenshots. */
+let shown = '';
+
+/** @type {Record<string, { path: string, ready: (page: any) => Promise<unknown>, broken?: boolean, guarded?: boolean, edited?: boolean, size?: { width: number, height: number } }>} */
 const VIEWS = {
   find: {
     path: '#/',
@@ -52,6 +57,35 @@ const VIEWS = {
       await page.getByRole('radio', { name: 'Rust' }).check();
       await page.getByRole('button', { name: 'Continue' }).click();
       await page.getByText('How will it run?').waitFor();
+    },
+  },
+  editor: {
+    path: '#/edit/write-tests.md',
+    edited: true,
+    ready: async (page) => {
+      await page.locator('.messages .prose').first().waitFor();
+      await page.locator('.cm-content').focus();
+      await page.keyboard.press('Control+End');
+      await page.keyboard.type('Use {{ st');
+      await page.locator('.cm-tooltip-autocomplete li').first().waitFor();
+      await page.locator('.cm-diagnostic, .edit-problems .problem').first().waitFor();
+      await page.evaluate(() => window.scrollTo(0, 175));
+    },
+  },
+  conflict: {
+    path: '#/edit/_shared/honest.md',
+    edited: true,
+    ready: async (page) => {
+      write(shown, { '_shared/honest.md': HONEST });
+      await page.locator('.cm-content').filter({ hasNotText: 'sources' }).waitFor();
+      await page.locator('.cm-content').focus();
+      await page.keyboard.press('Control+End');
+      await page.keyboard.type('Say what you are not sure of.');
+      await page.locator('.edit-status', { hasText: 'kept' }).waitFor();
+      write(shown, { '_shared/honest.md': `${HONEST}Name your sources.\n` });
+      await page.locator('.conflict').waitFor();
+      await page.locator('.note').waitFor({ state: 'detached' });
+      await page.evaluate(() => window.scrollTo(0, 0));
     },
   },
   library: { path: '#/library', broken: true, ready: (page) => page.locator('.diagnostic').nth(1).waitFor() },
@@ -116,7 +150,9 @@ const open = await browser();
 for (const isBroken of [false, true]) {
   const folder = library(isBroken ? { 'release-notes.md': BROKEN } : {});
   const server = await serve(folder);
-  for (const [name, { path, ready, broken = false, guarded = false, size }] of Object.entries(VIEWS)) {
+  const editing = await serve(folder, 0, ['--edit']);
+  shown = folder;
+  for (const [name, { path, ready, broken = false, guarded = false, edited = false, size }] of Object.entries(VIEWS)) {
     if (broken !== isBroken) continue;
     for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
       const { page, context } = await visit(open, {
@@ -124,7 +160,7 @@ for (const isBroken of [false, true]) {
         viewport: size ?? { width: 1180, height: 800 },
         reducedMotion: 'reduce',
       });
-      await page.goto((guarded ? there.url : server.url) + path);
+      await page.goto((guarded ? there.url : edited ? editing.url : server.url) + path);
       const state = guarded ? 'sign-in' : 'live';
       await page.waitForFunction((wanted) => document.documentElement.dataset.connection === wanted, state);
       if (path === '#/' && !guarded) await page.locator('.row').first().waitFor();
@@ -134,7 +170,7 @@ for (const isBroken of [false, true]) {
       await context.close();
     }
   }
-  await server.stop();
+  await Promise.all([server.stop(), editing.stop()]);
   remove(folder);
 }
 await there.stop();

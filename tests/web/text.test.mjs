@@ -21,6 +21,7 @@ const words = await Promise.all(
     ...(await import(`${JS}/lang/${code}.js`))[code],
     ...(await import(`${JS}/lang/more/${code}.js`)).more,
     ...(await import(`${JS}/lang/channels/${code}.js`)).channels,
+    ...(await import(`${JS}/lang/edit/${code}.js`)).edit,
   })),
 );
 

@@ -26,7 +26,7 @@ export {
   Decoration,
   drawSelection,
   EditorView,
-  highlightActiveLine,
+  highlightSpecialChars,
   hoverTooltip,
   keymap,
   lineNumbers,

@@ -73,6 +73,14 @@ impl Analyzer {
         Analyzer { workspace, library, saved: (Catalog::default(), None) }
     }
 
+    /// Grants folders outside of a library in a folder, instead of those granted before: its `[roots]` may point to them
+    /// or below them.
+    pub fn grant_roots(&self, folders: impl IntoIterator<Item = PathBuf>) {
+        if let AnalyzedLibrary::Folder(directory) = &self.library {
+            directory.grant_roots(folders);
+        }
+    }
+
     /// Reads and checks the library with unsaved texts in place of its files, by path. Blocks while files are read.
     ///
     /// # Errors

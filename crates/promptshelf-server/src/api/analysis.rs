@@ -212,7 +212,8 @@ impl Question {
             Ok(analysis) => analysis,
             Err(error) => return AnalysisResult { failure: Some(error.to_string()), ..AnalysisResult::default() },
         };
-        let mut result = AnalysisResult { diagnostics: bounded(analysis.diagnostics()), ..AnalysisResult::default() };
+        let mut result =
+            AnalysisResult { diagnostics: bounded(&self.path, analysis.diagnostics()), ..AnalysisResult::default() };
         let text = self.texts.get(&self.path).map(String::as_str).unwrap_or_default();
         result.completions =
             self.complete.map(|place| analysis.completions(&self.path, text, place.line, place.character));
@@ -287,12 +288,13 @@ fn described(prompt: &Prompt) -> Value {
 }
 
 /// Cuts the diagnostics of a library full of errors.
-fn bounded(diagnostics: BTreeMap<String, Value>) -> BTreeMap<String, Value> {
+fn bounded(path: &str, diagnostics: BTreeMap<String, Value>) -> BTreeMap<String, Value> {
     let cut = |mut found: Value| {
         if let Some(list) = found.as_array_mut() {
             list.truncate(MAX_DIAGNOSTICS);
         }
         found
     };
-    diagnostics.into_iter().take(MAX_FILES).map(|(path, found)| (path, cut(found))).collect()
+    let files = diagnostics.into_iter().enumerate().filter(|(number, (file, _))| *number < MAX_FILES || file == path);
+    files.map(|(_, (file, found))| (file, cut(found))).collect()
 }

@@ -6,6 +6,7 @@
 
 use std::{
     fmt,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -66,6 +67,14 @@ impl FolderApi {
             analyzer: Arc::new(Mutex::new(analyzer)),
             analyses: Arc::new(Semaphore::new(CHECKS)),
         }
+    }
+}
+
+impl FolderApi {
+    /// Grants folders outside of the library to previews, instead of those granted before. Waits for an analysis that
+    /// runs.
+    pub fn grant_roots(&self, folders: impl IntoIterator<Item = PathBuf>) {
+        self.analyzer.lock().unwrap_or_else(PoisonError::into_inner).grant_roots(folders);
     }
 }
 

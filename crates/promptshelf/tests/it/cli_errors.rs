@@ -119,6 +119,18 @@ fn reachable_address_is_reported() {
     assert_snapshot!(run(&folder, &["serve", "prompts", "--http", "0.0.0.0:0"]));
 }
 
+// req: S-160
+#[test]
+fn editing_without_sign_in_is_for_this_machine() {
+    let folder = library(&[("hello.md", HELLO)]);
+    let refused = [
+        &["serve", "prompts", "--edit", "--http", "0.0.0.0:0", "--allow-remote"][..],
+        &["serve", "prompts", "--edit", "--http", "127.0.0.1:0", "--trust-proxy", "10.0.0.1"],
+        &["serve", "sqlite:team.db", "--edit"],
+    ];
+    assert_snapshot!(refused.map(|arguments| run(&folder, arguments)).join("\n"));
+}
+
 #[test]
 fn address_in_use_is_reported() {
     let folder = library(&[("hello.md", HELLO)]);

@@ -152,6 +152,20 @@ async fn change_on_disk_is_not_overwritten() {
     assert!(!edited.path("hello.md").exists());
 }
 
+// req: S-162
+#[tokio::test]
+async fn one_of_several_changes_of_a_version_wins() {
+    let edited = Edited::start(false).await;
+    let condition = tag(HELLO);
+    let texts: Vec<String> = (0..8).map(|number| format!("{number}\n").repeat(20_000)).collect();
+    let changes = texts.iter().map(|new| edited.put("", "hello.md", ("If-Match", &condition), text(new)));
+    let statuses: Vec<u16> = futures_util::future::join_all(changes).await.iter().map(|answer| answer.status).collect();
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
+    assert_eq!(statuses.iter().filter(|status| **status == 412).count(), 7, "{statuses:?}");
+    let winner = statuses.iter().position(|status| *status == 200).expect("one");
+    assert_eq!(edited.text("hello.md"), texts[winner]);
+}
+
 // req: S-161
 #[tokio::test]
 async fn paths_outside_of_the_library_are_refused() {

@@ -25,6 +25,7 @@ Examples:
   promptshelf serve prompts --http 0.0.0.0:80 --allow-remote \\
     --allow-host prompts.example.com
   promptshelf serve sqlite:team.db#staging        a channel of a store
+  promptshelf serve prompts --edit                the page edits the folder
   promptshelf serve 'git+https://git.example.com/prompts.git#main:team'";
 
 const SERVE_SETTINGS: &str = "\

@@ -290,6 +290,10 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         }
         if has_grants_changed {
             self.served.grant_roots(&settings.granted_roots);
+            #[cfg(feature = "channels")]
+            if let Some(folder) = self.app.options().folder {
+                folder.grant_roots(settings.granted_roots.iter().cloned());
+            }
         }
         let has_provenance_changed = settings.shows_provenance != self.settings.shows_provenance;
         self.served.show_provenance(settings.shows_provenance);

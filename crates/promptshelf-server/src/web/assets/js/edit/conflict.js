@@ -15,7 +15,7 @@ const MOST_LINES = 2_000;
  * @param {Uint8Array | null} options.theirs null if the file was deleted
  * @param {string} options.mine
  * @param {() => void} options.keepMine
- * @param {() => void} options.takeTheirs
+ * @param {() => Promise<void>} options.takeTheirs
  */
 export function conflictView({ base, theirs, mine, keepMine, takeTheirs }) {
   const before = base === null ? '' : (textOf(base) ?? '');

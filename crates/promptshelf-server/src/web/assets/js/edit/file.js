@@ -38,6 +38,7 @@ export function fileView(backend, library, path, until) {
   /** @type {Awaited<ReturnType<typeof textEditor>>} */
   let editor = null;
   let isDirty = false;
+  let isSaving = false;
 
   /** @param {unknown} error */
   const fail = (error) => {
@@ -68,14 +69,24 @@ export function fileView(backend, library, path, until) {
   const keep = async () => {
     later.cancel();
     if (!isDirty) return;
+    if (base && editor?.text() === textOf(base.bytes)) {
+      // Undone to the saved text.
+      isDirty = false;
+      await dropDraft(library, path);
+      if (!until.aborted) now(t('edit.unchanged'));
+      return;
+    }
     const draft = { library, path, bytes: bytes(), base: base?.digest ?? null, baseBytes: base?.bytes ?? null };
     const isKept = await keepDraft(draft);
     if (!until.aborted && isDirty) now(isKept ? t('edit.kept') : t('edit.not-kept'));
   };
   const later = debounced(QUIET, () => void keep());
 
-  /** @param {import('./backend.js').Stored | null} theirs */
-  const compare = (theirs) => {
+  /**
+   * @param {import('./backend.js').Stored | null} theirs
+   * @param {boolean} isAsked whether the author waits for it; typing is not interrupted
+   */
+  const compare = (theirs, isAsked) => {
     const settle = () => {
       show(conflict);
       editor?.focus();
@@ -94,10 +105,15 @@ export function fileView(backend, library, path, until) {
           settle();
           announce(t('edit.keep-mine'));
         },
-        takeTheirs: () => void take(theirs).then(settle),
+        takeTheirs: async () => {
+          await take(theirs);
+          settle();
+          if (!theirs) go(linkTo('edit', '', { channel: backend.channel }));
+        },
       }),
     );
-    /** @type {HTMLElement | null} */ (conflict.querySelector('.conflict'))?.focus();
+    if (isAsked) /** @type {HTMLElement | null} */ (conflict.querySelector('.conflict'))?.focus();
+    else announce(t('edit.conflict'));
   };
 
   /** Replaces the text by the saved one. @param {import('./backend.js').Stored | null} stored */
@@ -121,6 +137,7 @@ export function fileView(backend, library, path, until) {
     await keep();
     fail(null);
     const written = bytes();
+    isSaving = true;
     try {
       const digest = await backend.write(path, written, base?.digest ?? null);
       base = { bytes: written, digest };
@@ -133,8 +150,13 @@ export function fileView(backend, library, path, until) {
       drawActions();
     } catch (error) {
       if (error instanceof ApiProblem && ['changed', 'exists', 'not-found'].includes(error.kind)) {
-        compare(await backend.read(path, until).catch(() => null));
+        await backend
+          .read(path, until)
+          .catch(missing)
+          .then((theirs) => compare(theirs, true), fail);
       } else fail(error);
+    } finally {
+      isSaving = false;
     }
   };
 
@@ -220,7 +242,7 @@ export function fileView(backend, library, path, until) {
     side.text(text);
     drawActions();
     now(draft ? t('edit.restored', { time: new Date(draft.time).toLocaleString(language) }) : t('edit.unchanged'));
-    if (draft && (stored?.digest ?? null) !== draft.base) compare(stored);
+    if (draft && (stored?.digest ?? null) !== draft.base) compare(stored, true);
   };
 
   // The folder is followed: a change on disk is shown, or compared with the unsaved text.
@@ -231,8 +253,9 @@ export function fileView(backend, library, path, until) {
       return;
     }
     const stored = await backend.read(path, until).catch(() => undefined);
-    if (until.aborted || !stored || stored.digest === base?.digest) return;
-    if (isDirty) compare(stored);
+    // The change that is being saved is not that of someone else.
+    if (until.aborted || isSaving || !stored || stored.digest === base?.digest) return;
+    if (isDirty) compare(stored, false);
     else {
       await take(stored);
       note(t('edit.reloaded'));
@@ -252,8 +275,8 @@ export function fileView(backend, library, path, until) {
   window.addEventListener(
     'beforeunload',
     (event) => {
-      void keep();
       if (hasUnkept()) event.preventDefault();
+      void keep();
     },
     { signal: until },
   );

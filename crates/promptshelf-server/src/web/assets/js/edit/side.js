@@ -36,6 +36,7 @@ export function sidePane({ backend, path, others, mark, go, until }) {
   let form = null;
   let shape = '';
   let said = '';
+  let hasMessages = false;
 
   /** @param {any} prompt */
   const draw = (prompt) => {
@@ -107,8 +108,11 @@ export function sidePane({ backend, path, others, mark, go, until }) {
       if (answer.prompt) draw(answer.prompt);
       if (answer.messages) out.set(answer.messages, false);
       else if (answer.refusal) out.tell(answer.refusal, 'hint');
-      else out.tell(answer.diagnostics[path] ? t('edit.no-preview') : t('edit.no-prompt'), 'hint');
+      // While a template is being typed, the last preview stays.
+      else if (!hasMessages) out.tell(answer.diagnostics[path] ? t('edit.no-preview') : t('edit.no-prompt'), 'hint');
+      hasMessages = answer.messages ? true : answer.refusal ? false : hasMessages;
     } catch (error) {
+      hasMessages = false;
       if (!signal.aborted && !until.aborted) out.tell(reason(error), 'problem');
     } finally {
       if (!signal.aborted) out.busy(false);

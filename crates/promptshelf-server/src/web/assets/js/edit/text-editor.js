@@ -84,7 +84,7 @@ export async function textEditor(host, { path, text, isReadOnly, changed, comple
       EditorState.lineSeparator.of(breaks),
       EditorState.readOnly.of(isReadOnly),
       EditorState.phrases.of({ Completions: t('edit.completions'), Diagnostics: t('edit.problems') }),
-      EditorView.contentAttributes.of({ 'aria-label': t('edit.text', { path }) }),
+      EditorView.contentAttributes.of({ 'aria-label': t('edit.text', { path }), tabindex: '0' }),
       EditorView.lineWrapping,
       EditorView.updateListener.of((/** @type {any} */ update) => {
         if (update.docChanged) changed(update.state.sliceDoc());
@@ -92,6 +92,7 @@ export async function textEditor(host, { path, text, isReadOnly, changed, comple
       cm.lineNumbers(),
       cm.history(),
       cm.drawSelection(),
+      cm.highlightSpecialChars(),
       cm.bracketMatching(),
       cm.indentUnit.of('  '),
       cm.autocompletion({ override: [source] }),

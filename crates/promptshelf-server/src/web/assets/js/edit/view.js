@@ -13,6 +13,9 @@ import { reason } from './reason.js';
 
 /** @typedef {ReturnType<typeof channel> | typeof folder} AnyBackend */
 
+/** The last known account: it stays while the server is away. */
+let account = '';
+
 /** @param {import('../route.js').Place} place @param {AbortSignal} until */
 export function view({ name, values }, until) {
   const body = h('div.edit', null, h('h1', { tabindex: '-1' }, h('bdi', null, name ? revealed(name) : t('nav.edit'))));
@@ -20,12 +23,13 @@ export function view({ name, values }, until) {
     // Accounts of one browser have drafts of their own.
     const facts = await pageApi('facts', until);
     if (until.aborted) return;
+    if (facts) account = facts.caller ?? '';
     const backend = values.channel ? channel(values.channel) : features.value.edit ? folder : null;
     if (!backend) {
       show(body, body.firstElementChild, await channels());
       return;
     }
-    const library = `${facts?.caller ?? ''}@${backend.id}`;
+    const library = `${account}@${backend.id}`;
     const content = name ? fileView(backend, library, name, until) : filesView(backend, library, until);
     show(body, body.firstElementChild, content);
   };

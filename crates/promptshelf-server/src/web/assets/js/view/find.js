@@ -1,6 +1,6 @@
 // The *Prompts* view: search field, quick actions and the list.
 
-import { library } from '../app.js';
+import { features, library } from '../app.js';
 import { debounced, freshId, h, show } from '../dom.js';
 import { moreWords, t } from '../i18n.js';
 import { pinned, recent } from '../preferences.js';
@@ -149,7 +149,7 @@ export function view(_, until) {
         nothing,
         prompts.length
           ? [h('p', null, t('find.nothing', { query: words || tag })), clearButton()]
-          : h('p', null, t('find.empty')),
+          : h('p', null, t('find.empty'), ' ', features.value.edit ? h('a', { href: '#/edit' }, t('nav.edit')) : null),
       );
     }
   }

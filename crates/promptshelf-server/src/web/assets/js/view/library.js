@@ -1,9 +1,10 @@
 // The *Library* view: diagnostics with their source lines, and incompatibilities of known clients.
 
-import { ask, health, loads } from '../app.js';
+import { ask, features, health, loads } from '../app.js';
 import { h, show } from '../dom.js';
 import { t } from '../i18n.js';
 import { SignInNeeded } from '../mcp/client.js';
+import { linkTo } from '../route.js';
 import { inline } from '../text/inline.js';
 import { revealed } from '../text/invisible.js';
 import { announce } from './announce.js';
@@ -105,7 +106,12 @@ function card(one) {
       ' ',
       ...inline(one.message),
     ),
-    h('p.where', null, h('code', null, `${one.path}:${one.line}:${one.column}`), h('code.code', null, one.code)),
+    h(
+      'p.where',
+      null,
+      edited(one.path, h('code', null, `${one.path}:${one.line}:${one.column}`)),
+      h('code.code', null, one.code),
+    ),
     source(one),
     one.help ? h('p.help', null, h('strong', null, t('diagnostics.help')), ' ', ...inline(one.help)) : null,
     one.related.map((other) =>
@@ -137,4 +143,10 @@ function source({ path, lines }) {
     );
   });
   return h('pre.source', { tabindex: '0', role: 'group', 'aria-label': t('diagnostics.source', { path }) }, rows);
+}
+
+/** A link to the editor around a place, where files can be edited. @param {string} path @param {HTMLElement} place */
+function edited(path, place) {
+  // A diagnostic of the whole folder has no file.
+  return features.value.edit && path.includes('.md') ? h('a', { href: linkTo('edit', path) }, place) : place;
 }

@@ -1,12 +1,13 @@
 // The view of one prompt: form on one side, live preview on the other.
 
-import { client, library, loads, typed } from '../app.js';
+import { client, features, library, loads, typed } from '../app.js';
 import { debounced, h, show } from '../dom.js';
 import { draft, draftOf } from '../drafts.js';
 import { promptForm } from '../form/form.js';
 import { t } from '../i18n.js';
 import { Refusal, SignInNeeded } from '../mcp/client.js';
 import { remember } from '../preferences.js';
+import { linkTo } from '../route.js';
 import { revealed } from '../text/invisible.js';
 import { announce, note } from './announce.js';
 import { picture, pinButton } from './card.js';
@@ -268,6 +269,7 @@ function draw(prompt, types, until) {
   const tags = types?.tags ?? [];
   const facts = [
     types?.path ? h('span', null, lineIcon('file'), types.path) : null,
+    types?.path && features.value.edit ? h('a', { href: linkTo('edit', types.path) }, t('nav.edit')) : null,
     types?.version ? h('span', null, t('prompt.version', { version: types.version })) : null,
   ];
   return [

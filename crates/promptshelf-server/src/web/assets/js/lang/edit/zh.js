@@ -1,7 +1,7 @@
 // 编辑器的词语。
 
 export const edit = {
-  'edit.about-channel': '频道 {name} 的文件。在你提出提案之前，更改只保存在此浏览器中。',
+  'edit.about-channel': '频道 {name} 的文件。在您提出提案之前，更改只保存在此浏览器中。',
   'edit.about-folder': '所提供文件夹中的文件。保存的更改立即生效。',
   'edit.all': '所有文件',
   'edit.attach': '附加文件…',
@@ -11,8 +11,8 @@ export const edit = {
   'edit.completions': '补全',
   'edit.conflict': '期间已被更改',
   'edit.conflict-about':
-    '自你开始以来，其他人更改了此文件。没有任何内容被覆盖。请比较三个版本并选择；也可以先修改你的文本。',
-  'edit.conflict-gone': '自你开始以来，其他人删除或重命名了此文件。你的文本保留在这里。',
+    '自您开始以来，其他人更改了此文件。没有任何内容被覆盖。请比较三个版本并选择；也可以先修改您的文本。',
+  'edit.conflict-gone': '自您开始以来，其他人删除或重命名了此文件。您的文本保留在这里。',
   'edit.conflicts': '其他人更改了这些文件。请逐个打开并比较：',
   'edit.copy-path': '副本的路径',
   'edit.create': '创建',
@@ -57,15 +57,15 @@ export const edit = {
   'edit.rename-hint': '其他文件中的引用也会更改。',
   'edit.rename-path': '新路径',
   'edit.renamed': '已重命名；更改了另外 {n} 个文件。',
-  'edit.restored': '你在 {time} 的未保存文本。',
+  'edit.restored': '您在 {time} 的未保存文本。',
   'edit.run-tests': '运行测试',
   'edit.save': '保存',
   'edit.save-first': '请先保存文本。',
   'edit.saved': '已保存',
   'edit.side-base': '之前',
-  'edit.side-mine': '你的版本',
+  'edit.side-mine': '您的版本',
   'edit.side-theirs': '现在',
-  'edit.sign-in': '请重新登录。你的文本保留在此浏览器中。',
+  'edit.sign-in': '请重新登录。您的文本保留在此浏览器中。',
   'edit.starter': '起始内容',
   'edit.starter-code': '代码：选项，以及围栏之间的值',
   'edit.starter-conversation': '对话：用户和助手轮流',
@@ -77,6 +77,6 @@ export const edit = {
   'edit.to-propose': '继续提出提案',
   'edit.too-large': '{name} 大于 {most}。未添加。',
   'edit.unchanged': '已保存；没有更改',
-  'edit.unreachable': '无法连接服务器。你的文本保留在此浏览器中。',
+  'edit.unreachable': '无法连接服务器。您的文本保留在此浏览器中。',
   'edit.wrong-type': '不能附加 {name} 这类文件。未添加。',
 };

@@ -1,0 +1,264 @@
+// The editor: a folder that is edited with the keyboard, conflicts, drafts and hostile contents.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { BINARY, browser, library, remove, serve, visit, write } from './harness.mjs';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const HELLO = '---\ntitle: Hello\ndescription: Greets\n---\nSay hello.\n';
+const EDIT = ['--edit'];
+
+const folder = library({ 'hello.md': HELLO }, '');
+/** @type {any} */
+let open;
+/** @type {any} */
+let server;
+
+before(async () => {
+  [open, server] = await Promise.all([browser(), serve(folder, 0, EDIT)]);
+});
+after(async () => {
+  await Promise.all([open?.close(), server?.stop()]);
+  remove(folder);
+});
+
+const onDisk = (/** @type {string} */ path) => readFileSync(join(folder, path), 'utf8');
+const text = (/** @type {any} */ page) => page.locator('.cm-content');
+
+/** Presses Tab until an element has the focus. @param {any} page @param {any} locator */
+async function tabTo(page, locator) {
+  await locator.waitFor();
+  for (let count = 0; count < 80; count++) {
+    await page.keyboard.press('Tab');
+    const isThere = await locator.evaluate(
+      (/** @type {HTMLElement} */ element) =>
+        /** @type {Document | ShadowRoot} */ (element.getRootNode()).activeElement === element,
+    );
+    if (isThere) return;
+  }
+  assert.fail(`Tab does not reach ${locator}`);
+}
+
+/** @param {any} page @param {string} name */
+async function isAccessible(page, name) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() =>
+    /** @type {any} */ (window).axe.run(document, { resultTypes: ['violations'] }),
+  );
+  const found = violations.map(
+    (/** @type {any} */ one) => `${one.id}: ${one.nodes.map((/** @type {any} */ node) => node.html).join('\n')}`,
+  );
+  assert.deepEqual(found, [], name);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.ok(wide <= 0, `${name} scrolls sideways`);
+}
+
+test('an author writes, tests and saves a prompt with the keyboard alone', async () => {
+  const { page, context, wrong, asked } = await visit(open);
+  await page.goto(server.url);
+  const link = page.getByRole('link', { name: 'Edit', exact: true });
+  await link.waitFor();
+  await page.waitForFunction(() => document.documentElement.dataset.connection === 'live');
+  await page.locator('.row').first().waitFor();
+  assert.deepEqual(
+    asked.filter((url) => /vendor|\/edit/.test(url)),
+    [],
+    'the first view loads no code of the editor',
+  );
+  await tabTo(page, link);
+  await page.keyboard.press('Enter');
+  await tabTo(page, page.locator('summary', { hasText: 'New prompt' }));
+  await page.keyboard.press('Enter');
+  await tabTo(page, page.getByLabel('Path of the new file'));
+  await page.keyboard.type('team/weekly');
+  await tabTo(page, page.getByRole('button', { name: 'Create' }));
+  await page.keyboard.press('Enter');
+  await page.locator('.messages', { hasText: 'Help me with the weekly report' }).waitFor();
+  await page.getByLabel(/^Text of team\/weekly\.md/).waitFor();
+  await tabTo(page, page.getByRole('textbox', { name: 'topic' }));
+  await page.keyboard.type('the big report');
+  await page.locator('.messages', { hasText: 'Help me with the big report' }).waitFor();
+  await text(page).focus();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.type('Be brief about {{ to');
+  await page.locator('.cm-tooltip-autocomplete li', { hasText: 'topic' }).first().waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('.cm-tooltip-autocomplete').waitFor({ state: 'detached' });
+  await page.keyboard.press('Control+Space');
+  await page.locator('.cm-tooltip-autocomplete li[aria-selected]', { hasText: 'topic' }).waitFor();
+  // CodeMirror ignores keys in the first 75 ms of a list, which may be meant for the text.
+  await page.waitForTimeout(200);
+  await page.keyboard.press('Enter');
+  await page.keyboard.type(' }}.');
+  await page.locator('.messages', { hasText: 'Be brief about the big report.' }).waitFor();
+  // A movement of the cursor ends the step that is undone, however fast the typing was.
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('Control+End');
+  await page.keyboard.type(' Oops');
+  await page.locator('.messages', { hasText: 'Oops' }).waitFor();
+  await page.keyboard.press('Control+z');
+  await page.locator('.messages', { hasText: 'Oops' }).waitFor({ state: 'detached' });
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => document.activeElement?.closest('.edit-text') ?? null), null, 'no trap');
+  await page.keyboard.press('Control+s');
+  await page.locator('.edit-status', { hasText: /^Saved$/ }).waitFor();
+  assert.match(onDisk('team/weekly.md'), /title: "Weekly"\n[\s\S]*Be brief about \{\{ topic \}\}\.$/);
+  await tabTo(page, page.getByRole('button', { name: 'Run tests' }));
+  await page.keyboard.press('Enter');
+  await page.getByText('1 test passed.').waitFor();
+  await isAccessible(page, 'a file');
+  await tabTo(page, page.getByRole('button', { name: 'Rename' }));
+  await page.keyboard.press('Enter');
+  await page.getByLabel('New path').fill('weekly.md');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'weekly.md', exact: true }).waitFor();
+  assert.equal(existsSync(join(folder, 'team/weekly.md')), false);
+  await page.setViewportSize({ width: 320, height: 800 });
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.locator('.messages').first().waitFor();
+  await isAccessible(page, 'a file at 320 px');
+  await page.goto(`${server.url}#/edit`);
+  await page.getByRole('link', { name: 'weekly.md' }).waitFor();
+  await isAccessible(page, 'the files at 320 px');
+  assert.deepEqual(wrong, [], 'no error, and nothing that the policy had to stop');
+  await context.close();
+});
+
+// req: S-162
+test('a change on disk is compared with the unsaved text', async () => {
+  const { page, context, wrong } = await visit(open);
+  await page.goto(`${server.url}#/edit/hello.md`);
+  await page.waitForFunction(() => document.documentElement.dataset.connection === 'live');
+  await page.locator('.messages', { hasText: 'Say hello.' }).waitFor();
+  write(folder, { 'hello.md': HELLO.replace('hello', 'good day') });
+  await text(page).filter({ hasText: 'Say good day.' }).waitFor();
+  await text(page).focus();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.type('Mine.');
+  await page.locator('.edit-status', { hasText: 'kept in this browser' }).waitFor();
+  write(folder, { 'hello.md': HELLO.replace('hello', 'good evening') });
+  const conflict = page.getByRole('region', { name: 'Changed in the meantime' });
+  await conflict.waitFor();
+  const [base, theirs, mine] = await conflict.locator('pre').allTextContents();
+  assert.match(base, /Say good day\.\n/);
+  assert.match(theirs, /Say good evening\.\n/);
+  assert.match(mine, /Say good day\.\nMine\./);
+  await isAccessible(page, 'a conflict');
+  // Saved all the same, it is refused: the comparison has to be settled first.
+  await page.getByRole('button', { name: 'Save' }).click();
+  await conflict.waitFor();
+  assert.equal(onDisk('hello.md'), HELLO.replace('hello', 'good evening'));
+  await page.getByRole('button', { name: 'Keep my text' }).click();
+  await conflict.waitFor({ state: 'detached' });
+  await page.keyboard.press('Control+s');
+  await page.locator('.edit-status', { hasText: /^Saved$/ }).waitFor();
+  assert.equal(onDisk('hello.md'), `${HELLO.replace('hello', 'good day')}Mine.`);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+// req: S-166
+test('unsaved text survives a reload and a lost server, byte for byte', async () => {
+  const strange = '\uFEFF---\r\ntitle: [\r\n---\r\nBroken\u00A0on purpose.\r\n';
+  write(folder, { 'strange.md': strange });
+  const { page, context, wrong } = await visit(open);
+  await page.goto(`${server.url}#/edit/strange.md`);
+  await page.locator('.edit-problems li').first().waitFor();
+  await text(page).focus();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.type('More.');
+  await page.locator('.edit-status', { hasText: 'kept in this browser' }).waitFor();
+  await page.reload();
+  await text(page).filter({ hasText: 'More.' }).waitFor();
+  await page.locator('.edit-status', { hasText: 'Your unsaved text of' }).waitFor();
+  assert.equal(onDisk('strange.md'), strange);
+  const { port } = server;
+  await server.stop();
+  await page.keyboard.press('Control+s');
+  await page.getByText('The server cannot be reached. Your text is kept in this browser.').first().waitFor();
+  server = await serve(folder, port, EDIT);
+  await page.keyboard.press('Control+s');
+  await page.locator('.edit-status', { hasText: /^Saved$/ }).waitFor();
+  assert.equal(onDisk('strange.md'), `${strange}More.`);
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+// req: S-167
+test('hostile names, texts and files stay text', async () => {
+  const name = "a'&<img src=x onerror=alert(1)>".replace(/[<>]/g, '＜');
+  const hostile = `---\ntitle: "<img src=x onerror=alert(2)>"\ndescription: "</pre><script>alert(3)</script>"\n---\n<svg onload=alert(4)>\u202E {{ "<b>" }} {{ missing }}\n`;
+  write(folder, { [`${name}.md`]: hostile });
+  const { page, context, wrong, asked } = await visit(open);
+  await page.goto(`${server.url}#/edit`);
+  await page.getByRole('link', { name: /onerror/ }).click();
+  await page.locator('.edit-problems li', { hasText: 'missing' }).waitFor();
+  await text(page).focus();
+  await page.keyboard.press('Control+End');
+  /** @param {string} file @param {number[] | string} content */
+  const drop = (file, content) =>
+    page.locator('.edit-text').evaluate(
+      (/** @type {HTMLElement} */ element, /** @type {any} */ [file, content]) => {
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File([typeof content === 'string' ? content : new Uint8Array(content)], file));
+        element.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
+      },
+      [file, content],
+    );
+  for (const [file, content, words] of /** @type {[string, number[] | string, RegExp][]} */ ([
+    ['binary.md', [0, 159, 146, 150], /has the name of a text file/],
+    ['picture.png', '<script>alert(5)</script>', /other contents than its name/],
+    ['program.exe', 'MZ', /cannot be attached/],
+    ['evil.svg', '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(6)"/>', /evil\.svg is attached/],
+  ])) {
+    await drop(file, content);
+    await page.locator('.note', { hasText: words }).waitFor();
+  }
+  await text(page).filter({ hasText: 'attach("evil.svg")' }).waitFor();
+  assert.deepEqual(
+    ['binary.md', 'picture.png', 'program.exe', 'evil.svg'].map((file) => existsSync(join(folder, file))),
+    [false, false, false, true],
+  );
+  await text(page).evaluate((/** @type {HTMLElement} */ element) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/plain', `${'{{ <script>alert(7)</script> '.repeat(36_000)}\nThe end.`);
+    element.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  });
+  await page.locator('.edit-status', { hasText: 'kept in this browser' }).waitFor();
+  await page.locator('.edit-problems li').first().waitFor();
+  assert.equal(await page.locator('.edit script, .edit img:not(.cm-widgetBuffer), .edit iframe').count(), 0);
+  assert.deepEqual(wrong, []);
+  assert.ok(asked.every((url) => url.startsWith(server.url) || url.startsWith('data:')));
+  await context.close();
+});
+
+test('drafts of a channel become a proposal', async () => {
+  const home = library({ 'library/hello.md': HELLO }, '');
+  const store = `sqlite:${join(home, 'team.db')}`;
+  execFileSync(BINARY, ['init', store, '--from', join(home, 'library')], { stdio: 'ignore' });
+  const channels = await serve(`${store}#production`, 0, ['--api']);
+  const { page, context, wrong } = await visit(open);
+  await page.goto(`${channels.url}#/edit/hello.md?channel=production`);
+  await page.locator('.messages', { hasText: 'Say hello.' }).waitFor();
+  await text(page).focus();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.type('Proposed.');
+  await page.locator('.messages', { hasText: 'Proposed.' }).waitFor();
+  await page.locator('.edit-status', { hasText: 'kept in this browser' }).waitFor();
+  await page.getByRole('button', { name: 'Continue to the proposal' }).click();
+  await page.getByText('1 unsaved file').waitFor();
+  await isAccessible(page, 'the drafts of a channel');
+  await page.getByLabel('The change and its reason').fill('Be clearer');
+  await page.getByRole('button', { name: 'Propose' }).click();
+  await page.locator('.edit-propose', { hasText: 'Proposal 2 was made.' }).waitFor();
+  const contents = await (await fetch(`${channels.url}api/v1/proposals/2/contents`)).json();
+  assert.match(JSON.stringify(contents), /Say hello\.\\nProposed\./);
+  assert.deepEqual(wrong, []);
+  await context.close();
+  await channels.stop();
+  remove(home);
+});
