@@ -18,10 +18,8 @@ pub(super) fn check(arguments: &ServeArguments, settings: &Settings) -> Result<(
         return Ok(());
     }
     if settings.library.folder().is_none() {
-        let message = "--edit is for folders, and this library is a channel of a store";
-        return Err(Failure::new(Exit::Usage, message).help(
-            "leave --edit out: the page edits channels through proposals wherever the API is on (--api, or [auth])",
-        ));
+        let message = format!("--edit is for folders, and this library is {}", settings.library);
+        return Err(Failure::new(Exit::Usage, message).help("leave --edit out: the page edits channels of a store through proposals, where the API is on (--api, or [auth])"));
     }
     if settings.http.sign_in.is_none() && !settings.http.options.proxies.trusted.is_empty() {
         let message = "--edit without sign-in is for this machine only, and a proxy is configured";
@@ -39,7 +37,7 @@ pub(super) fn api(
 ) -> Result<Option<FolderApi>, Failure> {
     let Some(folder) = settings.library.folder().filter(|_| arguments.edit) else { return Ok(None) };
     if settings.http.sign_in.is_none() && !bound.ip().is_loopback() {
-        let message = format!("other machines can reach {bound}, and --edit is on without sign-in");
+        let message = format!("other machines can reach {}, and --edit is on without sign-in", settings.http.address);
         return Err(Failure::new(Exit::Address, message)
             .help("configure [auth] (see --help), or listen on 127.0.0.1: everyone who reaches the port could change the files"));
     }
