@@ -1,6 +1,6 @@
 //! Opens a connection to a server and negotiates the protocol revision.
 
-use std::time::Duration;
+use std::{pin::Pin, time::Duration};
 
 use rmcp::{
     model::ProtocolVersion,
@@ -126,6 +126,10 @@ async fn checked(connection: Connection) -> Result<Connection, ClientError> {
     Ok(connection)
 }
 
+/// A connection that is being made. The type is named, because the compiler cannot derive that the SDK's future is `Send`
+/// inside of another one.
+type Starting<'a> = Pin<Box<dyn Future<Output = Result<Connection, ConnectFailure>> + Send + 'a>>;
+
 async fn attempt(
     endpoint: &Endpoint,
     handler: &Handler,
@@ -143,11 +147,13 @@ async fn attempt(
             };
             let transport = HttpTransport { client, wants_notifications: handler.wants_notifications() };
             let transport = StreamableHttpClientTransport::with_client(transport, config);
-            start(handler, transport, lifecycle, Process::default()).await
+            let starting: Starting<'_> = Box::pin(start(handler, transport, lifecycle, Process::default()));
+            starting.await
         }
         Endpoint::Command { line, environment, folder } => {
             let (process, stdin, stdout) = Process::start(line, environment, folder.as_deref())?;
-            start(handler, pipe(stdout, stdin), lifecycle, process).await
+            let starting: Starting<'_> = Box::pin(start(handler, pipe(stdout, stdin), lifecycle, process));
+            starting.await
         }
     }
 }

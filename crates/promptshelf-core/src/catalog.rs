@@ -19,6 +19,7 @@ use crate::{
 mod access;
 mod content;
 mod list;
+mod part;
 mod pattern;
 mod references;
 mod review;
@@ -27,6 +28,7 @@ mod rule;
 pub(crate) use access::{AccessInput, AccessTable};
 pub use content::{Content, ContentAccess};
 pub use list::PromptList;
+pub use part::CatalogPart;
 pub(crate) use references::{glob_of, references};
 pub(crate) use review::{review, review_prompt};
 
@@ -49,6 +51,8 @@ pub struct Catalog {
     pub(crate) references: Arc<References>,
     pub(crate) access: Arc<AccessTable>,
     pub(crate) skills: Arc<Skills>,
+    /// The catalogs that this one is joined from; empty for one library.
+    pub(crate) parts: Arc<[CatalogPart]>,
 }
 
 /// The provenance of the prompts from one source of a catalog.
@@ -188,12 +192,18 @@ impl Catalog {
     /// that a resource declares or a prompt refers to are served.
     #[must_use]
     pub fn find_library_file(&self, uri: &str) -> Option<ResourceContents> {
+        if let Some(Content::File(file)) = self.parts.first().and_then(|_| self.content_of_part(uri)) {
+            return Some(file.contents(uri));
+        }
         self.served_file(uri).map(|file| file.contents(uri))
     }
 
     /// Returns the content of a URI.
     #[must_use]
     pub fn content(&self, uri: &str) -> Option<Content<'_>> {
+        if !self.parts.is_empty() {
+            return self.content_of_part(uri);
+        }
         if let Some(file) = self.skills.file(uri) {
             return Some(Content::File(file.file()));
         }
@@ -254,13 +264,13 @@ impl Catalog {
     /// Returns whether any access rule exists. Without rules every caller has the same view.
     #[must_use]
     pub fn is_restricted(&self) -> bool {
-        self.access.is_restricted()
+        self.access.is_restricted() || self.parts.iter().any(|part| part.catalog.is_restricted())
     }
 
     /// Returns whether a caller may have to meet requirements to read a content.
     #[must_use]
     pub fn restricts_contents(&self) -> bool {
-        self.access.restricts_contents()
+        self.access.restricts_contents() || self.parts.iter().any(|part| part.catalog.restricts_contents())
     }
 
     /// Returns each combination of rules that applies to an item of a list.
@@ -287,6 +297,9 @@ impl Catalog {
     /// name of the same file, never opens access.
     #[must_use]
     pub fn uri_access(&self, uri: &str) -> ContentAccess {
+        if !self.parts.is_empty() {
+            return self.access_of_part(uri);
+        }
         if let Some(skill) = self.skills.containing(uri) {
             return ContentAccess { rules: skill.access.clone(), prompts: None };
         }
@@ -336,12 +349,18 @@ impl Catalog {
     /// Returns the rules for the diagnostics of the library; empty without such rules.
     #[must_use]
     pub fn diagnostics_access(&self) -> AccessSet {
+        if !self.parts.is_empty() {
+            return self.diagnostics_of_parts();
+        }
         self.access.diagnostics()
     }
 
     /// Returns the rules for the declaration of a resource or resource template.
     #[must_use]
     pub fn declared_access(&self, resource: &Resource) -> AccessSet {
+        if let Some(part) = self.part_declaring(resource.uri()) {
+            return part.catalog.declared_access(resource);
+        }
         match self.find_declared(resource.uri()) {
             Some(resource) => self.access.declared(resource, &self.resources, &self.files),
             None => AccessSet::new(),
@@ -445,7 +464,7 @@ impl Change {
             (Some(old), Some(new)) => !old.is_listed_like(new),
             (old, new) => old.is_some() != new.is_some(),
         };
-        let prompts = access || provenance || !old.prompts.is_listed_like(&new.prompts);
+        let prompts = access || provenance || !old.has_parts_like(new) || !old.prompts.is_listed_like(&new.prompts);
         Change {
             generation: new.generation(),
             prompts,

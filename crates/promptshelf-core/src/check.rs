@@ -8,6 +8,7 @@ mod calls;
 mod drafts;
 mod each;
 mod edited;
+mod join;
 mod library;
 mod partials;
 mod pieces;
@@ -19,5 +20,6 @@ mod skill_text;
 mod skills;
 
 pub use edited::check_edited;
+pub use join::join;
 pub use library::check;
 pub use result::Checked;

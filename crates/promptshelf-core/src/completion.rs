@@ -48,6 +48,17 @@ impl Completions {
     }
 }
 
+/// Returns the values that another server suggests for an argument; `None` if its suggestions are known here.
+pub async fn complete_remotely(argument: &Argument, typed: &str, known: &Variables) -> Option<Completions> {
+    let Some(CompletionSource::Remote(function)) = argument.completion() else { return None };
+    if typed.len() > MAX_TYPED_BYTES {
+        return Some(Completions::default());
+    }
+    let (mut values, total) = function(typed.to_owned(), known.clone()).await;
+    values.truncate(MAX_VALUES);
+    Some(Completions { total: total.max(values.len()), values })
+}
+
 /// Returns values for an argument after the input `typed`, with the values of other arguments in `known`.
 #[must_use]
 pub fn complete(argument: &Argument, catalog: &Catalog, typed: &str, known: &Variables) -> Completions {
@@ -173,6 +184,8 @@ fn candidates<'c>(
             }
         }
         Some(CompletionSource::Resources(glob)) => catalog.uris_matching(glob).map(Cow::Borrowed).collect(),
+        // Values of another server are not known here.
+        Some(CompletionSource::Remote(_)) => Vec::new(),
         Some(CompletionSource::Function(function)) => function(typed, known).into_iter().map(Cow::Owned).collect(),
     };
     if argument.choices().is_empty() {

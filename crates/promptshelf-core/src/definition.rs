@@ -18,7 +18,9 @@ mod step;
 mod test;
 
 pub use access::{Access, AccessRule, AccessSet};
-pub use argument::{ArgumentDefinition, ArgumentType, Choice, CompletionFunction, CompletionSource, Constraints};
+pub use argument::{
+    ArgumentDefinition, ArgumentType, Choice, CompletionFunction, CompletionSource, Constraints, RemoteCompletion,
+};
 pub use body::{AsyncPromptFunction, Body, BodyPiece, PromptFunction, SyncPromptFunction};
 pub use broken::{BrokenFile, Requirements};
 pub use file::{LIBRARY_SCHEME, LibraryFile};

@@ -48,8 +48,8 @@ mod value;
 mod workflow;
 
 pub use argument::{Argument, Problem, RawArgumentValue, RawArguments, bind};
-pub use catalog::{Catalog, CatalogProvenance, Change, Content, ContentAccess, Page, PromptList};
-pub use check::{Checked, check, check_edited};
+pub use catalog::{Catalog, CatalogPart, CatalogProvenance, Change, Content, ContentAccess, Page, PromptList};
+pub use check::{Checked, check, check_edited, join};
 pub use content::{
     Annotations, Blob, ContentBlock, EmbeddedResource, Icon, Media, Message, Meta, MimeType, ResourceBody,
     ResourceContents, ResourceLink, Role, Text, Theme,
@@ -58,8 +58,8 @@ pub use definition::{
     About, Access, AccessRule, AccessSet, ArgumentDefinition, ArgumentType, AsyncPromptFunction, Body, BodyPiece,
     BrokenFile, Budget, Choice, CompletionFunction, CompletionSource, CompletionTest, Constraints, Decline,
     Definitions, LIBRARY_SCHEME, LibraryFile, Links, Origin, Policy, PromptDefinition, PromptFunction, ReadBody,
-    ReadError, ReadResource, Requirements, ResourceContent, ResourceDefinition, SkillSource, Spans, StepDefinition,
-    SyncPromptFunction, TestDefinition,
+    ReadError, ReadResource, RemoteCompletion, Requirements, ResourceContent, ResourceDefinition, SkillSource, Spans,
+    StepDefinition, SyncPromptFunction, TestDefinition,
 };
 pub use diagnostic::{Code, Diagnostic, Location, Severity, SourceText, nearest};
 pub use handle::CatalogHandle;

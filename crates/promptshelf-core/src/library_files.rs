@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    definition::{LIBRARY_SCHEME, LibraryFile, Links},
+    definition::{LIBRARY_SCHEME, LibraryFile, Links, library_uri},
     diagnostic::SourceText,
 };
 
@@ -20,6 +20,8 @@ pub(crate) struct LibraryFiles {
     pub(crate) partials: BTreeMap<String, Arc<SourceText>>,
     /// Symbolic links of the library and its roots.
     pub(crate) links: Links,
+    /// The authority of the files' URIs; see [`Definitions::namespace`](crate::Definitions::namespace).
+    pub(crate) namespace: Option<Arc<str>>,
 }
 
 /// The prompts that refer to each file, by path; prompts by their index in the list.
@@ -35,7 +37,18 @@ impl References {
 
 impl LibraryFiles {
     pub(crate) fn uri(&self, file: &LibraryFile) -> Arc<str> {
-        self.declared.get(&file.path).cloned().unwrap_or_else(|| Arc::from(file.uri()))
+        self.declared.get(&file.path).cloned().unwrap_or_else(|| Arc::from(self.library_uri(&file.path)))
+    }
+
+    /// Returns the URI under which callers read the file with this path.
+    pub(crate) fn library_uri(&self, path: &str) -> String {
+        library_uri(self.namespace.as_deref().unwrap_or_default(), path)
+    }
+
+    /// Returns the `library:` URIs of a path: that of callers, and the one that the library itself uses.
+    pub(crate) fn library_uris(&self, path: &str) -> impl Iterator<Item = String> {
+        let own = self.namespace.as_ref().map(|_| library_uri("", path));
+        std::iter::once(self.library_uri(path)).chain(own)
     }
 
     /// Returns whether a resource declares a file, or a prompt refers to it, and its path may be used by callers.
@@ -45,9 +58,12 @@ impl LibraryFiles {
     }
 
     /// Returns the file of a `library:` URI, whether or not something refers to it. A path part that begins with `_`
-    /// has no URI.
+    /// has no URI. The library itself may leave out its namespace.
     pub(crate) fn find(&self, uri: &str) -> Option<&Arc<LibraryFile>> {
-        let path = uri.strip_prefix(LIBRARY_SCHEME)?.strip_prefix(":///")?;
+        let (authority, path) = uri.strip_prefix(LIBRARY_SCHEME)?.strip_prefix("://")?.split_once('/')?;
+        if !authority.is_empty() && self.namespace.as_deref() != Some(authority) {
+            return None;
+        }
         let path = percent_encoding::percent_decode_str(path).decode_utf8().ok()?;
         self.by_path.get(&*path).filter(|file| file.is_served())
     }

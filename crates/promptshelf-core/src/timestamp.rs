@@ -1,6 +1,6 @@
 //! Points in time, such as the last change of a file.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, time::SystemTime};
 
 /// A point in time, formatted by RFC 3339.
 ///
@@ -35,6 +35,13 @@ impl Timestamp {
     /// [`TimestampError`] for a year outside -9999 to 9999.
     pub fn from_unix(seconds: i64, nanoseconds: i32) -> Result<Timestamp, TimestampError> {
         jiff::Timestamp::new(seconds, nanoseconds).map(Timestamp).map_err(TimestampError)
+    }
+
+    /// Creates a timestamp of a system's time, in whole seconds; `None` for a time outside of the years -9999 to 9999.
+    #[must_use]
+    pub fn of_system(time: SystemTime) -> Option<Timestamp> {
+        let seconds = time.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
+        Timestamp::from_unix(i64::try_from(seconds).ok()?, 0).ok()
     }
 }
 

@@ -133,7 +133,7 @@ impl Server {
         match (method, revision.era()) {
             ("prompts/list", _) => self.list(context, ListKind::Prompts, params, out),
             ("prompts/get", _) => self.get(context, params, out).await,
-            ("completion/complete", _) => self.complete(context, params, out),
+            ("completion/complete", _) => self.complete(context, params, out).await,
             ("resources/list", _) => self.list(context, ListKind::Resources, params, out),
             ("resources/templates/list", _) => self.list(context, ListKind::ResourceTemplates, params, out),
             ("resources/read", _) => self.read(context, params, out).await,
@@ -316,7 +316,7 @@ impl Server {
         }
     }
 
-    fn complete(&self, context: Context<'_>, params: &Params<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
+    async fn complete(&self, context: Context<'_>, params: &Params<'_>, out: &mut Vec<u8>) -> Result<(), WireError> {
         let request = params.completion()?;
         let known = match context.revision.has_completion_context() {
             true => params.completion_context()?,
@@ -333,6 +333,7 @@ impl Server {
         let completions = self
             .service()
             .complete(context.caller, reference, &request.argument, &request.typed, &known)
+            .await
             .map_err(|rejection| match rejection {
                 // Completion reads no resource: the reference is an invalid parameter in every revision.
                 Rejection::UnknownResource { .. } => WireError::invalid_params(rejection.to_string()),

@@ -22,9 +22,9 @@ impl TestTarget for ServiceTarget<'_> {
         answer.map(|answer| answer.into_value().messages).map_err(|rejection| rejection.lines().into())
     }
 
-    fn complete(&self, prompt: &Prompt, test: &CompletionTest) -> Result<Vec<String>, TargetError> {
+    async fn complete(&self, prompt: &Prompt, test: &CompletionTest) -> Result<Vec<String>, TargetError> {
         let reference = Reference::Prompt(prompt.name().as_str());
-        let completions = self.0.complete(&Caller::local(), reference, &test.argument, &test.value, &test.context);
+        let completions = self.0.complete(&Caller::local(), reference, &test.argument, &test.value, &test.context).await;
         completions
             .map(|completions| completions.into_value().values)
             .map_err(|rejection: Rejection| rejection.to_string().into())

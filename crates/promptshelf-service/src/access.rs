@@ -92,6 +92,17 @@ pub(crate) fn permit(catalog: &Catalog, caller: &Caller, name: ContentName<'_>) 
     if caller.is_local() || !catalog.restricts_contents() {
         return Ok(());
     }
+    if !catalog.parts().is_empty() {
+        // A path belongs to one library, and says nothing in a catalog of several.
+        let (part, shown) = match name {
+            ContentName::Uri(uri) => (catalog.part_of_uri(uri), uri),
+            ContentName::Path(path) => (None, path),
+        };
+        return match part {
+            Some(part) => permit(&part.catalog, caller, name),
+            None => granted(AccessDecision::Hidden, shown),
+        };
+    }
     let (access, uri) = match name {
         ContentName::Path(path) => (catalog.path_access(path), path),
         ContentName::Uri(uri) => (catalog.uri_access(uri), uri),

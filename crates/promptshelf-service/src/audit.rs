@@ -161,6 +161,10 @@ impl Call {
 
     pub(crate) fn note_generation(&mut self, catalog: &Catalog) {
         self.note("generation", || catalog.generation().into());
+        self.note_provenance(catalog);
+    }
+
+    fn note_provenance(&mut self, catalog: &Catalog) {
         if let Some(found) = catalog.provenance() {
             let provenance = &found.provenance;
             if let Some(source) = provenance.source() {
@@ -182,6 +186,14 @@ impl Call {
 
     /// Adds the version and the digest of the prompt: those of its author and file, and those of the channel.
     pub(crate) fn note_prompt(&mut self, prompt: &Prompt, catalog: &Catalog) {
+        if self.record.is_none() {
+            return;
+        }
+        if let Some((part, own)) = catalog.part_of(prompt) {
+            self.note_provenance(&part.catalog);
+            self.note("source", || (*part.source).into());
+            return self.note_prompt(&own, &part.catalog);
+        }
         let Some(record) = &mut self.record else { return };
         if let Some(found) = catalog.provenance().and_then(|found| found.prompt(prompt)) {
             record.members.insert("promptVersion".into(), found.version().into());

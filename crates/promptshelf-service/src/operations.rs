@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    Argument, Content, ContentBlock, ContentName, EmbeddedResource, Message, Part, Prompt, RawArguments, ReadError,
-    RenderError, ResourceContents, Variables,
+    Argument, Content, ContentBlock, ContentName, EmbeddedResource, Message, Part, Prompt, PromptName, RawArguments,
+    ReadError, RenderError, ResourceContents, Variables,
     completion::{self, Completions, Restriction},
 };
 
@@ -20,27 +20,28 @@ use crate::{
     view::View,
 };
 
-/// Renders the messages of a prompt.
+/// Renders the messages of a prompt, which is served under a name.
 pub(crate) async fn render(
     view: &View,
     prompt: &Arc<Prompt>,
+    name: &PromptName,
     arguments: &RawArguments<'_>,
     secrets: &Secrets,
 ) -> Result<Vec<Message>, Rejection> {
     let catalog = view.catalog();
     let bindings = prompt
         .bind(arguments, catalog.policy().value_bytes)
-        .map_err(|problems| Rejection::InvalidArguments { prompt: prompt.name().to_string(), problems })?;
+        .map_err(|problems| Rejection::InvalidArguments { prompt: name.to_string(), problems })?;
     let permission = CallerPermission::new(view);
     let parts = renderers::render(&permission, prompt, bindings).await.map_err(|error| {
-        permission.lacking().unwrap_or_else(|| render_failed(view, prompt, arguments, error, secrets))
+        permission.lacking().unwrap_or_else(|| render_failed(view, name, arguments, error, secrets))
     })?;
-    embed(view, prompt, parts).await
+    embed(view, name, parts).await
 }
 
 /// Replaces attachments by the contents of their resources.
-async fn embed(view: &View, prompt: &Prompt, parts: Vec<Part>) -> Result<Vec<Message>, Rejection> {
-    let unusable = |reason| Rejection::UnusableArguments { prompt: prompt.name().to_string(), reason };
+async fn embed(view: &View, name: &PromptName, parts: Vec<Part>) -> Result<Vec<Message>, Rejection> {
+    let unusable = |reason| Rejection::UnusableArguments { prompt: name.to_string(), reason };
     let limit = view.catalog().policy().budget.attachment_bytes;
     let mut attached = 0_usize;
     let mut messages = Vec::with_capacity(parts.len());
@@ -90,7 +91,7 @@ impl Answer<RenderedPrompt> {
 }
 
 /// Completes an argument of a prompt, or a variable of a resource template.
-pub(crate) fn complete(
+pub(crate) async fn complete(
     view: &View,
     reference: Reference<'_>,
     argument: &str,
@@ -104,13 +105,21 @@ pub(crate) fn complete(
             known: arguments.iter().map(|argument| argument.name().to_owned()).collect(),
         })
     };
-    let (argument, template) = match reference {
-        Reference::Prompt(name) => (find_argument(access::find(catalog, caller, name)?.arguments())?, None),
+    let (argument, template, source) = match reference {
+        Reference::Prompt(name) => {
+            let prompt = access::find(catalog, caller, name)?;
+            (find_argument(prompt.arguments())?, None, view.of_source(&prompt).map(|(view, _)| view))
+        }
         Reference::Resource(uri) => {
             let template = access::find_declared(catalog, caller, uri)?;
-            (find_argument(template.variables())?, Some(&**template))
+            (find_argument(template.variables())?, Some(&**template), view.of_declaration(uri))
         }
     };
+    if let Some(completions) = completion::complete_remotely(&argument, typed, known).await {
+        return Ok(completions);
+    }
+    let view = source.as_ref().unwrap_or(view);
+    let catalog = view.catalog();
     let may_read = |name: ContentName<'_>| view.permit_content(name).is_ok();
     let restriction = Restriction { may_read: &may_read, template };
     let restriction = view.hides_contents().then_some(&restriction);
@@ -139,14 +148,15 @@ pub(crate) async fn read(view: &View, uri: &str) -> Result<ResourceContents, Rej
 
 fn render_failed(
     view: &View,
-    prompt: &Prompt,
+    name: &PromptName,
     arguments: &RawArguments<'_>,
     error: RenderError,
     secrets: &Secrets,
 ) -> Rejection {
-    let unusable = |reason| Rejection::UnusableArguments { prompt: prompt.name().to_string(), reason };
+    let unusable = |reason| Rejection::UnusableArguments { prompt: name.to_string(), reason };
     let rejection = match error {
         RenderError::Rejected(reason) => return unusable(reason),
+        RenderError::Unavailable(reason) => return Rejection::Unavailable { prompt: name.to_string(), reason },
         RenderError::OverBudget(limit) => {
             return unusable(format!("it would take more than the library allows: {limit}"));
         }
@@ -157,6 +167,6 @@ fn render_failed(
         _ => Rejection::Internal,
     };
     let error = secrets.hide(error.to_string());
-    tracing::error!(request = view.caller().request_id(), prompt = %prompt.name(), error, "prompt cannot be rendered");
+    tracing::error!(request = view.caller().request_id(), prompt = %name, error, "prompt cannot be rendered");
     rejection
 }

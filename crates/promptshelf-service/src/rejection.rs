@@ -41,6 +41,13 @@ pub enum Rejection {
         /// The reason, as a sentence.
         reason: String,
     },
+    /// Another server has the prompt, and it cannot answer now.
+    Unavailable {
+        /// The prompt.
+        prompt: String,
+        /// The reason, as a sentence.
+        reason: String,
+    },
     /// The resource does not exist or is hidden from this caller; the two cases are indistinguishable.
     UnknownResource {
         /// The requested URI, shortened.
@@ -91,6 +98,7 @@ impl Rejection {
             Rejection::UnknownPrompt { .. } => "unknown-prompt",
             Rejection::InvalidArguments { .. } => "invalid-arguments",
             Rejection::UnusableArguments { .. } => "unusable-arguments",
+            Rejection::Unavailable { .. } => "unavailable",
             Rejection::UnknownResource { .. } => "unknown-resource",
             Rejection::ResourceTooLarge { .. } => "resource-too-large",
             Rejection::InsufficientScope { .. } => "insufficient-scope",
@@ -147,6 +155,9 @@ impl fmt::Display for Rejection {
             }
             Rejection::UnusableArguments { prompt, reason } => {
                 write!(f, "The prompt {prompt} cannot be used with these arguments: {reason}")
+            }
+            Rejection::Unavailable { prompt, reason } => {
+                write!(f, "The prompt {prompt} cannot be rendered at present: {reason}")
             }
             Rejection::UnknownResource { uri } => write!(f, "Resource not found: {uri}"),
             Rejection::ResourceTooLarge { uri, limit } => {

@@ -329,15 +329,18 @@ impl Service {
         call.note_arguments(&prompt, arguments);
         let secrets = Secrets::of(&prompt, arguments);
         let started = self.observer().map(|_| Instant::now());
-        let provenance = view.catalog().provenance();
+        let of_source = view.of_source(&prompt);
+        let (own_view, own) = of_source.as_ref().map_or((&view, &prompt), |(view, own)| (view, own));
+        let provenance = own_view.catalog().provenance();
         let span = tracing::debug_span!(
             "render",
             gen_ai.prompt.name = %prompt.name(),
+            promptshelf.source = view.catalog().part_of(&prompt).map(|(part, _)| &*part.source),
             promptshelf.channel = provenance.and_then(|found| found.provenance.channel()),
             promptshelf.revision = provenance.and_then(|found| found.provenance.revision()),
-            promptshelf.version = provenance.and_then(|found| found.prompt(&prompt)).map(PromptProvenance::version),
+            promptshelf.version = provenance.and_then(|found| found.prompt(own)).map(PromptProvenance::version),
         );
-        let messages = operations::render(&view, &prompt, arguments, &secrets).instrument(span).await;
+        let messages = operations::render(own_view, own, prompt.name(), arguments, &secrets).instrument(span).await;
         if let (Some(observer), Some(started)) = (self.observer(), started) {
             observer.rendered(messages.as_ref().err().map_or("ok", Rejection::code), started.elapsed());
         }
@@ -352,7 +355,7 @@ impl Service {
     /// # Errors
     ///
     /// Those for an unknown prompt, resource template or argument, and those of limits.
-    pub fn complete(
+    pub async fn complete(
         &self,
         caller: &Caller,
         reference: Reference<'_>,
@@ -368,7 +371,7 @@ impl Service {
         }
         call.note_text("argument", argument);
         call.note_generation(view.catalog());
-        let completions = operations::complete(&view, reference, argument, typed, known);
+        let completions = operations::complete(&view, reference, argument, typed, known).await;
         let completions = call.end_with(completions, |found| found.values.iter().map(String::len).sum())?;
         Ok(Answer::new(view, completions))
     }

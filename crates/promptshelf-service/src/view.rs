@@ -63,6 +63,19 @@ impl View {
         &self.catalog
     }
 
+    /// Returns the view of the source that a prompt of a joined catalog comes from, and the prompt under its own name
+    /// there; `None` if the catalog is that of one library.
+    pub(crate) fn of_source(&self, prompt: &Prompt) -> Option<(View, Arc<Prompt>)> {
+        let (part, own) = self.catalog.part_of(prompt)?;
+        Some((View::new(Arc::clone(&part.catalog), &self.caller), own))
+    }
+
+    /// Returns the view of the source that declares a resource of a joined catalog.
+    pub(crate) fn of_declaration(&self, uri: &str) -> Option<View> {
+        let part = self.catalog.part_declaring(uri)?;
+        Some(View::new(Arc::clone(&part.catalog), &self.caller))
+    }
+
     /// Returns the caller.
     #[must_use]
     pub fn caller(&self) -> &Caller {

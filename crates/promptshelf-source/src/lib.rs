@@ -15,6 +15,7 @@
 //! - [`Directory`] reads a folder of prompt files, in the native format and in those of other programs.
 //! - [`TreeSource`] reads files in memory by the same rules, such as a revision of a channel.
 //! - [`Fixed`] contains definitions made in code.
+//! - [`SourceSet`] consists of several sources, each loaded by itself.
 //! - [`Source`] is the interface to implement for prompts in another place.
 //! - [`Loader`] merges any number of sources, checks them, and replaces the catalog behind a
 //!   [`CatalogHandle`](promptshelf_core::CatalogHandle).
@@ -41,6 +42,7 @@ mod pipeline;
 mod places;
 mod resource;
 mod root_grants;
+mod set;
 pub mod settings;
 mod source;
 pub mod syntax;
@@ -58,6 +60,9 @@ pub use format::ForeignSyntax;
 pub use listing::prompt_files;
 pub use loader::{LoadReport, Loader, ReloadTask};
 pub use memory_tree::{MemoryFile, MemoryTree};
+pub use set::{
+    Following, Health, MemberOptions, OpenSource, OpenedSource, SourceSet, SourceState, SourceStatus, wait_for,
+};
 pub use source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard};
 pub use tree_path::{InvalidTreePath, check_tree_path, is_library_file};
 pub use tree_source::TreeSource;

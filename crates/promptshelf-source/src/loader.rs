@@ -12,8 +12,8 @@ use std::{
 };
 
 use promptshelf_core::{
-    Catalog, CatalogHandle, CatalogProvenance, Change, Checked, Definitions, Diagnostic, PromptDefinition, check,
-    check_edited,
+    Catalog, CatalogHandle, CatalogPart, CatalogProvenance, Change, Checked, Definitions, Diagnostic, PromptDefinition,
+    check, check_edited, join,
 };
 use tokio::{
     sync::{oneshot, watch},
@@ -52,6 +52,8 @@ pub struct Loader(Arc<Inner>);
 struct Inner {
     sources: Vec<Box<dyn Source>>,
     handle: CatalogHandle,
+    /// Whether something else logs diagnostics and failures.
+    is_quiet: bool,
     /// Locked while a load runs.
     state: Mutex<State>,
     report: watch::Sender<LoadReport>,
@@ -106,13 +108,24 @@ impl Loader {
     /// [`SourceError`] if a source cannot be read. Mistakes of authors are [`diagnostics`](Loader::diagnostics) and
     /// not errors.
     pub fn open(sources: Vec<Box<dyn Source>>) -> Result<Loader, SourceError> {
+        Loader::open_as(sources, false)
+    }
+
+    /// Opens a loader that logs nothing: its reports are merged with those of others.
+    pub(crate) fn open_quietly(sources: Vec<Box<dyn Source>>) -> Result<Loader, SourceError> {
+        Loader::open_as(sources, true)
+    }
+
+    fn open_as(sources: Vec<Box<dyn Source>>, is_quiet: bool) -> Result<Loader, SourceError> {
         let mut state = State { known: vec![None; sources.len()], loads: 1, failures: 0 };
-        let definitions = match read_changes(&sources, &state.known)? {
+        let read = match read_changes(&sources, &state.known)? {
             Some(snapshots) => read_all(&sources, snapshots, &mut state.known)?,
-            None => Definitions::default(),
+            None => Everything::default(),
         };
-        let checked = check(definitions, None);
-        log_new(&[], &checked.diagnostics);
+        let checked = read.check(None);
+        if !is_quiet {
+            log_new(&[], &checked.diagnostics);
+        }
         let handle = CatalogHandle::new(identified(checked.catalog, &state.known));
         let generation = handle.current().generation();
         let (report, _) = watch::channel(LoadReport {
@@ -126,6 +139,7 @@ impl Loader {
         Ok(Loader(Arc::new(Inner {
             sources,
             handle,
+            is_quiet,
             state: Mutex::new(state),
             report,
             requested: AtomicU64::new(0),
@@ -262,7 +276,9 @@ impl Inner {
         let before = self.report.borrow().clone();
         match self.check(&mut state.known, &before.diagnostics) {
             Ok(Some(checked)) => {
-                log_new(&before.diagnostics, &checked.diagnostics);
+                if !self.is_quiet {
+                    log_new(&before.diagnostics, &checked.diagnostics);
+                }
                 let change = self.replace(identified(checked.catalog, &state.known));
                 let (diagnostics, serial) = (checked.diagnostics.into(), self.handle.current().serial());
                 let generation = change.generation;
@@ -278,7 +294,7 @@ impl Inner {
             Err(error) => {
                 state.failures += 1;
                 let is_known = before.failure.as_ref().is_some_and(|known| known.to_string() == error.to_string());
-                if !is_known {
+                if !is_known && !self.is_quiet {
                     tracing::error!("cannot reload the library, so the last good version stays in use: {error}");
                 }
                 self.report.send_replace(LoadReport {
@@ -308,7 +324,7 @@ impl Inner {
             }
             return Ok(Some(checked));
         }
-        Ok(Some(check(read_all(&self.sources, snapshots, known)?, Some(&current))))
+        Ok(Some(read_all(&self.sources, snapshots, known)?.check(Some(&current))))
     }
 
     fn replace(&self, catalog: Catalog) -> Change {
@@ -341,23 +357,43 @@ fn edited(snapshots: &mut [Option<Snapshot>]) -> Option<Vec<Arc<PromptDefinition
     Some(all)
 }
 
-/// Returns the definitions of all sources, merged.
+/// The definitions of all sources, merged, and the catalogs that some of them consist of.
+#[derive(Default)]
+struct Everything {
+    definitions: Definitions,
+    parts: Option<Vec<CatalogPart>>,
+}
+
+impl Everything {
+    fn check(self, previous: Option<&Catalog>) -> Checked {
+        let Some(parts) = self.parts else { return check(self.definitions, previous) };
+        // The definitions of the server itself are the last part of a joined catalog.
+        let previous = previous.map(|previous| previous.parts().last().map_or(previous, |own| &own.catalog));
+        join(check(self.definitions, previous), parts)
+    }
+}
+
+/// Reads all sources, the unchanged ones too.
 fn read_all(
     sources: &[Box<dyn Source>],
     snapshots: Vec<Option<Snapshot>>,
     known: &mut Vec<Option<Identity>>,
-) -> Result<Definitions, SourceError> {
+) -> Result<Everything, SourceError> {
     let mut merged: Option<Definitions> = None;
+    let mut parts: Option<Vec<CatalogPart>> = None;
     let mut new = Vec::with_capacity(sources.len());
     for (number, (source, snapshot)) in sources.iter().zip(snapshots).enumerate() {
         let full = match snapshot {
             Some(snapshot) => Some(snapshot),
             None => source.read(None)?,
         };
-        let Some(snapshot) = full else {
+        let Some(mut snapshot) = full else {
             return Err(SourceError::new("a source returned no snapshot for a read without a known fingerprint"));
         };
         new.push(Some(snapshot.identity()));
+        if let Some(more) = snapshot.take_parts() {
+            parts.get_or_insert_default().extend(more);
+        }
         let definitions = snapshot.into_definitions()?.of_source(number);
         match &mut merged {
             Some(merged) => merged.merge(definitions),
@@ -365,7 +401,7 @@ fn read_all(
         }
     }
     *known = new;
-    Ok(merged.unwrap_or_default())
+    Ok(Everything { definitions: merged.unwrap_or_default(), parts })
 }
 
 /// Adds the generation and the provenance that sources have determined.

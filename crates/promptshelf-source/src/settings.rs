@@ -97,7 +97,7 @@ impl SettingsFile {
         self.diagnostics.push(Diagnostic::error(code, location, message).help(help));
     }
 
-    /// Reports a mistake in the value at a path of keys; at the beginning of the file if the key is absent.
+    /// Reports a mistake in the value at a path of keys and of indexes in lists; at the beginning of the file if the key is absent.
     pub fn error(&mut self, path: &[&str], code: Code, message: impl Into<String>) -> &mut Diagnostic {
         let node = path.iter().try_fold(&self.root, |node, key| node.child(key));
         let location = Location::new(&self.source, node.map_or(0..0, |node| node.span.clone()));

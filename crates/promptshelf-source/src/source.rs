@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use promptshelf_core::{Definitions, PromptDefinition, Provenance};
+use promptshelf_core::{CatalogPart, Definitions, PromptDefinition, Provenance};
 use tokio::sync::Notify;
 
 use crate::error::SourceError;
@@ -104,6 +104,7 @@ pub struct Snapshot {
     edited: Option<Vec<Arc<PromptDefinition>>>,
     generation: Option<u64>,
     provenance: Option<(Arc<Provenance>, bool)>,
+    parts: Option<Vec<CatalogPart>>,
     all: Box<dyn FnOnce() -> Result<Definitions, SourceError> + Send>,
 }
 
@@ -116,6 +117,7 @@ impl Snapshot {
             edited: None,
             generation: None,
             provenance: None,
+            parts: None,
             all: Box::new(move || Ok(definitions)),
         }
     }
@@ -146,6 +148,16 @@ impl Snapshot {
     #[must_use]
     pub fn with_provenance(self, provenance: Arc<Provenance>, is_shown: bool) -> Snapshot {
         Snapshot { provenance: Some((provenance, is_shown)), ..self }
+    }
+
+    /// Adds catalogs that are already checked. The loader joins them, so that each keeps its names to itself.
+    #[must_use]
+    pub fn with_parts(self, parts: Vec<CatalogPart>) -> Snapshot {
+        Snapshot { parts: Some(parts), ..self }
+    }
+
+    pub(crate) fn take_parts(&mut self) -> Option<Vec<CatalogPart>> {
+        self.parts.take()
     }
 
     pub(crate) fn identity(&self) -> Identity {

@@ -25,7 +25,7 @@ use super::{
 ///         Ok(vec![Message::user("Hello!")])
 ///     }
 ///
-///     fn complete(&self, _: &Prompt, _: &CompletionTest) -> Result<Vec<String>, TargetError> {
+///     async fn complete(&self, _: &Prompt, _: &CompletionTest) -> Result<Vec<String>, TargetError> {
 ///         Ok(Vec::new())
 ///     }
 /// }
@@ -177,7 +177,7 @@ impl<'c> TestSuite<'c> {
         let TestCase { prompt, test, .. } = *case;
         let mut mismatches = Vec::new();
         if let Some(complete) = &test.complete {
-            mismatches.extend(expect::completions(complete, target.complete(prompt, complete)));
+            mismatches.extend(expect::completions(complete, target.complete(prompt, complete).await));
         }
         if !expect::needs_messages(test) {
             return Ok(mismatches);

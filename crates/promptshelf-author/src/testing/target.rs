@@ -23,5 +23,9 @@ pub trait TestTarget {
     /// # Errors
     ///
     /// The error that a caller gets.
-    fn complete(&self, prompt: &Prompt, test: &CompletionTest) -> Result<Vec<String>, TargetError>;
+    fn complete(
+        &self,
+        prompt: &Prompt,
+        test: &CompletionTest,
+    ) -> impl Future<Output = Result<Vec<String>, TargetError>>;
 }

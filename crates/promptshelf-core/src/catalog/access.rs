@@ -145,7 +145,16 @@ impl AccessTable {
         fitting.map(|rule| Arc::clone(&rule.access)).chain(prompt.access.clone().map(Arc::new)).collect()
     }
 
-    fn add(&mut self, set: AccessSet) -> usize {
+    pub(super) fn with_first_set() -> AccessTable {
+        AccessTable { sets: vec![AccessSet::new()], ..AccessTable::default() }
+    }
+
+    /// Sets the index in `sets` of each item of the lists.
+    pub(super) fn with_places(self, prompts: Vec<usize>, resources: Vec<usize>, templates: Vec<usize>) -> AccessTable {
+        AccessTable { prompts, resources, templates, ..self }
+    }
+
+    pub(super) fn add(&mut self, set: AccessSet) -> usize {
         self.sets.iter().position(|known| *known == set).unwrap_or_else(|| {
             self.sets.push(set);
             self.sets.len() - 1

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::pattern::ANY_VALUE;
 use crate::{
-    definition::{AccessSet, LibraryFile, library_uri},
+    definition::{AccessSet, LibraryFile},
     library_files::LibraryFiles,
     resource::{Resource, Resources},
     uri_template::expand_uri_template,
@@ -112,7 +112,7 @@ impl<'c> Names<'c> {
     pub(super) fn of_file(&self, place: &str) -> NameSet {
         let paths = self.files.links.names(place);
         let declared = self.declared(place, &paths);
-        let uris = paths.iter().map(|path| library_uri(path)).collect();
+        let uris = paths.iter().flat_map(|path| self.files.library_uris(path)).collect();
         NameSet { paths, declared, uris }
     }
 

@@ -11,7 +11,7 @@ use super::{
     rule::CheckedRule,
 };
 use crate::{
-    definition::{Access, AccessRule, AccessSet, library_uri},
+    definition::{Access, AccessRule, AccessSet},
     diagnostic::{Code, Diagnostic, Location},
     library_files::LibraryFiles,
     prompt::Prompt,
@@ -111,7 +111,7 @@ impl Reviewed<'_> {
         let drafts = self.input.broken.iter().filter_map(|file| file.draft.as_ref());
         let prompts = || self.input.definitions.iter().chain(drafts.clone());
         for (index, glob) in rule.prompts.iter().enumerate() {
-            if !prompts().any(|prompt| glob.fits(&prompt.name)) {
+            if !prompts().any(|prompt| glob.fits(&format!("{}{}", rule.prefix, prompt.name))) {
                 report("prompts", index, &glob.text, "prompt");
             }
         }
@@ -142,7 +142,7 @@ impl Reviewed<'_> {
         self.resources.find(&glob.text).is_some()
             || self.resources.fixed.iter().any(|resource| glob.fits(resource.uri()))
             || self.resources.templates.iter().any(|template| any(template.uri()))
-            || self.files.by_path.keys().any(|path| glob.fits(&library_uri(path)))
+            || self.files.by_path.keys().any(|path| self.files.library_uris(path).any(|uri| glob.fits(&uri)))
             || (glob.is_literal() && self.files.find(&glob.text).is_some())
     }
 

@@ -1,6 +1,6 @@
 //! One access rule, compiled.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use globset::{GlobBuilder, GlobMatcher};
 
@@ -17,6 +17,8 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct CheckedRule {
     pub(super) prompts: Vec<Pattern>,
+    /// The text before a prompt's own name.
+    pub(super) prefix: String,
     pub(super) folders: Vec<Folder>,
     pub(super) tags: Vec<String>,
     pub(super) resources: Vec<Pattern>,
@@ -93,6 +95,7 @@ impl CheckedRule {
         };
         CheckedRule {
             prompts: compile("prompts", &rule.prompts, false),
+            prefix: rule.prefix.clone(),
             resources: compile("resources", &rule.resources, true),
             folders: rule.folders.iter().map(|folder| Folder::new(folder, links, &root)).collect(),
             tags: rule.tags.clone(),
@@ -123,9 +126,18 @@ impl CheckedRule {
 
     /// Whether the rule names a prompt, or the folder of its file.
     pub(super) fn fits_prompt(&self, name: &str, tags: &[String], paths: &[String]) -> bool {
-        self.prompts.iter().any(|glob| glob.fits(name))
+        self.fits_name(name)
             || self.tags.iter().any(|tag| tags.contains(tag))
             || paths.iter().any(|path| self.fits_path(path))
+    }
+
+    /// Whether one of the patterns matches the name of a prompt.
+    pub(super) fn fits_name(&self, name: &str) -> bool {
+        let name = match self.prefix.as_str() {
+            "" => Cow::Borrowed(name),
+            prefix => Cow::Owned(format!("{prefix}{name}")),
+        };
+        self.prompts.iter().any(|glob| glob.fits(&name))
     }
 
     pub(super) fn fits_uri(&self, uri: &str) -> bool {

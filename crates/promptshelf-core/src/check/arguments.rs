@@ -160,7 +160,8 @@ fn completion_fault(
         CompletionSource::Values(_)
         | CompletionSource::Paths(_)
         | CompletionSource::RootPaths { .. }
-        | CompletionSource::Function(_) => None,
+        | CompletionSource::Function(_)
+        | CompletionSource::Remote(_) => None,
     }
 }
 

@@ -37,7 +37,7 @@ const MOST: usize = 256;
 /// ```
 #[must_use]
 pub fn check_edited(edited: &[Arc<PromptDefinition>], previous: &Catalog, known: &[Diagnostic]) -> Option<Checked> {
-    if edited.len() > MOST {
+    if edited.len() > MOST || !previous.parts.is_empty() {
         return None;
     }
     let mut places = Vec::with_capacity(edited.len());

@@ -43,9 +43,10 @@ pub fn check(definitions: Definitions, previous: Option<&Catalog>) -> Checked {
         root_files,
         broken,
         mut diagnostics,
+        namespace,
         is_revision,
     } = definitions;
-    let mut files = LibraryFiles { by_path: files, declared: BTreeMap::new(), partials, links };
+    let mut files = LibraryFiles { by_path: files, declared: BTreeMap::new(), partials, links, namespace };
     let mut catalog = Catalog { about, policy, ..Catalog::default() };
     resource::check_all(resources, &mut files, &mut catalog, &mut diagnostics);
     catalog.files = Arc::new(files);

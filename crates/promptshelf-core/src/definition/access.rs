@@ -33,6 +33,9 @@ impl Access {
 pub struct AccessRule {
     /// Globs over the names of prompts.
     pub prompts: Vec<String>,
+    /// The text before a prompt's own name in the names that `prompts` match; empty for the own name. Rules of an
+    /// operator match the names under which a source is served.
+    pub prefix: String,
     /// Folders of the library, or names of its roots with a folder inside: prompts and files below them, under all
     /// their names. Globs are possible.
     pub folders: Vec<String>,
@@ -56,6 +59,7 @@ impl AccessRule {
         let none = Vec::new;
         AccessRule {
             prompts: none(),
+            prefix: String::new(),
             folders: none(),
             tags: none(),
             resources: none(),

@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{invisible::InvisiblePolicy, value::Variables};
+use crate::{
+    invisible::InvisiblePolicy,
+    value::{BoxFuture, Variables},
+};
 
 /// An argument of a prompt, as its author declared it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -253,15 +256,21 @@ pub enum CompletionSource {
     /// A function of the typed text and the arguments filled in so far. Its suggestions are ranked like those of any
     /// other source.
     Function(CompletionFunction),
+    /// A function that asks another server. Its suggestions are used as they are.
+    Remote(RemoteCompletion),
 }
 
 /// A completion source in code.
 pub type CompletionFunction = Arc<dyn Fn(&str, &Variables) -> Vec<String> + Send + Sync>;
 
+/// A completion source that waits for another server, with the typed text and the arguments filled in so far. Returns
+/// the best values, and the number of all.
+pub type RemoteCompletion = Arc<dyn Fn(String, Variables) -> BoxFuture<'static, (Vec<String>, usize)> + Send + Sync>;
+
 /// Two completion functions are equal if they are the same object.
 impl PartialEq for CompletionSource {
     fn eq(&self, other: &CompletionSource) -> bool {
-        use CompletionSource::{By, File, Function, Paths, Resources, RootPaths, Values};
+        use CompletionSource::{By, File, Function, Paths, Remote, Resources, RootPaths, Values};
         match (self, other) {
             (Values(a), Values(b)) => a == b,
             (File(a), File(b)) | (Resources(a), Resources(b)) => a == b,
@@ -269,6 +278,7 @@ impl PartialEq for CompletionSource {
             (RootPaths { root: a, paths: of_a }, RootPaths { root: b, paths: of_b }) => a == b && of_a == of_b,
             (By { argument: a, cases: of_a }, By { argument: b, cases: of_b }) => a == b && of_a == of_b,
             (Function(a), Function(b)) => Arc::ptr_eq(a, b),
+            (Remote(a), Remote(b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
     }
@@ -286,6 +296,7 @@ impl fmt::Debug for CompletionSource {
             }
             CompletionSource::Resources(glob) => f.debug_tuple("Resources").field(glob).finish(),
             CompletionSource::Function(_) => f.write_str("Function"),
+            CompletionSource::Remote(_) => f.write_str("Remote"),
         }
     }
 }

@@ -10,9 +10,9 @@ use crate::{
 /// The URI scheme of files that a library serves without declaring them.
 pub const LIBRARY_SCHEME: &str = "library";
 
-/// Returns the URI of a library file.
-pub(crate) fn library_uri(path: &str) -> String {
-    format!("{LIBRARY_SCHEME}:///{}", encoded_path(path))
+/// Returns the URI of a library file. The namespace is empty for a library without one.
+pub(crate) fn library_uri(namespace: &str, path: &str) -> String {
+    format!("{LIBRARY_SCHEME}://{namespace}/{}", encoded_path(path))
 }
 
 /// Returns a path as a part of a URI.
@@ -38,10 +38,10 @@ pub struct LibraryFile {
 }
 
 impl LibraryFile {
-    /// Returns the URI under which the file is read as a resource, unless the library declares another one for it.
+    /// Returns the URI under which the library itself names the file, unless it declares another one.
     #[must_use]
     pub fn uri(&self) -> String {
-        library_uri(&self.path)
+        library_uri("", &self.path)
     }
 
     /// Returns the bytes, for an image or audio block.

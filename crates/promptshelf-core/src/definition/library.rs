@@ -38,6 +38,9 @@ pub struct Definitions {
     pub broken: Vec<BrokenFile>,
     /// Mistakes that the source found while reading.
     pub diagnostics: Vec<Diagnostic>,
+    /// The name that tells the library's files from those of other libraries in one server: the authority of their
+    /// URIs, as in `library://NAME/notes.md`.
+    pub namespace: Option<Arc<str>>,
     /// Whether these are one revision of a library, complete as it is. Broken prompts are then left out, and do not keep
     /// their version in the catalog before, so that every server of the revision serves the same.
     pub is_revision: bool,
@@ -77,6 +80,7 @@ impl Definitions {
         self.root_files.extend(other.root_files);
         self.broken.extend(other.broken);
         self.diagnostics.extend(other.diagnostics);
+        self.namespace = self.namespace.take().or(other.namespace);
         self.is_revision |= other.is_revision;
     }
 

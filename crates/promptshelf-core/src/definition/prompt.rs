@@ -45,6 +45,8 @@ pub struct PromptDefinition {
     pub skill: Option<SkillSource>,
     /// Members of `_meta`, for clients that know them.
     pub meta: Meta,
+    /// The ids of the servers that have passed on the prompt, the first one first.
+    pub via: Vec<Arc<str>>,
     /// Steps of a guided prompt that have a key, a message or a page of their own.
     pub steps: Vec<StepDefinition>,
     /// The author's tests.
@@ -121,6 +123,7 @@ impl PromptDefinition {
                 && self.tool == other.tool
                 && self.skill == other.skill
                 && self.meta == other.meta
+                && self.via == other.via
                 && self.steps == other.steps
                 && self.tests == other.tests
     }
@@ -138,6 +141,7 @@ impl PromptDefinition {
             name: name.into(),
             title: None,
             description: None,
+            via: Vec::new(),
             icons: Vec::new(),
             version: None,
             tags: Vec::new(),

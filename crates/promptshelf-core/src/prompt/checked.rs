@@ -51,6 +51,13 @@ pub(crate) enum CheckedBody {
     Template(Template),
     Pieces(Vec<BodyPiece>),
     Function(PromptFunction),
+    /// A prompt of a part of a joined catalog, which renders it.
+    Served {
+        /// The index of the part.
+        part: usize,
+        /// The prompt under its own name.
+        prompt: Arc<Prompt>,
+    },
 }
 
 static NOTHING: Uses = Uses {
@@ -95,7 +102,24 @@ impl Prompt {
         Prompt { name, definition, arguments: arguments.into(), body, uses }
     }
 
+    /// Creates the entry of a joined catalog for a prompt of one of its parts.
+    pub(crate) fn serve(name: PromptName, part: usize, prompt: Arc<Prompt>) -> Prompt {
+        let (definition, arguments) = (Arc::clone(&prompt.definition), prompt.arguments.clone());
+        Prompt { name, definition, arguments, body: CheckedBody::Served { part, prompt }, uses: None }
+    }
+
+    /// Returns the index of the part and the prompt there, for an entry of a joined catalog.
+    pub(crate) fn served(&self) -> Option<(usize, &Arc<Prompt>)> {
+        match &self.body {
+            CheckedBody::Served { part, prompt } => Some((*part, prompt)),
+            _ => None,
+        }
+    }
+
     pub(crate) fn uses(&self) -> &Uses {
+        if let CheckedBody::Served { prompt, .. } = &self.body {
+            return prompt.uses();
+        }
         self.uses.as_deref().unwrap_or(&NOTHING)
     }
 
@@ -201,7 +225,7 @@ impl Prompt {
         match &self.body {
             CheckedBody::Template(template) => template.render(bindings, left),
             CheckedBody::Pieces(pieces) => filled_in(pieces, bindings, left),
-            CheckedBody::Function(_) => {
+            CheckedBody::Function(_) | CheckedBody::Served { .. } => {
                 Err(RenderError::Failed("a prompt written in code cannot be called from a template".into()))
             }
         }
@@ -231,6 +255,7 @@ impl Prompt {
                 && self.description() == other.description()
                 && self.icons() == other.icons()
                 && self.meta() == other.meta()
+                && self.definition.via == other.definition.via
                 && shown(self) == shown(other))
     }
 }

@@ -18,13 +18,21 @@ impl Prompt {
     /// [`render_async`](Prompt::render_async) can render it.
     #[must_use]
     pub fn is_async(&self) -> bool {
-        matches!(self.body, CheckedBody::Function(PromptFunction::Async(_)))
+        match &self.body {
+            CheckedBody::Function(function) => matches!(function, PromptFunction::Async(_)),
+            CheckedBody::Served { prompt, .. } => prompt.is_async(),
+            CheckedBody::Template(_) | CheckedBody::Pieces(_) => false,
+        }
     }
 
     /// Returns whether the prompt is a function, which may have side effects, unlike a template.
     #[must_use]
     pub fn is_function(&self) -> bool {
-        matches!(self.body, CheckedBody::Function(_))
+        match &self.body {
+            CheckedBody::Function(_) => true,
+            CheckedBody::Served { prompt, .. } => prompt.is_function(),
+            CheckedBody::Template(_) | CheckedBody::Pieces(_) => false,
+        }
     }
 
     /// Renders the messages. Resources of the server are left as
@@ -41,6 +49,10 @@ impl Prompt {
             CheckedBody::Function(PromptFunction::Async(_)) => {
                 let message = "an asynchronous prompt was rendered synchronously; use `render_async`";
                 Err(RenderError::Failed(message.to_owned()))
+            }
+            // Its files are those of its part.
+            CheckedBody::Served { .. } => {
+                Err(RenderError::Failed("a prompt of a joined catalog was rendered without its part".to_owned()))
             }
         }
     }

@@ -4,8 +4,14 @@ use promptshelf_core::{Catalog, CatalogProvenance, CommitProvenance, Prompt, Pro
 use serde::Serialize;
 
 /// The members of `_meta` that say where a prompt comes from. Authors cannot write keys with this prefix.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct WireProvenance<'a> {
+    /// Whether another server has the prompt, and renders it.
+    #[serde(rename = "dev.promptshelf/foreign", skip_serializing_if = "std::ops::Not::not")]
+    is_foreign: bool,
+    /// The servers that have passed on the prompt, this one last, so that none of them mirrors its own prompts.
+    #[serde(rename = "dev.promptshelf/via", skip_serializing_if = "Vec::is_empty")]
+    via: Vec<String>,
     #[serde(rename = "dev.promptshelf/version", skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
     #[serde(rename = "dev.promptshelf/digest", skip_serializing_if = "Option::is_none")]
@@ -27,6 +33,13 @@ pub(super) struct WireProvenance<'a> {
 impl<'a> WireProvenance<'a> {
     /// Returns `None` for a prompt without provenance, and if clients do not see the provenance.
     pub(super) fn of(prompt: &Prompt, catalog: &'a Catalog) -> Option<WireProvenance<'a>> {
+        if let Some((part, own)) = catalog.part_of(prompt) {
+            let source = Some(&*part.source).filter(|source| !source.is_empty());
+            let known = WireProvenance::of(&own, &part.catalog).unwrap_or_default();
+            let via = part.server_id.iter().flat_map(|id| own.definition().via.iter().chain([id]));
+            let via = via.map(|id| id.to_string()).collect();
+            return Some(WireProvenance { source, is_foreign: part.is_foreign, via, ..known });
+        }
         let shown = catalog.provenance().filter(|found| found.is_shown && found.covers(prompt))?;
         let CatalogProvenance { provenance, .. } = shown;
         let version = shown.prompt(prompt);
@@ -39,6 +52,7 @@ impl<'a> WireProvenance<'a> {
             commit: provenance.commit().map(CommitProvenance::id),
             signer: provenance.commit().and_then(CommitProvenance::signer),
             approved_by: version.map(PromptProvenance::approved_by),
+            ..WireProvenance::default()
         })
     }
 }

@@ -70,7 +70,7 @@ async fn rules_hold_for_all_callers_prompts_and_methods() {
 
             let got = service.get(&caller, name, &RawArguments::new()).await.map(drop);
             let argument = if name == "picker" { "uri" } else { "x" };
-            let completed = service.complete(&caller, Reference::Prompt(name), argument, "", &Variables::new());
+            let completed = service.complete(&caller, Reference::Prompt(name), argument, "", &Variables::new()).await;
             let opened = service.open(&caller, name).map(drop);
             for (method, outcome) in [("get", got), ("complete", completed.map(drop)), ("open", opened)] {
                 match (expected, outcome) {
@@ -96,8 +96,7 @@ async fn hidden_equals_missing() {
     let read = async |uri: &str| service.read(&caller, uri).await.expect_err("no answer").to_string();
     assert_eq!(read("docs://closed/a").await.replace("closed/a", "no/such"), read("docs://no/such").await);
     let complete = |uri: &str| {
-        service
-            .complete(&caller, Reference::Resource(uri), "name", "", &Variables::new())
+        crate::now(service.complete(&caller, Reference::Resource(uri), "name", "", &Variables::new()))
             .expect_err("none")
             .to_string()
     };
@@ -148,8 +147,10 @@ async fn completion_and_attachments_respect_rules() {
     let service = service();
     for (who, caller) in callers() {
         let values = |argument: &str| {
-            let found = service.complete(&caller, Reference::Prompt("picker"), argument, "", &Variables::new());
-            found.expect("suggestions").into_value().values
+            crate::now(service.complete(&caller, Reference::Prompt("picker"), argument, "", &Variables::new()))
+                .expect("suggestions")
+                .into_value()
+                .values
         };
         assert_eq!(values("uri").len(), if matches!(who, "local" | "editor") { 3 } else { 1 }, "{who}");
         assert_eq!(values("path").len(), if matches!(who, "local" | "ada") { 2 } else { 1 }, "{who}");

@@ -126,7 +126,7 @@ async fn completion_names_no_closed_file() {
         [(known("eve", &[], &[]), 1), (Caller::anonymous(), 1), (known("ada", &[], &["editor"]), 3)]
     {
         for name in ["paths", "values"] {
-            let found = service.complete(&caller, Reference::Prompt(name), "which", "", &Variables::new());
+            let found = service.complete(&caller, Reference::Prompt(name), "which", "", &Variables::new()).await;
             let values = found.expect("suggestions").into_value().values;
             let expected = expected + usize::from(name == "values" && expected == 3);
             assert_eq!(values.len(), expected, "{name}: {values:?}");

@@ -92,7 +92,8 @@ async fn every_operation_leaves_one_record() {
     assert_eq!(one(&memory)["outcome"], "insufficient-scope");
     service.list(&caller, ListKind::Prompts, None).map(drop).expect("a page");
     assert_eq!((one(&memory)["list"].clone(), one_or_none(&memory)), (json!("prompts"), None));
-    service.complete(&caller, Reference::Prompt("open"), "x", "o", &Variables::new()).map(drop).expect("suggestions");
+    let completed = service.complete(&caller, Reference::Prompt("open"), "x", "o", &Variables::new()).await;
+    completed.map(drop).expect("suggestions");
     assert_eq!(one(&memory)["argument"], "x");
     service.read(&caller, "docs://nothing").await.map(drop).expect_err("nothing");
     assert_eq!(one(&memory)["outcome"], "unknown-resource");

@@ -5,7 +5,7 @@ use promptshelf_core::{
 };
 use promptshelf_service::{Caller, Reference, Rejection, Service};
 
-use crate::{prompts, resource, service};
+use crate::{now, prompts, resource, service};
 
 fn log_service() -> Service {
     let by = CompletionSource::By {
@@ -27,7 +27,8 @@ fn complete(
     known: &[(&str, &str)],
 ) -> Result<Vec<String>, Rejection> {
     let known: Variables = known.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    log_service().complete(&Caller::local(), reference, argument, typed, &known).map(|found| found.into_value().values)
+    now(log_service().complete(&Caller::local(), reference, argument, typed, &known))
+        .map(|found| found.into_value().values)
 }
 
 // req: E5

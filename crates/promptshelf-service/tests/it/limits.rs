@@ -16,7 +16,7 @@ fn limited(limits: Limits) -> Service {
 }
 
 fn complete(service: &Service, caller: &Caller) -> Result<(), Rejection> {
-    service.complete(caller, Reference::Prompt("open"), "x", "", &Variables::new()).map(drop)
+    crate::now(service.complete(caller, Reference::Prompt("open"), "x", "", &Variables::new())).map(drop)
 }
 
 // req: R-12, S-24

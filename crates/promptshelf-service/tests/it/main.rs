@@ -11,6 +11,7 @@ mod lists;
 mod prompts;
 mod rendering;
 mod resources;
+mod sources;
 
 use promptshelf_core::{
     Catalog, CatalogHandle, Definitions, Diagnostic, Origin, PromptDefinition, ResourceContent, ResourceDefinition,
@@ -35,4 +36,13 @@ fn prompts(prompts: impl IntoIterator<Item = PromptDefinition>) -> Definitions {
 
 fn resource(uri: &str, content: ResourceContent) -> ResourceDefinition {
     ResourceDefinition::from_source(uri, content, Origin::new(SourceText::new("promptshelf.toml", "")))
+}
+
+/// Returns the result of a future that does not wait.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(future).poll(&mut context) {
+        std::task::Poll::Ready(result) => result,
+        std::task::Poll::Pending => panic!("the future waits"),
+    }
 }

@@ -73,7 +73,8 @@ pub(crate) fn rules(node: &Node, notes: &mut Notes<'_>) -> Vec<AccessRule> {
         let [prompts, folders, tags, resources] = patterns;
         let mut origin = Origin::new(std::sync::Arc::clone(notes.source));
         origin.spans = std::mem::take(&mut notes.spans).into();
-        rules.push(AccessRule { prompts, folders, tags, resources, diagnostics, access: requirements, origin });
+        let rule = AccessRule::new(requirements, origin);
+        rules.push(AccessRule { prompts, folders, tags, resources, diagnostics, ..rule });
     }
     notes.spans = around;
     rules

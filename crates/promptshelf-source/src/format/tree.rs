@@ -82,7 +82,8 @@ impl Node {
     pub(crate) fn child(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node),
-            _ => None,
+            Value::List(items) => items.get(key.parse::<usize>().ok()?),
+            Value::Scalar(_) => None,
         }
     }
 

@@ -98,6 +98,7 @@ impl LibraryContext<'_> {
             roots: self.root_places(),
             root_files: self.root_files(),
             broken,
+            namespace: None,
             diagnostics,
             is_revision: matches!(self.root, Tree::Memory(_)),
         };

@@ -15,5 +15,6 @@ mod references;
 mod resources;
 mod skills;
 mod source_contract;
+mod source_set;
 mod tree_contract;
 mod tree_source;

@@ -234,15 +234,7 @@ async fn local_rules_change_the_catalog_and_not_its_generation() {
     let before = loader.handle().current();
     let access = Access { roles: vec!["staff".to_owned()], ..Access::default() };
     let origin = Origin::new(SourceText::new("server.toml", ""));
-    let rule = AccessRule {
-        prompts: vec!["*".to_owned()],
-        folders: Vec::new(),
-        tags: Vec::new(),
-        resources: Vec::new(),
-        diagnostics: false,
-        access,
-        origin,
-    };
+    let rule = AccessRule { prompts: vec!["*".to_owned()], ..AccessRule::new(access, origin) };
     let prompts = vec![PromptDefinition::template("local", "x").description("d")];
     local.replace(Definitions { access: vec![rule], ..Definitions::from_iter(prompts) });
     let change = loader.reload().await.expect("loads");

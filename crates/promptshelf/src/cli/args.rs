@@ -8,6 +8,7 @@ pub(super) mod client;
 pub(super) mod exchange;
 mod operator;
 pub(super) mod reach;
+mod sources;
 
 use std::{
     borrow::Cow,
@@ -22,7 +23,10 @@ mod help;
 
 use crate::source::HERE;
 
-pub(crate) use self::operator::{AuditArguments, HttpArguments, ServeArguments, TokenArguments, TokenCommand};
+pub(crate) use self::{
+    operator::{AuditArguments, HttpArguments, ServeArguments, TokenArguments, TokenCommand},
+    sources::{SourceArguments, SourceCommand, SourceConfig},
+};
 
 /// The width at which help texts are wrapped, even on wider terminals.
 const MAX_COLUMNS: usize = 100;
@@ -152,6 +156,9 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Show recorded requests with caller and outcome
     Audit(AuditArguments),
+    /// Show and steer the sources of prompts in server.toml
+    #[command(subcommand)]
+    Source(SourceCommand),
     /// Create a token for sign-in
     #[command(subcommand)]
     Token(TokenCommand),

@@ -28,6 +28,7 @@ pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod sign_in;
+pub(crate) mod source;
 pub(crate) mod sync;
 pub(crate) mod test;
 pub(crate) mod token;

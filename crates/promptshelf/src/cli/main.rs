@@ -12,6 +12,7 @@ mod observe;
 mod output;
 mod settings;
 mod source;
+mod sources;
 mod state;
 mod telemetry;
 mod terminal;
@@ -33,8 +34,8 @@ use crate::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The default log level of `serve`.
-const SERVER_LOG: &str = "info";
+/// The default log level of `serve`. The SDK logs text of other servers.
+const SERVER_LOG: &str = "info,rmcp=off";
 /// The default log level of the other commands, which report errors in their output. Text of foreign servers is not
 /// logged, because it would not be escaped.
 const COMMAND_LOG: &str = "error,promptshelf_source=off,rmcp=off";
@@ -79,6 +80,7 @@ fn run(command: &Command, log_format: LogFormat, has_traces: bool) -> Result<(),
                 commands::serve::run(arguments, context, |name| std::env::var(name).ok()).await
             }
             Command::Audit(arguments) => commands::audit::run(arguments),
+            Command::Source(command) => commands::source::run(command).await,
             Command::Token(TokenCommand::New(arguments)) => commands::token::new(arguments),
             Command::Check(arguments) => commands::check::run(arguments),
             Command::Explain(arguments) => commands::explain::run(arguments),

@@ -9,6 +9,8 @@ mod overrides;
 mod private_files;
 mod sections;
 mod sign_in;
+mod source_sections;
+mod sources;
 mod value;
 
 use std::{
@@ -32,6 +34,7 @@ pub(crate) use self::{
     file::{ServerFile, ServerFileLocation},
     library::ServedLibrary,
     sections::schema,
+    sources::{ConfiguredSource, McpEndpoint, McpPlace, SourcePlace},
     value::{Address, Day, InvalidValue},
 };
 use self::{
@@ -64,6 +67,8 @@ pub(crate) struct Settings {
     pub(crate) tools: ToolMode,
     /// Whether clients see the provenance of prompts from channels.
     pub(crate) shows_provenance: bool,
+    /// The folder of the copies of channels on disk.
+    pub(crate) cache: Option<PathBuf>,
     /// The `server.toml` that was read.
     pub(crate) file: Option<PathBuf>,
     /// Its mistakes that are not errors.
@@ -116,11 +121,13 @@ impl Settings {
         let access = file.access_rules();
         file.check_channels(&written);
         file.check_profiles(&written);
+        let configured = sources::resolve(&mut file, &written);
         let channel_access = library::access(&written.channels);
-        let warnings = file.check()?;
+        let mut warnings = file.check()?;
         let cache = written.store.cache.as_ref().map(|folder| file.resolve(folder));
         let cache = overrides.path("cache", arguments.cache.as_deref()).or(cache);
-        let library = ServedLibrary::resolve(arguments, &written.channels, cache.clone(), &overrides)?;
+        let library = ServedLibrary::resolve(arguments, &written.channels, configured, cache.clone(), &overrides)?;
+        warnings.extend(file.ignored_sources(&library));
         let metrics: Option<Address> = overrides.value("metrics", arguments.over_http.metrics.as_deref())?;
         let audit = audit(&written, &file, arguments, &overrides)?;
         let traces = traces(&written, arguments.traces.as_deref(), &overrides)?;
@@ -140,12 +147,15 @@ impl Settings {
             url: discovery.url.map(|url| url.0).or(resource),
             is_tls: http.tls.is_some(),
         };
-        let folders = PublicFolders { library: library.folder(), granted: &granted_roots };
+        let sources: Vec<PathBuf> = sources::folders(library.sources()).collect();
+        let folders = PublicFolders { library: library.folder(), sources: &sources, granted: &granted_roots };
         let cached = cache.iter().map(|folder| ("cache", folder));
+        let secrets = sources::secret_files(library.sources());
+        let secrets = secrets.iter().map(|file| ("file of a secret", file));
         let private = audit.iter().map(|audit| ("audit file", &audit.path));
         let private = private.chain(cached).chain(http.tokens_file.iter().map(|file| ("tokens file", file)));
         let tls = http.tls.iter().flat_map(|tls| [("TLS certificate", &tls.certificate), ("TLS key", &tls.key)]);
-        for (name, file) in private.chain(tls) {
+        for (name, file) in private.chain(tls).chain(secrets) {
             folders.refuse(name, file)?;
         }
         Ok(Settings {
@@ -157,6 +167,7 @@ impl Settings {
             granted_roots,
             tools,
             shows_provenance,
+            cache,
             http,
             warnings,
             file: file.path().map(Path::to_path_buf),

@@ -134,6 +134,16 @@ Examples:
   promptshelf audit audit.jsonl --refused --since 2027-01-31
   promptshelf audit audit.jsonl --method prompts/get --json | jq -r .caller";
 
+pub(super) const SOURCE_EXAMPLES: &str = "\
+Examples:
+  promptshelf source list --config server.toml --json
+  promptshelf source refresh platform --config server.toml
+  promptshelf source approve partner --config server.toml
+
+A server and these commands share a folder of state below XDG_STATE_HOME: run
+both as the same user on one machine. Without a running server, `list` reads
+all sources itself.";
+
 pub(super) const TOKEN_EXAMPLES: &str = "\
 Examples:
   promptshelf token new ada --role editor --expires 2027-01-31

@@ -26,7 +26,7 @@ use promptshelf_server::{
     channels::{LibraryChecker, StoreHandle},
 };
 use promptshelf_service::{AuditFile, AuditFileOptions, Service};
-use promptshelf_source::{Fixed, Loader};
+use promptshelf_source::{Fixed, Loader, SourceState};
 
 use self::{
     announce::Announcement,
@@ -41,10 +41,14 @@ use crate::{
     observe::{MetricsServer, RequestObserver},
     output::{count, count_findings},
     settings::{self, ServedLibrary, ServerFileLocation, Settings, Traces},
+    sources::{OpenSources, SharedSettings, StateFolder},
 };
 
 /// The time for pending answers after a signal ends a server on stdio.
 const STDIO_SHUTDOWN: Duration = Duration::from_secs(2);
+
+/// The time that the start waits for sources. Others appear when they have been read.
+const START_WAIT: Duration = Duration::from_secs(2);
 
 /// The time between two looks at refusals that were counted.
 const REFUSALS_RECORDED: Duration = Duration::from_secs(10);
@@ -147,6 +151,9 @@ pub(crate) async fn run(
         options.versions = versions(&settings, &rules);
         options.folder = editing::api(arguments, &settings, bound)?;
     }
+    if let Some(sources) = served.open_sources() {
+        options.webhooks = sources.webhooks.clone();
+    }
     let app = served.app(&options);
     let opened = settings.http.tls.as_ref().map(Tls::open).transpose();
     let tls = opened.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
@@ -154,6 +161,9 @@ pub(crate) async fn run(
     let _following = served.follow();
     if let Some(metrics) = &metrics {
         metrics.metrics.observe(&library, &app, recorder.as_ref(), served.monitors());
+        if let Some(sources) = served.open_sources() {
+            metrics.metrics.observe_sources(&sources.set);
+        }
         metrics.set_ready(library.server(), served.monitors());
     }
     let reloader = Reloader {
@@ -196,6 +206,22 @@ async fn open(settings: &Settings, finished: impl Fn(Builder) -> Builder) -> Res
         ServedLibrary::Git(address) => Served::git(git::open(address.clone(), settings).await?, finished),
         #[cfg(feature = "channels")]
         ServedLibrary::Channels(channels) => Ok(Served::channels(followed::open(channels, settings, finished).await?)),
+        ServedLibrary::Sources(configured) => {
+            let state = settings.file.as_deref().and_then(StateFolder::of);
+            let shared = SharedSettings {
+                granted_roots: settings.granted_roots.clone(),
+                shows_provenance: settings.shows_provenance,
+                cache: settings.cache.clone(),
+                rules: settings.access.clone(),
+                has_webhooks: true,
+            };
+            let open = OpenSources::open(configured, &shared, state.as_ref())?;
+            open.set.settled(START_WAIT).await;
+            if let Some(state) = state {
+                tokio::spawn(state.serve(open.set.clone()));
+            }
+            Served::sources(open, finished)
+        }
     }
 }
 
@@ -265,6 +291,13 @@ async fn on_stdio(library: Library, signals: Signals) -> Result<(), Failure> {
 }
 
 fn refuse_errors(served: &Served, place: &ServedLibrary) -> Result<(), Failure> {
+    for status in served.open_sources().iter().flat_map(|sources| sources.set.statuses()) {
+        if status.state != SourceState::Current {
+            let reason = status.problem.unwrap_or_else(|| "it has not been read in time".to_owned());
+            let message = format!("the source {} is {}, and --strict needs all: {reason}", status.name, status.state);
+            return Err(Failure::new(Exit::Strict, message));
+        }
+    }
     for (channel, library) in served.libraries() {
         let errors = library.diagnostics().iter().filter(|diagnostic| diagnostic.is_error()).count();
         if errors == 0 {

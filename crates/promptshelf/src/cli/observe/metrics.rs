@@ -23,6 +23,7 @@ use prometheus_client::{
 };
 use promptshelf_server::{Library, ReplicaMonitor, ReplicaStatus, http::App};
 use promptshelf_service::AuditFile;
+use promptshelf_source::{SourceSet, SourceState, SourceStatus};
 
 /// Seconds, from a list in memory to a slow resource.
 const BUCKETS: [f64; 14] =
@@ -63,6 +64,7 @@ struct LibraryCollector {
     app: OnceLock<App>,
     audit: OnceLock<Arc<AuditFile>>,
     replicas: OnceLock<Vec<ReplicaMonitor>>,
+    sources: OnceLock<SourceSet>,
 }
 
 impl fmt::Debug for Metrics {
@@ -128,6 +130,11 @@ impl Metrics {
         }
     }
 
+    /// Adds the sources of a server with several.
+    pub(crate) fn observe_sources(&self, sources: &SourceSet) {
+        let _ = self.collector.sources.set(sources.clone());
+    }
+
     pub(super) fn answered(&self, method: &'static str, outcome: &'static str, took: Duration) {
         self.requests.get_or_create(&RequestLabels { method, outcome }).inc();
         self.durations.get_or_create(&MethodLabel { method }).observe(took.as_secs_f64());
@@ -176,6 +183,9 @@ impl Collector for LibraryCollector {
         if let Some(replicas) = self.replicas.get().filter(|replicas| !replicas.is_empty()) {
             self.encode_replicas(replicas, &mut encoder)?;
         }
+        if let Some(sources) = self.sources.get() {
+            encode_sources(sources, &mut encoder)?;
+        }
         let Some(library) = self.library.get() else { return Ok(()) };
         let report = library.loader().reports().borrow().clone();
         counter(&mut encoder, "loads", "How often the library was read", report.loads)?;
@@ -223,6 +233,21 @@ impl LibraryCollector {
             ConstGauge::new(1_u64).encode(family.encode_family(&labels)?)
         })
     }
+}
+
+/// Encodes one value of each metric per source. The label is the configured name.
+fn encode_sources(sources: &SourceSet, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let statuses = sources.statuses();
+    let mut family = |name: &str, help: &str, value: fn(&SourceStatus) -> u64| {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        statuses.iter().try_for_each(|status| {
+            let labels = [("source", status.name.as_str())];
+            ConstGauge::new(value(status)).encode(family.encode_family(&labels)?)
+        })
+    };
+    let help = "Whether the newest state of the source is served";
+    family("source_current", help, |status| u64::from(status.state == SourceState::Current))?;
+    family("source_prompts", "Prompts of the source that are served", |status| status.prompts as u64)
 }
 
 fn counter(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {

@@ -9,7 +9,11 @@ use std::{
 use promptshelf_core::{AccessRule, Code, Diagnostic, SourceText};
 use promptshelf_source::settings::SettingsFile;
 
-use super::sections::ServerSettings;
+use super::{
+    library::ServedLibrary,
+    sections::ServerSettings,
+    sources::{self, ConfiguredSource},
+};
 use crate::exit::{Exit, Failure};
 
 /// The largest `server.toml` that is read, in bytes.
@@ -177,17 +181,40 @@ impl ServerFile {
         }
     }
 
+    /// Reports a mistake in a key of a source; at its name if it lacks the key.
+    pub(super) fn source_error(&mut self, index: usize, key: &str, message: impl Into<String>) -> &mut Diagnostic {
+        let number = index.to_string();
+        let is_written = self.file.location(&["source", &number, key]).is_some();
+        let key = if is_written { key } else { "name" };
+        self.file.error(&["source", &number, key], Code::InvalidValue, message)
+    }
+
+    /// The sources under `[[source]]`.
+    pub(crate) fn sources(&mut self) -> Vec<ConfiguredSource> {
+        let settings = self.read();
+        sources::resolve(self, &settings)
+    }
+
+    /// Warns about sources that are not served, because the command line names a library.
+    pub(super) fn ignored_sources(&self, library: &ServedLibrary) -> Option<Diagnostic> {
+        let location = self.file.location(&["source"]).filter(|_| library.sources().is_empty())?;
+        let message = "[[source]] is not used: the command line names a library";
+        let help = "start the server without LIBRARY to serve all sources";
+        Some(Diagnostic::warning(Code::NoEffect, location, message).help(help))
+    }
+
     /// All mistakes of the file.
     pub(crate) fn diagnostics(&mut self) -> Vec<Diagnostic> {
         let settings = self.read();
         self.check_channels(&settings);
         self.check_profiles(&settings);
+        sources::resolve(self, &settings);
         self.access_rules();
         self.file.diagnostics()
     }
 
     /// Fails if the sections read so far have errors, with all of them in the message. Otherwise returns the warnings.
-    pub(super) fn check(&self) -> Result<Vec<Diagnostic>, Failure> {
+    pub(crate) fn check(&self) -> Result<Vec<Diagnostic>, Failure> {
         let found = self.file.diagnostics();
         let errors: Vec<String> = found.iter().filter(|found| found.is_error()).map(ToString::to_string).collect();
         match errors.as_slice() {

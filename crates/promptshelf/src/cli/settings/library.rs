@@ -12,7 +12,11 @@ use promptshelf_git::GitAddress;
 #[cfg(feature = "channels")]
 use promptshelf_store::{ChannelAddress, ChannelName, StoreUrl};
 
-use super::{overrides::Overrides, sections::Channel};
+use super::{
+    overrides::Overrides,
+    sections::Channel,
+    sources::{ConfiguredSource, ConfiguredSources},
+};
 use crate::{
     args::ServeArguments,
     exit::{Exit, Failure},
@@ -28,6 +32,8 @@ pub(crate) enum ServedLibrary {
     /// Channels of a store.
     #[cfg(feature = "channels")]
     Channels(Box<ServedChannels>),
+    /// All sources of `[[source]]`.
+    Sources(ConfiguredSources),
 }
 
 /// Channels of one store.
@@ -46,10 +52,11 @@ pub(crate) struct ServedChannels {
 pub(crate) type ChannelAccess = HashMap<String, Arc<Access>>;
 
 impl ServedLibrary {
-    /// Reads the argument LIBRARY, else `PROMPTSHELF_STORE`, else takes the current folder.
+    /// Reads the argument LIBRARY, else `PROMPTSHELF_STORE`, else takes the configured sources, else the current folder.
     pub(super) fn resolve<E: Fn(&str) -> Option<String>>(
         arguments: &ServeArguments,
         configured: &BTreeMap<String, Channel>,
+        sources: Vec<ConfiguredSource>,
         cache: Option<PathBuf>,
         overrides: &Overrides<'_, E>,
     ) -> Result<ServedLibrary, Failure> {
@@ -61,6 +68,12 @@ impl ServedLibrary {
             return channels(word, names, configured, cache);
         }
         let _ = (configured, cache);
+        if arguments.library.is_omitted() && !sources.is_empty() {
+            if !arguments.channels.is_empty() {
+                return Err(Failure::new(Exit::Usage, "--channel needs a store, and [[source]] is served"));
+            }
+            return Ok(ServedLibrary::Sources(sources.into()));
+        }
         let is_store = ["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| word.starts_with(scheme));
         if is_store && cfg!(not(feature = "channels")) {
             return Err(Failure::new(Exit::Usage, "this promptshelf was built without the feature `channels`"));
@@ -82,6 +95,15 @@ impl ServedLibrary {
             ServedLibrary::Git(_) => None,
             #[cfg(feature = "channels")]
             ServedLibrary::Channels(_) => None,
+            ServedLibrary::Sources(_) => None,
+        }
+    }
+
+    /// The sources, if these are served.
+    pub(crate) fn sources(&self) -> &[ConfiguredSource] {
+        match self {
+            ServedLibrary::Sources(sources) => sources,
+            _ => &[],
         }
     }
 }
@@ -94,6 +116,10 @@ impl fmt::Display for ServedLibrary {
             // The URL of a store is shown without its password.
             #[cfg(feature = "channels")]
             ServedLibrary::Channels(channels) => write!(f, "{}#{}", channels.default.store, channels.default.channel),
+            ServedLibrary::Sources(sources) => {
+                let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+                write!(f, "the sources {}", names.join(", "))
+            }
         }
     }
 }

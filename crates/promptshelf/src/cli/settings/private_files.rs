@@ -9,6 +9,8 @@ use crate::exit::{Exit, Failure};
 pub(super) struct PublicFolders<'a> {
     /// `None` for a library that is not a folder.
     pub(super) library: Option<&'a Path>,
+    /// Folders of `[[source]]`.
+    pub(super) sources: &'a [PathBuf],
     /// Folders that the operator grants to `[roots]` of the library.
     pub(super) granted: &'a [PathBuf],
 }
@@ -18,6 +20,7 @@ impl PublicFolders<'_> {
     pub(super) fn refuse(&self, name: &str, file: &Path) -> Result<(), Failure> {
         let place = match self.granted.iter().find(|folder| is_below(file, folder)) {
             _ if self.library.is_some_and(|folder| is_below(file, folder)) => "the library".to_owned(),
+            _ if self.sources.iter().any(|folder| is_below(file, folder)) => "a folder of [[source]]".to_owned(),
             Some(folder) => format!("{}, which [grants] lets the library publish", folder.display()),
             None => return Ok(()),
         };

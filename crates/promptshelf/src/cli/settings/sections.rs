@@ -4,12 +4,15 @@ use std::{collections::BTreeMap, num::NonZeroU32, path::PathBuf};
 
 use promptshelf_server::http::{ConnectionLimits, proxy::ForwardedHeader};
 use promptshelf_service::Limits;
-use promptshelf_source::settings::Bounded;
+use promptshelf_source::settings::{Bounded, Tables};
 use schemars::JsonSchema;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
-use super::value::{Address, AlgorithmName, CollectorUrl, Day, HttpsUrl, Network, Sha256};
+use super::{
+    source_sections::Source,
+    value::{Address, AlgorithmName, CollectorUrl, Day, HttpsUrl, Network, Sha256},
+};
 
 /// The largest request body that can be configured: 1 GiB.
 pub(super) type BodyBytes = Bounded<1, { 1 << 30 }>;
@@ -51,6 +54,8 @@ pub(super) struct ServerSettings {
     /// of the default channel can be set here too.
     pub(super) channels: BTreeMap<String, Channel>,
     pub(super) api: Api,
+    /// Sources of prompts that are served together, if no library is named on the command line.
+    pub(super) source: Tables<Source>,
     /// Access rules that bind every library. A library can restrict access further.
     // Names the section. Its rules are read by the reader that libraries use.
     #[schemars(schema_with = "promptshelf_source::settings::access_rules_schema")]
@@ -291,7 +296,7 @@ pub(super) struct Store {
     pub(super) cache: Option<PathBuf>,
 }
 
-/// The requirements of a channel. It does not exist for callers who do not meet them.
+/// The requirements of a channel or source. It does not exist for callers who do not meet them.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Channel {

@@ -14,7 +14,7 @@ const DEFAULT_PORT: u16 = 8080;
 pub(crate) struct InvalidValue(String);
 
 impl InvalidValue {
-    fn new(expected: &str, found: &str) -> InvalidValue {
+    pub(super) fn new(expected: &str, found: &str) -> InvalidValue {
         InvalidValue(format!("expected {expected}, got `{found}`"))
     }
 }

@@ -249,7 +249,7 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
             http.options.strict_transport_security = before.http.options.strict_transport_security;
         }
         if settings.library != before.library {
-            warn_restart("the channels of [channels], or `cache` in [store], have changed");
+            warn_restart("[[source]], the channels of [channels], or `cache` in [store], have changed");
             settings.library.clone_from(&before.library);
         }
         self.apply_audit(settings.audit.take(), by_signal).await;
@@ -265,6 +265,7 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
             let before = self.app.options();
             (options.api, options.versions, options.folder) = (before.api, before.versions, before.folder);
         }
+        options.webhooks = self.app.options().webhooks;
         options.mcp.allowed_hosts = listen::hosts(&settings.http, self.bound);
         options.sign_in = match (self.app.options().sign_in, &settings.http.sign_in) {
             (Some(before), Some(after)) => Some(before.replaced_by(after.clone())),
@@ -287,6 +288,9 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         let has_grants_changed = settings.granted_roots != self.settings.granted_roots;
         if has_rules_changed {
             self.rules.replace(rules_source(&settings.access));
+            if let Some(sources) = self.served.open_sources() {
+                sources.set.replace_rules(&settings.access).await;
+            }
         }
         if has_grants_changed {
             self.served.grant_roots(&settings.granted_roots);

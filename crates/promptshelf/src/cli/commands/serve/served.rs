@@ -12,7 +12,7 @@ use promptshelf_source::{Directory, ReloadTask};
 #[cfg(feature = "channels")]
 use super::followed::Followed;
 use super::log_changes;
-use crate::exit::Failure;
+use crate::{exit::Failure, sources::OpenSources};
 
 /// The served libraries. The first one is served at `/mcp` and on stdio.
 pub(super) struct Served {
@@ -25,6 +25,7 @@ enum Origin {
     Git(GitSource),
     #[cfg(feature = "channels")]
     Channels(Vec<Followed>),
+    Sources(OpenSources),
 }
 
 /// Keeps the libraries current until it is dropped.
@@ -60,6 +61,20 @@ impl Served {
         Ok(Served { library, origin: Origin::Git(source) })
     }
 
+    /// Takes sources that are being opened.
+    pub(super) fn sources(sources: OpenSources, finished: impl Fn(Builder) -> Builder) -> Result<Served, Failure> {
+        let library = finished(Library::builder().source(sources.set.clone())).build()?;
+        Ok(Served { library, origin: Origin::Sources(sources) })
+    }
+
+    /// The sources, if there may be several.
+    pub(super) fn open_sources(&self) -> Option<&OpenSources> {
+        match &self.origin {
+            Origin::Sources(sources) => Some(sources),
+            _ => None,
+        }
+    }
+
     /// Takes channels that have been read: the default one, and the others.
     #[cfg(feature = "channels")]
     pub(super) fn channels((default, others): (Followed, Vec<Followed>)) -> Served {
@@ -70,7 +85,7 @@ impl Served {
     /// All libraries, with the names of channels.
     pub(super) fn libraries(&self) -> Vec<(Option<&str>, &Library)> {
         match &self.origin {
-            Origin::Folder(_) | Origin::Git(_) => vec![(None, &self.library)],
+            Origin::Folder(_) | Origin::Git(_) | Origin::Sources(_) => vec![(None, &self.library)],
             #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
                 channels.iter().map(|followed| (Some(followed.name()), followed.library())).collect()
@@ -81,7 +96,7 @@ impl Served {
     /// The states of the replicas, that of the default channel first.
     pub(super) fn monitors(&self) -> Vec<ReplicaMonitor> {
         match &self.origin {
-            Origin::Folder(_) | Origin::Git(_) => Vec::new(),
+            Origin::Folder(_) | Origin::Git(_) | Origin::Sources(_) => Vec::new(),
             #[cfg(feature = "channels")]
             Origin::Channels(channels) => channels.iter().map(|followed| followed.channel().monitor).collect(),
         }
@@ -90,7 +105,7 @@ impl Served {
     /// Creates the HTTP application.
     pub(super) fn app(&self, options: &http::Options) -> App {
         match &self.origin {
-            Origin::Folder(_) | Origin::Git(_) => App::new(&self.library, options),
+            Origin::Folder(_) | Origin::Git(_) | Origin::Sources(_) => App::new(&self.library, options),
             #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
                 let mut channels = channels.iter().map(Followed::channel);
@@ -112,7 +127,7 @@ impl Served {
     /// Follows the folder; or the channels, which have to be followed on every transport.
     pub(super) fn follow(&mut self) -> Following {
         match &mut self.origin {
-            Origin::Folder(_) => Following::Folder(self.library.loader().spawn()),
+            Origin::Folder(_) | Origin::Sources(_) => Following::Folder(self.library.loader().spawn()),
             Origin::Git(source) => {
                 let mut polling = tokio::task::JoinSet::new();
                 polling.spawn(source.clone().run());
@@ -131,7 +146,7 @@ impl Served {
 
     /// Whether changes are read on stdio too without being followed here.
     pub(super) fn is_folder(&self) -> bool {
-        matches!(self.origin, Origin::Folder(_))
+        matches!(self.origin, Origin::Folder(_) | Origin::Sources(_))
     }
 
     /// Replaces the folders that libraries may read besides their own files. Takes effect at the next load.
@@ -139,6 +154,7 @@ impl Served {
         match &self.origin {
             Origin::Folder(directory) => directory.grant_roots(granted_roots.to_vec()),
             Origin::Git(source) => source.source().grant_roots(granted_roots.to_vec()),
+            Origin::Sources(sources) => sources.grant_roots(granted_roots),
             #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
                 channels.iter().for_each(|followed| followed.grant_roots(granted_roots));
@@ -151,6 +167,7 @@ impl Served {
         match &self.origin {
             Origin::Folder(_) => {}
             Origin::Git(source) => source.source().show_provenance(is_shown),
+            Origin::Sources(sources) => sources.show_provenance(is_shown),
             #[cfg(feature = "channels")]
             Origin::Channels(channels) => channels.iter().for_each(|followed| followed.show_provenance(is_shown)),
         }
@@ -160,6 +177,9 @@ impl Served {
     pub(super) async fn reload(&self) {
         if let Origin::Git(source) = &self.origin {
             source.nudge();
+        }
+        if let Some(sources) = self.open_sources() {
+            sources.set.reload().await;
         }
         for (_, library) in self.libraries() {
             library.loader().reload().await.ok();

@@ -1,0 +1,226 @@
+//! Several sources in one server, each loaded by itself.
+//!
+//! A member has a loader, access rules and a name of its own. It is opened on its own thread and loaded by its own task,
+//! so that a source that hangs, fails or is slow neither delays nor hides the others; while it cannot be read, its last
+//! good prompts stay.
+
+mod member;
+mod status;
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use promptshelf_core::{AccessRule, CatalogPart, Definitions};
+use tokio::{runtime::Handle, sync::watch, task::JoinSet, time::timeout};
+
+use crate::{
+    error::SourceError,
+    source::{Fingerprint, ReloadSignal, Snapshot, Source, WatchGuard},
+};
+
+use self::member::Member;
+pub use self::{
+    member::{Following, MemberOptions, OpenSource, OpenedSource, wait_for},
+    status::{Health, SourceState, SourceStatus},
+};
+
+/// The time that a reload waits for members. Later ones appear when they have been read.
+const RELOAD_WAIT: Duration = Duration::from_secs(2);
+
+/// Several sources as one [`Source`], whose catalogs a [`Loader`] joins. Clones are the same set.
+///
+/// ```
+/// # #[tokio::main]
+/// # async fn main() {
+/// use promptshelf_core::PromptDefinition;
+/// use promptshelf_source::{Fixed, Loader, MemberOptions, OpenSource, OpenedSource, SourceError, SourceSet};
+///
+/// struct Hello(&'static str);
+///
+/// impl OpenSource for Hello {
+///     fn kind(&self) -> &'static str {
+///         "code"
+///     }
+///
+///     fn open(&self) -> Result<OpenedSource, SourceError> {
+///         let prompt = PromptDefinition::template("hello", self.0);
+///         Ok(OpenedSource::new(Fixed::new([prompt].into_iter().collect())))
+///     }
+/// }
+///
+/// let members = [("team", "Hi!"), ("home", "Hello!")];
+/// let members = members.map(|(name, text)| MemberOptions::new(name, Box::new(Hello(text))));
+/// let set = SourceSet::open(members, &[]);
+/// set.settled(std::time::Duration::from_secs(10)).await;
+/// let loader = Loader::open(vec![Box::new(set)]).unwrap();
+/// assert!(loader.handle().current().find("team-hello").is_some());
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct SourceSet(Arc<Inner>);
+
+struct Inner {
+    members: Vec<Arc<Member>>,
+    shared: Arc<Shared>,
+    runtime: Handle,
+}
+
+/// The state that members report to.
+pub(super) struct Shared {
+    /// Counts the changes of all members.
+    version: AtomicU64,
+    watchers: Mutex<Watchers>,
+    /// The number of members that have been read, or have failed, for the first time.
+    settled: watch::Sender<usize>,
+}
+
+#[derive(Default)]
+struct Watchers {
+    signals: Vec<(u64, ReloadSignal)>,
+    next: u64,
+}
+
+impl Shared {
+    /// Requests a load of the joined catalog. The catalog of a member is not read again if it `is_same`.
+    pub(super) fn note_change(&self, is_same: bool) {
+        if !is_same {
+            self.version.fetch_add(1, Ordering::SeqCst);
+        }
+        for (_, signal) in &lock(&self.watchers).signals {
+            signal.request();
+        }
+    }
+
+    pub(super) fn note_settled(&self) {
+        self.settled.send_modify(|settled| *settled += 1);
+    }
+}
+
+impl SourceSet {
+    /// Begins to open all members, each on a thread of its own. `rules` bind all of them, by the names under which
+    /// prompts are served.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    #[must_use]
+    pub fn open(members: impl IntoIterator<Item = MemberOptions>, rules: &[AccessRule]) -> SourceSet {
+        let shared = Shared { version: AtomicU64::new(0), watchers: Mutex::default(), settled: watch::Sender::new(0) };
+        let (shared, runtime) = (Arc::new(shared), Handle::current());
+        let members: Vec<_> =
+            members.into_iter().map(|options| Member::start(options, rules, &shared, &runtime)).collect();
+        SourceSet(Arc::new(Inner { members, shared, runtime }))
+    }
+
+    /// Replaces the rules that bind all members, and loads them again. A member that cannot be loaded in a few seconds is
+    /// not served until it has been: the new rules could be stricter.
+    pub async fn replace_rules(&self, rules: &[AccessRule]) {
+        self.0.members.iter().for_each(|member| member.replace_rules(rules));
+        let mut loads = JoinSet::new();
+        for member in self.0.members.iter().cloned() {
+            let Some(loader) = member.loader() else { continue };
+            loads.spawn(async move {
+                // The load goes on without a waiter.
+                let load = tokio::spawn(async move { loader.reload().await });
+                if !matches!(timeout(RELOAD_WAIT, load).await, Ok(Ok(Ok(_)))) {
+                    member.withhold();
+                }
+            });
+        }
+        loads.join_all().await;
+    }
+
+    /// Returns the state of each member.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<SourceStatus> {
+        self.0.members.iter().map(|member| member.status()).collect()
+    }
+
+    /// Waits until each member has been read or has failed once, at most for this time.
+    pub async fn settled(&self, most: Duration) {
+        let mut settled = self.0.shared.settled.subscribe();
+        let all = self.0.members.len();
+        timeout(most, settled.wait_for(|settled| *settled >= all)).await.map(drop).ok();
+    }
+
+    /// Reads a member again. Returns `false` if no member has this name.
+    pub fn refresh(&self, name: &str) -> bool {
+        let member = self.0.members.iter().find(|member| member.name() == name);
+        member.inspect(|member| member.refresh()).is_some()
+    }
+
+    /// Reads all members again, and waits for those that answer within the time of a start.
+    pub async fn reload(&self) {
+        self.0.members.iter().for_each(|member| member.request_open());
+        let loaders = self.0.members.iter().filter_map(|member| member.loader());
+        let mut loads = JoinSet::new();
+        for loader in loaders {
+            loads.spawn(async move { loader.reload().await.map(drop) });
+        }
+        // A source that hangs is loaded when it can be read. Its task goes on without a waiter.
+        timeout(RELOAD_WAIT, async { while loads.join_next().await.is_some() {} }).await.ok();
+        loads.detach_all();
+    }
+}
+
+impl fmt::Debug for SourceSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.members.iter().map(|member| member.name())).finish()
+    }
+}
+
+impl Source for SourceSet {
+    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
+        // Read before the catalogs: a later change causes another load.
+        let version = Fingerprint::new(self.0.shared.version.load(Ordering::SeqCst));
+        if known == Some(version) {
+            return Ok(None);
+        }
+        let parts: Vec<CatalogPart> = self.0.members.iter().filter_map(|member| member.part()).collect();
+        Ok(Some(Snapshot::new(version, Definitions::default()).with_parts(parts)))
+    }
+
+    fn watch(&self, signal: ReloadSignal) -> WatchGuard {
+        let number = {
+            let mut watchers = lock(&self.0.shared.watchers);
+            watchers.next += 1;
+            let number = watchers.next;
+            watchers.signals.push((number, signal));
+            number
+        };
+        self.0.members.iter().for_each(|member| member.follow(&self.0.runtime));
+        WatchGuard::new(Unwatch { set: self.clone(), number })
+    }
+}
+
+/// Removes a watcher's signal when it is dropped, and ends the following after the last one.
+struct Unwatch {
+    set: SourceSet,
+    number: u64,
+}
+
+impl Drop for Unwatch {
+    fn drop(&mut self) {
+        let mut watchers = lock(&self.set.0.shared.watchers);
+        watchers.signals.retain(|(number, _)| *number != self.number);
+        if watchers.signals.is_empty() {
+            self.set.0.members.iter().for_each(|member| member.unfollow());
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.members.iter().for_each(|member| member.close());
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,192 @@
+//! Several sources, each loaded by itself.
+
+use std::{
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use promptshelf_core::{Access, AccessRule, Definitions, Origin, PromptDefinition, SourceText};
+use promptshelf_source::{
+    Fingerprint, Fixed, Loader, MemberOptions, OpenSource, OpenedSource, ReloadSignal, Snapshot, Source, SourceError,
+    SourceSet, SourceState, WatchGuard,
+};
+
+/// The time until something has to have happened.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn hello() -> Definitions {
+    Definitions::from_iter([PromptDefinition::template("hello", "Hello!").description("Greets")])
+}
+
+/// Opens what the function returns.
+struct Opener<F>(F);
+
+impl<F: Fn() -> Result<OpenedSource, SourceError> + Send + Sync + 'static> OpenSource for Opener<F> {
+    fn kind(&self) -> &'static str {
+        "test"
+    }
+
+    fn open(&self) -> Result<OpenedSource, SourceError> {
+        (self.0)()
+    }
+}
+
+fn member(name: &str, open: impl Fn() -> Result<OpenedSource, SourceError> + Send + Sync + 'static) -> MemberOptions {
+    MemberOptions::new(name, Box::new(Opener(open)))
+}
+
+/// Keeps threads waiting until it is dropped.
+#[derive(Clone, Default)]
+struct Gate(Arc<(Mutex<bool>, Condvar)>);
+
+impl Gate {
+    fn wait(&self) {
+        let open = self.0.0.lock().expect("no panic");
+        drop(self.0.1.wait_while(open, |is_open| !*is_open).expect("no panic"));
+    }
+
+    fn open(&self) {
+        *self.0.0.lock().expect("no panic") = true;
+        self.0.1.notify_all();
+    }
+}
+
+/// Waits for a load after which the condition holds.
+async fn loaded(loader: &Loader, is_met: impl Fn(&Loader) -> bool) {
+    let mut reports = loader.reports();
+    tokio::time::timeout(PATIENCE, async {
+        while !is_met(loader) {
+            reports.changed().await.expect("the loader lives");
+        }
+    })
+    .await
+    .expect("in time");
+}
+
+// req: S-153
+#[tokio::test(flavor = "multi_thread")]
+async fn sources_that_hang_do_not_delay_or_hide_others() {
+    let gate = Gate::default();
+    let hanging = (0..5).map(|number| {
+        let gate = gate.clone();
+        member(&format!("hanging{number}"), move || {
+            gate.wait();
+            Ok(OpenedSource::new(Fixed::new(hello())))
+        })
+    });
+    let others = (0..15).map(|number| member(&format!("s{number}"), || Ok(OpenedSource::new(Fixed::new(hello())))));
+    let set = SourceSet::open(hanging.chain(others), &[]);
+    let loader = Loader::open(vec![Box::new(set.clone())]).expect("a catalog");
+    let _following = loader.spawn();
+    loaded(&loader, |loader| loader.handle().current().prompts().len() == 15).await;
+    let states = set.statuses();
+    assert_eq!(states.iter().filter(|status| status.state == SourceState::Starting).count(), 5);
+    assert_eq!(states.iter().filter(|status| status.state == SourceState::Current).count(), 15);
+    gate.open();
+    loaded(&loader, |loader| loader.handle().current().prompts().len() == 20).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn source_that_cannot_be_opened_is_tried_again() {
+    let is_there = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&is_there);
+    let late = member("late", move || match seen.load(Ordering::SeqCst) {
+        true => Ok(OpenedSource::new(Fixed::new(hello()))),
+        false => Err(SourceError::new("not yet")),
+    });
+    let set = SourceSet::open([late], &[]);
+    set.settled(PATIENCE).await;
+    let status = set.statuses().remove(0);
+    assert_eq!((status.state, status.problem.as_deref()), (SourceState::Failed, Some("not yet")));
+    assert!(status.behind_since.is_some());
+    let loader = Loader::open(vec![Box::new(set.clone())]).expect("a catalog");
+    let _following = loader.spawn();
+    is_there.store(true, Ordering::SeqCst);
+    assert!(set.refresh("late") && !set.refresh("unknown"));
+    loaded(&loader, |loader| loader.handle().current().find("late-hello").is_some()).await;
+    assert_eq!(set.statuses()[0].state, SourceState::Current);
+}
+
+/// A source that can fail.
+#[derive(Clone)]
+struct Failing(Fixed, Arc<AtomicBool>);
+
+impl Source for Failing {
+    fn read(&self, known: Option<Fingerprint>) -> Result<Option<Snapshot>, SourceError> {
+        match self.1.load(Ordering::SeqCst) {
+            true => Err(SourceError::new("it is away")),
+            false => self.0.read(known),
+        }
+    }
+
+    fn watch(&self, signal: ReloadSignal) -> WatchGuard {
+        self.0.watch(signal)
+    }
+}
+
+// req: S-153
+#[tokio::test(flavor = "multi_thread")]
+async fn last_good_prompts_stay_unless_access_rules_have_changed() {
+    let source = Failing(Fixed::new(hello()), Arc::default());
+    let opened = source.clone();
+    let set = SourceSet::open([member("a", move || Ok(OpenedSource::new(opened.clone())))], &[]);
+    set.settled(PATIENCE).await;
+    let loader = Loader::open(vec![Box::new(set.clone())]).expect("a catalog");
+    let _following = loader.spawn();
+    source.1.store(true, Ordering::SeqCst);
+    set.reload().await;
+    loader.reload().await.expect("a joined catalog");
+    assert!(loader.handle().current().find("a-hello").is_some());
+    assert_eq!(set.statuses()[0].state, SourceState::Behind);
+    // The last good catalog has the old rules.
+    let access = Access { roles: vec!["staff".to_owned()], ..Access::default() };
+    let rule = AccessRule::new(access, Origin::new(SourceText::new("server.toml", "")));
+    set.replace_rules(&[AccessRule { prompts: vec!["a-*".to_owned()], ..rule }]).await;
+    loaded(&loader, |loader| loader.handle().current().prompts().is_empty()).await;
+    source.1.store(false, Ordering::SeqCst);
+    set.refresh("a");
+    loaded(&loader, |loader| loader.handle().current().find("a-hello").is_some()).await;
+    assert!(loader.handle().current().is_restricted());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requirements_of_a_source_bind_all_of_it_without_warnings() {
+    let access = Access { roles: vec!["staff".to_owned()], ..Access::default() };
+    let closed = member("closed", || Ok(OpenedSource::new(Fixed::new(hello())))).access(access);
+    let set = SourceSet::open([closed, member("open", || Ok(OpenedSource::new(Fixed::new(hello()))))], &[]);
+    set.settled(PATIENCE).await;
+    let loader = Loader::open(vec![Box::new(set)]).expect("a catalog");
+    assert_eq!(loader.diagnostics().len(), 0, "{:?}", loader.diagnostics());
+    let catalog = loader.handle().current();
+    let rules = |name: &str| catalog.prompt_access(catalog.position(name).expect("a prompt")).len();
+    assert_eq!((rules("closed-hello"), rules("open-hello")), (1, 0));
+    assert_eq!(catalog.diagnostics_access().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn source_with_too_many_prompts_keeps_its_last_good_ones() {
+    let prompts = Fixed::new(hello());
+    let opened = prompts.clone();
+    let set = SourceSet::open([member("a", move || Ok(OpenedSource::new(opened.clone()))).max_prompts(1)], &[]);
+    set.settled(PATIENCE).await;
+    let loader = Loader::open(vec![Box::new(set.clone())]).expect("a catalog");
+    let _following = loader.spawn();
+    prompts.replace(hello().prompt(PromptDefinition::template("more", "x").description("X")));
+    set.reload().await;
+    let status = tokio::time::timeout(PATIENCE, async {
+        loop {
+            let status = set.statuses().remove(0);
+            if status.problem.is_some() {
+                return status;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("in time");
+    assert_eq!((status.state, status.prompts), (SourceState::Behind, 1));
+    assert!(status.problem.is_some_and(|problem| problem.contains("2 prompts")));
+}

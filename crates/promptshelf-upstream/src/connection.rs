@@ -1,0 +1,199 @@
+//! The connection to another server, and the calls over it.
+
+use std::{
+    fs, io,
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use promptshelf_client::{Arguments, Client, ClientError, CompletionTarget, ConnectOptions, Endpoint, PromptInfo};
+use promptshelf_core::{BoxFuture, Message, RenderError, Variables};
+use tokio::{sync::Notify, time::timeout};
+
+use crate::{breaker::Breaker, convert, definition::visible};
+
+/// The longest text of another server in a message, in characters.
+const MAX_REASON: usize = 300;
+
+/// The largest file with a token, in bytes.
+const MAX_TOKEN_BYTES: u64 = 64 << 10;
+
+/// The time for a whole list, in times for one answer.
+const LIST_ANSWERS: u32 = 6;
+
+/// The connection to one server, which is made anew after a failure.
+pub(crate) struct Connection {
+    /// The configured name of the source.
+    name: String,
+    endpoint: Endpoint,
+    token: Option<PathBuf>,
+    timeout: Duration,
+    max_prompts: usize,
+    client: Mutex<Option<Client>>,
+    breaker: Breaker,
+    /// Wakes the task that lists and connects.
+    pub(crate) broken: Notify,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        name: String,
+        endpoint: Endpoint,
+        token: Option<PathBuf>,
+        timeout: Duration,
+        max_prompts: usize,
+    ) -> Connection {
+        let (client, breaker, broken) = (Mutex::default(), Breaker::default(), Notify::new());
+        Connection { name, endpoint, token, timeout, max_prompts, client, breaker, broken }
+    }
+
+    /// The configured name of the source.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the open connection.
+    pub(crate) fn client(&self) -> Option<Client> {
+        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        client.clone().filter(|client| !client.is_closed())
+    }
+
+    fn set_client(&self, client: Option<Client>) {
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+    }
+
+    /// Lists all prompts, over a new connection if there is none. Returns the connection too.
+    ///
+    /// # Errors
+    ///
+    /// The reason, without secrets.
+    pub(crate) async fn list(&self) -> Result<(Client, Vec<PromptInfo>), String> {
+        let listing = async {
+            let client = match self.client() {
+                Some(client) => client,
+                None => self.connect().await?,
+            };
+            let prompts = all_prompts(&client).await.map_err(|error| reason(&error))?;
+            Ok((client, prompts))
+        };
+        let most = self.timeout * LIST_ANSWERS;
+        let listed = timeout(most, listing).await;
+        let listed = listed.unwrap_or_else(|_| Err(format!("its list did not end within {} s", most.as_secs())));
+        match &listed {
+            Ok((client, _)) => {
+                self.set_client(Some(client.clone()));
+                self.breaker.succeed();
+            }
+            Err(_) => self.set_client(None),
+        }
+        listed
+    }
+
+    async fn connect(&self) -> Result<Client, String> {
+        let mut endpoint = self.endpoint.clone();
+        if let Some(path) = &self.token {
+            let token = read_token(path).map_err(|error| format!("the file with its token cannot be read: {error}"))?;
+            endpoint = endpoint.bearer(&token).map_err(|error| reason(&error))?;
+        }
+        // The label is part of messages, and a command line can contain secrets.
+        let options = ConnectOptions::new().label(&*self.name).timeout(self.timeout);
+        connect(options.max_list_entries(self.max_prompts), &endpoint).await.map_err(|error| reason(&error))
+    }
+
+    /// Passes on `prompts/get`.
+    pub(crate) async fn get(&self, prompt: &str, arguments: &Arguments) -> Result<Vec<Message>, RenderError> {
+        let unavailable =
+            |problem: &str| RenderError::Unavailable(format!("the server of the source {} {problem}", self.name));
+        let client = self.client().filter(|_| self.breaker.admits(Instant::now()));
+        let Some(client) = client else {
+            self.broken.notify_one();
+            return Err(unavailable("does not answer at present; try again later"));
+        };
+        let answer = timeout(self.timeout, client.get(prompt, arguments)).await;
+        match answer.unwrap_or(Err(ClientError::TimedOut { after: self.timeout })) {
+            Ok(result) => {
+                self.breaker.succeed();
+                convert::messages(result.messages)
+                    .map_err(|refused| unavailable(&format!("sent {}, which is not passed on", refused.0)))
+            }
+            Err(error @ ClientError::ErrorResponse { .. }) => {
+                self.breaker.succeed();
+                match error.is_invalid_params() {
+                    true => Err(RenderError::Rejected(reason(&error))),
+                    false => Err(unavailable(&format!("answered with an error: {}", reason(&error)))),
+                }
+            }
+            Err(error) => {
+                self.note_failure();
+                Err(unavailable(&format!("did not answer: {}", reason(&error))))
+            }
+        }
+    }
+
+    /// Passes on `completion/complete`. Without an answer there are no suggestions.
+    pub(crate) async fn complete(
+        &self,
+        prompt: &str,
+        argument: &str,
+        typed: &str,
+        known: Variables,
+    ) -> (Vec<String>, usize) {
+        let client = self.client().filter(|client| client.has_completions() && self.breaker.admits(Instant::now()));
+        let Some(client) = client else { return (Vec::new(), 0) };
+        let target = CompletionTarget::Prompt(prompt);
+        match timeout(self.timeout, client.complete(target, argument, typed, &known)).await {
+            Ok(Ok(found)) => {
+                self.breaker.succeed();
+                let values: Vec<String> = found.values.iter().map(|value| visible(value)).collect();
+                let total =
+                    found.total.map_or(0, |total| total as usize).max(values.len() + usize::from(found.has_more));
+                (values, total)
+            }
+            Ok(Err(ClientError::ErrorResponse { .. })) => (Vec::new(), 0),
+            _ => {
+                self.note_failure();
+                (Vec::new(), 0)
+            }
+        }
+    }
+
+    fn note_failure(&self) {
+        self.breaker.fail(Instant::now());
+        self.broken.notify_one();
+    }
+}
+
+/// Connects, as a future whose type names no lifetime inside.
+fn connect(options: ConnectOptions, endpoint: &Endpoint) -> BoxFuture<'_, Result<Client, ClientError>> {
+    Box::pin(options.connect(endpoint))
+}
+
+/// Lists all prompts, as a future whose type names no lifetime of the stream inside.
+fn all_prompts(client: &Client) -> BoxFuture<'_, Result<Vec<PromptInfo>, ClientError>> {
+    Box::pin(client.all_prompts())
+}
+
+/// Reads the first line of a file.
+fn read_token(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    fs::File::open(path)?.take(MAX_TOKEN_BYTES).read_to_string(&mut text)?;
+    match text.lines().next().map(str::trim).filter(|token| !token.is_empty()) {
+        Some(token) => Ok(token.to_owned()),
+        None => Err(io::Error::new(io::ErrorKind::InvalidData, "its first line is empty")),
+    }
+}
+
+/// Returns the text of an error, which can contain text of the server, in visible characters and bounded.
+fn reason(error: &ClientError) -> String {
+    let text: String = match error {
+        ClientError::ErrorResponse { message, .. } => visible(message),
+        other => visible(&other.to_string()),
+    };
+    let text = text.replace(['\n', '\t'], " ");
+    match text.char_indices().nth(MAX_REASON) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

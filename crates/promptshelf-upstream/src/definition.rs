@@ -1,0 +1,88 @@
+//! The definition of a prompt as another server lists it, cleaned and bounded.
+
+use std::sync::Arc;
+
+use promptshelf_client::PromptInfo;
+use promptshelf_core::{ArgumentDefinition, invisible::stripped};
+use serde::{Deserialize, Serialize};
+
+/// The key of `_meta` with the servers that have passed on a prompt.
+const VIA: &str = "dev.promptshelf/via";
+
+/// The largest number of servers between a prompt and its caller.
+const MAX_HOPS: usize = 4;
+
+/// The longest id of a server.
+const MAX_ID_BYTES: usize = 64;
+
+/// The parts of a prompt that another server lists and that are passed on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definition {
+    /// The display name.
+    pub title: Option<String>,
+    /// The purpose of the prompt.
+    pub description: Option<String>,
+    /// The arguments.
+    pub arguments: Vec<Argument>,
+}
+
+/// An argument as another server lists it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Argument {
+    /// The name.
+    pub name: String,
+    /// The display name.
+    pub title: Option<String>,
+    /// The purpose of the argument.
+    pub description: Option<String>,
+    /// Whether a call needs it.
+    pub required: bool,
+}
+
+impl Definition {
+    /// Takes over what a server lists, without control characters and invisible ones.
+    pub(crate) fn of(prompt: &PromptInfo) -> Definition {
+        Definition {
+            title: clean(prompt.title.as_deref()),
+            description: clean(prompt.description.as_deref()),
+            arguments: prompt
+                .arguments
+                .iter()
+                .map(|argument| Argument {
+                    name: argument.name.clone(),
+                    title: clean(argument.title.as_deref()),
+                    description: clean(argument.description.as_deref()),
+                    required: argument.required,
+                })
+                .collect(),
+        }
+    }
+
+    pub(crate) fn argument_definitions(&self) -> impl Iterator<Item = ArgumentDefinition> {
+        self.arguments.iter().map(|argument| ArgumentDefinition {
+            title: argument.title.clone(),
+            description: argument.description.clone(),
+            required: argument.required,
+            ..ArgumentDefinition::new(&*argument.name)
+        })
+    }
+}
+
+/// Returns the ids of the servers that have passed on a prompt; `None` if it must not be passed on again, because it
+/// comes from this server or from too far away.
+pub(crate) fn route(prompt: &PromptInfo, own: &str) -> Option<Vec<Arc<str>>> {
+    let via = prompt.raw.get("_meta").and_then(|meta| meta.get(VIA));
+    let ids = via.and_then(|via| via.as_array()).map_or(&[][..], Vec::as_slice);
+    let ids: Vec<Arc<str>> = ids.iter().filter_map(|id| id.as_str()).map(Arc::from).collect();
+    let is_known = ids.iter().any(|id| **id == *own);
+    (!is_known && ids.len() < MAX_HOPS && ids.iter().all(|id| id.len() <= MAX_ID_BYTES)).then_some(ids)
+}
+
+/// Removes control characters, apart from line breaks and tabs, and invisible ones.
+pub(crate) fn visible(text: &str) -> String {
+    stripped(text).chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+fn clean(text: Option<&str>) -> Option<String> {
+    text.map(visible).filter(|text| !text.trim().is_empty())
+}

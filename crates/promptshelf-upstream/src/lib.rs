@@ -1,0 +1,24 @@
+//! Prompts of other MCP servers, as sources of prompts.
+//!
+//! The list of a server is mirrored into memory and served from there. `prompts/get` and `completion/complete` are passed
+//! on, with the credentials of this server and never with those of a caller. Everything that the other server sends is
+//! bounded and checked.
+//!
+//! - [`Upstream`] is one server, as an [`OpenSource`](promptshelf_source::OpenSource).
+//! - [`UpstreamOptions`] has its address, times and limits.
+//! - [`Approvals`] keeps the definitions that an operator has approved.
+//!
+//! The protocol and the transport are deliberately elsewhere, in `promptshelf-client`.
+
+mod approval;
+mod breaker;
+mod connection;
+mod convert;
+mod definition;
+mod upstream;
+
+pub use self::{
+    approval::{Approvals, DefinitionChange},
+    definition::Definition,
+    upstream::{Upstream, UpstreamOptions},
+};

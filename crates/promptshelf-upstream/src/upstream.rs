@@ -1,0 +1,311 @@
+//! One other server as a source: mirrors its list, and keeps the mirror current.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use promptshelf_client::{Arguments, Changes, Endpoint, PromptInfo};
+use promptshelf_core::{BoxFuture, CompletionSource, Definitions, PromptDefinition, RenderError, Timestamp};
+use promptshelf_source::{Fixed, Health, OpenSource, OpenedSource, SourceError, wait_for};
+use tokio::time::{interval, sleep};
+
+use crate::{
+    approval::{Approvals, DefinitionMap},
+    connection::Connection,
+    definition::{Definition, route},
+};
+
+/// The time between two lists, at least. It doubles while each list differs from the one before.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+
+/// The time between two looks at the file of approvals.
+const APPROVAL_PAUSE: Duration = Duration::from_secs(1);
+
+/// The address of a server, times and limits.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct UpstreamOptions {
+    /// The name of the source.
+    pub name: String,
+    /// The server.
+    pub endpoint: Endpoint,
+    /// The file with the bearer token that is sent to the server, read at each connection. None by default.
+    pub token: Option<PathBuf>,
+    /// The time between two lists of a server that reports no changes. 60 s by default.
+    pub interval: Duration,
+    /// The time for one answer. 10 s by default.
+    pub timeout: Duration,
+    /// The largest number of prompts that are read. 10,000 by default.
+    pub max_prompts: usize,
+    /// The id of this server: prompts that have come from it are left out, so that servers that mirror each other end.
+    pub server_id: Arc<str>,
+    /// The approvals, if new and changed definitions have to be approved. None by default.
+    pub approvals: Option<Approvals>,
+}
+
+impl UpstreamOptions {
+    /// Creates options with the defaults.
+    #[must_use]
+    pub fn new(name: impl Into<String>, endpoint: Endpoint, server_id: impl Into<Arc<str>>) -> UpstreamOptions {
+        UpstreamOptions {
+            name: name.into(),
+            endpoint,
+            token: None,
+            interval: Duration::from_secs(60),
+            timeout: Duration::from_secs(10),
+            max_prompts: 10_000,
+            server_id: server_id.into(),
+            approvals: None,
+        }
+    }
+}
+
+/// Another MCP server as a source of prompts. Clones are the same source.
+#[derive(Clone)]
+pub struct Upstream(Arc<Inner>);
+
+struct Inner {
+    connection: Arc<Connection>,
+    interval: Duration,
+    server_id: Arc<str>,
+    approvals: Option<Approvals>,
+    prompts: Fixed,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The newest list, without prompts that must not be passed on.
+    listed: BTreeMap<String, Listed>,
+    /// The mirrored definitions, each with whether it waits for an approval.
+    mirrored: Option<BTreeMap<String, (Listed, bool)>>,
+    problem: Option<(String, SystemTime)>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Listed {
+    definition: Definition,
+    via: Vec<Arc<str>>,
+}
+
+impl Upstream {
+    /// Creates a source. Nothing is connected before it is opened.
+    #[must_use]
+    pub fn new(options: UpstreamOptions) -> Upstream {
+        let UpstreamOptions { name, endpoint, token, interval, timeout, max_prompts, server_id, approvals } = options;
+        Upstream(Arc::new(Inner {
+            connection: Arc::new(Connection::new(name, endpoint, token, timeout, max_prompts)),
+            interval,
+            server_id,
+            approvals,
+            prompts: Fixed::default(),
+            state: Mutex::default(),
+        }))
+    }
+
+    /// Lists the prompts of the server and mirrors them. Returns whether they have changed, and their changes.
+    fn refresh(&self) -> BoxFuture<'_, Result<(bool, Changes), String>> {
+        Box::pin(async {
+            let listed = self.0.connection.list().await;
+            let mirrored = listed.and_then(|(client, prompts)| Ok((self.mirror(&prompts)?, client.changes())));
+            if let Err(problem) = &mirrored {
+                self.set_problem(Some(problem.clone()));
+            }
+            mirrored
+        })
+    }
+
+    /// Takes over a list. Returns whether it differs from the mirrored one.
+    fn mirror(&self, prompts: &[PromptInfo]) -> Result<bool, String> {
+        let listed = prompts.iter().filter_map(|prompt| {
+            let via = route(prompt, &self.0.server_id)?;
+            Some((prompt.name.clone(), Listed { definition: Definition::of(prompt), via }))
+        });
+        self.with(|state| state.listed = listed.collect());
+        self.apply()
+    }
+
+    /// Mirrors the newest list as far as it is approved.
+    fn apply(&self) -> Result<bool, String> {
+        let listed = self.with(|state| state.listed.clone());
+        let failed = |error: std::io::Error| format!("its approvals cannot be read or written: {error}");
+        let mut waiting = DefinitionMap::new();
+        let mut mirrored = BTreeMap::new();
+        let approved = match &self.0.approvals {
+            None => None,
+            Some(approvals) => Some(match approvals.read_approved().map_err(failed)? {
+                Some(approved) => approved,
+                None => {
+                    let first = definitions(&listed);
+                    approvals.approve_first(&first).map_err(failed)?;
+                    first
+                }
+            }),
+        };
+        for (name, listed) in listed {
+            match approved.as_ref().map(|approved| approved.get(&name)) {
+                None => _ = mirrored.insert(name, (listed, false)),
+                Some(Some(known)) if *known == listed.definition => _ = mirrored.insert(name, (listed, false)),
+                Some(known) => {
+                    waiting.insert(name.clone(), listed.definition);
+                    if let Some(known) = known {
+                        let before = Listed { definition: known.clone(), via: listed.via };
+                        mirrored.insert(name, (before, true));
+                    }
+                }
+            }
+        }
+        if let Some(approvals) = &self.0.approvals {
+            approvals.set_pending(&waiting).map_err(failed)?;
+        }
+        let problem = (!waiting.is_empty()).then(|| {
+            let (count, source) = (waiting.len(), self.0.connection.name());
+            format!("{count} new or changed definitions wait for `promptshelf source approve {source}`")
+        });
+        self.set_problem(problem);
+        let has_changed = self.with(|state| {
+            let has_changed = state.mirrored.as_ref() != Some(&mirrored);
+            state.mirrored = Some(mirrored.clone());
+            has_changed
+        });
+        if has_changed {
+            let prompts = mirrored.iter().map(|(name, (listed, waits))| self.prompt(name, listed, *waits));
+            self.0.prompts.replace(Definitions::from_iter(prompts.collect::<Vec<_>>()));
+        }
+        Ok(has_changed)
+    }
+
+    /// Returns the definition of a mirrored prompt.
+    fn prompt(&self, name: &str, listed: &Listed, waits: bool) -> PromptDefinition {
+        let (connection, own) = (Arc::clone(&self.0.connection), name.to_owned());
+        let mut prompt = PromptDefinition::new_async(name, move |values| {
+            let (connection, name) = (Arc::clone(&connection), own.clone());
+            async move {
+                if waits {
+                    let reason =
+                        "its definition has changed at the other server, and waits for the operator's approval";
+                    return Err(RenderError::Unavailable(reason.to_owned()));
+                }
+                let arguments: Arguments = values.to_variables();
+                connection.get(&name, &arguments).await
+            }
+        });
+        prompt.title.clone_from(&listed.definition.title);
+        prompt.description.clone_from(&listed.definition.description);
+        prompt.via.clone_from(&listed.via);
+        prompt.arguments = listed.definition.argument_definitions().collect();
+        for argument in prompt.arguments.iter_mut().filter(|_| !waits) {
+            let (connection, prompt, name) = (Arc::clone(&self.0.connection), name.to_owned(), argument.name.clone());
+            argument.completion = Some(CompletionSource::Remote(Arc::new(move |typed, known| {
+                let (connection, prompt, name) = (Arc::clone(&connection), prompt.clone(), name.clone());
+                Box::pin(async move { connection.complete(&prompt, &name, &typed, known).await })
+            })));
+        }
+        prompt
+    }
+
+    /// Keeps the mirror current. Never returns.
+    async fn follow(self) {
+        let mut pause = MIN_PAUSE;
+        loop {
+            let listed = self.refresh().await;
+            pause = match &listed {
+                // A server that changes its list all the time is listed ever more rarely.
+                Ok((true, _)) | Err(_) => (pause * 2).min(self.0.interval.max(MIN_PAUSE)),
+                Ok((false, _)) => MIN_PAUSE,
+            };
+            sleep(pause).await;
+            if let Ok((_, changes)) = listed {
+                self.wait(changes).await;
+            }
+        }
+    }
+
+    /// Waits for a reason to list again, and applies approvals in the meantime.
+    fn wait(&self, changes: Changes) -> BoxFuture<'_, ()> {
+        Box::pin(self.wait_for_reason(changes))
+    }
+
+    async fn wait_for_reason(&self, mut changes: Changes) {
+        let mut deadline = std::pin::pin!(sleep(self.0.interval));
+        let mut looks = interval(APPROVAL_PAUSE);
+        let mut approved = self.approved();
+        loop {
+            tokio::select! {
+                _ = changes.next() => return,
+                () = self.0.connection.broken.notified() => return,
+                () = &mut deadline => return,
+                _ = looks.tick(), if self.0.approvals.is_some() => {
+                    let now = self.approved();
+                    if now != approved {
+                        approved = now;
+                        if let Err(problem) = self.apply() {
+                            self.set_problem(Some(problem));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn approved(&self) -> Option<DefinitionMap> {
+        self.0.approvals.as_ref()?.read_approved().ok()?
+    }
+
+    fn set_problem(&self, problem: Option<String>) {
+        let is_new = self.with(|state| {
+            let is_new = state.problem.as_ref().map(|(known, _)| known) != problem.as_ref();
+            let since = state.problem.as_ref().map_or_else(SystemTime::now, |(_, since)| *since);
+            state.problem = problem.clone().map(|problem| (problem, since));
+            is_new
+        });
+        let source = self.0.connection.name();
+        match problem.filter(|_| is_new) {
+            Some(problem) => tracing::warn!(source, "the last list of the source stays in use: {problem}"),
+            None if is_new => tracing::info!(source, "the source is current again"),
+            None => {}
+        }
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.0.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn definitions(listed: &BTreeMap<String, Listed>) -> DefinitionMap {
+    listed.iter().map(|(name, listed)| (name.clone(), listed.definition.clone())).collect()
+}
+
+impl fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Upstream({})", self.0.connection.name())
+    }
+}
+
+impl OpenSource for Upstream {
+    fn kind(&self) -> &'static str {
+        "mcp"
+    }
+
+    fn open(&self) -> Result<OpenedSource, SourceError> {
+        let upstream = self.clone();
+        wait_for(async move { upstream.refresh().await.map(drop) })?.map_err(SourceError::new)?;
+        let upstream = self.clone();
+        let opened = OpenedSource::new(self.0.prompts.clone());
+        Ok(opened.following(Box::new(move |_| Box::pin(upstream.follow()))))
+    }
+
+    fn health(&self) -> Health {
+        let problem = self.with(|state| state.problem.clone());
+        let (problem, since) = problem.unzip();
+        Health { problem, behind_since: since.and_then(Timestamp::of_system), ..Health::default() }
+    }
+
+    fn refresh(&self) {
+        self.0.connection.broken.notify_one();
+    }
+}

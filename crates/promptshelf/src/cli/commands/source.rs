@@ -1,0 +1,185 @@
+//! `promptshelf source`: the state of the sources in `server.toml`, and commands about them.
+
+use std::{
+    io::Write as _,
+    time::{Duration, Instant},
+};
+
+use anstyle::Style;
+use promptshelf_upstream::{Definition, DefinitionChange};
+use serde_json::Value;
+
+use crate::{
+    args::{SourceArguments, SourceCommand, SourceConfig},
+    exit::{Exit, Failure},
+    output::{Output, count, pretty_json},
+    settings::{ConfiguredSource, ServerFileLocation},
+    sources::{OpenSources, SharedSettings, StateFolder, approvals, git_source, to_json},
+};
+
+/// The time that a source may take to answer, if no server runs.
+const READ_TIME: Duration = Duration::from_secs(10);
+
+/// The time until a running server has taken a request.
+const REQUEST_TIME: Duration = Duration::from_secs(10);
+
+/// Runs a command about sources.
+pub(crate) async fn run(command: &SourceCommand) -> Result<(), Failure> {
+    match command {
+        SourceCommand::List(arguments) => list(&Configured::read(&arguments.config)?, arguments.json).await,
+        SourceCommand::Refresh(arguments) => refresh(&Configured::read(&arguments.config)?, &arguments.name).await,
+        SourceCommand::Approve(arguments) => approve(arguments),
+        SourceCommand::Pin(arguments) => {
+            let configured = Configured::read(&arguments.config)?;
+            let git = git_source(configured.find(&arguments.name)?, configured.state.as_ref())?;
+            git.pin(arguments.commit.as_deref()).await.map_err(git_failure)?;
+            match &arguments.commit {
+                Some(commit) => say(&format!("The source {} stays at commit {commit}.", arguments.name)),
+                None => say(&format!("The source {} follows its reference.", arguments.name)),
+            }
+        }
+        SourceCommand::Rollback(arguments) => {
+            let configured = Configured::read(&arguments.config)?;
+            let git = git_source(configured.find(&arguments.name)?, configured.state.as_ref())?;
+            let commit = git.rollback().await.map_err(git_failure)?;
+            let name = &arguments.name;
+            say(&format!("The source {name} stays at commit {commit}. `promptshelf source pin {name}` ends this."))
+        }
+    }
+}
+
+fn git_failure(error: promptshelf_git::GitError) -> Failure {
+    Failure::new(Exit::Failed, error.to_string())
+}
+
+fn say(line: &str) -> Result<(), Failure> {
+    let mut output = Output::stdout();
+    let line = output.line(line).into_owned();
+    writeln!(output.out, "{line}")?;
+    output.out.flush()?;
+    Ok(())
+}
+
+/// The sources of a `server.toml`.
+struct Configured {
+    sources: Vec<ConfiguredSource>,
+    state: Option<StateFolder>,
+    place: String,
+}
+
+impl Configured {
+    fn read(config: &SourceConfig) -> Result<Configured, Failure> {
+        let environment = |name: &str| std::env::var(name).ok();
+        let mut file = ServerFileLocation::find(config.config.as_deref(), &environment).load()?;
+        let sources = file.sources();
+        file.check()?;
+        let place = file.path().map_or_else(|| "server.toml".to_owned(), |path| path.display().to_string());
+        if sources.is_empty() {
+            return Err(Failure::new(Exit::NotFound, format!("{place} has no sources"))
+                .help("add them as [[source]], or name another file with --config"));
+        }
+        let state = file.path().and_then(StateFolder::of);
+        Ok(Configured { sources, state, place })
+    }
+
+    fn find(&self, name: &str) -> Result<&ConfiguredSource, Failure> {
+        self.sources.iter().find(|source| source.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.sources.iter().map(|source| source.name.as_str()).collect();
+            Failure::new(Exit::NotFound, format!("{} has no source with the name {name}", self.place))
+                .help(format!("its sources are {}", known.join(", ")))
+        })
+    }
+
+    /// The states that a running server has written.
+    fn served(&self) -> Option<Value> {
+        self.state.as_ref().and_then(StateFolder::served)
+    }
+}
+
+/// Prints the states that a running server has, or else those that reading the sources now gives.
+async fn list(configured: &Configured, is_json: bool) -> Result<(), Failure> {
+    let states = match configured.served() {
+        Some(states) => states,
+        None => {
+            let shared = SharedSettings { shows_provenance: true, ..SharedSettings::default() };
+            let open = OpenSources::open(&configured.sources, &shared, configured.state.as_ref())?;
+            open.set.settled(READ_TIME).await;
+            to_json(&open.set.statuses())
+        }
+    };
+    let mut output = Output::stdout();
+    if is_json {
+        writeln!(output.out, "{}", pretty_json(&states))?;
+    } else {
+        let empty = Vec::new();
+        for source in states["sources"].as_array().unwrap_or(&empty) {
+            let text = |key: &str| source[key].as_str().unwrap_or_default();
+            let name = output.styled(Style::new().bold(), &output.line(text("name")));
+            let prompts = usize::try_from(source["prompts"].as_u64().unwrap_or_default()).unwrap_or(usize::MAX);
+            let mut facts = vec![text("kind").to_owned(), text("state").to_owned(), count(prompts, "prompt")];
+            facts.extend(source["revision"].as_u64().map(|revision| format!("revision {revision}")));
+            facts.extend(source["commit"].as_str().map(|commit| format!("commit {}", &commit[..commit.len().min(12)])));
+            facts.extend(source["behindSince"].as_str().map(|since| format!("since {since}")));
+            let facts = output.line(&facts.join(", ")).into_owned();
+            writeln!(output.out, "{name} {}", output.dimmed(&facts))?;
+            if let Some(problem) = source["problem"].as_str() {
+                let problem = output.line(problem).into_owned();
+                writeln!(output.out, "    {problem}")?;
+            }
+        }
+    }
+    output.out.flush()?;
+    Ok(())
+}
+
+/// Asks the running server to read a source again, and waits until it has taken the request.
+async fn refresh(configured: &Configured, name: &str) -> Result<(), Failure> {
+    configured.find(name)?;
+    let state = configured.state.as_ref().filter(|_| configured.served().is_some());
+    let Some(state) = state else {
+        let message = format!("no server with the settings {} runs here as this user", configured.place);
+        return Err(Failure::new(Exit::NotFound, message).help("a server reads all sources when it starts"));
+    };
+    state.request_refresh(name)?;
+    let (request, deadline) = (state.path("refresh").join(name), Instant::now() + REQUEST_TIME);
+    while request.exists() {
+        if Instant::now() > deadline {
+            return Err(Failure::new(Exit::TimedOut, "the server did not take the request"));
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    say(&format!("The server reads the source {name} again."))
+}
+
+/// Shows the definitions of a source that wait, and approves them.
+fn approve(arguments: &SourceArguments) -> Result<(), Failure> {
+    let configured = Configured::read(&arguments.config)?;
+    let source = configured.find(&arguments.name)?;
+    let approvals = approvals(source, configured.state.as_ref())?;
+    let failed = |error: std::io::Error| Failure::new(Exit::Failed, format!("cannot read or write approvals: {error}"));
+    let changes = approvals.pending().map_err(failed)?;
+    if changes.is_empty() {
+        return say(&format!("No definition of the source {} waits for an approval.", source.name));
+    }
+    let mut output = Output::stdout();
+    for change in &changes {
+        let shown = output.text(&difference(change)).into_owned();
+        write!(output.out, "{shown}")?;
+    }
+    output.out.flush()?;
+    if arguments.dry_run {
+        return say(&format!("{} would be approved.", count(changes.len(), "definition")));
+    }
+    approvals.approve(&changes).map_err(failed)?;
+    say(&format!("Approved {}.", count(changes.len(), "definition")))
+}
+
+/// Returns the difference between two definitions, line by line.
+fn difference(change: &DefinitionChange) -> String {
+    let lines = |definition: &Definition| pretty_json(&serde_json::to_value(definition).unwrap_or_default()) + "\n";
+    let before = change.before.as_ref().map(lines).unwrap_or_default();
+    let after = lines(&change.after);
+    let kind = if change.before.is_some() { "changed" } else { "new" };
+    let difference = similar::TextDiff::from_lines(&before, &after);
+    format!("{} ({kind})\n{}", change.name, difference.unified_diff().context_radius(2))
+}
