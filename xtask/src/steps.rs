@@ -56,6 +56,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "client-v2", about: "the official client, generation 2, in both eras", run: client_v2 },
     Step { name: "client-v1", about: "the official client, generation 1", run: client_v1 },
     Step { name: "guided", about: "guided prompts with the official client, over two servers", run: guided },
+    Step { name: "tools", about: "prompts as tools with the official clients of both generations", run: tools },
     Step { name: "sign-in", about: "a real authorization server and the official client", run: sign_in },
     Step { name: "web", about: "the page: types, lint, and the whole of it in a browser", run: web::run },
     Step { name: "conformance", about: "the official conformance suites", run: conformance_suites },
@@ -216,6 +217,10 @@ fn sign_in(repository: &Repository) -> Result<()> {
 
 fn guided(repository: &Repository) -> Result<()> {
     peer(repository, "guided.mjs")
+}
+
+fn tools(repository: &Repository) -> Result<()> {
+    peer(repository, "tools.mjs")
 }
 
 fn conformance_suites(repository: &Repository) -> Result<()> {

@@ -3,7 +3,6 @@
 use std::fs;
 
 use promptshelf_core::{Catalog, Skill, check};
-use promptshelf_source::Source as _;
 
 use crate::library::Library;
 
