@@ -51,18 +51,23 @@ pub(super) fn of(prompt: &Prompt, name: &str, found: &mut Vec<Diagnostic>) -> Re
             }
         }
     }
-    found.extend(outline.losses);
+    let in_skill = |loss: Diagnostic| Diagnostic { message: format!("as a skill: {}", loss.message), ..loss };
+    found.extend(outline.losses.into_iter().map(in_skill));
     let frontmatter = Meta::from_iter([
         ("name".to_owned(), Value::from(name)),
         ("description".to_owned(), Value::from(description.as_str())),
     ]);
     // JSON strings are strings of YAML 1.2 too.
     let mut text = format!("---\nname: {name}\ndescription: {}\n---\n\n{}\n", Value::from(description), body.trim());
-    if !prompt.arguments().is_empty() {
+    let is_printed = |argument: &&Argument| {
+        outline.pieces.iter().any(|piece| matches!(piece, BodyPiece::Argument(name) if name == argument.name()))
+    };
+    let lines: String = prompt.arguments().iter().filter(is_printed).map(line).collect();
+    if !lines.is_empty() {
         text.push_str(
             "\n## Placeholders\n\nReplace each placeholder by its value before you follow the text above.\n\n",
         );
-        prompt.arguments().iter().for_each(|argument| text.push_str(&line(argument)));
+        text.push_str(&lines);
     }
     Ok((text, frontmatter))
 }

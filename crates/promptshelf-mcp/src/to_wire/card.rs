@@ -41,7 +41,8 @@ impl Server {
     /// Returns the server card of the endpoint at `url`.
     ///
     /// ```
-    /// # let handle = promptshelf_core::CatalogHandle::default();
+    /// # use promptshelf_core::{CatalogHandle, Definitions, check};
+    /// # let handle = CatalogHandle::new(check(Definitions::default(), None).catalog);
     /// # let server = promptshelf_mcp::Server::new(promptshelf_service::Service::new(handle));
     /// let card = server.server_card("https://prompts.example.com/mcp");
     /// assert!(card.body.contains(r#""name":"com.example.prompts/promptshelf""#));

@@ -109,6 +109,15 @@ fn prompt_that_cannot_be_a_skill_is_reported() {
         assert!(catalog.skills().is_empty() && catalog.prompts().len() == 1, "{expected}");
         assert!(found.len() == 1 && found[0].contains(expected), "{expected}: {found:?}");
     }
+    let file = "---\ndescription: d\nskill: true\narguments:\n  - name: x\n    description: d\n---\n{% if x %}Text.{% endif %}";
+    let checked_file = check(Library::of(&[("a.md", file)]).read(), None);
+    let losses: Vec<String> = checked_file.diagnostics.iter().map(ToString::to_string).collect();
+    assert!(losses.len() == 1 && losses[0].contains("as a skill: the condition is dropped"), "{losses:?}");
+    let skill =
+        checked_file.catalog.skills().find("skill://a/SKILL.md").expect("a skill").files().next().expect("a file");
+    let promptshelf_core::ResourceBody::Text(text) = &skill.file().body else { panic!("a text") };
+    assert!(text.ends_with("\n\nText.\n"), "no placeholder is printed: {text}");
+
     let skill = "---\ndescription: d\nskill: true\n---\nText.";
     let library = Library::of(&[("a_b.md", skill), ("a-b.md", skill)]);
     let (catalog, found) = checked(&library);
