@@ -57,7 +57,7 @@ impl Server {
         let (view, tools, next_cursor) = match self.tools() {
             ToolMode::Each => {
                 let page = self.service().list_tools(context.caller, cursor.as_deref()).map_err(rejected)?;
-                let tools = page.value().prompts.iter().map(|prompt| one_tool(prompt)).collect();
+                let tools = page.value().prompts.iter().map(one_tool).collect();
                 (page.view().clone(), tools, page.value().next_cursor.clone())
             }
             // These lists have one page, so no cursor is valid.
