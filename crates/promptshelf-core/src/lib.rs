@@ -44,6 +44,7 @@ mod template;
 mod template_outline;
 mod timestamp;
 mod uri_template;
+pub mod usage;
 mod value;
 mod workflow;
 

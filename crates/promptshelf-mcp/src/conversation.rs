@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use promptshelf_service::Caller;
+use promptshelf_service::{Caller, ClientTag, Usage};
 
 use crate::{error_code::WireError, followed::Followed, multi_round::Elicitation, revision::Revision};
 
@@ -22,6 +22,9 @@ use crate::{error_code::WireError, followed::Followed, multi_round::Elicitation,
 const MAX_SUBSCRIBED: usize = 10_000;
 const MAX_SUBSCRIBED_PER_CALLER: usize = 1_000;
 
+/// The longest declaration of a client program that is kept, in bytes.
+const MAX_DECLARATION: usize = 1_024;
+
 /// The state of a legacy conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
@@ -29,6 +32,8 @@ pub(crate) struct Conversation {
     revision: Mutex<Option<Revision>>,
     /// The elicitation support that the client declared in `initialize`.
     elicitation: Mutex<Elicitation>,
+    /// The client program as declared in `initialize`. HTTP has no conversations, and keeps none.
+    client: Mutex<Option<Box<str>>>,
     /// The subscribed resources, by [`Caller::limit_key`] and URI.
     subscribed: Mutex<HashMap<String, HashMap<String, Arc<Followed>>>>,
     /// Index of the selected level in [`LOG_LEVELS`](crate::request::LOG_LEVELS).
@@ -53,6 +58,16 @@ impl Conversation {
 
     pub(crate) fn elicitation(&self) -> Elicitation {
         *lock(&self.elicitation)
+    }
+
+    /// Stores the client program that `initialize` declares, unless it is very long.
+    pub(crate) fn set_client(&self, declared: Option<&str>) {
+        *lock(&self.client) = declared.filter(|declared| declared.len() <= MAX_DECLARATION).map(Box::from);
+    }
+
+    /// Returns the tag of the client program that `initialize` declared.
+    pub(crate) fn client(&self, usage: &Usage, protocol: &'static str) -> Option<ClientTag> {
+        lock(&self.client).as_deref().map(|declared| usage.client(declared, protocol))
     }
 
     /// Returns true once: to the caller that has to start sending change notifications.

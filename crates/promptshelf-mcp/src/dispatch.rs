@@ -107,6 +107,8 @@ impl Server {
 
     /// Handles a request.
     pub(crate) async fn answer(&self, context: Context<'_>, request: &Request<'_>) -> Answer {
+        let tagged = self.tagged(context, request);
+        let context = Context { caller: tagged.as_ref().unwrap_or(context.caller), ..context };
         let mut out = jsonrpc::open_result(&request.id);
         let confirmation = self.service().confirmation();
         let mut result = self.result(context, &request.method, &request.params, &mut out).await;
@@ -119,6 +121,23 @@ impl Server {
             Ok(()) => Answer::ok(jsonrpc::close(out)),
             Err(error) => Answer::error(Some(&request.id), &error),
         }
+    }
+
+    /// Returns the caller with its client program, for a request that figures of usage count.
+    fn tagged(&self, context: Context<'_>, request: &Request<'_>) -> Option<Caller> {
+        let usage = self.service().usage()?;
+        if !matches!(&*request.method, "prompts/get" | "completion/complete") {
+            return None;
+        }
+        let protocol = context.revision.as_str();
+        let tag = match request.params.client_info() {
+            Some(declared) => usage.client(declared, protocol),
+            None => context.conversation.client(usage, protocol).unwrap_or_else(|| {
+                // Legacy HTTP, where only `User-Agent` names the program.
+                context.caller.client().clone().with_protocol(protocol)
+            }),
+        };
+        Some(context.caller.clone().with_client(tag))
     }
 
     /// Writes the result of a request.
@@ -179,6 +198,9 @@ impl Server {
         let known = Revision::parse(&requested).filter(|revision| !revision.is_modern());
         let agreed = known.unwrap_or(Revision::NEWEST_LEGACY);
         context.conversation.agree(agreed);
+        if self.service().usage().is_some() && context.caller.is_local() {
+            context.conversation.set_client(params.client_info());
+        }
         let elicitation = params.capabilities().map(Elicitation::of).unwrap_or_default();
         context.conversation.set_elicitation(elicitation.in_revision(agreed));
         to_wire::initialization(&self.service().view(context.caller), agreed, self.tools(), out);

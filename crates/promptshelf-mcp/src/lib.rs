@@ -166,6 +166,16 @@ impl Server {
         caller.with_request(self.inner.requests.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Returns the caller with the client program of the header `User-Agent`, if the use of prompts is counted.
+    #[must_use]
+    pub fn with_user_agent(&self, caller: Caller, headers: &::http::HeaderMap) -> Caller {
+        let declared = headers.get(::http::header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+        match (self.service().usage(), declared) {
+            (Some(usage), Some(declared)) => caller.with_client(usage.client(declared, "http")),
+            _ => caller,
+        }
+    }
+
     pub(crate) fn subscribed(&self) -> &AtomicUsize {
         &self.inner.subscriptions
     }

@@ -61,6 +61,8 @@ struct Members<'a> {
     #[serde(borrow, deserialize_with = "present")]
     capabilities: Option<&'a RawValue>,
     #[serde(borrow, deserialize_with = "present")]
+    client_info: Option<&'a RawValue>,
+    #[serde(borrow, deserialize_with = "present")]
     input_responses: Option<&'a RawValue>,
     #[serde(borrow, deserialize_with = "present")]
     request_state: Option<&'a RawValue>,
@@ -127,6 +129,12 @@ impl<'a> Params<'a> {
     /// Returns the client's capabilities, as `initialize` declares them.
     pub(crate) fn capabilities(&self) -> Option<&'a RawValue> {
         self.members.capabilities
+    }
+
+    /// Returns the client program as `initialize` or `_meta` declares it, as it was sent.
+    pub(crate) fn client_info(&self) -> Option<&'a str> {
+        let of_request = self.meta.as_ref().and_then(RequestMeta::client_info);
+        of_request.or(self.members.client_info).map(RawValue::get)
     }
 
     /// Returns the user's answers to this server's input requests.

@@ -22,6 +22,8 @@ mod service;
 mod stdio;
 #[cfg(feature = "testing")]
 mod test_target;
+#[cfg(feature = "channels")]
+pub mod usage;
 #[cfg(feature = "web")]
 mod web;
 

@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 
 use promptshelf_core::{About, Catalog, Definitions, Diagnostic, Policy, PromptDefinition, ResourceDefinition};
 use promptshelf_mcp::{Server, StateKey, ToolMode};
-use promptshelf_service::{Limits, Observer, Recorder, Service};
+use promptshelf_service::{Limits, Observer, Recorder, Service, Usage};
 use promptshelf_source::{Directory, Fixed, Loader, Source, SourceError};
 
 /// Folders of prompt files and prompts defined in code, loaded and checked.
@@ -28,6 +28,8 @@ pub struct Builder {
     records_of: Option<Service>,
     audit: Option<Arc<dyn Recorder>>,
     observer: Option<Arc<dyn Observer>>,
+    usage: Option<Usage>,
+    channel: String,
     tools: ToolMode,
 }
 
@@ -112,6 +114,18 @@ impl Builder {
         self
     }
 
+    /// Counts the use of prompts.
+    pub fn usage(mut self, usage: Usage) -> Builder {
+        self.usage = Some(usage);
+        self
+    }
+
+    /// Sets the name of the channel that the library follows, for the figures of usage.
+    pub fn channel(mut self, name: impl Into<String>) -> Builder {
+        self.channel = name.into();
+        self
+    }
+
     /// Sets how models reach prompts through tools. Off by default: the capability `tools` is declared with an empty
     /// list, because agent frameworks fail as a whole if one server does not.
     pub fn tools(mut self, mode: ToolMode) -> Builder {
@@ -145,6 +159,7 @@ impl Builder {
         let service = self.records_of.iter().fold(service, Service::with_records_of);
         let service = self.audit.into_iter().fold(service, Service::with_audit);
         let service = self.observer.into_iter().fold(service, Service::with_observer);
+        let service = self.usage.iter().fold(service, |service, usage| service.with_usage(usage, &self.channel));
         let server = Server::with_state_key(service, key);
         server.set_tools(self.tools);
         Ok(Library { server, loader })

@@ -26,7 +26,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use self::refusals::{Refusal, Refusals};
-use crate::{caller::Caller, limit::address_key, rejection::Rejection, slot::Slot};
+use crate::{caller::Caller, limit::address_key, rejection::Rejection, slot::Slot, usage::CountedCall};
 
 pub use file::AuditFile;
 pub use options::{AuditFileOptions, OnLoss};
@@ -113,6 +113,7 @@ impl Drop for AuditLog {
 pub(crate) struct Call {
     /// `None` without a recorder, so that nothing is collected.
     record: Option<Box<Record>>,
+    counted: Option<CountedCall>,
     _slot: Option<Slot>,
 }
 
@@ -144,7 +145,12 @@ impl Call {
             let refusal = Refusal { caller: caller.name().to_owned(), address, method, outcome: "" };
             Box::new(Record { log, started: Instant::now(), outcome: "cancelled", refusal, members })
         });
-        Call { record, _slot: None }
+        Call { record, counted: None, _slot: None }
+    }
+
+    /// Counts the operation in the figures of usage.
+    pub(crate) fn count(&mut self, counted: Option<CountedCall>) {
+        self.counted = counted;
     }
 
     /// Keeps a slot until the operation ends.
@@ -210,6 +216,9 @@ impl Call {
 
     /// Adds the total size of all values, and the values of arguments that are audited.
     pub(crate) fn note_arguments(&mut self, prompt: &Prompt, arguments: &RawArguments<'_>) {
+        if let Some(counted) = &mut self.counted {
+            counted.note_arguments(arguments);
+        }
         let Some(record) = &mut self.record else { return };
         let text = |name: &str| match arguments.get(name) {
             Some(RawArgumentValue::Text(text)) => Some(text.clone()),
@@ -238,6 +247,9 @@ impl Call {
     pub(crate) fn set_outcome(&mut self, outcome: &'static str) {
         if let Some(record) = &mut self.record {
             record.outcome = outcome;
+        }
+        if let Some(counted) = &mut self.counted {
+            counted.outcome = outcome;
         }
     }
 

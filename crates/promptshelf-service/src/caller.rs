@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use crate::slot::SlotHolder;
+use crate::{slot::SlotHolder, usage::ClientTag};
 
 /// The origin of a request. Each operation of the service takes one, so that no front end can omit it. Cheap to clone.
 ///
@@ -31,6 +31,7 @@ pub struct Caller {
     request: Option<u64>,
     revocation: Option<Revocation>,
     slot_holder: Option<SlotHolder>,
+    client: ClientTag,
 }
 
 /// The revocation state of a token: it can be revoked while a stream that was opened with it is open. Clones share the
@@ -124,7 +125,7 @@ impl Caller {
     }
 
     fn of(kind: Kind) -> Caller {
-        Caller { kind, address: None, request: None, revocation: None, slot_holder: None }
+        Caller { kind, address: None, request: None, revocation: None, slot_holder: None, client: ClientTag::default() }
     }
 
     /// Sets the revocation state of the caller's token.
@@ -161,6 +162,18 @@ impl Caller {
     #[must_use]
     pub fn with_request(self, request: u64) -> Caller {
         Caller { request: Some(request), ..self }
+    }
+
+    /// Sets the client program, which figures of usage show.
+    #[must_use]
+    pub fn with_client(self, client: ClientTag) -> Caller {
+        Caller { client, ..self }
+    }
+
+    /// Returns the client program.
+    #[must_use]
+    pub fn client(&self) -> &ClientTag {
+        &self.client
     }
 
     /// Returns the same caller without address, request, revocation state and slot: equal for all its requests.

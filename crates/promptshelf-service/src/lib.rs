@@ -43,6 +43,7 @@ mod service;
 mod skills;
 mod slot;
 mod tools;
+mod usage;
 mod view;
 
 pub use answer::{Answer, ListPage, Reference, RenderedPrompt};
@@ -57,6 +58,7 @@ pub use service::{OpenPrompt, Service};
 pub use skills::{FolderPage, SkillPage};
 pub use slot::{Slot, SlotHolder, Slots};
 pub use tools::{FoundPrompts, MAX_FOUND, ToolPage};
+pub use usage::{ClientTag, Usage};
 pub use view::{CacheScope, View, Visibility};
 
 /// Compiles and runs the examples of the README.

@@ -61,7 +61,11 @@ impl Service {
         let view = self.view(caller);
         call.note_text("prompt", name);
         call.note_generation(view.catalog());
-        let prompt = call.end(access::find(view.catalog(), caller, name))?;
+        let found = access::find(view.catalog(), caller, name);
+        if let Ok(prompt) = &found {
+            call.count(self.counted(caller, "prompts/describe", prompt, view.catalog()));
+        }
+        let prompt = call.end(found)?;
         Ok(Answer::new(view, prompt))
     }
 

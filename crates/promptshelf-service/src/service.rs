@@ -29,6 +29,7 @@ use crate::{
     operations,
     rejection::Rejection,
     slot::Slot,
+    usage::{CountedCall, ServiceUsage, Usage},
     view::View,
 };
 
@@ -44,6 +45,7 @@ pub struct Service {
     pub(crate) meter: Arc<Meter>,
     audit: Option<Arc<AuditLog>>,
     observer: Option<Arc<dyn Observer>>,
+    usage: Option<ServiceUsage>,
 }
 
 /// A prompt between the request and its rendering: a guided prompt may ask the user first.
@@ -98,7 +100,7 @@ impl Service {
             // Sending fails only when nothing listens.
             drop(sender.send(change.clone()));
         });
-        Service { handle, changes, ticks, meter: Arc::new(Meter::new(None)), audit: None, observer: None }
+        Service { handle, changes, ticks, meter: Arc::new(Meter::new(None)), audit: None, observer: None, usage: None }
     }
 
     /// Sets limits for all callers except the local user.
@@ -113,11 +115,11 @@ impl Service {
         Service { meter: Arc::clone(&other.meter), ..self }
     }
 
-    /// Shares the limits, the audit and the observer of another service.
+    /// Shares the limits, the audit, the observer and the figures of usage of another service.
     #[must_use]
     pub fn with_records_of(self, other: &Service) -> Service {
         let (meter, audit, observer) = (Arc::clone(&other.meter), other.audit.clone(), other.observer.clone());
-        Service { meter, audit, observer, ..self }
+        Service { meter, audit, observer, usage: other.usage.clone(), ..self }
     }
 
     /// Replaces the limits of every clone; `None` removes them.
@@ -135,6 +137,29 @@ impl Service {
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn Observer>) -> Service {
         Service { observer: Some(observer), ..self }
+    }
+
+    /// Counts the use of prompts. `channel` is the name of the channel, empty for a folder.
+    #[must_use]
+    pub fn with_usage(self, usage: &Usage, channel: &str) -> Service {
+        Service { usage: Some(ServiceUsage::new(usage, channel)), ..self }
+    }
+
+    /// Returns the counters of usage.
+    #[must_use]
+    pub fn usage(&self) -> Option<&Usage> {
+        self.usage.as_ref().map(ServiceUsage::usage)
+    }
+
+    /// Begins to count a call of a prompt that the caller may use.
+    pub(crate) fn counted(
+        &self,
+        caller: &Caller,
+        method: &'static str,
+        prompt: &Arc<Prompt>,
+        catalog: &Catalog,
+    ) -> Option<CountedCall> {
+        self.usage.as_ref().map(|usage| usage.begin(caller, method, prompt, catalog))
     }
 
     /// Returns the observer of requests.
@@ -291,6 +316,7 @@ impl Service {
                 if let Some(via) = via {
                     call.note("via", || via.into());
                 }
+                call.count(self.counted(caller, "prompts/get", &prompt, view.catalog()));
                 call.note_prompt(&prompt, view.catalog());
                 // The outcome, unless the prompt is rendered: the user was asked first.
                 call.set_outcome("asked");
@@ -371,6 +397,12 @@ impl Service {
         }
         call.note_text("argument", argument);
         call.note_generation(view.catalog());
+        if let Reference::Prompt(name) = reference
+            && self.usage.is_some()
+            && let Ok(prompt) = view.find(name)
+        {
+            call.count(self.counted(caller, "completion/complete", &prompt, view.catalog()));
+        }
         let completions = operations::complete(&view, reference, argument, typed, known).await;
         let completions = call.end_with(completions, |found| found.values.iter().map(String::len).sum())?;
         Ok(Answer::new(view, completions))

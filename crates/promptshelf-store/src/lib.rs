@@ -27,6 +27,7 @@ mod snapshot;
 mod store;
 mod tables;
 mod upload;
+mod usage;
 mod versions;
 
 pub use address::{ChannelAddress, ChannelName, StoreUrl};
@@ -39,3 +40,4 @@ pub use model::{
     Published, Review, Revision, RevisionKind, Served, Verdict,
 };
 pub use store::Store;
+pub use usage::UsageQuery;

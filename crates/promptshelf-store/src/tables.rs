@@ -6,3 +6,4 @@ pub(crate) mod entry;
 pub(crate) mod prompt;
 pub(crate) mod proposal;
 pub(crate) mod revision;
+pub(crate) mod usage;

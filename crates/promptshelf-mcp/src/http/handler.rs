@@ -46,6 +46,7 @@ impl Endpoint {
         let (head, body) = request.into_parts();
         let started = self.server.begins();
         let caller = self.server.numbered(head.extensions.get().unwrap_or(&Caller::anonymous()));
+        let caller = self.server.with_user_agent(caller, &head.headers);
         let faulty = |fault: Fault| {
             self.server.unread(started, fault.error.word());
             reply::fault(&fault)

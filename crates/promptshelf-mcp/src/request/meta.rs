@@ -44,6 +44,11 @@ impl<'a> RequestMeta<'a> {
         self.client_capabilities
     }
 
+    /// Returns the client program, as a modern request declares it.
+    pub(crate) fn client_info(&self) -> Option<&'a RawValue> {
+        self.client_info
+    }
+
     /// Returns the trace that the request belongs to.
     pub(crate) fn trace(&self) -> Option<TraceContext<'a>> {
         Some(TraceContext { parent: self.traceparent.and_then(text)?, state: self.tracestate.and_then(text) })

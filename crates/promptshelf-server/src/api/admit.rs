@@ -34,6 +34,7 @@ pub(super) async fn admit(State(checks): State<Checks>, request: Request, next: 
     let (mut head, body) = request.into_parts();
     let caller = head.extensions.get().cloned().unwrap_or_else(Caller::anonymous);
     let caller = checks.library.server().numbered(&caller);
+    let caller = checks.library.server().with_user_agent(caller, &head.headers);
     let id = caller.request_id().and_then(|id| HeaderValue::try_from(id).ok());
     let refused = |problem: Problem| {
         let measured = Measured::start(checks.library.service(), REFUSED);

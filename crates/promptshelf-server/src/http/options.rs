@@ -41,6 +41,10 @@ pub struct Options {
     /// The webhooks at `/api/v1/hooks/{source}`. None by default.
     #[cfg(feature = "git")]
     pub webhooks: super::Webhooks,
+    /// The log of usage that the API reports. None by default. It counts the calls of libraries that were built with its
+    /// counters.
+    #[cfg(feature = "channels")]
+    pub usage: Option<crate::usage::UsageLog>,
     /// The requirements of channels, by name. For a caller who does not meet them the channel does not exist. None by
     /// default.
     pub channel_access: HashMap<String, Arc<Access>>,
@@ -80,6 +84,8 @@ impl Default for Options {
             folder: None,
             #[cfg(feature = "git")]
             webhooks: super::Webhooks::default(),
+            #[cfg(feature = "channels")]
+            usage: None,
             channel_access: HashMap::new(),
             profiles: BTreeMap::new(),
             discovery: Discovery::default(),

@@ -87,8 +87,7 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
 /// The libraries for programs.
 #[cfg(feature = "channels")]
 fn programs(site: &Site, options: &Options) -> api::ProgramState {
-    let (access, versions) = (&options.channel_access, options.versions.clone());
-    api::ProgramState::new(site.libraries(), access, versions, has_sign_in(options))
+    api::ProgramState::new(&site.library, site.libraries(), options, has_sign_in(options))
 }
 
 /// Whether callers sign in.

@@ -15,8 +15,10 @@ struct Migration {
 }
 
 /// All migrations; the first has the number 1.
-const MIGRATIONS: &[Migration] =
-    &[Migration { is_major: true, sql: include_str!("../../migrations/0001_channels.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { is_major: true, sql: include_str!("../../migrations/0001_channels.sql") },
+    Migration { is_major: false, sql: include_str!("../../migrations/0002_usage.sql") },
+];
 
 /// The newest migration that older releases do not understand.
 pub(crate) const KNOWN_MAJOR: u64 = {

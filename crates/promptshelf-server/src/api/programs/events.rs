@@ -86,7 +86,7 @@ pub(super) async fn follow_channel(
     let slot = served.library.service().subscribe(&caller)?;
     let reports = served.library.loader().reports();
     let feed = Feed {
-        sees_all: !state.has_sign_in() || has_scope(&caller, Scope::Read.as_str()),
+        sees_all: state.has_scope(&caller, Scope::Read),
         channel: channel.to_string(),
         state: state.clone(),
         caller: caller.0,
@@ -99,10 +99,6 @@ pub(super) async fn follow_channel(
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     // nginx would hold events back otherwise.
     Ok((headers, [("x-accel-buffering", "no")], Body::from_stream(events)).into_response())
-}
-
-fn has_scope(caller: &Caller, scope: &str) -> bool {
-    caller.identity().is_some_and(|identity| identity.scopes.iter().any(|own| own == scope))
 }
 
 /// An open stream.

@@ -6,6 +6,7 @@
 //! - `state` finds the channel of a request; `query` reads its parameters; `model` has the answers.
 //! - `prompts` lists prompts and returns one; `versions` loads earlier versions from the store.
 //! - `events` has the stream of a channel's revisions.
+//! - `usage` reports the use of prompts.
 //! - `langfuse` has the answers of Langfuse's API, and `mustache` converts templates for it.
 
 mod events;
@@ -15,6 +16,7 @@ mod mustache;
 mod prompts;
 mod query;
 mod state;
+mod usage;
 mod versions;
 
 use axum::{Router, routing::get};
@@ -29,6 +31,7 @@ pub(super) fn described() -> OpenApiRouter<ProgramState> {
         .routes(routes!(prompts::list_prompts))
         .routes(routes!(prompts::get_prompt))
         .routes(routes!(events::follow_channel))
+        .routes(routes!(usage::get_usage))
 }
 
 /// Langfuse's read API. Its description is Langfuse's.

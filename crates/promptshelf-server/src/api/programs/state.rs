@@ -4,13 +4,13 @@ use std::{collections::HashMap, sync::Arc};
 
 use jiff::Timestamp;
 use promptshelf_core::Access;
-use promptshelf_service::Caller;
+use promptshelf_service::{Caller, Identity};
 
 use super::{
-    super::problem::Problem,
+    super::{operation::Scope, problem::Problem},
     versions::{RecentRevisions, Versions},
 };
-use crate::library::Library;
+use crate::{http::Options, library::Library, usage::UsageLog};
 
 /// The state of all handlers. Clones share it.
 #[derive(Clone)]
@@ -20,6 +20,9 @@ struct Inner {
     /// The default one first.
     channels: Vec<ServedChannel>,
     versions: Option<Versions>,
+    usage: Option<UsageLog>,
+    access: HashMap<String, Arc<Access>>,
+    default: Library,
     has_sign_in: bool,
     started: Timestamp,
 }
@@ -47,19 +50,28 @@ impl ServedChannel {
 }
 
 impl ProgramState {
-    /// Creates the state from the served libraries, the default one first, with the names of channels.
+    /// Creates the state from the served libraries with the names of channels, the default one first.
     pub(crate) fn new(
+        default: &Library,
         libraries: Vec<(Option<String>, Library)>,
-        access: &HashMap<String, Arc<Access>>,
-        versions: Option<Versions>,
+        options: &Options,
         has_sign_in: bool,
     ) -> ProgramState {
+        let access = options.channel_access.clone();
         let channel = |(name, library): (Option<String>, Library)| {
             let access = name.as_ref().and_then(|name| access.get(name)).cloned();
             ServedChannel { name, library, recent: RecentRevisions::default(), access }
         };
         let channels = libraries.into_iter().map(channel).collect();
-        ProgramState(Arc::new(Inner { channels, versions, has_sign_in, started: Timestamp::now() }))
+        ProgramState(Arc::new(Inner {
+            channels,
+            versions: options.versions.clone(),
+            usage: options.usage.clone(),
+            access,
+            default: default.clone(),
+            has_sign_in,
+            started: Timestamp::now(),
+        }))
     }
 
     /// The channels that a caller may use, the default one first.
@@ -72,14 +84,38 @@ impl ProgramState {
         self.0.versions.as_ref()
     }
 
+    /// The log of usage, where it is counted.
+    pub(super) fn usage(&self) -> Option<&UsageLog> {
+        self.0.usage.as_ref()
+    }
+
+    /// The library of the default channel.
+    pub(super) fn default_library(&self) -> &Library {
+        &self.0.default
+    }
+
+    /// Checks that the caller has a scope.
+    pub(super) fn require(&self, caller: &Caller, scope: Scope) -> Result<(), Problem> {
+        if self.has_scope(caller, scope) {
+            return Ok(());
+        }
+        Err(Problem::insufficient_scope(vec![scope.as_str().to_owned()]))
+    }
+
+    /// Returns whether the caller has a scope; every caller has without sign-in.
+    pub(super) fn has_scope(&self, caller: &Caller, scope: Scope) -> bool {
+        let has = |identity: &Identity| identity.scopes.iter().any(|own| own == scope.as_str());
+        !self.0.has_sign_in || caller.identity().is_some_and(has)
+    }
+
+    /// Returns whether the operator's rule for a channel, which may not be served at present, lets the caller see it.
+    pub(super) fn shows(&self, caller: &Caller, channel: &str) -> bool {
+        self.0.access.get(channel).is_none_or(|access| caller.meets(access))
+    }
+
     /// The time at which the server began to serve.
     pub(super) fn started(&self) -> Timestamp {
         self.0.started
-    }
-
-    /// Whether callers sign in.
-    pub(super) fn has_sign_in(&self) -> bool {
-        self.0.has_sign_in
     }
 
     /// Finds the channel of a request; without a name the default one.

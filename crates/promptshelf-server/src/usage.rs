@@ -1,0 +1,335 @@
+//! The log of usage: drains the counters of requests, and writes them to a store behind the requests, or keeps them in
+//! memory.
+//!
+//! While the store is away, figures wait, bounded; what does not fit is counted as lost. A clean stop writes the rest, so
+//! that only a crash loses the figures of a few seconds.
+
+mod report;
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use promptshelf_core::usage::{UsageFigures, UsageKey};
+use promptshelf_service::Usage;
+use promptshelf_store::{StoreError, UsageQuery};
+use tokio::{
+    sync::Mutex,
+    time::{sleep, timeout},
+};
+
+pub use self::report::{MIN_CALLERS, PromptUsage, UsageReport};
+use crate::channels::StoreHandle;
+
+/// The time between two writes: the figures that a crash loses.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// The time for one write.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The time for the last write.
+const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The most keys that wait or are kept, about 500 bytes each.
+const MAX_KEYS: usize = 50_000;
+
+/// The most names of clients in an hour; further ones are `other`.
+const MAX_CLIENTS: usize = 500;
+
+const HOUR: i64 = 60 * 60;
+
+/// Figures by hour, in seconds since 1970.
+type Hours = BTreeMap<i64, BTreeMap<UsageKey, UsageFigures>>;
+
+/// The log of usage of a server. Clones share it.
+#[derive(Clone)]
+pub struct UsageLog(Arc<Inner>);
+
+struct Inner {
+    usage: Usage,
+    store: Option<StoreHandle>,
+    retention: Duration,
+    min_callers: u64,
+    /// The calls whose figures are not written yet.
+    waiting_calls: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Figures that are to be written; all of them without a store.
+    waiting: Hours,
+    /// A batch whose write has begun, with its id: it is written again under the same one.
+    in_flight: Option<Batch>,
+    /// The names of clients in an hour.
+    clients: (i64, HashSet<String>),
+    /// The hour of the last maintenance.
+    maintained: i64,
+}
+
+struct Batch {
+    id: String,
+    hour: i64,
+    figures: BTreeMap<UsageKey, UsageFigures>,
+}
+
+impl fmt::Debug for UsageLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UsageLog")
+    }
+}
+
+/// The number of calls that were counted and not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UsageLoss {
+    /// The calls whose figures were given up, because too many waited.
+    pub lost: u64,
+    /// The calls whose figures wait for the store: those that a crash would lose.
+    pub waiting: u64,
+}
+
+impl UsageLog {
+    /// Creates the log of the counters. Without a store the figures are kept in memory. Those older than `retention` are
+    /// removed, and numbers of callers below `min_callers` are not shown.
+    #[must_use]
+    pub fn new(usage: &Usage, store: Option<StoreHandle>, retention: Duration, min_callers: u64) -> UsageLog {
+        if store.is_none() {
+            // The figures never leave this process.
+            usage.set_key(random_key());
+        }
+        let (usage, waiting_calls, state) = (usage.clone(), AtomicU64::new(0), Mutex::default());
+        UsageLog(Arc::new(Inner { usage, store, retention, min_callers, waiting_calls, state }))
+    }
+
+    /// The least number of callers that is shown.
+    #[must_use]
+    pub fn min_callers(&self) -> u64 {
+        self.0.min_callers
+    }
+
+    /// Returns the calls that are lost or could be.
+    #[must_use]
+    pub fn loss(&self) -> UsageLoss {
+        UsageLoss { lost: self.0.usage.lost(), waiting: self.0.waiting_calls.load(Ordering::Relaxed) }
+    }
+
+    /// Writes the figures every ten seconds, and never returns.
+    pub async fn run(&self) {
+        let mut is_failing = false;
+        loop {
+            match self.write(Timestamp::now(), WRITE_TIMEOUT).await {
+                Ok(()) => is_failing = false,
+                Err(error) if !is_failing => {
+                    is_failing = true;
+                    tracing::warn!("figures of usage wait, because they cannot be written: {error}");
+                }
+                Err(_) => {}
+            }
+            sleep(INTERVAL).await;
+        }
+    }
+
+    /// Writes the last figures, at a clean stop. What cannot be written within five seconds is lost.
+    pub async fn finish(&self) {
+        if let Err(error) = self.write(Timestamp::now(), LAST_WRITE_TIMEOUT).await {
+            let calls = self.0.waiting_calls.swap(0, Ordering::Relaxed);
+            self.0.usage.add_lost(calls);
+            tracing::error!("the figures of {calls} calls are lost: {error}");
+        }
+    }
+
+    /// Returns all figures, including those that wait.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store.
+    pub async fn figures(&self, query: &UsageQuery) -> Result<BTreeMap<UsageKey, UsageFigures>, StoreError> {
+        let now = Timestamp::now();
+        // What cannot be written is added below.
+        drop(self.write(now, LAST_WRITE_TIMEOUT).await);
+        let state = self.0.state.lock().await;
+        let mut all = match &self.0.store {
+            Some(store) => store.get().await?.usage(query).await?,
+            None => BTreeMap::new(),
+        };
+        let since = query.since.map_or(i64::MIN, Timestamp::as_second);
+        let in_flight = state.in_flight.iter().map(|batch| (&batch.hour, &batch.figures));
+        for (hour, figures) in state.waiting.iter().chain(in_flight) {
+            let of_prompt = |key: &UsageKey| query.prompt.as_ref().is_none_or(|prompt| *prompt == key.prompt);
+            if hour + HOUR > since {
+                for (key, figures) in figures.iter().filter(|(key, _)| of_prompt(key)) {
+                    all.entry(key.clone()).or_default().merge(figures);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Collects the counters, and writes everything that waits.
+    async fn write(&self, now: Timestamp, limit: Duration) -> Result<(), StoreError> {
+        let mut state = self.0.state.lock().await;
+        let hour = now.as_second().div_euclid(HOUR) * HOUR;
+        let lost = state.collect(self.0.usage.drain(), hour);
+        self.0.usage.add_lost(lost);
+        let result = match &self.0.store {
+            Some(store) => {
+                let writing = self.write_to(store, &mut state, now, hour);
+                timeout(limit, writing).await.unwrap_or_else(|_| Err(no_answer()))
+            }
+            None => {
+                state.expire(now, self.0.retention);
+                return Ok(());
+            }
+        };
+        self.0.waiting_calls.store(state.calls(), Ordering::Relaxed);
+        result
+    }
+
+    async fn write_to(
+        &self,
+        store: &StoreHandle,
+        state: &mut State,
+        now: Timestamp,
+        hour: i64,
+    ) -> Result<(), StoreError> {
+        let store = store.get().await?;
+        if !self.0.usage.has_key() {
+            self.0.usage.set_key(store.usage_key().await?);
+        }
+        loop {
+            if state.in_flight.is_none() {
+                let Some((hour, figures)) = state.waiting.pop_first() else { break };
+                state.in_flight = Some(Batch { id: random_id(), hour, figures });
+            }
+            if let Some(batch) = &state.in_flight {
+                let at = Timestamp::from_second(batch.hour).unwrap_or(now);
+                store.add_usage(&batch.id, at, &batch.figures).await?;
+            }
+            state.in_flight = None;
+        }
+        if state.maintained != hour {
+            store.roll_up_usage(now, self.0.retention).await?;
+            state.maintained = hour;
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// Adds drained figures to those of an hour. Returns the number of calls that do not fit.
+    fn collect(&mut self, drained: BTreeMap<UsageKey, UsageFigures>, hour: i64) -> u64 {
+        if self.clients.0 != hour {
+            self.clients = (hour, HashSet::new());
+        }
+        let mut keys: usize = self.waiting.values().map(BTreeMap::len).sum();
+        let mut lost = 0;
+        let present = self.waiting.entry(hour).or_default();
+        for (mut key, figures) in drained {
+            if !self.clients.1.contains(&key.client) {
+                if self.clients.1.len() < MAX_CLIENTS {
+                    self.clients.1.insert(key.client.clone());
+                } else {
+                    (key.client, key.client_version) = ("other".to_owned(), String::new());
+                }
+            }
+            match present.get_mut(&key) {
+                Some(known) => known.merge(&figures),
+                None if keys >= MAX_KEYS => lost += figures.count,
+                None => {
+                    keys += 1;
+                    present.insert(key, figures);
+                }
+            }
+        }
+        if present.is_empty() {
+            self.waiting.remove(&hour);
+        }
+        lost
+    }
+
+    /// Removes figures in memory that are too old, and the oldest hours of too many.
+    fn expire(&mut self, now: Timestamp, retention: Duration) {
+        let retention = i64::try_from(retention.as_secs()).unwrap_or(i64::MAX);
+        let oldest = now.as_second().saturating_sub(retention);
+        self.waiting.retain(|hour, _| hour + HOUR > oldest);
+        while self.waiting.len() > 1 && self.waiting.values().map(BTreeMap::len).sum::<usize>() > MAX_KEYS / 2 {
+            self.waiting.pop_first();
+        }
+    }
+
+    fn calls(&self) -> u64 {
+        let in_flight = self.in_flight.iter().map(|batch| &batch.figures);
+        self.waiting.values().chain(in_flight).flat_map(BTreeMap::values).map(|figures| figures.count).sum()
+    }
+}
+
+fn no_answer() -> StoreError {
+    StoreError::Unreachable { reason: "it did not answer in time".to_owned(), source: None }
+}
+
+fn random_key() -> [u8; 16] {
+    let [a, b] = [random(), random()];
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&a.to_ne_bytes());
+    key[8..].copy_from_slice(&b.to_ne_bytes());
+    key
+}
+
+fn random_id() -> String {
+    format!("{:016x}{:016x}", random(), random())
+}
+
+/// A random number: the keys of a new hash state are those of the operating system.
+fn random() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(keys: impl Iterator<Item = (String, String)>) -> BTreeMap<UsageKey, UsageFigures> {
+        let figure = |(prompt, client)| {
+            (UsageKey { prompt, client, ..UsageKey::default() }, UsageFigures { count: 1, ..UsageFigures::default() })
+        };
+        keys.map(figure).collect()
+    }
+
+    // req: S-186
+    #[test]
+    fn waiting_figures_and_names_of_clients_are_bounded() {
+        let mut state = State::default();
+        let clients = (0..2_000).map(|number| ("it".to_owned(), format!("client-{number:04}")));
+        assert_eq!(state.collect(figures(clients), 0), 0);
+        assert_eq!(state.waiting[&0].len(), MAX_CLIENTS + 1, "the rest is `other`");
+        assert_eq!(state.calls(), 2_000);
+        let prompts = (0..MAX_KEYS + 7).map(|number| (format!("prompt-{number}"), "other".to_owned()));
+        let lost = state.collect(figures(prompts), 2 * HOUR);
+        assert_eq!(lost as usize, MAX_CLIENTS + 1 + 7);
+        assert_eq!(state.calls() + lost, 2_000 + MAX_KEYS as u64 + 7, "each call is counted or lost");
+        let again = [("prompt-0".to_owned(), "other".to_owned())].into_iter();
+        let other = figures(again);
+        let known = state.waiting[&(2 * HOUR)].contains_key(other.keys().next().expect("one"));
+        assert_eq!(state.collect(other, 2 * HOUR), u64::from(!known), "a known key needs no space");
+    }
+
+    #[test]
+    fn figures_in_memory_expire() {
+        let mut state = State::default();
+        for hour in 0..10 {
+            state.collect(figures([("it".to_owned(), String::new())].into_iter()), hour * HOUR);
+        }
+        let now = Timestamp::from_second(10 * HOUR).expect("a time");
+        state.expire(now, Duration::from_secs(3 * 60 * 60));
+        assert_eq!(state.waiting.keys().copied().collect::<Vec<_>>(), [7 * HOUR, 8 * HOUR, 9 * HOUR]);
+    }
+}
