@@ -11,7 +11,7 @@ const FIRST_CLASS: u64 = 8;
 /// The number of distinct callers up to which they are counted exactly.
 const EXACT_CALLERS: usize = 64;
 
-/// What was used, by which program and with which outcome.
+/// The use of a prompt, by which program and with which outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UsageKey {
     /// The channel; empty for a folder.

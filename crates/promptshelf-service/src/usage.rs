@@ -1,7 +1,7 @@
 //! Usage: who calls which prompt how often, with which outcome. No contents and no values are counted.
 //!
 //! Requests add to counters in shards of bounded size; a task outside of this crate drains them. `clients` has the names
-//! of client programs. What a figure is, is in `promptshelf_core::usage`.
+//! of client programs. The figures themselves are in `promptshelf_core::usage`.
 
 mod clients;
 

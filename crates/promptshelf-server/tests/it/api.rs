@@ -11,7 +11,10 @@ mod postgres;
 mod reading;
 mod transfers;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use promptshelf_server::{
@@ -22,8 +25,9 @@ use promptshelf_server::{
         App, Options,
         auth::{SignIn, SignInOptions, StaticToken, digest_of},
     },
+    usage::UsageLog,
 };
-use promptshelf_service::Recorder;
+use promptshelf_service::{Recorder, Usage};
 use promptshelf_store::{Store, StoreUrl};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -167,6 +171,8 @@ impl Server {
         let library = build(library()).audit(Arc::clone(&records) as Arc<dyn Recorder>).build().expect("a library");
         let mut options = Options::default();
         options.api = Some(Api::new(StoreHandle::new(url), Arc::new(LibraryChecker::new())));
+        let month = Duration::from_secs(30 * 24 * 60 * 60);
+        options.usage = Some(UsageLog::new(&Usage::new(), None, month, 5));
         change(&mut options);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");

@@ -3,6 +3,7 @@
 mod events;
 mod langfuse;
 mod prompts;
+mod usage;
 
 use std::{collections::HashMap, sync::Arc};
 

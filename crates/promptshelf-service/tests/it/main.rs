@@ -12,6 +12,7 @@ mod prompts;
 mod rendering;
 mod resources;
 mod sources;
+mod usage;
 
 use promptshelf_core::{
     Catalog, CatalogHandle, Definitions, Diagnostic, Origin, PromptDefinition, ResourceContent, ResourceDefinition,

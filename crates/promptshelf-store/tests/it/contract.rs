@@ -5,6 +5,7 @@ pub(crate) mod history;
 pub(crate) mod publishing;
 pub(crate) mod reading;
 pub(crate) mod reviewing;
+pub(crate) mod usage;
 
 /// Calls a macro with the names of the functions of the contract. Those that defend against a threat are in `threats`.
 macro_rules! all {
@@ -49,6 +50,8 @@ macro_rules! all {
             history::garbage_is_removed_and_used_contents_stay,
             history::pruned_history_keeps_the_served_state,
             history::new_epoch_changes_every_head,
+            usage::figures_of_batches_are_merged_and_each_batch_counts_once,
+            usage::old_hours_become_days_and_older_ones_are_removed,
         }
     };
 }

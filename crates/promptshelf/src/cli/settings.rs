@@ -69,10 +69,19 @@ pub(crate) struct Settings {
     pub(crate) shows_provenance: bool,
     /// The folder of the copies of channels on disk.
     pub(crate) cache: Option<PathBuf>,
+    /// The count of usage, unless it is off.
+    pub(crate) usage: Option<UsageSettings>,
     /// The `server.toml` that was read.
     pub(crate) file: Option<PathBuf>,
     /// Its mistakes that are not errors.
     pub(crate) warnings: Vec<Diagnostic>,
+}
+
+/// How long figures of usage are kept, and which are shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UsageSettings {
+    pub(crate) retention: Duration,
+    pub(crate) min_callers: u64,
 }
 
 /// Settings of the HTTP server.
@@ -137,6 +146,10 @@ impl Settings {
         let shows_provenance = written.provenance.enabled;
         let profiles = written.profiles.iter().map(|(name, profile)| (name.clone(), (*profile).into())).collect();
         let discovery = written.discovery.clone();
+        let usage = written.usage.enabled.then(|| UsageSettings {
+            retention: Duration::from_secs(written.usage.retention_days.map_or(400, |days| days.0) * 24 * 60 * 60),
+            min_callers: written.usage.min_callers.map_or(5, |callers| callers.0),
+        });
         let mut http = HttpSettings::new(written, &file, arguments, &overrides)?;
         http.options.channel_access = channel_access;
         http.options.profiles = profiles;
@@ -168,6 +181,7 @@ impl Settings {
             tools,
             shows_provenance,
             cache,
+            usage,
             http,
             warnings,
             file: file.path().map(Path::to_path_buf),

@@ -10,6 +10,7 @@ mod promotion;
 mod provenance;
 mod remote;
 mod review;
+mod usage;
 mod versions;
 
 use std::{fs, path::Path, process::Command};

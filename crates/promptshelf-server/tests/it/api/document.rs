@@ -97,6 +97,7 @@ async fn every_operation_answers_as_the_document_says() {
     let calls: Vec<(&str, &str, &str, Option<Value>)> = vec![
         ("list_prompts", "GET", "/prompts", None),
         ("get_prompt", "GET", "/prompts/greet", None),
+        ("get_usage", "GET", "/usage", None),
         ("list_channels", "GET", "/channels", None),
         ("get_channel", "GET", "/channels/production", None),
         ("get_policy", "GET", "/channels/production/policy", None),

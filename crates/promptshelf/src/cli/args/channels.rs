@@ -3,7 +3,7 @@
 mod place;
 mod store;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand, ValueEnum};
 use promptshelf_store::{ChannelName, CheckLevel};
@@ -38,6 +38,8 @@ pub(crate) enum ChannelsCommand {
     Rollback(RollbackArguments),
     /// Show the channels with their policies, or change one
     Policy(PolicyArguments),
+    /// Show who uses which prompts how often
+    Usage(UsageArguments),
     /// Maintain a store
     #[command(subcommand)]
     Store(StoreCommand),
@@ -118,6 +120,37 @@ pub(crate) struct PullArguments {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = help::USAGE_EXAMPLES)]
+pub(crate) struct UsageArguments {
+    /// Only this prompt
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) place: PlaceArguments,
+
+    /// The age of the oldest calls in weeks, days or hours
+    #[arg(long, value_name = "AGE", default_value = "30d", value_parser = store::age)]
+    pub(crate) since: Duration,
+
+    /// Separate channels, versions of clients and revisions of the protocol
+    #[arg(long)]
+    pub(crate) detail: bool,
+
+    /// The least number of callers that is shown; a server has a setting for it
+    #[arg(long, value_name = "NUMBER", default_value = "5", conflicts_with = "url", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) min_callers: u64,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print CSV
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
 }
 
 #[derive(Debug, Args)]

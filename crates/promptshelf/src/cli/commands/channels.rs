@@ -19,6 +19,7 @@ mod report;
 mod review;
 mod tree_checker;
 mod unified;
+mod usage;
 
 use crate::{
     args::channels::{ChannelsCommand, StoreCommand},
@@ -38,6 +39,7 @@ pub(crate) async fn run(command: &ChannelsCommand) -> Result<(), Failure> {
         ChannelsCommand::Promote(arguments) => promote::promote(arguments).await,
         ChannelsCommand::Rollback(arguments) => promote::rollback(arguments).await,
         ChannelsCommand::Policy(arguments) => policy::run(arguments).await,
+        ChannelsCommand::Usage(arguments) => usage::run(arguments).await,
         ChannelsCommand::Store(StoreCommand::Migrate(arguments)) => maintain::migrate(arguments).await,
         ChannelsCommand::Store(StoreCommand::Gc(arguments)) => maintain::gc(arguments).await,
         ChannelsCommand::Store(StoreCommand::NewEpoch(arguments)) => maintain::new_epoch(arguments).await,

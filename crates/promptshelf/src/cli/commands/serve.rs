@@ -24,7 +24,10 @@ use promptshelf_server::{
 use promptshelf_server::{
     api::{Api, Versions},
     channels::{LibraryChecker, StoreHandle},
+    usage::UsageLog,
 };
+#[cfg(feature = "channels")]
+use promptshelf_service::Usage;
 use promptshelf_service::{AuditFile, AuditFileOptions, Service};
 use promptshelf_source::{Fixed, Loader, SourceState};
 
@@ -34,6 +37,8 @@ use self::{
     served::Served,
     signals::Signals,
 };
+#[cfg(feature = "channels")]
+use crate::settings::UsageSettings;
 use crate::{
     args::{LogFormat, ServeArguments},
     command_line,
@@ -105,11 +110,15 @@ pub(crate) async fn run(
     let observer = RequestObserver::if_configured(counters, has_traces);
     let recorder = audit.as_ref().map(|(file, _)| Arc::clone(file));
     let limits = settings.http.effective_limits().filter(|_| over_http);
+    #[cfg(feature = "channels")]
+    let counting = Counting::new(&settings, over_http);
     // The source comes first: the server's name and instructions are those of the library.
     let finished = |builder: Builder| {
         let builder = builder.source(rules.clone()).tools(settings.tools);
         let builder = key.iter().cloned().fold(builder, Builder::state_key);
         let builder = observer.iter().cloned().fold(builder, Builder::observer);
+        #[cfg(feature = "channels")]
+        let builder = counting.iter().fold(builder, |builder, counting| builder.usage(counting.usage.clone()));
         let builder = limits.iter().cloned().fold(builder, Builder::limits);
         recorder.iter().cloned().fold(builder, |builder, audit| builder.audit(audit))
     };
@@ -125,6 +134,12 @@ pub(crate) async fn run(
     served.log_changes();
     let service = library.service().clone();
     tokio::spawn(record_refusals(service.clone()));
+    #[cfg(feature = "channels")]
+    let counted = counting.map(|counting| counting.log);
+    #[cfg(feature = "channels")]
+    for log in counted.iter().cloned() {
+        tokio::spawn(async move { log.run().await });
+    }
 
     // Clients start a server with pipes and no flags; a person at a terminal cannot use a pipe.
     if !over_http {
@@ -132,6 +147,8 @@ pub(crate) async fn run(
         // The transport itself follows a folder, after its first answer.
         let _following = (!served.is_folder()).then(|| served.follow());
         let ended = on_stdio(library, signals).await;
+        #[cfg(feature = "channels")]
+        finish(counted.as_ref()).await;
         flush(&service, recorder).await;
         return ended;
     }
@@ -150,6 +167,7 @@ pub(crate) async fn run(
         options.api = api(&settings, bound)?;
         options.versions = versions(&settings, &rules);
         options.folder = editing::api(arguments, &settings, bound)?;
+        options.usage.clone_from(&counted);
     }
     if let Some(sources) = served.open_sources() {
         options.webhooks = sources.webhooks.clone();
@@ -164,6 +182,8 @@ pub(crate) async fn run(
         if let Some(sources) = served.open_sources() {
             metrics.metrics.observe_sources(&sources.set);
         }
+        #[cfg(feature = "channels")]
+        counted.iter().for_each(|log| metrics.metrics.observe_usage(log));
         metrics.set_ready(library.server(), served.monitors());
     }
     let reloader = Reloader {
@@ -195,6 +215,8 @@ pub(crate) async fn run(
         () = serving => {}
         () = reloader.run(hangups, known) => {}
     }
+    #[cfg(feature = "channels")]
+    finish(counted.as_ref()).await;
     flush(&service, recorder).await;
     Ok(())
 }
@@ -239,6 +261,37 @@ fn api(settings: &Settings, bound: SocketAddr) -> Result<Option<Api>, Failure> {
     }
     let checker = LibraryChecker::new().grant_roots(settings.granted_roots.clone());
     Ok(Some(Api::new(StoreHandle::new(channels.default.store.clone()), Arc::new(checker))))
+}
+
+/// The counters of usage, and the log that writes their figures.
+#[cfg(feature = "channels")]
+struct Counting {
+    usage: Usage,
+    log: UsageLog,
+}
+
+#[cfg(feature = "channels")]
+impl Counting {
+    /// Counts into the store; in memory for a folder, if its figures can be read: over HTTP.
+    fn new(settings: &Settings, over_http: bool) -> Option<Counting> {
+        let UsageSettings { retention, min_callers } = settings.usage.clone()?;
+        let store = match &settings.library {
+            ServedLibrary::Channels(channels) => Some(StoreHandle::new(channels.default.store.clone())),
+            ServedLibrary::Folder(_) if !over_http => return None,
+            ServedLibrary::Folder(_) => None,
+        };
+        let usage = Usage::new();
+        let log = UsageLog::new(&usage, store, retention, min_callers);
+        Some(Counting { usage, log })
+    }
+}
+
+/// Writes the last figures of usage.
+#[cfg(feature = "channels")]
+async fn finish(counted: Option<&UsageLog>) {
+    if let Some(log) = counted {
+        log.finish().await;
+    }
 }
 
 /// The reader of earlier versions, for channels.

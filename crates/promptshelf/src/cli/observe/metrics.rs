@@ -21,6 +21,8 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
+#[cfg(feature = "channels")]
+use promptshelf_server::usage::UsageLog;
 use promptshelf_server::{Library, ReplicaMonitor, ReplicaStatus, http::App};
 use promptshelf_service::AuditFile;
 use promptshelf_source::{SourceSet, SourceState, SourceStatus};
@@ -65,6 +67,8 @@ struct LibraryCollector {
     audit: OnceLock<Arc<AuditFile>>,
     replicas: OnceLock<Vec<ReplicaMonitor>>,
     sources: OnceLock<SourceSet>,
+    #[cfg(feature = "channels")]
+    usage: OnceLock<UsageLog>,
 }
 
 impl fmt::Debug for Metrics {
@@ -135,6 +139,12 @@ impl Metrics {
         let _ = self.collector.sources.set(sources.clone());
     }
 
+    /// Sets the log of usage.
+    #[cfg(feature = "channels")]
+    pub(crate) fn observe_usage(&self, log: &UsageLog) {
+        let _ = self.collector.usage.set(log.clone());
+    }
+
     pub(super) fn answered(&self, method: &'static str, outcome: &'static str, took: Duration) {
         self.requests.get_or_create(&RequestLabels { method, outcome }).inc();
         self.durations.get_or_create(&MethodLabel { method }).observe(took.as_secs_f64());
@@ -168,6 +178,13 @@ impl Collector for LibraryCollector {
         )?;
         if let Some(audit) = self.audit.get() {
             counter(&mut encoder, "audit_records_lost", "Records of the audit that were lost", audit.lost_total())?;
+        }
+        #[cfg(feature = "channels")]
+        if let Some(log) = self.usage.get() {
+            let loss = log.loss();
+            counter(&mut encoder, "usage_calls_lost", "Calls whose figures of usage were lost", loss.lost)?;
+            let help = "Calls whose figures of usage wait for the store";
+            gauge(&mut encoder, "usage_calls_waiting", help, loss.waiting)?;
         }
         if let Some(app) = self.app.get() {
             let usage = app.usage();

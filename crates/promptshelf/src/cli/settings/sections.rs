@@ -42,6 +42,7 @@ pub(super) struct ServerSettings {
     pub(super) audit: Audit,
     pub(super) metrics: Metrics,
     pub(super) traces: TracesSection,
+    pub(super) usage: UsageSection,
     pub(super) grants: Grants,
     pub(super) tools: Tools,
     /// Delivery profiles by name, for clients that show only a part of the protocol. Each is served at
@@ -268,6 +269,24 @@ pub(super) enum OnLoss {
 pub(super) struct Metrics {
     /// The address that serves `/metrics`, as host:port.
     pub(super) listen: Option<Address>,
+}
+
+/// Figures about the use of prompts: who calls which prompt how often. No contents and no values are kept.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct UsageSection {
+    /// Count calls: in the store, or in memory for a folder over HTTP. Default: true. A change takes a restart.
+    pub(super) enabled: bool,
+    /// The age at which figures are removed, in days. Default: 400. A change takes a restart.
+    pub(super) retention_days: Option<Bounded<1, 3_650>>,
+    /// The least number of distinct callers that is shown. Default: 5. A change takes a restart.
+    pub(super) min_callers: Option<Count>,
+}
+
+impl Default for UsageSection {
+    fn default() -> UsageSection {
+        UsageSection { enabled: true, retention_days: None, min_callers: None }
+    }
 }
 
 /// Traces for an OpenTelemetry collector.

@@ -59,7 +59,7 @@ pub(crate) struct PruneArguments {
 }
 
 /// Parses an age, with days of 24 hours.
-fn age(text: &str) -> Result<Duration, String> {
+pub(super) fn age(text: &str) -> Result<Duration, String> {
     let expected = || "expected an age in weeks, days or hours, such as 90d".to_owned();
     let span: jiff::Span = text.parse().map_err(|_| expected())?;
     let duration = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).map_err(|_| expected())?;

@@ -99,3 +99,15 @@ nothing else.
 
 Examples:
   promptshelf store migrate --check --store sqlite:team.db";
+
+pub(in crate::args) const USAGE_EXAMPLES: &str = "\
+A server counts calls by prompt, version, client, method and outcome, and keeps
+no contents and no values. Fewer than 5 callers are not shown.
+
+JSON: {\"prompts\":[{\"name\",\"version\",\"client\",\"method\",\"outcome\",
+\"count\",\"callers\",\"p50Ms\",\"p95Ms\"}]}; few callers are null.
+
+Examples:
+  promptshelf usage --store sqlite:team.db
+  promptshelf usage code_review --store sqlite:team.db --since 7d --detail
+  promptshelf usage --url https://prompts.example.com --csv > usage.csv";

@@ -43,7 +43,7 @@ pub(super) async fn open(
         let (source, monitor) = (follower.source().clone(), follower.monitor().clone());
         source.grant_roots(settings.granted_roots.iter().cloned());
         source.show_provenance(settings.shows_provenance);
-        let builder = finished(Library::builder().source(source.clone()));
+        let builder = finished(Library::builder().source(source.clone())).channel(channel.as_str());
         // A caller has its limits once for all channels.
         let library = first.into_iter().fold(builder, Builder::limits_of).build()?;
         Ok::<_, Failure>(Followed { name: channel.to_string(), library, source, monitor, follower: Some(follower) })

@@ -239,6 +239,10 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
             warn_restart("`enabled` in [api], or what it depends on, has changed");
             http.has_api = before.http.has_api;
         }
+        if settings.usage != before.usage {
+            warn_restart("[usage] has changed");
+            settings.usage.clone_from(&before.usage);
+        }
         if http.sign_in.is_some() != before.http.sign_in.is_some() {
             warn_restart("[auth] was added or removed");
             http.sign_in.clone_from(&before.http.sign_in);
@@ -264,6 +268,7 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
         {
             let before = self.app.options();
             (options.api, options.versions, options.folder) = (before.api, before.versions, before.folder);
+            options.usage = before.usage;
         }
         options.webhooks = self.app.options().webhooks;
         options.mcp.allowed_hosts = listen::hosts(&settings.http, self.bound);

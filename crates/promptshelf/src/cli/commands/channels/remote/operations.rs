@@ -1,6 +1,9 @@
 //! Channels, history, proposals and reviews.
 
+use std::time::Duration;
+
 use http::{Method, header};
+use promptshelf_server::usage::UsageReport;
 use promptshelf_store::{
     ChannelInfo, ChannelName, Digest, HistoryQuery, Policy, PolicyGuard, Proposal, ProposalQuery, Published, Revision,
     Served, StoreError, Verdict,
@@ -27,6 +30,17 @@ impl Remote {
 
     pub(in crate::commands::channels) async fn channel(&self, channel: &ChannelName) -> Answer<ChannelInfo> {
         self.get(&format!("channels/{channel}"), vec![]).await
+    }
+
+    pub(in crate::commands::channels) async fn usage(
+        &self,
+        prompt: Option<&str>,
+        since: Duration,
+        detail: bool,
+    ) -> Answer<UsageReport> {
+        let mut query = vec![("since", format!("{}s", since.as_secs())), ("detail", detail.to_string())];
+        query.extend(prompt.map(|prompt| ("prompt", prompt.to_owned())));
+        self.get("usage", query).await
     }
 
     pub(in crate::commands::channels) async fn set_policy(

@@ -1,0 +1,123 @@
+//! Figures of usage: in memory, in a store that is away for a while, and in the API.
+
+use std::time::Duration;
+
+use promptshelf_server::{
+    Library,
+    channels::StoreHandle,
+    http::{Options, router},
+    usage::UsageLog,
+};
+use promptshelf_service::Usage;
+use promptshelf_source::{MemoryTree, TreeSource};
+use promptshelf_store::{Store, StoreUrl};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{Answer, Router, answer, sign_in};
+
+const KEEP: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// A server of a folder that counts its calls.
+fn server(store: Option<StoreHandle>, min_callers: u64, signed_in: bool) -> (Router, UsageLog) {
+    let ask = "---\narguments:\n  - name: what\n    required: true\n  - name: how\n---\n{{ what }}{{ how }}\n";
+    let tree: MemoryTree = [("ask.md", ask)].into_iter().collect();
+    let usage = Usage::new();
+    let log = UsageLog::new(&usage, store, KEEP, min_callers);
+    let library = Library::builder().source(TreeSource::new(tree)).usage(usage).build().expect("a library");
+    let mut options = Options::default();
+    options.usage = Some(log.clone());
+    options.sign_in = signed_in.then(sign_in);
+    (router(&library, &options), log)
+}
+
+async fn get(router: &Router, agent: &str, path: &str) -> Answer {
+    answer(router, &format!("/api/v1/{path}"), &[("user-agent", agent), ("authorization", "Bearer psk_ada")]).await
+}
+
+#[tokio::test]
+async fn report_counts_calls_by_client_and_outcome() {
+    let (router, _) = server(None, 5, false);
+    for _ in 0..3 {
+        get(&router, "ci/1.0 (linux)", "prompts/ask?rendered=true&arguments.what=secret").await.expect(200);
+    }
+    get(&router, "ci/1.1", "prompts/ask?rendered=true").await.expect(422);
+    get(&router, "editor", "prompts/ask").await.expect(200);
+    get(&router, "editor", "prompts/none").await.expect(404);
+    let report = get(&router, "", "usage?since=1h").await.expect(200);
+    assert!(!report.body.contains("secret") && !report.body.contains("none"), "{report:?}");
+    let report = report.json();
+    let rows: Vec<_> = report["prompts"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|row| {
+            json!([
+                row["name"],
+                row["version"],
+                row["client"],
+                row["method"],
+                row["outcome"],
+                row["count"],
+                row["callers"]
+            ])
+        })
+        .collect();
+    assert_eq!(
+        json!(rows),
+        json!([
+            ["ask", null, "ci", "prompts/get", "invalid-arguments", 1, null],
+            ["ask", null, "ci", "prompts/get", "ok", 3, null],
+            ["ask", null, "editor", "prompts/describe", "ok", 1, null],
+        ])
+    );
+    assert_eq!(report["prompts"][0]["leftOut"], json!({ "how": 1, "what": 1 }));
+    assert!(report["prompts"][1]["p50Ms"].as_f64() <= report["prompts"][1]["p95Ms"].as_f64());
+    let detail = get(&router, "", "usage?detail=true&prompt=ask").await.expect(200).json();
+    assert_eq!(
+        (&detail["prompts"][0]["clientVersion"], &detail["prompts"][1]["protocol"]),
+        (&json!("1.0"), &json!("http"))
+    );
+    assert_eq!(get(&router, "", "usage?prompt=other").await.expect(200).json()["prompts"], json!([]));
+    for query in ["since=soon", "since=-1d", "since=1mo", "before=1d"] {
+        get(&router, "", &format!("usage?{query}")).await.expect(400);
+    }
+    // One caller is shown if the operator says so.
+    let (router, _) = server(None, 1, false);
+    get(&router, "ci", "prompts/ask").await.expect(200);
+    assert_eq!(get(&router, "", "usage").await.json()["prompts"][0]["callers"], 1);
+}
+
+// req: S-188
+#[tokio::test]
+async fn report_needs_the_scope_for_reading() {
+    let (router, _) = server(None, 5, true);
+    let refused = get(&router, "ci", "usage").await;
+    assert_eq!(refused.status, 403);
+    assert!(refused.header("www-authenticate").contains("library:read"), "{refused:?}");
+    let rita = [("authorization", "Bearer psk_rita")];
+    answer(&router, "/api/v1/usage", &rita).await.expect(200);
+}
+
+#[tokio::test]
+async fn figures_wait_while_the_store_is_away_and_survive_a_clean_stop() {
+    let folder = TempDir::new().expect("a folder");
+    let url: StoreUrl = format!("sqlite:{}", folder.path().join("team.db").display()).parse().expect("a URL");
+    let (router, log) = server(Some(StoreHandle::new(url.clone())), 5, false);
+    get(&router, "ci", "prompts/ask").await.expect(200);
+    assert_eq!(get(&router, "", "usage").await.status, 404, "there is no store yet");
+    assert_eq!((log.loss().lost, log.loss().waiting), (0, 1), "a crash would lose one call");
+    let store = Store::create(&url).await.expect("a store");
+    get(&router, "ci", "prompts/ask").await.expect(200);
+    log.finish().await;
+    assert_eq!((log.loss().lost, log.loss().waiting), (0, 0));
+    let figures = store.usage(&Default::default()).await.expect("figures");
+    assert_eq!(figures.values().map(|figures| figures.count).sum::<u64>(), 2);
+
+    // Without a store, the last write gives up and says what is lost.
+    let missing: StoreUrl = format!("sqlite:{}", folder.path().join("none.db").display()).parse().expect("a URL");
+    let (router, log) = server(Some(StoreHandle::new(missing)), 5, false);
+    get(&router, "ci", "prompts/ask").await.expect(200);
+    log.finish().await;
+    assert_eq!((log.loss().lost, log.loss().waiting), (1, 0));
+}

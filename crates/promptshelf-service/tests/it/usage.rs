@@ -1,0 +1,88 @@
+//! Figures about the use of prompts.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use promptshelf_core::{
+    ArgumentDefinition, CatalogHandle, PromptDefinition, RawArgumentValue, RawArguments, Variables, check,
+    usage::{UsageFigures, UsageKey},
+};
+use promptshelf_service::{Caller, Identity, Reference, Service, Usage};
+
+use crate::{library, prompts, service};
+
+fn caller(number: usize) -> Caller {
+    let identity = Identity { key: format!("caller {number}"), ..Identity::default() };
+    Caller::authenticated(Arc::new(identity))
+}
+
+/// The counts by method and outcome.
+fn counts(drained: &BTreeMap<UsageKey, UsageFigures>) -> Vec<(&str, &str, u64)> {
+    drained.iter().map(|(key, figures)| (key.method.as_str(), key.outcome.as_str(), figures.count)).collect()
+}
+
+#[tokio::test]
+async fn calls_are_counted_with_outcome_callers_and_left_out_arguments() {
+    let ask = PromptDefinition::template("ask", "{{ what }} {{ how }}")
+        .argument(ArgumentDefinition::new("what").required())
+        .argument(ArgumentDefinition::new("how").choices(["fast", "well"]));
+    let usage = Usage::new();
+    usage.set_key([7; 16]);
+    let service = service(prompts([ask])).with_usage(&usage, "production");
+    let mut with_what = RawArguments::new();
+    with_what.push("what", RawArgumentValue::Text("secret value".into()));
+    for number in 0..6 {
+        let tag = usage.client(r#"{"name":"editor","version":"1.2"}"#, "2026-07-28");
+        let caller = caller(number % 3).with_client(tag);
+        service.get(&caller, "ask", &with_what).await.expect("it renders");
+    }
+    service.get(&caller(0), "ask", &RawArguments::new()).await.expect_err("`what` is required");
+    let found = service.complete(&caller(0), Reference::Prompt("ask"), "how", "f", &Variables::new());
+    assert_eq!(found.expect("it completes").value().values, ["fast"]);
+    drop(service.open(&caller(0), "ask").expect("it exists"));
+    let drained = usage.drain();
+    assert_eq!(
+        counts(&drained),
+        [
+            ("completion/complete", "ok", 1),
+            ("prompts/get", "asked", 1),
+            ("prompts/get", "invalid-arguments", 1),
+            ("prompts/get", "ok", 6),
+        ]
+    );
+    let (key, figures) = drained.last_key_value().expect("figures");
+    assert_eq!((key.channel.as_str(), key.prompt.as_str(), key.client.as_str()), ("production", "ask", "editor"));
+    assert_eq!((key.client_version.as_str(), key.protocol.as_str(), key.version), ("1.2", "2026-07-28", 0));
+    assert_eq!((figures.callers.count(), &figures.left_out), (3, &BTreeMap::from([("how".to_owned(), 6)])));
+    assert!(!format!("{drained:?}").contains("secret value"));
+    assert!(usage.drain().is_empty(), "each call is drained once");
+}
+
+// req: S-185
+#[tokio::test]
+async fn texts_of_callers_are_not_counted() {
+    let usage = Usage::new();
+    let handle = CatalogHandle::new(check(library::definitions(), None).catalog);
+    let service = Service::new(handle).with_usage(&usage, "");
+    let stranger = Caller::anonymous().with_address([192, 0, 2, 1].into());
+    for name in ["closed", "secret", "\u{1b}[31m", &"x".repeat(100_000)] {
+        service.get(&stranger, name, &RawArguments::new()).await.expect_err("hidden or missing");
+        service.describe(&stranger, name).expect_err("hidden or missing");
+    }
+    assert!(usage.drain().is_empty());
+}
+
+// req: S-186
+#[tokio::test]
+async fn keys_are_bounded_and_each_call_is_counted_or_lost() {
+    let names: Vec<String> = (0..5_000).map(|number| format!("prompt-{number}")).collect();
+    let definitions = names.iter().map(|name| PromptDefinition::template(name.clone(), "Say hello."));
+    let usage = Usage::new();
+    let service = service(prompts(definitions)).with_usage(&usage, "");
+    for name in &names {
+        service.describe(&Caller::local(), name).expect("it exists");
+    }
+    let drained = usage.drain();
+    let counted: u64 = drained.values().map(|figures| figures.count).sum();
+    assert!(drained.len() <= 2_000 && usage.lost() > 0, "one thread has one shard: {}", drained.len());
+    assert_eq!(counted + usage.lost(), 5_000);
+}

@@ -1,0 +1,145 @@
+//! `promptshelf usage`: who uses which prompts how often.
+
+use std::{borrow::Cow, io::Write};
+
+use jiff::Timestamp;
+use promptshelf_server::usage::{PromptUsage, UsageReport};
+use promptshelf_store::UsageQuery;
+
+use super::{access::Place, backend::Backend, report};
+use crate::{args::channels::UsageArguments, exit::Failure, output::Output};
+
+/// The columns of CSV, in order.
+const COLUMNS: [&str; 14] = [
+    "name",
+    "version",
+    "channel",
+    "client",
+    "clientVersion",
+    "protocol",
+    "method",
+    "outcome",
+    "count",
+    "callers",
+    "p50Ms",
+    "p95Ms",
+    "p99Ms",
+    "leftOut",
+];
+
+pub(crate) async fn run(arguments: &UsageArguments) -> Result<(), Failure> {
+    let place = Place::new(&arguments.place, None)?;
+    let UsageArguments { prompt, since, detail, min_callers, .. } = arguments;
+    let read = async |backend: &Backend| {
+        Ok(place.waiting(usage(backend, prompt.as_deref(), *since, *detail, *min_callers)).await?)
+    };
+    let found = place.using(read).await?;
+    let mut output = Output::stdout();
+    if arguments.json {
+        return report::print_json(&serde_json::to_value(&found).map_err(std::io::Error::from)?);
+    }
+    if arguments.csv {
+        return print_csv(&found);
+    }
+    if found.prompts.is_empty() {
+        writeln!(output.out, "no calls were counted in this time")?;
+        return Ok(output.out.flush()?);
+    }
+    let header = ["PROMPT", "VERSION", "CLIENT", "METHOD", "OUTCOME", "CALLS", "CALLERS", "P50 MS", "P95 MS"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    rows.extend(found.prompts.iter().map(|one| row(one, &output)));
+    report::print_table(&mut output, "", &rows)?;
+    Ok(output.out.flush()?)
+}
+
+async fn usage(
+    backend: &Backend,
+    prompt: Option<&str>,
+    since: std::time::Duration,
+    detail: bool,
+    min_callers: u64,
+) -> super::answer::Answer<UsageReport> {
+    match backend {
+        Backend::Store(store) => {
+            let since = Timestamp::now().checked_sub(since).ok();
+            let query = UsageQuery { since, prompt: prompt.map(str::to_owned) };
+            let figures = store.usage(&query).await?;
+            Ok(UsageReport::of(since, &figures, detail, min_callers))
+        }
+        Backend::Server(server) => server.usage(prompt, since, detail).await,
+    }
+}
+
+fn row<W: Write>(one: &PromptUsage, output: &Output<W>) -> Vec<String> {
+    let line = |text: &str| output.line(text).into_owned();
+    let client = match &one.client_version {
+        Some(version) if !version.is_empty() => format!("{} {version}", one.client),
+        _ => one.client.clone(),
+    };
+    let method = match &one.protocol {
+        Some(protocol) => format!("{} ({protocol})", one.method),
+        None => one.method.clone(),
+    };
+    vec![
+        line(&one.name),
+        one.version.map_or_else(|| "-".to_owned(), |version| version.to_string()),
+        line(&client),
+        line(&method),
+        line(&one.outcome),
+        one.count.to_string(),
+        one.callers.map_or_else(|| "few".to_owned(), |callers| callers.to_string()),
+        format!("{:.3}", one.p50_ms),
+        format!("{:.3}", one.p95_ms),
+    ]
+}
+
+/// Prints CSV (RFC 4180) with a header.
+fn print_csv(report: &UsageReport) -> Result<(), Failure> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let failed = |error: csv::Error| std::io::Error::other(error);
+    writer.write_record(COLUMNS).map_err(failed)?;
+    for one in &report.prompts {
+        let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
+        let left_out: Vec<String> = one.left_out.iter().map(|(name, count)| format!("{name}={count}")).collect();
+        let cells = [
+            cell(&one.name),
+            number(one.version).into(),
+            cell(one.channel.as_deref().unwrap_or_default()),
+            cell(&one.client),
+            cell(one.client_version.as_deref().unwrap_or_default()),
+            cell(one.protocol.as_deref().unwrap_or_default()),
+            cell(&one.method),
+            cell(&one.outcome),
+            one.count.to_string().into(),
+            number(one.callers).into(),
+            one.p50_ms.to_string().into(),
+            one.p95_ms.to_string().into(),
+            one.p99_ms.to_string().into(),
+            Cow::Owned(left_out.join(" ")),
+        ];
+        writer.write_record(cells.iter().map(|cell| cell.as_bytes())).map_err(failed)?;
+    }
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    let mut output = Output::stdout();
+    output.out.write_all(&bytes)?;
+    Ok(output.out.flush()?)
+}
+
+/// Keeps a spreadsheet from running a client's name as a formula.
+fn cell(text: &str) -> Cow<'_, str> {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}").into() } else { text.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // req: S-187
+    #[test]
+    fn names_of_clients_are_no_formulas() {
+        for formula in ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1"] {
+            assert_eq!(cell(formula), format!("'{formula}"));
+        }
+        assert_eq!(cell("claude-code"), "claude-code");
+    }
+}

@@ -1,0 +1,68 @@
+//! Figures of usage from requests to the command, through a store.
+
+use std::process::Command;
+
+use promptshelf_testkit::{client::Client, http::HttpWire};
+use serde_json::{Value, json};
+
+use super::{BYE, HELLO, Team};
+
+/// Calls of a client of each era, and of a program.
+async fn calls(serve: Command) {
+    let wire = HttpWire::program(serve.into()).await;
+    let address = wire.address();
+    let mut client = Client::over_http(wire, "2026-07-28").await;
+    for _ in 0..3 {
+        client.text("hello", &json!({ "name": "a secret" })).await;
+    }
+    let refused = client.request("prompts/get", json!({ "name": "hello", "arguments": {} })).await;
+    assert!(refused["error"].is_object(), "{refused}");
+    let answer = ureq::get(format!("http://{address}/api/v1/prompts/bye")).header("user-agent", "ci/2.0").call();
+    assert_eq!(answer.expect("an answer").status(), 200);
+    // A clean stop writes all figures.
+    client.end().await;
+}
+
+#[tokio::test]
+async fn usage_lists_the_calls_of_every_client() {
+    let team = Team::with(&[("hello.md", HELLO), ("bye.md", BYE)]);
+    assert_eq!(team.json(&["usage"])["prompts"], json!([]));
+    calls(team.command(&["serve", &team.store, "--http", "127.0.0.1:0"])).await;
+    let report = team.json(&["usage", "--min-callers", "1", "--detail"]);
+    let rows: Vec<Value> = report["prompts"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|row| {
+            json!([
+                row["name"],
+                row["version"],
+                row["channel"],
+                row["protocol"],
+                row["outcome"],
+                row["count"],
+                row["callers"]
+            ])
+        })
+        .collect();
+    assert_eq!(
+        json!(rows),
+        json!([
+            ["bye", 1, "production", "http", "ok", 1, 1],
+            ["hello", 1, "production", "2026-07-28", "invalid-arguments", 1, 1],
+            ["hello", 1, "production", "2026-07-28", "ok", 3, 1],
+        ]),
+        "{report}"
+    );
+    assert_eq!(
+        (&report["prompts"][0]["client"], &report["prompts"][0]["clientVersion"]),
+        (&json!("ci"), &json!("2.0"))
+    );
+    assert_eq!(report["prompts"][1]["leftOut"], json!({ "name": 1 }));
+    assert_eq!(team.json(&["usage", "hello"])["prompts"][1]["callers"], Value::Null);
+    let csv = team.ok(&["usage", "bye", "--csv"]);
+    assert!(csv.starts_with("name,version,channel,client,") && csv.contains("\nbye,1,,ci,"), "{csv}");
+    let table = team.ok(&["usage"]);
+    assert!(table.contains("PROMPT") && table.contains("few") && !table.contains("secret"), "{table}");
+    assert!(team.fails("2", &["usage", "--since", "soon"]).contains("such as 90d"));
+}
