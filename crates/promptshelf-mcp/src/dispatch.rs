@@ -126,7 +126,7 @@ impl Server {
     /// Returns the caller with its client program, for a request that figures of usage count.
     fn tagged(&self, context: Context<'_>, request: &Request<'_>) -> Option<Caller> {
         let usage = self.service().usage()?;
-        if !matches!(&*request.method, "prompts/get" | "completion/complete") {
+        if !matches!(&*request.method, "prompts/get" | "completion/complete" | "tools/call") {
             return None;
         }
         let protocol = context.revision.as_str();

@@ -4,12 +4,12 @@
 //! that it has (down-conversion rules DC1 to DC4 in `docs/design`).
 
 use promptshelf_core::{
-    About, Argument, Catalog, Icon, Message, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink, Theme,
+    About, Argument, Catalog, Icon, Meta, MimeType, Prompt, Resource, ResourceContents, ResourceLink, Theme,
     completion::Completions, cursor::ListKind,
 };
 use promptshelf_service::{Answer, CacheScope, ListPage, RenderedPrompt, View};
 use serde::Serialize;
-use serde_json::{json, value::RawValue};
+use serde_json::json;
 
 use crate::{json::write, profile::Profile, revision::Revision, tool_mode::ToolMode};
 
@@ -21,6 +21,7 @@ mod text;
 pub(crate) mod tools;
 
 pub(crate) use block::MAX_EMBEDDED_BYTES;
+pub use block::messages_json;
 use block::{WireAnnotations, WireContents};
 pub use card::DiscoveryDocument;
 use provenance::WireProvenance;
@@ -384,30 +385,6 @@ pub(crate) fn prompt(answer: &Answer<RenderedPrompt>, revision: Revision, out: &
         }
     }
     out.push(b'}');
-}
-
-/// Encodes the messages of a prompt as in the result of `prompts/get` of the newest revision.
-///
-/// ```
-/// use promptshelf_core::{ContentBlock, Message, Role};
-///
-/// let hello = Message { role: Role::User, content: ContentBlock::text("Hello") };
-/// let json = promptshelf_mcp::messages_json(&[hello]);
-/// assert_eq!(json.get(), r#"[{"role":"user","content":{"type":"text","text":"Hello"}}]"#);
-/// ```
-#[must_use]
-pub fn messages_json(messages: &[Message]) -> Box<RawValue> {
-    let mut out = Vec::from(b"[");
-    for (at, message) in messages.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        block::write_message(message, Revision::V2026_07_28, &mut out);
-    }
-    out.push(b']');
-    // Only text in UTF-8 is written, and all of it is JSON.
-    let json = String::from_utf8(out).ok().and_then(|json| RawValue::from_string(json).ok());
-    json.unwrap_or_else(|| RawValue::NULL.to_owned())
 }
 
 /// Writes the result of `completion/complete`.

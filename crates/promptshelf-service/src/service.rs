@@ -316,7 +316,8 @@ impl Service {
                 if let Some(via) = via {
                     call.note("via", || via.into());
                 }
-                call.count(self.counted(caller, "prompts/get", &prompt, view.catalog()));
+                let method = if via.is_some() { "tools/call" } else { "prompts/get" };
+                call.count(self.counted(caller, method, &prompt, view.catalog()));
                 call.note_prompt(&prompt, view.catalog());
                 // The outcome, unless the prompt is rendered: the user was asked first.
                 call.set_outcome("asked");

@@ -4,12 +4,37 @@ use std::borrow::Cow;
 
 use promptshelf_core::{Annotations, ContentBlock, Media, Message, ResourceBody, ResourceContents, ResourceLink, Role};
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use super::{WireResource, text};
 use crate::{json::write, revision::Revision};
 
 /// Maximum size of a link's target that is embedded for a revision without links, in bytes.
 pub(crate) const MAX_EMBEDDED_BYTES: usize = 64 << 10;
+
+/// Encodes the messages of a prompt as in the result of `prompts/get` of the newest revision.
+///
+/// ```
+/// use promptshelf_core::{ContentBlock, Message, Role};
+///
+/// let hello = Message { role: Role::User, content: ContentBlock::text("Hello") };
+/// let json = promptshelf_mcp::messages_json(&[hello]);
+/// assert_eq!(json.get(), r#"[{"role":"user","content":{"type":"text","text":"Hello"}}]"#);
+/// ```
+#[must_use]
+pub fn messages_json(messages: &[Message]) -> Box<RawValue> {
+    let mut out = Vec::from(b"[");
+    for (at, message) in messages.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write_message(message, Revision::V2026_07_28, &mut out);
+    }
+    out.push(b']');
+    // Only text in UTF-8 is written, and all of it is JSON.
+    let json = String::from_utf8(out).ok().and_then(|json| RawValue::from_string(json).ok());
+    json.unwrap_or_else(|| RawValue::NULL.to_owned())
+}
 
 /// Writes a message of a prompt.
 pub(super) fn write_message(message: &Message, revision: Revision, out: &mut Vec<u8>) {

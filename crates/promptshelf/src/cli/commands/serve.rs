@@ -277,8 +277,8 @@ impl Counting {
         let UsageSettings { retention, min_callers } = settings.usage.clone()?;
         let store = match &settings.library {
             ServedLibrary::Channels(channels) => Some(StoreHandle::new(channels.default.store.clone())),
-            ServedLibrary::Folder(_) if !over_http => return None,
-            ServedLibrary::Folder(_) => None,
+            _ if !over_http => return None,
+            _ => None,
         };
         let usage = Usage::new();
         let log = UsageLog::new(&usage, store, retention, min_callers);
