@@ -36,7 +36,7 @@ async fn calls_are_counted_with_outcome_callers_and_left_out_arguments() {
         service.get(&caller, "ask", &with_what).await.expect("it renders");
     }
     service.get(&caller(0), "ask", &RawArguments::new()).await.expect_err("`what` is required");
-    let found = service.complete(&caller(0), Reference::Prompt("ask"), "how", "f", &Variables::new());
+    let found = service.complete(&caller(0), Reference::Prompt("ask"), "how", "f", &Variables::new()).await;
     assert_eq!(found.expect("it completes").value().values, ["fast"]);
     drop(service.open(&caller(0), "ask").expect("it exists"));
     let drained = usage.drain();
