@@ -44,9 +44,10 @@ export function proposalForm(backend, drafts, until) {
     try {
       const { proposal } = await backend.propose(message.value.trim(), drafts);
       await Promise.all(drafts.map(({ library, path }) => dropDraft(library, path)));
-      note(t('edit.proposed', { n: String(proposal.id) }));
-      if (!until.aborted)
-        show(element, h('p', { role: 'status' }, lineIcon('check'), t('edit.proposed', { n: String(proposal.id) })));
+      const made = t('edit.proposed', { n: String(proposal.id) });
+      note(made);
+      const there = h('a', { href: `#/proposal/${proposal.id}` }, made);
+      if (!until.aborted) show(element, h('p', { role: 'status' }, lineIcon('check'), there));
     } catch (error) {
       if (until.aborted) return;
       problem.hidden = false;
