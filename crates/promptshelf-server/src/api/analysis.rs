@@ -201,6 +201,12 @@ impl Question {
         &self.path
     }
 
+    /// The paths of the file in question and of all unsaved files.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        let unsaved = self.texts.keys().chain(self.others.keys());
+        std::iter::once(&self.path).chain(unsaved).map(String::as_str)
+    }
+
     fn deleted_and_binary(&self) -> impl Iterator<Item = (String, Option<MemoryFile>)> {
         self.others.iter().map(|(path, bytes)| (path.clone(), bytes.clone().map(MemoryFile::new)))
     }

@@ -297,7 +297,8 @@ async fn analyze(State(state): State<FolderState>, caller: ApiCaller, request: U
         let body: AnalysisBody = request.json(&state.endpoint).await?;
         let question = Question::of(body)?;
         operation.note("path", question.path());
-        admit_path(&operation, question.path())?;
+        // Unsaved settings could raise the limits of a preview.
+        question.paths().try_for_each(|path| admit_path(&operation, path))?;
         // A closed semaphore would be an error; it is never closed.
         let _permit = state.api.analyses.acquire().await;
         let api = state.api.clone();

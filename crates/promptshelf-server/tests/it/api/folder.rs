@@ -253,6 +253,11 @@ async fn each_change_takes_its_scope() {
         assert_eq!(edited.get("paul", &format!("/files/{path}")).await.problem(), scope());
         assert_eq!(edited.put("paul", path, new, text("")).await.problem(), scope());
     }
+    let raised = json!({ "path": "hello.md", "changes": [{ "path": "promptshelf.toml", "content": { "text": "" } }] });
+    let headers = [JSON, ORIGIN];
+    let path = at("/folder/analysis");
+    let refusal = edited.server.send(&Method::POST, &path, "paul", &headers, raised.to_string().as_bytes()).await;
+    assert_eq!(refusal.problem(), scope());
     edited.get("admin", "/files/promptshelf.toml").await.expect(200);
     let records = edited.server.records.all();
     let written = records.iter().find(|one| one["caller"] == "paul" && one["outcome"] == "ok").expect("a record");
