@@ -1,5 +1,5 @@
-//! Tasks of this repository for people and CI: `cargo xtask test`, `tidy`, `conformance`, `fuzz`, `bench` and
-//! `guard`.
+//! Tasks of this repository for people and CI: `cargo xtask test`, `tidy`, `conformance`, `fuzz`, `bench`,
+//! `guard` and `release`.
 //!
 //! No part of the product is here. Each task starts programs that a person could start by hand, and prints their
 //! command lines.
@@ -12,6 +12,7 @@ mod fuzz;
 mod guard;
 mod guide;
 mod prepare;
+mod release;
 mod repository;
 mod steps;
 mod terminal;
@@ -83,6 +84,8 @@ enum Verb {
     },
     /// Write the guide's reference pages from the binary, and build the guide into target/guide
     Guide,
+    /// Make the files of a release for a target: archive, Debian package, checksums, bill of materials, manifests
+    Release(release::Options),
     /// Count the instructions of the hot paths, and compare them with bench/guard/counts.json
     Guard {
         /// Record the counts, with the reason for the change
@@ -126,6 +129,7 @@ fn run(verb: Verb) -> Result<()> {
             bench::run(&repository, quick, &only, attack_seconds, peers.as_deref())
         }
         Verb::Guide => guide::write(&repository),
+        Verb::Release(options) => release::run(&repository, &options),
         Verb::Guard { update } => guard::run(&repository, update.as_deref()),
     }
 }

@@ -14,6 +14,7 @@ use crate::{
         build, build_rust_peer, cargo_tool, install, install_debian, install_peers, install_postgres, install_python,
         install_target, node,
     },
+    release,
     repository::Repository,
     terminal::Program,
     tidy, web,
@@ -43,6 +44,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "doc", about: "the documentation builds without warnings", run: doc },
     Step { name: "build", about: "the binary builds", run: build },
     Step { name: "examples", about: "the example libraries pass their own check", run: examples },
+    Step { name: "release", about: "the files of a release can be made and installed", run: release::check },
     Step {
         name: "guide",
         about: "the guide is current, its examples pass the check, its links resolve",

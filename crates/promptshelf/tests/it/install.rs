@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 /// Files as the documentation of each client shows them, or as the client writes them: client, path below the home
 /// folder, text.
+#[cfg(target_os = "linux")]
 const FIXTURES: &[(&str, &str, &str)] = &[
     (
         "claude-code",
@@ -100,6 +101,7 @@ impl Home {
         home
     }
 
+    #[cfg(target_os = "linux")]
     fn with_fixtures() -> Home {
         let home = Home::new();
         FIXTURES.iter().for_each(|(_, path, text)| home.write(path, text));
