@@ -41,6 +41,7 @@ mod options;
 mod pagination;
 mod process;
 mod prompt_request;
+mod read_request;
 mod sdk_error;
 mod secure_url;
 mod sign_in;

@@ -6,21 +6,17 @@
 
 use rmcp::{
     ServiceError,
-    model::{
-        GetPromptRequestParams, InputRequest, InputRequiredResult, InputResponses, ReadResourceRequestParams,
-        ReadResourceResponse, ReadResourceResult,
-    },
+    model::{GetPromptRequestParams, InputRequest, InputRequiredResult, InputResponses, ReadResourceRequestParams},
 };
 use serde_json::{Map, Value};
 
 use crate::{
     client::Client,
-    content::ResourceContents,
     elicitation::{ElicitationResponse, FormValues},
     error::ClientError,
     model::{Arguments, PromptResult, ReadResult},
     prompt_request::{PromptAnswer, get_prompt},
-    sdk_error::complete,
+    read_request::{ReadAnswer, read_resource},
 };
 
 /// The most rounds of one request; a guided prompt has about five.
@@ -91,25 +87,18 @@ impl Client {
     /// Those of [`get`](Client::get). Before revision 2026-07-28 the error code of an unknown URI is `-32002`.
     pub async fn read(&self, uri: &str) -> Result<ReadResult, ClientError> {
         let params = ReadResourceRequestParams::new(uri);
-        let result: ReadResourceResult = self
-            .in_rounds(|state, responses| {
-                let mut params = params.clone();
-                params.request_state = state;
-                params.input_responses = responses;
-                async move {
-                    Ok(match self.peer().read_resource_once(params).await? {
-                        ReadResourceResponse::Complete(result) => {
-                            Outcome::Complete(complete(result, |result| result.result_type.as_ref())?)
-                        }
-                        ReadResourceResponse::InputRequired(required) => Outcome::InputRequired(required),
-                        _ => return Err(ServiceError::UnexpectedResponse),
-                    })
-                }
-            })
-            .await?;
-        let raw = serde_json::to_value(&result).unwrap_or_default();
-        let contents = result.contents.into_iter().map(ResourceContents::from_wire).collect();
-        Ok(ReadResult { contents, raw })
+        self.in_rounds(|state, responses| {
+            let mut params = params.clone();
+            params.request_state = state;
+            params.input_responses = responses;
+            async move {
+                Ok(match read_resource(self.peer(), params).await? {
+                    ReadAnswer::Complete(result) => Outcome::Complete(result),
+                    ReadAnswer::InputRequired(required) => Outcome::InputRequired(required),
+                })
+            }
+        })
+        .await
     }
 
     /// Sends a request until its result is complete. Responses of earlier rounds are kept for going back.

@@ -35,12 +35,7 @@ pub(crate) async fn get_prompt(
     peer: &Peer<RoleClient>,
     params: GetPromptRequestParams,
 ) -> Result<PromptAnswer, ServiceError> {
-    let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-    let handle = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
-    let mut guard = CancelOnDrop { peer: peer.clone(), id: Some(handle.id.clone()) };
-    let answer = handle.await_response().await;
-    guard.id = None;
-    match answer? {
+    match answer(peer, ClientRequest::GetPromptRequest(GetPromptRequest::new(params))).await? {
         ServerResult::GetPromptResult(result) => {
             let result: GetPromptResult = complete(result, |result| result.result_type.as_ref())?;
             let raw = serde_json::to_value(&result).unwrap_or_default();
@@ -53,6 +48,15 @@ pub(crate) async fn get_prompt(
         }
         _ => Err(ServiceError::UnexpectedResponse),
     }
+}
+
+/// Sends a request and waits for its answer. The request is cancelled if the future is dropped.
+pub(crate) async fn answer(peer: &Peer<RoleClient>, request: ClientRequest) -> Result<ServerResult, ServiceError> {
+    let handle = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
+    let mut guard = CancelOnDrop { peer: peer.clone(), id: Some(handle.id.clone()) };
+    let answer = handle.await_response().await;
+    guard.id = None;
+    answer
 }
 
 /// Reads a result that the SDK does not understand. `None` if it is not one of a prompt.

@@ -57,7 +57,7 @@ pub use error::SourceError;
 pub use fixed::Fixed;
 pub use folder_tree::read_tree;
 pub use format::ForeignSyntax;
-pub use listing::prompt_files;
+pub use listing::{is_foreign_file, prompt_files};
 pub use loader::{LoadReport, Loader, ReloadTask};
 pub use memory_tree::{MemoryFile, MemoryTree};
 pub use set::{

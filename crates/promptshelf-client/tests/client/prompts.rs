@@ -96,6 +96,27 @@ async fn unknown_role_or_kind_costs_only_its_block() {
 }
 
 #[tokio::test]
+async fn unknown_contents_cost_only_their_part() {
+    let (client, _) = connect(|method, params| {
+        let contents = json!([
+            { "uri": params["uri"], "mimeType": "text/markdown", "text": "# Style" },
+            { "uri": "docs://stream", "stream": [1, 2] },
+            "no contents",
+            { "uri": params["uri"], "blob": "AAEC" },
+        ]);
+        (method == "resources/read").then(|| Reply::Result(json!({ "contents": contents })))
+    })
+    .await;
+    let result = client.read("docs://style").await.expect("a resource");
+    let unknown = ResourceBody::Text("[contents of an unknown type]".to_owned());
+    let bodies: Vec<&ResourceBody> = result.contents.iter().map(|contents| &contents.body).collect();
+    let (text, blob) = (ResourceBody::Text("# Style".to_owned()), ResourceBody::Blob(vec![0, 1, 2]));
+    assert_eq!(bodies, [&text, &unknown, &unknown, &blob]);
+    assert_eq!(result.contents[1].uri, "docs://stream");
+    assert_eq!(result.raw["contents"][1]["stream"], json!([1, 2]));
+}
+
+#[tokio::test]
 async fn resources_are_read_as_text_and_bytes() {
     let (client, _) = connect(|method, params| {
         let contents = json!([

@@ -37,7 +37,8 @@ pub(super) struct Problem {
     paths: Option<Box<[String]>>,
     /// For `conflict`: the newest revision of the channel.
     #[serde(skip_serializing_if = "Option::is_none")]
-    revision: Option<u64>,
+    #[schema(value_type = Option<u64>)]
+    revision: Option<Box<u64>>,
     /// For `policy`: the conditions that are not met, one sentence each.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]
@@ -197,7 +198,7 @@ impl From<StoreError> for Problem {
             StoreError::Conflict { paths, revision } => {
                 let conflict = Problem::new(StatusCode::CONFLICT, "conflict", "Changed by someone else", detail);
                 let paths = paths.iter().take(MAX_PATHS).cloned().collect();
-                Problem { paths: Some(paths), revision: Some(*revision), ..conflict }
+                Problem { paths: Some(paths), revision: Some(Box::new(*revision)), ..conflict }
             }
             StoreError::State { .. } => {
                 Problem::new(StatusCode::CONFLICT, "state", "The state of the proposal does not permit this", detail)

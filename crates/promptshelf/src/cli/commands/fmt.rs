@@ -8,7 +8,7 @@ use std::{
 
 use promptshelf_author::format;
 use promptshelf_core::SourceText;
-use promptshelf_source::prompt_files;
+use promptshelf_source::{is_foreign_file, prompt_files};
 
 use crate::{
     args::author::FmtArguments,
@@ -44,6 +44,7 @@ pub(crate) fn run(arguments: &FmtArguments) -> Result<(), Failure> {
                 invalid += 1;
                 writeln!(output.out, "skipped {shown}: invalid, see `promptshelf check`")?;
             }
+            Outcome::Foreign => writeln!(output.out, "skipped {shown}: it has the format of another program")?,
         }
     }
     let verb = if arguments.check { "would change" } else { "changed" };
@@ -59,11 +60,16 @@ fn join(folder: &Path, file: &str) -> PathBuf {
 enum Outcome {
     Unchanged,
     Changed,
+    /// The file is in a folder of another program.
+    Foreign,
     /// The file is not UTF-8, or its front matter is invalid.
     Invalid,
 }
 
 fn format_file(file: &Path, check_only: bool) -> Result<Outcome, Failure> {
+    if is_foreign_file(file) {
+        return Ok(Outcome::Foreign);
+    }
     let failure = |verb: &str, error: std::io::Error| {
         Failure::new(Exit::Failed, format!("{} cannot be {verb}: {error}", file.display()))
     };

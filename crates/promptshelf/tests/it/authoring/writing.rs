@@ -55,6 +55,20 @@ fn fmt_lists_changes_and_fmt_check_writes_nothing() {
 }
 
 #[test]
+fn fmt_leaves_files_of_other_programs_as_they_are() {
+    const COMMAND: &str = "---\nallowed-tools: Bash(git add:*)\ndescription:   Commit\n---\nCommit $ARGUMENTS\n";
+    let folder = library(&[("a.md", MESSY), (".claude/commands/git/commit.md", COMMAND)]);
+    for path in ["prompts/.claude/commands", "prompts/.claude/commands/git", "prompts/.claude"] {
+        let shown = run(&folder, &["fmt", path]);
+        assert!(shown.starts_with("exit code: 0\n") && shown.contains("0 prompt files: 0 changed"), "{path}: {shown}");
+    }
+    let shown = run(&folder, &["fmt", "prompts/.claude/commands/git/commit.md"]);
+    assert!(shown.starts_with("exit code: 0\n") && shown.contains("format of another program"), "{shown}");
+    let file = folder.path().join("prompts/.claude/commands/git/commit.md");
+    assert_eq!(fs::read_to_string(file).ok().as_deref(), Some(COMMAND));
+}
+
+#[test]
 fn examples_are_formatted() {
     let mut command = promptshelf();
     command.args(["fmt", "--check", EXAMPLES]);
