@@ -255,8 +255,6 @@ async fn read_chunk(repository: &Repository, chunk: &[(&str, u64)], files: &mut 
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
-
     use super::*;
 
     const ID: &str = "45b983be36b73c0788dc9cbcb76cbb80fc7bb057";

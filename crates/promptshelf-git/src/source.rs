@@ -227,24 +227,31 @@ impl GitSource {
     /// Serves the newest commit, if it is another one than the served.
     async fn follow(&self, worker: &mut Worker) -> Result<(), GitError> {
         let repository = &self.0.repository;
-        let mut record = repository.record();
-        self.0.state.send_if_modified(|state| std::mem::replace(&mut state.pin, record.pin.clone()) != record.pin);
         let fixed = self.0.options.address.reference().filter(|reference| is_commit(reference));
-        let (newest, name) = match record.pin.clone().or_else(|| fixed.map(str::to_ascii_lowercase)) {
-            Some(commit) => (commit, None),
-            None => {
-                let (commit, name) = repository.resolve().await?;
-                (commit, Some(name))
+        let (newest, name, conditions, lock, mut record) = loop {
+            let pin = repository.record().pin;
+            self.0.state.send_if_modified(|state| std::mem::replace(&mut state.pin, pin.clone()) != pin);
+            let (newest, name) = match pin.clone().or_else(|| fixed.map(str::to_ascii_lowercase)) {
+                Some(commit) => (commit, None),
+                None => {
+                    let (commit, name) = repository.resolve().await?;
+                    (commit, Some(name))
+                }
+            };
+            let conditions = self.conditions(&newest)?;
+            if worker.served.as_ref() == Some(&conditions) {
+                return Ok(());
+            }
+            if let Some((_, error)) = worker.refused.as_ref().filter(|(refused, _)| *refused == conditions) {
+                return Err(error.clone());
+            }
+            let lock = repository.lock().await?;
+            let record = repository.record();
+            // Another process may have pinned a commit meanwhile.
+            if record.pin == pin {
+                break (newest, name, conditions, lock, record);
             }
         };
-        let conditions = self.conditions(&newest)?;
-        if worker.served.as_ref() == Some(&conditions) {
-            return Ok(());
-        }
-        if let Some((_, error)) = worker.refused.as_ref().filter(|(refused, _)| *refused == conditions) {
-            return Err(error.clone());
-        }
-        let lock = repository.lock().await?;
         let result = self.serve(worker, &lock, &newest, name.as_deref(), &mut record).await;
         if let Err(
             error @ (GitError::Refused { .. }
@@ -271,8 +278,8 @@ impl GitSource {
     /// caller has an error already.
     async fn restore(&self, worker: &mut Worker, failure: &GitError) {
         let repository = &self.0.repository;
-        let mut record = repository.record();
         let Ok(lock) = repository.lock().await else { return };
+        let mut record = repository.record();
         if let Some(good) = record.good.take()
             && repository.has(&format!("{good}^{{tree}}")).await
             && self.serve(worker, &lock, &good, None, &mut record).await.is_ok()

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use promptshelf_core::{
-    ArgumentDefinition, Catalog, CatalogHandle, CatalogProvenance, Definitions, PromptDefinition, PromptProvenance,
-    Provenance, check,
+    ArgumentDefinition, Catalog, CatalogHandle, CatalogProvenance, CommitProvenance, Definitions, PromptDefinition,
+    PromptProvenance, Provenance, check,
 };
 use promptshelf_mcp::{Server, StateKey};
 use promptshelf_service::Service;
@@ -164,4 +164,32 @@ async fn guided_prompt_continues_on_another_replica_across_a_publish() {
     let question = ask(&mut ahead, "2026-07-28", "prompts/get", json!({ "name": "guided" })).await;
     let refused = ask(&mut first, "2026-07-28", "prompts/get", again(&question["result"]["requestState"])).await;
     assert_eq!(refused["error"]["message"], message);
+}
+
+#[tokio::test]
+async fn prompts_of_a_repository_carry_source_commit_and_signer() {
+    let catalog = |id: &str| {
+        let commit = CommitProvenance::new("https://git.example/a.git", id).author("Eve").signed_by("ada\u{202e}\n@b");
+        let provenance = Arc::new(Provenance::of_commit(commit).with_source("platform"));
+        let catalog = check(definitions("Hello!", "Name"), None).catalog;
+        catalog.with_provenance(Some(CatalogProvenance { source: 0, provenance, is_shown: true }))
+    };
+    let mut client = client(catalog("4b825dc6"));
+    let meta = async |client: &mut Client| {
+        let got = ask(client, "2026-07-28", "prompts/get", json!({ "name": "hello" })).await;
+        let mut meta = got["result"]["_meta"].clone();
+        meta.as_object_mut().expect("an object").remove("io.modelcontextprotocol/serverInfo");
+        meta
+    };
+    let expected = |id: &str| {
+        json!({
+            "dev.promptshelf/source": "platform",
+            "dev.promptshelf/commit": id,
+            "dev.promptshelf/signer": "ada@b",
+        })
+    };
+    assert_eq!(meta(&mut client).await, expected("4b825dc6"), "the URL and the author are not for clients");
+    let change = client.handle.replace(catalog("d1a7bf29"));
+    assert!(!change.prompts, "another commit alone is no reason to read the list again");
+    assert_eq!(meta(&mut client).await, expected("d1a7bf29"));
 }
