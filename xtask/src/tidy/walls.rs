@@ -28,6 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     // Today the client opens a folder with the server in its own process.
     ("promptshelf-client", &["promptshelf-core", "promptshelf-server"]),
+    ("promptshelf-upstream", &["promptshelf-core", "promptshelf-source", "promptshelf-client"]),
     ("promptshelf", ALL),
     ("promptshelf-testkit", ALL),
     ("xtask", &[]),
@@ -44,6 +45,7 @@ const ALL: &[&str] = &[
     "promptshelf-mcp",
     "promptshelf-server",
     "promptshelf-client",
+    "promptshelf-upstream",
 ];
 
 /// The crate of our tests: only tests depend on it.

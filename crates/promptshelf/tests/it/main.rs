@@ -51,6 +51,8 @@ mod serving;
 #[cfg(unix)]
 mod shutdown;
 #[cfg(unix)]
+mod sources;
+#[cfg(unix)]
 mod streams;
 mod sync;
 #[cfg(unix)]
