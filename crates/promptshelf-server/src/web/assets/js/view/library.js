@@ -3,8 +3,8 @@
 import { ask, features, health, loads } from '../app.js';
 import { h, show } from '../dom.js';
 import { t } from '../i18n.js';
+import { linkTo } from '../link.js';
 import { SignInNeeded } from '../mcp/client.js';
-import { linkTo } from '../route.js';
 import { inline } from '../text/inline.js';
 import { revealed } from '../text/invisible.js';
 import { announce } from './announce.js';
