@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{
     connection::{Remote, Request},
     error::about,
-    model::{Channels, Contents, Proposals, Revisions, ServedPrompts},
+    model::{Channels, Content, Contents, Proposals, Revisions, ServedPrompts},
 };
 use crate::commands::channels::answer::{Answer, ChangedContent};
 
@@ -130,7 +130,7 @@ impl Remote {
                 return Err(StoreError::Changed { what: format!("proposal {id}") }.into());
             }
             for file in page.files {
-                let [before, after] = [file.before, file.after].map(|content| content.map(|content| content.bytes()));
+                let [before, after] = [file.before, file.after].map(|content| content.map(Content::bytes));
                 contents.push((file.path, before.transpose()?, after.transpose()?));
             }
             match page.next.filter(|next| after.as_ref().is_none_or(|after| next > after)) {
