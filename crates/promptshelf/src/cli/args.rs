@@ -67,11 +67,6 @@ impl CommandLine {
         {
             return CommandLine { command: Command::Serve(arguments), log };
         }
-        if asks_for_version_as_json(std::env::args_os().skip(1)) {
-            // A closed stdout does not matter at the end of the process.
-            writeln!(io::stdout(), "{}", version()).ok();
-            std::process::exit(0);
-        }
         // Help and errors come from the complete command line.
         CommandLine::try_parse().unwrap_or_else(|error| {
             let passwords: Vec<String> =
@@ -87,28 +82,10 @@ impl CommandLine {
 }
 
 /// Returns whether the words are `--version --json`, in any order. Without a command there is no other place for it.
-fn asks_for_version_as_json(words: impl Iterator<Item = OsString>) -> bool {
+pub(crate) fn asks_for_version_as_json(words: impl Iterator<Item = OsString>) -> bool {
     let mut words: Vec<OsString> = words.take(3).collect();
     words.sort();
     words == ["--json", "--version"] || words == ["--json", "-V"]
-}
-
-/// Returns the version, the features and the platform of the program.
-fn version() -> serde_json::Value {
-    let features = [
-        ("channels", cfg!(feature = "channels")),
-        ("traces", cfg!(feature = "traces")),
-        ("web", cfg!(feature = "web")),
-    ];
-    let features: Vec<&str> = features.iter().filter(|(_, is_on)| *is_on).map(|(name, _)| *name).collect();
-    serde_json::json!({
-        "name": env!("CARGO_PKG_NAME"),
-        "version": env!("CARGO_PKG_VERSION"),
-        "protocol": promptshelf_mcp::Revision::ALL.map(promptshelf_mcp::Revision::as_str),
-        "features": features,
-        "os": std::env::consts::OS,
-        "arch": std::env::consts::ARCH,
-    })
 }
 
 /// Returns the password in a URL of a database, which a word on the command line may contain.

@@ -4,6 +4,7 @@
 //! as a whole, after a backup, and only if it still has the content that the change was made from.
 
 mod edit;
+mod error;
 mod place;
 mod record;
 mod replace;
@@ -11,7 +12,8 @@ mod toml_file;
 mod yaml_file;
 
 pub(crate) use self::{
-    edit::{EditError, find_entry, parse, with_entry},
+    edit::{find_entry, parse, with_entry},
+    error::EditError,
     place::{Places, Scope, configuration_file, is_present},
     record::Records,
     replace::{ConfigFile, Replaced},

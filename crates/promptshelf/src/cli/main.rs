@@ -42,6 +42,9 @@ const COMMAND_LOG: &str = "error,promptshelf_source=off,rmcp=off";
 
 /// Runs the command.
 fn main() -> ExitCode {
+    if args::asks_for_version_as_json(std::env::args_os().skip(1)) {
+        return ended(commands::shell::version());
+    }
     let CommandLine { command, log } = CommandLine::read();
     let default_level = if matches!(command, Command::Serve(_)) { SERVER_LOG } else { COMMAND_LOG };
     let level = log.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default_level);
@@ -53,6 +56,11 @@ fn main() -> ExitCode {
     let started = traces.and_then(|traces| telemetry::start(log.log_format, level, traces.as_ref()));
     // The closure drops the exporter, which sends the pending spans, before the error is printed.
     let outcome = started.and_then(|exporter| run(&command, log.log_format, exporter.is_some()));
+    ended(outcome)
+}
+
+/// Reports a failure, and returns the exit code.
+fn ended(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) => Exit::Success.into(),
         Err(failure) => {

@@ -114,7 +114,7 @@ fn every_client_with_files_gets_its_own_format() {
 // req: S-130
 #[test]
 fn hostile_names_of_a_server_never_leave_the_folder() {
-    let names = ["../../escaped", "/tmp/escaped", "a/b", "CON", "..", "Same", "same", "fine", "-rf", "a\u{1b}[2J"];
+    let names = ["../../escaped", "/srv/escaped", "a/b", "CON", "..", "Same", "same", "fine", "-rf", "a\u{1b}[2J"];
     let prompts: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
     let server =
         FakeServer::of(json!(prompts), json!([{ "role": "user", "content": { "type": "text", "text": "Text\n# x" } }]));

@@ -1,7 +1,5 @@
 //! Setting and removing one entry in the text of a configuration file.
 
-use std::fmt;
-
 use jsonc_parser::{
     ParseOptions,
     cst::{CstInputValue, CstObject, CstRootNode},
@@ -9,23 +7,10 @@ use jsonc_parser::{
 use promptshelf_author::clients::{Configuration, ConfigurationFormat};
 use serde_json::{Map, Value};
 
-use super::{toml_file, yaml_file};
-
-/// The reason why a file cannot be edited: what was found, and what was expected.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EditError(pub(super) String);
-
-impl EditError {
-    pub(super) fn new(message: impl Into<String>) -> EditError {
-        EditError(message.into())
-    }
-}
-
-impl fmt::Display for EditError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+use super::{
+    error::{EditError, not_a_mapping},
+    toml_file, yaml_file,
+};
 
 /// An entry, and the mapping that holds it.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,10 +114,6 @@ fn expected(mut whole: Value, place: &[&str], name: &str, entry: Option<&Value>)
         None => entries.shift_remove(name),
     };
     Ok(whole)
-}
-
-pub(super) fn not_a_mapping(place: &[&str]) -> EditError {
-    EditError::new(format!("`{}` is not a mapping of servers", place.join(".")))
 }
 
 /// Names the kind of a JSON value.

@@ -1,4 +1,4 @@
-//! What `install` has written, with a backup of each file, in the program's state folder.
+//! Records of installed entries, with a backup of each file, in the program's state folder.
 
 use std::{
     fs, io,
@@ -42,7 +42,7 @@ impl Records {
     /// Opens the records; for changes, waits for another process that makes some.
     pub(crate) fn open(for_changes: bool) -> Result<Records, Failure> {
         let folder = state::folder().map(|folder| folder.join("installed")).ok_or_else(|| {
-            Failure::new(Exit::Failed, "there is no folder for backups")
+            Failure::new(Exit::Failed, "a folder for backups is missing")
                 .help("set HOME, or XDG_STATE_HOME, to a folder that can be written")
         })?;
         if !for_changes {
@@ -117,8 +117,8 @@ impl Records {
         }
     }
 
-    /// Returns the content from before the installation if the file is still as it was after it; `Some(None)` if there
-    /// was no file.
+    /// Returns the content from before the installation if the file is still as it was after it; `Some(None)` for a
+    /// file that did not exist.
     pub(crate) fn original(&self, record: &Record, now: &[u8]) -> Option<Option<Vec<u8>>> {
         if !record.exact || record.after != digest(now) {
             return None;

@@ -38,7 +38,8 @@ pub(crate) fn uninstall(arguments: &UninstallArguments) -> Result<(), Failure> {
 
 fn places() -> Result<Places, Failure> {
     Places::of_environment().ok_or_else(|| {
-        Failure::new(Exit::Failed, "there is no home folder").help("set HOME to the folder of your configuration files")
+        Failure::new(Exit::Failed, "the home folder is unknown")
+            .help("set HOME to the folder of your configuration files")
     })
 }
 

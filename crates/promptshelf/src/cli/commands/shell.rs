@@ -1,4 +1,4 @@
-//! `promptshelf completions` and `man`: files for shells and manuals, generated from the command line.
+//! `promptshelf completions` and `man`, generated from the command line, and `--version --json`.
 
 use std::{fs, io};
 
@@ -27,4 +27,24 @@ pub(crate) fn man(arguments: &ManArguments) -> Result<(), Failure> {
     let folder = &arguments.folder;
     let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(CommandLine::command(), folder));
     written.map_err(|error| Failure::new(Exit::Failed, format!("{} cannot be written: {error}", folder.display())))
+}
+
+/// `promptshelf --version --json`: prints the version, the features and the platform of the program.
+pub(crate) fn version() -> Result<(), Failure> {
+    let features = [
+        ("channels", cfg!(feature = "channels")),
+        ("traces", cfg!(feature = "traces")),
+        ("web", cfg!(feature = "web")),
+    ];
+    let features: Vec<&str> = features.iter().filter(|(_, is_on)| *is_on).map(|(name, _)| *name).collect();
+    let version = serde_json::json!({
+        "name": env!("CARGO_PKG_NAME"),
+        "version": env!("CARGO_PKG_VERSION"),
+        "protocol": promptshelf_mcp::Revision::ALL.map(promptshelf_mcp::Revision::as_str),
+        "features": features,
+        "os": std::env::consts::OS,
+        "arch": std::env::consts::ARCH,
+    });
+    let mut stdout = io::stdout().lock();
+    Ok(io::Write::write_all(&mut stdout, format!("{version}\n").as_bytes())?)
 }

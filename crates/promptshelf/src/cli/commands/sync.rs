@@ -46,7 +46,7 @@ fn unsupported(client: &Client) -> Failure {
         .help(format!("`promptshelf install` connects it; clients with files are {}", names.join(", ")))
 }
 
-/// What is synced to where.
+/// The source and the destination of a sync.
 struct Job<'a> {
     arguments: &'a SyncArguments,
     native: &'static NativeFiles,

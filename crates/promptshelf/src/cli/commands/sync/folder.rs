@@ -94,7 +94,7 @@ impl SyncFolder {
         Ok(found)
     }
 
-    /// Reads the file at a path; `None` if there is none.
+    /// Reads the file at a path; `None` if it does not exist.
     fn look(&self, path: &str) -> Result<Option<Found>, Failure> {
         let Some(dir) = &self.dir else { return Ok(None) };
         let is_missing =

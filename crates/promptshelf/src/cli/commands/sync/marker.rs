@@ -1,5 +1,5 @@
-//! The comment in each synced file with its digest and origin. It tells files of `sync` from others, and unchanged files
-//! from edited ones, without any other state.
+//! The comment in each synced file with its digest and origin. It distinguishes files of `sync` from others,
+//! and edited files from unchanged ones, without any other state.
 
 use std::path::Path;
 

@@ -9,7 +9,7 @@ use crate::{
     output::{Output, count, pretty_json},
 };
 
-/// What a sync changed, and what it could not do.
+/// The changes of a sync, and its limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
     pub(super) written: Vec<String>,

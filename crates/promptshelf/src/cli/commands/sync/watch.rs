@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// Runs one pass; with `--watch` further ones until the process is told to end.
+/// Runs one pass; with `--watch` further ones until a signal ends the process.
 pub(super) async fn run(job: &Job<'_>) -> Result<(), Failure> {
     let connection = connected(job).await?;
     if !job.arguments.watch {
@@ -115,7 +115,7 @@ fn has_digest(prompt: &PromptInfo) -> bool {
 }
 
 /// Waits until a library of this process has another catalog. The text of a prompt can change without its entry in the
-/// list, so that there is no notification.
+/// list, so that the server sends no notification.
 async fn replaced(connection: &Connection, served: Option<Arc<Catalog>>) {
     let (Some(open), Some(served)) = (&connection.library, served) else { return pending().await };
     while Arc::ptr_eq(&served, &open.library.catalog()) {
