@@ -55,12 +55,14 @@ export function large() {
 }
 
 /**
- * Serves a library, with its `.server.toml` as the operator's settings if there is one.
+ * Serves a library, with the `.server.toml` of its folder as the operator's settings if there is one.
+ *
  * @param {string} folder @param {number} [port] @param {string[]} [flags] further arguments
+ * @param {string} [served] a store instead of the folder
  */
-export async function serve(folder, port = 0, flags = []) {
+export async function serve(folder, port = 0, flags = [], served = folder) {
   const settings = join(folder, '.server.toml');
-  const child = spawn(BINARY, ['serve', folder, '--http', `127.0.0.1:${port}`, ...flags], {
+  const child = spawn(BINARY, ['serve', served, '--http', `127.0.0.1:${port}`, ...flags], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, PROMPTSHELF_LOG: 'error', PROMPTSHELF_CONFIG: existsSync(settings) ? settings : '' },
   });

@@ -2,6 +2,7 @@
 //!
 //! - [`review`](fn@review) reports servable prompts that deserve a second look.
 //! - [`clients`] lists known behaviour of MCP clients, and the prompts that are incompatible with it.
+//! - [`differences`] describes the difference between two libraries in words.
 //! - [`explain`] holds a page of explanation for each diagnostic code.
 //! - [`fn@format`] formats prompt files, and [`schema`] describes them as JSON Schemas.
 //! - [`starter`] returns the texts that new prompts begin with.
@@ -14,6 +15,7 @@
 //! checked by [`promptshelf_core::check`]. Nothing prints.
 
 pub mod clients;
+mod comparison;
 mod exchange;
 pub mod explain;
 mod format;
@@ -26,6 +28,7 @@ pub mod schema;
 mod starter;
 pub mod testing;
 
+pub use comparison::{Difference, Impact, Subject, differences};
 pub use exchange::{ExportFormat, Exported, ImportFormat, Imported, ImportedFile, export, import};
 pub use format::format;
 #[cfg(feature = "language-server")]

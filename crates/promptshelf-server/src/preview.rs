@@ -1,10 +1,10 @@
 //! The prompts of a tree, rendered with sample arguments.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use promptshelf_author::{add_samples, testing::transcript};
-use promptshelf_core::{RawArguments, Variables};
-use promptshelf_service::{Caller, Rejection};
+use promptshelf_core::{Catalog, RawArguments, Variables};
+use promptshelf_service::{Caller, Rejection, Service};
 use promptshelf_source::{MemoryTree, TreeSource};
 
 use crate::library::{Library, OpenError};
@@ -41,13 +41,32 @@ impl TreePreview {
     ///
     /// The rejection that a caller would get.
     pub async fn render(&self, name: &str) -> Result<String, Rejection> {
-        let mut values = Variables::new();
+        self.render_with(name, &mut Variables::new()).await
+    }
+
+    /// Renders a prompt with values, and adds sample values for the other required arguments to them.
+    ///
+    /// # Errors
+    ///
+    /// The rejection that a caller would get.
+    pub async fn render_with(&self, name: &str, values: &mut Variables) -> Result<String, Rejection> {
         if let Some(prompt) = self.0.catalog().find(name) {
-            add_samples(prompt, &mut values);
+            add_samples(prompt, values);
         }
         // Access rules do not matter: authors see the whole tree.
-        let answer = self.0.service().get(&Caller::local(), name, &RawArguments::from(&values)).await?;
+        let answer = self.0.service().get(&Caller::local(), name, &RawArguments::from(&*values)).await?;
         Ok(transcript(&answer.value().messages))
+    }
+
+    /// Returns the prompts and resources of the tree.
+    #[must_use]
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.0.catalog()
+    }
+
+    /// The service that renders the prompts.
+    pub(crate) fn service(&self) -> &Service {
+        self.0.service()
     }
 }
 

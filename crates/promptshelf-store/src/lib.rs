@@ -11,6 +11,8 @@
 
 mod address;
 mod check;
+mod comment;
+mod commenting;
 mod database;
 mod digest;
 mod error;
@@ -24,6 +26,7 @@ mod read;
 mod retention;
 mod review;
 mod snapshot;
+mod standing;
 mod store;
 mod tables;
 mod upload;
@@ -32,6 +35,7 @@ mod versions;
 
 pub use address::{ChannelAddress, ChannelName, StoreUrl};
 pub use check::{CheckReport, CheckSummary, Checker, PromptFile};
+pub use comment::{Comment, CommentLine, CommentSide, NewComment};
 pub use error::StoreError;
 pub use hints::ChangeHints;
 pub use model::{
@@ -39,5 +43,6 @@ pub use model::{
     PolicyGuard, PolicyRoles, PromptChange, PromptChangeKind, Proposal, ProposalQuery, ProposalState, Publish,
     Published, Review, Revision, RevisionKind, Served, Verdict,
 };
+pub use standing::{PromptStanding, Standing, StandingQuery, Standings};
 pub use store::Store;
 pub use usage::UsageQuery;

@@ -2,6 +2,7 @@
 
 pub(crate) mod blob;
 pub(crate) mod channel;
+pub(crate) mod comment;
 pub(crate) mod entry;
 pub(crate) mod prompt;
 pub(crate) mod proposal;

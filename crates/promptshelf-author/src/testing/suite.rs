@@ -61,6 +61,12 @@ impl TestCase<'_> {
         self.test.name.clone().unwrap_or_else(|| (self.index + 1).to_string())
     }
 
+    /// Returns the prompt.
+    #[must_use]
+    pub fn prompt(&self) -> &Prompt {
+        self.prompt
+    }
+
     /// Returns the names of the prompt and the test, such as `code_review / short`.
     #[must_use]
     pub fn full_name(&self) -> String {

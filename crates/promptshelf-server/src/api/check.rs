@@ -48,7 +48,7 @@ pub(super) async fn check(
         let after = apply(&before, changes, head.revision)?;
         let (checked, before, after) = {
             let checker = Arc::clone(&state.api.checker);
-            spawn_blocking(move || compare(&*checker, before, after)).await.map_err(|_| internal())?
+            spawn_blocking(move || compare(&*checker, before, after)).await.map_err(|_| Problem::internal())?
         };
         let prompts = render(&checked.affected, before.as_ref(), after.as_ref()).await;
         let CheckReport { summary, findings, .. } = checked.report;
@@ -62,7 +62,7 @@ pub(super) async fn check(
 }
 
 /// Applies changes to the newest revision, under the rules of a publish.
-fn apply(tree: &MemoryTree, changes: Vec<Change>, revision: u64) -> Result<MemoryTree, Problem> {
+pub(super) fn apply(tree: &MemoryTree, changes: Vec<Change>, revision: u64) -> Result<MemoryTree, Problem> {
     let mut paths = Vec::new();
     let mut files = BTreeMap::new();
     for Change { path, before, after } in changes {
@@ -130,9 +130,4 @@ async fn rendering(preview: Option<&TreePreview>, name: &str) -> Option<Renderin
         Ok(text) => Rendering::Text(text[..text.floor_char_boundary(MAX_TEXT)].to_owned()),
         Err(rejection) => Rendering::Failure(rejection.to_string()),
     })
-}
-
-fn internal() -> Problem {
-    let detail = "The check failed with an internal error; see the server's log";
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", "Internal error", detail)
 }

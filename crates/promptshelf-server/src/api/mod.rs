@@ -7,27 +7,37 @@
 //!   the audit record.
 //! - `request` reads paths, queries and bodies; `etag` compares preconditions; `problem` is the answer to all errors.
 //! - `folder` edits the files of a served folder instead, and `analysis` is the engine of the page's editor for both.
-//! - `channels`, `files`, `bulk`, `history`, `proposals`, `transfer` and `check` have the handlers; `model` has their bodies.
+//! - `channels`, `files`, `bulk`, `history`, `proposals`, `comments`, `transfer`, `check`, `compare`, `browse`, `overview` and
+//!   `permissions` have the handlers; `model` and `compare_model` have bodies.
+//! - `sides` turns the two sides of a comparison into trees, and `opened` keeps the last ones.
 //!
 //! Authentication itself is that of every other route (`http/authenticate`). Rules of publishing are those of the store.
 
 mod admit;
 mod analysis;
+mod browse;
 mod bulk;
 mod channels;
 mod check;
+mod comments;
+mod compare;
+mod compare_model;
 mod content;
 mod etag;
 mod files;
 mod folder;
 mod history;
 mod model;
+mod opened;
 mod operation;
+mod overview;
+mod permissions;
 mod problem;
 mod programs;
 mod proposals;
 mod request;
 mod routes;
+mod sides;
 mod transfer;
 
 use std::{fmt, sync::Arc};
@@ -54,6 +64,7 @@ pub struct Api {
     pub(crate) checker: Arc<dyn Checker>,
     /// One permit for each check that runs: each can take a processor for seconds.
     checks: Arc<Semaphore>,
+    opened: Arc<opened::OpenedTrees>,
 }
 
 /// The checks that run at the same time; others wait.
@@ -63,7 +74,7 @@ impl Api {
     /// Creates the API of a store, which may be away for a while. `checker` checks trees before a publish.
     #[must_use]
     pub fn new(store: StoreHandle, checker: Arc<dyn Checker>) -> Api {
-        Api { store, checker, checks: Arc::new(Semaphore::new(CHECKS)) }
+        Api { store, checker, checks: Arc::new(Semaphore::new(CHECKS)), opened: Arc::default() }
     }
 }
 

@@ -112,6 +112,26 @@ impl ApiState {
 }
 
 impl ApiState {
+    /// Begins an operation that any of several sets of scopes permits.
+    ///
+    /// # Errors
+    ///
+    /// As [`begin`](ApiState::begin) with the first set, for a caller who has none of them.
+    pub(super) fn begin_with_one_of(
+        &self,
+        caller: Caller,
+        method: &'static str,
+        sets: &[&[Scope]],
+    ) -> Result<Operation, Problem> {
+        let has = |scope: &Scope| {
+            !self.has_sign_in
+                || caller.identity().is_some_and(|identity| identity.scopes.iter().any(|own| own == scope.as_str()))
+        };
+        let first = sets.first().copied().unwrap_or_default();
+        let scopes = sets.iter().find(|set| set.iter().all(has)).copied().unwrap_or(first);
+        self.begin(caller, method, scopes)
+    }
+
     /// Begins an operation on a channel.
     ///
     /// # Errors

@@ -89,6 +89,11 @@ impl Problem {
         Problem::new(StatusCode::BAD_REQUEST, "invalid-request", "The request is invalid", detail)
     }
 
+    /// The description of this case.
+    pub(super) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     pub(super) fn not_found(what: &str) -> Problem {
         Problem::new(StatusCode::NOT_FOUND, "not-found", "Not found", format!("{what} does not exist"))
     }

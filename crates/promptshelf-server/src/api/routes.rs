@@ -17,8 +17,9 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     admit::{Checks, admit},
-    analysis, bulk, channels, check, etag, files, history,
+    analysis, browse, bulk, channels, check, comments, compare, etag, files, history,
     operation::ApiState,
+    overview, permissions,
     problem::{not_allowed, unknown},
     programs::{self, ProgramState},
     proposals, transfer,
@@ -145,6 +146,8 @@ fn described() -> OpenApiRouter<ApiState> {
         .routes(routes!(channels::list_channels))
         .routes(routes!(channels::get_channel))
         .routes(routes!(channels::get_policy, channels::put_policy))
+        .routes(routes!(permissions::channel_permissions))
+        .routes(routes!(overview::list_standings))
         .routes(routes!(history::list_revisions))
         .routes(routes!(history::get_revision))
         .routes(routes!(history::get_served))
@@ -154,13 +157,19 @@ fn described() -> OpenApiRouter<ApiState> {
         .routes(routes!(bulk::read_contents))
         .routes(routes!(bulk::upload))
         .routes(routes!(proposals::list_all_proposals))
+        .routes(routes!(browse::browse))
         .routes(routes!(proposals::list_proposals, proposals::create_proposal))
         .routes(routes!(proposals::get_proposal, proposals::replace_proposal, proposals::withdraw_proposal))
+        .routes(routes!(overview::list_reviews))
+        .routes(routes!(permissions::proposal_permissions))
         .routes(routes!(proposals::get_contents))
+        .routes(routes!(comments::list_comments, comments::add_comment))
         .routes(routes!(proposals::review_proposal))
         .routes(routes!(proposals::publish_proposal))
         .routes(routes!(transfer::rollback))
         .routes(routes!(transfer::promote))
         .routes(routes!(check::check))
+        .routes(routes!(compare::compare))
+        .routes(routes!(compare::compare_renderings))
         .routes(routes!(analysis::analyze_channel))
 }

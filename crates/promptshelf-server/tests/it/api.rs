@@ -1,7 +1,9 @@
 //! The API of a store, over real sockets, with a real SQLite store.
 
 mod changes;
+mod comparing;
 mod conditions;
+mod discussing;
 mod document;
 mod folder;
 mod hostile;

@@ -162,6 +162,45 @@ pub(crate) async fn served(
     Ok(served)
 }
 
+/// Returns the newest versions of a page of prompts, by name: version number and the revision that it came with. Only
+/// prompts whose name sorts after `after` and contains `text`.
+pub(crate) async fn page(
+    transaction: &mut Transaction,
+    channel: i64,
+    text: Option<&str>,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Vec<(String, u64, u64)>, StoreError> {
+    // The order of Rust's strings, whatever the collation of the database.
+    let prompt = if transaction.is_postgres() { "prompt COLLATE \"C\"" } else { "prompt" };
+    let mut sql = "SELECT prompt, number, since FROM ps_live WHERE channel = $1 AND until IS NULL".to_owned();
+    let mut values: Vec<Value> = vec![channel.into()];
+    if let Some(after) = after {
+        values.push(after.into());
+        sql.push_str(&format!(" AND {prompt} > ${}", values.len()));
+    }
+    if let Some(text) = text {
+        values.push(pattern(text).into());
+        sql.push_str(&format!(" AND LOWER(prompt) LIKE ${} ESCAPE '!'", values.len()));
+    }
+    sql.push_str(&format!(" ORDER BY {prompt} LIMIT {limit}"));
+    let rows = transaction.rows(sql, values).await?;
+    rows.iter().map(|row| Ok((row.text(0)?, row.number(1)?, row.number(2)?))).collect()
+}
+
+/// Returns the pattern of LIKE for a text anywhere in a name.
+fn pattern(text: &str) -> String {
+    let mut pattern = "%".to_owned();
+    for c in text.chars().flat_map(char::to_lowercase) {
+        if matches!(c, '%' | '_' | '!') {
+            pattern.push('!');
+        }
+        pattern.push(c);
+    }
+    pattern.push('%');
+    pattern
+}
+
 /// Returns what revisions did to prompts, by revision; the prompts by name.
 pub(crate) async fn changes(
     transaction: &mut Transaction,

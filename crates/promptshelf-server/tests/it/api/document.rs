@@ -12,7 +12,10 @@ use super::{BYE, HELLO, Server, changes, digest, policy_of, proposal};
 pub(super) struct Operation {
     pub(super) method: Method,
     pub(super) path: String,
+    /// The scopes that permit it.
     pub(super) scopes: Vec<String>,
+    /// Other sets of scopes that permit it too.
+    pub(super) alternatives: Vec<Vec<String>>,
     /// The description of the operation.
     pub(super) document: Value,
 }
@@ -27,11 +30,16 @@ pub(super) async fn operations(server: &Server) -> Vec<Operation> {
             let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
             let needed = parameters.iter().filter(|one| one["in"] == "query" && one["required"] == true);
             let query: Vec<String> = needed.map(|one| format!("{}=0", one["name"].as_str().expect("a name"))).collect();
-            let scopes = operation["security"][0]["token"].as_array().expect("scopes");
+            let set = |set: &Value| -> Vec<String> {
+                let scopes = set["token"].as_array().expect("scopes");
+                scopes.iter().map(|scope| scope.as_str().expect("a scope").to_owned()).collect()
+            };
+            let mut sets: Vec<_> = operation["security"].as_array().expect("scopes").iter().map(set).collect();
             operations.push(Operation {
                 method: method.to_uppercase().parse().expect("a method"),
                 path: format!("{filled}?{}", query.join("&")),
-                scopes: scopes.iter().map(|scope| scope.as_str().expect("a scope").to_owned()).collect(),
+                scopes: sets.remove(0),
+                alternatives: sets,
                 document: operation.clone(),
             });
         }
@@ -113,6 +121,30 @@ async fn every_operation_answers_as_the_document_says() {
         ("list_proposals", "GET", "/channels/production/proposals", None),
         ("get_proposal", "GET", "/proposals/2", None),
         ("get_contents", "GET", "/proposals/2/contents", None),
+        ("channel_permissions", "GET", "/channels/production/permissions", None),
+        ("proposal_permissions", "GET", "/proposals/2/permissions", None),
+        ("list_standings", "GET", "/standings?text=hello&limit=10", None),
+        ("list_reviews", "GET", "/reviews?state=open", None),
+        ("browse", "GET", "/channels/production/browse?text=Greets", None),
+        ("compare", "POST", "/compare", Some(json!({ "after": { "proposal": { "id": 2 } } }))),
+        (
+            "compare_renderings",
+            "POST",
+            "/compare/renderings",
+            Some(json!({ "after": { "proposal": { "id": 2 } }, "prompt": "hello", "arguments": { "name": "Ada" } })),
+        ),
+        (
+            "add_comment",
+            "POST",
+            "/proposals/2/comments",
+            Some(json!({
+                "digest": proposal_digest,
+                "path": "hello.md",
+                "line": { "side": "after", "number": 4 },
+                "text": "Why?",
+            })),
+        ),
+        ("list_comments", "GET", "/proposals/2/comments", None),
         (
             "check",
             "POST",

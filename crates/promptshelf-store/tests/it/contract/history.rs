@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use promptshelf_store::{HistoryQuery, PolicyGuard, Store, StoreError, Verdict};
+use promptshelf_store::{HistoryQuery, PolicyGuard, PromptStanding, StandingQuery, Store, StoreError, Verdict};
 
 use crate::sample::{actor, channel, checker, policy, prompts, publish, texts};
 
@@ -111,4 +111,32 @@ pub(crate) async fn new_epoch_changes_every_head(store: Store) {
     assert_ne!(before.epoch, epoch);
     assert_eq!((after.epoch, after.revision), (epoch, 1));
     publish(&store, "one", 1, &[("a.md", "A", "A2")]).await.unwrap();
+}
+
+pub(crate) async fn prompts_are_listed_with_their_versions_in_every_channel(store: Store) {
+    publish(&store, "a", 0, &[("B.md", "", "1"), ("a_b.md", "", "1"), ("axb.md", "", "1")]).await.unwrap();
+    publish(&store, "a", 1, &[("axb.md", "1", "2")]).await.unwrap();
+    publish(&store, "b", 0, &[("axb.md", "", "1"), ("ä.md", "", "1")]).await.unwrap();
+    publish(&store, "hidden", 0, &[("secret.md", "", "1")]).await.unwrap();
+    let list = async |text: Option<&str>, after: Option<&str>, limit: usize| {
+        let own = |text: Option<&str>| text.map(str::to_owned);
+        let query = StandingQuery { text: own(text), after: own(after), limit };
+        let found = store.standings(&query, |channel| channel.as_str() != "hidden").await.unwrap();
+        assert_eq!(found.channels.len(), 2);
+        let versions = |prompt: PromptStanding| {
+            let channels = prompt.channels.iter().map(|at| format!("{} {}", at.channel, at.version));
+            (prompt.name, channels.collect::<Vec<_>>().join(", "))
+        };
+        (found.prompts.into_iter().map(versions).collect::<Vec<_>>(), found.has_more)
+    };
+    let expect = |rows: &[(&str, &str)], has_more| {
+        (rows.iter().map(|(name, at)| ((*name).to_owned(), (*at).to_owned())).collect::<Vec<_>>(), has_more)
+    };
+    let all = [("B", "a 1"), ("a_b", "a 1"), ("axb", "a 2, b 1"), ("ä", "b 1")];
+    assert_eq!(list(None, None, 10).await, expect(&all, false));
+    assert_eq!(list(None, None, 2).await, expect(&all[..2], true));
+    assert_eq!(list(None, Some("a_b"), 2).await, expect(&all[2..], false));
+    assert_eq!(list(Some("A_B"), None, 10).await, expect(&all[1..2], false), "no wildcard");
+    assert_eq!(list(Some("%"), None, 10).await, expect(&[], false));
+    assert_eq!(list(Some("!"), None, 10).await, expect(&[], false));
 }

@@ -1,7 +1,8 @@
 //! Proposals, reviews and policies.
 
 use promptshelf_store::{
-    Actor, Policy, PolicyGuard, Proposal, ProposalQuery, ProposalState, Publish, Store, StoreError, Verdict,
+    Actor, CommentLine, CommentSide, NewComment, Policy, PolicyGuard, Proposal, ProposalQuery, ProposalState, Publish,
+    Store, StoreError, Verdict,
 };
 
 use crate::sample::{actor, change, channel, checker, policy, prompts, publish, request, texts};
@@ -244,4 +245,47 @@ pub(crate) async fn only_the_author_replaces_or_withdraws(store: Store) {
     assert!(matches!(error, StoreError::State { .. }), "{error}");
     assert_eq!(store.proposal(proposal.id).await.unwrap(), proposal);
     assert_eq!(store.channels().await.unwrap().len(), 1);
+}
+
+pub(crate) async fn comments_belong_to_lines_of_the_present_changes(store: Store) {
+    demand(&store, &policy(1, false)).await;
+    let proposal = propose(&store, "first\nsecond").await;
+    let line = |side, number| Some(CommentLine { side, number });
+    let new = |path: Option<&str>, line| NewComment {
+        digest: proposal.digest,
+        path: path.map(str::to_owned),
+        line,
+        text: "Why?\n<b>bold</b>".to_owned(),
+    };
+    let (id, ben) = (proposal.id, actor("ben"));
+    let whole = store.comment(id, &new(None, None), &ben).await.unwrap();
+    let second = store.comment(id, &new(Some("a.md"), line(CommentSide::After, 2)), &ben).await.unwrap();
+    assert_eq!((second.author.as_str(), second.line), ("ben", line(CommentSide::After, 2)));
+    assert_eq!(store.comments(id).await.unwrap(), [whole, second]);
+    for (path, line) in [
+        (None, line(CommentSide::After, 1)),
+        (Some("b.md"), None),
+        (Some("a.md"), line(CommentSide::After, 0)),
+        (Some("a.md"), line(CommentSide::After, 3)),
+        (Some("a.md"), line(CommentSide::After, u64::MAX)),
+        (Some("a.md"), line(CommentSide::Before, 1)),
+    ] {
+        let error = store.comment(id, &new(path, line), &ben).await.unwrap_err();
+        assert!(matches!(error, StoreError::InvalidInput { .. }), "{path:?} {line:?}: {error}");
+    }
+    for text in ["", " \n", "a\0b", &"x".repeat(5_000)] {
+        let error =
+            store.comment(id, &NewComment { text: text.to_owned(), ..new(None, None) }, &ben).await.unwrap_err();
+        assert!(matches!(error, StoreError::InvalidInput { .. }), "{error}");
+    }
+    let request = Publish { proposal: Some(id), ..request("c", 0, vec![change("a.md", "", "other")]) };
+    store.publish(request, &actor("ada"), checker()).await.unwrap();
+    let error = store.comment(id, &new(None, None), &ben).await.unwrap_err();
+    assert!(matches!(error, StoreError::Changed { .. }), "{error}");
+    assert_eq!(store.comments(id).await.unwrap().len(), 2, "those of earlier changes stay");
+    store.withdraw(id, &actor("ada")).await.unwrap();
+    let present = store.proposal(id).await.unwrap().digest;
+    let error = store.comment(id, &NewComment { digest: present, ..new(None, None) }, &ben).await.unwrap_err();
+    assert!(matches!(error, StoreError::State { .. }), "{error}");
+    assert!(matches!(store.comments(99).await.unwrap_err(), StoreError::NotFound { .. }));
 }

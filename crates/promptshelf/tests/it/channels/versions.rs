@@ -108,4 +108,15 @@ fn rendered_diff_shows_messages_with_sample_arguments() {
     let json = team.json(&["diff", "1", "2", "--rendered"]);
     let names: Vec<_> = json["prompts"].as_array().expect("prompts").iter().map(|prompt| &prompt["name"]).collect();
     assert_eq!(names, ["hello", "one"]);
+    assert_eq!(json["differences"], serde_json::json!([]), "no caller will fail");
+    team.write(
+        "prompts",
+        &[("one.md", &one.replace("One\n---", "One\narguments: [{ name: who, required: true }]\n---"))],
+    );
+    team.ok(&["publish", "prompts", "-m", "Third"]);
+    let diff = team.ok(&["diff", "2", "3", "--rendered"]);
+    assert!(
+        diff.contains("breaking: prompt one: `who` is new and required: callers that do not send it will fail"),
+        "{diff}"
+    );
 }

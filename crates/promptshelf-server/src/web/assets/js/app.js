@@ -44,6 +44,8 @@ export const discovery = new Cell(/** @type {Discovery | null} */ (null));
 export const loads = new Cell(0);
 /** The parts of the server that the page has views for. */
 export const features = new Cell({ channels: false, edit: false });
+/** Number of proposals that wait for a review of the caller. */
+export const wanted = new Cell(0);
 /** Number of errors and warnings of the library; `null` until known. */
 export const health = new Cell(/** @type {{ errors: number, warnings: number } | null} */ (null));
 

@@ -1,6 +1,6 @@
 // Entry point: starts the application and renders the current view.
 
-import { connection, isClosed, library, start } from './app.js';
+import { connection, features, isClosed, library, start } from './app.js';
 import { h } from './dom.js';
 import { loadWords, moreWords, t } from './i18n.js';
 import { language as chosenLanguage, theme } from './preferences.js';
@@ -22,16 +22,6 @@ const VIEWS = {
   'sign-in': () => import('./view/sign-in.js'),
 };
 
-/**
- * Views that are loaded when they are opened, with the words and the stylesheet of their group.
- *
- * @type {Record<import('./route.js').LaterView, [import('./i18n.js').Group, Load]>}
- */
-const LATER = {
-  channels: ['channels', () => import('./channels/overview.js')],
-  edit: ['edit', () => import('./edit/view.js')],
-};
-
 const page = /** @type {HTMLElement} */ (document.getElementById('page'));
 let open = new AbortController();
 let shown = '';
@@ -46,13 +36,10 @@ function rest() {
 
 /** @param {import('./route.js').View} view */
 async function load(view) {
-  const later = LATER[/** @type {import('./route.js').LaterView} */ (view)];
-  if (!later) {
-    const first = VIEWS[/** @type {import('./route.js').FirstView} */ (view)];
-    return (await Promise.all([first(), view === 'find' ? null : rest()]))[0];
-  }
-  const [group, open] = later;
-  return (await Promise.all([open(), rest(), stylesheet(group), moreWords(group)]))[0];
+  const first = VIEWS[/** @type {import('./route.js').FirstView} */ (view)];
+  if (first) return (await Promise.all([first(), view === 'find' ? null : rest()]))[0];
+  const later = import('./later.js').then(({ open }) => open(view, stylesheet));
+  return (await Promise.all([later, rest()]))[0];
 }
 
 /** Loads a stylesheet once. @param {string} name */
@@ -141,6 +128,9 @@ document.addEventListener('contextmenu', async (event) => {
   openMenu(event.clientX, event.clientY);
 });
 void start();
+features.watch(async ({ channels }) => {
+  if (channels) (await import('./channels/wanted.js')).followWanted();
+});
 // Preloads modules that keys and links open, so that they also work when the server is unreachable later.
 setTimeout(async () => {
   const later = [readyPalette(), rest(), import('./view/slash.js'), ...Object.values(VIEWS).map((load) => load())];

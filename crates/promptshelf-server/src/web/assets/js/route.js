@@ -5,14 +5,15 @@ import { Cell } from './store.js';
 
 /**
  * @typedef {'find' | 'prompt' | 'resources' | 'library' | 'server' | 'sign-in'} FirstView
- * @typedef {'channels' | 'edit'} LaterView views that are loaded when they are opened
+ * @typedef {'browse' | 'channels' | 'compare' | 'edit' | 'history' | 'proposal' | 'proposals' | 'revision'} LaterView views
+ *   that are loaded when they are opened
  * @typedef {FirstView | LaterView} View
  * @typedef {{ view: View, name: string, values: Record<string, string> }} Place
  */
 
-const PLAIN = ['resources', 'library', 'server', 'sign-in', 'channels'];
+const PLAIN = ['resources', 'library', 'server', 'sign-in', 'channels', 'proposals'];
 /** Views of one thing, whose name may contain `/`. @type {string[]} */
-const NAMED = ['edit'];
+const NAMED = ['history', 'revision', 'compare', 'browse', 'proposal', 'edit'];
 
 /** @param {string} fragment @returns {Place} */
 export function read(fragment) {
@@ -33,20 +34,6 @@ export function read(fragment) {
 export function promptLink(name, values = {}) {
   const query = new URLSearchParams(values).toString();
   return `#/prompt/${encodeURIComponent(name)}${query ? `?${query}` : ''}`;
-}
-
-/**
- * A link to a view: `linkTo('history', 'staging', { prompt: 'greet' })`.
- *
- * @param {View} view
- * @param {string | number} [name]
- * @param {Record<string, string | number | null | undefined>} [values] empty ones are left out
- */
-export function linkTo(view, name = '', values = {}) {
-  const kept = Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== '');
-  const query = new URLSearchParams(kept.map(([key, value]) => [key, String(value)])).toString();
-  const path = String(name).split('/').map(encodeURIComponent).join('/');
-  return `#/${view}${path ? `/${path}` : ''}${query ? `?${query}` : ''}`;
 }
 
 /** @param {string} text */

@@ -4,13 +4,12 @@ use std::{io::Write, path::PathBuf};
 
 use promptshelf_source::{MemoryTree, read_tree};
 use promptshelf_store::ChannelName;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     access::Place,
     backend::Backend,
-    rendered::{self, RenderedPrompt},
-    report,
+    rendered, report,
     unified::FileDifference,
 };
 use crate::{
@@ -31,20 +30,20 @@ pub(crate) async fn run(arguments: &DiffArguments) -> Result<(), Failure> {
         }
     };
     let files = FileDifference::between(&before, &after);
-    let prompts = if arguments.rendered { Some(rendered::changed(&before, &after).await?) } else { None };
+    let view = if arguments.rendered { Some(rendered::changed(&before, &after).await?) } else { None };
     if arguments.json {
         let mut json = json!({ "from": name_before, "to": name_after });
         json["files"] = files.iter().map(|file| file.to_json()).collect();
-        if let Some(prompts) = prompts {
-            json["prompts"] = prompts.iter().map(RenderedPrompt::to_json).collect::<Value>();
+        if let Some(view) = view {
+            view.add_to(&mut json);
         }
         return report::print_json(&json);
     }
     let mut output = Output::stdout();
-    let is_same = match prompts {
-        Some(prompts) => {
-            prompts.iter().try_for_each(|prompt| prompt.print(&mut output))?;
-            prompts.is_empty()
+    let is_same = match view {
+        Some(view) => {
+            view.print(&mut output)?;
+            view.is_empty()
         }
         None => {
             files.iter().try_for_each(|file| file.print(&mut output))?;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, io::Write};
 
-use promptshelf_author::{add_samples, testing::transcript};
+use promptshelf_author::{Difference, add_samples, differences, testing::transcript};
 use promptshelf_core::{RawArguments, Variables};
 use promptshelf_server::Library;
 use promptshelf_service::Caller;
@@ -24,14 +24,24 @@ pub(super) struct RenderedPrompt {
     after: Option<String>,
 }
 
-/// Renders the prompts that differ between two trees: their files, or files that they bring in.
-pub(super) async fn changed(before: &MemoryTree, after: &MemoryTree) -> Result<Vec<RenderedPrompt>, Failure> {
+/// The difference between two trees as callers notice it.
+#[derive(Clone, Debug)]
+pub(super) struct CallersView {
+    /// The differences in words, the breaking ones first.
+    pub(super) differences: Vec<Difference>,
+    /// The prompts that differ.
+    pub(super) prompts: Vec<RenderedPrompt>,
+}
+
+/// Compares two trees, and renders the prompts that differ: their files, or files that they bring in.
+pub(super) async fn changed(before: &MemoryTree, after: &MemoryTree) -> Result<CallersView, Failure> {
     let digests = |tree: &MemoryTree| -> BTreeMap<String, Digest> {
         let report = tokio::task::block_in_place(|| checker().check(tree, false));
         report.prompts.into_iter().map(|prompt| (prompt.name, prompt.digest)).collect()
     };
     let (digests_before, digests_after) = (digests(before), digests(after));
     let libraries = (open(before)?, open(after)?);
+    let differences = differences(&libraries.0.catalog(), &libraries.1.catalog());
     let mut names: Vec<&String> = digests_before.keys().chain(digests_after.keys()).collect();
     names.sort_unstable();
     names.dedup();
@@ -40,7 +50,38 @@ pub(super) async fn changed(before: &MemoryTree, after: &MemoryTree) -> Result<V
         let (before, after) = (render(&libraries.0, name).await, render(&libraries.1, name).await);
         changed.push(RenderedPrompt { name: name.clone(), before, after });
     }
-    Ok(changed)
+    Ok(CallersView { differences, prompts: changed })
+}
+
+impl CallersView {
+    pub(super) fn is_empty(&self) -> bool {
+        self.differences.is_empty() && self.prompts.is_empty()
+    }
+
+    /// Adds the view to the members of an object.
+    pub(super) fn add_to(&self, json: &mut Value) {
+        let words = |found: &Difference| {
+            json!({
+                "impact": found.impact.as_str(),
+                "subject": found.subject.as_str(),
+                "name": found.name,
+                "text": found.text,
+            })
+        };
+        json["differences"] = self.differences.iter().map(words).collect();
+        json["prompts"] = self.prompts.iter().map(RenderedPrompt::to_json).collect();
+    }
+
+    pub(super) fn print<W: Write>(&self, output: &mut Output<W>) -> Result<(), Failure> {
+        for found in &self.differences {
+            let line = output.line(&found.to_string()).into_owned();
+            writeln!(output.out, "{line}")?;
+        }
+        if !self.differences.is_empty() && !self.prompts.is_empty() {
+            writeln!(output.out)?;
+        }
+        self.prompts.iter().try_for_each(|prompt| prompt.print(output))
+    }
 }
 
 fn open(tree: &MemoryTree) -> Result<Library, Failure> {
@@ -82,11 +123,11 @@ impl RenderedPrompt {
         unified(&before, &after, &name("a", &self.before), &name("b", &self.after))
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({ "name": self.name, "change": self.word(), "before": self.before, "after": self.after })
     }
 
-    pub(super) fn print<W: Write>(&self, output: &mut Output<W>) -> Result<(), Failure> {
+    fn print<W: Write>(&self, output: &mut Output<W>) -> Result<(), Failure> {
         if self.before == self.after {
             let name = output.line(&self.name).into_owned();
             writeln!(output.out, "prompt {name} renders the same messages with sample arguments")?;

@@ -2,7 +2,8 @@
 
 import { freshId, h, show } from '../dom.js';
 import { t } from '../i18n.js';
-import { go, linkTo } from '../route.js';
+import { linkTo } from '../link.js';
+import { go } from '../route.js';
 import { note } from '../view/announce.js';
 import { draftOf, dropDraft, keepDraft } from './drafts.js';
 import { pathForm } from './path-form.js';

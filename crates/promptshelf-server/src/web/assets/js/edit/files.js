@@ -3,7 +3,8 @@
 import { pageApi } from '../app.js';
 import { debounced, h, show } from '../dom.js';
 import { language, t } from '../i18n.js';
-import { go, linkTo } from '../route.js';
+import { linkTo } from '../link.js';
+import { go } from '../route.js';
 import { revealed } from '../text/invisible.js';
 import { size } from '../text/measure.js';
 import { announce, note } from '../view/announce.js';

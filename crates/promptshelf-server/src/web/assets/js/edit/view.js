@@ -3,7 +3,7 @@
 import { features, pageApi } from '../app.js';
 import { h, show } from '../dom.js';
 import { t } from '../i18n.js';
-import { linkTo } from '../route.js';
+import { linkTo } from '../link.js';
 import { revealed } from '../text/invisible.js';
 import { lineIcon } from '../view/glyphs.js';
 import { channel, folder } from './backend.js';

@@ -1,4 +1,4 @@
-// Line diff: finds the lines of a text that are new.
+// Line diff: finds the lines of a text that are new, and those that two texts share.
 
 const MOST_LINES = 2_000;
 
@@ -10,24 +10,39 @@ const MOST_LINES = 2_000;
  * @returns {Set<number>}
  */
 export function changedLines(before, after) {
-  const a = before.split('\n');
-  const b = after.split('\n');
+  const [a, b] = [before.split('\n'), after.split('\n')];
+  const changed = new Set(b.keys());
+  for (const [, kept] of commonLines(a, b)) changed.delete(kept);
+  return changed;
+}
+
+/**
+ * A longest common subsequence of lines as pairs of indices; of long texts only the common start and end.
+ *
+ * @param {string[]} a
+ * @param {string[]} b
+ * @returns {[number, number][]}
+ */
+export function commonLines(a, b) {
   let head = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head++;
   let tail = 0;
   while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
   const [x, y] = [a.slice(head, a.length - tail), b.slice(head, b.length - tail)];
-  const changed = new Set(y.map((_, index) => head + index));
-  if (x.length * y.length > MOST_LINES * MOST_LINES) return changed;
-  for (const kept of common(x, y)) changed.delete(head + kept);
-  return changed;
+  /** @type {[number, number][]} */
+  const pairs = Array.from({ length: head }, (_, index) => [index, index]);
+  if (x.length * y.length <= MOST_LINES * MOST_LINES)
+    for (const [i, j] of common(x, y)) pairs.push([head + i, head + j]);
+  for (let left = tail; left > 0; left--) pairs.push([a.length - left, b.length - left]);
+  return pairs;
 }
 
 /**
- * Indices into `y` of a longest common subsequence.
+ * Pairs of indices of a longest common subsequence.
  *
  * @param {string[]} x
  * @param {string[]} y
+ * @returns {[number, number][]}
  */
 function common(x, y) {
   const width = y.length + 1;
@@ -40,10 +55,11 @@ function common(x, y) {
           : Math.max(lengths[(i + 1) * width + j], lengths[i * width + j + 1]);
     }
   }
+  /** @type {[number, number][]} */
   const kept = [];
   for (let i = 0, j = 0; i < x.length && j < y.length; ) {
     if (x[i] === y[j]) {
-      kept.push(j);
+      kept.push([i, j]);
       i++;
       j++;
     } else if (lengths[(i + 1) * width + j] >= lengths[i * width + j + 1]) i++;

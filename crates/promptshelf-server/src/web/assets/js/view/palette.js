@@ -1,7 +1,7 @@
 // Command palette: jumps to every prompt and view.
 
 import { account } from '../account.js';
-import { library, retry } from '../app.js';
+import { features, library, retry } from '../app.js';
 import { h } from '../dom.js';
 import { LANGUAGES, t } from '../i18n.js';
 import { language as chosenLanguage, pinned, recent, theme } from '../preferences.js';
@@ -113,6 +113,9 @@ function places() {
   const action = (text, run) => ({ value: text, label: [h('span.option-kind', null, t('palette.action')), text], run });
   return [
     action(t('nav.prompts'), () => go('#/')),
+    ...(features.value.channels
+      ? [action(t('nav.channels'), () => go('#/channels')), action(t('nav.proposals'), () => go('#/proposals'))]
+      : []),
     action(t('nav.resources'), () => go('#/resources')),
     action(t('nav.library'), () => go('#/library')),
     action(t('nav.server'), () => go('#/server')),

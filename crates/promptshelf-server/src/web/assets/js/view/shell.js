@@ -1,7 +1,7 @@
 // The frame around every view: navigation, connection state, account.
 
 import { account } from '../account.js';
-import { connection, discovery, features, health, isClosed, retry } from '../app.js';
+import { connection, discovery, features, health, isClosed, retry, wanted } from '../app.js';
 import { h, show } from '../dom.js';
 import { LANGUAGES, language, moreWords, t } from '../i18n.js';
 import { language as chosenLanguage, theme } from '../preferences.js';
@@ -13,11 +13,6 @@ import { openPalette } from './keys.js';
 // Shorter than a second, so that the countdown skips none.
 const TICK = 500;
 
-/** The link of the navigation that is current in views below it. @type {Partial<Record<import('../route.js').View, string>>} */
-const PARENTS = {
-  prompt: 'find',
-};
-
 /** @type {AbortController | undefined} */
 let built;
 
@@ -28,16 +23,23 @@ export function shell() {
   const links = [
     navLink('find', '#/', t('nav.prompts')),
     navLink('channels', '#/channels', t('nav.channels')),
+    navLink('proposals', '#/proposals', t('nav.proposals')),
     navLink('edit', '#/edit', t('nav.edit')),
     navLink('resources', '#/resources', t('nav.resources')),
     navLink('library', '#/library', t('nav.library')),
     navLink('server', '#/server', t('nav.server')),
   ];
   const badge = h('span.count', { hidden: true });
-  links[4].append(badge);
+  links[5].append(badge);
+  const reviews = h('span.count', { hidden: true });
+  links[2].append(reviews);
+  wanted.watch((n) => {
+    reviews.hidden = n === 0;
+    show(reviews, String(n), h('span.unseen', null, ` ${t('nav.wanted', { n })}`));
+  }, until);
   features.watch(({ channels, edit }) => {
-    links[1].hidden = !channels;
-    links[2].hidden = !channels && !edit;
+    links[1].hidden = links[2].hidden = !channels;
+    links[3].hidden = !channels && !edit;
   }, until);
   health.watch((value) => {
     const n = value ? value.errors + value.warnings : 0;
@@ -46,7 +48,10 @@ export function shell() {
     show(badge, String(n), h('span.unseen', null, ` ${t('health.count', { n })}`));
   }, until);
   place.watch((where) => {
-    const current = PARENTS[where.view] ?? where.view;
+    // Views without a link of their own belong to that of a list.
+    const views = links.map((link) => link.dataset.view);
+    const parent = where.view === 'prompt' ? 'find' : where.view === 'sign-in' ? '' : 'channels';
+    const current = [where.view, `${where.view}s`].find((view) => views.includes(view)) ?? parent;
     for (const link of links) {
       if (link.dataset.view === current) link.setAttribute('aria-current', 'page');
       else link.removeAttribute('aria-current');

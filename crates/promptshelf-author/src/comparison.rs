@@ -1,0 +1,252 @@
+//! The difference between two catalogs in words: what callers of prompts and resources will notice.
+
+mod access;
+mod arguments;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::Arc,
+};
+
+use promptshelf_core::{AccessSet, Catalog, Prompt, Resource};
+
+/// How a difference affects callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Impact {
+    /// Calls that succeeded will fail.
+    Breaking,
+    /// More callers than before get access, or values are no longer protected.
+    Opening,
+    /// Callers notice it and nothing fails.
+    Notice,
+}
+
+impl Impact {
+    /// Returns a stable identifier, such as `breaking`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Impact::Breaking => "breaking",
+            Impact::Opening => "opening",
+            Impact::Notice => "notice",
+        }
+    }
+}
+
+/// The part of a library that a difference is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Subject {
+    /// The server's description and limits.
+    Library,
+    /// A prompt.
+    Prompt,
+    /// A resource or a resource template.
+    Resource,
+}
+
+impl Subject {
+    /// Returns a stable identifier, such as `prompt`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Subject::Library => "library",
+            Subject::Prompt => "prompt",
+            Subject::Resource => "resource",
+        }
+    }
+}
+
+/// A difference between two catalogs, as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// How it affects callers.
+    pub impact: Impact,
+    /// The kind of the changed part.
+    pub subject: Subject,
+    /// The name of the prompt, or the URI of the resource; empty for the library.
+    pub name: String,
+    /// The difference and its effect, without the name of the subject.
+    pub text: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Difference { impact, subject, name, text } = self;
+        write!(f, "{}: {}", impact.as_str(), subject.as_str())?;
+        if name.is_empty() { write!(f, ": {text}") } else { write!(f, " {name}: {text}") }
+    }
+}
+
+/// Returns the differences between two catalogs that callers will notice, the breaking ones first, then by subject and
+/// name. Differences of texts and contents are not among them: renderings show those.
+///
+/// ```
+/// use promptshelf_author::{Impact, differences};
+/// use promptshelf_core::{ArgumentDefinition, Definitions, PromptDefinition, check};
+///
+/// let catalog = |argument| {
+///     let prompt = PromptDefinition::template("review", "Review this {{ language }} code.").argument(argument);
+///     check(Definitions::from_iter([prompt]), None).catalog
+/// };
+/// let before = catalog(ArgumentDefinition::new("language"));
+/// let after = catalog(ArgumentDefinition::new("language").required());
+/// let found = differences(&before, &after);
+/// assert_eq!(found[0].impact, Impact::Breaking);
+/// assert_eq!(found[0].text, "`language` became required: callers that leave it out will fail");
+/// ```
+#[must_use]
+pub fn differences(before: &Catalog, after: &Catalog) -> Vec<Difference> {
+    let mut found = Vec::new();
+    library(before, after, &mut found);
+    prompts(before, after, &mut found);
+    resources(before, after, &mut found);
+    found.sort_by(|a, b| (a.impact, a.subject, &a.name).cmp(&(b.impact, b.subject, &b.name)));
+    found
+}
+
+/// Collects the differences of one subject.
+struct Notes<'a> {
+    subject: Subject,
+    name: &'a str,
+    found: &'a mut Vec<Difference>,
+}
+
+impl Notes<'_> {
+    fn add(&mut self, impact: Impact, text: impl Into<String>) {
+        let (subject, name) = (self.subject, self.name.to_owned());
+        self.found.push(Difference { impact, subject, name, text: text.into() });
+    }
+
+    /// Adds a changed text; `what` names it.
+    fn text(&mut self, what: &str, before: Option<&str>, after: Option<&str>) {
+        match (before, after) {
+            _ if before == after => {}
+            (_, None) => self.add(Impact::Notice, format!("the {what} is gone")),
+            (None, Some(text)) => self.add(Impact::Notice, format!("has a {what} now: {}", short(text))),
+            (Some(_), Some(text)) => self.add(Impact::Notice, format!("the {what} is now {}", short(text))),
+        }
+    }
+}
+
+/// The longest quotation of a text, in characters.
+const MAX_QUOTED: usize = 120;
+
+/// Quotes a text, cut to one short line.
+fn short(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MAX_QUOTED) {
+        Some((end, _)) => format!("“{}…”", line[..end].trim_end()),
+        None => format!("“{line}”"),
+    }
+}
+
+/// Joins values for a sentence: "`a`, `b` and `c`".
+fn listed<'a>(values: impl IntoIterator<Item = &'a str>) -> String {
+    /// The most values of a list.
+    const MOST: usize = 12;
+    let all: Vec<String> = values.into_iter().map(|value| format!("`{value}`")).collect();
+    match all.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] if all.len() <= MOST => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", all[..MOST].join(", "), all.len() - MOST),
+    }
+}
+
+fn library(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
+    let mut notes = Notes { subject: Subject::Library, name: "", found };
+    let (old, new) = (before.about(), after.about());
+    notes.text("name", old.name.as_deref(), new.name.as_deref());
+    notes.text("title", old.title.as_deref(), new.title.as_deref());
+    notes.text("description", old.description.as_deref(), new.description.as_deref());
+    if old.instructions != new.instructions {
+        notes.add(Impact::Notice, "the instructions for models changed");
+    }
+    let (old, new) = (before.policy(), after.policy());
+    if new.value_bytes < old.value_bytes {
+        let text = format!("values of arguments have at most {} bytes: longer ones will fail", new.value_bytes);
+        notes.add(Impact::Breaking, text);
+    }
+    if new.page_size != old.page_size {
+        notes.add(Impact::Notice, format!("lists have {} entries on a page now", new.page_size));
+    }
+    access::compare(&mut notes, "the diagnostics", &before.diagnostics_access(), &after.diagnostics_access());
+}
+
+fn prompts(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
+    let added: Vec<&Prompt> = after
+        .prompts()
+        .iter()
+        .filter(|prompt| before.find(prompt.name().as_str()).is_none())
+        .map(|prompt| &**prompt)
+        .collect();
+    let added_by_path: HashMap<&str, &Prompt> =
+        added.iter().map(|prompt| (prompt.source().path.as_str(), *prompt)).collect();
+    for old in before.prompts().iter() {
+        let name = old.name().as_str();
+        let mut notes = Notes { subject: Subject::Prompt, name, found };
+        let Some(new) = after.find(name) else {
+            let text = match added_by_path.get(old.source().path.as_str()) {
+                Some(renamed) => format!("is called `{}` now: callers of the old name will fail", renamed.name()),
+                None => "is gone: callers will fail".to_owned(),
+            };
+            notes.add(Impact::Breaking, text);
+            continue;
+        };
+        notes.text("title", old.title(), new.title());
+        notes.text("description", old.description(), new.description());
+        arguments::compare(&mut notes, old.arguments(), new.arguments());
+        let (tags, now) = (old.tags(), new.tags());
+        if tags != now {
+            let text = if now.is_empty() { "has no tags any more".to_owned() } else { tagged(now) };
+            notes.add(Impact::Notice, text);
+        }
+        access::compare(&mut notes, "it", &of_prompt(before, name), &of_prompt(after, name));
+    }
+    for new in added {
+        let mut notes = Notes { subject: Subject::Prompt, name: new.name().as_str(), found };
+        let rules = access::described(&of_prompt(after, new.name().as_str()));
+        notes.add(Impact::Notice, format!("is new, open to {rules}"));
+    }
+}
+
+fn tagged(tags: &[String]) -> String {
+    format!("has the tags {} now", listed(tags.iter().map(String::as_str)))
+}
+
+fn of_prompt(catalog: &Catalog, name: &str) -> AccessSet {
+    catalog.position(name).map(|index| catalog.prompt_access(index).to_vec()).unwrap_or_default()
+}
+
+fn resources(before: &Catalog, after: &Catalog, found: &mut Vec<Difference>) {
+    let declared = |catalog: &'_ Catalog| -> BTreeMap<String, Arc<Resource>> {
+        let all = catalog.resources().iter().chain(catalog.templates());
+        all.map(|resource| (resource.uri().to_owned(), Arc::clone(resource))).collect()
+    };
+    let (old, new) = (declared(before), declared(after));
+    for (uri, resource) in &old {
+        let mut notes = Notes { subject: Subject::Resource, name: uri, found };
+        let Some(now) = new.get(uri) else {
+            notes.add(Impact::Breaking, "is gone: clients that read it will fail");
+            continue;
+        };
+        notes.text("title", resource.title(), now.title());
+        notes.text("description", resource.description(), now.description());
+        let kind = |resource: &Resource| resource.mime_type().map(|kind| kind.as_str().to_owned());
+        notes.text("MIME type", kind(resource).as_deref(), kind(now).as_deref());
+        arguments::compare(&mut notes, resource.variables(), now.variables());
+        access::compare(&mut notes, "it", &before.declared_access(resource), &after.declared_access(now));
+    }
+    for (uri, resource) in new.iter().filter(|(uri, _)| !old.contains_key(*uri)) {
+        let mut notes = Notes { subject: Subject::Resource, name: uri, found };
+        let rules = access::described(&after.declared_access(resource));
+        notes.add(Impact::Notice, format!("is new, open to {rules}"));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! Browsing the newest revision of a channel: folders, tags, and search in texts.
+
+use std::collections::BTreeMap;
+
+use axum::{extract::State, http::HeaderMap, response::Response};
+use promptshelf_core::{Catalog, Prompt};
+use promptshelf_source::MemoryTree;
+use promptshelf_store::ChannelName;
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{
+    compare_model::RevisionSide,
+    etag,
+    operation::{ApiCaller, ApiState, Scope},
+    problem::Problem,
+    request::{ApiPath, ApiQuery, page_size},
+    sides::opened,
+};
+
+/// The most folders and tags of an answer.
+const MAX_GROUPS: usize = 200;
+/// The most lines of a file.
+const MAX_LINES: usize = 3;
+/// The most characters of a line or a description.
+const MAX_CHARS: usize = 200;
+/// The longest text to search for, in bytes.
+const MAX_SEARCH: usize = 200;
+
+/// Which files of a revision.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct BrowseQuery {
+    /// The revision; the newest one by default.
+    revision: Option<u64>,
+    /// Only files with this text in their path, their content, or the name, title or description of their prompt. Letter
+    /// case does not count.
+    text: Option<String>,
+    /// Only files in this folder and below it.
+    folder: Option<String>,
+    /// Only prompts with this tag.
+    tag: Option<String>,
+    /// Only files whose path sorts after this one: `next` of the previous page.
+    after: Option<String>,
+    /// The number of files, 100 by default and 500 at most.
+    limit: Option<usize>,
+}
+
+/// Files of a revision, with their prompts.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Browsed {
+    /// The revision.
+    revision: u64,
+    /// The number of all files that match.
+    total: usize,
+    /// By path.
+    files: Vec<BrowsedFile>,
+    /// The value of `after` for the next page; null on the last one.
+    next: Option<String>,
+    /// The folders in the chosen one with the number of files that match; at most 200.
+    folders: Vec<Group>,
+    /// The tags of the prompts that match with the number of files, the most frequent first; at most 200.
+    tags: Vec<Group>,
+}
+
+/// A file of a revision.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct BrowsedFile {
+    /// Relative to the library.
+    path: String,
+    /// The prompts that it defines, by name.
+    prompts: Vec<BrowsedPrompt>,
+    /// The first lines with the text; at most 3.
+    lines: Vec<BrowsedLine>,
+}
+
+/// A prompt of a file.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct BrowsedPrompt {
+    /// The name.
+    name: String,
+    /// The name for people.
+    title: Option<String>,
+    /// The start of the description.
+    description: Option<String>,
+    /// The tags.
+    tags: Vec<String>,
+}
+
+/// A line of a file.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct BrowsedLine {
+    /// Its number; 1 is the first one.
+    number: usize,
+    /// Its text, cut to 200 characters.
+    text: String,
+}
+
+/// A folder or a tag.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Group {
+    /// The path of the folder, or the tag.
+    name: String,
+    /// The number of files.
+    files: usize,
+}
+
+/// Searches the files of a revision, and counts them by folder and tag
+#[utoipa::path(get, path = "/channels/{channel}/browse", tag = "files", security(("token" = ["library:read"])),
+    params(("channel" = ChannelName, Path), BrowseQuery), responses((status = 200, body = Browsed), (status = 304)))]
+pub(super) async fn browse(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(channel): ApiPath<ChannelName>,
+    ApiQuery(query): ApiQuery<BrowseQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let operation = state.begin_on(&channel, caller.0, "api/browse", &[Scope::Read])?;
+    let answer = async {
+        let limit = page_size(query.limit)?;
+        if query.text.as_ref().is_some_and(|text| text.len() > MAX_SEARCH) {
+            return Err(Problem::invalid(format!("The text is too long: at most {MAX_SEARCH} bytes are searched for")));
+        }
+        let side = opened(&state, &RevisionSide { channel, revision: query.revision }).await?;
+        let revision = side.name.revision.unwrap_or_default();
+        let found = spawn_blocking(move || {
+            let catalog = side.opened.preview.as_ref().map(|preview| preview.catalog());
+            search(&side.opened.tree, catalog.as_deref(), &query, limit, revision)
+        });
+        etag::json(&headers, &found.await.map_err(|_| Problem::internal())?)
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+fn search(tree: &MemoryTree, catalog: Option<&Catalog>, query: &BrowseQuery, limit: usize, revision: u64) -> Browsed {
+    let mut prompts: BTreeMap<&str, Vec<&Prompt>> = BTreeMap::new();
+    for prompt in catalog.iter().flat_map(|catalog| catalog.prompts().iter()) {
+        prompts.entry(prompt.source().path.as_str()).or_default().push(prompt);
+    }
+    let text = query.text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_lowercase);
+    let folder = query.folder.as_deref().map(|folder| folder.trim_matches('/')).filter(|folder| !folder.is_empty());
+    let prefix = folder.map(|folder| format!("{folder}/")).unwrap_or_default();
+    let (mut folders, mut tags) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
+    let (mut total, mut files, mut has_more) = (0, Vec::new(), false);
+    for (path, file) in tree.iter() {
+        let Some(rest) = path.strip_prefix(prefix.as_str()) else { continue };
+        let own = prompts.get(path).map_or(&[][..], Vec::as_slice);
+        if let Some(tag) = &query.tag
+            && !own.iter().any(|prompt| prompt.tags().contains(tag))
+        {
+            continue;
+        }
+        let lines = match &text {
+            None => Vec::new(),
+            Some(text) => {
+                let lines = matching(file.bytes(), text);
+                if lines.is_empty() && !path.to_lowercase().contains(text) && !own.iter().any(|one| names(one, text)) {
+                    continue;
+                }
+                lines
+            }
+        };
+        total += 1;
+        if let Some((name, _)) = rest.split_once('/') {
+            *folders.entry(&path[..prefix.len() + name.len()]).or_default() += 1;
+        }
+        for tag in own.iter().flat_map(|prompt| prompt.tags()) {
+            *tags.entry(tag).or_default() += 1;
+        }
+        if query.after.as_deref().is_some_and(|after| path <= after) {
+            continue;
+        }
+        if files.len() == limit {
+            has_more = true;
+            continue;
+        }
+        let prompts = own.iter().map(|prompt| BrowsedPrompt {
+            name: prompt.name().to_string(),
+            title: prompt.title().map(cut),
+            description: prompt.description().map(cut),
+            tags: prompt.tags().to_vec(),
+        });
+        files.push(BrowsedFile { path: path.to_owned(), prompts: prompts.collect(), lines });
+    }
+    let next = files.last().filter(|_| has_more).map(|last| last.path.clone());
+    let groups = |groups: BTreeMap<&str, usize>| -> Vec<Group> {
+        groups.into_iter().map(|(name, files)| Group { name: name.to_owned(), files }).collect()
+    };
+    let (mut folders, mut tags) = (groups(folders), groups(tags));
+    tags.sort_by_key(|tag| std::cmp::Reverse(tag.files));
+    folders.truncate(MAX_GROUPS);
+    tags.truncate(MAX_GROUPS);
+    Browsed { revision, total, files, next, folders, tags }
+}
+
+/// Whether a name for people contains a text in lower case.
+fn names(prompt: &Prompt, text: &str) -> bool {
+    let texts = [Some(prompt.name().as_str()), prompt.title(), prompt.description()];
+    texts.into_iter().flatten().any(|name| name.to_lowercase().contains(text))
+}
+
+/// Returns the first lines of a text file that contain a text in lower case.
+fn matching(bytes: &[u8], text: &str) -> Vec<BrowsedLine> {
+    let Ok(content) = std::str::from_utf8(bytes) else { return Vec::new() };
+    let lines = content.lines().enumerate().filter(|(_, line)| line.to_lowercase().contains(text));
+    lines.take(MAX_LINES).map(|(index, line)| BrowsedLine { number: index + 1, text: cut(line) }).collect()
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(MAX_CHARS).collect()
+}

@@ -1,0 +1,282 @@
+//! Comparison of two states of a channel: files, callers' view in words, tests, clients and renderings.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use axum::{extract::State, http::StatusCode, response::Response};
+use promptshelf_author::{
+    clients::incompatibilities,
+    differences,
+    testing::{TestOutcome, TestSuite},
+};
+use promptshelf_core::{Prompt, Variables};
+use promptshelf_source::MemoryTree;
+use promptshelf_store::{Digest, FileChange, PromptChangeKind};
+use tokio::task::spawn_blocking;
+
+use super::{
+    compare_model::{
+        CompareBody, CompareRenderingsBody, ComparedClient, ComparedPrompt, ComparedRenderings, ComparedTest,
+        Comparison, DifferenceInWords, Sample,
+    },
+    etag,
+    model::Rendering,
+    opened::OpenedTree,
+    operation::{ApiCaller, ApiState, Scope},
+    problem::Problem,
+    request::Unread,
+    sides::{Side, sides},
+};
+use crate::test_target::ServiceTarget;
+
+/// The largest number of entries of a list.
+const MAX_ENTRIES: usize = 500;
+/// The most changed prompts whose tests run.
+const MAX_TESTED: usize = 200;
+/// The most files through which a prompt is affected.
+const MAX_THROUGH: usize = 20;
+/// The most prompts of a client.
+const MAX_NAMES: usize = 50;
+/// The most arguments and samples of a prompt.
+const MAX_SAMPLES: usize = 200;
+/// The most bytes of a rendering in the answer.
+const MAX_TEXT: usize = 256 << 10;
+
+/// Compares two states of a channel: files, words for callers, affected prompts, tests and clients
+#[utoipa::path(post, path = "/compare", tag = "compare", security(("token" = ["library:read"])),
+    request_body = CompareBody,
+    responses((status = 200, body = Comparison),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "There is nothing to roll back or promote, or someone else changed the files")))]
+pub(super) async fn compare(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    request: Unread,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/compare", &[Scope::Read])?;
+    let answer = async {
+        let CompareBody { before, after } = request.json(&state.endpoint).await?;
+        let (before, after) = sides(&state, &mut operation, before, after).await?;
+        operation.note("channel", after.name.channel.as_str());
+        let turn = state.api.turn().await;
+        let comparison = comparison(before, after).await?;
+        drop(turn);
+        etag::changed(StatusCode::OK, &comparison, &comparison)
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+/// Renders a prompt from two states of a channel with the same values
+#[utoipa::path(post, path = "/compare/renderings", tag = "compare", security(("token" = ["library:read"])),
+    request_body = CompareRenderingsBody,
+    responses((status = 200, body = ComparedRenderings),
+        (status = 409, body = Problem, content_type = "application/problem+json", description = "There is nothing to roll back or promote, or someone else changed the files")))]
+pub(super) async fn compare_renderings(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    request: Unread,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/compare-renderings", &[Scope::Read])?;
+    let answer = async {
+        let CompareRenderingsBody { before, after, prompt, arguments } = request.json(&state.endpoint).await?;
+        let (before, after) = sides(&state, &mut operation, before, after).await?;
+        operation.note("channel", after.name.channel.as_str());
+        let renderings = renderings(&before.opened, &after.opened, &prompt, arguments).await?;
+        etag::changed(StatusCode::OK, &renderings, &renderings)
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+async fn comparison(before: Side, after: Side) -> Result<Comparison, Problem> {
+    let (old, new) = (before.opened.clone(), after.opened.clone());
+    let described = spawn_blocking(move || describe(&old, &new));
+    let Described { files, prompts, differences, clients } = described.await.map_err(|_| Problem::internal())?;
+    let tested: HashSet<&str> = prompts.iter().take(MAX_TESTED).map(|prompt| prompt.name.as_str()).collect();
+    let outcomes = (outcomes(&before.opened, &tested).await, outcomes(&after.opened, &tested).await);
+    let tests_run = outcomes.1.len();
+    let mut tests = compared_tests(outcomes.0, outcomes.1);
+    tests.truncate(MAX_ENTRIES);
+    let (files_total, prompts_total) = (files.len(), prompts.len());
+    let cut = |mut files: Vec<FileChange>| {
+        files.truncate(MAX_ENTRIES);
+        files
+    };
+    Ok(Comparison {
+        before: before.name,
+        after: after.name,
+        files: cut(files),
+        files_total,
+        differences,
+        prompts: prompts.into_iter().take(MAX_ENTRIES).collect(),
+        prompts_total,
+        tests,
+        tests_run,
+        clients,
+        summary: after.opened.report.summary,
+        findings: after.opened.report.findings.clone(),
+    })
+}
+
+struct Described {
+    files: Vec<FileChange>,
+    prompts: Vec<ComparedPrompt>,
+    differences: Vec<DifferenceInWords>,
+    clients: Vec<ComparedClient>,
+}
+
+fn describe(before: &OpenedTree, after: &OpenedTree) -> Described {
+    let files = changed_files(&before.tree, &after.tree);
+    let prompts = changed_prompts(before, after, &files);
+    let (old, new) = match (&before.preview, &after.preview) {
+        (Some(before), Some(after)) => (before.catalog(), after.catalog()),
+        // A tree that cannot be read has a finding, and nothing to compare.
+        _ => return Described { files, prompts, differences: Vec::new(), clients: Vec::new() },
+    };
+    let differences = differences(&old, &new).into_iter().take(MAX_ENTRIES);
+    let differences = differences.map(|found| DifferenceInWords {
+        impact: found.impact.as_str(),
+        subject: found.subject.as_str(),
+        name: found.name,
+        text: found.text,
+    });
+    let changed: HashSet<&str> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
+    let of = |catalog: &'_ promptshelf_core::Catalog| -> BTreeMap<(String, String), (String, BTreeSet<String>)> {
+        let prompts: Vec<&Prompt> = catalog.prompts().iter().map(|prompt| &**prompt).collect();
+        let found = incompatibilities(&prompts, catalog.policy().page_size).into_iter();
+        found
+            .map(|found| {
+                let names = found.prompts.iter().map(|prompt| prompt.name().to_string());
+                let names = names.filter(|name| changed.contains(name.as_str())).collect();
+                let key = (found.client.name.to_owned(), found.fact.quirk.id().to_owned());
+                (key, (found.fact.quirk.to_string(), names))
+            })
+            .collect()
+    };
+    let (known, found) = (of(&old), of(&new));
+    let clients = found.into_iter().filter_map(|((client, quirk), (text, names))| {
+        let before = known.get(&(client.clone(), quirk.clone())).map(|(_, names)| names);
+        let new = names.into_iter().filter(|name| before.is_none_or(|before| !before.contains(name)));
+        let prompts: Vec<String> = new.take(MAX_NAMES).collect();
+        (!prompts.is_empty()).then_some(ComparedClient { client, quirk, text, prompts })
+    });
+    Described { differences: differences.collect(), clients: clients.collect(), files, prompts }
+}
+
+fn changed_files(before: &MemoryTree, after: &MemoryTree) -> Vec<FileChange> {
+    let paths: BTreeSet<&str> = before.iter().chain(after.iter()).map(|(path, _)| path).collect();
+    let mut changes = Vec::new();
+    for path in paths {
+        let (old, new) = (before.get(path), after.get(path));
+        if old.map(|file| file.bytes()) != new.map(|file| file.bytes()) {
+            let digest = |file: &promptshelf_source::MemoryFile| Digest::of(file.bytes());
+            changes.push(FileChange { path: path.to_owned(), before: old.map(digest), after: new.map(digest) });
+        }
+    }
+    changes
+}
+
+/// Returns the prompts whose files differ, by name.
+fn changed_prompts(before: &OpenedTree, after: &OpenedTree, files: &[FileChange]) -> Vec<ComparedPrompt> {
+    let changed: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let (old, new) = (before.prompts(), after.prompts());
+    let names: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
+    let mut prompts = Vec::new();
+    for name in names {
+        let (file, change) = match (old.get(name), new.get(name)) {
+            (Some(old), Some(new)) if old.digest == new.digest => continue,
+            (Some(_), Some(new)) => (*new, PromptChangeKind::Changed),
+            (None, Some(new)) => (*new, PromptChangeKind::Added),
+            (Some(old), None) => (*old, PromptChangeKind::Removed),
+            (None, None) => continue,
+        };
+        let brings = old.get(name).into_iter().flat_map(|old| &old.brings).chain(&file.brings);
+        let through: BTreeSet<&String> = brings.filter(|path| changed.contains(path.as_str())).collect();
+        prompts.push(ComparedPrompt {
+            name: name.to_owned(),
+            change,
+            path: file.path.clone(),
+            through: through.into_iter().take(MAX_THROUGH).cloned().collect(),
+        });
+    }
+    prompts
+}
+
+/// Runs the tests of some prompts.
+async fn outcomes(opened: &OpenedTree, names: &HashSet<&str>) -> Vec<TestOutcome> {
+    let Some(preview) = &opened.preview else { return Vec::new() };
+    let catalog = preview.catalog();
+    let suite = TestSuite::of_tree(&catalog, opened.tree.clone());
+    let target = ServiceTarget::new(preview.service());
+    let mut outcomes = Vec::new();
+    let cases = suite.cases().filter(|case| names.contains(case.prompt().name().as_str()));
+    for case in cases.take(MAX_ENTRIES) {
+        // Golden files of a tree are never written, and nothing else fails.
+        outcomes.extend(suite.run(&case, &target).await);
+    }
+    outcomes
+}
+
+/// Returns the tests that fail, or whose result differs.
+fn compared_tests(before: Vec<TestOutcome>, after: Vec<TestOutcome>) -> Vec<ComparedTest> {
+    let mut tests: BTreeMap<(String, String), ComparedTest> = BTreeMap::new();
+    let empty = |outcome: &TestOutcome| ComparedTest {
+        prompt: outcome.prompt.clone(),
+        test: outcome.test.clone(),
+        before: None,
+        after: None,
+        reason: None,
+    };
+    let key = |outcome: &TestOutcome| (outcome.prompt.clone(), outcome.test.clone());
+    for outcome in before {
+        tests.entry(key(&outcome)).or_insert_with(|| empty(&outcome)).before = Some(outcome.is_passed());
+    }
+    for outcome in after {
+        let test = tests.entry(key(&outcome)).or_insert_with(|| empty(&outcome));
+        test.after = Some(outcome.is_passed());
+        let reasons: Vec<&str> =
+            outcome.mismatches.iter().map(|mismatch| mismatch.message.trim_end_matches(':')).collect();
+        test.reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+    }
+    tests.into_values().filter(|test| test.after == Some(false) || test.before != test.after).collect()
+}
+
+async fn renderings(
+    before: &OpenedTree,
+    after: &OpenedTree,
+    name: &str,
+    values: BTreeMap<String, String>,
+) -> Result<ComparedRenderings, Problem> {
+    let find = |opened: &OpenedTree| opened.preview.as_ref().and_then(|preview| preview.catalog().find(name).cloned());
+    let (old, new) = (find(before), find(after));
+    let Some(prompt) = new.as_ref().or(old.as_ref()) else {
+        return Err(Problem::not_found("The prompt, on both sides,"));
+    };
+    let both = || old.iter().chain(new.iter());
+    let mut arguments: Vec<String> = Vec::new();
+    for argument in both().flat_map(|prompt| prompt.arguments()) {
+        if !arguments.iter().any(|known| known == argument.name()) && arguments.len() < MAX_SAMPLES {
+            arguments.push(argument.name().to_owned());
+        }
+    }
+    let tests = prompt.definition().tests.iter().enumerate();
+    let tests = tests.filter(|(_, test)| test.error.is_none() && test.complete.is_none());
+    let samples = tests.take(MAX_SAMPLES).map(|(index, test)| Sample {
+        test: test.name.clone().unwrap_or_else(|| (index + 1).to_string()),
+        values: test.arguments.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+    });
+    let samples = samples.collect();
+    // The values of one side are those of the other one too, so that only the prompt differs.
+    let mut values: Variables = values.into_iter().collect();
+    let after = render(new.is_some(), after, name, &mut values).await;
+    let before = render(old.is_some(), before, name, &mut values).await;
+    let values = values.into_iter().collect();
+    Ok(ComparedRenderings { arguments, samples, before, after, values })
+}
+
+async fn render(exists: bool, opened: &OpenedTree, name: &str, values: &mut Variables) -> Option<Rendering> {
+    let preview = opened.preview.as_ref().filter(|_| exists)?;
+    Some(match preview.render_with(name, values).await {
+        Ok(text) => Rendering::Text(text[..text.floor_char_boundary(MAX_TEXT)].to_owned()),
+        Err(rejection) => Rendering::Failure(rejection.lines()),
+    })
+}

@@ -1,0 +1,116 @@
+//! Trees that were opened for a comparison or a search: the same ones are requested again and again.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use promptshelf_source::MemoryTree;
+use promptshelf_store::{ChannelName, CheckReport, Checker, Digest, Epoch, PromptFile};
+use tokio::{sync::SemaphorePermit, task::spawn_blocking};
+
+use super::{Api, problem::Problem};
+use crate::preview::TreePreview;
+
+/// The number of trees that stay open: the two sides of two comparisons.
+const TREES: usize = 4;
+
+/// The largest number of files of all trees that stay open, so that the memory is bounded.
+const FILES: usize = 150_000;
+
+/// The identity of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// A revision of a channel.
+    Revision(Epoch, ChannelName, u64),
+    /// The changes with a digest on top of a revision of a channel.
+    Changed(Epoch, ChannelName, u64, Digest),
+}
+
+/// A tree that has been read and checked.
+pub(super) struct OpenedTree {
+    /// The files.
+    pub(super) tree: MemoryTree,
+    /// The prompts; `None` for a tree that cannot be read, for which the report has a finding.
+    pub(super) preview: Option<TreePreview>,
+    /// The check, without tests.
+    pub(super) report: CheckReport,
+}
+
+impl fmt::Debug for OpenedTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpenedTree({} files)", self.tree.len())
+    }
+}
+
+impl OpenedTree {
+    /// Returns the files of each prompt, by the prompt's name.
+    pub(super) fn prompts(&self) -> BTreeMap<&str, &PromptFile> {
+        self.report.prompts.iter().map(|prompt| (prompt.name.as_str(), prompt)).collect()
+    }
+}
+
+/// One of the turns to read a tree: memory and processors are bounded.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    _permit: Option<SemaphorePermit<'a>>,
+}
+
+/// Recently opened trees, the newest last.
+#[derive(Debug, Default)]
+pub(super) struct OpenedTrees(Mutex<VecDeque<(Key, Arc<OpenedTree>)>>);
+
+impl OpenedTrees {
+    fn get(&self, key: &Key) -> Option<Arc<OpenedTree>> {
+        let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = trees.iter().position(|(known, _)| known == key)?;
+        let found = trees.remove(place)?;
+        let tree = Arc::clone(&found.1);
+        trees.push_back(found);
+        Some(tree)
+    }
+
+    fn put(&self, key: Key, tree: &Arc<OpenedTree>) {
+        let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        trees.retain(|(known, _)| *known != key);
+        trees.push_back((key, Arc::clone(tree)));
+        let files =
+            |trees: &VecDeque<(Key, Arc<OpenedTree>)>| trees.iter().map(|(_, tree)| tree.tree.len()).sum::<usize>();
+        while trees.len() > TREES || files(&trees) > FILES {
+            trees.pop_front();
+        }
+    }
+}
+
+impl Api {
+    /// Returns a known tree.
+    pub(super) fn known(&self, key: &Key) -> Option<Arc<OpenedTree>> {
+        self.opened.get(key)
+    }
+
+    /// Waits until fewer than two trees are being read, checked or compared.
+    pub(super) async fn turn(&self) -> Turn<'_> {
+        // A closed semaphore would be an error; it is never closed.
+        Turn { _permit: self.checks.acquire().await.ok() }
+    }
+
+    /// Reads and checks a tree, whose files were read in the same turn.
+    pub(super) async fn open(
+        &self,
+        _turn: Turn<'_>,
+        key: Option<Key>,
+        tree: MemoryTree,
+    ) -> Result<Arc<OpenedTree>, Problem> {
+        let checker: Arc<dyn Checker> = Arc::clone(&self.checker);
+        let opened = spawn_blocking(move || {
+            let report = checker.check(&tree, false);
+            Arc::new(OpenedTree { preview: TreePreview::open(tree.clone()).ok(), report, tree })
+        });
+        let opened = opened.await.map_err(|_| Problem::internal())?;
+        if let Some(key) = key {
+            self.opened.put(key, &opened);
+        }
+        Ok(opened)
+    }
+}

@@ -1,0 +1,204 @@
+//! The operations that the caller may use, each with the reason against it: the page shows them instead of hiding them.
+
+use axum::{extract::State, http::HeaderMap, response::Response};
+use promptshelf_store::{ChannelName, Policy, Proposal, ProposalState, Verdict};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{
+    channels::existing,
+    comments, etag,
+    operation::{ApiCaller, ApiState, Operation, Scope},
+    problem::Problem,
+    request::ApiPath,
+};
+
+/// Whether the caller may use an operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Permission {
+    /// Whether it would be accepted now.
+    allowed: bool,
+    /// The reason against it, for people; null if it is allowed.
+    reason: Option<String>,
+    /// The scopes that the caller would have to sign in for; empty if they are not the reason.
+    scopes: Vec<&'static str>,
+}
+
+/// The permissions of the caller in a channel.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ChannelPermissions {
+    /// The name under which the caller's changes are recorded.
+    caller: String,
+    /// Proposals, rollbacks and promotions to the channel.
+    propose: Permission,
+    /// Reviews.
+    review: Permission,
+    /// Publishing of proposals that meet the policy.
+    publish: Permission,
+    /// The policy itself.
+    administer: Permission,
+}
+
+/// The permissions of the caller for a proposal as it is now.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ProposalPermissions {
+    /// The name under which the caller's changes are recorded.
+    caller: String,
+    /// Comments.
+    comment: Permission,
+    /// Other changes in place of the present ones.
+    change: Permission,
+    /// Withdrawal.
+    withdraw: Permission,
+    /// An approval.
+    approve: Permission,
+    /// A rejection.
+    reject: Permission,
+    /// Publishing by the policy.
+    publish: Permission,
+    /// Publishing past the policy, with a reason.
+    emergency: Permission,
+}
+
+/// Returns the permissions of the caller in a channel
+#[utoipa::path(get, path = "/channels/{channel}/permissions", tag = "channels",
+    security(("token" = ["library:read"])), params(("channel" = ChannelName, Path)),
+    responses((status = 200, body = ChannelPermissions), (status = 304)))]
+pub(super) async fn channel_permissions(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(channel): ApiPath<ChannelName>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let operation = state.begin_on(&channel, caller.0, "api/permissions", &[Scope::Read])?;
+    let answer = async {
+        let roles = existing(&state, &channel).await?.policy.roles;
+        let permissions = ChannelPermissions {
+            caller: operation.actor(false).name,
+            propose: operation.permission(&[Scope::Propose], &roles.propose, "propose"),
+            review: operation.permission(&[Scope::Review], &roles.review, "review"),
+            publish: operation.permission(&[Scope::Publish], &roles.publish, "publish"),
+            administer: operation.permission(&[Scope::Admin], &roles.administer, "administer it"),
+        };
+        etag::json(&headers, &permissions)
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+/// Returns the permissions of the caller for a proposal, each with the reason against it
+#[utoipa::path(get, path = "/proposals/{id}/permissions", tag = "proposals", security(("token" = ["library:read"])),
+    params(("id" = u64, Path)), responses((status = 200, body = ProposalPermissions), (status = 304)))]
+pub(super) async fn proposal_permissions(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(id): ApiPath<u64>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin(caller.0, "api/proposal-permissions", &[Scope::Read])?;
+    operation.note_number("proposal", id);
+    let answer = async {
+        let proposal = state.proposal(&mut operation, id).await?;
+        let policy = existing(&state, &proposal.channel).await?.policy;
+        etag::json(&headers, &of_proposal(&operation, &proposal, &policy))
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+fn of_proposal(operation: &Operation, proposal: &Proposal, policy: &Policy) -> ProposalPermissions {
+    let roles = &policy.roles;
+    let caller = operation.actor(false).name;
+    let is_own = proposal.author == caller;
+    let if_open = |permission: Permission| match proposal.state {
+        ProposalState::Open => permission,
+        state => Permission::refused(format!("The proposal is {}", state.as_str())),
+    };
+    let if_own = |permission: Permission| {
+        if is_own { permission } else { Permission::refused("Only its author can do this") }
+    };
+    let review = operation.permission(&[Scope::Review], &roles.review, "review");
+    let approve = if is_own && policy.four_eyes && review.allowed {
+        Permission::refused("Authors cannot approve their own proposals: the policy demands four eyes")
+    } else if has_approved(proposal, &caller) {
+        Permission::refused("You have approved these changes")
+    } else {
+        review.clone()
+    };
+    let publish = operation.permission(&[Scope::Publish], &roles.publish, "publish");
+    let publish = match proposal.lacks.as_slice() {
+        [] => publish,
+        lacks if publish.allowed => Permission::refused(lacks.join("; ")),
+        _ => publish,
+    };
+    let comment = match comments::require_role(operation, &roles.review, &roles.propose) {
+        Ok(()) => Permission::allowed(),
+        Err(problem) => Permission::refused(problem.detail()),
+    };
+    ProposalPermissions {
+        comment: if_open(comment),
+        change: if_open(if_own(operation.permission(&[Scope::Propose], &roles.propose, "propose"))),
+        withdraw: if_open(if_own(operation.permission(&[Scope::Propose], &[], "propose"))),
+        approve: if_open(approve),
+        reject: if_open(review),
+        publish: if_open(publish),
+        emergency: if_open(operation.emergency(&roles.publish, &roles.administer)),
+        caller,
+    }
+}
+
+/// Whether a caller has approved exactly the present changes.
+fn has_approved(proposal: &Proposal, caller: &str) -> bool {
+    proposal.reviews.iter().any(|review| {
+        review.verdict == Verdict::Approve && review.digest == proposal.digest && review.reviewer == caller
+    })
+}
+
+/// Whether a review of the caller is wanted: it would count, and there is none yet.
+pub(super) fn is_review_wanted(operation: &Operation, proposal: &Proposal, policy: &Policy) -> bool {
+    let caller = operation.actor(false).name;
+    let review = operation.permission(&[Scope::Review], &policy.roles.review, "review");
+    let needs_approval = policy.approvals > 0 || policy.four_eyes;
+    proposal.state == ProposalState::Open
+        && needs_approval
+        && review.allowed
+        && proposal.author != caller
+        && !has_approved(proposal, &caller)
+}
+
+impl Permission {
+    fn allowed() -> Permission {
+        Permission { allowed: true, reason: None, scopes: Vec::new() }
+    }
+
+    fn refused(reason: impl Into<String>) -> Permission {
+        Permission { allowed: false, reason: Some(reason.into()), scopes: Vec::new() }
+    }
+}
+
+impl Operation {
+    /// Whether the caller has scopes and one of the roles of a policy.
+    fn permission(&self, scopes: &[Scope], roles: &[String], what: &str) -> Permission {
+        let missing: Vec<&'static str> =
+            scopes.iter().filter(|scope| !self.has(**scope)).map(|scope| scope.as_str()).collect();
+        if !missing.is_empty() {
+            let reason = format!("It needs the scope {}", missing.join(" and "));
+            return Permission { allowed: false, reason: Some(reason), scopes: missing };
+        }
+        match self.require_role(roles, what) {
+            Ok(()) => Permission::allowed(),
+            Err(problem) => Permission::refused(problem.detail()),
+        }
+    }
+
+    fn emergency(&self, publish: &[String], administer: &[String]) -> Permission {
+        let permission = self.permission(&[Scope::Publish, Scope::Admin], publish, "publish");
+        match self.require_role(administer, "publish in an emergency") {
+            Err(problem) if permission.allowed => Permission::refused(problem.detail()),
+            _ => permission,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The two sides of a comparison, as trees.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use promptshelf_source::{MemoryFile, MemoryTree};
+use promptshelf_store::{ChannelName, FileChange, Proposal, ProposalState, Published, Store, StoreError};
+
+use super::{
+    check::apply,
+    compare_model::{RevisionSide, SideBody, SideName},
+    content::changes,
+    opened::{Key, OpenedTree},
+    operation::{ApiState, Operation, Scope},
+    problem::Problem,
+};
+
+/// A state of a channel, opened.
+pub(super) struct Side {
+    pub(super) name: SideName,
+    pub(super) opened: Arc<OpenedTree>,
+}
+
+/// Opens a revision of a channel that the caller sees.
+pub(super) async fn opened(state: &ApiState, side: &RevisionSide) -> Result<Side, Problem> {
+    let sides = Sides { state, store: state.store().await? };
+    let number = sides.number(side).await?;
+    sides.revision(&side.channel, number).await
+}
+
+/// Opens both sides of a comparison.
+pub(super) async fn sides(
+    state: &ApiState,
+    operation: &mut Operation,
+    before: Option<RevisionSide>,
+    after: SideBody,
+) -> Result<(Side, Side), Problem> {
+    let store = state.store().await?;
+    let sides = Sides { state, store };
+    match after {
+        SideBody::Revision(after) => {
+            operation.require_channel(&after.channel)?;
+            let number = sides.number(&after).await?;
+            let previous = RevisionSide { channel: after.channel.clone(), revision: Some(number.saturating_sub(1)) };
+            let before = sides.before(operation, before, previous).await?;
+            Ok((before, sides.revision(&after.channel, number).await?))
+        }
+        SideBody::Proposal { id } => {
+            let proposal = state.proposal(operation, id).await?;
+            let channel = proposal.channel.clone();
+            let replaced = match (proposal.state, proposal.revision) {
+                (ProposalState::Open, _) => None,
+                (_, Some(revision)) => Some(revision.saturating_sub(1)),
+                (_, None) => Some(proposal.base),
+            };
+            let before = sides.before(operation, before, RevisionSide { channel, revision: replaced }).await?;
+            let after = sides.proposal(&before, &proposal).await?;
+            Ok((before, after))
+        }
+        SideBody::Changes { channel, changes: bodies } => {
+            must_propose(state, operation, &channel).await?;
+            let newest = RevisionSide { channel: channel.clone(), revision: None };
+            let before = sides.before(operation, before, newest).await?;
+            let turn = state.api.turn().await;
+            let changes = changes(&sides.store, bodies).await?;
+            let tree = apply(&before.opened.tree, changes, before.name.revision.unwrap_or_default())?;
+            let opened = state.api.open(turn, None, tree).await?;
+            Ok((before, Side { name: unpublished(&channel), opened }))
+        }
+        SideBody::Rollback { channel, to, prompt } => {
+            must_propose(state, operation, &channel).await?;
+            let (actor, checker) = (operation.actor(false), state.api.checker.clone());
+            let plan = sides.store.rollback(&channel, to, prompt.as_deref(), "", true, &actor, checker).await?;
+            let newest = RevisionSide { channel: channel.clone(), revision: None };
+            let before = sides.before(operation, before, newest).await?;
+            let after = sides.planned(&before, &channel, plan).await?;
+            let name = SideName { source: Some(channel), source_revision: Some(to), ..after.name };
+            Ok((before, Side { name, ..after }))
+        }
+        SideBody::Promote { from, to, prompts } => {
+            must_propose(state, operation, &to).await?;
+            operation.require_channel(&from)?;
+            let head = sides.store.head(&from).await?;
+            let (actor, checker) = (operation.actor(false), state.api.checker.clone());
+            let plan = sides.store.promote(&from, &to, &prompts, "", true, &actor, checker).await?;
+            let newest = RevisionSide { channel: to.clone(), revision: None };
+            let before = sides.before(operation, before, newest).await?;
+            let after = sides.planned(&before, &to, plan).await?;
+            let name = SideName { source: Some(from), source_revision: Some(head.revision), ..after.name };
+            Ok((before, Side { name, ..after }))
+        }
+    }
+}
+
+/// Checks the scope and the role of a caller who plans a change.
+async fn must_propose(state: &ApiState, operation: &Operation, channel: &ChannelName) -> Result<(), Problem> {
+    operation.require(&[Scope::Read, Scope::Propose])?;
+    operation.require_channel(channel)?;
+    let roles = state.store().await?.channel(channel).await?.policy.roles;
+    operation.require_role(&roles.propose, "propose")
+}
+
+fn unpublished(channel: &ChannelName) -> SideName {
+    SideName { channel: channel.clone(), revision: None, source: None, source_revision: None }
+}
+
+struct Sides<'s> {
+    state: &'s ApiState,
+    store: Store,
+}
+
+impl Sides<'_> {
+    async fn number(&self, side: &RevisionSide) -> Result<u64, Problem> {
+        match side.revision {
+            Some(number) => Ok(number),
+            None => Ok(self.store.head(&side.channel).await?.revision),
+        }
+    }
+
+    /// Opens the side on the left: the chosen one, or the default.
+    async fn before(
+        &self,
+        operation: &Operation,
+        chosen: Option<RevisionSide>,
+        default: RevisionSide,
+    ) -> Result<Side, Problem> {
+        let side = chosen.unwrap_or(default);
+        operation.require_channel(&side.channel)?;
+        let number = self.number(&side).await?;
+        self.revision(&side.channel, number).await
+    }
+
+    async fn revision(&self, channel: &ChannelName, number: u64) -> Result<Side, Problem> {
+        let name = SideName {
+            channel: channel.clone(),
+            revision: Some(number),
+            source: Some(channel.clone()),
+            source_revision: Some(number),
+        };
+        let epoch = self.store.head(channel).await?.epoch;
+        let key = Key::Revision(epoch, channel.clone(), number);
+        if let Some(opened) = self.state.api.known(&key) {
+            return Ok(Side { name, opened });
+        }
+        let turn = self.state.api.turn().await;
+        let tree = match number {
+            0 => MemoryTree::default(),
+            number => self.store.tree(channel, Some(number)).await?.1,
+        };
+        Ok(Side { name, opened: self.state.api.open(turn, Some(key), tree).await? })
+    }
+
+    /// Opens a proposal. Its changes replace the files on the left whatever those are: `lacks` of the proposal names the
+    /// files that someone else has changed.
+    async fn proposal(&self, before: &Side, proposal: &Proposal) -> Result<Side, Problem> {
+        if let Some(revision) = proposal.revision {
+            return self.revision(&proposal.channel, revision).await;
+        }
+        let epoch = self.store.head(&proposal.channel).await?.epoch;
+        let (channel, revision) = (before.name.channel.clone(), before.name.revision.unwrap_or_default());
+        let key = Key::Changed(epoch, channel, revision, proposal.digest);
+        let name = unpublished(&proposal.channel);
+        if let Some(opened) = self.state.api.known(&key) {
+            return Ok(Side { name, opened });
+        }
+        let turn = self.state.api.turn().await;
+        let contents = self.store.proposal_contents(proposal.id).await?;
+        let files = contents.into_iter().map(|(path, _, after)| (path, after.map(MemoryFile::new)));
+        let tree = before.opened.tree.with(files);
+        Ok(Side { name, opened: self.state.api.open(turn, Some(key), tree).await? })
+    }
+
+    /// Opens the result of a rollback or a promotion that was only planned.
+    async fn planned(&self, before: &Side, channel: &ChannelName, plan: Published) -> Result<Side, Problem> {
+        let changes: Vec<FileChange> = plan.proposal.changes;
+        let turn = self.state.api.turn().await;
+        let digests: Vec<_> = changes.iter().filter_map(|change| change.after).collect();
+        let contents: BTreeMap<_, _> = self.store.blobs(&digests).await?.into_iter().collect();
+        let mut files = Vec::with_capacity(changes.len());
+        for change in changes {
+            let after = match change.after {
+                None => None,
+                Some(digest) => {
+                    let missing = || StoreError::NotFound { what: format!("the content {digest}") };
+                    let bytes = contents.get(&digest).ok_or_else(missing)?;
+                    Some(MemoryFile::new(Arc::clone(bytes)))
+                }
+            };
+            files.push((change.path, after));
+        }
+        let opened = self.state.api.open(turn, None, before.opened.tree.with(files)).await?;
+        Ok(Side { name: unpublished(channel), opened })
+    }
+}

@@ -1,0 +1,50 @@
+// Contents of changed files, for comparisons.
+
+import { file, read } from '../api.js';
+
+/** @typedef {import('./comparison.js').Texts} Texts */
+
+/**
+ * Reads both sides from revisions.
+ *
+ * @param {import('./comparison.js').Comparison} comparison
+ * @param {AbortSignal} until
+ * @returns {import('./comparison.js').Contents}
+ */
+export function ofRevisions({ before, after }, until) {
+  /** @param {import('./comparison.js').SideName} side @param {string} path @param {string | null} digest */
+  const text = async (side, path, digest) => {
+    if (digest === null || side.source === null) return { text: null, bytes: null };
+    return file(side.source, path, side.sourceRevision, until);
+  };
+  return async (change) => {
+    const [left, right] = await Promise.all([
+      text(before, change.path, change.before),
+      text(after, change.path, change.after),
+    ]);
+    return { before: left.text, after: right.text, isBinary: left.bytes !== null || right.bytes !== null };
+  };
+}
+
+/**
+ * Reads the changes of a proposal one by one.
+ *
+ * @param {number} id
+ * @param {import('./comparison.js').FileChange[]} changes all, by path
+ * @param {AbortSignal} until
+ * @returns {import('./comparison.js').Contents}
+ */
+export function ofProposal(id, changes, until) {
+  return async ({ path }) => {
+    const index = changes.findIndex((one) => one.path === path);
+    const after = index > 0 ? `&after=${encodeURIComponent(changes[index - 1].path)}` : '';
+    const { files } = await read(`/proposals/${id}/contents?limit=1${after}`, until);
+    const found = files.find((/** @type {any} */ one) => one.path === path) ?? { before: null, after: null };
+    const text = (/** @type {any} */ side) => side?.text ?? null;
+    return {
+      before: text(found.before),
+      after: text(found.after),
+      isBinary: [found.before, found.after].some((side) => side?.base64 !== undefined),
+    };
+  };
+}

@@ -1,0 +1,240 @@
+// The *Proposal* view: the comparison, comments and reviews of a proposal, and everything that can be done with it.
+
+import { ApiProblem, api, read } from '../api.js';
+import { h, show } from '../dom.js';
+import { t } from '../i18n.js';
+import { linkTo } from '../link.js';
+import { revealed } from '../text/invisible.js';
+import { announce, note } from '../view/announce.js';
+import { compared, comparisonPanel } from './comparison.js';
+import { ofProposal } from './contents.js';
+import { fill, guarded, keptField, kindName, pill, problem, statePill, when } from './parts.js';
+import { commentsOf, conversation } from './talk.js';
+import { lookAgain } from './wanted.js';
+
+/** Changed files that are listed. */
+const MOST_FILES = 500;
+/** How often the page looks for changes by others. */
+const EVERY = 10_000;
+
+/** @param {import('../route.js').Place} place @param {AbortSignal} until */
+export function view({ name }, until) {
+  const id = /^\d{1,15}$/.test(name) ? Number(name) : 0;
+  const head = h('div.proposal-head');
+  const notice = h('div');
+  const actions = h('section.act');
+  const talk = h('section.talk-all');
+  const comparison = h('div.comparison');
+  const heading = h('h1', { tabindex: '-1' }, t('ch.proposal', { n: String(id) }));
+  let shown = { proposal: '', comments: '' };
+
+  const load = async () => {
+    const [{ value: proposal, etag }, permissions, comments] = await Promise.all([
+      api(`/proposals/${id}`, { signal: until }),
+      read(`/proposals/${id}/permissions`, until),
+      commentsOf(id, until),
+    ]);
+    if (until.aborted) return;
+    shown = { proposal: etag, comments: JSON.stringify(comments) };
+    show(notice);
+    show(head, facts(proposal));
+    show(heading, h('span.hint', null, `#${id}`), ' ', revealed(proposal.message.split('\n')[0]));
+    document.title = `${heading.textContent} · promptshelf`;
+    const again = () => void reload();
+    show(actions, decisions(proposal, etag, permissions, again));
+    const { ofFile, whole, count } = conversation(proposal, comments, permissions.comment, again);
+    show(talk, whole);
+    const contents = ofProposal(id, proposal.changes, until);
+    const sides = { after: { proposal: { id } } };
+    await fill(comparison, until, async () => {
+      const found = await compared(sides, until);
+      const files = proposal.changes.slice(0, MOST_FILES);
+      return comparisonPanel(found, sides, until, { files, contents, talk: ofFile, about: count });
+    });
+  };
+  const reload = async () => {
+    try {
+      await load();
+    } catch (error) {
+      if (!until.aborted)
+        show(
+          notice,
+          problem(error, () => void reload()),
+        );
+    }
+  };
+  void reload();
+
+  // Others may change the proposal meanwhile: the page mentions it, and changes nothing under the reader's eyes.
+  const look = async () => {
+    if (document.hidden || !shown.proposal) return;
+    try {
+      const [{ etag }, comments] = await Promise.all([
+        api(`/proposals/${id}`, { signal: until }),
+        commentsOf(id, until),
+      ]);
+      if (etag === shown.proposal && JSON.stringify(comments) === shown.comments) return;
+      if (!notice.hasChildNodes()) {
+        announce(t('ch.has-changed'));
+        show(
+          notice,
+          h(
+            'p.news',
+            null,
+            t('ch.has-changed'),
+            ' ',
+            h('button', { type: 'button', onclick: () => void reload() }, t('ch.show')),
+          ),
+        );
+      }
+    } catch {
+      // The next look may succeed; the notice of the page reports a lost connection.
+    }
+  };
+  const timer = setInterval(() => void look(), EVERY);
+  until.addEventListener('abort', () => clearInterval(timer));
+  // At once when the reader returns to this tab.
+  document.addEventListener('visibilitychange', () => void look(), { signal: until });
+
+  return h('div.channels', null, [
+    h('nav.trail', { 'aria-label': t('ch.trail') }, h('a', { href: '#/proposals' }, t('nav.proposals'))),
+    heading,
+    head,
+    notice,
+    actions,
+    comparison,
+    talk,
+  ]);
+}
+
+/** @param {any} proposal */
+function facts(proposal) {
+  const rest = proposal.message.split('\n').slice(1).join('\n').trim();
+  const { channel, author, at, kind, state, revision, checks, reviews, digest, lacks } = proposal;
+  return [
+    h('p.facts', null, [
+      statePill(state),
+      pill('plain', kindName(kind)),
+      h('a', { href: linkTo('history', channel) }, revealed(channel)),
+      h('strong', null, revealed(author)),
+      when(at),
+      revision
+        ? h(
+            'a',
+            { href: linkTo('revision', `${channel}/${revision}`) },
+            t('channels.revision', { n: String(revision) }),
+          )
+        : null,
+      checks.tests
+        ? h('span', null, t('ch.tests-of', { passed: checks.tests.passed, failed: checks.tests.failed }))
+        : null,
+    ]),
+    rest ? h('p.message', null, revealed(rest)) : null,
+    reviews.length
+      ? h(
+          'ul.words',
+          { 'aria-label': t('ch.reviews') },
+          reviews.map((/** @type {any} */ one) => review(one, digest)),
+        )
+      : null,
+    state === 'open' && lacks.length
+      ? h(
+          'div.lacks',
+          null,
+          h('h2', null, t('ch.lacks')),
+          h(
+            'ul',
+            null,
+            lacks.map((/** @type {string} */ one) => h('li', null, revealed(one))),
+          ),
+        )
+      : null,
+  ];
+}
+
+/** @param {any} one @param {string} digest */
+function review({ reviewer, verdict, note: words, at, digest: of }, digest) {
+  const isApproval = verdict === 'approve';
+  return h('li', null, [
+    pill(isApproval ? 'good' : 'bad', isApproval ? t('ch.approved') : t('ch.rejected')),
+    h('strong', null, revealed(reviewer)),
+    when(at),
+    of === digest ? null : pill('plain', t('ch.outdated')),
+    words ? h('span.message', null, revealed(words)) : null,
+  ]);
+}
+
+/**
+ * @param {any} proposal
+ * @param {string} etag
+ * @param {Record<string, import('./parts.js').Permission>} permissions
+ * @param {() => void} reload
+ */
+function decisions(proposal, etag, permissions, reload) {
+  if (proposal.state !== 'open') return [];
+  const { id, digest } = proposal;
+  const owner = `review:${id}`;
+  const words = keptField(owner, 'note', t('ch.note'), { hint: t('ch.note-hint') });
+  const reason = keptField(owner, 'reason', t('ch.reason'), { hint: t('ch.reason-hint') });
+  const outcome = h('div');
+  let isSent = false;
+  /** @param {string} path @param {string} method @param {unknown} body @param {string} done */
+  const act = async (path, method, body, done) => {
+    if (isSent) return;
+    isSent = true;
+    show(outcome);
+    try {
+      const { value } = await api(`/proposals/${id}${path}`, { method, body, match: etag });
+      words.clear();
+      reason.clear();
+      const revision = value.proposal?.revision;
+      note(revision ? t('ch.done-revision', { n: String(revision) }) : done);
+      lookAgain();
+      reload();
+    } catch (error) {
+      const isStale = error instanceof ApiProblem && (error.status === 412 || error.kind === 'stale-review');
+      show(outcome, isStale ? changedMeanwhile(reload) : problem(error));
+    } finally {
+      isSent = false;
+    }
+  };
+  const judge = (/** @type {'approve' | 'reject'} */ verdict) =>
+    void act(
+      '/reviews',
+      'POST',
+      { verdict, digest, note: words.input.value },
+      t(verdict === 'approve' ? 'ch.approved' : 'ch.rejected'),
+    );
+  const publish = () => void act('/publish', 'POST', {}, t('ch.done-proposal'));
+  const withdraw = () => void act('', 'DELETE', undefined, t('ch.state.withdrawn'));
+  const pass = () => {
+    if (!reason.input.value.trim()) return void reason.input.focus();
+    void act('/publish', 'POST', { emergency: reason.input.value }, t('ch.done-proposal'));
+  };
+  return [
+    h('h2', null, t('ch.decide')),
+    words.field,
+    h('div.decisions', null, [
+      guarded(t('ch.approve'), permissions.approve, () => judge('approve'), 'button.primary'),
+      guarded(t('ch.reject'), permissions.reject, () => judge('reject')),
+      guarded(t('ch.publish'), permissions.publish, publish),
+      guarded(t('ch.withdraw'), permissions.withdraw, withdraw),
+    ]),
+    h('details.part', null, [
+      h('summary', null, t('ch.emergency')),
+      h('div.part-body', null, [
+        permissions.emergency.allowed ? reason.field : null,
+        guarded(t('ch.emergency-publish'), permissions.emergency, pass, 'button.danger'),
+      ]),
+    ]),
+    outcome,
+  ];
+}
+
+/** @param {() => void} reload */
+function changedMeanwhile(reload) {
+  return h('div.trouble', { role: 'alert' }, [
+    h('p.problem', null, t('ch.changed-meanwhile')),
+    h('button', { type: 'button', onclick: reload }, t('ch.show')),
+  ]);
+}

@@ -1,0 +1,116 @@
+// Comments on a proposal: on the whole, on files, and at lines.
+
+import { ApiProblem, api, read } from '../api.js';
+import { h, show } from '../dom.js';
+import { t } from '../i18n.js';
+import { revealed } from '../text/invisible.js';
+import { announce } from '../view/announce.js';
+import { keptField, pill, problem, when } from './parts.js';
+
+/**
+ * @typedef {import('./diff-table.js').Line} Line
+ * @typedef {{ id: number, author: string, text: string, digest: string, path: string | null, line: Line | null, at: string }} Comment
+ * @typedef {{ id: number, digest: string, state: string }} Proposal
+ */
+
+/**
+ * @param {Proposal} proposal
+ * @param {Comment[]} comments
+ * @param {{ allowed: boolean }} permission
+ * @param {() => void} changed called after a new comment, and when the proposal is another one by now
+ */
+export function conversation(proposal, comments, permission, changed) {
+  /** @param {Comment} comment */
+  const isPresent = (comment) => comment.digest === proposal.digest;
+  const at = (/** @type {string} */ path, /** @type {Line} */ line) =>
+    comments.filter(
+      (one) => isPresent(one) && one.path === path && one.line?.side === line.side && one.line.number === line.number,
+    );
+
+  /** @param {string} path @returns {import('./diff-table.js').Talk} */
+  const ofFile = (path) => ({
+    at: (line) => at(path, line).map((one) => card(one, true)),
+    begin: permission.allowed
+      ? (line, row) => {
+          const owner = `comment:${proposal.id}:${path}:${line.side}:${line.number}`;
+          const open = row.nextElementSibling;
+          if (open?.classList.contains('writing')) return void open.querySelector('textarea')?.focus();
+          const close = () => {
+            below.remove();
+            row.querySelector('button')?.focus();
+          };
+          const below = h('tr.talk.writing', null, h('td', { colspan: '3' }, form(owner, { path, line }, close)));
+          row.after(below);
+          below.querySelector('textarea')?.focus();
+        }
+      : undefined,
+  });
+
+  /**
+   * @param {string} owner
+   * @param {{ path?: string, line?: Line }} place
+   * @param {(() => void) | null} cancel
+   */
+  const form = (owner, place, cancel) => {
+    const label = place.line ? t('ch.comment-at', { n: String(place.line.number) }) : t('ch.comment');
+    const { field, input, clear } = keptField(owner, 'text', label);
+    const outcome = h('div');
+    let isSent = false;
+    const send = async (/** @type {Event} */ event) => {
+      event.preventDefault();
+      if (isSent || !input.value.trim()) return;
+      isSent = true;
+      try {
+        const body = { digest: proposal.digest, text: input.value, ...place };
+        await api(`/proposals/${proposal.id}/comments`, { method: 'POST', body });
+        clear();
+        announce(t('ch.comment-sent'));
+        changed();
+      } catch (error) {
+        // The text stays in its field.
+        show(outcome, problem(error));
+        if (error instanceof ApiProblem && error.status === 409) changed();
+      } finally {
+        isSent = false;
+      }
+    };
+    return h('form.comment-form', { onsubmit: send }, [
+      field,
+      h('div.actions', null, [
+        h('button.primary', { type: 'submit' }, t('ch.send-comment')),
+        cancel ? h('button', { type: 'button', onclick: cancel }, t('ch.cancel')) : null,
+      ]),
+      outcome,
+    ]);
+  };
+
+  /** @param {Comment} one @param {boolean} isAtLine */
+  const card = (one, isAtLine) =>
+    h('article.comment', null, [
+      h('p.facts', null, [
+        h('strong', null, revealed(one.author)),
+        when(one.at),
+        isAtLine || !one.path ? null : h('code', null, revealed(`${one.path}${one.line ? `:${one.line.number}` : ''}`)),
+        isPresent(one) ? null : pill('plain', t('ch.outdated')),
+      ]),
+      h('p.message', null, revealed(one.text)),
+    ]);
+
+  // Comments at lines of the present changes are shown there.
+  const general = comments.filter((one) => !(one.line && isPresent(one)));
+  const whole = [
+    h('h2', null, t('ch.comments', { n: comments.length })),
+    general.map((one) => card(one, false)),
+    permission.allowed ? form(`comment:${proposal.id}`, {}, null) : null,
+  ];
+  const count = (/** @type {string} */ path) => {
+    const n = comments.filter((one) => one.path === path && isPresent(one)).length;
+    return n ? pill('plain', t('ch.comments', { n })) : null;
+  };
+  return { ofFile, whole, count };
+}
+
+/** @param {number} id @param {AbortSignal} until @returns {Promise<Comment[]>} */
+export async function commentsOf(id, until) {
+  return (await read(`/proposals/${id}/comments`, until)).comments;
+}

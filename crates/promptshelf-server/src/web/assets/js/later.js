@@ -1,0 +1,30 @@
+// Views that are loaded when they are opened.
+
+import { moreWords } from './i18n.js';
+
+/**
+ * Modules of views that are loaded when they are opened. Their folder is the group of their words and their stylesheet.
+ *
+ * @type {Record<string, string>}
+ */
+const LATER = {
+  browse: 'channels/browse',
+  channels: 'channels/overview',
+  compare: 'channels/compare',
+  edit: 'edit/view',
+  history: 'channels/history',
+  proposal: 'channels/proposal',
+  proposals: 'channels/proposals',
+  revision: 'channels/revision',
+};
+
+/**
+ * Loads a view with its words and its stylesheet.
+ *
+ * @param {import('./route.js').View} view
+ * @param {(name: string) => Promise<void>} stylesheet
+ */
+export async function open(view, stylesheet) {
+  const group = /** @type {import('./i18n.js').Group} */ (LATER[view].split('/')[0]);
+  return (await Promise.all([import(`./${LATER[view]}.js`), stylesheet(group), moreWords(group)]))[0];
+}

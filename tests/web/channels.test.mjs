@@ -1,0 +1,309 @@
+// Channels on the page: review, history, rollback, conflicts, hostile texts, lost sign-in, and accessibility of the views.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { after, before, test } from 'node:test';
+import { browser } from './harness.mjs';
+import { channels } from './store.mjs';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const GREET = `---
+title: Greet
+description: Greets a person
+tags: [people]
+arguments:
+  - name: name
+    description: The name, such as Ada
+tests:
+  - { name: polite, arguments: { name: Grace }, contains: [Grace] }
+---
+Greet {{ name }} politely.
+{% include "_shared/style.md" %}
+`;
+const REQUIRED = GREET.replace('such as Ada\n', 'such as Ada\n    required: true\n').replace('politely', 'warmly');
+const FILES = { 'people/greet.md': GREET, '_shared/style.md': 'Be brief.\n' };
+
+/** @type {any} */
+let open;
+/** @type {any} */
+let shop;
+
+before(async () => {
+  [open, shop] = await Promise.all([browser(), channels(FILES)]);
+});
+after(async () => {
+  await Promise.all([open?.close(), shop?.stop()]);
+});
+
+test('a proposal is discussed, approved, found in the history and rolled back by two people', async () => {
+  const author = await shop.as(open, 'ada');
+  const reviewer = await shop.as(open, 'rita');
+  const { id } = await shop.propose(
+    'ada',
+    { 'people/greet.md': REQUIRED, '_shared/style.md': 'Be brief and kind.\n' },
+    'Ask for the name',
+  );
+
+  // The reviewer finds it by the number in the navigation.
+  const { page } = reviewer;
+  await page.goto(shop.url);
+  await page.getByRole('link', { name: 'Proposals 1 review wanted' }).click();
+  await page.getByRole('link', { name: 'Ask for the name' }).click();
+  await page.getByText('`name` became required: callers that leave it out will fail').waitFor();
+  await page.getByText('Affected through _shared/style.md').waitFor();
+  // The rendering with the values of the test, and with typed ones.
+  const rendering = page.getByRole('group', { name: 'Rendering of people-greet' });
+  await rendering.locator('.added', { hasText: 'Greet Grace warmly.' }).waitFor();
+  await page.getByText('Values of the arguments').click();
+  await page.getByLabel('name', { exact: true }).fill('Alan');
+  await rendering.locator('.added', { hasText: 'Greet Alan warmly.' }).waitFor();
+  // A comment at a line, with the keyboard alone.
+  const lines = page.getByRole('group', { name: 'Difference of people/greet.md' }).locator('button.line-number');
+  await lines.first().focus();
+  for (let left = 40; left > 0; left--) {
+    if ((await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))) === 'Comment on line 12') break;
+    await page.keyboard.press('ArrowDown');
+  }
+  await page.keyboard.press('Enter');
+  await page.keyboard.type('Why warmly?');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await page.locator('.diff .comment', { hasText: 'Why warmly?' }).waitFor();
+
+  // The author sees it at its line, and why approval is not hers.
+  await author.page.goto(`${shop.url}#/proposal/${id}`);
+  await author.page.locator('.diff .comment', { hasText: 'Why warmly?' }).waitFor();
+  const approve = author.page.getByRole('button', { name: 'Approve' });
+  assert.equal(await approve.getAttribute('aria-disabled'), 'true');
+  await author.page.getByText('It needs the scope library:review').first().waitFor();
+  await author.page
+    .getByText('The proposal lacks', { exact: false })
+    .or(author.page.getByText('Still missing'))
+    .first()
+    .waitFor();
+  await author.page.getByRole('textbox', { name: 'Comment', exact: true }).fill('Because people like it.');
+  await author.page.getByRole('button', { name: 'Send comment' }).click();
+  await author.page.locator('.comment', { hasText: 'Because people like it.' }).waitFor();
+
+  // The reviewer is told of the answer, and approves: her approval meets the policy.
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+  await page.getByRole('button', { name: 'Show' }).click();
+  await page.locator('.comment', { hasText: 'Because people like it.' }).waitFor();
+  await page.getByRole('textbox', { name: 'Note' }).fill('Fine.');
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await page.locator('.pill', { hasText: 'Published' }).waitFor();
+
+  // History has the author, the reviewer and the reason; any revision opens read-only.
+  await author.page.goto(`${shop.url}#/history/production?prompt=people-greet`);
+  const newest = author.page.locator('.revision').first();
+  await newest.getByText('approved by rita').waitFor();
+  assert.match((await newest.textContent()) ?? '', /Revision 2.*Live.*Ask for the name.*ada/s);
+  await author.page.getByRole('link', { name: 'Open Revision 1' }).click();
+  await author.page.getByRole('link', { name: 'people/greet.md' }).click();
+  await author.page.locator('pre.whole', { hasText: 'politely' }).waitFor();
+  assert.equal(await author.page.locator('main textarea, main [contenteditable]').count(), 0);
+
+  // The rollback of the prompt is compared first, and becomes a proposal that another person approves.
+  await author.page.goto(`${shop.url}#/history/production?prompt=people-greet`);
+  await author.page.getByRole('link', { name: 'Roll back this prompt Revision 1' }).click();
+  await author.page.getByText('`name` became optional').waitFor();
+  await author.page.getByText('This becomes a proposal').waitFor();
+  await author.page.getByLabel('Description').fill('Too warm');
+  await author.page.getByRole('button', { name: 'Roll back to this' }).click();
+  await author.page.getByRole('heading', { name: 'Too warm' }).waitFor();
+  await page.goto(`${shop.url}#/proposals`);
+  await page.getByRole('link', { name: 'Too warm' }).click();
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await page.locator('.pill', { hasText: 'Published' }).waitFor();
+  const { head } = await shop.api('ada', '/channels/production');
+  assert.equal(head.revision, 3);
+  const { files } = await shop.api('ada', '/channels/production/browse?text=politely');
+  assert.deepEqual(
+    files.map((/** @type {any} */ file) => file.path),
+    ['people/greet.md'],
+  );
+  assert.deepEqual([...author.wrong, ...reviewer.wrong], []);
+  await Promise.all([author.context.close(), reviewer.context.close()]);
+});
+
+test('changes by another person are shown before a decision, and nothing typed is lost', async () => {
+  const { page, context, wrong } = await shop.as(open, 'rita');
+  const { id } = await shop.propose('ada', { 'new.md': '---\ndescription: New\n---\nOne.\n' }, 'A new prompt');
+  await page.goto(`${shop.url}#/proposal/${id}`);
+  await page.locator('.diff .added', { hasText: 'One.' }).first().waitFor();
+  await page.getByRole('textbox', { name: 'Note' }).fill('Looks good');
+  // The author replaces the changes under the reviewer's eyes.
+  const { head } = await shop.api('ada', '/channels/production');
+  const current = await fetch(`${shop.url}api/v1/proposals/${id}`, {
+    headers: { Authorization: 'Bearer token-of-ada' },
+  });
+  await shop.api('ada', `/proposals/${id}`, {
+    method: 'PUT',
+    match: current.headers.get('ETag'),
+    body: {
+      base: head.revision,
+      message: 'A new prompt',
+      changes: [{ path: 'new.md', before: null, content: { text: '---\ndescription: New\n---\nTwo.\n' } }],
+    },
+  });
+  await page.getByRole('button', { name: 'Approve' }).click();
+  const alarm = page.getByRole('alert').filter({ hasText: 'changed in the meantime' });
+  await alarm.waitFor();
+  assert.equal((await shop.api('ada', `/proposals/${id}`)).state, 'open');
+  await alarm.getByRole('button', { name: 'Show' }).click();
+  await page.locator('.diff .added', { hasText: 'Two.' }).first().waitFor();
+  assert.equal(await page.getByRole('textbox', { name: 'Note' }).inputValue(), 'Looks good');
+
+  // A second proposal changes the same file; the first one is published.
+  const other = await shop.propose('ada', { 'new.md': '---\ndescription: New\n---\nThree.\n' }, 'Another new prompt');
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await page.locator('.pill', { hasText: 'Published' }).waitFor();
+  await page.goto(`${shop.url}#/proposal/${other.id}`);
+  await page.locator('.lacks', { hasText: 'new.md' }).waitFor();
+  const publish = page.getByRole('button', { name: 'Publish', exact: true });
+  assert.equal(await publish.getAttribute('aria-disabled'), 'true');
+
+  // The token ends while the reviewer writes: signing in again keeps the text.
+  await page.getByRole('textbox', { name: 'Note' }).fill('Please rebase');
+  await page.evaluate(() =>
+    sessionStorage.setItem('promptshelf.session', JSON.stringify({ token: 'ended', scopes: [] })),
+  );
+  await page.getByRole('button', { name: 'Reject' }).click();
+  await page.getByText('Sign in to go on. Your input is kept.').waitFor();
+  await page.locator('.notice').getByRole('button', { name: 'Sign in' }).click();
+  await page.getByLabel('Bearer token').fill('token-of-rita');
+  await page.keyboard.press('Enter');
+  // The page leads back to the proposal.
+  const note = page.getByRole('textbox', { name: 'Note' });
+  await note.waitFor();
+  assert.equal(await note.inputValue(), 'Please rebase');
+  await page.getByRole('button', { name: 'Reject' }).click();
+  await page.locator('.pill', { hasText: 'Rejected' }).first().waitFor();
+  assert.equal((await shop.api('ada', `/proposals/${other.id}`)).reviews[0].note, 'Please rebase');
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+// req: S-170
+test('texts of one author run nothing in the browser of another', async () => {
+  const { page, context, wrong, asked } = await shop.as(open, 'rita');
+  const attack = `---
+name: attack
+title: "<img src=x onerror=alert('title')>"
+description: "</code><script>alert('description')</script> \u202Eecnalab\u202C"
+tags: ["<b onclick=alert(1)>"]
+arguments: [{ name: code, title: "<svg onload=alert(1)>" }]
+---
+<script>alert('text')</script> [link](javascript:alert('link')) ![beacon](https://evil.example/b.png)
+{{ code }}
+`;
+  const picture = `<svg xmlns="http://www.w3.org/2000/svg" onload="alert('svg')"><script>alert('svg')</script></svg>`;
+  const name = `a' onmouseover='alert(1)' & "attack".md`.replaceAll('"', '’');
+  const path = `javascript(alert)/${name}`;
+  const message = `<img src=x onerror=alert('message')>\n<script>alert('second line')</script>`;
+  const { id, digest } = await shop.propose('ada', { [path]: attack, 'evil.svg': picture }, message);
+  const comment = (/** @type {object} */ place) =>
+    shop.api('ada', `/proposals/${id}/comments`, {
+      method: 'POST',
+      body: { digest, text: `<script>alert('comment')</script> [x](javascript:alert(1)) \u202Etxet\u202C`, ...place },
+    });
+  await comment({});
+  await comment({ path, line: { side: 'after', number: 3 } });
+  for (const [view, shown] of [
+    ['#/proposals', '<img src=x'],
+    [`#/proposal/${id}`, "alert('comment')"],
+    [`#/proposal/${id}`, "<script>alert('text')</script>"],
+    [`#/proposal/${id}`, 'U+202E'],
+  ]) {
+    await page.goto(shop.url + view);
+    await page.locator('main').getByText(shown).first().waitFor();
+  }
+  await shop.api('rita', `/proposals/${id}/reviews`, {
+    method: 'POST',
+    body: { verdict: 'approve', digest, note: "<script>alert('note')</script>" },
+  });
+  const { head } = await shop.api('rita', '/channels/production');
+  for (const [view, shown] of [
+    ['#/history/production', '<img src=x'],
+    [`#/revision/production/${head.revision}?path=evil.svg`, "<script>alert('svg')"],
+    [`#/revision/production/${head.revision}?path=${encodeURIComponent(path)}`, '<script>alert'],
+    [`#/compare/production?from=${head.revision - 1}&to=${head.revision}`, 'onmouseover'],
+    ['#/browse/production?text=script', "<img src=x onerror=alert('title')>"],
+    ['#/browse/production?folder=%3Cimg%20src=x%20onerror=alert(1)%3E&tag=%3Cscript%3E', '<script>'],
+    ['#/history/%3Cimg%20src=x%20onerror=alert(1)%3E', '<img src=x'],
+    ['#/channels', 'production'],
+  ]) {
+    await page.goto(shop.url + view);
+    await page.locator('main').getByText(shown).first().waitFor();
+    assert.equal(
+      await page.locator('main script, main iframe, main img, main object, main svg:not(.glyph)').count(),
+      0,
+      view,
+    );
+    assert.equal(
+      await page.locator('main a[href^="javascript" i], main [onclick], main [onload], main [onmouseover]').count(),
+      0,
+      view,
+    );
+  }
+  assert.deepEqual(wrong, [], 'no dialog, no error, and nothing that the policy had to stop');
+  assert.ok(
+    asked.every((/** @type {string} */ url) => url.startsWith(shop.url)),
+    'nothing is requested elsewhere',
+  );
+  await context.close();
+});
+
+// req: S-173
+test('a reader without the scopes sees no proposal, and the reason', async () => {
+  const { page, context, wrong } = await shop.as(open, 'reader');
+  await shop.propose('ada', { 'secret-plan.md': '---\ndescription: x\n---\nSecret plan.\n' }, 'Secret plan');
+  for (const view of ['#/channels', '#/proposals', '#/proposal/1', '#/history/production', '#/browse/production']) {
+    await page.goto(shop.url + view);
+    await page.getByText('library:read').first().waitFor();
+    assert.doesNotMatch((await page.locator('body').textContent()) ?? '', /secret.plan/i, view);
+  }
+  assert.deepEqual(wrong, []);
+  await context.close();
+});
+
+test('every view of channels is accessible, also on a narrow screen', async () => {
+  const { id } = await shop.propose('ada', { 'people/greet.md': REQUIRED }, 'Ask again');
+  /** @type {[string, string][]} */
+  const views = [
+    ['#/channels', '.matrix'],
+    ['#/proposals?state=all', '.proposal'],
+    [`#/proposal/${id}`, '.renderings .diff'],
+    ['#/history/production', '.revision'],
+    ['#/revision/production/1?path=people/greet.md', 'pre.whole'],
+    ['#/compare/production?from=0&to=1', '.diff'],
+    ['#/compare/staging?promote=production', '.choice'],
+    ['#/browse/production?text=brief', '.found-line'],
+  ];
+  for (const options of [
+    { colorScheme: 'light', viewport: { width: 1280, height: 900 } },
+    { colorScheme: 'dark', viewport: { width: 320, height: 700 }, locale: 'de-DE' },
+  ]) {
+    const { page, context, wrong } = await shop.as(open, 'rita', { ...options, reducedMotion: 'reduce' });
+    for (const [view, ready] of views) {
+      await page.goto(shop.url + view);
+      await page.locator(ready).first().waitFor();
+      await page.evaluate(AXE);
+      const found = await page.evaluate(async () => {
+        // @ts-expect-error defined by the script
+        const { violations } = await axe.run(document);
+        return violations.map(
+          (/** @type {any} */ one) => `${one.id}: ${one.nodes[0].html} ${one.nodes[0].failureSummary}`,
+        );
+      });
+      assert.deepEqual(found, [], view);
+      const overflow = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      );
+      assert.equal(overflow, 0, `${view} fits into ${options.viewport.width} pixels`);
+    }
+    assert.deepEqual(wrong, []);
+    await context.close();
+  }
+});
