@@ -20,7 +20,7 @@ use crate::{repository::Repository, terminal::Program};
 /// The texts of the repository, and the dependencies between its crates.
 #[derive(Default)]
 pub(crate) struct Tree {
-    /// Path from the root, with `/`, to text. Files that are not UTF-8 are omitted.
+    /// Path from the root, with `/`, to text. Files that are not UTF-8, and other projects' code (`vendor`), are omitted.
     texts: BTreeMap<String, String>,
     /// The workspace's own crates.
     crates: Vec<Crate>,
@@ -131,7 +131,8 @@ fn print(rule: &str, findings: &[Finding]) -> usize {
 }
 
 fn read(repository: &Repository) -> Result<Tree> {
-    let texts = repository.texts()?;
+    let mut texts = repository.texts()?;
+    texts.retain(|path, _| !path.contains("/vendor/"));
     let packages = repository.metadata["packages"].as_array().context("cargo metadata lists no packages")?;
     let crates = packages
         .iter()

@@ -459,7 +459,7 @@ impl Change {
         // Views are not compared caller by caller: a list that may have changed for one caller is announced to all,
         // without names.
         let access = !Arc::ptr_eq(&old.access, &new.access) && !old.access.is_like(&new.access);
-        // The number of the revision is in every entry, and is no reason to read a list again.
+        // The number of the revision is in every entry, which alone does not require to read a list again.
         let provenance = match (&old.provenance, &new.provenance) {
             (Some(old), Some(new)) => !old.is_listed_like(new),
             (old, new) => old.is_some() != new.is_some(),

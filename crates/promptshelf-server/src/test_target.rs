@@ -24,7 +24,8 @@ impl TestTarget for ServiceTarget<'_> {
 
     async fn complete(&self, prompt: &Prompt, test: &CompletionTest) -> Result<Vec<String>, TargetError> {
         let reference = Reference::Prompt(prompt.name().as_str());
-        let completions = self.0.complete(&Caller::local(), reference, &test.argument, &test.value, &test.context).await;
+        let completions =
+            self.0.complete(&Caller::local(), reference, &test.argument, &test.value, &test.context).await;
         completions
             .map(|completions| completions.into_value().values)
             .map_err(|rejection: Rejection| rejection.to_string().into())

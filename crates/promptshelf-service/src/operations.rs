@@ -1,4 +1,4 @@
-//! How results are made, after the caller has been admitted: rendering, completion, reading.
+//! Operations after the caller has been admitted: rendering, completion, reading.
 //!
 //! Elsewhere: limits and records (`service`), and access rules (`access`).
 

@@ -194,6 +194,7 @@ impl Usage {
 
     /// Takes all figures out of the counters.
     #[must_use]
+    #[expect(clippy::mutable_key_type, reason = "prompts are compared by their address")]
     pub fn drain(&self) -> BTreeMap<UsageKey, UsageFigures> {
         let mut drained: BTreeMap<UsageKey, UsageFigures> = BTreeMap::new();
         for shard in &self.0.shards {
@@ -285,7 +286,10 @@ impl ServiceUsage {
         prompt: &Arc<Prompt>,
         catalog: &Catalog,
     ) -> CountedCall {
-        let version = catalog.provenance().and_then(|found| found.prompt(prompt)).map_or(0, |found| found.version());
+        let version = catalog
+            .provenance()
+            .and_then(|found| found.prompt(prompt))
+            .map_or(0, promptshelf_core::PromptProvenance::version);
         CountedCall {
             service: self.clone(),
             started: Instant::now(),

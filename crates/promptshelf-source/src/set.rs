@@ -123,8 +123,9 @@ impl SourceSet {
     pub async fn replace_rules(&self, rules: &[AccessRule]) {
         self.0.members.iter().for_each(|member| member.replace_rules(rules));
         let mut loads = JoinSet::new();
-        for member in self.0.members.iter().cloned() {
+        for member in &self.0.members {
             let Some(loader) = member.loader() else { continue };
+            let member = member.clone();
             loads.spawn(async move {
                 // The load goes on without a waiter.
                 let load = tokio::spawn(async move { loader.reload().await });

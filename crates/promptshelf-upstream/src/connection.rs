@@ -64,7 +64,7 @@ impl Connection {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
     }
 
-    /// Lists all prompts, over a new connection if there is none. Returns the connection too.
+    /// Lists all prompts, over a new connection where needed. Returns the connection too.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl Connection {
         }
     }
 
-    /// Passes on `completion/complete`. Without an answer there are no suggestions.
+    /// Passes on `completion/complete`. A missing answer means an empty list of suggestions.
     pub(crate) async fn complete(
         &self,
         prompt: &str,

@@ -40,7 +40,7 @@ pub struct Argument {
 }
 
 impl Definition {
-    /// Takes over what a server lists, without control characters and invisible ones.
+    /// Takes over the entry of a list, without control characters and invisible ones.
     pub(crate) fn of(prompt: &PromptInfo) -> Definition {
         Definition {
             title: clean(prompt.title.as_deref()),

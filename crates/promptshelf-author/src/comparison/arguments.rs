@@ -9,7 +9,7 @@ pub(super) fn compare(notes: &mut Notes<'_>, before: &[Argument], after: &[Argum
         match after.iter().find(|new| new.name() == old.name()) {
             Some(new) => argument(notes, old, new),
             None => {
-                notes.add(Impact::Notice, format!("`{}` is gone: values that callers send are ignored", old.name()))
+                notes.add(Impact::Notice, format!("`{}` is gone: values that callers send are ignored", old.name()));
             }
         }
     }

@@ -108,7 +108,7 @@ impl Analyzer {
         Ok(Analysis { workspace: &self.workspace, found })
     }
 
-    /// Checks the saved files if they have changed: their valid versions stand in for broken unsaved ones.
+    /// Checks the saved files if they have changed: their valid versions replace broken unsaved ones.
     fn read_saved(&mut self, directory: &Directory) -> Result<(), SourceError> {
         let Some(snapshot) = directory.read(self.saved.1)? else { return Ok(()) };
         let fingerprint = snapshot.fingerprint();
@@ -144,7 +144,7 @@ impl Analysis<'_> {
         json!(completion::items(self.workspace, path, text, &cursor))
     }
 
-    /// Returns the explanation (`Hover`) of the word at a position of a text, `null` if there is none.
+    /// Returns the explanation (`Hover`) of the word at a position of a text, `null` without one.
     #[must_use]
     pub fn hover(&self, path: &str, text: &str, line: u32, character: u32) -> Value {
         let cursor = cursor_at(path, text, position::offset(text, Position { line, character }));

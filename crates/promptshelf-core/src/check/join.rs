@@ -138,7 +138,7 @@ fn resources(
     list: impl Fn(&Catalog) -> &Arc<[Arc<Resource>]>,
     found: &mut Vec<Diagnostic>,
 ) -> Vec<(usize, usize, Arc<Resource>)> {
-    let mut by_uri: BTreeMap<&str, Vec<(usize, usize, &Arc<Resource>)>> = BTreeMap::new();
+    let mut by_uri = BTreeMap::<&str, Vec<(usize, usize, &Arc<Resource>)>>::new();
     for (number, part) in parts.iter().enumerate() {
         for (at, resource) in list(&part.catalog).iter().enumerate() {
             by_uri.entry(resource.uri()).or_default().push((number, at, resource));

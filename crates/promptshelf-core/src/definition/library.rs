@@ -38,7 +38,7 @@ pub struct Definitions {
     pub broken: Vec<BrokenFile>,
     /// Mistakes that the source found while reading.
     pub diagnostics: Vec<Diagnostic>,
-    /// The name that tells the library's files from those of other libraries in one server: the authority of their
+    /// The name that distinguishes the library's files from those of other libraries in one server: the authority of their
     /// URIs, as in `library://NAME/notes.md`.
     pub namespace: Option<Arc<str>>,
     /// Whether these are one revision of a library, complete as it is. Broken prompts are then left out, and do not keep

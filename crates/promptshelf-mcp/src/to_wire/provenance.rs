@@ -37,7 +37,7 @@ impl<'a> WireProvenance<'a> {
             let source = Some(&*part.source).filter(|source| !source.is_empty());
             let known = WireProvenance::of(&own, &part.catalog).unwrap_or_default();
             let via = part.server_id.iter().flat_map(|id| own.definition().via.iter().chain([id]));
-            let via = via.map(|id| id.to_string()).collect();
+            let via = via.map(std::string::ToString::to_string).collect();
             return Some(WireProvenance { source, is_foreign: part.is_foreign, via, ..known });
         }
         let shown = catalog.provenance().filter(|found| found.is_shown && found.covers(prompt))?;

@@ -116,7 +116,7 @@ pub(super) struct AnalysisResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Object>>)]
     messages: Option<Box<RawValue>>,
-    /// The reason why there are no messages.
+    /// The reason for missing messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<String>,
     /// The required arguments that were rendered with a sample.

@@ -131,7 +131,7 @@ pub(super) async fn browse(
         let side = opened(&state, &RevisionSide { channel, revision: query.revision }).await?;
         let revision = side.name.revision.unwrap_or_default();
         let found = spawn_blocking(move || {
-            let catalog = side.opened.preview.as_ref().map(|preview| preview.catalog());
+            let catalog = side.opened.preview.as_ref().map(super::super::preview::TreePreview::catalog);
             search(&side.opened.tree, catalog.as_deref(), &query, limit, revision)
         });
         etag::json(&headers, &found.await.map_err(|_| Problem::internal())?)

@@ -167,7 +167,7 @@ fn changed_files(before: &MemoryTree, after: &MemoryTree) -> Vec<FileChange> {
     let mut changes = Vec::new();
     for path in paths {
         let (old, new) = (before.get(path), after.get(path));
-        if old.map(|file| file.bytes()) != new.map(|file| file.bytes()) {
+        if old.map(promptshelf_source::MemoryFile::bytes) != new.map(promptshelf_source::MemoryFile::bytes) {
             let digest = |file: &promptshelf_source::MemoryFile| Digest::of(file.bytes());
             changes.push(FileChange { path: path.to_owned(), before: old.map(digest), after: new.map(digest) });
         }

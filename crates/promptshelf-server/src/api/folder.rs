@@ -338,7 +338,7 @@ fn require_origin(headers: &HeaderMap) -> Result<(), Problem> {
 
 fn is_one_of(expected: &[String], now: &[u8]) -> bool {
     let digest = Digest::of(now).to_string();
-    expected.iter().any(|tag| *tag == digest)
+    expected.contains(&digest)
 }
 
 impl From<EditError> for Problem {

@@ -51,7 +51,7 @@ pub(super) struct Reviewable {
     next: Option<u64>,
 }
 
-/// A proposal, and what it means for the caller.
+/// A proposal, and the caller's part in it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListedProposal {

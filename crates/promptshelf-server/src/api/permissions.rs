@@ -157,7 +157,7 @@ fn has_approved(proposal: &Proposal, caller: &str) -> bool {
     })
 }
 
-/// Whether a review of the caller is wanted: it would count, and there is none yet.
+/// Whether a review of the caller is wanted: it would count, and the caller has not reviewed yet.
 pub(super) fn is_review_wanted(operation: &Operation, proposal: &Proposal, policy: &Policy) -> bool {
     let caller = operation.actor(false).name;
     let review = operation.permission(&[Scope::Review], &policy.roles.review, "review");

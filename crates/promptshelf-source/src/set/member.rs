@@ -322,7 +322,7 @@ impl Member {
             }
             None => self.recover(),
         }
-        // A source without resources, for instance, is no mistake in its requirements.
+        // A source without resources, for instance, is not a mistake in its requirements.
         let is_of_own_rule = |found: &&Diagnostic| {
             found.code == Code::UnmatchedRule && Arc::ptr_eq(&found.location.source, &self.own_rule)
         };

@@ -30,7 +30,7 @@ pub(crate) async fn lock(transaction: &mut Transaction) -> Result<(), StoreError
     Ok(())
 }
 
-/// Returns the key of callers' hashes, which is `new` if there is no key yet.
+/// Returns the key of callers' hashes, which is `new` before the first key.
 pub(crate) async fn key(transaction: &mut Transaction, new: [u8; 16]) -> Result<[u8; 16], StoreError> {
     let insert = "INSERT INTO ps_usage_key (id, key) VALUES (1, $1) ON CONFLICT DO NOTHING";
     transaction.run(insert, vec![Value::Bytes(Some(new.to_vec()))]).await?;

@@ -7,6 +7,7 @@ mod file;
 mod library;
 mod overrides;
 mod private_files;
+mod requirements;
 mod sections;
 mod sign_in;
 mod source_sections;
@@ -136,7 +137,7 @@ impl Settings {
         let cache = written.store.cache.as_ref().map(|folder| file.resolve(folder));
         let cache = overrides.path("cache", arguments.cache.as_deref()).or(cache);
         let library = ServedLibrary::resolve(arguments, &written.channels, configured, cache.clone(), &overrides)?;
-        warnings.extend(file.ignored_sources(&library));
+        warnings.extend(file.ignored_sources(!library.sources().is_empty()));
         let metrics: Option<Address> = overrides.value("metrics", arguments.over_http.metrics.as_deref())?;
         let audit = audit(&written, &file, arguments, &overrides)?;
         let traces = traces(&written, arguments.traces.as_deref(), &overrides)?;

@@ -39,7 +39,7 @@ pub(super) struct ListQuery {
     limit: Option<usize>,
 }
 
-/// The parameters of a prompt. `resolve` has no effect: what a prompt includes is always part of it.
+/// The parameters of a prompt. `resolve` has no effect: included parts are always resolved.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PromptQuery {
@@ -213,7 +213,10 @@ async fn with_version(
 
 /// The version of a prompt in its store, or 1.
 fn version(view: &View, prompt: &Prompt) -> u64 {
-    view.catalog().provenance().and_then(|found| found.prompt(prompt)).map_or(1, |found| found.version())
+    view.catalog()
+        .provenance()
+        .and_then(|found| found.prompt(prompt))
+        .map_or(1, promptshelf_core::PromptProvenance::version)
 }
 
 /// The labels with which a channel can be asked for.

@@ -18,7 +18,7 @@ const LOADED: usize = 4;
 /// The number of revisions that a client can catch up with.
 const RECENT: usize = 100;
 
-/// The reader of versions that are not served at present. Clones share what is loaded.
+/// The reader of versions that are not served at present. Clones share the loaded revisions.
 ///
 /// A version is a whole revision of its channel, with the partials and attachments of that time. The access rules of that
 /// time and the operator's present ones hold, and the present rules of the library for the prompt itself.

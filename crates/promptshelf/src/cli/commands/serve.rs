@@ -137,7 +137,7 @@ pub(crate) async fn run(
     #[cfg(feature = "channels")]
     let counted = counting.map(|counting| counting.log);
     #[cfg(feature = "channels")]
-    for log in counted.iter().cloned() {
+    if let Some(log) = counted.clone() {
         tokio::spawn(async move { log.run().await });
     }
 

@@ -9,11 +9,7 @@ use std::{
 use promptshelf_core::{AccessRule, Code, Diagnostic, SourceText};
 use promptshelf_source::settings::SettingsFile;
 
-use super::{
-    library::ServedLibrary,
-    sections::ServerSettings,
-    sources::{self, ConfiguredSource},
-};
+use super::sections::ServerSettings;
 use crate::exit::{Exit, Failure};
 
 /// The largest `server.toml` that is read, in bytes.
@@ -189,27 +185,16 @@ impl ServerFile {
         self.file.error(&["source", &number, key], Code::InvalidValue, message)
     }
 
-    /// The sources under `[[source]]`.
-    pub(crate) fn sources(&mut self) -> Vec<ConfiguredSource> {
-        let settings = self.read();
-        sources::resolve(self, &settings)
-    }
-
     /// Warns about sources that are not served, because the command line names a library.
-    pub(super) fn ignored_sources(&self, library: &ServedLibrary) -> Option<Diagnostic> {
-        let location = self.file.location(&["source"]).filter(|_| library.sources().is_empty())?;
+    pub(super) fn ignored_sources(&self, serves_sources: bool) -> Option<Diagnostic> {
+        let location = self.file.location(&["source"]).filter(|_| !serves_sources)?;
         let message = "[[source]] is not used: the command line names a library";
         let help = "start the server without LIBRARY to serve all sources";
         Some(Diagnostic::warning(Code::NoEffect, location, message).help(help))
     }
 
-    /// All mistakes of the file.
-    pub(crate) fn diagnostics(&mut self) -> Vec<Diagnostic> {
-        let settings = self.read();
-        self.check_channels(&settings);
-        self.check_profiles(&settings);
-        sources::resolve(self, &settings);
-        self.access_rules();
+    /// The mistakes found so far.
+    pub(super) fn found(&self) -> Vec<Diagnostic> {
         self.file.diagnostics()
     }
 

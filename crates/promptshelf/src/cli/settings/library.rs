@@ -14,7 +14,7 @@ use promptshelf_store::{ChannelAddress, ChannelName, StoreUrl};
 
 use super::{
     overrides::Overrides,
-    sections::Channel,
+    requirements::Requirements,
     sources::{ConfiguredSource, ConfiguredSources},
 };
 use crate::{
@@ -55,7 +55,7 @@ impl ServedLibrary {
     /// Reads the argument LIBRARY, else `PROMPTSHELF_STORE`, else takes the configured sources, else the current folder.
     pub(super) fn resolve<E: Fn(&str) -> Option<String>>(
         arguments: &ServeArguments,
-        configured: &BTreeMap<String, Channel>,
+        configured: &BTreeMap<String, Requirements>,
         sources: Vec<ConfiguredSource>,
         cache: Option<PathBuf>,
         overrides: &Overrides<'_, E>,
@@ -128,7 +128,7 @@ impl fmt::Display for ServedLibrary {
 fn channels(
     word: &str,
     names: Option<Vec<String>>,
-    configured: &BTreeMap<String, Channel>,
+    configured: &BTreeMap<String, Requirements>,
     cache: Option<PathBuf>,
 ) -> Result<ServedLibrary, Failure> {
     let invalid = |error: promptshelf_store::StoreError| Failure::new(Exit::Usage, error.to_string());
@@ -148,9 +148,9 @@ fn channels(
 }
 
 /// The requirements under `[channels]`. A channel without any is open to all callers.
-pub(super) fn access(configured: &BTreeMap<String, Channel>) -> ChannelAccess {
-    let requirements = |(name, channel): (&String, &Channel)| {
-        let Channel { scopes, roles, users } = channel.clone();
+pub(super) fn access(configured: &BTreeMap<String, Requirements>) -> ChannelAccess {
+    let requirements = |(name, channel): (&String, &Requirements)| {
+        let Requirements { scopes, roles, users } = channel.clone();
         let is_restricted = !(scopes.is_empty() && roles.is_empty() && users.is_empty());
         is_restricted.then(|| (name.clone(), Arc::new(Access { scopes, roles, users, visible: false })))
     };

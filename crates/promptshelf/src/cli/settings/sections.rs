@@ -10,6 +10,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
 use super::{
+    requirements::Requirements,
     source_sections::Source,
     value::{Address, AlgorithmName, CollectorUrl, Day, HttpsUrl, Network, Sha256},
 };
@@ -53,7 +54,7 @@ pub(super) struct ServerSettings {
     pub(super) store: Store,
     /// Channels that are served next to the default one, by name, with the requirements for callers. The requirements
     /// of the default channel can be set here too.
-    pub(super) channels: BTreeMap<String, Channel>,
+    pub(super) channels: BTreeMap<String, Requirements>,
     pub(super) api: Api,
     /// Sources of prompts that are served together, if no library is named on the command line.
     pub(super) source: Tables<Source>,
@@ -313,18 +314,6 @@ pub(super) struct Grants {
 pub(super) struct Store {
     /// The folder for copies of the channels, so that a restart serves without the database.
     pub(super) cache: Option<PathBuf>,
-}
-
-/// The requirements of a channel or source. It does not exist for callers who do not meet them.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Channel {
-    /// Scopes: a caller's token must have all of them.
-    pub(super) scopes: Vec<String>,
-    /// Roles: a caller must have one of them.
-    pub(super) roles: Vec<String>,
-    /// Names of callers who need none of the roles.
-    pub(super) users: Vec<String>,
 }
 
 /// The management API of a store.

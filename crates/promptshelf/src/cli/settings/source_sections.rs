@@ -6,7 +6,7 @@ use promptshelf_source::settings::Bounded;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{sections::Channel, value::InvalidValue};
+use super::{requirements::Requirements, value::InvalidValue};
 
 /// The longest name of a source, in bytes.
 const MAX_NAME: usize = 32;
@@ -30,7 +30,7 @@ pub(super) struct Source {
     pub(super) prefix: Option<Prefix>,
     /// Requirements for everything in the source. Rules of the source itself can only add to them.
     #[serde(default)]
-    pub(super) access: Option<Channel>,
+    pub(super) access: Option<Requirements>,
     /// The largest number of prompts. A state with more is not served. Default: 10000 for `mcp`, otherwise as many as the
     /// library allows.
     #[serde(default)]

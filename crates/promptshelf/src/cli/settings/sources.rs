@@ -7,15 +7,16 @@ use std::{
     time::Duration,
 };
 
-use promptshelf_core::Access;
+use promptshelf_core::{Access, Diagnostic};
 use promptshelf_git::GitAddress;
 #[cfg(feature = "channels")]
 use promptshelf_store::ChannelAddress;
 
 use super::{
     file::ServerFile,
+    requirements::Requirements,
     sections::ServerSettings,
-    source_sections::{Kind, SecretFile, Source},
+    source_sections::{Kind, Prompts, SecretFile, Source},
 };
 
 /// The largest number of sources of one server.
@@ -85,6 +86,24 @@ pub(crate) enum McpEndpoint {
     Command(Vec<String>),
 }
 
+impl ServerFile {
+    /// The sources under `[[source]]`.
+    pub(crate) fn sources(&mut self) -> Vec<ConfiguredSource> {
+        let settings = self.read();
+        resolve(self, &settings)
+    }
+
+    /// All mistakes of the file.
+    pub(crate) fn diagnostics(&mut self) -> Vec<Diagnostic> {
+        let settings = self.read();
+        self.check_channels(&settings);
+        self.check_profiles(&settings);
+        resolve(self, &settings);
+        self.access_rules();
+        self.found()
+    }
+}
+
 /// Checks all sources, and reports their mistakes in the file.
 pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<ConfiguredSource> {
     let sources = &written.source.0;
@@ -109,7 +128,7 @@ pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<Co
         };
         let Some(place) = place else { continue };
         let access = source.access.clone().map(|access| {
-            let super::sections::Channel { scopes, roles, users } = access;
+            let Requirements { scopes, roles, users } = access;
             Access { scopes, roles, users, visible: false }
         });
         let is_open = |access: &Access| access.scopes.is_empty() && access.roles.is_empty() && access.users.is_empty();
@@ -118,7 +137,7 @@ pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<Co
             name: name.clone(),
             prefix: source.prefix.as_ref().map_or_else(|| format!("{name}-"), |prefix| prefix.0.clone()),
             access: access.filter(|access| !is_open(access)),
-            max_prompts: source.max_prompts.map(|most| most.to_usize()).or(is_foreign.then_some(MCP_PROMPTS)),
+            max_prompts: source.max_prompts.map(Prompts::to_usize).or(is_foreign.then_some(MCP_PROMPTS)),
             place,
         });
     }

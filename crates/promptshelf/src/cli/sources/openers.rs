@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+#[cfg(feature = "channels")]
+use promptshelf_server::ReplicaMonitor;
 use promptshelf_source::{Directory, OpenSource, OpenedSource, SourceError, TreeSource};
 #[cfg(feature = "channels")]
 use promptshelf_source::{Health, wait_for};
@@ -135,7 +137,7 @@ impl OpenSource for StoreOpener {
     }
 
     fn health(&self) -> Health {
-        let Some(status) = super::lock(&self.monitor).as_ref().map(|monitor| monitor.status()) else {
+        let Some(status) = super::lock(&self.monitor).as_ref().map(ReplicaMonitor::status) else {
             return Health::default();
         };
         let problem =

@@ -58,9 +58,10 @@ fn hostile_servers_harm_no_other_source() {
         std::io::copy(&mut stream, &mut std::io::sink()).ok();
     });
     let dying = raw_server(|mut stream| {
-        stream.read(&mut [0; 1024]).ok();
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{\"jsonrpc\"";
-        stream.write_all(head.as_bytes()).ok();
+        if stream.read(&mut [0; 1024]).is_ok_and(|read| read > 0) {
+            stream.write_all(head.as_bytes()).ok();
+        }
     });
     let mut settings = upstream("cursors", &cursors.url, "") + &upstream("many", &many.url, "max-prompts = 3");
     settings += &(upstream("links", &links.url, "") + &upstream("changing", &changing.url, ""));

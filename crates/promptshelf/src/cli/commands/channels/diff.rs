@@ -6,12 +6,7 @@ use promptshelf_source::{MemoryTree, read_tree};
 use promptshelf_store::ChannelName;
 use serde_json::json;
 
-use super::{
-    access::Place,
-    backend::Backend,
-    rendered, report,
-    unified::FileDifference,
-};
+use super::{access::Place, backend::Backend, rendered, report, unified::FileDifference};
 use crate::{
     args::channels::DiffArguments,
     exit::{Exit, Failure},

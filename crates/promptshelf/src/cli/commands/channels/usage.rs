@@ -119,7 +119,7 @@ fn print_csv(report: &UsageReport) -> Result<(), Failure> {
         ];
         writer.write_record(cells.iter().map(|cell| cell.as_bytes())).map_err(failed)?;
     }
-    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
     let mut output = Output::stdout();
     output.out.write_all(&bytes)?;
     Ok(output.out.flush()?)

@@ -50,14 +50,14 @@ fn is_skill(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use promptshelf_author::clients::find;
+    use promptshelf_author::clients::{Client, find};
 
     use super::*;
 
     // req: S-130
     #[test]
     fn hostile_names_have_no_path() {
-        let native = |client: &str| find(client).and_then(|client| client.native_files()).expect("native files");
+        let native = |client: &str| find(client).and_then(Client::native_files).expect("native files");
         for client in ["claude-code", "codex", "vscode"] {
             for name in [
                 "",

@@ -85,7 +85,7 @@ export function view({ name: channel, values }, until) {
   ]);
 }
 
-/** What the list is limited to, with links that lift it. @param {string} channel @param {Record<string, string>} values */
+/** The limits of the list, with links that lift it. @param {string} channel @param {Record<string, string>} values */
 function chosen(channel, { text, folder, tag }) {
   const limits = [];
   if (folder) {

@@ -107,7 +107,7 @@ function entry(channel, one, newest, prompt) {
   ]);
 }
 
-/** Tells the links of revisions apart for screen readers. @param {Revision} one */
+/** Names the links of revisions for screen readers. @param {Revision} one */
 function label(one) {
   return h('span.unseen', null, ` ${t('channels.revision', { n: String(one.number) })}`);
 }

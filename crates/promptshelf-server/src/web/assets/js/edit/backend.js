@@ -16,7 +16,7 @@ import { api, send } from '../api.js';
  * @typedef {{ text?: string, base64?: string }} Content
  *
  * @typedef {object} Backend
- * @property {string} id tells drafts of one library from those of others
+ * @property {string} id distinguishes the drafts of libraries
  * @property {string | null} channel null for the folder
  * @property {(until?: AbortSignal) => Promise<{ files: FileRow[], mayWrite: boolean }>} list
  * @property {(path: string, until?: AbortSignal) => Promise<Stored>} read

@@ -34,7 +34,7 @@ export function fileView(backend, library, path, until) {
   const actions = h('div.edit-actions');
   const columns = h('div.columns.edit-columns');
   const host = h('div.edit-text');
-  /** What the author started from. @type {import('./backend.js').Stored | null} */
+  /** The content that the author started from. @type {import('./backend.js').Stored | null} */
   let base = null;
   /** @type {Awaited<ReturnType<typeof textEditor>>} */
   let editor = null;
