@@ -111,6 +111,15 @@ fn every_client_with_files_gets_its_own_format() {
     assert_eq!(none.status.code(), Some(2));
 }
 
+#[test]
+fn placeholders_are_not_shown_in_reports() {
+    let notes = "---\narguments:\n  - {name: file, required: true}\n---\nRead {{ attach(\"notes/\" ~ file) }}\n";
+    let folder = library(&[("notes.md", notes)]);
+    let report = synced(folder.path(), &["--client", "claude-code", "prompts"]);
+    let what = report["lost"][0]["what"].as_str().unwrap_or_default();
+    assert!(what.contains("notes/<file>"), "{report}");
+}
+
 // req: S-130
 #[test]
 fn hostile_names_of_a_server_never_leave_the_folder() {

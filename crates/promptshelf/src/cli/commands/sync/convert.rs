@@ -48,7 +48,7 @@ pub(super) async fn convert(
         let rejected: Vec<String> = connection.problems(&error).into_iter().map(str::to_owned).collect();
         let is_new = rejected.iter().any(|name| values.contains_key(name));
         if !is_new || attempts == MAX_ATTEMPTS {
-            let reason = connection.rejection(Exit::Failed, &error).message;
+            let reason = with_names(prompt, connection.rejection(Exit::Failed, &error).message);
             let failure = connection.failure(error);
             return Err(match failure.exit {
                 Exit::Unreachable | Exit::TimedOut | Exit::SignIn => failure,
@@ -87,6 +87,12 @@ pub(super) async fn convert(
     }
     losses.dedup();
     Ok(File { text: exported.text, losses })
+}
+
+/// Replaces the placeholders in a message of the server, which would mean nothing to the reader, by their arguments.
+fn with_names(prompt: &PromptInfo, message: String) -> String {
+    let arguments = prompt.arguments.iter().enumerate();
+    arguments.fold(message, |text, (index, argument)| text.replace(&word(index), &format!("<{}>", argument.name)))
 }
 
 /// Makes a checked prompt of an entry in a list. Its text is never used, and must not be empty.
