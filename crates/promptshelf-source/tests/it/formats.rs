@@ -58,10 +58,10 @@ fn one_file_of_each_format_is_served() {
             "name: Sums up\ndescription: Sums up\nmessages:\n  - role: system\n    content: Be brief.\n  - role: user\n    content: |\n      Sum up:\n      {{text}}\n  - role: assistant\n    content: Gladly.\ntestData:\n  - text: a b c\n    expected: abc\n",
         ),
         (
-            "pdf/SKILL.md",
+            "pdf-forms/SKILL.md",
             "---\nname: pdf-forms\ndescription: Fills in forms\n---\nRead reference.md, then {{ fill }} $1.\n",
         ),
-        ("pdf/reference.md", "# Not a prompt"),
+        ("pdf-forms/reference.md", "# Not a prompt"),
         (
             "peer.md",
             "---\nname: peer\ndescription: d\ncategory: review\narguments:\n  - name: lang\n    description: x\n    required: true\n---\nReview this {{lang}}\n",
