@@ -52,9 +52,9 @@ pub(crate) fn write_requirements(repository: &Repository) -> Result<()> {
 pub(crate) fn check_requirements(repository: &Repository) -> Result<()> {
     let written = read(repository, CONFORMANCE)?;
     let Proven { areas, tags } = Proven::read(repository, &document::passing(document::suites_of(&written)))?;
-    compare(CONFORMANCE, &document::requirements(&areas, &tags), document::requirements_of(&written))?;
+    compare(CONFORMANCE, &document::requirements(&areas, &tags), document::requirements_of(&written), FROM_TAGS)?;
     let security = read(repository, SECURITY)?;
-    compare(SECURITY, &document::with_threats(&security, &areas, &tags)?, &security)?;
+    compare(SECURITY, &document::with_threats(&security, &areas, &tags)?, &security, FROM_TAGS)?;
     println!("{}", document::totals(&areas, &tags));
     Ok(())
 }
@@ -67,10 +67,14 @@ pub(crate) fn check_requirements(repository: &Repository) -> Result<()> {
 pub(crate) fn check_suites(repository: &Repository) -> Result<()> {
     let suites = suites::read(&results_file(repository))?;
     let written = read(repository, CONFORMANCE)?;
-    compare(CONFORMANCE, &document::suites(&suites), document::suites_of(&written))?;
+    compare(CONFORMANCE, &document::suites(&suites), document::suites_of(&written), WITH_SUITES)?;
     println!("{CONFORMANCE} is current");
     Ok(())
 }
+
+/// The commands that write the tables.
+const WITH_SUITES: &str = "cargo xtask conformance";
+const FROM_TAGS: &str = "cargo xtask conformance --without-running";
 
 const CONFORMANCE: &str = "docs/conformance.md";
 const SECURITY: &str = "SECURITY.md";
@@ -111,7 +115,7 @@ fn read(repository: &Repository, path: &str) -> Result<String> {
 }
 
 /// Fails at the first line that differs.
-fn compare(path: &str, expected: &str, written: &str) -> Result<()> {
+fn compare(path: &str, expected: &str, written: &str, command: &str) -> Result<()> {
     if expected == written {
         return Ok(());
     }
@@ -119,7 +123,7 @@ fn compare(path: &str, expected: &str, written: &str) -> Result<()> {
     if let Some((expected, written)) = differs {
         println!("- {written}\n+ {expected}");
     }
-    bail!("{path} is stale; run `cargo xtask conformance --without-running` and commit the result")
+    bail!("{path} is stale; run `{command}` and commit the result")
 }
 
 #[cfg(test)]
@@ -128,9 +132,9 @@ mod tests {
 
     #[test]
     fn table_that_differs_is_stale() {
-        assert!(compare("a.md", "| A1 |\n", "| A1 |\n").is_ok());
-        assert!(compare("a.md", "| A1 |\n", "| A2 |\n").is_err());
-        assert!(compare("a.md", "| A1 |\n", "| A1 |\n| A2 |\n").is_err());
-        assert!(compare("a.md", "| A1 |\n", "").is_err());
+        assert!(compare("a.md", "| A1 |\n", "| A1 |\n", "cargo").is_ok());
+        assert!(compare("a.md", "| A1 |\n", "| A2 |\n", "cargo").is_err());
+        assert!(compare("a.md", "| A1 |\n", "| A1 |\n| A2 |\n", "cargo").is_err());
+        assert!(compare("a.md", "| A1 |\n", "", "cargo").is_err());
     }
 }
