@@ -33,7 +33,7 @@ pub use self::{
 /// The time that a reload waits for members. Later ones appear when they have been read.
 const RELOAD_WAIT: Duration = Duration::from_secs(2);
 
-/// Several sources as one [`Source`], whose catalogs a [`Loader`] joins. Clones are the same set.
+/// Several sources as one [`Source`], whose catalogs a [`Loader`](crate::Loader) joins. Clones are the same set.
 ///
 /// ```
 /// # #[tokio::main]
