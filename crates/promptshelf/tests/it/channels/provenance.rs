@@ -1,6 +1,10 @@
 //! Versions and approvers in what a served channel sends to clients.
 
-use std::fs;
+use std::{
+    fs,
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
@@ -58,6 +62,13 @@ fn clients_see_the_version_and_who_approved_it() {
             (&found["version"], &found["channel"], &found["revision"], &found["approvedBy"]),
             (&json!(version), &json!("production"), &json!(2), &approvers)
         );
+    }
+    // The copy is written after the revision is served.
+    let copy = team.path("cache/channel-production");
+    let begun = Instant::now();
+    while !copy.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no copy of the channel");
+        sleep(Duration::from_millis(20));
     }
     drop(server);
 
