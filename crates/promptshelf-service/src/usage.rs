@@ -19,7 +19,7 @@ use std::{
 };
 
 use promptshelf_core::{
-    Catalog, Prompt, RawArguments,
+    Catalog, Prompt, PromptProvenance, RawArguments,
     usage::{CallerSketch, Latencies, UsageFigures, UsageKey},
 };
 use siphasher::sip::SipHasher13;
@@ -286,10 +286,7 @@ impl ServiceUsage {
         prompt: &Arc<Prompt>,
         catalog: &Catalog,
     ) -> CountedCall {
-        let version = catalog
-            .provenance()
-            .and_then(|found| found.prompt(prompt))
-            .map_or(0, promptshelf_core::PromptProvenance::version);
+        let version = catalog.provenance().and_then(|found| found.prompt(prompt)).map_or(0, PromptProvenance::version);
         CountedCall {
             service: self.clone(),
             started: Instant::now(),

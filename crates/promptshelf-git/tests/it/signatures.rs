@@ -61,7 +61,7 @@ async fn only_commits_of_signers_are_served() {
     sample.push(&format!("{forged}:refs/heads/main"));
     refused(&source, "its signature is invalid").await;
     assert_eq!(served(&source), good);
-    // A key that is withdrawn: the commit is no longer verified at a restart.
+    // A withdrawn key: a restart refuses the commit.
     sample.push(&format!("{good}:refs/heads/main"));
     source.refresh().await.unwrap();
     fs::write(&signers, format!("eve@example.com {}", public(&foreign))).unwrap();

@@ -81,7 +81,7 @@ impl CommandLine {
     }
 }
 
-/// Returns whether the words are `--version --json`, in any order. Without a command there is no other place for it.
+/// Returns whether the words are `--version --json`, in any order. The parser would ask for a command.
 pub(crate) fn asks_for_version_as_json(words: impl Iterator<Item = OsString>) -> bool {
     let mut words: Vec<OsString> = words.take(3).collect();
     words.sort();

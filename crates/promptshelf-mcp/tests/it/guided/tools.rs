@@ -47,7 +47,7 @@ async fn tool_asks_the_user_in_rounds() {
     }
     let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
     assert!(text.starts_with("shelf: rust, true"), "{answer}");
-    // A forged state is no mistake of the model.
+    // A forged state is a protocol error: the model cannot correct it.
     let forged = client.request(call(5, json!({ "requestState": "x", "inputResponses": {} }), &forms())).await;
     assert_eq!(forged["error"]["code"], -32602);
 }

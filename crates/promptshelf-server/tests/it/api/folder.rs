@@ -17,7 +17,7 @@ use super::{Answer, HELLO, Server, at, digest, refused, sign_in};
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 const ORIGIN: (&str, &str) = ("Origin", "http://localhost");
 
-/// A folder with `hello.md`, next to a file that nobody may read, and a server that edits it.
+/// A folder with `hello.md`, next to a file outside of the library, and a server that edits it.
 struct Edited {
     server: Server,
     outside: TempDir,

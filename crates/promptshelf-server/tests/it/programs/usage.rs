@@ -114,7 +114,7 @@ async fn figures_wait_while_the_store_is_away_and_survive_a_clean_stop() {
     let figures = store.usage(&Default::default()).await.expect("figures");
     assert_eq!(figures.values().map(|figures| figures.count).sum::<u64>(), 2);
 
-    // Without a store, the last write gives up and says what is lost.
+    // Without a store, the last write gives up and counts the lost calls.
     let missing: StoreUrl = format!("sqlite:{}", folder.path().join("none.db").display()).parse().expect("a URL");
     let (router, log) = server(Some(StoreHandle::new(missing)), 5, false);
     get(&router, "ci", "prompts/ask").await.expect(200);

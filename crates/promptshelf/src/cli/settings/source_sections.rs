@@ -6,7 +6,10 @@ use promptshelf_source::settings::Bounded;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{requirements::Requirements, value::InvalidValue};
+use super::{
+    requirements::Requirements,
+    value::{InvalidValue, from_string},
+};
 
 /// The longest name of a source, in bytes.
 const MAX_NAME: usize = 32;
@@ -95,18 +98,6 @@ impl Kind {
             Kind::Mcp => "mcp",
         }
     }
-}
-
-macro_rules! from_string {
-    ($($name:ident),*) => {
-        $(impl TryFrom<String> for $name {
-            type Error = InvalidValue;
-
-            fn try_from(text: String) -> Result<$name, InvalidValue> {
-                text.parse()
-            }
-        })*
-    };
 }
 
 from_string!(Interval, Prefix, SourceName);

@@ -40,6 +40,8 @@ macro_rules! from_string {
     };
 }
 
+pub(super) use from_string;
+
 from_string!(Address, AlgorithmName, CollectorUrl, Day, HttpsUrl, Network, Sha256);
 
 /// An address to listen on, not yet resolved.
