@@ -89,8 +89,9 @@ pub(crate) fn run(repository: &Repository, only: &[String]) -> Result<()> {
         match &outcome {
             Ok(()) => println!("=== {} passed in {took}", step.name),
             Err(error) => {
-                println!("=== {} FAILED after {took}: {error:#}", step.name);
-                failed.push(step.name);
+                let message = format!("=== {} FAILED after {took}: {error:#}", step.name);
+                println!("{message}");
+                failed.push((step.name, message));
             }
         }
         times.push((step.name, took, outcome.is_ok()));
@@ -101,8 +102,12 @@ pub(crate) fn run(repository: &Repository, only: &[String]) -> Result<()> {
     }
     println!("{} passed, {} failed", times.len() - failed.len(), failed.len());
     if !failed.is_empty() {
-        let again: String = failed.iter().map(|name| format!(" --only {name}")).collect();
-        bail!("{} failed; again alone: cargo xtask test{again}", failed.join(", "));
+        // Again, because they are far above.
+        for (_, message) in &failed {
+            println!("\n{message}");
+        }
+        let names: Vec<&str> = failed.iter().map(|(name, _)| *name).collect();
+        bail!("{} failed; again alone: cargo xtask test --only {}", names.join(", "), names.join(" --only "));
     }
     Ok(())
 }
@@ -136,7 +141,7 @@ fn test(repository: &Repository) -> Result<()> {
         install_debian(repository, "nginx", "nginx")?;
         install_debian(repository, "pgbouncer", "pgbouncer")?;
     }
-    Program::cargo(&repository.root).args(&["test", "--workspace", "--no-fail-fast"]).run()
+    Program::cargo(&repository.root).args(&["test", "--workspace", "--no-fail-fast"]).run_tests()
 }
 
 fn doc(repository: &Repository) -> Result<()> {

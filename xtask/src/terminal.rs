@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsStr,
-    io::ErrorKind,
+    io::{BufRead as _, BufReader, ErrorKind, Write as _},
     path::Path,
     process::{Command, Stdio},
 };
@@ -66,6 +66,30 @@ impl Program {
         Ok(())
     }
 
+    /// Runs `cargo test` to its end. The error repeats the output of the tests that failed, because a log of CI is often
+    /// cut to its last lines.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Program::run).
+    pub(crate) fn run_tests(mut self) -> Result<()> {
+        println!("$ {}", self.words.join(" "));
+        let child = self.command.stdout(Stdio::piped()).spawn();
+        let mut child = self.explained(child)?;
+        let output = child.stdout.take().context("the output of the tests is not a pipe")?;
+        let mut failures = Failures::default();
+        for line in BufReader::new(output).split(b'\n') {
+            let line = line?;
+            std::io::stdout().write_all(&[&line, &b"\n"[..]].concat())?;
+            failures.read(&String::from_utf8_lossy(&line));
+        }
+        let status = child.wait()?;
+        if !status.success() {
+            bail!("`{}` failed: {status}{}", self.words.join(" "), failures.text);
+        }
+        Ok(())
+    }
+
     /// Runs the program to its end and returns its output.
     ///
     /// # Errors
@@ -91,7 +115,45 @@ impl Program {
     }
 }
 
+/// The last lines about failed tests in the output of `cargo test`: from `failures:` to the result of each test program.
+#[derive(Default)]
+struct Failures {
+    text: String,
+    inside: bool,
+}
+
+impl Failures {
+    /// Bytes of the report. A test that prints more does not hide the others' results.
+    const LIMIT: usize = 32 << 10;
+
+    fn read(&mut self, line: &str) {
+        self.inside = (self.inside || line == "failures:") && !line.starts_with("test result:");
+        if self.inside && self.text.len() < Failures::LIMIT {
+            self.text.push('\n');
+            self.text.push_str(line);
+        }
+    }
+}
+
 fn shown(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     if word.contains(' ') { format!("'{word}'") } else { word.into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_the_lines_between_their_heading_and_the_result() {
+        let mut failures = Failures::default();
+        for line in ["running 2 tests", "test a ... ok", "test b ... FAILED", "", "failures:", "", "---- b stdout ----"]
+        {
+            failures.read(line);
+        }
+        for line in ["it broke", "failures:", "    b", "test result: FAILED. 1 passed; 1 failed", "running 0 tests"] {
+            failures.read(line);
+        }
+        assert_eq!(failures.text, "\nfailures:\n\n---- b stdout ----\nit broke\nfailures:\n    b");
+    }
 }
