@@ -5,6 +5,7 @@
 
 mod bulk;
 mod failure;
+mod guard;
 mod migrate;
 mod open_file;
 mod pool;
@@ -12,6 +13,7 @@ mod transaction;
 mod value;
 
 pub(crate) use bulk::{insert, list};
+pub(crate) use guard::Guard;
 pub(crate) use migrate::{KNOWN_MAJOR, migrate, version};
 pub(crate) use pool::{Database, Mode, listener_pool};
 pub(crate) use transaction::{CHANNEL_OF_HINTS, Transaction};

@@ -10,6 +10,7 @@
 //! HTTP and the protocol are deliberately not part of this crate.
 
 mod address;
+mod announce;
 mod check;
 mod comment;
 mod commenting;
@@ -19,6 +20,7 @@ mod error;
 mod hints;
 mod input;
 mod model;
+mod outbox;
 mod policy;
 mod promote;
 mod publish;
@@ -32,6 +34,8 @@ mod tables;
 mod upload;
 mod usage;
 mod versions;
+mod webhook;
+mod webhook_body;
 
 pub use address::{ChannelAddress, ChannelName, StoreUrl};
 pub use check::{CheckReport, CheckSummary, Checker, PromptFile};
@@ -43,6 +47,8 @@ pub use model::{
     PolicyGuard, PolicyRoles, PromptChange, PromptChangeKind, Proposal, ProposalQuery, ProposalState, Publish,
     Published, Review, Revision, RevisionKind, Served, Verdict,
 };
+pub use outbox::DeliveryLock;
 pub use standing::{PromptStanding, Standing, StandingQuery, Standings};
 pub use store::Store;
 pub use usage::UsageQuery;
+pub use webhook::{DeadLetter, Delivery, DeliveryAttempt, Webhook, WebhookEvent, WebhookQueue};

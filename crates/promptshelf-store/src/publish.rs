@@ -7,6 +7,7 @@ use promptshelf_source::{MemoryFile, MemoryTree};
 use crate::{
     StoreError,
     address::ChannelName,
+    announce,
     check::{CheckReport, Checker},
     database::{Mode, Transaction},
     input,
@@ -380,6 +381,8 @@ async fn store(
     };
     let is_met = proposal.lacks.is_empty();
     let is_published = draft.may_publish && (is_met || draft.emergency.is_some());
+    let approvers = policy::approvers(&channel.policy, &proposal);
+    let emergency = draft.emergency.as_deref().filter(|_| !is_met);
     if is_published && checked.report.is_unloadable {
         let first = checked.report.findings.first().map_or("", String::as_str);
         return Err(StoreError::invalid(format!(
@@ -390,8 +393,6 @@ async fn store(
         // Assigning version numbers is last but for the counter: the lock is on all channels.
         let number = channel.revision + 1;
         entry::apply(transaction, channel.id, number, &basis.changes).await?;
-        let approvers = policy::approvers(&channel.policy, &proposal);
-        let emergency = draft.emergency.as_deref().filter(|_| !is_met);
         revision::add(transaction, channel.id, number, &proposal, &approvers, emergency, checks).await?;
         proposal.at = proposal::set_state(transaction, proposal.id, ProposalState::Published, Some(number)).await?;
         proposal.state = ProposalState::Published;
@@ -404,6 +405,9 @@ async fn store(
     if is_published {
         prompt::apply(transaction, channel.id, channel.revision + 1, &prompts).await?;
         transaction.notify(channel.name.as_str()).await?;
+        announce::published(transaction, &proposal, &prompts, &approvers, emergency, &checked.report).await?;
+    } else if !matches!(draft.target, Target::Existing(_)) {
+        announce::proposed(transaction, &proposal, &prompts).await?;
     }
     Ok(Published { proposal, prompts, findings: checked.report.findings.clone() })
 }

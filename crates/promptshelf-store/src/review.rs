@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    StoreError,
+    StoreError, announce,
     check::Checker,
     database::{Mode, Transaction},
     input,
@@ -192,7 +192,11 @@ async fn add_review(
     if verdict == Verdict::Reject {
         proposal::set_state(transaction, id, ProposalState::Rejected, None).await?;
     }
-    proposal::get(transaction, id).await
+    let proposal = proposal::get(transaction, id).await?;
+    if !is_repeated {
+        announce::reviewed(transaction, &proposal).await?;
+    }
+    Ok(proposal)
 }
 
 async fn withdraw(transaction: &mut Transaction, id: u64, actor: &Actor) -> Result<Proposal, StoreError> {

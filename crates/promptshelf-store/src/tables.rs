@@ -8,3 +8,4 @@ pub(crate) mod prompt;
 pub(crate) mod proposal;
 pub(crate) mod revision;
 pub(crate) mod usage;
+pub(crate) mod webhook;

@@ -19,6 +19,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { is_major: true, sql: include_str!("../../migrations/0001_channels.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0002_usage.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0003_comments.sql") },
+    Migration { is_major: false, sql: include_str!("../../migrations/0004_webhooks.sql") },
 ];
 
 /// The newest migration that older releases do not understand.

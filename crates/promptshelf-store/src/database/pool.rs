@@ -43,6 +43,8 @@ pub(crate) enum Mode {
     Write,
     /// Writes while no other transaction of a store writes.
     Exclusive,
+    /// Holds a lock of its own for up to minutes, and changes nothing. PostgreSQL only: a file has other locks.
+    Guard,
 }
 
 /// The connections of a store.
@@ -164,6 +166,10 @@ fn postgres_begin(mode: Mode) -> &'static str {
         Mode::Exclusive => {
             "BEGIN; SET LOCAL lock_timeout = '8s'; SET LOCAL statement_timeout = '10s'; \
              SELECT pg_advisory_xact_lock(8101813017)"
+        }
+        // The server ends the transaction of a client that has vanished, so that the lock does not stay with it.
+        Mode::Guard => {
+            "BEGIN; SET LOCAL statement_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '60s'"
         }
     }
 }

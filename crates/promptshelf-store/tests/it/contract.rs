@@ -6,6 +6,7 @@ pub(crate) mod publishing;
 pub(crate) mod reading;
 pub(crate) mod reviewing;
 pub(crate) mod usage;
+pub(crate) mod webhooks;
 
 /// Calls a macro with the names of the functions of the contract. Those that defend against a threat are in `threats`.
 macro_rules! all {
@@ -54,6 +55,10 @@ macro_rules! all {
             history::new_epoch_changes_every_head,
             usage::figures_of_batches_are_merged_and_each_batch_counts_once,
             usage::old_hours_become_days_and_older_ones_are_removed,
+            webhooks::changes_queue_events_in_the_order_of_commits,
+            webhooks::failed_delivery_waits_dies_and_is_queued_again,
+            webhooks::one_store_at_a_time_delivers,
+            webhooks::broken_revision_is_announced_once,
         }
     };
 }

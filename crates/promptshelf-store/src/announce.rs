@@ -1,0 +1,94 @@
+//! Adds events to the outbox of webhooks, in the transaction of the change.
+
+use jiff::Timestamp;
+
+use crate::{
+    StoreError,
+    address::ChannelName,
+    check::CheckReport,
+    database::Transaction,
+    model::{PromptChange, Proposal, RevisionKind},
+    tables::{
+        channel,
+        webhook::{self, NewDelivery},
+    },
+    webhook::WebhookEvent,
+    webhook_body::{Body, Change},
+};
+
+/// Announces a revision, and that it has errors.
+pub(crate) async fn published(
+    transaction: &mut Transaction,
+    proposal: &Proposal,
+    prompts: &[PromptChange],
+    approved_by: &[String],
+    emergency: Option<&str>,
+    report: &CheckReport,
+) -> Result<(), StoreError> {
+    let event = match proposal.kind {
+        RevisionKind::Rollback => WebhookEvent::RolledBack,
+        RevisionKind::Publish | RevisionKind::Promote => WebhookEvent::Published,
+    };
+    let of_revision = Change { approved_by, emergency, ..Change::of(proposal) };
+    announce(transaction, event, &proposal.channel, proposal.at, Change { prompts, ..of_revision }).await?;
+    let Some(revision) = proposal.revision.filter(|_| report.summary.errors > 0) else { return Ok(()) };
+    webhook::is_newly_broken(transaction, &proposal.channel, revision).await?;
+    let broken = Change { findings: &report.findings, ..of_revision };
+    announce(transaction, WebhookEvent::Broken, &proposal.channel, proposal.at, broken).await
+}
+
+/// Announces an open proposal.
+pub(crate) async fn proposed(
+    transaction: &mut Transaction,
+    proposal: &Proposal,
+    prompts: &[PromptChange],
+) -> Result<(), StoreError> {
+    let change = Change { prompts, lacks: &proposal.lacks, ..Change::of(proposal) };
+    announce(transaction, WebhookEvent::Proposed, &proposal.channel, proposal.at, change).await
+}
+
+/// Announces the newest review of a proposal.
+pub(crate) async fn reviewed(transaction: &mut Transaction, proposal: &Proposal) -> Result<(), StoreError> {
+    let Some(review) = proposal.reviews.last() else { return Ok(()) };
+    let change = Change { review: Some(review), lacks: &proposal.lacks, ..Change::of(proposal) };
+    announce(transaction, WebhookEvent::Reviewed, &proposal.channel, review.at, change).await
+}
+
+async fn announce(
+    transaction: &mut Transaction,
+    event: WebhookEvent,
+    channel: &ChannelName,
+    at: Timestamp,
+    change: Change<'_>,
+) -> Result<(), StoreError> {
+    let webhooks = webhook::wanting(transaction, event).await?;
+    if webhooks.is_empty() {
+        return Ok(());
+    }
+    let key = uuid::Uuid::new_v4().to_string();
+    let body = Body::new(&key, event, channel, at, change).to_json()?;
+    let new = NewDelivery { channel: channel.as_str(), event, key: &key, body: &body };
+    webhook::lock(transaction).await?;
+    for id in &webhooks {
+        webhook::add(transaction, id, &new).await?;
+    }
+    Ok(())
+}
+
+/// Announces that a server cannot load a revision, unless it is not the newest one or was announced before.
+pub(crate) async fn broken(
+    transaction: &mut Transaction,
+    name: &ChannelName,
+    revision: u64,
+    problem: &str,
+) -> Result<(), StoreError> {
+    channel::get(transaction, name).await?;
+    webhook::lock(transaction).await?;
+    let channel = channel::get(transaction, name).await?;
+    if channel.revision != revision || !webhook::is_newly_broken(transaction, name, revision).await? {
+        return Ok(());
+    }
+    let findings = [problem.to_owned()];
+    let change = Change { revision: Some(revision), findings: &findings, ..Change::default() };
+    announce(transaction, WebhookEvent::Broken, name, Timestamp::now(), change).await
+}

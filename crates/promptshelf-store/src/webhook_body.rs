@@ -1,0 +1,121 @@
+//! The JSON text of an event, as it is sent to webhooks. It has no contents of files.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::{
+    StoreError,
+    address::ChannelName,
+    check::CheckSummary,
+    model::{PromptChange, Proposal, Review, RevisionKind, Verdict},
+    webhook::WebhookEvent,
+};
+
+/// The most prompts that a body lists.
+const MAX_PROMPTS: usize = 100;
+
+/// The most findings that a body lists, and the longest one in characters.
+const MAX_FINDINGS: (usize, usize) = (10, 500);
+
+/// The details of an event. Empty ones are left out.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Change<'a> {
+    pub(crate) proposal: Option<&'a Proposal>,
+    pub(crate) revision: Option<u64>,
+    pub(crate) approved_by: &'a [String],
+    pub(crate) emergency: Option<&'a str>,
+    pub(crate) review: Option<&'a Review>,
+    pub(crate) lacks: &'a [String],
+    pub(crate) prompts: &'a [PromptChange],
+    pub(crate) findings: &'a [String],
+}
+
+impl<'a> Change<'a> {
+    pub(crate) fn of(proposal: &'a Proposal) -> Change<'a> {
+        Change { proposal: Some(proposal), revision: proposal.revision, ..Change::default() }
+    }
+}
+
+/// The body of a request to a webhook.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Body<'a> {
+    id: &'a str,
+    event: WebhookEvent,
+    channel: &'a ChannelName,
+    at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proposal: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<RevisionKind>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    author: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    review: Option<ReviewBody<'a>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    approved_by: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    emergency: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    lacks: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checks: Option<&'a CheckSummary>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<String>,
+    #[serde(skip_serializing_if = "<[PromptChange]>::is_empty")]
+    prompts: &'a [PromptChange],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more_prompts: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct ReviewBody<'a> {
+    reviewer: &'a str,
+    verdict: Verdict,
+    note: &'a str,
+}
+
+impl<'a> Body<'a> {
+    pub(crate) fn new(
+        id: &'a str,
+        event: WebhookEvent,
+        channel: &'a ChannelName,
+        at: Timestamp,
+        change: Change<'a>,
+    ) -> Body<'a> {
+        let Change { proposal, revision, approved_by, emergency, review, lacks, prompts, findings } = change;
+        let shown = &prompts[..prompts.len().min(MAX_PROMPTS)];
+        let (count, length) = MAX_FINDINGS;
+        Body {
+            id,
+            event,
+            channel,
+            at,
+            revision,
+            proposal: proposal.map(|proposal| proposal.id),
+            kind: proposal.map(|proposal| proposal.kind),
+            author: proposal.map(|proposal| proposal.author.as_str()),
+            message: proposal.map(|proposal| proposal.message.as_str()),
+            review: review.map(|review| ReviewBody {
+                reviewer: &review.reviewer,
+                verdict: review.verdict,
+                note: &review.note,
+            }),
+            approved_by,
+            emergency,
+            lacks,
+            checks: proposal.map(|proposal| &proposal.checks),
+            findings: findings.iter().take(count).map(|finding| finding.chars().take(length).collect()).collect(),
+            prompts: shown,
+            more_prompts: Some(prompts.len() - shown.len()).filter(|more| *more > 0),
+        }
+    }
+
+    pub(crate) fn to_json(&self) -> Result<String, StoreError> {
+        serde_json::to_string(self).map_err(|error| StoreError::invalid(error.to_string()))
+    }
+}
