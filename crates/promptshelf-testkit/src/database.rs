@@ -267,8 +267,12 @@ impl Process {
     }
 }
 
-/// Returns the folder with the programs of the newest installed version.
+/// Returns the folder with the programs of the newest installed version, or the one that `PROMPTSHELF_TEST_POSTGRES`
+/// names: other versions are tested in this way.
 fn programs() -> PathBuf {
+    if let Some(folder) = std::env::var_os("PROMPTSHELF_TEST_POSTGRES") {
+        return folder.into();
+    }
     let in_path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&in_path);
     let mut debian: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
