@@ -227,7 +227,8 @@ async fn outage(plan: &Plan, postgres: &Postgres, folder: &Path) -> Result<Outag
 async fn large(plan: &Plan, postgres: &Postgres) -> Result<LargeChannel> {
     let files = if plan.quick { 10_000 } else { 100_000 };
     let folder = plan.scratch.join("large-channel");
-    library::write_listed(&folder, files, 1_000)?;
+    let prompts = files - library::OTHER_FILES;
+    library::write_listed(&folder, prompts, 1_000)?;
     library::write_asked(&folder)?;
     let url = postgres.database();
     let began = Instant::now();
@@ -236,7 +237,7 @@ async fn large(plan: &Plan, postgres: &Postgres) -> Result<LargeChannel> {
     let port = server::free_port()?;
     let (channel, channel_memory) = first_response(plan, serve(plan, &url, port), port).await?;
     let port = server::free_port()?;
-    let command = plan.programs.command(Kind::Promptshelf, port, (files, 1_000), &folder);
+    let command = plan.programs.command(Kind::Promptshelf, port, (prompts, 1_000), &folder);
     let (folder_time, folder_memory) = first_response(plan, command, port).await?;
     fs::remove_dir_all(&folder)?;
     Ok(LargeChannel { files, storing, channel, folder: folder_time, memory: (channel_memory, folder_memory) })

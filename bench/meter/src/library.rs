@@ -5,6 +5,9 @@ use std::{fs, path::Path};
 use anyhow::Result;
 use bench_servers::{LISTED_ARGUMENTS, listed_description, listed_name, words};
 
+/// Number of files of a library beside its listed prompts: its settings, and those of [`write_asked`].
+pub(crate) const OTHER_FILES: usize = 5;
+
 /// Writes the prompts that requests name.
 pub(crate) fn write_asked(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder.join("values"))?;

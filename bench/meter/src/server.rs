@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Promptshelf,
     /// promptshelf with the same library as a channel of a store.
     Channel,
+    /// The same without the origin of each prompt in `_meta`: its responses are those of the folder, byte for byte.
+    ChannelWithoutProvenance,
     Bare,
     Rmcp,
     TypeScript,
@@ -24,14 +26,28 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 7] =
-        [Kind::Bare, Kind::Promptshelf, Kind::Channel, Kind::Rmcp, Kind::Python, Kind::FastMcp, Kind::TypeScript];
+    pub(crate) const ALL: [Kind; 8] = [
+        Kind::Bare,
+        Kind::Promptshelf,
+        Kind::Channel,
+        Kind::ChannelWithoutProvenance,
+        Kind::Rmcp,
+        Kind::Python,
+        Kind::FastMcp,
+        Kind::TypeScript,
+    ];
+
+    /// Returns whether this is promptshelf in one of its forms.
+    pub(crate) fn is_promptshelf(self) -> bool {
+        matches!(self, Kind::Promptshelf | Kind::Channel | Kind::ChannelWithoutProvenance)
+    }
 
     /// Name in tables and for `--peers`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Promptshelf => "promptshelf",
             Kind::Channel => "promptshelf, channel",
+            Kind::ChannelWithoutProvenance => "promptshelf, channel without provenance",
             Kind::Bare => "bare",
             Kind::Rmcp => "rmcp",
             Kind::TypeScript => "typescript",
@@ -62,12 +78,15 @@ impl Programs {
             command
         };
         let mut command = match kind {
-            Kind::Promptshelf | Kind::Channel => {
+            Kind::Promptshelf | Kind::Channel | Kind::ChannelWithoutProvenance => {
                 let mut command = Command::new(&self.promptshelf);
                 match kind {
-                    Kind::Channel => command.arg("serve").arg(store(library)),
-                    _ => command.arg("serve").arg(library),
+                    Kind::Promptshelf => command.arg("serve").arg(library),
+                    _ => command.arg("serve").arg(store(library)),
                 };
+                if kind == Kind::ChannelWithoutProvenance {
+                    command.arg("--config").arg(self.root.join("bench/meter/without-provenance.toml"));
+                }
                 match port {
                     0 => command.arg("--stdio"),
                     port => command.arg("--http").arg(format!("127.0.0.1:{port}")),
