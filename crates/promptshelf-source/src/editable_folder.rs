@@ -81,6 +81,12 @@ pub enum EditError {
     NotFound,
     /// A file that should be created, or the target of a rename, exists.
     Exists,
+    /// A file that should be created, or the target of a rename, differs from another one in upper and lower case only:
+    /// some systems have space for one of them.
+    SameIgnoringCase {
+        /// The name of the other file.
+        name: String,
+    },
     /// The file has another content than the change expects.
     Changed {
         /// The present content.
@@ -107,6 +113,9 @@ impl fmt::Display for EditError {
             EditError::InvalidPath(error) => error.fmt(f),
             EditError::NotFound => f.write_str("the file does not exist"),
             EditError::Exists => f.write_str("a file exists at this path"),
+            EditError::SameIgnoringCase { name } => {
+                write!(f, "the file {name:?} differs in upper and lower case only: choose another name")
+            }
             EditError::Changed { .. } => f.write_str("the file has changed since it was read"),
             EditError::Link => f.write_str("the file is a symbolic link: change the file that it leads to"),
             EditError::NotAFile => f.write_str("the path is not that of a regular file"),
@@ -214,10 +223,12 @@ impl EditableFolder {
     ///
     /// # Errors
     ///
-    /// [`EditError::Exists`] if something is at the path; otherwise [`EditError`] with the reason.
+    /// [`EditError::Exists`] or [`EditError::SameIgnoringCase`] if something is at the path; otherwise [`EditError`] with
+    /// the reason.
     pub fn create(&self, path: &str, bytes: &[u8]) -> Result<(), EditError> {
         let _changing = self.changing();
         let place = self.place(path, true)?;
+        place.refuse_same_ignoring_case(None)?;
         let temporary = place.write_temporary(bytes)?;
         place.put_new(&temporary, &place)
     }
@@ -268,7 +279,11 @@ impl EditableFolder {
         let _changing = self.changing();
         let place = self.place(from, false)?;
         self.expected(from, &place, is_expected)?;
-        place.put_new(place.name, &self.place(to, true)?)
+        let target = self.place(to, true)?;
+        let is_same_folder =
+            from.rsplit_once('/').map(|(folder, _)| folder) == to.rsplit_once('/').map(|(folder, _)| folder);
+        target.refuse_same_ignoring_case(is_same_folder.then_some(place.name))?;
+        place.put_new(place.name, &target)
     }
 
     fn changing(&self) -> std::sync::MutexGuard<'_, ()> {
@@ -318,6 +333,18 @@ impl EditableFolder {
 }
 
 impl Place<'_> {
+    /// Refuses a new file that differs from another one in upper and lower case only. `renamed` is a file that goes away.
+    fn refuse_same_ignoring_case(&self, renamed: Option<&str>) -> Result<(), EditError> {
+        let folded = self.name.to_lowercase();
+        for entry in self.folder.entries()? {
+            let Ok(name) = entry?.file_name().into_string() else { continue };
+            if name != self.name && Some(&*name) != renamed && name.to_lowercase() == folded {
+                return Err(EditError::SameIgnoringCase { name });
+            }
+        }
+        Ok(())
+    }
+
     /// Writes a hidden file to the disk and returns its name.
     fn write_temporary(&self, bytes: &[u8]) -> Result<String, EditError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);

@@ -51,11 +51,11 @@ pub(super) struct TextPosition {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct UnsavedFile {
     /// Relative to the library.
-    path: String,
+    pub(super) path: String,
     /// The content; null for a file that is to be deleted.
     #[serde(deserialize_with = "super::request::required")]
     #[schema(required = true)]
-    content: Option<FileContent>,
+    pub(super) content: Option<FileContent>,
 }
 
 /// Unsaved files, and the questions about one of them.

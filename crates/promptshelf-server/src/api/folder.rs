@@ -16,25 +16,27 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
-    routing::{any, get, post},
+    routing::any,
 };
-use promptshelf_author::{Analyzer, rename_file_references, rename_prompt_references};
+use promptshelf_author::Analyzer;
 use promptshelf_core::Prompt;
 use promptshelf_mcp::HttpService;
 use promptshelf_source::{EditError, EditableFolder, ListedFile, MemoryFile, MemoryTree};
 use promptshelf_store::Digest;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     CHECKS,
     admit::{Checks, admit},
-    analysis::{AnalysisBody, Question, in_background},
+    analysis::{AnalysisBody, AnalysisResult, Question, in_background},
     content::FileContent,
     etag::{self, Tag},
     operation::{ApiCaller, Operation, Scope},
     problem::{Problem, not_allowed, unknown},
+    rename::Renaming,
     request::{ApiPath, Unread},
 };
 use crate::library::Library;
@@ -85,7 +87,7 @@ impl fmt::Debug for FolderApi {
 }
 
 #[derive(Clone)]
-struct FolderState {
+pub(super) struct FolderState {
     api: FolderApi,
     library: Library,
     endpoint: HttpService,
@@ -117,30 +119,66 @@ impl FolderState {
 pub(crate) fn routes(api: &FolderApi, library: &Library, endpoint: &HttpService, has_sign_in: bool) -> Router {
     let state = FolderState { api: api.clone(), library: library.clone(), endpoint: endpoint.clone(), has_sign_in };
     let checks = Checks { endpoint: endpoint.clone(), library: library.clone() };
-    Router::new()
-        .route("/api/v1/folder/files", get(list))
-        .route("/api/v1/folder/files/{*path}", get(read).put(write).delete(delete))
-        .route("/api/v1/folder/rename", post(rename))
-        .route("/api/v1/folder/analysis", post(analyze))
+    let (routes, _) = OpenApiRouter::new().nest("/api/v1/folder", described()).split_for_parts();
+    routes
         .route("/api/v1/folder/{*rest}", any(unknown))
         .method_not_allowed_fallback(not_allowed)
         .with_state(state)
         .layer(middleware::from_fn_with_state(checks, admit))
 }
 
-async fn list(State(state): State<FolderState>, caller: ApiCaller, headers: HeaderMap) -> Result<Response, Problem> {
+/// The operations, each described where its handler is. Paths are relative to `/api/v1/folder`.
+pub(super) fn described() -> OpenApiRouter<FolderState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_folder))
+        .routes(routes!(read_in_folder, write_in_folder, delete_in_folder))
+        .routes(routes!(rename_in_folder))
+        .routes(routes!(analyze_folder))
+}
+
+/// The files of the folder.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct FolderFiles {
+    /// Sorted by path; at most 200,000.
+    files: Vec<FolderFile>,
+    /// Whether the caller may change files.
+    may_write: bool,
+}
+
+/// A file of the folder.
+#[derive(Debug, Serialize, ToSchema)]
+struct FolderFile {
+    /// Relative to the library, with `/` between its parts.
+    path: String,
+    /// The size in bytes.
+    bytes: u64,
+}
+
+/// Lists the files of the served folder
+#[utoipa::path(get, path = "/files", tag = "folder", security(("token" = ["library:read"])),
+    responses((status = 200, body = FolderFiles), (status = 304)))]
+async fn list_folder(
+    State(state): State<FolderState>,
+    caller: ApiCaller,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     let operation = state.begin(caller, "api/folder/files", Scope::Read)?;
     let answer = async {
         let files = state.with_files(EditableFolder::list).await?;
-        let file = |ListedFile { path, bytes, .. }: &ListedFile| json!({ "path": path, "bytes": bytes });
-        let files: Vec<_> = files.iter().map(file).collect();
-        etag::json(&headers, &json!({ "files": files, "mayWrite": operation.has(Scope::Publish) }))
+        let file = |ListedFile { path, bytes, .. }: ListedFile| FolderFile { path, bytes };
+        let files = files.into_iter().map(file).collect();
+        etag::json(&headers, &FolderFiles { files, may_write: operation.has(Scope::Publish) })
     }
     .await;
     Ok(operation.end(answer))
 }
 
-async fn read(
+/// Returns the content of a file of the folder; its ETag is the digest
+#[utoipa::path(get, path = "/files/{*path}", tag = "folder", security(("token" = ["library:read"])),
+    params(("path" = String, Path, description = "The path of the file. It may contain `/`")),
+    responses((status = 200, description = "The bytes of the file, as text/plain in UTF-8 if they are text", body = String, content_type = "text/plain"), (status = 304)))]
+async fn read_in_folder(
     State(state): State<FolderState>,
     caller: ApiCaller,
     ApiPath(path): ApiPath<String>,
@@ -165,13 +203,26 @@ async fn read(
     Ok(operation.end(answer))
 }
 
-#[derive(Debug, Deserialize)]
+/// The new content of a file.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct WriteBody {
+    /// All of it.
     content: FileContent,
 }
 
-async fn write(
+/// A written file.
+#[derive(Debug, Serialize, ToSchema)]
+struct WrittenFile {
+    /// The digest of its content.
+    digest: Digest,
+}
+
+/// Creates a file of the folder with `If-None-Match: *`, or replaces the content whose digest is in `If-Match`
+#[utoipa::path(put, path = "/files/{*path}", tag = "folder", security(("token" = ["library:publish"])),
+    params(("path" = String, Path, description = "The path of the file. It may contain `/`")), request_body = WriteBody,
+    responses((status = 200, body = WrittenFile), (status = 201, body = WrittenFile)))]
+async fn write_in_folder(
     State(state): State<FolderState>,
     caller: ApiCaller,
     ApiPath(path): ApiPath<String>,
@@ -195,13 +246,17 @@ async fn write(
             .await?;
         state.reload().await;
         let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-        etag::tagged(status, &json!({ "digest": digest }), &Tag::of_file(&digest))
+        etag::tagged(status, &WrittenFile { digest }, &Tag::of_file(&digest))
     }
     .await;
     Ok(operation.end(answer))
 }
 
-async fn delete(
+/// Deletes the file of the folder whose digest is in `If-Match`
+#[utoipa::path(delete, path = "/files/{*path}", tag = "folder", security(("token" = ["library:publish"])),
+    params(("path" = String, Path, description = "The path of the file. It may contain `/`")),
+    responses((status = 204)))]
+async fn delete_in_folder(
     State(state): State<FolderState>,
     caller: ApiCaller,
     ApiPath(path): ApiPath<String>,
@@ -221,15 +276,35 @@ async fn delete(
     Ok(operation.end(answer))
 }
 
-#[derive(Debug, Deserialize)]
+/// A rename of a file.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RenameBody {
+    /// The path of the file.
     from: String,
+    /// Its new path, at which there is no file.
     to: String,
+    /// The digest of its content.
     digest: Digest,
 }
 
-async fn rename(State(state): State<FolderState>, caller: ApiCaller, request: Unread) -> Result<Response, Problem> {
+/// A renamed file.
+#[derive(Debug, Serialize, ToSchema)]
+struct RenamedFile {
+    /// The files whose references were changed.
+    changed: Vec<String>,
+    /// The files with references that the caller has to change.
+    left: Vec<String>,
+}
+
+/// Renames a file of the folder and every reference to it
+#[utoipa::path(post, path = "/rename", tag = "folder", security(("token" = ["library:publish"])),
+    request_body = RenameBody, responses((status = 200, body = RenamedFile)))]
+async fn rename_in_folder(
+    State(state): State<FolderState>,
+    caller: ApiCaller,
+    request: Unread,
+) -> Result<Response, Problem> {
     let mut operation = state.begin(caller, "api/folder/rename", Scope::Publish)?;
     let answer = async {
         require_origin(request.headers())?;
@@ -246,23 +321,22 @@ async fn rename(State(state): State<FolderState>, caller: ApiCaller, request: Un
             let mut analyzer = api.analyzer.lock().unwrap_or_else(PoisonError::into_inner);
             renamed(&api.folder, &mut analyzer, (&from, &to), digest, may_change_manifest)
         });
-        let (changed, left) = renamed.await?.map_err(Problem::from)?;
+        let renamed = renamed.await?.map_err(Problem::from)?;
         state.reload().await;
-        etag::changed(StatusCode::OK, &json!({ "changed": changed, "left": left }), &digest)
+        etag::changed(StatusCode::OK, &renamed, &digest)
     }
     .await;
     Ok(operation.end(answer))
 }
 
-/// Renames a file and every reference to it. Returns the files whose references were changed, and those in which they
-/// could not be.
+/// Renames a file and every reference to it.
 fn renamed(
     folder: &EditableFolder,
     analyzer: &mut Analyzer,
     (from, to): (&str, &str),
     digest: Digest,
     may_change_manifest: bool,
-) -> Result<(Vec<String>, Vec<String>), EditError> {
+) -> Result<RenamedFile, EditError> {
     // A library that cannot be analysed has no prompts to refer to.
     let mut name_of = |path: &str| {
         let analysis = analyzer.analyze(&[].into()).ok()?;
@@ -270,28 +344,30 @@ fn renamed(
     };
     let old_name = name_of(from);
     folder.rename(from, to, |now| Digest::of(now) == digest)?;
-    let names = old_name.zip(name_of(to)).filter(|(old, new)| old != new);
+    let renaming = Renaming::new(from, to, (old_name, name_of(to)));
     let (mut changed, mut left) = (Vec::new(), Vec::new());
     for ListedFile { path, .. } in folder.list()? {
         let Ok(text) = folder.read(&path).map_err(drop).and_then(|bytes| String::from_utf8(bytes).map_err(drop)) else {
             continue;
         };
-        let mut edited = rename_file_references(&path, &text, from, to);
-        if let Some((old, new)) = &names {
-            let now = edited.as_deref().unwrap_or(&text);
-            edited = rename_prompt_references(&path, now, old, new).or(edited);
-        }
-        let Some(edited) = edited else { continue };
+        let Some(edited) = renaming.edited(&path, &text) else { continue };
         let is_permitted = path != MANIFEST || may_change_manifest;
         match is_permitted && folder.replace(&path, edited.as_bytes(), |now| now == text.as_bytes()).is_ok() {
             true => changed.push(path),
             false => left.push(path),
         }
     }
-    Ok((changed, left))
+    Ok(RenamedFile { changed, left })
 }
 
-async fn analyze(State(state): State<FolderState>, caller: ApiCaller, request: Unread) -> Result<Response, Problem> {
+/// Analyses unsaved files of the folder without storing them
+#[utoipa::path(post, path = "/analysis", tag = "folder", security(("token" = ["library:read"])),
+    request_body = AnalysisBody, responses((status = 200, body = AnalysisResult)))]
+async fn analyze_folder(
+    State(state): State<FolderState>,
+    caller: ApiCaller,
+    request: Unread,
+) -> Result<Response, Problem> {
     let mut operation = state.begin(caller, "api/folder/analysis", Scope::Read)?;
     let answer = async {
         let body: AnalysisBody = request.json(&state.endpoint).await?;
@@ -349,7 +425,7 @@ impl From<EditError> for Problem {
                 Problem::invalid(format!("The path is refused: {detail}"))
             }
             EditError::NotFound => Problem::not_found("The file"),
-            EditError::Exists => Problem::new(StatusCode::CONFLICT, "exists", "The file exists", detail),
+            EditError::Exists | EditError::SameIgnoringCase { .. } => Problem::exists(detail),
             EditError::Changed { present } => {
                 let content = serde_json::to_value(FileContent::of(&present)).unwrap_or_default();
                 Problem::changed(detail, content, Digest::of(&present))

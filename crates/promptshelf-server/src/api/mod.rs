@@ -6,7 +6,8 @@
 //! - `admit` checks the host, the origin and the sign-in; `operation` checks scopes and roles, applies limits and writes
 //!   the audit record.
 //! - `request` reads paths, queries and bodies; `etag` compares preconditions; `problem` is the answer to all errors.
-//! - `folder` edits the files of a served folder instead, and `analysis` is the engine of the page's editor for both.
+//! - `folder` edits the files of a served folder instead; `analysis` is the engine of the page's editor for both, and
+//!   `rename` finds references for both.
 //! - `channels`, `files`, `bulk`, `history`, `proposals`, `comments`, `transfer`, `check`, `compare`, `browse`, `overview` and
 //!   `permissions` have the handlers; `model` and `compare_model` have bodies.
 //! - `sides` turns the two sides of a comparison into trees, and `opened` keeps the last ones.
@@ -35,6 +36,7 @@ mod permissions;
 mod problem;
 mod programs;
 mod proposals;
+mod rename;
 mod request;
 mod routes;
 mod sides;

@@ -98,6 +98,11 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, "not-found", "Not found", format!("{what} does not exist"))
     }
 
+    /// The refusal of a new file at a path that is taken.
+    pub(super) fn exists(detail: impl Into<Box<str>>) -> Problem {
+        Problem::new(StatusCode::CONFLICT, "exists", "The file exists", detail)
+    }
+
     pub(super) fn not_permitted(name: &'static str, detail: impl Into<Box<str>>) -> Problem {
         Problem::new(StatusCode::FORBIDDEN, name, "Not permitted", detail)
     }

@@ -17,12 +17,12 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     admit::{Checks, admit},
-    analysis, browse, bulk, channels, check, comments, compare, etag, files, history,
+    analysis, browse, bulk, channels, check, comments, compare, etag, files, folder, history,
     operation::ApiState,
     overview, permissions,
     problem::{not_allowed, unknown},
     programs::{self, ProgramState},
-    proposals, transfer,
+    proposals, rename, transfer,
 };
 use crate::{http::Options, library::Library};
 
@@ -76,10 +76,14 @@ pub(crate) fn langfuse_routes(programs: &ProgramState, library: &Library, endpoi
 
 /// Returns the route of the OpenAPI document, for every caller: it has no data of the store, and clients read it before
 /// they sign in.
-pub(crate) fn document_route(library: &Library, endpoint: &HttpService, has_store: bool) -> Router {
+pub(crate) fn document_route(library: &Library, endpoint: &HttpService, options: &Options) -> Router {
     let mut document = programs_router().into_openapi();
-    if has_store {
+    if options.api.is_some() {
         document.merge(api_router().into_openapi());
+    }
+    if options.folder.is_some() {
+        let folder = OpenApiRouter::with_openapi(Document::openapi()).nest("/api/v1/folder", folder::described());
+        document.merge(folder.into_openapi());
     }
     let document = complete(serde_json::to_value(document).unwrap_or_default());
     let document = Bytes::from(document.to_string());
@@ -172,4 +176,5 @@ fn described() -> OpenApiRouter<ApiState> {
         .routes(routes!(compare::compare))
         .routes(routes!(compare::compare_renderings))
         .routes(routes!(analysis::analyze_channel))
+        .routes(routes!(rename::rename_in_channel))
 }

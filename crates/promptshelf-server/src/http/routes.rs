@@ -65,7 +65,7 @@ pub(super) fn routes(site: &Site, options: &Options) -> Router {
         .fallback(not_found)
         .merge(authenticate::around(protected, library.service(), options));
     #[cfg(feature = "channels")]
-    let routes = routes.merge(api::document_route(library, endpoint, options.api.is_some())).merge({
+    let routes = routes.merge(api::document_route(library, endpoint, options)).merge({
         let langfuse = basic::named(api::langfuse_routes(&programs, library, endpoint));
         basic::translated(authenticate::around(langfuse, library.service(), options))
     });

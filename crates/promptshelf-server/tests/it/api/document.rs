@@ -164,6 +164,12 @@ async fn every_operation_answers_as_the_document_says() {
                 "tests": true,
             })),
         ),
+        (
+            "rename_in_channel",
+            "POST",
+            "/channels/production/rename",
+            Some(json!({ "from": "hello.md", "to": "bye.md", "changes": [] })),
+        ),
         ("create_proposal", "POST", "/channels/production/proposals", Some(text("Unpublished.\n"))),
         (
             "review_proposal",
@@ -229,7 +235,7 @@ async fn every_operation_answers_as_the_document_says() {
 
 /// Checks a value against a schema of the document.
 #[track_caller]
-fn valid(document: &Value, schema: &Value, value: &Value, what: &str) {
+pub(super) fn valid(document: &Value, schema: &Value, value: &Value, what: &str) {
     assert!(schema.is_object(), "{what} has no schema");
     let schema = json!({ "allOf": [schema], "components": document["components"] });
     let validator = jsonschema::validator_for(&schema).expect("it is a schema");

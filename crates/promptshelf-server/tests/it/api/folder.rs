@@ -152,6 +152,47 @@ async fn change_on_disk_is_not_overwritten() {
     assert!(!edited.path("hello.md").exists());
 }
 
+// req: S-211
+#[tokio::test]
+async fn names_that_other_systems_cannot_hold_are_refused() {
+    let edited = Edited::start(false).await;
+    for path in ["aux.md", "a%3Ab.md", "dot.", "space%20", "git/NUL.txt"] {
+        let refusal = edited.put("", path, ("If-None-Match", "*"), text("x")).await;
+        assert_eq!(refusal.problem(), refused(400, "invalid-request"), "{path}");
+    }
+    edited.put("", "git/Über.md", ("If-None-Match", "*"), text("x")).await.expect(201);
+    for path in ["Hello.md", "git/über.md"] {
+        let refusal = edited.put("", path, ("If-None-Match", "*"), text("x")).await;
+        assert_eq!(refusal.problem(), refused(409, "exists"), "{path}");
+        assert!(refusal.text().contains("upper and lower case"), "{}", refusal.text());
+    }
+    let taken = json!({ "from": "hello.md", "to": "git/ÜBER.md", "digest": digest(HELLO) });
+    assert_eq!(edited.post("/rename", &taken).await.problem(), refused(409, "exists"));
+    assert_eq!(files_below(&edited.path("")).iter().filter(|path| path.ends_with(".md")).count(), 2);
+    // A file does not stand in its own way.
+    let own = json!({ "from": "hello.md", "to": "HELLO.md", "digest": digest(HELLO) });
+    edited.post("/rename", &own).await.expect(200);
+    assert_eq!(edited.text("HELLO.md"), HELLO);
+}
+
+#[tokio::test]
+async fn document_describes_the_operations_of_the_folder() {
+    let edited = Edited::start(false).await;
+    let document = edited.server.get("", "/openapi.json").await.expect(200).json();
+    for (path, method, answer) in [
+        ("files", "get", json!({ "files": [{ "path": "hello.md", "bytes": 6 }], "mayWrite": true })),
+        ("files/{path}", "put", json!({ "digest": digest(HELLO) })),
+        ("rename", "post", json!({ "changed": ["a.md"], "left": [] })),
+        ("analysis", "post", edited.analyze("hello.md", HELLO, json!({ "arguments": {} })).await),
+    ] {
+        let operation = &document["paths"][format!("/api/v1/folder/{path}")][method];
+        assert!(operation["security"][0]["token"].is_array(), "{path}: {operation}");
+        let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+        super::document::valid(&document, schema, &answer, path);
+    }
+    assert!(document["paths"]["/api/v1/channels"].is_null(), "the server has no store");
+}
+
 // req: S-162
 #[tokio::test]
 async fn one_of_several_changes_of_a_version_wins() {

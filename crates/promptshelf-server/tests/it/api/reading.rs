@@ -94,3 +94,40 @@ async fn diff_compares_revisions_and_channels() {
     let equal = server.get("reader", "/channels/production/diff?from=3").await.expect(200).json();
     assert_eq!((&equal["files"], &equal["prompts"]), (&json!([]), &json!([])));
 }
+
+#[tokio::test]
+async fn rename_changes_references_in_saved_and_unsaved_files() {
+    let server = Server::prepared(&policy_of(0)).await;
+    let files = [
+        ("_a.md", None, Some("Be brief.\n")),
+        ("use.md", None, Some("---\ndescription: Uses\n---\n{% include \"_a.md\" %} _a.md\n")),
+        ("call.md", None, Some("---\ndescription: Calls\n---\n{{ prompt(\"hello\") }}\n")),
+    ];
+    server.post("paul", "/channels/production/proposals", &proposal(1, &files)).await.expect(201);
+    let unsaved = "---\ndescription: New\n---\n{% include '_a.md' %}\n";
+    let path = "/channels/production/rename";
+    let rename = |from: &str, to: &str| json!({ "from": from, "to": to, "changes": [{ "path": "new.md", "content": { "text": unsaved } }] });
+    let partial = server.post("ada", path, &rename("_a.md", "_shared/b.md")).await.expect(200).json();
+    assert_eq!(
+        partial["references"],
+        json!([
+            { "path": "new.md", "text": unsaved.replace("_a.md", "_shared/b.md") },
+            { "path": "use.md", "text": "---\ndescription: Uses\n---\n{% include \"_shared/b.md\" %} _a.md\n" },
+        ])
+    );
+    let prompt = server.post("ada", path, &rename("hello.md", "people/greet.md")).await.expect(200).json();
+    assert_eq!(
+        prompt["references"],
+        json!([{ "path": "call.md", "text": "---\ndescription: Calls\n---\n{{ prompt(\"people-greet\") }}\n" }])
+    );
+    for (from, to, expected) in [
+        ("none.md", "b.md", refused(404, "not-found")),
+        ("_a.md", "new.md", refused(409, "exists")),
+        ("_a.md", "aux.md", refused(400, "invalid-request")),
+    ] {
+        assert_eq!(server.post("ada", path, &rename(from, to)).await.problem(), expected, "{from} to {to}");
+    }
+    let reader = server.post("reader", path, &rename("_a.md", "b.md")).await;
+    assert_eq!(reader.problem(), refused(403, "insufficient-scope"));
+    assert!(server.get("reader", "/channels/production/files/_a.md").await.status == 200, "nothing was stored");
+}

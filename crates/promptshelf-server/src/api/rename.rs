@@ -1,0 +1,134 @@
+//! Renames of a file with every reference to it. Those of a channel are not stored: the answer has the new texts of the
+//! files that refer to it, which the author proposes together with the renamed file.
+
+use std::collections::BTreeMap;
+
+use axum::{extract::State, http::StatusCode, response::Response};
+use promptshelf_author::{Analyzer, rename_file_references, rename_prompt_references};
+use promptshelf_source::{MemoryFile, MemoryTree, check_tree_path};
+use promptshelf_store::ChannelName;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{
+    analysis::{UnsavedFile, in_background},
+    etag,
+    operation::{ApiCaller, ApiState, Scope},
+    problem::Problem,
+    request::{ApiPath, Unread},
+};
+
+/// The most unsaved files of a request.
+const MAX_CHANGES: usize = 1_000;
+
+/// A file's new path, and the new name of its prompt.
+#[derive(Debug)]
+pub(super) struct Renaming<'r> {
+    from: &'r str,
+    to: &'r str,
+    names: Option<(String, String)>,
+}
+
+impl<'r> Renaming<'r> {
+    /// `names` are the names of the file's prompt before and after, if it is one.
+    pub(super) fn new(from: &'r str, to: &'r str, names: (Option<String>, Option<String>)) -> Renaming<'r> {
+        let names = names.0.zip(names.1).filter(|(old, new)| old != new);
+        Renaming { from, to, names }
+    }
+
+    /// Returns the text of the file at `path` with changed references; `None` if it has none.
+    pub(super) fn edited(&self, path: &str, text: &str) -> Option<String> {
+        let edited = rename_file_references(path, text, self.from, self.to);
+        let Some((old, new)) = &self.names else { return edited };
+        let now = edited.as_deref().unwrap_or(text);
+        rename_prompt_references(path, now, old, new).or(edited)
+    }
+}
+
+/// A rename, and the files that are not saved.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChannelRenameBody {
+    /// The path of the file.
+    from: String,
+    /// Its new path, at which there is no file.
+    to: String,
+    /// The unsaved files, which replace those of the channel.
+    #[serde(default)]
+    changes: Vec<UnsavedFile>,
+}
+
+/// The files whose references to a renamed file change.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(super) struct ChangedReferences {
+    /// Sorted by path.
+    references: Vec<ChangedReference>,
+}
+
+/// A file that refers to a renamed one.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(super) struct ChangedReference {
+    /// Relative to the library.
+    path: String,
+    /// Its text with the new references.
+    text: String,
+}
+
+/// Returns the texts that a rename of a file changes, without storing them
+#[utoipa::path(post, path = "/channels/{channel}/rename", tag = "check",
+    security(("token" = ["library:read", "library:propose"])), params(("channel" = ChannelName, Path)),
+    request_body = ChannelRenameBody, responses((status = 200, body = ChangedReferences)))]
+pub(super) async fn rename_in_channel(
+    State(state): State<ApiState>,
+    caller: ApiCaller,
+    ApiPath(channel): ApiPath<ChannelName>,
+    request: Unread,
+) -> Result<Response, Problem> {
+    let mut operation = state.begin_on(&channel, caller.0, "api/rename", &[Scope::Read, Scope::Propose])?;
+    let answer = async {
+        let ChannelRenameBody { from, to, changes } = request.json(&state.endpoint).await?;
+        operation.note("path", &from);
+        operation.note("to", &to);
+        let changes = unsaved(changes)?;
+        check_tree_path(&to).map_err(|error| Problem::invalid(format!("The new path is invalid: {error}")))?;
+        // A closed semaphore would be an error; it is never closed.
+        let _permit = state.api.checks.acquire().await;
+        let (_, tree) = state.store().await?.tree(&channel, None).await?;
+        let references = in_background(move || changed_references(&tree.with(changes), &from, &to)).await??;
+        etag::changed(StatusCode::OK, &ChangedReferences { references }, &())
+    }
+    .await;
+    Ok(operation.end(answer))
+}
+
+fn unsaved(changes: Vec<UnsavedFile>) -> Result<Vec<(String, Option<MemoryFile>)>, Problem> {
+    if changes.len() > MAX_CHANGES {
+        return Err(Problem::invalid(format!("The request has more than {MAX_CHANGES} files")));
+    }
+    let decoded = changes.into_iter().map(|UnsavedFile { path, content }| {
+        let bytes = content.map(|content| content.into_bytes(&format!("The content of {path}"))).transpose()?;
+        Ok((path, bytes.map(MemoryFile::new)))
+    });
+    decoded.collect()
+}
+
+fn changed_references(tree: &MemoryTree, from: &str, to: &str) -> Result<Vec<ChangedReference>, Problem> {
+    let Some(file) = tree.get(from) else { return Err(Problem::not_found("The file")) };
+    if tree.get(to).is_some() {
+        return Err(Problem::exists("a file exists at this path"));
+    }
+    let moved = tree.with([(from, None), (to, Some(file.clone()))]);
+    let renaming = Renaming::new(from, to, (prompt_at(tree.clone(), from), prompt_at(moved.clone(), to)));
+    let edited = moved.iter().filter_map(|(path, file)| {
+        let text = renaming.edited(path, std::str::from_utf8(file.bytes()).ok()?)?;
+        Some(ChangedReference { path: path.to_owned(), text })
+    });
+    Ok(edited.collect())
+}
+
+/// Returns the name of a file's prompt. A library that cannot be analysed has none to refer to.
+fn prompt_at(tree: MemoryTree, path: &str) -> Option<String> {
+    let mut analyzer = Analyzer::of_tree(tree);
+    let analysis = analyzer.analyze(&BTreeMap::new()).ok()?;
+    analysis.prompt(path).map(|prompt| prompt.name().to_string())
+}
