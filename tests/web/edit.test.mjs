@@ -2,13 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { BINARY, browser, library, remove, serve, visit, write } from './harness.mjs';
+import { isAccessible, tabTo } from './keyboard.mjs';
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const HELLO = '---\ntitle: Hello\ndescription: Greets\n---\nSay hello.\n';
 const EDIT = ['--edit'];
 
@@ -28,34 +27,6 @@ after(async () => {
 
 const onDisk = (/** @type {string} */ path) => readFileSync(join(folder, path), 'utf8');
 const text = (/** @type {any} */ page) => page.locator('.cm-content');
-
-/** Presses Tab until an element has the focus. @param {any} page @param {any} locator */
-async function tabTo(page, locator) {
-  await locator.waitFor();
-  for (let count = 0; count < 80; count++) {
-    await page.keyboard.press('Tab');
-    const isThere = await locator.evaluate(
-      (/** @type {HTMLElement} */ element) =>
-        /** @type {Document | ShadowRoot} */ (element.getRootNode()).activeElement === element,
-    );
-    if (isThere) return;
-  }
-  assert.fail(`Tab does not reach ${locator}`);
-}
-
-/** @param {any} page @param {string} name */
-async function isAccessible(page, name) {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate(() =>
-    /** @type {any} */ (window).axe.run(document, { resultTypes: ['violations'] }),
-  );
-  const found = violations.map(
-    (/** @type {any} */ one) => `${one.id}: ${one.nodes.map((/** @type {any} */ node) => node.html).join('\n')}`,
-  );
-  assert.deepEqual(found, [], name);
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  assert.ok(wide <= 0, `${name} scrolls sideways`);
-}
 
 test('an author writes, tests and saves a prompt with the keyboard alone', async () => {
   const { page, context, wrong, asked } = await visit(open);
@@ -230,6 +201,14 @@ test('hostile names, texts and files stay text', async () => {
   });
   await page.locator('.edit-status', { hasText: 'kept in this browser' }).waitFor();
   await page.locator('.edit-problems li').first().waitFor();
+  // A file that is not text has nothing to edit: saving it changes no byte.
+  const picture = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 0xff]);
+  writeFileSync(join(folder, 'picture.png'), picture);
+  await page.goto(`${server.url}#/edit/picture.png`);
+  await page.getByText('This file is not text').waitFor();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.locator('.note', { hasText: /^Saved$/ }).waitFor();
+  assert.deepEqual(readFileSync(join(folder, 'picture.png')), picture);
   assert.equal(await page.locator('.edit script, .edit img:not(.cm-widgetBuffer), .edit iframe').count(), 0);
   assert.deepEqual(wrong, []);
   assert.ok(asked.every((url) => url.startsWith(server.url) || url.startsWith('data:')));

@@ -19,12 +19,12 @@ const PEOPLE = {
 /**
  * Serves a store with the channels `production`, where every change needs an approval of another person, and `staging`.
  *
- * @param {Record<string, string>} files of revision 1 of `production`
- * @param {{ withSignIn?: boolean }} [options]
+ * @param {Record<string, string>} files of revision 1 of `production`; none for an empty channel
+ * @param {{ withSignIn?: boolean, database?: string }} [options] the URL of a database other than SQLite
  */
-export async function channels(files, { withSignIn = true } = {}) {
+export async function channels(files, { withSignIn = true, database } = {}) {
   const folder = library({}, '');
-  const store = `sqlite:${join(folder, 'team.db')}`;
+  const store = database ?? `sqlite:${join(folder, 'team.db')}`;
   const prompts = join(folder, 'prompts');
   mkdirSync(prompts);
   const run = (/** @type {string[]} */ ...args) =>
@@ -38,7 +38,7 @@ export async function channels(files, { withSignIn = true } = {}) {
     run('publish', prompts, '--channel', channel, '--as', 'root', '-m', message);
   };
   run('init', store);
-  publish('production', files, 'The first prompts');
+  if (Object.keys(files).length) publish('production', files, 'The first prompts');
   run('policy', '--channel', 'staging', '--approvals', '0', '--as', 'root');
   run('policy', '--channel', 'production', '--approvals', '1', '--four-eyes', 'on', '--tests', 'on', '--as', 'root');
   const tokens = Object.entries(PEOPLE).map(([name, scopes]) => {

@@ -22,6 +22,7 @@ const words = await Promise.all(
     ...(await import(`${JS}/lang/more/${code}.js`)).more,
     ...(await import(`${JS}/lang/channels/${code}.js`)).channels,
     ...(await import(`${JS}/lang/edit/${code}.js`)).edit,
+    ...(await import(`${JS}/lang/problems/${code}.js`)).problems,
   })),
 );
 

@@ -42,8 +42,8 @@ export const connection = new Cell(/** @type {Connection} */ ({ state: 'connecti
 export const discovery = new Cell(/** @type {Discovery | null} */ (null));
 /** Counts observed loads of the library. */
 export const loads = new Cell(0);
-/** The parts of the server that the page has views for. */
-export const features = new Cell({ channels: false, edit: false });
+/** The parts of the server that the page has views for, once they are known. */
+export const features = new Cell({ channels: false, edit: false, isKnown: false });
 /** Number of proposals that wait for a review of the caller. */
 export const wanted = new Cell(0);
 /** Number of errors and warnings of the library; `null` until known. */
@@ -80,7 +80,7 @@ let latest = 0;
 export async function loadLibrary() {
   const mine = ++latest;
   const details = pageApi('prompts').then((answer) => {
-    if (answer?.features && mine === latest) features.set({ ...features.value, ...answer.features });
+    if (answer?.features && mine === latest) features.set({ ...features.value, ...answer.features, isKnown: true });
     /** @type {[string, PromptDetails][]} */
     const rows = (answer?.prompts ?? []).map((/** @type {PromptDetails} */ row) => [row.name, row]);
     return new Map(rows);

@@ -8,8 +8,9 @@ import { language as chosen } from './preferences.js';
  * @typedef {typeof import('./lang/more/en.js').more} More
  * @typedef {typeof import('./lang/channels/en.js').channels} Channels
  * @typedef {typeof import('./lang/edit/en.js').edit} Edit
- * @typedef {First & More & Channels & Edit} Words
- * @typedef {'more' | 'channels' | 'edit'} Group a folder of `lang/`, and the name that its files export
+ * @typedef {typeof import('./lang/problems/en.js').problems} Problems
+ * @typedef {First & More & Channels & Edit & Problems} Words
+ * @typedef {'more' | 'channels' | 'edit' | 'problems'} Group a folder of `lang/`, and the name that its files export
  */
 
 /** @type {Record<string, { name: string, load: () => Promise<First> }>} */
@@ -50,6 +51,11 @@ export async function moreWords(name = 'more') {
   if (groups.has(name)) return;
   words = { ...(await group(name, language)), ...words };
   groups.add(name);
+}
+
+/** Whether a key that comes from elsewhere has words. @param {string} key */
+export function hasWords(key) {
+  return Object.hasOwn(words, key);
 }
 
 /**

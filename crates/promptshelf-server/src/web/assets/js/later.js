@@ -1,4 +1,4 @@
-// Views that are loaded when they are opened.
+// Views that are loaded when they are opened. All of them use the API.
 
 import { moreWords } from './i18n.js';
 
@@ -26,5 +26,6 @@ const LATER = {
  */
 export async function open(view, stylesheet) {
   const group = /** @type {import('./i18n.js').Group} */ (LATER[view].split('/')[0]);
-  return (await Promise.all([import(`./${LATER[view]}.js`), stylesheet(group), moreWords(group)]))[0];
+  const words = [moreWords(group), moreWords('problems')];
+  return (await Promise.all([import(`./${LATER[view]}.js`), stylesheet(group), ...words]))[0];
 }

@@ -6,6 +6,7 @@ import { draft, draftOf } from '../drafts.js';
 import { language, t } from '../i18n.js';
 import { linkTo } from '../link.js';
 import { SignInNeeded } from '../mcp/client.js';
+import { problemWords } from '../problem-words.js';
 import { revealed } from '../text/invisible.js';
 import { lineIcon } from '../view/glyphs.js';
 
@@ -27,7 +28,7 @@ export function problem(error, again) {
     return h(
       'div.trouble',
       { role: 'alert' },
-      alarm(error.message),
+      alarm(problemWords(error)),
       details.length
         ? h(
             'ul.details',

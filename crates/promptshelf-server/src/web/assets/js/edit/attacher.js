@@ -6,6 +6,7 @@ import { note } from '../view/announce.js';
 import { accepted } from './attach.js';
 import { keepDraft } from './drafts.js';
 import { reason } from './reason.js';
+import { isTaken } from './taken.js';
 
 /**
  * @param {object} options
@@ -29,7 +30,10 @@ export function attacher({ backend, library, path, insert }) {
       const target = `${folder}${name}`;
       try {
         if ('write' in backend) await backend.write(target, bytes, null);
-        else await keepDraft({ library, path: target, bytes, base: null, baseBytes: null });
+        else if (await isTaken(backend, library, target)) {
+          note(t('edit.exists'));
+          continue;
+        } else await keepDraft({ library, path: target, bytes, base: null, baseBytes: null });
         insert(`{{ attach("${target}") }}`);
         note(t('edit.attached', { name }));
       } catch (error) {

@@ -27,7 +27,8 @@ import { api, send } from '../api.js';
 const encoded = (path) => path.split('/').map(encodeURIComponent).join('/');
 /** @param {string} digest */
 const tag = (digest) => `"${digest}"`;
-const PAGE = 500;
+/** The most files of a page of a channel's list. */
+const PAGE = 10_000;
 
 /** @param {string} url @param {AbortSignal} [signal] @returns {Promise<Stored>} */
 async function stored(url, signal) {
@@ -63,6 +64,11 @@ export function contentOf(bytes) {
 export function bytesOf({ text, base64 }) {
   if (text !== undefined) return new TextEncoder().encode(text);
   return Uint8Array.from(atob(base64 ?? ''), (letter) => letter.charCodeAt(0));
+}
+
+/** Whether two contents are the same. @param {Uint8Array} one @param {Uint8Array} other */
+export function isSame(one, other) {
+  return one.length === other.length && one.every((byte, at) => byte === other[at]);
 }
 
 export const folder = {
@@ -127,6 +133,18 @@ export function channel(name) {
     read: (path, until) => stored(`/api/v1${root}/files/${encoded(path)}`, until),
     /** @param {Question} body @param {AbortSignal} [signal] */
     analyze: async (body, signal) => (await api(`${root}/analysis`, { method: 'POST', body, signal })).value,
+    /**
+     * Returns the new texts of the files that refer to a renamed file. Nothing is stored.
+     *
+     * @param {string} from
+     * @param {string} to
+     * @param {{ path: string, content: Content | null }[]} changes the unsaved files
+     * @returns {Promise<{ path: string, text: string }[]>}
+     */
+    async references(from, to, changes) {
+      const body = { from, to, changes };
+      return (await api(`${root}/rename`, { method: 'POST', body })).value.references;
+    },
     /**
      * Proposes drafts, and returns the outcome.
      *

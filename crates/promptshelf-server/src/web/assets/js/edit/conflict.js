@@ -14,17 +14,18 @@ const MOST_LINES = 2_000;
  * @param {Uint8Array | null} options.base
  * @param {Uint8Array | null} options.theirs null if the file was deleted
  * @param {string} options.mine
+ * @param {string} [options.about] the reason, if it is not a change by someone else
  * @param {() => void} options.keepMine
  * @param {() => Promise<void>} options.takeTheirs
  */
-export function conflictView({ base, theirs, mine, keepMine, takeTheirs }) {
+export function conflictView({ base, theirs, mine, about, keepMine, takeTheirs }) {
   const before = base === null ? '' : (textOf(base) ?? '');
   const now = theirs === null ? null : textOf(theirs);
   return h(
     'section.conflict',
     { 'aria-label': t('edit.conflict'), tabindex: '-1' },
     h('h2', null, t('edit.conflict')),
-    h('p', null, theirs === null ? t('edit.conflict-gone') : t('edit.conflict-about')),
+    h('p', null, about ?? (theirs === null ? t('edit.conflict-gone') : t('edit.conflict-about'))),
     h(
       'div.conflict-sides',
       null,

@@ -5,8 +5,10 @@ import { t } from '../i18n.js';
 import { linkTo } from '../link.js';
 import { go } from '../route.js';
 import { note } from '../view/announce.js';
-import { draftOf, dropDraft, keepDraft } from './drafts.js';
+import { contentOf } from './backend.js';
+import { acceptDraft, draftsOf, dropDraft, keepDraft } from './drafts.js';
 import { pathForm } from './path-form.js';
+import { isTaken, pathProblem } from './taken.js';
 
 /**
  * @param {object} options
@@ -27,15 +29,37 @@ export function fileActions({ backend, library, path, base, bytes, isDirty, disc
   const open = (target) => go(linkTo('edit', target, { channel: backend.channel }));
   const home = () => go(linkTo('edit', '', { channel: backend.channel }));
 
-  /** @param {string} target */
-  const copy = async (target) => {
-    const isThere = await backend.read(target, until).then(
-      () => true,
-      () => false,
-    );
-    if (isThere || (await draftOf(library, target))) return t('edit.exists');
-    await keepDraft({ library, path: target, bytes: bytes(), base: null, baseBytes: null });
-    return '';
+  /** @param {string} target @param {Uint8Array} [content] */
+  const copy = async (target, content = bytes()) => {
+    if (await isTaken(backend, library, target)) return t('edit.exists');
+    const problem = await pathProblem(backend, target, content);
+    if (!problem) await keepDraft({ library, path: target, bytes: content, base: null, baseBytes: null });
+    return problem;
+  };
+  /**
+   * Keeps drafts of the files that refer to a renamed file. Returns their number, and the content of the file itself.
+   *
+   * @param {ReturnType<typeof import('./backend.js').channel>} channel
+   * @param {string} target
+   */
+  const refer = async (channel, target) => {
+    const drafts = new Map((await draftsOf(library)).map((draft) => [draft.path, draft]));
+    const unsaved = [...drafts.values()].filter((draft) => draft.path !== path);
+    const changes = unsaved.map((draft) => ({ path: draft.path, content: draft.bytes && contentOf(draft.bytes) }));
+    const own = { path, content: contentOf(bytes()) };
+    const references = await channel.references(path, target, [...changes, own]);
+    const encode = (/** @type {string} */ text) => new TextEncoder().encode(text);
+    const referring = references.filter((reference) => reference.path !== target);
+    for (const { path: place, text } of referring) {
+      const known = drafts.get(place);
+      if (known) acceptDraft(known);
+      const stored = known ? null : await channel.read(place, until);
+      const base = known?.base ?? stored?.digest ?? null;
+      const baseBytes = known?.baseBytes ?? stored?.bytes ?? null;
+      await keepDraft({ library, path: place, bytes: encode(text), base, baseBytes });
+    }
+    const self = references.find((reference) => reference.path === target);
+    return { count: referring.length, content: self ? encode(self.text) : bytes() };
   };
   const duplicate = () =>
     pathForm({
@@ -52,7 +76,7 @@ export function fileActions({ backend, library, path, base, bytes, isDirty, disc
   const rename = () =>
     pathForm({
       label: t('edit.rename-path'),
-      hint: 'rename' in backend ? t('edit.rename-hint') : t('edit.new-hint'),
+      hint: t('edit.rename-hint'),
       button: t('edit.rename'),
       initial: path,
       submit: async (target) => {
@@ -65,8 +89,10 @@ export function fileActions({ backend, library, path, base, bytes, isDirty, disc
               : t('edit.renamed', { n: changed.length }),
           );
         } else {
-          const problem = await copy(target);
+          const found = 'references' in backend ? await refer(backend, target) : null;
+          const problem = await copy(target, found?.content);
           if (problem) return problem;
+          if (found) note(t('edit.renamed', { n: found.count }));
           if (base) await keepDraft({ library, path, bytes: null, base: base.digest, baseBytes: base.bytes });
           else await dropDraft(library, path);
         }

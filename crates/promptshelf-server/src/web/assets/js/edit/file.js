@@ -11,9 +11,9 @@ import { announce, note } from '../view/announce.js';
 import { lineIcon } from '../view/glyphs.js';
 import { fileButton } from './attach.js';
 import { attacher } from './attacher.js';
-import { contentOf, textOf } from './backend.js';
+import { contentOf, isSame, textOf } from './backend.js';
 import { conflictView } from './conflict.js';
-import { draftOf, draftsOf, dropDraft, hasUnkept, keepDraft } from './drafts.js';
+import { acceptDraft, draftInBrowser, draftOf, draftsOf, dropDraft, hasUnkept, keepDraft } from './drafts.js';
 import { fileActions } from './file-actions.js';
 import { reason } from './reason.js';
 import { sidePane } from './side.js';
@@ -40,6 +40,8 @@ export function fileView(backend, library, path, until) {
   let editor = null;
   let isDirty = false;
   let isSaving = false;
+  /** The text of the draft in the browser's database, if it has the present base. @type {string | null} */
+  let kept = null;
 
   /** @param {unknown} error */
   const fail = (error) => {
@@ -66,22 +68,64 @@ export function fileView(backend, library, path, until) {
     until,
   });
 
-  const bytes = () => new TextEncoder().encode(editor?.text() ?? '');
+  /** The content of a file that is not text; `null` of a file that is to be deleted. @type {Uint8Array | null} */
+  let whole = null;
+  const bytes = () => (editor ? new TextEncoder().encode(editor.text()) : whole);
   const keep = async () => {
     later.cancel();
-    if (!isDirty) return;
-    if (base && editor?.text() === textOf(base.bytes)) {
+    // Only a text changes here.
+    if (!isDirty || !editor) return;
+    const text = editor.text();
+    if (text === kept) return;
+    if (base && text === textOf(base.bytes)) {
       // Undone to the saved text.
       isDirty = false;
+      kept = null;
       await dropDraft(library, path);
       if (!until.aborted) now(t('edit.unchanged'));
       return;
     }
     const draft = { library, path, bytes: bytes(), base: base?.digest ?? null, baseBytes: base?.bytes ?? null };
-    const isKept = await keepDraft(draft);
-    if (!until.aborted && isDirty) now(isKept ? t('edit.kept') : t('edit.not-kept'));
+    const outcome = await keepDraft(draft);
+    if (outcome === 'kept') kept = text;
+    if (until.aborted || !isDirty) return;
+    if (outcome === 'other-tab') await compareTabs();
+    now(outcome === 'kept' ? t('edit.kept') : t('edit.not-kept'));
   };
   const later = debounced(QUIET, () => void keep());
+
+  /** Shows the unsaved text of another tab, which this page has not replaced. */
+  const compareTabs = async () => {
+    // Typing goes on while the texts are compared.
+    if (conflict.hasChildNodes()) return;
+    const other = await draftInBrowser(library, path);
+    if (!other || until.aborted) return;
+    const settle = () => {
+      acceptDraft(other);
+      kept = null;
+      show(conflict);
+      isDirty = true;
+      void keep();
+      editor?.focus();
+    };
+    show(
+      conflict,
+      conflictView({
+        base: base?.bytes ?? null,
+        theirs: other.bytes,
+        mine: editor?.text() ?? '',
+        about: t('edit.conflict-tab'),
+        keepMine: settle,
+        takeTheirs: async () => {
+          base = other.base && other.baseBytes ? { bytes: other.baseBytes, digest: other.base } : null;
+          editor?.set((other.bytes && textOf(other.bytes)) ?? '');
+          settle();
+          drawActions();
+        },
+      }),
+    );
+    announce(t('edit.conflict-tab'));
+  };
 
   /**
    * @param {import('./backend.js').Stored | null} theirs
@@ -101,6 +145,7 @@ export function fileView(backend, library, path, until) {
         keepMine: () => {
           base = theirs;
           isDirty = true;
+          kept = null;
           void keep();
           drawActions();
           settle();
@@ -124,11 +169,24 @@ export function fileView(backend, library, path, until) {
     editor?.set(text ?? '');
     later.cancel();
     isDirty = false;
+    kept = null;
     await dropDraft(library, path);
     now(t('edit.unchanged'));
     drawActions();
   };
 
+  /** @param {import('./backend.js').Stored} stored */
+  const saved = async (stored) => {
+    base = stored;
+    kept = null;
+    // Typing goes on while a file is saved.
+    isDirty = editor !== null && editor.text() !== textOf(stored.bytes);
+    if (isDirty) return later();
+    await dropDraft(library, path);
+    now(t('edit.saved'));
+    note(t('edit.saved'));
+    drawActions();
+  };
   const save = async () => {
     if (!('write' in backend)) {
       await keep();
@@ -138,23 +196,19 @@ export function fileView(backend, library, path, until) {
     await keep();
     fail(null);
     const written = bytes();
+    // A file that is not there, or that is to be deleted, has nothing to be saved.
+    if (!written) return;
     isSaving = true;
     try {
       const digest = await backend.write(path, written, base?.digest ?? null);
-      base = { bytes: written, digest };
-      // Typing goes on while a file is saved.
-      isDirty = editor?.text() !== textOf(written);
-      if (isDirty) return later();
-      await dropDraft(library, path);
-      now(t('edit.saved'));
-      note(t('edit.saved'));
-      drawActions();
+      await saved({ bytes: written, digest });
     } catch (error) {
       if (error instanceof ApiProblem && ['changed', 'exists', 'not-found'].includes(error.kind)) {
         await backend
           .read(path, until)
           .catch(missing)
-          .then((theirs) => compare(theirs, true), fail);
+          // The answer to an earlier attempt may have been lost.
+          .then((theirs) => (theirs && isSame(theirs.bytes, written) ? saved(theirs) : compare(theirs, true)), fail);
       } else fail(error);
     } finally {
       isSaving = false;
@@ -177,7 +231,7 @@ export function fileView(backend, library, path, until) {
         library,
         path,
         base,
-        bytes: () => (editor ? bytes() : (base?.bytes ?? new Uint8Array())),
+        bytes: () => bytes() ?? base?.bytes ?? new Uint8Array(),
         isDirty: () => isDirty,
         discard: () => take(base),
         fail,
@@ -213,7 +267,9 @@ export function fileView(backend, library, path, until) {
     if (!stored && !draft) return fail(new ApiProblem(404, { detail: t('edit.missing', { path }) }));
     base = draft ? (draft.base && draft.baseBytes ? { bytes: draft.baseBytes, digest: draft.base } : null) : stored;
     const shown = draft ? draft.bytes : (stored?.bytes ?? null);
+    whole = shown;
     isDirty = Boolean(draft);
+    kept = draft?.bytes ? textOf(draft.bytes) : null;
     const text = shown && textOf(shown);
     if (text === null) {
       show(
@@ -246,10 +302,10 @@ export function fileView(backend, library, path, until) {
     if (draft && (stored?.digest ?? null) !== draft.base) compare(stored, true);
   };
 
-  // The folder is followed: a change on disk is shown, or compared with the unsaved text.
+  // The library is followed: a change by someone else is shown, or compared with the unsaved text.
   let isFirst = true;
   loads.watch(async () => {
-    if (isFirst || !editor || backend.channel !== null) {
+    if (isFirst || !editor) {
       isFirst = false;
       return;
     }
@@ -276,8 +332,9 @@ export function fileView(backend, library, path, until) {
   window.addEventListener(
     'beforeunload',
     (event) => {
-      if (hasUnkept()) event.preventDefault();
+      // Until the database has it, the last text is an unkept draft.
       void keep();
+      if (hasUnkept()) event.preventDefault();
     },
     { signal: until },
   );

@@ -10,10 +10,11 @@ import { size } from '../text/measure.js';
 import { announce, note } from '../view/announce.js';
 import { lineIcon } from '../view/glyphs.js';
 import { accepted } from './attach.js';
-import { draftsOf, keepDraft } from './drafts.js';
+import { acceptDraft, draftsOf, keepDraft } from './drafts.js';
 import { pathForm } from './path-form.js';
 import { proposalForm } from './propose.js';
 import { reason } from './reason.js';
+import { pathProblem } from './taken.js';
 
 /** @typedef {import('./view.js').AnyBackend} AnyBackend */
 
@@ -73,6 +74,7 @@ export function filesView(backend, library, until) {
       problem.hidden = false;
       show(problem, lineIcon('warn'), reason(error));
     }
+    for (const draft of drafts) acceptDraft(draft);
     for (const draft of drafts) files.set(draft.path, { bytes: draft.bytes?.length ?? 0, isDraft: true });
     files = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
     draw();
@@ -81,7 +83,11 @@ export function filesView(backend, library, until) {
 
   /** Opens a new file as a draft. @param {string} path @param {Uint8Array} bytes */
   const begin = async (path, bytes) => {
-    if (files.has(path)) return t('edit.exists');
+    const folded = path.toLowerCase();
+    // Some systems have space for one of two names that differ in upper and lower case only.
+    if ([...files.keys()].some((present) => present.toLowerCase() === folded)) return t('edit.exists');
+    const problem = await pathProblem(backend, path, bytes);
+    if (problem) return problem;
     await keepDraft({ library, path, bytes, base: null, baseBytes: null });
     go(linkTo('edit', path, { channel: backend.channel }));
     return '';
@@ -116,7 +122,8 @@ export function filesView(backend, library, until) {
         note(bytes);
         continue;
       }
-      if (files.has(file.name)) note(t('edit.exists'));
+      const refused = files.has(file.name) ? t('edit.exists') : await pathProblem(backend, file.name, bytes);
+      if (refused) note(refused);
       else {
         await keepDraft({ library, path: file.name, bytes, base: null, baseBytes: null });
         announce(t('edit.draft'));

@@ -1,6 +1,6 @@
 // The *Edit* view: the files of a library, or one file.
 
-import { features, pageApi } from '../app.js';
+import { ask, features } from '../app.js';
 import { h, show } from '../dom.js';
 import { t } from '../i18n.js';
 import { linkTo } from '../link.js';
@@ -13,28 +13,51 @@ import { reason } from './reason.js';
 
 /** @typedef {ReturnType<typeof channel> | typeof folder} AnyBackend */
 
-/** The last known account: it stays while the server is away. */
-let account = '';
+/** The last known account: it stays while the server is away and after a token has ended. @type {string | null} */
+let account = null;
 
 /** @param {import('../route.js').Place} place @param {AbortSignal} until */
 export function view({ name, values }, until) {
   const body = h('div.edit', null, h('h1', { tabindex: '-1' }, h('bdi', null, name ? revealed(name) : t('nav.edit'))));
   const open = async () => {
     // Accounts of one browser have drafts of their own.
-    const facts = await pageApi('facts', until);
+    try {
+      const facts = await ask('facts', until);
+      if (facts) account = facts.caller ?? '';
+    } catch (error) {
+      // Without the account, drafts could be kept where their author does not find them again.
+      if (account === null && !until.aborted) {
+        const again = h('button', { type: 'button', onclick: () => void open() }, t('connection.again'));
+        show(body, body.firstElementChild, h('p.problem', { role: 'alert' }, lineIcon('warn'), reason(error)), again);
+        return;
+      }
+    }
+    if (!values.channel) {
+      show(body, body.firstElementChild, h('p.waiting', null, t('find.loading')));
+      await whenKnown(until);
+    }
     if (until.aborted) return;
-    if (facts) account = facts.caller ?? '';
     const backend = values.channel ? channel(values.channel) : features.value.edit ? folder : null;
     if (!backend) {
       show(body, body.firstElementChild, await channels());
       return;
     }
-    const library = `${account}@${backend.id}`;
+    const library = `${account ?? ''}@${backend.id}`;
     const content = name ? fileView(backend, library, name, until) : filesView(backend, library, until);
     show(body, body.firstElementChild, content);
   };
   void open();
   return body;
+}
+
+/** Waits until the features of the server are known: a large library takes seconds. @param {AbortSignal} until */
+function whenKnown(until) {
+  return new Promise((resolve) => {
+    until.addEventListener('abort', () => resolve(undefined));
+    features.watch(({ isKnown }) => {
+      if (isKnown) resolve(undefined);
+    }, until);
+  });
 }
 
 /** The channels that can be edited, where no folder is served. */

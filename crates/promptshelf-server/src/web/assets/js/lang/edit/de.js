@@ -14,6 +14,8 @@ export const edit = {
     'Jemand anderes hat diese Datei geändert, seit Sie begonnen haben. Nichts wurde überschrieben. Vergleichen Sie die drei Fassungen und wählen Sie; Ihr Text kann vorher noch geändert werden.',
   'edit.conflict-gone':
     'Jemand anderes hat diese Datei gelöscht oder umbenannt, seit Sie begonnen haben. Ihr Text ist hier erhalten.',
+  'edit.conflict-tab':
+    'Ein anderer Tab hat einen abweichenden ungespeicherten Text dieser Datei; keiner wurde ersetzt. Vergleichen Sie beide und wählen Sie einen.',
   'edit.conflicts': 'Jemand anderes hat diese Dateien geändert. Öffnen und vergleichen Sie jede:',
   'edit.copy-path': 'Pfad der Kopie',
   'edit.create': 'Anlegen',
@@ -54,7 +56,7 @@ export const edit = {
   'edit.propose': 'Vorschlagen',
   'edit.proposed': 'Vorschlag {n} ist eingereicht.',
   'edit.references-left': 'Umbenannt. Ändern Sie die Verweise in diesen Dateien selbst: {paths}',
-  'edit.reloaded': 'Die Datei wurde auf der Platte geändert und neu gelesen.',
+  'edit.reloaded': 'Die Datei wurde von jemand anderem geändert und neu gelesen.',
   'edit.rename': 'Umbenennen',
   'edit.rename-hint': 'Verweise in anderen Dateien werden mit geändert.',
   'edit.rename-path': 'Neuer Pfad',

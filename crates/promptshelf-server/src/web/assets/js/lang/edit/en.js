@@ -13,6 +13,8 @@ export const edit = {
   'edit.conflict-about':
     'Someone else has changed this file since you began. Nothing was overwritten. Compare the three versions, and choose; your text can also be changed first.',
   'edit.conflict-gone': 'Someone else has deleted or renamed this file since you began. Your text is kept here.',
+  'edit.conflict-tab':
+    'Another tab has a different unsaved text of this file, and neither was replaced. Compare them, and choose one.',
   'edit.conflicts': 'Someone else has changed these files. Open each, and compare:',
   'edit.copy-path': 'Path of the copy',
   'edit.create': 'Create',
@@ -53,7 +55,7 @@ export const edit = {
   'edit.propose': 'Propose',
   'edit.proposed': 'Proposal {n} was made.',
   'edit.references-left': 'Renamed. Change the references in these files yourself: {paths}',
-  'edit.reloaded': 'The file has changed on disk and was read again.',
+  'edit.reloaded': 'The file was changed by someone else and was read again.',
   'edit.rename': 'Rename',
   'edit.rename-hint': 'References in other files are changed, too.',
   'edit.rename-path': 'New path',

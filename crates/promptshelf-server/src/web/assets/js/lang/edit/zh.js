@@ -13,6 +13,7 @@ export const edit = {
   'edit.conflict-about':
     '自您开始以来，其他人更改了此文件。没有任何内容被覆盖。请比较三个版本并选择；也可以先修改您的文本。',
   'edit.conflict-gone': '自您开始以来，其他人删除或重命名了此文件。您的文本保留在这里。',
+  'edit.conflict-tab': '另一个标签页中有此文件的不同未保存文本，两者都没有被替换。请比较并选择其一。',
   'edit.conflicts': '其他人更改了这些文件。请逐个打开并比较：',
   'edit.copy-path': '副本的路径',
   'edit.create': '创建',
@@ -52,7 +53,7 @@ export const edit = {
   'edit.propose': '提出提案',
   'edit.proposed': '已提出提案 {n}。',
   'edit.references-left': '已重命名。请自行更改这些文件中的引用：{paths}',
-  'edit.reloaded': '文件在磁盘上已更改，并已重新读取。',
+  'edit.reloaded': '其他人更改了此文件，已重新读取。',
   'edit.rename': '重命名',
   'edit.rename-hint': '其他文件中的引用也会更改。',
   'edit.rename-path': '新路径',
