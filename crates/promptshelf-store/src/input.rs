@@ -7,7 +7,8 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::{
     StoreError,
-    model::{Actor, Change, PolicyRoles},
+    evaluation::NewEvaluation,
+    model::{Actor, Change, Policy, PolicyRoles},
 };
 
 /// The longest path in bytes.
@@ -24,6 +25,16 @@ const MAX_TEXT: usize = 4_096;
 const MAX_NAME: usize = 200;
 /// The largest number of roles for one operation.
 const MAX_ROLES: usize = 100;
+/// The largest number of evaluations that a policy requires.
+const MAX_EVALUATIONS: usize = 20;
+/// The longest name of an evaluation in bytes.
+const MAX_EVALUATION: usize = 64;
+/// The largest number of scores of a result.
+const MAX_SCORES: usize = 100;
+/// The largest number of cases of a result.
+const MAX_CASES: usize = 1_000;
+/// The largest sum of the texts of a result's cases in bytes.
+const MAX_CASE_BYTES: usize = 256 << 10;
 
 /// The names that Windows reserves for devices, with any extension.
 const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$"];
@@ -147,8 +158,78 @@ fn name(what: &str, name: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Validates a policy.
+pub(crate) fn policy(policy: &Policy) -> Result<(), StoreError> {
+    if policy.evaluations.len() > MAX_EVALUATIONS {
+        return Err(StoreError::invalid(format!("a policy requires at most {MAX_EVALUATIONS} evaluations")));
+    }
+    policy.evaluations.iter().try_for_each(|name| evaluation_name(name))?;
+    roles(&policy.roles)
+}
+
+/// Validates the name of an evaluation.
+fn evaluation_name(name: &str) -> Result<(), StoreError> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
+    let begins = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
+    if begins && name.len() <= MAX_EVALUATION && name.chars().all(is_plain) {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(MAX_EVALUATION).flat_map(char::escape_debug).collect();
+    Err(StoreError::invalid(format!(
+        "`{shown}` is not the name of an evaluation: expected 1 to {MAX_EVALUATION} lower-case letters, digits, `-`, `_` \
+         and `.`, starting with a letter or digit"
+    )))
+}
+
+/// Validates the result of an evaluation.
+pub(crate) fn evaluation(new: &NewEvaluation) -> Result<(), StoreError> {
+    evaluation_name(&new.evaluation)?;
+    if new.scores.is_empty() || new.scores.len() > MAX_SCORES || new.thresholds.len() > MAX_SCORES {
+        return Err(StoreError::invalid(format!("the result of an evaluation has 1 to {MAX_SCORES} scores")));
+    }
+    for (score, number) in new.scores.iter().chain(&new.thresholds) {
+        name("the name of a score", score)?;
+        if !number.is_finite() {
+            return Err(StoreError::invalid(format!("the score `{score}` is not a finite number")));
+        }
+    }
+    if let Some(missing) = new.thresholds.keys().find(|score| !new.scores.contains_key(*score)) {
+        let found: Vec<String> = new.scores.keys().map(|score| format!("`{score}`")).collect();
+        let found = found.join(", ");
+        return Err(StoreError::invalid(format!(
+            "the score `{missing}` has a threshold and is missing: found {found}"
+        )));
+    }
+    let amounts = [("tolerance", Some(new.tolerance)), ("cost", new.cost), ("duration", Some(new.seconds))];
+    for (what, amount) in amounts {
+        if amount.is_some_and(|amount| !amount.is_finite() || amount < 0.0) {
+            return Err(StoreError::invalid(format!("the {what} of an evaluation is not a number of at least 0")));
+        }
+    }
+    new.model.iter().try_for_each(|model| name("the name of a model", model))?;
+    if new.cases.len() > MAX_CASES {
+        let found = new.cases.len();
+        return Err(StoreError::invalid(format!("the result has {found} cases: at most {MAX_CASES} are accepted")));
+    }
+    let mut bytes = 0;
+    for case in &new.cases {
+        name("the name of a case", &case.name)?;
+        note("the reason of a case", &case.reason)?;
+        if case.score.is_some_and(|score| !score.is_finite()) {
+            return Err(StoreError::invalid(format!("the score of the case `{}` is not a finite number", case.name)));
+        }
+        bytes += case.name.len() + case.reason.len();
+    }
+    if bytes > MAX_CASE_BYTES {
+        return Err(StoreError::invalid(format!(
+            "the cases have {bytes} bytes of text: at most {MAX_CASE_BYTES} are accepted"
+        )));
+    }
+    Ok(())
+}
+
 /// Validates the roles of a policy.
-pub(crate) fn roles(roles: &PolicyRoles) -> Result<(), StoreError> {
+fn roles(roles: &PolicyRoles) -> Result<(), StoreError> {
     for list in [&roles.propose, &roles.review, &roles.publish, &roles.administer] {
         if list.len() > MAX_ROLES {
             return Err(StoreError::invalid(format!("a policy has at most {MAX_ROLES} roles for an operation")));

@@ -5,6 +5,7 @@
 //!
 //! - [`Store`] reads and changes channels. [`StoreUrl`] is its place, [`ChannelAddress`] a channel of it.
 //! - [`Proposal`], [`Review`] and [`Policy`] decide about a publish.
+//! - [`Evaluation`] is a stored result of a program that judges a version of a prompt; a policy can require it.
 //! - [`Checker`] is the interface to the check and the tests of a tree; the crate that serves libraries implements it.
 //!
 //! HTTP and the protocol are deliberately not part of this crate.
@@ -17,6 +18,9 @@ mod commenting;
 mod database;
 mod digest;
 mod error;
+mod evaluating;
+mod evaluation;
+mod gate;
 mod hints;
 mod input;
 mod model;
@@ -41,6 +45,10 @@ pub use address::{ChannelAddress, ChannelName, StoreUrl};
 pub use check::{CheckReport, CheckSummary, Checker, PromptFile};
 pub use comment::{Comment, CommentLine, CommentSide, NewComment};
 pub use error::StoreError;
+pub use evaluation::{
+    CaseChange, CaseResult, Evaluation, EvaluationQuery, EvaluationsOfPrompt, NewEvaluation, ProposalEvaluations,
+    ResultChange,
+};
 pub use hints::ChangeHints;
 pub use model::{
     Actor, Change, ChannelInfo, CheckLevel, Delta, Digest, Epoch, FileChange, FileEntry, Head, HistoryQuery, Policy,

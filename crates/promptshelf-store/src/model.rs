@@ -72,6 +72,10 @@ pub struct Policy {
     pub checks: CheckLevel,
     /// Whether a failed prompt test stops a publish.
     pub tests: bool,
+    /// The evaluations whose newest result each added or changed prompt has to pass.
+    pub evaluations: Vec<String>,
+    /// Whether these results also must not be worse than those of the versions that the channel serves.
+    pub no_regression: bool,
     /// The roles of the callers that use the channel through a server.
     pub roles: PolicyRoles,
 }

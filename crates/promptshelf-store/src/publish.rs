@@ -10,6 +10,7 @@ use crate::{
     announce,
     check::{CheckReport, Checker},
     database::{Mode, Transaction},
+    gate::{self, EvaluatedPrompt},
     input,
     model::{Actor, Digest, Epoch, Policy, PromptChange, Proposal, ProposalState, Publish, Published, RevisionKind},
     policy,
@@ -19,6 +20,7 @@ use crate::{
         blob::{self, Contents},
         channel::{self, Channel},
         entry::{self, Replacement},
+        evaluation,
         prompt::{self, Live, PromptDifference},
         proposal::{self, NewProposal},
         revision,
@@ -85,6 +87,13 @@ struct Checked {
 }
 
 impl Checked {
+    /// Returns the prompts that need evaluations: those that are added or changed, by name.
+    fn evaluated(&self, live: &Live) -> Vec<EvaluatedPrompt> {
+        let changed = self.prompts.iter().filter_map(|difference| Some((&difference.name, difference.new?)));
+        let live = |name: &String| live.get(name).map(|(_, digest)| *digest);
+        changed.map(|(name, new)| EvaluatedPrompt { name: name.clone(), new, live: live(name) }).collect()
+    }
+
     /// Returns the served prompts after a publish, whose changes are in the order of the differences.
     fn live(&self, before: &Live, changes: &[PromptChange]) -> Live {
         let mut live = before.clone();
@@ -184,6 +193,32 @@ impl Store {
         transaction.finish(result).await
     }
 
+    /// Checks the changes of an open proposal again, and stores the prompts that they add or change on top of the present
+    /// revision.
+    pub(crate) async fn refresh_prompts(&self, id: u64, checker: &Arc<dyn Checker>) -> Result<(), StoreError> {
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = async {
+            let draft = crate::review::draft(&mut transaction, id, None).await?;
+            let basis = self.basis(&mut transaction, &draft, None).await?;
+            Ok((draft, basis))
+        }
+        .await;
+        let (draft, basis) = transaction.finish(result).await?;
+        let report = run_check(&basis.tree, false, checker).await?;
+        let evaluated = checked(&basis, report).evaluated(&basis.snapshot.live);
+        let mut transaction = self.database().begin(Mode::Write).await?;
+        let result = async {
+            let present = proposal::lock(&mut transaction, id).await?;
+            must_be_open(&present)?;
+            if present.digest != proposal::digest(&draft.changes) {
+                return Err(changed(id));
+            }
+            evaluation::set_prompts(&mut transaction, id, &evaluated).await
+        }
+        .await;
+        transaction.finish(result).await
+    }
+
     async fn check_and_store(
         &self,
         transaction: &mut Transaction,
@@ -202,10 +237,16 @@ impl Store {
         let basis = transaction.finish(result).await?;
         let checked = check(&basis, checker).await?;
         let mut transaction = self.database().begin(Mode::Read).await?;
-        let result = prompt::number(&mut transaction, &checked.prompts, false).await;
-        let prompts = transaction.finish(result).await?;
         let mut proposal = proposed(draft, &basis.changes, &checked.report);
         proposal.lacks = policy::lacks(&basis.policy, &proposal, &[]);
+        let result = async {
+            let evaluated = checked.evaluated(&basis.snapshot.live);
+            let lacks = gate::lacks(&mut transaction, &basis.policy, &proposal, &evaluated).await?;
+            Ok((prompt::number(&mut transaction, &checked.prompts, false).await?, lacks))
+        }
+        .await;
+        let (prompts, lacks) = transaction.finish(result).await?;
+        proposal.lacks.extend(lacks);
         Ok(Published { proposal, prompts, findings: checked.report.findings })
     }
 
@@ -293,10 +334,13 @@ fn proposed(draft: &Draft, changes: &[Replacement], report: &CheckReport) -> Pro
 }
 
 async fn check(basis: &Basis, checker: &Arc<dyn Checker>) -> Result<Checked, StoreError> {
-    let report = run_check(&basis.tree, basis.policy.tests, checker).await?;
-    let checked = report.prompts.iter().map(|prompt| (prompt.name.as_str(), prompt.digest)).collect();
-    let prompts = prompt::compare(&basis.snapshot.live, &checked);
-    Ok(Checked { report, prompts })
+    Ok(checked(basis, run_check(&basis.tree, basis.policy.tests, checker).await?))
+}
+
+fn checked(basis: &Basis, report: CheckReport) -> Checked {
+    let found = report.prompts.iter().map(|prompt| (prompt.name.as_str(), prompt.digest)).collect();
+    let prompts = prompt::compare(&basis.snapshot.live, &found);
+    Checked { report, prompts }
 }
 
 /// Runs a check on a thread for blocking work.
@@ -346,11 +390,17 @@ async fn store(
         checks,
         changes: &basis.changes,
     };
+    let evaluated = checked.evaluated(&basis.snapshot.live);
     let mut proposal = match draft.target {
         Target::New => {
             let (id, at) = proposal::open(transaction, &new).await?;
             let mut proposal = Proposal { id, at, ..proposed(draft, &basis.changes, &checked.report) };
             proposal.lacks = policy::lacks(&channel.policy, &proposal, &[]);
+            proposal.lacks.extend(gate::lacks(transaction, &channel.policy, &proposal, &evaluated).await?);
+            // A proposal that is published at once waits for no results.
+            if !proposal.lacks.is_empty() || !draft.may_publish {
+                evaluation::set_prompts(transaction, id, &evaluated).await?;
+            }
             proposal
         }
         Target::Replace(id) => {
@@ -367,6 +417,7 @@ async fn store(
                 return Err(changed(id));
             }
             proposal::replace(transaction, id, &new).await?;
+            evaluation::set_prompts(transaction, id, &evaluated).await?;
             proposal::get(transaction, id).await?
         }
         Target::Existing(id) => {
@@ -376,6 +427,7 @@ async fn store(
                 return Err(changed(id));
             }
             proposal::set_checks(transaction, id, checks).await?;
+            evaluation::set_prompts(transaction, id, &evaluated).await?;
             proposal::get(transaction, id).await?
         }
     };

@@ -79,7 +79,7 @@ impl Store {
         actor: &Actor,
     ) -> Result<ChannelInfo, StoreError> {
         input::actor(actor)?;
-        input::roles(&policy.roles)?;
+        input::policy(policy)?;
         let mut transaction = self.database().begin(Mode::Write).await?;
         let result = set_policy(&mut transaction, channel, policy, guard, actor).await;
         transaction.finish(result).await

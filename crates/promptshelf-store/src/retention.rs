@@ -7,7 +7,7 @@ use crate::{
     database::{Mode, Transaction},
     model::{Digest, Epoch},
     store::Store,
-    tables::{blob, channel, entry, prompt, proposal, revision},
+    tables::{blob, channel, entry, evaluation, prompt, proposal, revision},
 };
 
 impl Store {
@@ -37,8 +37,8 @@ impl Store {
         transaction.finish(result).await
     }
 
-    /// Removes the revisions before the one that was the newest so long ago, with the proposals that belong to them.
-    /// Returns the number of revisions. Version numbers of prompts are never given to other versions; contents go with
+    /// Removes the revisions before the one that was the newest so long ago, with the proposals that belong to them, and
+    /// older results of evaluations of versions that no channel serves or has proposed. Returns the number of revisions. Version numbers of prompts are never given to other versions; contents go with
     /// the next [`Store::gc`].
     ///
     /// # Errors
@@ -73,5 +73,6 @@ async fn prune(transaction: &mut Transaction, seconds: u64) -> Result<u64, Store
         prompt::prune(transaction, channel.id, oldest).await?;
         channel::set_oldest(transaction, channel.id, oldest).await?;
     }
+    evaluation::prune(transaction, seconds).await?;
     Ok(count)
 }

@@ -210,7 +210,11 @@ async fn withdraw(transaction: &mut Transaction, id: u64, actor: &Actor) -> Resu
 }
 
 /// Returns the changes of an open proposal as they were proposed.
-async fn draft(transaction: &mut Transaction, id: u64, emergency: Option<String>) -> Result<Draft, StoreError> {
+pub(crate) async fn draft(
+    transaction: &mut Transaction,
+    id: u64,
+    emergency: Option<String>,
+) -> Result<Draft, StoreError> {
     let proposal = proposal::get(transaction, id).await?;
     must_be_open(&proposal)?;
     Ok(Draft {

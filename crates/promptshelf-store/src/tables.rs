@@ -4,6 +4,7 @@ pub(crate) mod blob;
 pub(crate) mod channel;
 pub(crate) mod comment;
 pub(crate) mod entry;
+pub(crate) mod evaluation;
 pub(crate) mod prompt;
 pub(crate) mod proposal;
 pub(crate) mod revision;

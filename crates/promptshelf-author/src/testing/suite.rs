@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, path::PathBuf, time::Instant};
 
-use promptshelf_core::{Catalog, Location, Prompt, RawArguments, TestDefinition};
+use promptshelf_core::{Catalog, Location, Prompt, RawArguments, TestDefinition, Variables};
 use promptshelf_source::MemoryTree;
 
 use super::{
@@ -65,6 +65,13 @@ impl TestCase<'_> {
     #[must_use]
     pub fn prompt(&self) -> &Prompt {
         self.prompt
+    }
+
+    /// Returns the arguments of the test if it renders the prompt and expects messages, not an error.
+    #[must_use]
+    pub fn rendered_arguments(&self) -> Option<&Variables> {
+        let expects_messages = self.test.error.is_none() && expect::needs_messages(self.test);
+        expects_messages.then_some(&self.test.arguments)
     }
 
     /// Returns the names of the prompt and the test, such as `code_review / short`.

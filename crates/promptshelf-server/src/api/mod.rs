@@ -25,6 +25,7 @@ mod compare;
 mod compare_model;
 mod content;
 mod etag;
+mod evaluations;
 mod files;
 mod folder;
 mod history;
@@ -57,9 +58,9 @@ use crate::channels::StoreHandle;
 
 /// The management API of a store, mounted at `/api/v1` by [`Options::api`](crate::http::Options::api).
 ///
-/// With sign-in, each operation needs a scope: `library:read`, `library:propose`, `library:review`, `library:publish` or
-/// `library:admin`. Without sign-in every caller who reaches the server may do everything. The author of a change is
-/// the authenticated caller.
+/// With sign-in, each operation needs a scope: `library:read`, `library:propose`, `library:review`, `library:publish`,
+/// `library:evaluate` or `library:admin`. Without sign-in every caller who reaches the server may do everything. The
+/// author of a change is the authenticated caller.
 #[derive(Clone)]
 pub struct Api {
     pub(crate) store: StoreHandle,

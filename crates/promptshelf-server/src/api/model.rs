@@ -50,6 +50,12 @@ pub(super) struct PolicyBody {
     checks: CheckLevel,
     /// Whether a failed prompt test stops a publish.
     tests: bool,
+    /// The evaluations whose newest result each added or changed prompt has to pass, at most 20.
+    #[serde(default)]
+    evaluations: Vec<String>,
+    /// Whether these results also must not be worse than those of the versions that the channel serves.
+    #[serde(default)]
+    no_regression: bool,
     /// The roles that the channel is open to.
     roles: RolesBody,
 }
@@ -70,9 +76,10 @@ pub(super) struct RolesBody {
 
 impl From<PolicyBody> for Policy {
     fn from(body: PolicyBody) -> Policy {
-        let PolicyBody { approvals, four_eyes, checks, tests, roles } = body;
+        let PolicyBody { approvals, four_eyes, checks, tests, evaluations, no_regression, roles } = body;
         let RolesBody { propose, review, publish, administer } = roles;
-        Policy { approvals, four_eyes, checks, tests, roles: PolicyRoles { propose, review, publish, administer } }
+        let roles = PolicyRoles { propose, review, publish, administer };
+        Policy { approvals, four_eyes, checks, tests, evaluations, no_regression, roles }
     }
 }
 

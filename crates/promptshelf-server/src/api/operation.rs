@@ -24,6 +24,8 @@ pub(super) enum Scope {
     Review,
     /// Publishing.
     Publish,
+    /// Results of evaluations, which open the release gate.
+    Evaluate,
     /// Policies, new channels, and publishing without the policy.
     Admin,
 }
@@ -35,6 +37,7 @@ impl Scope {
             Scope::Propose => "library:propose",
             Scope::Review => "library:review",
             Scope::Publish => "library:publish",
+            Scope::Evaluate => "library:evaluate",
             Scope::Admin => "library:admin",
         }
     }

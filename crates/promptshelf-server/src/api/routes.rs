@@ -17,7 +17,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     admit::{Checks, admit},
-    analysis, browse, bulk, channels, check, comments, compare, etag, files, folder, history,
+    analysis, browse, bulk, channels, check, comments, compare, etag, evaluations, files, folder, history,
     operation::ApiState,
     overview, permissions,
     problem::{not_allowed, unknown},
@@ -168,6 +168,8 @@ fn described() -> OpenApiRouter<ApiState> {
         .routes(routes!(permissions::proposal_permissions))
         .routes(routes!(proposals::get_contents))
         .routes(routes!(comments::list_comments, comments::add_comment))
+        .routes(routes!(evaluations::list_evaluations, evaluations::add_evaluation))
+        .routes(routes!(evaluations::proposal_evaluations))
         .routes(routes!(proposals::review_proposal))
         .routes(routes!(proposals::publish_proposal))
         .routes(routes!(transfer::rollback))

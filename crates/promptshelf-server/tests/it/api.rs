@@ -5,6 +5,7 @@ mod comparing;
 mod conditions;
 mod discussing;
 mod document;
+mod evaluating;
 mod folder;
 mod hostile;
 mod permissions;
@@ -41,7 +42,8 @@ use tokio::{
 
 use crate::{TIMEOUT, library};
 
-const SCOPES: [&str; 5] = ["library:read", "library:propose", "library:review", "library:publish", "library:admin"];
+const SCOPES: [&str; 6] =
+    ["library:read", "library:propose", "library:review", "library:publish", "library:evaluate", "library:admin"];
 
 /// The callers: name, scopes, roles. `without-NAME` has all scopes but one.
 const CALLERS: &[(&str, &[&str], &[&str])] = &[
@@ -49,6 +51,7 @@ const CALLERS: &[(&str, &[&str], &[&str])] = &[
     ("bob", &["library:read", "library:propose"], &[]),
     ("rita", &["library:read", "library:review"], &["editor"]),
     ("paul", &["library:read", "library:propose", "library:review", "library:publish"], &["editor"]),
+    ("ci", &["library:read", "library:evaluate"], &[]),
     ("admin", &SCOPES, &["admin"]),
     ("reader", &["library:read"], &[]),
     ("stranger", &["prompts:read"], &[]),
@@ -56,6 +59,11 @@ const CALLERS: &[(&str, &[&str], &[&str])] = &[
     ("without-propose", &["library:read", "library:review", "library:publish", "library:admin"], &[]),
     ("without-review", &["library:read", "library:propose", "library:publish", "library:admin"], &[]),
     ("without-publish", &["library:read", "library:propose", "library:review", "library:admin"], &[]),
+    (
+        "without-evaluate",
+        &["library:read", "library:propose", "library:review", "library:publish", "library:admin"],
+        &[],
+    ),
     ("without-admin", &["library:read", "library:propose", "library:review", "library:publish"], &[]),
 ];
 

@@ -20,6 +20,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { is_major: false, sql: include_str!("../../migrations/0002_usage.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0003_comments.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0004_webhooks.sql") },
+    Migration { is_major: false, sql: include_str!("../../migrations/0005_evaluations.sql") },
 ];
 
 /// The newest migration that older releases do not understand.

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use super::entry::Replacement;
+use super::{entry::Replacement, evaluation};
 use crate::{
     StoreError,
     check::CheckSummary,
     database::{Row, Transaction, Value, insert, list, malformed},
+    gate,
     model::{Digest, FileChange, Policy, Proposal, ProposalQuery, ProposalState, Review, RevisionKind, Verdict},
     policy,
 };
@@ -252,6 +253,10 @@ async fn select(
         let mut outdated = outdated.remove(&proposal.id).unwrap_or_default();
         outdated.sort_unstable();
         proposal.lacks = policy::lacks(policy, proposal, &outdated);
+        if proposal.state == ProposalState::Open && !policy.evaluations.is_empty() {
+            let prompts = evaluation::prompts(transaction, proposal.id).await?;
+            proposal.lacks.extend(gate::lacks(transaction, policy, proposal, &prompts).await?);
+        }
     }
     Ok(found.into_iter().map(|(proposal, _)| proposal).collect())
 }

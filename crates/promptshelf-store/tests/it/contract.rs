@@ -1,6 +1,7 @@
 //! The behaviour that every driver has, as functions over an empty store.
 
 pub(crate) mod copying;
+pub(crate) mod evaluating;
 pub(crate) mod history;
 pub(crate) mod publishing;
 pub(crate) mod reading;
@@ -46,6 +47,9 @@ macro_rules! all {
             copying::promotion_follows_the_policy_of_the_target,
             copying::rollback_makes_a_new_revision,
             copying::rollback_of_one_prompt_keeps_the_others,
+            evaluating::required_evaluation_holds_a_publish_until_it_passes,
+            evaluating::regression_against_the_served_version_holds_a_publish,
+            evaluating::malformed_result_is_refused,
             history::equal_digest_has_an_equal_version_in_every_channel,
             history::history_tells_what_was_served_at_a_time,
             history::history_of_a_prompt_has_its_revisions_only,

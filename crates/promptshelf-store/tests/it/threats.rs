@@ -39,3 +39,11 @@ async fn approval_of_other_changes_is_refused() {
     contract::reviewing::approval_of_other_changes_is_refused(place.store.clone()).await;
     contract::reviewing::approval_of_other_changes_is_refused(on_postgres().await).await;
 }
+
+// req: S-195
+#[tokio::test(flavor = "multi_thread")]
+async fn result_of_an_unknown_version_is_refused() {
+    let place = sqlite::store().await;
+    contract::evaluating::result_of_an_unknown_version_is_refused(place.store.clone()).await;
+    contract::evaluating::result_of_an_unknown_version_is_refused(on_postgres().await).await;
+}

@@ -3,6 +3,7 @@
 //! One reader for all of them. Settings of a library (`promptshelf.toml`) belong to its authors and are read by
 //! `promptshelf-source`.
 
+mod evaluations;
 mod file;
 mod library;
 mod overrides;
@@ -30,7 +31,7 @@ use promptshelf_server::http::{
 use promptshelf_service::{AuditFileOptions, Limits, OnLoss};
 
 #[cfg(feature = "channels")]
-pub(crate) use self::library::ServedChannels;
+pub(crate) use self::{evaluations::ConfiguredEvaluation, library::ServedChannels};
 pub(crate) use self::{
     file::{ServerFile, ServerFileLocation},
     library::ServedLibrary,
@@ -131,6 +132,7 @@ impl Settings {
         let access = file.access_rules();
         file.check_channels(&written);
         file.check_profiles(&written);
+        evaluations::resolve(&mut file, &written);
         let configured = sources::resolve(&mut file, &written);
         let channel_access = library::access(&written.channels);
         let mut warnings = file.check()?;

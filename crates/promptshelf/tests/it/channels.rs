@@ -1,6 +1,8 @@
 //! The commands for channels, with the real program on real stores.
 
 mod api;
+#[cfg(target_os = "linux")]
+mod evaluations;
 mod hostile;
 mod interrupted;
 mod journey;

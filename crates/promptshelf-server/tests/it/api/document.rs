@@ -100,6 +100,7 @@ async fn every_operation_answers_as_the_document_says() {
     let document = server.get("", "/openapi.json").await.expect(200).json();
     server.propose(BYE).await;
     let proposal_digest = server.get("reader", "/proposals/2").await.json()["digest"].clone();
+    let served = server.get("reader", "/channels/production/revisions/1/prompts").await.json();
     let text = |text: &str| proposal(1, &[("hello.md", Some(HELLO), Some(text))]);
     let tag = async |path: &str| server.get("admin", path).await.etag();
     let calls: Vec<(&str, &str, &str, Option<Value>)> = vec![
@@ -145,6 +146,21 @@ async fn every_operation_answers_as_the_document_says() {
             })),
         ),
         ("list_comments", "GET", "/proposals/2/comments", None),
+        (
+            "add_evaluation",
+            "POST",
+            "/channels/production/evaluations",
+            Some(json!({
+                "evaluation": "quality",
+                "prompt": "hello",
+                "digest": served["prompts"][0]["digest"],
+                "scores": { "score": 0.9 },
+                "thresholds": { "score": 0.8 },
+                "cases": [{ "name": "Ada", "score": 1, "passed": true }],
+            })),
+        ),
+        ("list_evaluations", "GET", "/channels/production/evaluations?prompt=hello", None),
+        ("proposal_evaluations", "GET", "/proposals/2/evaluations", None),
         (
             "check",
             "POST",

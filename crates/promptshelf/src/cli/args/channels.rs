@@ -1,5 +1,6 @@
 //! Arguments of the commands for channels: versions, review, promotion and rollback.
 
+mod evaluate;
 mod place;
 mod store;
 
@@ -9,6 +10,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use promptshelf_store::{ChannelName, CheckLevel};
 
 pub(crate) use self::{
+    evaluate::EvaluateArguments,
     place::{ActorArguments, ChannelArguments, PlaceArguments, StoreArguments, StoreText},
     store::{MaintenanceArguments, MigrateArguments, PruneArguments, StoreCommand},
 };
@@ -38,6 +40,8 @@ pub(crate) enum ChannelsCommand {
     Rollback(RollbackArguments),
     /// Show the channels with their policies, or change one
     Policy(PolicyArguments),
+    /// Run evaluations of prompts, and store their results for release gates
+    Evaluate(EvaluateArguments),
     /// Show who uses which prompts how often
     Usage(UsageArguments),
     /// Maintain a store
@@ -390,6 +394,15 @@ pub(crate) struct PolicyChange {
     /// Whether failed tests prevent a publish
     #[arg(long, value_name = "SWITCH", requires = "channel")]
     pub(crate) tests: Option<Switch>,
+
+    /// An evaluation that each added or changed prompt has to pass, from results of `evaluate`; can be repeated, replaces
+    /// all earlier ones, and an empty name requires none
+    #[arg(long = "evaluation", value_name = "NAME", requires = "channel")]
+    pub(crate) evaluations: Option<Vec<String>>,
+
+    /// Whether results of these evaluations must not be worse than those of the served versions
+    #[arg(long, value_name = "SWITCH", requires = "channel")]
+    pub(crate) no_regression: Option<Switch>,
 
     /// The roles that permit callers of a server to propose, review, publish or administer, such as `review=lead,editor`;
     /// an empty list permits every role; can be repeated

@@ -5,6 +5,7 @@ mod actor;
 mod answer;
 mod backend;
 mod diff;
+mod evaluate;
 mod history;
 mod init;
 mod maintain;
@@ -39,6 +40,7 @@ pub(crate) async fn run(command: &ChannelsCommand) -> Result<(), Failure> {
         ChannelsCommand::Promote(arguments) => promote::promote(arguments).await,
         ChannelsCommand::Rollback(arguments) => promote::rollback(arguments).await,
         ChannelsCommand::Policy(arguments) => policy::run(arguments).await,
+        ChannelsCommand::Evaluate(arguments) => evaluate::run(arguments).await,
         ChannelsCommand::Usage(arguments) => usage::run(arguments).await,
         ChannelsCommand::Store(StoreCommand::Migrate(arguments)) => maintain::migrate(arguments).await,
         ChannelsCommand::Store(StoreCommand::Gc(arguments)) => maintain::gc(arguments).await,

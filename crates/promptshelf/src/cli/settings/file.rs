@@ -185,6 +185,11 @@ impl ServerFile {
         self.file.error(&["source", &number, key], Code::InvalidValue, message)
     }
 
+    /// Reports a mistake in a key of an evaluation.
+    pub(super) fn evaluation_error(&mut self, index: usize, key: &str, message: impl Into<String>) -> &mut Diagnostic {
+        self.file.error(&["evaluation", &index.to_string(), key], Code::InvalidValue, message)
+    }
+
     /// Warns about sources that are not served, because the command line names a library.
     pub(super) fn ignored_sources(&self, serves_sources: bool) -> Option<Diagnostic> {
         let location = self.file.location(&["source"]).filter(|_| !serves_sources)?;

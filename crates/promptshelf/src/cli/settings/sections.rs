@@ -10,6 +10,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
 use super::{
+    evaluations::EvaluationSection,
     requirements::Requirements,
     source_sections::Source,
     value::{Address, AlgorithmName, CollectorUrl, Day, HttpsUrl, Network, Sha256},
@@ -58,6 +59,9 @@ pub(super) struct ServerSettings {
     pub(super) api: Api,
     /// Sources of prompts that are served together, if no library is named on the command line.
     pub(super) source: Tables<Source>,
+    /// Evaluations of prompts, for `promptshelf evaluate`: programs that judge messages, often with a model. A server runs
+    /// none of them.
+    pub(super) evaluation: Tables<EvaluationSection>,
     /// Access rules that bind every library. A library can restrict access further.
     // Names the section. Its rules are read by the reader that libraries use.
     #[schemars(schema_with = "promptshelf_source::settings::access_rules_schema")]

@@ -99,6 +99,7 @@ impl ServerFile {
         self.check_channels(&settings);
         self.check_profiles(&settings);
         resolve(self, &settings);
+        super::evaluations::resolve(self, &settings);
         self.access_rules();
         self.found()
     }

@@ -5,7 +5,7 @@ use std::{fs, process::Stdio, thread, time::Duration};
 use promptshelf_testkit::database::Postgres;
 use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 
-use super::{HELLO, Team, bytes, journey::whole_journey};
+use super::{HELLO, Team, bytes, evaluations::gate_journey, journey::whole_journey};
 use crate::program::{PATIENCE, Server, ended};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -20,6 +20,11 @@ async fn team_works_on_postgresql_as_on_sqlite() {
         status == 200 && answer["result"]["prompts"].as_array().is_some_and(|prompts| prompts.len() > 10),
         "{answer}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gate_holds_on_postgresql_as_on_sqlite() {
+    gate_journey(&Team { store: Postgres::shared().database(), ..Team::without_store() });
 }
 
 #[tokio::test(flavor = "multi_thread")]

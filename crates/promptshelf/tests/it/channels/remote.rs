@@ -24,6 +24,7 @@ const SECRET: &str = "psk_secret";
 const PEOPLE: &[(&str, &[&str])] = &[
     ("ada", &["library:read", "library:propose"]),
     ("bob", &["library:read", "library:review", "library:publish"]),
+    ("ci", &["library:read", "library:evaluate"]),
     ("root", ALL),
 ];
 
@@ -361,4 +362,29 @@ fn answers_of_a_hostile_server_change_nothing() {
     let ran = run_at(&team, &url, SECRET, &["history"]);
     assert!(ran.code == "1" && ran.stderr.contains("red"), "{}", ran.stderr);
     assert!(!ran.stderr.contains(['\u{1b}', '\u{202e}']), "{}", ran.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn runner_with_its_own_scope_opens_the_gate() {
+    let served = Served::new(Team::with(&[("hello.md", HELLO)]));
+    let (ada, bob, ci, root) = (served.by("ada"), served.by("bob"), served.by("ci"), served.by("root"));
+    root.ok(&["policy", "--channel", "production", "--evaluation", "quality"]);
+    ada.ok(&["pull", "copy"]);
+    served.team.write("copy", &[("bye.md", BYE)]);
+    ada.ok(&["publish", "copy", "-m", "Partings"]);
+    let program = r#"printf '{"scores":{"score":0.9},"cases":[{"passed":true}]}'"#;
+    let settings = format!("[[evaluation]]\nname = \"quality\"\nprogram = [\"sh\", \"-c\", '''{program}''']\n");
+    served.team.write("ops", &[("server.toml", &settings)]);
+    let evaluate = ["evaluate", "--proposal", "2", "--config", "ops/server.toml"];
+    let error = bob.fails("12", &evaluate);
+    assert!(error.contains("library:evaluate"), "{error}");
+    assert_eq!(bob.json(&["approve", "2"])["state"], "open");
+    let stored = ci.json(&evaluate);
+    let result = &stored["evaluations"][0];
+    assert_eq!((&result["author"], &result["prompt"], &result["passed"]), (&json!("ci"), &json!("bye"), &json!(true)));
+    assert_eq!(result["cases"], json!([{ "name": "sample", "score": null, "passed": true, "reason": "" }]));
+    assert_eq!(ci.json(&[&evaluate[..], &["--missing"]].concat())["evaluations"], json!([]));
+    assert_eq!(bob.json(&["approve", "2"])["state"], "published");
+    assert_eq!(ci.json(&["evaluate", "--config", "ops/server.toml"])["evaluations"].as_array().map(Vec::len), Some(2));
 }

@@ -91,7 +91,25 @@ pub(in crate::args) const POLICY_EXAMPLES: &str = "\
 Examples:
   promptshelf policy --store sqlite:team.db
   promptshelf policy --store sqlite:team.db --channel production \\
-    --approvals 1 --four-eyes on --checks warnings --tests on";
+    --approvals 1 --four-eyes on --checks warnings --tests on
+  promptshelf policy --store sqlite:team.db --channel production \\
+    --evaluation quality --no-regression on";
+
+pub(in crate::args) const EVALUATE_EXAMPLES: &str = "\
+An evaluation is a program of [[evaluation]] in server.toml. It reads JSON from
+stdin: {\"prompt\",\"version\",\"digest\",\"cases\":[{\"name\",\"arguments\",
+\"messages\"}]}; a version that is not published can be null. The cases are the
+tests of the prompt that expect messages, otherwise one with sample arguments.
+It prints JSON: {\"scores\":{\"score\":0.93},\"cases\":[{\"score\",\"passed\",
+\"reason\"}],\"model\",\"cost\"}. Only the scores are required; higher is better.
+
+Every result is stored with the digest of the version, also one below a
+threshold; the exit code is 1 then. A program that fails stores nothing.
+
+Examples:
+  promptshelf evaluate --proposal 7 --config server.toml --store sqlite:team.db
+  promptshelf evaluate code_review --config server.toml --store sqlite:team.db
+  promptshelf evaluate --missing --url https://prompts.example.com";
 
 pub(in crate::args) const STORE_EXAMPLES: &str = "\
 Every command brings the schema up to date when it opens a store; this one does

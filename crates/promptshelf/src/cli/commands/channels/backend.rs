@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use promptshelf_source::MemoryTree;
 use promptshelf_store::{
-    Actor, ChannelInfo, ChannelName, Digest, FileEntry, Head, HistoryQuery, Policy, PolicyGuard, Proposal,
-    ProposalQuery, Publish, Published, Revision, Served, Store, Verdict,
+    Actor, ChannelInfo, ChannelName, Checker, Digest, Evaluation, EvaluationQuery, FileEntry, Head, HistoryQuery,
+    NewEvaluation, Policy, PolicyGuard, Proposal, ProposalEvaluations, ProposalQuery, Publish, Published, Revision,
+    Served, Store, Verdict,
 };
 
 use super::{
@@ -145,6 +146,33 @@ impl Backend {
         match self {
             Backend::Store(store) => Ok(store.review(id, verdict, note, Some(digest), actor, checker()).await?),
             Backend::Server(server) => server.review(id, verdict, note, digest).await,
+        }
+    }
+
+    pub(super) async fn proposal_evaluations(&self, id: u64) -> Answer<ProposalEvaluations> {
+        match self {
+            Backend::Store(store) => Ok(store.proposal_evaluations(id).await?),
+            Backend::Server(server) => server.proposal_evaluations(id).await,
+        }
+    }
+
+    pub(super) async fn evaluations(&self, channel: &ChannelName, query: &EvaluationQuery) -> Answer<Vec<Evaluation>> {
+        match self {
+            Backend::Store(store) => Ok(store.evaluations(channel, query).await?),
+            Backend::Server(server) => server.evaluations(channel, query).await,
+        }
+    }
+
+    pub(super) async fn add_evaluation(
+        &self,
+        channel: &ChannelName,
+        new: &NewEvaluation,
+        actor: &Actor,
+        checker: Arc<dyn Checker>,
+    ) -> Answer<Evaluation> {
+        match self {
+            Backend::Store(store) => Ok(store.add_evaluation(channel, new, actor, checker).await?),
+            Backend::Server(server) => server.add_evaluation(channel, new).await,
         }
     }
 

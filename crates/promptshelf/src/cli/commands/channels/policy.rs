@@ -53,8 +53,14 @@ async fn channels(
 
 impl PolicyChange {
     fn is_empty(&self) -> bool {
-        let PolicyChange { approvals, four_eyes, checks, tests, roles } = self;
-        approvals.is_none() && four_eyes.is_none() && checks.is_none() && tests.is_none() && roles.is_empty()
+        let PolicyChange { approvals, four_eyes, checks, tests, evaluations, no_regression, roles } = self;
+        let is_judged = evaluations.is_some() || no_regression.is_some();
+        !is_judged
+            && approvals.is_none()
+            && four_eyes.is_none()
+            && checks.is_none()
+            && tests.is_none()
+            && roles.is_empty()
     }
 
     /// Returns the policy with these changes.
@@ -74,6 +80,11 @@ impl PolicyChange {
             four_eyes: self.four_eyes.map_or(policy.four_eyes, bool::from),
             checks: self.checks.map_or(policy.checks, CheckLevel::from),
             tests: self.tests.map_or(policy.tests, bool::from),
+            evaluations: self
+                .evaluations
+                .as_ref()
+                .map_or(policy.evaluations, |names| names.iter().filter(|name| !name.is_empty()).cloned().collect()),
+            no_regression: self.no_regression.map_or(policy.no_regression, bool::from),
             roles,
         }
     }
@@ -99,6 +110,10 @@ fn row(info: &ChannelInfo) -> Vec<String> {
         format!("checks {checks}"),
         format!("tests {}", switch(policy.tests)),
     ];
+    if !policy.evaluations.is_empty() {
+        row.push(format!("evaluations {}", policy.evaluations.join(",")));
+        row.push(format!("no-regression {}", switch(policy.no_regression)));
+    }
     let PolicyRoles { propose, review, publish, administer } = &policy.roles;
     let named = [("propose", propose), ("review", review), ("publish", publish), ("administer", administer)];
     row.extend(

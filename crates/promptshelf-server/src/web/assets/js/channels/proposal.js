@@ -8,6 +8,7 @@ import { revealed } from '../text/invisible.js';
 import { announce, note } from '../view/announce.js';
 import { compared, comparisonPanel } from './comparison.js';
 import { ofProposal } from './contents.js';
+import { evaluationsOf, evaluationsPart } from './evaluations.js';
 import { fill, guarded, keptField, kindName, pill, problem, statePill, when } from './parts.js';
 import { commentsOf, conversation } from './talk.js';
 import { lookAgain } from './wanted.js';
@@ -25,14 +26,16 @@ export function view({ name }, until) {
   const actions = h('section.act');
   const talk = h('section.talk-all');
   const comparison = h('div.comparison');
+  const evaluations = h('section');
   const heading = h('h1', { tabindex: '-1' }, t('ch.proposal', { n: String(id) }));
   let shown = { proposal: '', comments: '' };
 
   const load = async () => {
-    const [{ value: proposal, etag }, permissions, comments] = await Promise.all([
+    const [{ value: proposal, etag }, permissions, comments, results] = await Promise.all([
       api(`/proposals/${id}`, { signal: until }),
       read(`/proposals/${id}/permissions`, until),
       commentsOf(id, until),
+      evaluationsOf(id, until),
     ]);
     if (until.aborted) return;
     shown = { proposal: etag, comments: JSON.stringify(comments) };
@@ -44,6 +47,7 @@ export function view({ name }, until) {
     show(actions, decisions(proposal, etag, permissions, again));
     const { ofFile, whole, count } = conversation(proposal, comments, permissions.comment, again);
     show(talk, whole);
+    show(evaluations, evaluationsPart(results));
     const contents = ofProposal(id, proposal.changes, until);
     const sides = { after: { proposal: { id } } };
     await fill(comparison, until, async () => {
@@ -102,6 +106,7 @@ export function view({ name }, until) {
     head,
     notice,
     actions,
+    evaluations,
     comparison,
     talk,
   ]);

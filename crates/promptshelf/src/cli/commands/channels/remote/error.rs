@@ -41,7 +41,7 @@ fn of_problem(problem: Problem, status: u16, server: &ServerUrl) -> BackendError
         "policy" => StoreError::Policy { lacks },
         "state" | "not-author" => StoreError::State { reason: detail },
         // The caller of the operation names the changed object.
-        "precondition-failed" | "stale-review" => StoreError::Changed { what: String::new() },
+        "precondition-failed" | "stale-review" | "stale-evaluation" => StoreError::Changed { what: String::new() },
         "invalid-request" => StoreError::InvalidInput { reason: detail },
         "insufficient-role" => return BackendError::Other(Failure::new(Exit::Policy, detail)),
         "insufficient-scope" | "sign-in-required" | "foreign-request" => {
