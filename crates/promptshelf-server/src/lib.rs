@@ -13,6 +13,8 @@
 pub mod api;
 #[cfg(feature = "channels")]
 pub mod channels;
+#[cfg(feature = "channels")]
+pub mod deliveries;
 pub mod http;
 mod library;
 #[cfg(feature = "channels")]

@@ -34,6 +34,7 @@ struct State {
     head: Option<(String, u64)>,
     compared: Instant,
     degraded_since: Option<SystemTime>,
+    refused: Option<u64>,
 }
 
 /// The state of a replica at one moment.
@@ -51,13 +52,15 @@ pub struct ReplicaStatus {
     /// The beginning of the outage, while the store cannot be read or its newest revision cannot be loaded. The last
     /// good revision is served in the meantime.
     pub degraded_since: Option<Timestamp>,
+    /// The newest revision of the store, while it cannot be loaded.
+    pub refused: Option<u64>,
 }
 
 impl ReplicaMonitor {
     /// Creates the monitor of a replica that serves nothing yet.
     #[must_use]
     pub fn new(channel: impl Into<String>) -> ReplicaMonitor {
-        let state = State { head: None, compared: Instant::now(), degraded_since: None };
+        let state = State { head: None, compared: Instant::now(), degraded_since: None, refused: None };
         ReplicaMonitor(Arc::new(Inner { channel: channel.into(), state: Mutex::new(state) }))
     }
 
@@ -77,6 +80,7 @@ impl ReplicaMonitor {
         self.with(|state| {
             state.compared = Instant::now();
             state.degraded_since = None;
+            state.refused = None;
         });
     }
 
@@ -85,6 +89,11 @@ impl ReplicaMonitor {
         self.with(|state| {
             state.degraded_since.get_or_insert_with(SystemTime::now);
         });
+    }
+
+    /// Records that the newest revision cannot be loaded.
+    pub fn set_refused(&self, revision: u64) {
+        self.with(|state| state.refused = Some(revision));
     }
 
     /// Returns the state at this moment.
@@ -96,6 +105,7 @@ impl ReplicaMonitor {
             revision: state.head.as_ref().map(|(_, revision)| *revision),
             lag: state.compared.elapsed(),
             degraded_since: state.degraded_since.and_then(timestamp),
+            refused: state.refused,
         })
     }
 

@@ -112,8 +112,19 @@ impl Store {
     /// Errors of the database.
     pub async fn dead_letters(&self) -> Result<Vec<DeadLetter>, StoreError> {
         let mut transaction = self.database().begin(Mode::Read).await?;
-        let result = webhook::dead(&mut transaction).await;
+        let result = webhook::dead(&mut transaction, None).await;
         transaction.finish(result).await
+    }
+
+    /// Returns a dead letter.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the database.
+    pub async fn dead_letter(&self, id: u64) -> Result<Option<DeadLetter>, StoreError> {
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = webhook::dead(&mut transaction, Some(id)).await;
+        Ok(transaction.finish(result).await?.pop())
     }
 
     /// Queues a dead letter again. It has the time of a new event until it is given up, and comes before later events of

@@ -23,6 +23,7 @@ pub mod pipe;
 #[cfg(unix)]
 pub mod pooler;
 pub mod program;
+pub mod receiver;
 pub mod served;
 pub mod tcp_proxy;
 #[cfg(unix)]

@@ -8,8 +8,8 @@
 //! - `request` reads paths, queries and bodies; `etag` compares preconditions; `problem` is the answer to all errors.
 //! - `folder` edits the files of a served folder instead; `analysis` is the engine of the page's editor for both, and
 //!   `rename` finds references for both.
-//! - `channels`, `files`, `bulk`, `history`, `proposals`, `comments`, `transfer`, `check`, `compare`, `browse`, `overview` and
-//!   `permissions` have the handlers; `model` and `compare_model` have bodies.
+//! - `channels`, `files`, `bulk`, `history`, `proposals`, `comments`, `transfer`, `check`, `compare`, `browse`, `overview`,
+//!   `permissions` and `webhooks` have the handlers; `model` and `compare_model` have bodies.
 //! - `sides` turns the two sides of a comparison into trees, and `opened` keeps the last ones.
 //!
 //! Authentication itself is that of every other route (`http/authenticate`). Rules of publishing are those of the store.
@@ -42,6 +42,7 @@ mod request;
 mod routes;
 mod sides;
 mod transfer;
+mod webhooks;
 
 use std::{fmt, sync::Arc};
 

@@ -22,7 +22,7 @@ use super::{
     overview, permissions,
     problem::{not_allowed, unknown},
     programs::{self, ProgramState},
-    proposals, rename, transfer,
+    proposals, rename, transfer, webhooks,
 };
 use crate::{http::Options, library::Library};
 
@@ -174,6 +174,9 @@ fn described() -> OpenApiRouter<ApiState> {
         .routes(routes!(proposals::publish_proposal))
         .routes(routes!(transfer::rollback))
         .routes(routes!(transfer::promote))
+        .routes(routes!(webhooks::list_webhooks))
+        .routes(routes!(webhooks::list_dead_letters))
+        .routes(routes!(webhooks::redeliver))
         .routes(routes!(check::check))
         .routes(routes!(compare::compare))
         .routes(routes!(compare::compare_renderings))

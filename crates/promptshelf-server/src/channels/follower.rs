@@ -279,6 +279,9 @@ impl Follower {
     fn fail(&mut self, error: &FollowError) {
         self.monitor.set_degraded();
         let kind = OutageKind::of(error);
+        if let OutageKind::Refused(revision) = kind {
+            self.monitor.set_refused(revision);
+        }
         let began = match &self.outage {
             Some(outage) if outage.kind == kind => return,
             Some(outage) => outage.began,

@@ -191,6 +191,12 @@ impl Server {
         Server { address, records, serving, _folder: folder }
     }
 
+    /// Opens the SQLite store of the server.
+    async fn store(&self) -> Store {
+        let url: StoreUrl = format!("sqlite:{}", self._folder.path().join("team.db").display()).parse().expect("a URL");
+        Store::open(&url).await.expect("a store")
+    }
+
     /// Sends a request as it is, and reads the response to the end of the connection.
     async fn raw(&self, request: &[u8]) -> Answer {
         let exchange = async {

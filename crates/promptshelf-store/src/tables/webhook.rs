@@ -177,12 +177,13 @@ pub(crate) async fn queues(transaction: &mut Transaction) -> Result<Vec<WebhookQ
     rows.iter().map(queue).collect()
 }
 
-/// The newest dead letters.
-pub(crate) async fn dead(transaction: &mut Transaction) -> Result<Vec<DeadLetter>, StoreError> {
+/// Returns the newest dead letters, or the one with this number.
+pub(crate) async fn dead(transaction: &mut Transaction, id: Option<u64>) -> Result<Vec<DeadLetter>, StoreError> {
+    let which = if id.is_some() { " AND d.id = $1" } else { "" };
     let sql = format!(
         "SELECT d.id, d.webhook, COALESCE(w.label, ''), d.channel, d.event, d.key, d.attempts, \
          COALESCE(d.problem, ''), d.at FROM ps_delivery d LEFT JOIN ps_webhook w ON w.id = d.webhook \
-         WHERE d.due IS NULL ORDER BY d.id DESC LIMIT {MAX_DEAD}"
+         WHERE d.due IS NULL{which} ORDER BY d.id DESC LIMIT {MAX_DEAD}"
     );
     let letter = |row: &Row| {
         Ok(DeadLetter {
@@ -197,7 +198,7 @@ pub(crate) async fn dead(transaction: &mut Transaction) -> Result<Vec<DeadLetter
             at: row.time(8)?,
         })
     };
-    transaction.rows(sql, vec![]).await?.iter().map(letter).collect()
+    transaction.rows(sql, id.map(Value::from).into_iter().collect()).await?.iter().map(letter).collect()
 }
 
 /// Queues a dead letter again. Returns whether it exists.

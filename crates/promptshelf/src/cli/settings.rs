@@ -14,6 +14,8 @@ mod sign_in;
 mod source_sections;
 mod sources;
 mod value;
+mod webhook_sections;
+mod webhooks;
 
 use std::{
     path::{Path, PathBuf},
@@ -38,6 +40,7 @@ pub(crate) use self::{
     sections::schema,
     sources::{ConfiguredSource, McpEndpoint, McpPlace, SourcePlace},
     value::{Address, Day, InvalidValue},
+    webhooks::ConfiguredWebhook,
 };
 use self::{
     overrides::Overrides,
@@ -73,6 +76,8 @@ pub(crate) struct Settings {
     pub(crate) cache: Option<PathBuf>,
     /// The count of usage, unless it is off.
     pub(crate) usage: Option<UsageSettings>,
+    /// Receivers of events of the store.
+    pub(crate) webhooks: Vec<ConfiguredWebhook>,
     /// The `server.toml` that was read.
     pub(crate) file: Option<PathBuf>,
     /// Its mistakes that are not errors.
@@ -134,6 +139,7 @@ impl Settings {
         file.check_profiles(&written);
         evaluations::resolve(&mut file, &written);
         let configured = sources::resolve(&mut file, &written);
+        let webhooks = webhooks::resolve(&mut file, &written);
         let channel_access = library::access(&written.channels);
         let mut warnings = file.check()?;
         let cache = written.store.cache.as_ref().map(|folder| file.resolve(folder));
@@ -168,10 +174,12 @@ impl Settings {
         let cached = cache.iter().map(|folder| ("cache", folder));
         let secrets = sources::secret_files(library.sources());
         let secrets = secrets.iter().map(|file| ("file of a secret", file));
+        let keys: Vec<PathBuf> = webhooks.iter().filter_map(|webhook| webhook.secret.clone()).collect();
+        let keys = keys.iter().map(|file| ("file of a secret", file));
         let private = audit.iter().map(|audit| ("audit file", &audit.path));
         let private = private.chain(cached).chain(http.tokens_file.iter().map(|file| ("tokens file", file)));
         let tls = http.tls.iter().flat_map(|tls| [("TLS certificate", &tls.certificate), ("TLS key", &tls.key)]);
-        for (name, file) in private.chain(tls).chain(secrets) {
+        for (name, file) in private.chain(tls).chain(secrets).chain(keys) {
             folders.refuse(name, file)?;
         }
         Ok(Settings {
@@ -185,6 +193,7 @@ impl Settings {
             shows_provenance,
             cache,
             usage,
+            webhooks,
             http,
             warnings,
             file: file.path().map(Path::to_path_buf),

@@ -14,6 +14,7 @@ mod remote;
 mod review;
 mod usage;
 mod versions;
+mod webhooks;
 
 use std::{fs, path::Path, process::Command};
 

@@ -1,8 +1,9 @@
 //! The OpenAPI document, compared with the answers.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use axum::http::Method;
+use promptshelf_store::{DeliveryAttempt, Webhook, WebhookEvent};
 use serde_json::{Value, json};
 
 use super::{BYE, HELLO, Server, changes, digest, policy_of, proposal};
@@ -98,7 +99,17 @@ async fn document_is_valid() {
 async fn every_operation_answers_as_the_document_says() {
     let server = Server::prepared(&policy_of(0)).await;
     let document = server.get("", "/openapi.json").await.expect(200).json();
+    let store = server.store().await;
+    let webhook = Webhook {
+        id: "a".to_owned(),
+        label: "https://a.example".to_owned(),
+        events: WebhookEvent::ALL.into_iter().collect(),
+    };
+    store.register_webhooks(&[webhook]).await.expect("registered");
     server.propose(BYE).await;
+    let (time, problem) = (Duration::ZERO, "the status 500".to_owned());
+    let last = DeliveryAttempt { problem, retry_in: time, retry_for: time, min_attempts: 1 };
+    assert!(store.delivery_failed(1, &last).await.expect("recorded"));
     let proposal_digest = server.get("reader", "/proposals/2").await.json()["digest"].clone();
     let served = server.get("reader", "/channels/production/revisions/1/prompts").await.json();
     let text = |text: &str| proposal(1, &[("hello.md", Some(HELLO), Some(text))]);
@@ -126,6 +137,9 @@ async fn every_operation_answers_as_the_document_says() {
         ("proposal_permissions", "GET", "/proposals/2/permissions", None),
         ("list_standings", "GET", "/standings?text=hello&limit=10", None),
         ("list_reviews", "GET", "/reviews?state=open", None),
+        ("list_webhooks", "GET", "/webhooks", None),
+        ("list_dead_letters", "GET", "/webhooks/dead-letters", None),
+        ("redeliver", "POST", "/webhooks/dead-letters/1/redelivery", None),
         ("browse", "GET", "/channels/production/browse?text=Greets", None),
         ("compare", "POST", "/compare", Some(json!({ "after": { "proposal": { "id": 2 } } }))),
         (

@@ -11,6 +11,8 @@ mod reload;
 mod served;
 mod signals;
 mod supervisor;
+#[cfg(feature = "channels")]
+mod webhooks;
 
 #[cfg(feature = "channels")]
 use std::net::SocketAddr;
@@ -92,6 +94,8 @@ pub(crate) async fn run(
     #[cfg(not(feature = "channels"))]
     let is_edited = false;
     let over_http = !arguments.stdio && (settings.http.is_requested || stdin_is_terminal || is_edited);
+    #[cfg(feature = "channels")]
+    let deliveries = if over_http { webhooks::open(&settings)? } else { None };
     let known = known_files(&settings, &location)?;
     // On stdio settings are not reloaded: a client starts another server.
     if over_http {
@@ -177,6 +181,8 @@ pub(crate) async fn run(
     let tls = opened.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     announcement.over_http(bound, &settings.http);
     let _following = served.follow();
+    #[cfg(feature = "channels")]
+    let delivering = deliveries.map(|deliveries| webhooks::Delivering::start(deliveries, served.monitors()));
     if let Some(metrics) = &metrics {
         metrics.metrics.observe(&library, &app, recorder.as_ref(), served.monitors());
         if let Some(sources) = served.open_sources() {
@@ -184,6 +190,8 @@ pub(crate) async fn run(
         }
         #[cfg(feature = "channels")]
         counted.iter().for_each(|log| metrics.metrics.observe_usage(log));
+        #[cfg(feature = "channels")]
+        delivering.iter().for_each(|delivering| metrics.metrics.observe_deliveries(&delivering.deliveries));
         metrics.set_ready(library.server(), served.monitors());
     }
     let reloader = Reloader {
@@ -214,6 +222,10 @@ pub(crate) async fn run(
     tokio::select! {
         () = serving => {}
         () = reloader.run(hangups, known) => {}
+    }
+    #[cfg(feature = "channels")]
+    if let Some(delivering) = delivering {
+        delivering.finish().await;
     }
     #[cfg(feature = "channels")]
     finish(counted.as_ref()).await;

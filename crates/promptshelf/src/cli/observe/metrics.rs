@@ -21,9 +21,9 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
-#[cfg(feature = "channels")]
-use promptshelf_server::usage::UsageLog;
 use promptshelf_server::{Library, ReplicaMonitor, ReplicaStatus, http::App};
+#[cfg(feature = "channels")]
+use promptshelf_server::{deliveries::Deliveries, usage::UsageLog};
 use promptshelf_service::AuditFile;
 use promptshelf_source::{SourceSet, SourceState, SourceStatus};
 
@@ -69,6 +69,8 @@ struct LibraryCollector {
     sources: OnceLock<SourceSet>,
     #[cfg(feature = "channels")]
     usage: OnceLock<UsageLog>,
+    #[cfg(feature = "channels")]
+    deliveries: OnceLock<Deliveries>,
 }
 
 impl fmt::Debug for Metrics {
@@ -145,6 +147,12 @@ impl Metrics {
         let _ = self.collector.usage.set(log.clone());
     }
 
+    /// Sets the deliveries to webhooks.
+    #[cfg(feature = "channels")]
+    pub(crate) fn observe_deliveries(&self, deliveries: &Deliveries) {
+        let _ = self.collector.deliveries.set(deliveries.clone());
+    }
+
     pub(super) fn answered(&self, method: &'static str, outcome: &'static str, took: Duration) {
         self.requests.get_or_create(&RequestLabels { method, outcome }).inc();
         self.durations.get_or_create(&MethodLabel { method }).observe(took.as_secs_f64());
@@ -185,6 +193,21 @@ impl Collector for LibraryCollector {
             counter(&mut encoder, "usage_calls_lost", "Calls whose figures of usage were lost", loss.lost)?;
             let help = "Calls whose figures of usage wait for the store";
             gauge(&mut encoder, "usage_calls_waiting", help, loss.waiting)?;
+        }
+        #[cfg(feature = "channels")]
+        if let Some(deliveries) = self.deliveries.get() {
+            let counts = deliveries.counts();
+            let outcomes = [("delivered", counts.delivered), ("failed", counts.failed), ("given-up", counts.given_up)];
+            let help = "Attempts to send an event to a webhook, by outcome, and events that were given up";
+            labelled(&mut encoder, MetricType::Counter, "webhook_deliveries", help, "outcome", &outcomes)?;
+            gauge(
+                &mut encoder,
+                "webhook_events_pending",
+                "Events in the store that wait for webhooks",
+                counts.pending,
+            )?;
+            let help = "Events in the store that were given up";
+            gauge(&mut encoder, "webhook_dead_letters", help, counts.dead)?;
         }
         if let Some(app) = self.app.get() {
             let usage = app.usage();

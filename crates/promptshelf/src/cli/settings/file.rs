@@ -179,10 +179,26 @@ impl ServerFile {
 
     /// Reports a mistake in a key of a source; at its name if it lacks the key.
     pub(super) fn source_error(&mut self, index: usize, key: &str, message: impl Into<String>) -> &mut Diagnostic {
+        self.table_error("source", index, (key, "name"), message)
+    }
+
+    /// Reports a mistake in a key of a webhook; at its URL if it lacks the key.
+    pub(super) fn webhook_error(&mut self, index: usize, key: &str, message: impl Into<String>) -> &mut Diagnostic {
+        self.table_error("webhook", index, (key, "url"), message)
+    }
+
+    /// Reports a mistake in a key of a table of a list; at another key if it lacks this one.
+    fn table_error(
+        &mut self,
+        list: &str,
+        index: usize,
+        (key, other): (&str, &str),
+        message: impl Into<String>,
+    ) -> &mut Diagnostic {
         let number = index.to_string();
-        let is_written = self.file.location(&["source", &number, key]).is_some();
-        let key = if is_written { key } else { "name" };
-        self.file.error(&["source", &number, key], Code::InvalidValue, message)
+        let is_written = self.file.location(&[list, &number, key]).is_some();
+        let key = if is_written { key } else { other };
+        self.file.error(&[list, &number, key], Code::InvalidValue, message)
     }
 
     /// Reports a mistake in a key of an evaluation.

@@ -14,6 +14,7 @@ use super::{
     requirements::Requirements,
     source_sections::Source,
     value::{Address, AlgorithmName, CollectorUrl, Day, HttpsUrl, Network, Sha256},
+    webhook_sections::WebhookSection,
 };
 
 /// The largest request body that can be configured: 1 GiB.
@@ -62,6 +63,8 @@ pub(super) struct ServerSettings {
     /// Evaluations of prompts, for `promptshelf evaluate`: programs that judge messages, often with a model. A server runs
     /// none of them.
     pub(super) evaluation: Tables<EvaluationSection>,
+    /// Receivers of events of the store, if the library is a channel.
+    pub(super) webhook: Tables<WebhookSection>,
     /// Access rules that bind every library. A library can restrict access further.
     // Names the section. Its rules are read by the reader that libraries use.
     #[schemars(schema_with = "promptshelf_source::settings::access_rules_schema")]

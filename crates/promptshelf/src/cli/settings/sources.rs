@@ -17,6 +17,7 @@ use super::{
     requirements::Requirements,
     sections::ServerSettings,
     source_sections::{Kind, Prompts, SecretFile, Source},
+    webhooks,
 };
 
 /// The largest number of sources of one server.
@@ -100,6 +101,7 @@ impl ServerFile {
         self.check_profiles(&settings);
         resolve(self, &settings);
         super::evaluations::resolve(self, &settings);
+        webhooks::resolve(self, &settings);
         self.access_rules();
         self.found()
     }

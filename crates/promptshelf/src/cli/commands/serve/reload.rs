@@ -243,6 +243,10 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
             warn_restart("[usage] has changed");
             settings.usage.clone_from(&before.usage);
         }
+        if settings.webhooks != before.webhooks {
+            warn_restart("[[webhook]] has changed");
+            settings.webhooks.clone_from(&before.webhooks);
+        }
         if http.sign_in.is_some() != before.http.sign_in.is_some() {
             warn_restart("[auth] was added or removed");
             http.sign_in.clone_from(&before.http.sign_in);
