@@ -32,7 +32,7 @@ pub enum WebhookFormat {
 /// assert!(WebhookTarget::new("https://10.0.0.7/", [WebhookEvent::Published], false).is_err());
 /// # Ok::<(), promptshelf_server::deliveries::InvalidWebhook>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct WebhookTarget {
     pub(super) url: Url,
     pub(super) secret: Option<Box<[u8]>>,
