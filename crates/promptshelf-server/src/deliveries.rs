@@ -2,7 +2,7 @@
 //!
 //! A replica that finds a delivery due takes the lock of the store, sends until nothing is due, and releases it. So one
 //! replica at a time delivers, any of them can be the next, and a killed one leaves nothing behind. An event is deleted
-//! from the outbox after the webhook has accepted it; what is not recorded is sent again, with the same idempotency key.
+//! from the outbox after the webhook has accepted it; an event without a record is sent again, with the same idempotency key.
 //!
 //! - `target` is a webhook of the settings, `sender` sends one event, `addresses` checks where to, `slack` is the format
 //!   for people.

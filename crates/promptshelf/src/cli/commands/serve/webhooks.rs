@@ -13,7 +13,7 @@ use crate::{
 /// The least length of a secret.
 const MIN_SECRET_BYTES: usize = 16;
 
-/// The time for requests that have begun, at the end of the server. What is not recorded is sent again.
+/// The time for requests that have begun, at the end of the server. An event without a record is sent again.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
 /// Deliveries that run.
