@@ -39,6 +39,7 @@ mod prompt;
 mod provenance;
 mod render_error;
 mod resource;
+pub mod rollout;
 mod skill;
 mod template;
 mod template_outline;

@@ -43,6 +43,32 @@ pub struct UsageFigures {
     pub callers: CallerSketch,
     /// For each argument that some calls left out, the number of those calls.
     pub left_out: BTreeMap<String, u64>,
+    /// For each argument whose value was one of its fixed suggestions in some calls, the number of those calls.
+    pub taken: BTreeMap<String, u64>,
+    /// The size of all answers together, in bytes of text and data.
+    pub bytes_out: u64,
+    /// The forms that were answered.
+    pub forms: FormCounts,
+}
+
+/// How often users accepted, declined and cancelled the forms of guided prompts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FormCounts {
+    /// The forms that were filled in.
+    pub accepted: u64,
+    /// The forms that users refused to fill in.
+    pub declined: u64,
+    /// The forms that were closed without a choice.
+    pub cancelled: u64,
+}
+
+impl FormCounts {
+    /// Adds other counts.
+    pub fn merge(&mut self, other: FormCounts) {
+        self.accepted = self.accepted.saturating_add(other.accepted);
+        self.declined = self.declined.saturating_add(other.declined);
+        self.cancelled = self.cancelled.saturating_add(other.cancelled);
+    }
 }
 
 impl UsageFigures {
@@ -51,9 +77,13 @@ impl UsageFigures {
         self.count = self.count.saturating_add(other.count);
         self.latencies.merge(&other.latencies);
         self.callers.merge(&other.callers);
-        for (argument, count) in &other.left_out {
-            let sum = self.left_out.entry(argument.clone()).or_default();
-            *sum = sum.saturating_add(*count);
+        self.bytes_out = self.bytes_out.saturating_add(other.bytes_out);
+        self.forms.merge(other.forms);
+        for (own, other) in [(&mut self.left_out, &other.left_out), (&mut self.taken, &other.taken)] {
+            for (argument, count) in other {
+                let sum = own.entry(argument.clone()).or_default();
+                *sum = sum.saturating_add(*count);
+            }
         }
     }
 }

@@ -109,6 +109,7 @@ impl<'a> Round<'a> {
             if let Some(raw) = responses.get(&form.key) {
                 let result = form::result(raw)
                     .ok_or_else(|| WireError::invalid_params(format!("Malformed answer to `{}`", form.key)))?;
+                prompt.note_form(result.reaction());
                 let value_bytes = prompt.view().catalog().policy().value_bytes;
                 match apply_answer(&form, result, value_bytes, &mut answers)? {
                     None => continue,
@@ -209,6 +210,7 @@ pub(crate) async fn elicit_all(
                 .ok_or_else(|| WireError::invalid_params(format!("Malformed answer to `{}`", form.key)))?,
             None => ElicitResult::Cancel,
         };
+        open.note_form(result.reaction());
         again = apply_answer(&form, result, open.view().catalog().policy().value_bytes, &mut answers)?;
     }
     Err(too_many_rounds())

@@ -11,7 +11,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use foldhash::HashMap;
 use promptshelf_core::cursor::ListKind;
-use promptshelf_service::{Answer, ListPage, Visibility};
+use promptshelf_service::{Answer, ListPage, RolloutGroup, Visibility};
 
 use crate::{profile::Profile, revision::Revision, to_wire};
 
@@ -19,6 +19,8 @@ use crate::{profile::Profile, revision::Revision, to_wire};
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     current: ArcSwap<CachedPages>,
+    /// Those of the other channel of a rollout, whose catalogs have serial numbers of their own.
+    candidate: ArcSwap<CachedPages>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -44,7 +46,11 @@ impl Pages {
         let ListPage { list, page: page_range } = page.value();
         let serial = page.view().catalog().serial();
         let key = (*list, revision, page_range.range.start, page.view().visibility().clone());
-        let cached = self.current.load();
+        let place = match page.view().rollout_group() {
+            Some(RolloutGroup::Candidate) => &self.candidate,
+            Some(RolloutGroup::Stable) | None => &self.current,
+        };
+        let cached = place.load();
         if cached.serial == serial
             && let Some(bytes) = cached.pages.get(&key)
         {
@@ -58,19 +64,19 @@ impl Pages {
         if let Some(profile) = profile {
             to_wire::apply(profile, page, out, begin);
         }
-        self.store(serial, key, Bytes::copy_from_slice(&out[begin..]));
+        store(place, serial, key, &Bytes::copy_from_slice(&out[begin..]));
     }
+}
 
-    fn store(&self, serial: u64, key: Key, bytes: Bytes) {
-        self.current.rcu(|cached| {
-            let mut next = match cached.serial {
-                // Pages of an older catalog are not cached.
-                newer if newer > serial => return Arc::clone(cached),
-                same if same == serial && cached.pages.len() < MAX_PAGES => CachedPages::clone(cached),
-                _ => CachedPages { serial, pages: HashMap::default() },
-            };
-            next.pages.insert(key.clone(), bytes.clone());
-            Arc::new(next)
-        });
-    }
+fn store(place: &ArcSwap<CachedPages>, serial: u64, key: Key, bytes: &Bytes) {
+    place.rcu(|cached| {
+        let mut next = match cached.serial {
+            // Pages of an older catalog are not cached.
+            newer if newer > serial => return Arc::clone(cached),
+            same if same == serial && cached.pages.len() < MAX_PAGES => CachedPages::clone(cached),
+            _ => CachedPages { serial, pages: HashMap::default() },
+        };
+        next.pages.insert(key.clone(), bytes.clone());
+        Arc::new(next)
+    });
 }

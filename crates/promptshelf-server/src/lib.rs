@@ -20,6 +20,8 @@ mod library;
 #[cfg(feature = "channels")]
 mod preview;
 mod replica;
+#[cfg(feature = "channels")]
+mod rollout;
 mod service;
 mod stdio;
 #[cfg(feature = "testing")]
@@ -33,6 +35,8 @@ pub use library::{Builder, Library, OpenError};
 #[cfg(feature = "channels")]
 pub use preview::TreePreview;
 pub use replica::{ReplicaMonitor, ReplicaStatus};
+#[cfg(feature = "channels")]
+pub use rollout::RolloutTask;
 pub use service::McpService;
 #[cfg(feature = "testing")]
 pub use test_target::ServiceTarget;

@@ -25,7 +25,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-pub use self::report::{MIN_CALLERS, PromptUsage, UsageReport};
+pub use self::report::{FormUsage, MIN_CALLERS, PromptUsage, UsageReport};
 use crate::channels::StoreHandle;
 
 /// The time between two writes: the figures that a crash loses.

@@ -26,7 +26,14 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use self::refusals::{Refusal, Refusals};
-use crate::{caller::Caller, limit::address_key, rejection::Rejection, slot::Slot, usage::CountedCall};
+use crate::{
+    caller::Caller,
+    limit::address_key,
+    rejection::Rejection,
+    rollout::RolloutCall,
+    slot::Slot,
+    usage::{CountedCall, FormReaction},
+};
 
 pub use file::AuditFile;
 pub use options::{AuditFileOptions, OnLoss};
@@ -114,6 +121,8 @@ pub(crate) struct Call {
     /// `None` without a recorder, so that nothing is collected.
     record: Option<Box<Record>>,
     counted: Option<CountedCall>,
+    /// Boxed: few services have a rollout.
+    compared: Option<Box<RolloutCall>>,
     _slot: Option<Slot>,
 }
 
@@ -145,12 +154,23 @@ impl Call {
             let refusal = Refusal { caller: caller.name().to_owned(), address, method, outcome: "" };
             Box::new(Record { log, started: Instant::now(), outcome: "cancelled", refusal, members })
         });
-        Call { record, counted: None, _slot: None }
+        Call { record, counted: None, compared: None, _slot: None }
     }
 
     /// Counts the operation in the figures of usage.
     pub(crate) fn count(&mut self, counted: Option<CountedCall>) {
         self.counted = counted;
+    }
+
+    /// Counts the operation in the comparison of a rollout.
+    pub(crate) fn compare(&mut self, call: RolloutCall) {
+        self.compared = Some(Box::new(call));
+    }
+
+    /// Counts the user's reaction to a form.
+    pub(crate) fn note_form(&self, reaction: FormReaction) {
+        self.compared.iter().for_each(|compared| compared.note_form(reaction));
+        self.counted.iter().for_each(|counted| counted.note_form(reaction));
     }
 
     /// Keeps a slot until the operation ends.
@@ -251,6 +271,9 @@ impl Call {
         if let Some(counted) = &mut self.counted {
             counted.outcome = outcome;
         }
+        if let Some(compared) = &mut self.compared {
+            compared.outcome = outcome;
+        }
     }
 
     /// Ends the operation like [`end`](Call::end), and records the size of the result.
@@ -259,8 +282,12 @@ impl Call {
         answer: Result<T, Rejection>,
         size: impl FnOnce(&T) -> usize,
     ) -> Result<T, Rejection> {
-        if let Ok(answer) = &answer {
-            self.note("bytesOut", || size(answer).into());
+        if let Ok(answer) = &answer
+            && (self.record.is_some() || self.counted.is_some())
+        {
+            let bytes = size(answer);
+            self.note("bytesOut", || bytes.into());
+            self.counted.iter_mut().for_each(|counted| counted.note_size(bytes));
         }
         self.end(answer)
     }

@@ -39,6 +39,7 @@ mod permission;
 mod refusals;
 mod rejection;
 mod renderers;
+mod rollout;
 mod service;
 mod skills;
 mod slot;
@@ -54,11 +55,12 @@ pub use observe::{Observer, TraceContext};
 pub use operation::Operation;
 pub use overview::LibraryOverview;
 pub use rejection::{Rejection, format_seconds, whole_seconds};
+pub use rollout::{GroupCalls, Rollout, RolloutGroup};
 pub use service::{OpenPrompt, Service};
 pub use skills::{FolderPage, SkillPage};
 pub use slot::{Slot, SlotHolder, Slots};
 pub use tools::{FoundPrompts, MAX_FOUND, ToolPage};
-pub use usage::{ClientTag, Usage};
+pub use usage::{ClientTag, FormReaction, Usage};
 pub use view::{CacheScope, View, Visibility};
 
 /// Compiles and runs the examples of the README.

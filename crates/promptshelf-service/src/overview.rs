@@ -63,7 +63,7 @@ impl Service {
         call.note_generation(view.catalog());
         let found = access::find(view.catalog(), caller, name);
         if let Ok(prompt) = &found {
-            call.count(self.counted(caller, "prompts/describe", prompt, view.catalog()));
+            call.count(self.counted(&view, "prompts/describe", prompt));
         }
         let prompt = call.end(found)?;
         Ok(Answer::new(view, prompt))

@@ -6,7 +6,7 @@
 use std::{
     net::IpAddr,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Instant,
@@ -28,8 +28,9 @@ use crate::{
     observe::Observer,
     operations,
     rejection::Rejection,
+    rollout::{Rollout, RolloutGroup},
     slot::Slot,
-    usage::{CountedCall, ServiceUsage, Usage},
+    usage::{CountedCall, FormReaction, ServiceUsage, Usage},
     view::View,
 };
 
@@ -46,6 +47,14 @@ pub struct Service {
     audit: Option<Arc<AuditLog>>,
     observer: Option<Arc<dyn Observer>>,
     usage: Option<ServiceUsage>,
+    rollout: Arc<OnceLock<ServedRollout>>,
+}
+
+/// A rollout, and the service of its target.
+#[derive(Debug)]
+struct ServedRollout {
+    rollout: Rollout,
+    candidate: Service,
 }
 
 /// A prompt between the request and its rendering: a guided prompt may ask the user first.
@@ -68,6 +77,11 @@ impl OpenPrompt {
     #[must_use]
     pub fn prompt(&self) -> &Arc<Prompt> {
         &self.prompt
+    }
+
+    /// Counts the user's reaction to a form.
+    pub fn note_form(&self, reaction: FormReaction) {
+        self.call.note_form(reaction);
     }
 
     /// Validates the arguments of a guided prompt before its first form. If the client `has_forms`, missing answers are
@@ -95,12 +109,9 @@ impl Service {
         let (changes, _) = broadcast::channel(CHANGES_BUFFERED);
         let ticks = Arc::new(AtomicU64::new(0));
         let (sender, counter) = (changes.clone(), Arc::clone(&ticks));
-        handle.observe(move |change| {
-            counter.fetch_add(1, Ordering::Release);
-            // Sending fails only when nothing listens.
-            drop(sender.send(change.clone()));
-        });
-        Service { handle, changes, ticks, meter: Arc::new(Meter::new(None)), audit: None, observer: None, usage: None }
+        handle.observe(move |change| announce(&sender, &counter, change));
+        let (meter, rollout) = (Arc::new(Meter::new(None)), Arc::default());
+        Service { handle, changes, ticks, meter, audit: None, observer: None, usage: None, rollout }
     }
 
     /// Sets limits for all callers except the local user.
@@ -152,14 +163,13 @@ impl Service {
     }
 
     /// Begins to count a call of a prompt that the caller may use.
-    pub(crate) fn counted(
-        &self,
-        caller: &Caller,
-        method: &'static str,
-        prompt: &Arc<Prompt>,
-        catalog: &Catalog,
-    ) -> Option<CountedCall> {
-        self.usage.as_ref().map(|usage| usage.begin(caller, method, prompt, catalog))
+    pub(crate) fn counted(&self, view: &View, method: &'static str, prompt: &Arc<Prompt>) -> Option<CountedCall> {
+        // The call counts for the channel that it is served from.
+        let service = match self.rollout.get() {
+            Some(served) if view.rollout_group() == Some(RolloutGroup::Candidate) => &served.candidate,
+            _ => self,
+        };
+        service.usage.as_ref().map(|usage| usage.begin(view.caller(), method, prompt, view.catalog()))
     }
 
     /// Returns the observer of requests.
@@ -256,10 +266,38 @@ impl Service {
         self.handle.current()
     }
 
-    /// Returns the current catalog as `caller` sees it.
+    /// Returns the current catalog as `caller` sees it; that of another channel for the share of a
+    /// [rollout](Service::set_rollout).
     #[must_use]
     pub fn view(&self, caller: &Caller) -> View {
-        View::new(self.catalog(), caller)
+        let Some(ServedRollout { rollout, candidate }) = self.rollout.get() else {
+            return View::new(self.catalog(), caller);
+        };
+        let group = rollout.group(caller);
+        let served = if group == Some(RolloutGroup::Candidate) { candidate } else { self };
+        View::new(served.catalog(), caller).with_group(group)
+    }
+
+    /// Sets the rollout of the channel for all clones of the service, once. `candidate` is the service of the target, whose
+    /// changes are changes of this service from then on.
+    pub fn set_rollout(&self, rollout: &Rollout, candidate: &Service) {
+        let served = ServedRollout { rollout: rollout.clone(), candidate: candidate.clone() };
+        if self.rollout.set(served).is_err() {
+            return;
+        }
+        let (sender, counter) = (self.changes.clone(), Arc::clone(&self.ticks));
+        candidate.handle.observe(move |change| announce(&sender, &counter, change));
+    }
+
+    /// Sets the share of the rollout, in per cent, and notifies subscribers if it is another one: their lists may be those
+    /// of the other channel now.
+    pub fn set_rollout_percent(&self, percent: u8) {
+        let Some(served) = self.rollout.get() else { return };
+        if served.rollout.set_percent(percent) {
+            let generation = self.catalog().generation();
+            let change = Change { generation, prompts: true, resources: true, contents: true, tools: true };
+            announce(&self.changes, &self.ticks, &change);
+        }
     }
 
     /// Subscribes to all changes from now on. A receiver that lags behind has to assume that everything has changed.
@@ -310,6 +348,10 @@ impl Service {
         let view = self.view(caller);
         call.note_text("prompt", name);
         call.note_generation(view.catalog());
+        if let (Some(served), Some(group)) = (self.rollout.get(), view.rollout_group()) {
+            call.compare(served.rollout.begin(caller, group));
+            call.note("rollout", || group.as_str().into());
+        }
         let found = access::find(view.catalog(), caller, name);
         match found.and_then(|prompt| check(&prompt).map(|via| (prompt, via))) {
             Ok((prompt, via)) => {
@@ -317,7 +359,7 @@ impl Service {
                     call.note("via", || via.into());
                 }
                 let method = if via.is_some() { "tools/call" } else { "prompts/get" };
-                call.count(self.counted(caller, method, &prompt, view.catalog()));
+                call.count(self.counted(&view, method, &prompt));
                 call.note_prompt(&prompt, view.catalog());
                 // The outcome, unless the prompt is rendered: the user was asked first.
                 call.set_outcome("asked");
@@ -402,7 +444,7 @@ impl Service {
             && self.usage.is_some()
             && let Ok(prompt) = view.find(name)
         {
-            call.count(self.counted(caller, "completion/complete", &prompt, view.catalog()));
+            call.count(self.counted(&view, "completion/complete", &prompt));
         }
         let completions = operations::complete(&view, reference, argument, typed, known).await;
         let completions = call.end_with(completions, |found| found.values.iter().map(String::len).sum())?;
@@ -438,6 +480,13 @@ impl Service {
         call.end(view.follow(uri))?;
         Ok(view)
     }
+}
+
+/// Counts a change, and sends it to receivers.
+fn announce(sender: &broadcast::Sender<Change>, ticks: &AtomicU64, change: &Change) {
+    ticks.fetch_add(1, Ordering::Release);
+    // Sending fails only when nothing listens.
+    drop(sender.send(change.clone()));
 }
 
 fn list_name(list: ListKind) -> &'static str {

@@ -1,30 +1,31 @@
 //! Usage: who calls which prompt how often, with which outcome. No contents and no values are counted.
 //!
-//! Requests add to counters in shards of bounded size; a task outside of this crate drains them. `clients` has the names
-//! of client programs. The figures themselves are in `promptshelf_core::usage`.
+//! Requests add to counters in shards of bounded size; a task outside of this crate drains them. `cells` has the counters
+//! of a shard, `clients` the names of client programs. The figures themselves are in `promptshelf_core::usage`.
 
+mod cells;
 mod clients;
 
 use std::{
     cell::Cell,
-    collections::{BTreeMap, HashMap, hash_map::Entry},
+    collections::BTreeMap,
     fmt,
-    hash::{Hash, Hasher},
+    hash::Hasher,
     net::IpAddr,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering},
     },
     time::Instant,
 };
 
 use promptshelf_core::{
-    Catalog, Prompt, PromptProvenance, RawArguments,
-    usage::{CallerSketch, Latencies, UsageFigures, UsageKey},
+    Argument, Catalog, CompletionSource, Prompt, PromptProvenance, RawArgumentValue, RawArguments,
+    usage::{UsageFigures, UsageKey},
 };
 use siphasher::sip::SipHasher13;
 
-use self::clients::ClientNames;
+use self::{cells::Cells, clients::ClientNames};
 use crate::caller::Caller;
 
 pub use clients::ClientTag;
@@ -32,11 +33,11 @@ pub use clients::ClientTag;
 /// The number of shards. Threads use them in turn, so that they rarely wait for each other.
 const SHARDS: usize = 8;
 
-/// The most keys of a shard, about 600 bytes each.
-const MAX_KEYS: usize = 2_000;
-
-/// The most arguments of a prompt that are counted when they are left out.
+/// The most arguments of a prompt that are counted.
 const MAX_ARGUMENTS: usize = 64;
+
+/// The longest list of suggestions that a value is compared with.
+const MAX_SUGGESTIONS: usize = 64;
 
 /// Counters of all services of a server. Clones share them.
 ///
@@ -62,67 +63,25 @@ pub struct Usage(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    shards: [Mutex<Shard>; SHARDS],
+    shards: [Mutex<Cells>; SHARDS],
     clients: ClientNames,
     /// The key of callers' hashes.
     key: OnceLock<[u8; 16]>,
     lost: AtomicU64,
 }
 
-type Shard = HashMap<CellKey, UsageCell, foldhash::fast::RandomState>;
-
-/// The counters of a service, with the channel that it serves.
+/// The counters of a service, with the channel that it serves. Clones share them.
 #[derive(Clone)]
-pub(crate) struct ServiceUsage {
+pub(crate) struct ServiceUsage(Arc<ChannelUsage>);
+
+struct ChannelUsage {
     usage: Usage,
-    channel: Arc<str>,
-}
-
-/// The key of a counter. Pointers are compared: the prompt of a reloaded file has counters of its own until the next
-/// drain.
-struct CellKey {
-    channel: Arc<str>,
-    prompt: Arc<Prompt>,
-    version: u64,
-    client: ClientTag,
-    method: &'static str,
-    outcome: &'static str,
-}
-
-impl PartialEq for CellKey {
-    fn eq(&self, other: &CellKey) -> bool {
-        Arc::ptr_eq(&self.prompt, &other.prompt)
-            && Arc::ptr_eq(&self.channel, &other.channel)
-            && self.version == other.version
-            && self.client == other.client
-            && self.method == other.method
-            && self.outcome == other.outcome
-    }
-}
-
-impl Eq for CellKey {}
-
-impl Hash for CellKey {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.prompt).hash(state);
-        self.client.hash(state);
-        // The rest rarely differs.
-        self.outcome.len().hash(state);
-    }
-}
-
-#[derive(Default)]
-struct UsageCell {
-    count: u64,
-    latencies: Latencies,
-    callers: CallerSketch,
-    /// By the place of the argument.
-    left_out: Box<[u32]>,
+    channel: String,
 }
 
 /// A call in progress. It is counted on drop, so that a cancelled call is counted too.
 pub(crate) struct CountedCall {
-    service: ServiceUsage,
+    service: Arc<ChannelUsage>,
     started: Instant,
     caller: Option<u64>,
     client: ClientTag,
@@ -130,8 +89,25 @@ pub(crate) struct CountedCall {
     version: u64,
     /// A bit for each of the first 64 arguments.
     left_out: u64,
+    /// A bit for each argument whose value is one of its suggestions.
+    taken: u64,
+    /// The size of the answer, in bytes.
+    bytes_out: u64,
+    /// The forms that were accepted, declined and cancelled.
+    forms: [AtomicU16; 3],
     method: &'static str,
     pub(crate) outcome: &'static str,
+}
+
+/// The user's reaction to a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormReaction {
+    /// The form was filled in.
+    Accepted,
+    /// The user refused to answer.
+    Declined,
+    /// The form was closed without a choice.
+    Cancelled,
 }
 
 impl fmt::Debug for Usage {
@@ -142,7 +118,7 @@ impl fmt::Debug for Usage {
 
 impl fmt::Debug for ServiceUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ServiceUsage({})", self.channel)
+        write!(f, "ServiceUsage({})", self.0.channel)
     }
 }
 
@@ -194,21 +170,11 @@ impl Usage {
 
     /// Takes all figures out of the counters.
     #[must_use]
-    #[expect(clippy::mutable_key_type, reason = "prompts are compared by their address")]
     pub fn drain(&self) -> BTreeMap<UsageKey, UsageFigures> {
         let mut drained: BTreeMap<UsageKey, UsageFigures> = BTreeMap::new();
         for shard in &self.0.shards {
             let cells = std::mem::take(&mut *shard.lock().unwrap_or_else(PoisonError::into_inner));
-            for (key, cell) in cells {
-                let arguments = key.prompt.arguments().iter().zip(&cell.left_out);
-                let left_out = arguments
-                    .filter(|(_, count)| **count > 0)
-                    .map(|(argument, count)| (argument.name().to_owned(), u64::from(*count)))
-                    .collect();
-                let UsageCell { count, latencies, callers, .. } = cell;
-                let figures = UsageFigures { count, latencies, callers, left_out };
-                drained.entry(key.describe()).or_default().merge(&figures);
-            }
+            cells.into_figures().for_each(|(key, figures)| drained.entry(key).or_default().merge(&figures));
         }
         self.0.clients.forget_unused();
         drained
@@ -229,53 +195,21 @@ impl Usage {
         Some(hasher.finish())
     }
 
-    fn count(&self, key: CellKey, call: &CountedCall) {
+    fn count(&self, call: &CountedCall) {
         let mut shard = self.0.shards[shard_of_thread()].lock().unwrap_or_else(PoisonError::into_inner);
-        let is_full = shard.len() >= MAX_KEYS;
-        let cell = match shard.entry(key) {
-            Entry::Occupied(cell) => cell.into_mut(),
-            Entry::Vacant(_) if is_full => return self.add_lost(1),
-            Entry::Vacant(place) => {
-                let arguments = call.prompt.arguments().len().min(MAX_ARGUMENTS);
-                place.insert(UsageCell { left_out: vec![0; arguments].into(), ..UsageCell::default() })
-            }
-        };
-        cell.count += 1;
-        cell.latencies.add(call.started.elapsed());
-        call.caller.iter().for_each(|caller| cell.callers.add(*caller));
-        let mut bits = call.left_out;
-        while bits != 0 {
-            if let Some(count) = cell.left_out.get_mut(bits.trailing_zeros() as usize) {
-                *count += 1;
-            }
-            bits &= bits - 1;
-        }
-    }
-}
-
-impl CellKey {
-    fn describe(&self) -> UsageKey {
-        let (client, client_version, protocol) = self.client.parts();
-        UsageKey {
-            channel: self.channel.to_string(),
-            prompt: self.prompt.name().to_string(),
-            version: self.version,
-            client: client.to_owned(),
-            client_version: client_version.to_owned(),
-            protocol: protocol.to_owned(),
-            method: self.method.to_owned(),
-            outcome: self.outcome.to_owned(),
+        if !shard.add(call) {
+            self.add_lost(1);
         }
     }
 }
 
 impl ServiceUsage {
     pub(crate) fn new(usage: &Usage, channel: &str) -> ServiceUsage {
-        ServiceUsage { usage: usage.clone(), channel: channel.into() }
+        ServiceUsage(Arc::new(ChannelUsage { usage: usage.clone(), channel: channel.to_owned() }))
     }
 
     pub(crate) fn usage(&self) -> &Usage {
-        &self.usage
+        &self.0.usage
     }
 
     /// Begins to count a call of a prompt that the caller may use.
@@ -288,13 +222,16 @@ impl ServiceUsage {
     ) -> CountedCall {
         let version = catalog.provenance().and_then(|found| found.prompt(prompt)).map_or(0, PromptProvenance::version);
         CountedCall {
-            service: self.clone(),
+            service: Arc::clone(&self.0),
             started: Instant::now(),
-            caller: self.usage.hash(caller),
+            caller: self.0.usage.hash(caller),
             client: caller.client().clone(),
             prompt: Arc::clone(prompt),
             version,
             left_out: 0,
+            taken: 0,
+            bytes_out: 0,
+            forms: Default::default(),
             method,
             outcome: "cancelled",
         }
@@ -302,27 +239,45 @@ impl ServiceUsage {
 }
 
 impl CountedCall {
-    /// Notes the arguments that a call leaves out.
+    /// Notes the arguments that a call leaves out, and those whose value is one of the suggestions for them.
     pub(crate) fn note_arguments(&mut self, arguments: &RawArguments<'_>) {
         for (place, argument) in self.prompt.arguments().iter().enumerate().take(MAX_ARGUMENTS) {
-            if arguments.get(argument.name()).is_none() {
-                self.left_out |= 1 << place;
+            match arguments.get(argument.name()) {
+                None => self.left_out |= 1 << place,
+                Some(RawArgumentValue::Text(value)) if is_suggested(argument, value) => self.taken |= 1 << place,
+                Some(_) => {}
             }
         }
+    }
+
+    /// Notes the size of the answer, in bytes.
+    pub(crate) fn note_size(&mut self, bytes: usize) {
+        self.bytes_out = bytes as u64;
+    }
+
+    pub(crate) fn note_form(&self, reaction: FormReaction) {
+        self.forms[reaction as usize].fetch_add(1, Ordering::Relaxed);
     }
 }
 
 impl Drop for CountedCall {
     fn drop(&mut self) {
-        let key = CellKey {
-            channel: Arc::clone(&self.service.channel),
-            prompt: Arc::clone(&self.prompt),
-            version: self.version,
-            client: self.client.clone(),
-            method: self.method,
-            outcome: self.outcome,
-        };
-        self.service.usage.count(key, self);
+        self.service.usage.count(self);
+    }
+}
+
+/// Whether a value is one of the fixed suggestions for an argument. A sensitive value is not compared, and neither are
+/// long lists, which would cost more than the rest of the count.
+fn is_suggested(argument: &Argument, value: &str) -> bool {
+    if argument.is_sensitive() {
+        return false;
+    }
+    match argument.completion() {
+        Some(CompletionSource::Values(values)) if values.len() <= MAX_SUGGESTIONS => {
+            values.iter().any(|one| one == value)
+        }
+        Some(_) => false,
+        None => argument.choices().iter().take(MAX_SUGGESTIONS).any(|choice| choice.value == value),
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use promptshelf_core::{About, Catalog, Content, ContentName, Page, Prompt, cursor::ListKind};
 
-use crate::{access, caller::Caller, rejection::Rejection, rejection::echo};
+use crate::{access, caller::Caller, rejection::Rejection, rejection::echo, rollout::RolloutGroup};
 
 /// The list items that a caller sees. Equal for callers that see the same, so it can be part of a cache key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -48,13 +48,26 @@ pub enum CacheScope {
 pub struct View {
     catalog: Arc<Catalog>,
     caller: Caller,
+    /// The group of the caller, if its channel has a rollout.
+    group: Option<RolloutGroup>,
     /// Computed on first use: most requests for a single prompt do not need it.
     visibility: OnceLock<Visibility>,
 }
 
 impl View {
     pub(crate) fn new(catalog: Arc<Catalog>, caller: &Caller) -> View {
-        View { catalog, caller: caller.clone(), visibility: OnceLock::new() }
+        View { catalog, caller: caller.clone(), group: None, visibility: OnceLock::new() }
+    }
+
+    pub(crate) fn with_group(self, group: Option<RolloutGroup>) -> View {
+        View { group, ..self }
+    }
+
+    /// Returns the group of the caller in the rollout of the channel; `None` without one, and for callers without
+    /// identity.
+    #[must_use]
+    pub fn rollout_group(&self) -> Option<RolloutGroup> {
+        self.group
     }
 
     /// Returns the catalog.

@@ -31,6 +31,7 @@ mod publish;
 mod read;
 mod retention;
 mod review;
+mod rollout;
 mod snapshot;
 mod standing;
 mod store;
@@ -56,6 +57,7 @@ pub use model::{
     Published, Review, Revision, RevisionKind, Served, Verdict,
 };
 pub use outbox::DeliveryLock;
+pub use rollout::{GroupCounts, RolloutCounts, RolloutPlan, RolloutProgress, RolloutState};
 pub use standing::{PromptStanding, Standing, StandingQuery, Standings};
 pub use store::Store;
 pub use usage::UsageQuery;

@@ -8,5 +8,6 @@ pub(crate) mod evaluation;
 pub(crate) mod prompt;
 pub(crate) mod proposal;
 pub(crate) mod revision;
+pub(crate) mod rollout;
 pub(crate) mod usage;
 pub(crate) mod webhook;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use promptshelf_core::{Argument, ArgumentType, Choice, Form, Variables};
+use promptshelf_service::FormReaction;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -19,6 +20,16 @@ pub(crate) enum ElicitResult {
     Accept(Variables),
     Decline,
     Cancel,
+}
+
+impl ElicitResult {
+    pub(crate) fn reaction(&self) -> FormReaction {
+        match self {
+            ElicitResult::Accept(_) => FormReaction::Accepted,
+            ElicitResult::Decline => FormReaction::Declined,
+            ElicitResult::Cancel => FormReaction::Cancelled,
+        }
+    }
 }
 
 /// Returns the parameters of `elicitation/create` for a form.

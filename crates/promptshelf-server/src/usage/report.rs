@@ -56,6 +56,27 @@ pub struct PromptUsage {
     pub p99_ms: f64,
     /// For each argument that some calls left out, the number of those calls.
     pub left_out: BTreeMap<String, u64>,
+    /// For each argument whose value was one of its fixed suggestions in some calls, the number of those calls.
+    #[serde(default)]
+    pub taken: BTreeMap<String, u64>,
+    /// The size of all answers together, in bytes of text and data.
+    #[serde(default)]
+    pub bytes_out: u64,
+    /// The forms of a guided prompt that users answered.
+    #[serde(default)]
+    pub forms: FormUsage,
+}
+
+/// How often users accepted, declined and cancelled forms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[non_exhaustive]
+pub struct FormUsage {
+    /// The forms that were filled in.
+    pub accepted: u64,
+    /// The forms that users refused to fill in.
+    pub declined: u64,
+    /// The forms that were closed without a choice.
+    pub cancelled: u64,
 }
 
 impl UsageReport {
@@ -104,6 +125,13 @@ impl PromptUsage {
             p95_ms: millis(0.95),
             p99_ms: millis(0.99),
             left_out: figures.left_out,
+            taken: figures.taken,
+            bytes_out: figures.bytes_out,
+            forms: FormUsage {
+                accepted: figures.forms.accepted,
+                declined: figures.forms.declined,
+                cancelled: figures.forms.cancelled,
+            },
         }
     }
 }

@@ -11,6 +11,7 @@ mod lists;
 mod prompts;
 mod rendering;
 mod resources;
+mod rollout;
 mod sources;
 mod usage;
 

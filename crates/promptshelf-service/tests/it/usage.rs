@@ -3,10 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use promptshelf_core::{
-    ArgumentDefinition, CatalogHandle, PromptDefinition, RawArgumentValue, RawArguments, Variables, check,
-    usage::{UsageFigures, UsageKey},
+    ArgumentDefinition, CatalogHandle, CompletionSource, PromptDefinition, RawArgumentValue, RawArguments, Variables,
+    check,
+    usage::{FormCounts, UsageFigures, UsageKey},
 };
-use promptshelf_service::{Caller, Identity, Reference, Service, Usage};
+use promptshelf_service::{Caller, FormReaction, Identity, Reference, Service, Usage};
 
 use crate::{library, prompts, service};
 
@@ -22,19 +23,30 @@ fn counts(drained: &BTreeMap<UsageKey, UsageFigures>) -> Vec<(&str, &str, u64)> 
 
 #[tokio::test]
 async fn calls_are_counted_with_outcome_callers_and_left_out_arguments() {
+    let mut pin = ArgumentDefinition::new("pin").complete(CompletionSource::Values(vec!["1234".into()]));
+    pin.sensitive = true;
     let ask = PromptDefinition::template("ask", "{{ what }} {{ how }}")
         .argument(ArgumentDefinition::new("what").required())
-        .argument(ArgumentDefinition::new("how").choices(["fast", "well"]));
+        .argument(ArgumentDefinition::new("how").choices(["fast", "well"]))
+        .argument(pin);
     let usage = Usage::new();
     usage.set_key([7; 16]);
     let service = service(prompts([ask])).with_usage(&usage, "production");
+    let tag = || usage.client(r#"{"name":"editor","version":"1.2"}"#, "2026-07-28");
     let mut with_what = RawArguments::new();
     with_what.push("what", RawArgumentValue::Text("secret value".into()));
     for number in 0..6 {
-        let tag = usage.client(r#"{"name":"editor","version":"1.2"}"#, "2026-07-28");
-        let caller = caller(number % 3).with_client(tag);
+        let caller = caller(number % 3).with_client(tag());
         service.get(&caller, "ask", &with_what).await.expect("it renders");
     }
+    let fast = RawArguments::from_iter([("what", "secret value"), ("how", "fast"), ("pin", "1234")]);
+    let answer = service.get(&caller(3).with_client(tag()), "ask", &fast).await.expect("it renders");
+    let bytes = answer.value().messages.iter().map(|message| message.content.size()).sum::<usize>() as u64;
+    let open = service.open(&caller(3).with_client(tag()), "ask").expect("it exists");
+    open.note_form(FormReaction::Declined);
+    open.note_form(FormReaction::Accepted);
+    let open = service.render(open, &fast).await.expect("it renders");
+    drop(open);
     service.get(&caller(0), "ask", &RawArguments::new()).await.expect_err("`what` is required");
     let found = service.complete(&caller(0), Reference::Prompt("ask"), "how", "f", &Variables::new()).await;
     assert_eq!(found.expect("it completes").value().values, ["fast"]);
@@ -46,13 +58,19 @@ async fn calls_are_counted_with_outcome_callers_and_left_out_arguments() {
             ("completion/complete", "ok", 1),
             ("prompts/get", "asked", 1),
             ("prompts/get", "invalid-arguments", 1),
-            ("prompts/get", "ok", 6),
+            ("prompts/get", "ok", 8),
         ]
     );
     let (key, figures) = drained.last_key_value().expect("figures");
     assert_eq!((key.channel.as_str(), key.prompt.as_str(), key.client.as_str()), ("production", "ask", "editor"));
     assert_eq!((key.client_version.as_str(), key.protocol.as_str(), key.version), ("1.2", "2026-07-28", 0));
-    assert_eq!((figures.callers.count(), &figures.left_out), (3, &BTreeMap::from([("how".to_owned(), 6)])));
+    let left_out = BTreeMap::from([("how".to_owned(), 6), ("pin".to_owned(), 6)]);
+    assert_eq!((figures.callers.count(), &figures.left_out), (4, &left_out));
+    // The value of a sensitive argument is not compared.
+    assert_eq!(figures.taken, BTreeMap::from([("how".to_owned(), 2)]));
+    assert_eq!(figures.forms, FormCounts { accepted: 1, declined: 1, cancelled: 0 });
+    // The first six answers lack the value of `how` and the space before it.
+    assert_eq!(figures.bytes_out, 8 * bytes - 6 * " fast".len() as u64);
     assert!(!format!("{drained:?}").contains("secret value"));
     assert!(usage.drain().is_empty(), "each call is drained once");
 }

@@ -21,6 +21,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { is_major: false, sql: include_str!("../../migrations/0003_comments.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0004_webhooks.sql") },
     Migration { is_major: false, sql: include_str!("../../migrations/0005_evaluations.sql") },
+    Migration { is_major: false, sql: include_str!("../../migrations/0006_usage_details.sql") },
+    Migration { is_major: false, sql: include_str!("../../migrations/0007_rollouts.sql") },
 ];
 
 /// The newest migration that older releases do not understand.

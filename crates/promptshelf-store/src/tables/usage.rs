@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use promptshelf_core::usage::{CallerSketch, Latencies, UsageFigures, UsageKey};
+use promptshelf_core::usage::{CallerSketch, FormCounts, Latencies, UsageFigures, UsageKey};
 
 use crate::{
     StoreError,
@@ -20,7 +20,7 @@ pub(crate) struct Span {
 pub(crate) type UsageRow = (i64, UsageKey, UsageFigures);
 
 const COLUMNS: &str = "start, channel, prompt, version, client, client_version, protocol, method, outcome, count, \
-                       latencies, callers, left_out";
+                       latencies, callers, left_out, taken, bytes_out, forms_accepted, forms_declined, forms_cancelled";
 
 /// Lets one transaction at a time change figures. SQLite has locked the whole file by then.
 pub(crate) async fn lock(transaction: &mut Transaction) -> Result<(), StoreError> {
@@ -116,12 +116,15 @@ pub(crate) async fn write(
     figures: &BTreeMap<UsageKey, UsageFigures>,
 ) -> Result<(), StoreError> {
     let head = "INSERT INTO ps_usage (start, span, channel, prompt, version, client, client_version, protocol, method, \
-                outcome, count, latencies, callers, left_out)";
+                outcome, count, latencies, callers, left_out, taken, bytes_out, forms_accepted, forms_declined, \
+                forms_cancelled)";
     let tail = "ON CONFLICT (start, span, channel, prompt, version, client, client_version, protocol, method, outcome) \
                 DO UPDATE SET count = excluded.count, latencies = excluded.latencies, callers = excluded.callers, \
-                left_out = excluded.left_out";
+                left_out = excluded.left_out, taken = excluded.taken, bytes_out = excluded.bytes_out, \
+                forms_accepted = excluded.forms_accepted, forms_declined = excluded.forms_declined, \
+                forms_cancelled = excluded.forms_cancelled";
     let rows = figures.iter().map(|(key, figures)| {
-        let left_out = serde_json::to_string(&figures.left_out).unwrap_or_else(|_| "{}".to_owned());
+        let counts = |counts| serde_json::to_string(counts).unwrap_or_else(|_| "{}".to_owned());
         vec![
             span.start.into(),
             span.length.into(),
@@ -136,7 +139,12 @@ pub(crate) async fn write(
             figures.count.into(),
             Value::Bytes(Some(figures.latencies.to_bytes())),
             Value::Bytes(Some(figures.callers.to_bytes())),
-            left_out.into(),
+            counts(&figures.left_out).into(),
+            counts(&figures.taken).into(),
+            figures.bytes_out.into(),
+            figures.forms.accepted.into(),
+            figures.forms.declined.into(),
+            figures.forms.cancelled.into(),
         ]
     });
     insert(transaction, head, Box::new(rows), tail).await
@@ -158,6 +166,9 @@ fn row(row: &Row) -> Result<UsageRow, StoreError> {
         latencies: Latencies::from_bytes(&row.bytes(10)?).ok_or_else(|| malformed("malformed latencies"))?,
         callers: CallerSketch::from_bytes(&row.bytes(11)?).ok_or_else(|| malformed("malformed callers"))?,
         left_out: row.json(12)?,
+        taken: row.json(13)?,
+        bytes_out: row.number(14)?,
+        forms: FormCounts { accepted: row.number(15)?, declined: row.number(16)?, cancelled: row.number(17)? },
     };
     Ok((row.int(0)?, key, figures))
 }

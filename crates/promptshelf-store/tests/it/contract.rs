@@ -6,6 +6,7 @@ pub(crate) mod history;
 pub(crate) mod publishing;
 pub(crate) mod reading;
 pub(crate) mod reviewing;
+pub(crate) mod rollouts;
 pub(crate) mod usage;
 pub(crate) mod webhooks;
 

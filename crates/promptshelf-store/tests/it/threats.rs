@@ -47,3 +47,11 @@ async fn result_of_an_unknown_version_is_refused() {
     contract::evaluating::result_of_an_unknown_version_is_refused(place.store.clone()).await;
     contract::evaluating::result_of_an_unknown_version_is_refused(on_postgres().await).await;
 }
+
+// req: S-201
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_agree_on_a_rollout_and_a_stop() {
+    let place = sqlite::store().await;
+    contract::rollouts::replicas_agree_on_a_rollout_and_a_stop(place.store.clone()).await;
+    contract::rollouts::replicas_agree_on_a_rollout_and_a_stop(on_postgres().await).await;
+}

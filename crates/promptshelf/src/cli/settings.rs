@@ -9,6 +9,7 @@ mod library;
 mod overrides;
 mod private_files;
 mod requirements;
+mod rollouts;
 mod sections;
 mod sign_in;
 mod source_sections;
@@ -37,6 +38,7 @@ pub(crate) use self::{evaluations::ConfiguredEvaluation, library::ServedChannels
 pub(crate) use self::{
     file::{ServerFile, ServerFileLocation},
     library::ServedLibrary,
+    rollouts::ConfiguredRollout,
     sections::schema,
     sources::{ConfiguredSource, McpEndpoint, McpPlace, SourcePlace},
     value::{Address, Day, InvalidValue},
@@ -78,6 +80,8 @@ pub(crate) struct Settings {
     pub(crate) usage: Option<UsageSettings>,
     /// Receivers of events of the store.
     pub(crate) webhooks: Vec<ConfiguredWebhook>,
+    /// The rollouts of channels.
+    pub(crate) rollouts: Vec<ConfiguredRollout>,
     /// The `server.toml` that was read.
     pub(crate) file: Option<PathBuf>,
     /// Its mistakes that are not errors.
@@ -140,12 +144,18 @@ impl Settings {
         evaluations::resolve(&mut file, &written);
         let configured = sources::resolve(&mut file, &written);
         let webhooks = webhooks::resolve(&mut file, &written);
+        let rollouts = rollouts::resolve(&mut file, &written);
         let channel_access = library::access(&written.channels);
         let mut warnings = file.check()?;
         let cache = written.store.cache.as_ref().map(|folder| file.resolve(folder));
         let cache = overrides.path("cache", arguments.cache.as_deref()).or(cache);
         let library = ServedLibrary::resolve(arguments, &written.channels, configured, cache.clone(), &overrides)?;
         warnings.extend(file.ignored_sources(!library.sources().is_empty()));
+        #[cfg(feature = "channels")]
+        let serves_channels = matches!(library, ServedLibrary::Channels(_));
+        #[cfg(not(feature = "channels"))]
+        let serves_channels = false;
+        warnings.extend(file.ignored_rollouts(serves_channels));
         let metrics: Option<Address> = overrides.value("metrics", arguments.over_http.metrics.as_deref())?;
         let audit = audit(&written, &file, arguments, &overrides)?;
         let traces = traces(&written, arguments.traces.as_deref(), &overrides)?;
@@ -194,6 +204,7 @@ impl Settings {
             cache,
             usage,
             webhooks,
+            rollouts,
             http,
             warnings,
             file: file.path().map(Path::to_path_buf),

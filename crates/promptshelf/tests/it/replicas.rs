@@ -10,6 +10,7 @@ mod following;
 mod pooler;
 #[cfg(target_os = "linux")]
 mod proxied;
+mod rollout;
 
 use std::{
     path::Path,

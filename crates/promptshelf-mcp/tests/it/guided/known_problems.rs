@@ -2,9 +2,10 @@
 
 use promptshelf_core::{
     ArgumentDefinition, ArgumentType, CatalogHandle, Constraints, Definitions, PromptDefinition, check,
+    usage::FormCounts,
 };
 use promptshelf_mcp::Server;
-use promptshelf_service::Service;
+use promptshelf_service::{Service, Usage};
 use serde_json::{Value, json};
 
 use super::{accept, again, begin, forms, get, key, legacy, legacy_get, reply, start, text};
@@ -12,6 +13,10 @@ use crate::{library, stdio::Client};
 
 /// A prompt with plain arguments next to one that a form requests.
 fn booking() -> Client {
+    counted_booking(&Usage::new())
+}
+
+fn counted_booking(usage: &Usage) -> Client {
     let argument = |name: &str| ArgumentDefinition::new(name).description(name.to_uppercase());
     let mut seats = argument("seats").kind(ArgumentType::Integer).required();
     seats.constraints = Some(Constraints { minimum: Some(1.0), maximum: Some(9.0), ..Constraints::default() }.into());
@@ -26,7 +31,7 @@ fn booking() -> Client {
     let checked = check(Definitions::from_iter([prompt]), None);
     assert!(checked.diagnostics.iter().all(|diagnostic| !diagnostic.is_error()), "{:?}", checked.diagnostics);
     let handle = CatalogHandle::new(checked.catalog);
-    Client::of(Server::with_state_key(Service::new(handle.clone()), key()), handle)
+    Client::of(Server::with_state_key(Service::new(handle.clone()).with_usage(usage, ""), key()), handle)
 }
 
 fn names(error: &Value) -> Vec<&str> {
@@ -128,6 +133,28 @@ async fn unanswered_question_names_its_arguments() {
     let arguments = json!({ "language": "rust", "tests": "false" });
     let next = client.request(get(3, json!({ "name": "setup", "arguments": arguments }), &forms())).await;
     assert!(next["result"]["inputRequests"].get("basics").is_none(), "{next}");
+}
+
+#[tokio::test]
+async fn reactions_to_forms_are_counted() {
+    let usage = Usage::new();
+    let mut client = counted_booking(&usage);
+    let arguments = json!({ "place": "Oslo", "seats": "3" });
+    for (answer, times) in [(json!({ "action": "decline" }), 2), (json!({ "action": "cancel" }), 1)] {
+        for _ in 0..times {
+            let asked = client.request(book(1, &arguments, &forms())).await;
+            let question = asked["result"]["inputRequests"].as_object().and_then(|forms| forms.keys().next()).cloned();
+            let question = question.unwrap_or_else(|| panic!("a form, not {asked}"));
+            let state = &asked["result"]["requestState"];
+            let answers = json!({ question: answer });
+            let params =
+                json!({ "name": "book", "arguments": arguments, "inputResponses": answers, "requestState": state });
+            client.request(get(2, params, &forms())).await;
+        }
+    }
+    let mut counted = FormCounts::default();
+    usage.drain().values().for_each(|figures| counted.merge(figures.forms));
+    assert_eq!(counted, FormCounts { accepted: 0, declined: 2, cancelled: 1 });
 }
 
 /// An edit can insert a first step, which the state of an earlier version would skip.

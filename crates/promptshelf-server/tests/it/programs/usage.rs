@@ -72,6 +72,8 @@ async fn report_counts_calls_by_client_and_outcome() {
         ])
     );
     assert_eq!(report["prompts"][0]["leftOut"], json!({ "how": 1, "what": 1 }));
+    assert!(report["prompts"][1]["bytesOut"].as_u64() > Some(0), "{report}");
+    assert_eq!(report["prompts"][1]["forms"], json!({ "accepted": 0, "declined": 0, "cancelled": 0 }));
     assert!(report["prompts"][1]["p50Ms"].as_f64() <= report["prompts"][1]["p95Ms"].as_f64());
     let detail = get(&router, "", "usage?detail=true&prompt=ask").await.expect(200).json();
     assert_eq!(

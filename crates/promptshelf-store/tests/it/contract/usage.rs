@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
-use promptshelf_core::usage::{UsageFigures, UsageKey};
+use promptshelf_core::usage::{FormCounts, UsageFigures, UsageKey};
 use promptshelf_store::{Store, UsageQuery};
 
 const HOUR: i64 = 60 * 60;
@@ -27,6 +27,9 @@ fn calls(prompt: &str, callers: std::ops::Range<u64>) -> BTreeMap<UsageKey, Usag
     };
     let mut figures = UsageFigures { count: callers.end - callers.start, ..UsageFigures::default() };
     figures.left_out.insert("x".to_owned(), figures.count);
+    figures.taken.insert("y".to_owned(), figures.count);
+    figures.bytes_out = 100 * figures.count;
+    figures.forms = FormCounts { accepted: figures.count, declined: 2 * figures.count, cancelled: 1 };
     for caller in callers {
         figures.callers.add(caller);
         figures.latencies.add(Duration::from_millis(2));
@@ -54,6 +57,8 @@ pub(crate) async fn figures_of_batches_are_merged_and_each_batch_counts_once(sto
     let hello = UsageQuery { since: None, prompt: Some("hello".to_owned()) };
     let (key, figures) = store.usage(&hello).await.unwrap().pop_first().unwrap();
     assert_eq!((key.version, key.client.as_str(), figures.left_out["x"]), (3, "editor", 7));
+    assert_eq!((figures.taken["y"], figures.bytes_out), (7, 700));
+    assert_eq!(figures.forms, FormCounts { accepted: 7, declined: 14, cancelled: 2 });
     let median = figures.latencies.quantile(0.5).unwrap().as_micros();
     assert!((1_740..2_260).contains(&median), "{median}");
     // Several servers write at the same time.

@@ -2,6 +2,7 @@
 
 mod evaluate;
 mod place;
+mod rollout;
 mod store;
 
 use std::{path::PathBuf, time::Duration};
@@ -12,6 +13,7 @@ use promptshelf_store::{ChannelName, CheckLevel};
 pub(crate) use self::{
     evaluate::EvaluateArguments,
     place::{ActorArguments, ChannelArguments, PlaceArguments, StoreArguments, StoreText},
+    rollout::{RolloutCommand, RolloutListArguments, RolloutSetArguments, RolloutStopArguments},
     store::{MaintenanceArguments, MigrateArguments, PruneArguments, StoreCommand},
 };
 use super::help;
@@ -42,6 +44,9 @@ pub(crate) enum ChannelsCommand {
     Policy(PolicyArguments),
     /// Run evaluations of prompts, and store their results for release gates
     Evaluate(EvaluateArguments),
+    /// Serve a share of the callers of a channel another one, in steps
+    #[command(subcommand)]
+    Rollout(RolloutCommand),
     /// Show who uses which prompts how often
     Usage(UsageArguments),
     /// Maintain a store

@@ -18,12 +18,13 @@ mod remote;
 mod rendered;
 mod report;
 mod review;
+mod rollout;
 mod tree_checker;
 mod unified;
 mod usage;
 
 use crate::{
-    args::channels::{ChannelsCommand, StoreCommand},
+    args::channels::{ChannelsCommand, RolloutCommand, StoreCommand},
     exit::Failure,
 };
 
@@ -41,6 +42,9 @@ pub(crate) async fn run(command: &ChannelsCommand) -> Result<(), Failure> {
         ChannelsCommand::Rollback(arguments) => promote::rollback(arguments).await,
         ChannelsCommand::Policy(arguments) => policy::run(arguments).await,
         ChannelsCommand::Evaluate(arguments) => evaluate::run(arguments).await,
+        ChannelsCommand::Rollout(RolloutCommand::List(arguments)) => rollout::list(arguments).await,
+        ChannelsCommand::Rollout(RolloutCommand::Set(arguments)) => rollout::set(arguments).await,
+        ChannelsCommand::Rollout(RolloutCommand::Stop(arguments)) => rollout::stop(arguments).await,
         ChannelsCommand::Usage(arguments) => usage::run(arguments).await,
         ChannelsCommand::Store(StoreCommand::Migrate(arguments)) => maintain::migrate(arguments).await,
         ChannelsCommand::Store(StoreCommand::Gc(arguments)) => maintain::gc(arguments).await,

@@ -103,6 +103,12 @@ pub(crate) async fn run(
         settings = Settings::read(&location, arguments, &environment)?;
     }
     settings.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    if !over_http {
+        // The local user always has the channel itself.
+        settings.rollouts.clear();
+    } else if !settings.rollouts.is_empty() && settings.http.sign_in.is_none() {
+        tracing::warn!("[[rollout]] has no effect without [auth]: only signed-in callers are divided");
+    }
     let audit = open_audit(settings.audit.take())?;
     // Clients can start any number of servers on stdio, but there is only one port.
     let metrics = match settings.metrics.as_ref().filter(|_| over_http) {
@@ -131,7 +137,7 @@ pub(crate) async fn run(
         refuse_errors(&served, &settings.library)?;
     }
     let library = served.library.clone();
-    let channels = served.libraries().into_iter().skip(1).filter_map(|(name, _)| name.map(str::to_owned)).collect();
+    let channels = served.other_channels();
     let place = settings.library.to_string();
     let announcement = Announcement { library: &library, place, channels, log_format };
     let signals = Signals::listen()?;
@@ -239,7 +245,10 @@ async fn open(settings: &Settings, finished: impl Fn(Builder) -> Builder) -> Res
         ServedLibrary::Folder(folder) => Served::folder(folder.clone(), &settings.granted_roots, finished),
         ServedLibrary::Git(address) => Served::git(git::open(address.clone(), settings).await?, finished),
         #[cfg(feature = "channels")]
-        ServedLibrary::Channels(channels) => Ok(Served::channels(followed::open(channels, settings, finished).await?)),
+        ServedLibrary::Channels(channels) => {
+            let followed = followed::open(channels, settings, finished).await?;
+            Served::channels(followed).ok_or_else(|| Failure::new(Exit::Failed, "no channel is served"))
+        }
         ServedLibrary::Sources(configured) => {
             let state = settings.file.as_deref().and_then(StateFolder::of);
             let shared = SharedSettings {

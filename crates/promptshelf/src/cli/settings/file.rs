@@ -206,6 +206,19 @@ impl ServerFile {
         self.file.error(&["evaluation", &index.to_string(), key], Code::InvalidValue, message)
     }
 
+    /// Reports a mistake in a key of a rollout.
+    pub(super) fn rollout_error(&mut self, index: usize, key: &str, message: impl Into<String>) -> &mut Diagnostic {
+        self.file.error(&["rollout", &index.to_string(), key], Code::InvalidValue, message)
+    }
+
+    /// Warns about rollouts without a store.
+    pub(super) fn ignored_rollouts(&self, serves_channels: bool) -> Option<Diagnostic> {
+        let location = self.file.location(&["rollout"]).filter(|_| !serves_channels)?;
+        let message = "[[rollout]] is not used: the server serves no store";
+        let help = "serve the store with both channels, such as `promptshelf serve sqlite:team.db`";
+        Some(Diagnostic::warning(Code::NoEffect, location, message).help(help))
+    }
+
     /// Warns about sources that are not served, because the command line names a library.
     pub(super) fn ignored_sources(&self, serves_sources: bool) -> Option<Diagnostic> {
         let location = self.file.location(&["source"]).filter(|_| !serves_sources)?;
@@ -235,7 +248,7 @@ impl ServerFile {
     }
 }
 
-fn is_channel(name: &str) -> bool {
+pub(super) fn is_channel(name: &str) -> bool {
     #[cfg(feature = "channels")]
     return name.parse::<promptshelf_store::ChannelName>().is_ok();
     #[cfg(not(feature = "channels"))]

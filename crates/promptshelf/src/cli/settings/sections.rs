@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::{
     evaluations::EvaluationSection,
     requirements::Requirements,
+    rollouts::RolloutSection,
     source_sections::Source,
     value::{Address, AlgorithmName, CollectorUrl, Day, HttpsUrl, Network, Sha256},
     webhook_sections::WebhookSection,
@@ -58,6 +59,8 @@ pub(super) struct ServerSettings {
     /// of the default channel can be set here too.
     pub(super) channels: BTreeMap<String, Requirements>,
     pub(super) api: Api,
+    /// Shares of the signed-in callers of a channel that are served another channel of the store.
+    pub(super) rollout: Tables<RolloutSection>,
     /// Sources of prompts that are served together, if no library is named on the command line.
     pub(super) source: Tables<Source>,
     /// Evaluations of prompts, for `promptshelf evaluate`: programs that judge messages, often with a model. A server runs

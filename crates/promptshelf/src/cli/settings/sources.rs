@@ -102,6 +102,7 @@ impl ServerFile {
         resolve(self, &settings);
         super::evaluations::resolve(self, &settings);
         webhooks::resolve(self, &settings);
+        super::rollouts::resolve(self, &settings);
         self.access_rules();
         self.found()
     }

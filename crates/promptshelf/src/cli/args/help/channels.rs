@@ -123,9 +123,23 @@ A server counts calls by prompt, version, client, method and outcome, and keeps
 no contents and no values. Fewer than 5 callers are not shown.
 
 JSON: {\"prompts\":[{\"name\",\"version\",\"client\",\"method\",\"outcome\",
-\"count\",\"callers\",\"p50Ms\",\"p95Ms\"}]}; few callers are null.
+\"count\",\"callers\",\"p50Ms\",\"p95Ms\",\"leftOut\",\"taken\",\"bytesOut\",
+\"forms\"}]}; few callers are null.
 
 Examples:
   promptshelf usage --store sqlite:team.db
   promptshelf usage code_review --store sqlite:team.db --since 7d --detail
   promptshelf usage --url https://prompts.example.com --csv > usage.csv";
+
+pub(in crate::args) const ROLLOUT_EXAMPLES: &str = "\
+A server with [[rollout]] in server.toml begins a rollout; the store has its
+share from then on, and all servers of the store follow it.
+
+JSON: {\"rollouts\":[{\"channel\",\"to\",\"percent\",\"stopped\",\"changedBy\",
+\"changedAt\",\"reason\",\"counts\"}]}.
+
+Examples:
+  promptshelf rollout list --store sqlite:team.db
+  promptshelf rollout set production 25 --store sqlite:team.db
+  promptshelf rollout stop production -m \"Reviews became vague\" \\
+    --store sqlite:team.db";

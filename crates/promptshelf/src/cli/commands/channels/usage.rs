@@ -1,6 +1,6 @@
 //! `promptshelf usage`: who uses which prompts how often.
 
-use std::{borrow::Cow, io::Write};
+use std::{borrow::Cow, collections::BTreeMap, io::Write};
 
 use jiff::Timestamp;
 use promptshelf_server::usage::{PromptUsage, UsageReport};
@@ -10,7 +10,7 @@ use super::{access::Place, backend::Backend, report};
 use crate::{args::channels::UsageArguments, exit::Failure, output::Output};
 
 /// The columns of CSV, in order.
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 19] = [
     "name",
     "version",
     "channel",
@@ -25,6 +25,11 @@ const COLUMNS: [&str; 14] = [
     "p95Ms",
     "p99Ms",
     "leftOut",
+    "taken",
+    "bytesOut",
+    "formsAccepted",
+    "formsDeclined",
+    "formsCancelled",
 ];
 
 pub(crate) async fn run(arguments: &UsageArguments) -> Result<(), Failure> {
@@ -100,7 +105,10 @@ fn print_csv(report: &UsageReport) -> Result<(), Failure> {
     writer.write_record(COLUMNS).map_err(failed)?;
     for one in &report.prompts {
         let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
-        let left_out: Vec<String> = one.left_out.iter().map(|(name, count)| format!("{name}={count}")).collect();
+        let counts = |counts: &BTreeMap<String, u64>| {
+            let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{name}={count}")).collect();
+            Cow::Owned(counts.join(" "))
+        };
         let cells = [
             cell(&one.name),
             number(one.version).into(),
@@ -115,7 +123,12 @@ fn print_csv(report: &UsageReport) -> Result<(), Failure> {
             one.p50_ms.to_string().into(),
             one.p95_ms.to_string().into(),
             one.p99_ms.to_string().into(),
-            Cow::Owned(left_out.join(" ")),
+            counts(&one.left_out),
+            counts(&one.taken),
+            one.bytes_out.to_string().into(),
+            one.forms.accepted.to_string().into(),
+            one.forms.declined.to_string().into(),
+            one.forms.cancelled.to_string().into(),
         ];
         writer.write_record(cells.iter().map(|cell| cell.as_bytes())).map_err(failed)?;
     }

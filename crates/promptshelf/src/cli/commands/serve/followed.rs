@@ -3,17 +3,18 @@
 use std::{path::PathBuf, pin::Pin};
 
 use promptshelf_server::{
-    Builder, Library, ReplicaMonitor,
+    Builder, Library, ReplicaMonitor, RolloutTask,
     channels::{FollowError, FollowOptions, Follower, StoreHandle},
     http::Channel,
 };
+use promptshelf_service::Rollout;
 use promptshelf_source::TreeSource;
-use promptshelf_store::{ChannelName, StoreError};
+use promptshelf_store::{ChannelName, RolloutPlan, StoreError};
 
 use crate::{
     command_line::shell_word,
     exit::{Exit, Failure},
-    settings::{ServedChannels, Settings},
+    settings::{ConfiguredRollout, ServedChannels, Settings},
 };
 
 /// A channel with the library that follows it.
@@ -22,16 +23,20 @@ pub(super) struct Followed {
     library: Library,
     source: TreeSource,
     monitor: ReplicaMonitor,
+    /// Whether it has an address of its own; otherwise it is the target of a rollout only.
+    is_exposed: bool,
     /// `None` once it runs.
     follower: Option<Follower>,
+    /// The rollout of the channel; `None` once it runs.
+    rollout: Option<RolloutTask>,
 }
 
-/// Reads the default channel, and the others. `finished` adds everything but its source to a builder.
+/// Reads the default channel, the others, and the targets of rollouts. `finished` adds everything but its source to a builder.
 pub(super) async fn open(
     channels: &ServedChannels,
     settings: &Settings,
     finished: impl Fn(Builder) -> Builder,
-) -> Result<(Followed, Vec<Followed>), Failure> {
+) -> Result<Vec<Followed>, Failure> {
     let store = StoreHandle::new(channels.default.store.clone());
     let open = async |channel: &ChannelName, first: Option<&Library>| {
         let mut options = FollowOptions::new(store.clone(), channel.clone());
@@ -46,14 +51,44 @@ pub(super) async fn open(
         let builder = finished(Library::builder().source(source.clone())).channel(channel.as_str());
         // A caller has its limits once for all channels.
         let library = first.into_iter().fold(builder, Builder::limits_of).build()?;
-        Ok::<_, Failure>(Followed { name: channel.to_string(), library, source, monitor, follower: Some(follower) })
+        let (name, follower) = (channel.to_string(), Some(follower));
+        Ok::<_, Failure>(Followed { name, library, source, monitor, is_exposed: true, follower, rollout: None })
     };
     let default = open(&channels.default.channel, None).await?;
     let mut others = Vec::with_capacity(channels.others.len());
     for channel in &channels.others {
         others.push(open(channel, Some(&default.library)).await?);
     }
-    Ok((default, others))
+    let mut all: Vec<Followed> = std::iter::once(default).chain(others).collect();
+    for configured in &settings.rollouts {
+        let ConfiguredRollout { channel, target, percent, steps, errors, declined, latency } = configured;
+        let find = |all: &[Followed], name: &str| all.iter().position(|followed| followed.name == name);
+        let Some(divided) = find(&all, channel) else {
+            let message = format!("[[rollout]] divides the callers of the channel {channel}, which is not served");
+            return Err(Failure::new(Exit::Settings, message)
+                .help(format!("serve it: add `[channels.{channel}]`, or `--channel {channel}`")));
+        };
+        let name: ChannelName = target.parse().map_err(Failure::from)?;
+        let served = match find(&all, target) {
+            Some(served) => served,
+            None => {
+                let followed = open(&name, all.first().map(|first| &first.library)).await?;
+                all.push(Followed { is_exposed: false, ..followed });
+                all.len() - 1
+            }
+        };
+        let mut plan = RolloutPlan::new(*percent);
+        (plan.steps, plan.errors, plan.declined, plan.has_latency) = (*steps, *errors, *declined, latency.is_some());
+        let access = settings.http.options.channel_access.get(target).cloned();
+        let rollout = Rollout::new(channel, target, access, *latency);
+        let candidate = all[served].library.service().clone();
+        let divided = &mut all[divided];
+        let service = divided.library.service();
+        service.set_rollout(&rollout, &candidate);
+        let channel: ChannelName = channel.parse().map_err(Failure::from)?;
+        divided.rollout = Some(RolloutTask::new(store.clone(), channel, name, plan, service, &rollout));
+    }
+    Ok(all)
 }
 
 async fn failure(error: FollowError, store: &StoreHandle, has_cache: bool) -> Failure {
@@ -78,6 +113,15 @@ async fn failure(error: FollowError, store: &StoreHandle, has_cache: bool) -> Fa
 impl Followed {
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(super) fn is_exposed(&self) -> bool {
+        self.is_exposed
+    }
+
+    /// Returns the future that keeps the rollout of the channel equal on all replicas, once.
+    pub(super) fn run_rollout(&mut self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        Some(Box::pin(self.rollout.take()?.run()))
     }
 
     pub(super) fn library(&self) -> &Library {

@@ -247,6 +247,10 @@ impl<E: Fn(&str) -> Option<String>> Reloader<E> {
             warn_restart("[[webhook]] has changed");
             settings.webhooks.clone_from(&before.webhooks);
         }
+        if settings.rollouts != before.rollouts {
+            warn_restart("[[rollout]] has changed");
+            settings.rollouts.clone_from(&before.rollouts);
+        }
         if http.sign_in.is_some() != before.http.sign_in.is_some() {
             warn_restart("[auth] was added or removed");
             http.sign_in.clone_from(&before.http.sign_in);

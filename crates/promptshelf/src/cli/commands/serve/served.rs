@@ -77,9 +77,21 @@ impl Served {
 
     /// Takes channels that have been read: the default one, and the others.
     #[cfg(feature = "channels")]
-    pub(super) fn channels((default, others): (Followed, Vec<Followed>)) -> Served {
-        let library = default.library().clone();
-        Served { library, origin: Origin::Channels(std::iter::once(default).chain(others).collect()) }
+    pub(super) fn channels(channels: Vec<Followed>) -> Option<Served> {
+        let library = channels.first()?.library().clone();
+        Some(Served { library, origin: Origin::Channels(channels) })
+    }
+
+    /// The names of the channels that have an address of their own besides `/mcp`.
+    pub(super) fn other_channels(&self) -> Vec<String> {
+        match &self.origin {
+            Origin::Folder(_) | Origin::Git(_) | Origin::Sources(_) => Vec::new(),
+            #[cfg(feature = "channels")]
+            Origin::Channels(channels) => {
+                let exposed = channels.iter().skip(1).filter(|followed| followed.is_exposed());
+                exposed.map(|followed| followed.name().to_owned()).collect()
+            }
+        }
     }
 
     /// All libraries, with the names of channels.
@@ -108,7 +120,7 @@ impl Served {
             Origin::Folder(_) | Origin::Git(_) | Origin::Sources(_) => App::new(&self.library, options),
             #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
-                let mut channels = channels.iter().map(Followed::channel);
+                let mut channels = channels.iter().filter(|followed| followed.is_exposed()).map(Followed::channel);
                 match channels.next() {
                     Some(default) => App::with_channels(&default, &channels.collect::<Vec<_>>(), options),
                     None => App::new(&self.library, options),
@@ -136,8 +148,11 @@ impl Served {
             #[cfg(feature = "channels")]
             Origin::Channels(channels) => {
                 let mut tasks = tokio::task::JoinSet::new();
-                for run in channels.iter_mut().filter_map(Followed::run) {
-                    tasks.spawn(run);
+                for followed in channels {
+                    let runs = [followed.run(), followed.run_rollout()];
+                    runs.into_iter().flatten().for_each(|run| {
+                        tasks.spawn(run);
+                    });
                 }
                 Following::Channels(tasks)
             }

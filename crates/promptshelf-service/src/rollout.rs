@@ -1,0 +1,257 @@
+//! Guarded rollouts: a share of the authenticated callers is served the catalog of another channel.
+//!
+//! A keyed hash of the caller decides, so that a caller keeps its version while the share only rises, on every replica.
+//! Calls of both groups are counted for the comparison. Elsewhere: the share and the comparison (`promptshelf-store`), and
+//! the exchange with the store (`promptshelf-server`).
+
+use std::{
+    fmt,
+    hash::Hasher as _,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use promptshelf_core::{Access, usage::Latencies};
+use siphasher::sip::SipHasher13;
+
+use crate::{caller::Caller, usage::FormReaction};
+
+/// The number of slots that bound the weight of one caller.
+const SLOTS: usize = 1_024;
+
+/// The most calls of one slot that are counted between two drains, so that a program that repeats a call in a loop does
+/// not decide.
+const CALLS_PER_SLOT: u8 = 10;
+
+/// The calls after which the usual latency is known.
+const CALLS_FOR_LATENCY: u64 = 100;
+
+/// Latencies up to this one are never slow: differences below it come from the machine.
+const NEVER_SLOW: Duration = Duration::from_millis(2);
+
+/// A rollout from one channel to another. Clones share it.
+#[derive(Clone)]
+pub struct Rollout(Arc<Inner>);
+
+struct Inner {
+    channel: String,
+    target: String,
+    /// The operator's requirements for the callers of the target.
+    access: Option<Arc<Access>>,
+    /// The factor by which a call may be slower.
+    latency: Option<f64>,
+    key: OnceLock<[u8; 16]>,
+    percent: AtomicU8,
+    counters: Mutex<Counters>,
+}
+
+/// The group of an authenticated caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RolloutGroup {
+    /// It keeps the channel.
+    Stable,
+    /// It is served the target.
+    Candidate,
+}
+
+/// The counts of one group since the last drain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GroupCalls {
+    /// The calls that ended with a prompt or a refusal.
+    pub calls: u64,
+    /// Those that were refused or failed.
+    pub errors: u64,
+    /// Those whose latency was compared.
+    pub timed: u64,
+    /// Those that were slow.
+    pub slow: u64,
+    /// The forms that were answered.
+    pub forms: u64,
+    /// Those that were declined or cancelled.
+    pub declined: u64,
+}
+
+struct Counters {
+    stable: GroupCalls,
+    candidate: GroupCalls,
+    slots: Box<[u8; SLOTS]>,
+    /// The latencies of the stable group.
+    usual: Latencies,
+    usual_count: u64,
+    /// The latency above which a call of the stable group is slow.
+    slow: Option<Duration>,
+}
+
+impl Default for Counters {
+    fn default() -> Counters {
+        Counters {
+            stable: GroupCalls::default(),
+            candidate: GroupCalls::default(),
+            slots: Box::new([0; SLOTS]),
+            usual: Latencies::default(),
+            usual_count: 0,
+            slow: None,
+        }
+    }
+}
+
+/// A call of a rollout in progress, which is counted on drop.
+pub(crate) struct RolloutCall {
+    rollout: Rollout,
+    group: RolloutGroup,
+    slot: usize,
+    started: Instant,
+    pub(crate) outcome: &'static str,
+}
+
+impl fmt::Debug for Rollout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rollout({} to {}, {} %)", self.0.channel, self.0.target, self.percent())
+    }
+}
+
+impl fmt::Debug for RolloutCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RolloutCall({:?}, {})", self.group, self.outcome)
+    }
+}
+
+impl RolloutGroup {
+    /// The name in records.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RolloutGroup::Stable => "stable",
+            RolloutGroup::Candidate => "candidate",
+        }
+    }
+}
+
+impl Rollout {
+    /// Creates a rollout of nothing: no caller is served the target before [`set_key`](Rollout::set_key) and
+    /// [`set_percent`](Rollout::set_percent). Callers that do not meet `access` keep the channel. Calls that are slower by
+    /// the factor `latency` are counted as slow.
+    #[must_use]
+    pub fn new(channel: &str, target: &str, access: Option<Arc<Access>>, latency: Option<f64>) -> Rollout {
+        Rollout(Arc::new(Inner {
+            channel: channel.to_owned(),
+            target: target.to_owned(),
+            access,
+            latency,
+            key: OnceLock::new(),
+            percent: AtomicU8::new(0),
+            counters: Mutex::default(),
+        }))
+    }
+
+    /// Sets the key of callers' hashes, which all replicas share. The first call counts.
+    pub fn set_key(&self, key: [u8; 16]) {
+        // Another key would divide the callers anew.
+        let _ = self.0.key.set(key);
+    }
+
+    /// Sets the share in per cent. Returns whether it was another one.
+    pub fn set_percent(&self, percent: u8) -> bool {
+        let percent = percent.min(100);
+        self.0.percent.swap(percent, Ordering::AcqRel) != percent
+    }
+
+    /// The share in per cent.
+    #[must_use]
+    pub fn percent(&self) -> u8 {
+        self.0.percent.load(Ordering::Acquire)
+    }
+
+    /// Takes the counts of the stable group and of the candidate.
+    #[must_use]
+    pub fn take(&self) -> (GroupCalls, GroupCalls) {
+        let mut counters = self.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        counters.slots.fill(0);
+        if counters.usual_count >= CALLS_FOR_LATENCY {
+            counters.slow = counters.usual.quantile(0.95).map(|usual| usual.max(NEVER_SLOW));
+        }
+        (std::mem::take(&mut counters.stable), std::mem::take(&mut counters.candidate))
+    }
+
+    /// Returns the group of a caller; `None` for one without identity, which always keeps the channel.
+    #[must_use]
+    pub fn group(&self, caller: &Caller) -> Option<RolloutGroup> {
+        caller.identity()?;
+        let percent = self.percent();
+        if percent == 0 || self.0.access.as_ref().is_some_and(|access| !caller.meets(access)) {
+            return Some(RolloutGroup::Stable);
+        }
+        // A hundredth of a per cent is the finest share.
+        let is_candidate = self.hash(caller).is_some_and(|hash| hash % 10_000 < u64::from(percent) * 100);
+        Some(if is_candidate { RolloutGroup::Candidate } else { RolloutGroup::Stable })
+    }
+
+    fn hash(&self, caller: &Caller) -> Option<u64> {
+        let mut hasher = SipHasher13::new_with_key(self.0.key.get()?);
+        // Another rollout divides the callers in another way.
+        for text in ["rollout", &self.0.channel, &self.0.target, caller.key()] {
+            hasher.write_usize(text.len());
+            hasher.write(text.as_bytes());
+        }
+        Some(hasher.finish())
+    }
+
+    pub(crate) fn begin(&self, caller: &Caller, group: RolloutGroup) -> RolloutCall {
+        // The low bits choose the group.
+        let slot = (self.hash(caller).unwrap_or_default() >> 32) as usize % SLOTS;
+        RolloutCall { rollout: self.clone(), group, slot, started: Instant::now(), outcome: "cancelled" }
+    }
+}
+
+impl Counters {
+    fn group(&mut self, group: RolloutGroup) -> &mut GroupCalls {
+        match group {
+            RolloutGroup::Stable => &mut self.stable,
+            RolloutGroup::Candidate => &mut self.candidate,
+        }
+    }
+}
+
+impl RolloutCall {
+    pub(crate) fn note_form(&self, reaction: FormReaction) {
+        let mut counters = self.rollout.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = counters.group(self.group);
+        counts.forms += 1;
+        counts.declined += u64::from(reaction != FormReaction::Accepted);
+    }
+}
+
+impl Drop for RolloutCall {
+    fn drop(&mut self) {
+        // The client left, or the prompt waits for an answer.
+        if matches!(self.outcome, "cancelled" | "asked") {
+            return;
+        }
+        let latency = self.started.elapsed();
+        let mut counters = self.rollout.0.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = &mut counters.slots[self.slot];
+        if *slot >= CALLS_PER_SLOT {
+            return;
+        }
+        *slot += 1;
+        let is_ok = self.outcome == "ok";
+        let slow = counters.slow;
+        let counts = counters.group(self.group);
+        counts.calls += 1;
+        counts.errors += u64::from(!is_ok);
+        let Some(factor) = self.rollout.0.latency.filter(|_| is_ok) else { return };
+        if let Some(slow) = slow {
+            let bound = if self.group == RolloutGroup::Candidate { slow.mul_f64(factor) } else { slow };
+            counts.timed += 1;
+            counts.slow += u64::from(latency > bound);
+        }
+        if self.group == RolloutGroup::Stable {
+            counters.usual.add(latency);
+            counters.usual_count += 1;
+        }
+    }
+}

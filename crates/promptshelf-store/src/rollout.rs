@@ -1,0 +1,556 @@
+//! Guarded rollouts: a share of the callers of a channel is served another channel. The share is raised in steps, and set
+//! to nothing once there is evidence that the new version fails more.
+//!
+//! The state is one row, changed under its lock, with the clock of the database: replicas agree on it whatever their own
+//! clocks show. The statistics are in `promptshelf_core::rollout`.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use promptshelf_core::rollout::{Evidence, RATIOS, Trials};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    StoreError,
+    address::ChannelName,
+    database::{Mode, Transaction},
+    input,
+    model::Actor,
+    store::Store,
+    tables::{channel, rollout},
+};
+
+/// The evidence at which a rollout stops. Each of three tests alarms falsely in at most 1 of 300 rollouts, all of them
+/// together in 1 %.
+const STOP: f64 = 300.0;
+
+/// The calls of the new version since the last step without which the next one waits.
+const CALLS_PER_STEP: u64 = 20;
+
+/// The author of changes that the server makes itself.
+const SERVER: &str = "promptshelf";
+
+/// The plan of a rollout, from the settings of a server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RolloutPlan {
+    /// The first share, and the size of each step, in per cent.
+    pub percent: u8,
+    /// The time between two steps; by hand only without it.
+    pub steps: Option<Duration>,
+    /// The factor by which the share of failed calls may be higher; not compared without it.
+    pub errors: Option<f64>,
+    /// The same for declined and cancelled forms.
+    pub declined: Option<f64>,
+    /// Whether slow calls are compared. Their bound is part of what is counted as slow.
+    pub has_latency: bool,
+}
+
+impl RolloutPlan {
+    /// Creates a plan without steps and bounds.
+    #[must_use]
+    pub fn new(percent: u8) -> RolloutPlan {
+        RolloutPlan { percent, steps: None, errors: None, declined: None, has_latency: false }
+    }
+}
+
+/// The counts of one group of callers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct GroupCounts {
+    /// The calls.
+    pub calls: u64,
+    /// Those that were refused or failed.
+    pub errors: u64,
+    /// Those whose latency was compared.
+    pub timed: u64,
+    /// Those that were slow.
+    pub slow: u64,
+    /// The forms that were answered.
+    pub forms: u64,
+    /// Those that were declined or cancelled.
+    pub declined: u64,
+}
+
+impl GroupCounts {
+    fn merge(&mut self, other: GroupCounts) {
+        for (own, other) in [
+            (&mut self.calls, other.calls),
+            (&mut self.errors, other.errors),
+            (&mut self.timed, other.timed),
+            (&mut self.slow, other.slow),
+            (&mut self.forms, other.forms),
+            (&mut self.declined, other.declined),
+        ] {
+            *own = own.saturating_add(other);
+        }
+    }
+}
+
+/// The counts of both groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RolloutCounts {
+    /// Authenticated callers that keep the channel.
+    pub stable: GroupCounts,
+    /// Callers that are served the new version.
+    pub candidate: GroupCounts,
+}
+
+impl RolloutCounts {
+    /// Creates the counts of both groups.
+    #[must_use]
+    pub fn new(stable: GroupCounts, candidate: GroupCounts) -> RolloutCounts {
+        RolloutCounts { stable, candidate }
+    }
+
+    /// Whether nothing was counted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == RolloutCounts::default()
+    }
+
+    fn merge(&mut self, other: RolloutCounts) {
+        self.stable.merge(other.stable);
+        self.candidate.merge(other.candidate);
+    }
+}
+
+/// Counts and evidence since the evidence began: at the first share, at another revision of the new version, and after
+/// the rollout was set by hand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RolloutProgress {
+    /// The revision of the target that the evidence is about.
+    pub revision: u64,
+    /// All counts.
+    pub counts: RolloutCounts,
+    /// The counts that wait until both groups have some.
+    waiting: RolloutCounts,
+    /// The calls of the new version since the last step.
+    calls_since_step: u64,
+    errors: [f64; RATIOS],
+    declined: [f64; RATIOS],
+    slow: [f64; RATIOS],
+}
+
+/// A rollout at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RolloutState {
+    /// The channel whose callers are divided.
+    pub channel: ChannelName,
+    /// The channel that the share is served.
+    #[serde(rename = "to")]
+    pub target: ChannelName,
+    /// The share in per cent; 0 if it was stopped.
+    pub percent: u8,
+    /// Whether it was stopped. It stays so until it is set by hand.
+    #[serde(rename = "stopped")]
+    pub is_stopped: bool,
+    /// The author of the last change of the share.
+    pub changed_by: String,
+    /// The reason of the last change.
+    pub reason: String,
+    /// The time of the last change.
+    pub changed_at: Timestamp,
+    /// Counts and evidence.
+    #[serde(skip)]
+    pub progress: RolloutProgress,
+}
+
+impl Store {
+    /// Returns all rollouts, by channel and target.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the database.
+    pub async fn rollouts(&self) -> Result<Vec<RolloutState>, StoreError> {
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = rollout::all(&mut transaction).await;
+        transaction.finish(result).await
+    }
+
+    /// Begins a rollout with the first share of its plan. One that exists stays as it is, even if it was stopped.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::InvalidInput`] if both channels are the same, [`StoreError::NotFound`] for a channel that does not
+    /// exist, and errors of the database.
+    pub async fn begin_rollout(
+        &self,
+        channel: &ChannelName,
+        target: &ChannelName,
+        plan: &RolloutPlan,
+    ) -> Result<RolloutState, StoreError> {
+        if channel == target {
+            return Err(StoreError::invalid(format!("a rollout of {channel} needs another channel as its target")));
+        }
+        let mut transaction = self.database().begin(Mode::Write).await?;
+        let result = begin(&mut transaction, channel, target, plan).await;
+        transaction.finish(result).await
+    }
+
+    /// Sets the share of a rollout by hand, and begins its evidence anew. A stopped rollout goes on. Without a target the
+    /// channel must have one rollout only.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::InvalidInput`] for a share above 100 and for a channel with several rollouts,
+    /// [`StoreError::NotFound`], and errors of the database.
+    pub async fn set_rollout(
+        &self,
+        channel: &ChannelName,
+        target: Option<&ChannelName>,
+        percent: u8,
+        actor: &Actor,
+    ) -> Result<RolloutState, StoreError> {
+        if percent > 100 {
+            return Err(StoreError::invalid(format!("expected a share from 0 to 100 per cent, got {percent}")));
+        }
+        self.change_rollout(channel, target, Some(percent), "set by hand", actor).await
+    }
+
+    /// Stops a rollout: all callers are served the channel itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::set_rollout`].
+    pub async fn stop_rollout(
+        &self,
+        channel: &ChannelName,
+        target: Option<&ChannelName>,
+        reason: &str,
+        actor: &Actor,
+    ) -> Result<RolloutState, StoreError> {
+        self.change_rollout(channel, target, None, reason, actor).await
+    }
+
+    async fn change_rollout(
+        &self,
+        channel: &ChannelName,
+        target: Option<&ChannelName>,
+        percent: Option<u8>,
+        reason: &str,
+        actor: &Actor,
+    ) -> Result<RolloutState, StoreError> {
+        input::actor(actor)?;
+        input::note("a reason", reason)?;
+        let mut transaction = self.database().begin(Mode::Write).await?;
+        let result = change(&mut transaction, channel, target, percent, reason, actor).await;
+        transaction.finish(result).await
+    }
+
+    /// Adds counts of a replica to a rollout, and stops it or takes its next step if it is time. Returns the state that
+    /// every replica applies; `None` if the rollout does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the database. The counts may have been added or not; adding them again would count them twice.
+    pub async fn advance_rollout(
+        &self,
+        channel: &ChannelName,
+        target: &ChannelName,
+        plan: &RolloutPlan,
+        counts: RolloutCounts,
+    ) -> Result<Option<RolloutState>, StoreError> {
+        let mut transaction = self.database().begin(Mode::Read).await?;
+        let result = look(&mut transaction, channel, target).await;
+        let Some((state, now, revision)) = transaction.finish(result).await? else { return Ok(None) };
+        // Most looks change nothing, and need no lock.
+        let mut next = state.clone();
+        next.advance(plan, counts, now, revision);
+        if next == state {
+            return Ok(Some(state));
+        }
+        let mut transaction = self.database().begin(Mode::Write).await?;
+        let result = advance(&mut transaction, channel, target, plan, counts).await;
+        transaction.finish(result).await
+    }
+}
+
+async fn begin(
+    transaction: &mut Transaction,
+    channel: &ChannelName,
+    target: &ChannelName,
+    plan: &RolloutPlan,
+) -> Result<RolloutState, StoreError> {
+    channel::get(transaction, channel).await?;
+    let revision = channel::get(transaction, target).await?.revision;
+    let state = RolloutState {
+        channel: channel.clone(),
+        target: target.clone(),
+        percent: plan.percent.min(100),
+        is_stopped: false,
+        changed_by: SERVER.to_owned(),
+        reason: "begun".to_owned(),
+        changed_at: time(rollout::now(transaction).await?),
+        progress: RolloutProgress { revision, ..RolloutProgress::default() },
+    };
+    rollout::insert(transaction, &state).await?;
+    let found = rollout::find(transaction, channel, target, true).await?;
+    found.ok_or_else(|| missing(channel, Some(target)))
+}
+
+async fn change(
+    transaction: &mut Transaction,
+    channel: &ChannelName,
+    target: Option<&ChannelName>,
+    percent: Option<u8>,
+    reason: &str,
+    actor: &Actor,
+) -> Result<RolloutState, StoreError> {
+    let target = match target {
+        Some(target) => target.clone(),
+        None => {
+            let all = rollout::all(transaction).await?;
+            let mut targets = all.into_iter().filter(|one| one.channel == *channel).map(|one| one.target);
+            match (targets.next(), targets.next()) {
+                (Some(target), None) => target,
+                (None, _) => return Err(missing(channel, None)),
+                (Some(one), Some(other)) => {
+                    let reason = format!("{channel} has several rollouts, such as to {one} and to {other}: name one");
+                    return Err(StoreError::invalid(reason));
+                }
+            }
+        }
+    };
+    let found = rollout::find(transaction, channel, &target, true).await?;
+    let mut state = found.ok_or_else(|| missing(channel, Some(&target)))?;
+    let now = rollout::now(transaction).await?;
+    state.set(percent.unwrap_or(0), percent.is_none(), &actor.name, reason.to_owned(), now);
+    state.progress = RolloutProgress { revision: state.progress.revision, ..RolloutProgress::default() };
+    rollout::update(transaction, &state).await?;
+    Ok(state)
+}
+
+/// Returns a rollout with the time of the database, in microseconds, and the revision of its target; `None` for a target
+/// that does not exist any more.
+async fn look(
+    transaction: &mut Transaction,
+    channel: &ChannelName,
+    target: &ChannelName,
+) -> Result<Option<(RolloutState, i64, Option<u64>)>, StoreError> {
+    let Some(state) = rollout::find(transaction, channel, target, false).await? else { return Ok(None) };
+    let revision = channel::find(transaction, target).await?.map(|found| found.revision);
+    Ok(Some((state, rollout::now(transaction).await?, revision)))
+}
+
+async fn advance(
+    transaction: &mut Transaction,
+    channel: &ChannelName,
+    target: &ChannelName,
+    plan: &RolloutPlan,
+    counts: RolloutCounts,
+) -> Result<Option<RolloutState>, StoreError> {
+    let Some(before) = rollout::find(transaction, channel, target, true).await? else { return Ok(None) };
+    let revision = channel::find(transaction, target).await?.map(|found| found.revision);
+    let mut state = before.clone();
+    state.advance(plan, counts, rollout::now(transaction).await?, revision);
+    if state != before {
+        rollout::update(transaction, &state).await?;
+    }
+    Ok(Some(state))
+}
+
+fn missing(channel: &ChannelName, target: Option<&ChannelName>) -> StoreError {
+    let to = target.map(|target| format!(" to {target}")).unwrap_or_default();
+    StoreError::not_found(format!("a rollout of {channel}{to}"))
+}
+
+fn time(micros: i64) -> Timestamp {
+    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+impl RolloutState {
+    fn set(&mut self, percent: u8, is_stopped: bool, by: &str, reason: String, now: i64) {
+        (self.percent, self.is_stopped, self.reason) = (percent, is_stopped, reason);
+        by.clone_into(&mut self.changed_by);
+        self.changed_at = time(now);
+        self.progress.calls_since_step = 0;
+    }
+
+    /// Adds counts, and stops or raises the share. `now` is in microseconds; `revision` is that of the target, if it
+    /// exists.
+    fn advance(&mut self, plan: &RolloutPlan, counts: RolloutCounts, now: i64, revision: Option<u64>) {
+        if self.is_stopped {
+            return;
+        }
+        let Some(revision) = revision else {
+            let reason = format!("the channel {} does not exist any more", self.target);
+            return self.set(0, true, SERVER, reason, now);
+        };
+        if revision != self.progress.revision {
+            self.progress = RolloutProgress { revision, ..RolloutProgress::default() };
+        }
+        self.progress.add(plan, counts);
+        if let Some(reason) = self.progress.reason_to_stop(plan) {
+            return self.set(0, true, SERVER, reason, now);
+        }
+        let Some(steps) = plan.steps else { return };
+        let since = now.saturating_sub(self.changed_at.as_microsecond());
+        if since < 0 {
+            // The clock of the database went back: the time of a step begins anew.
+            self.changed_at = time(now);
+        } else if u128::from(since.unsigned_abs()) >= steps.as_micros()
+            && (1..100).contains(&self.percent)
+            && self.progress.calls_since_step >= CALLS_PER_STEP
+        {
+            // One step, however far the clock jumped.
+            let percent = self.percent.saturating_add(plan.percent.max(1)).min(100);
+            self.set(percent, false, SERVER, "the next step".to_owned(), now);
+        }
+    }
+}
+
+impl RolloutProgress {
+    fn add(&mut self, plan: &RolloutPlan, counts: RolloutCounts) {
+        self.counts.merge(counts);
+        self.calls_since_step = self.calls_since_step.saturating_add(counts.candidate.calls);
+        self.waiting.merge(counts);
+        let RolloutCounts { stable, candidate } = &mut self.waiting;
+        // Groups are compared over the same time, so that a busy hour weighs on both.
+        let calls = ((&mut candidate.calls, &mut candidate.errors), (&mut stable.calls, &mut stable.errors));
+        compare(&mut self.errors, plan.errors, calls.0, calls.1);
+        let forms = ((&mut candidate.forms, &mut candidate.declined), (&mut stable.forms, &mut stable.declined));
+        compare(&mut self.declined, plan.declined, forms.0, forms.1);
+        let timed = ((&mut candidate.timed, &mut candidate.slow), (&mut stable.timed, &mut stable.slow));
+        // The bound of latency is part of what is counted as slow.
+        compare(&mut self.slow, plan.has_latency.then_some(1.0), timed.0, timed.1);
+    }
+
+    fn reason_to_stop(&self, plan: &RolloutPlan) -> Option<String> {
+        let RolloutCounts { stable, candidate } = &self.counts;
+        let describe = |what: &str, of: [u64; 4]| {
+            format!("{what}: {} of {} with the new version, {} of {} without", of[0], of[1], of[2], of[3])
+        };
+        let reaches = |log_ratios: [f64; RATIOS]| Evidence { log_ratios }.value() >= STOP;
+        if plan.errors.is_some() && reaches(self.errors) {
+            return Some(describe("errors", [candidate.errors, candidate.calls, stable.errors, stable.calls]));
+        }
+        if plan.declined.is_some() && reaches(self.declined) {
+            return Some(describe(
+                "declined forms",
+                [candidate.declined, candidate.forms, stable.declined, stable.forms],
+            ));
+        }
+        (plan.has_latency && reaches(self.slow))
+            .then(|| describe("slow calls", [candidate.slow, candidate.timed, stable.slow, stable.timed]))
+    }
+}
+
+/// Adds waiting counts to evidence, once both groups have some. Each group is its calls and those that failed.
+fn compare(
+    log_ratios: &mut [f64; RATIOS],
+    bound: Option<f64>,
+    candidate: (&mut u64, &mut u64),
+    stable: (&mut u64, &mut u64),
+) {
+    if bound.is_some() && (*candidate.0 == 0 || *stable.0 == 0) {
+        return;
+    }
+    let take = |(count, failures): (&mut u64, &mut u64)| Trials {
+        count: std::mem::take(count),
+        failures: std::mem::take(failures),
+    };
+    let (candidate, stable) = (take(candidate), take(stable));
+    if let Some(bound) = bound {
+        let mut evidence = Evidence { log_ratios: *log_ratios };
+        evidence.add(bound, candidate, stable);
+        *log_ratios = evidence.log_ratios;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: i64 = 60 * 60 * 1_000_000;
+
+    fn state() -> RolloutState {
+        RolloutState {
+            channel: ChannelName::production(),
+            target: "next".parse().expect("a name"),
+            percent: 10,
+            is_stopped: false,
+            changed_by: SERVER.to_owned(),
+            reason: "begun".to_owned(),
+            changed_at: time(10 * HOUR),
+            progress: RolloutProgress { revision: 1, ..RolloutProgress::default() },
+        }
+    }
+
+    fn calls(stable: u64, candidate: u64, errors: u64) -> RolloutCounts {
+        let group = |calls, errors| GroupCounts { calls, errors, ..GroupCounts::default() };
+        RolloutCounts { stable: group(stable, 0), candidate: group(candidate, errors) }
+    }
+
+    fn plan() -> RolloutPlan {
+        RolloutPlan { steps: Some(Duration::from_secs(3_600)), errors: Some(2.0), ..RolloutPlan::new(40) }
+    }
+
+    // req: S-201
+    #[test]
+    fn one_step_is_taken_however_clocks_jump() {
+        let mut state = state();
+        state.advance(&plan(), calls(90, 20, 0), 10 * HOUR + HOUR / 2, Some(1));
+        assert_eq!(state.percent, 10, "it is too early");
+        state.advance(&plan(), calls(0, 0, 0), 9_000 * HOUR, Some(1));
+        assert_eq!(state.percent, 50, "one step for many hours");
+        state.advance(&plan(), calls(90, 19, 0), 9_900 * HOUR, Some(1));
+        assert_eq!(state.percent, 50, "too few calls of the new version");
+        state.advance(&plan(), calls(90, 1, 0), 8 * HOUR, Some(1));
+        assert_eq!((state.percent, state.changed_at), (50, time(8 * HOUR)), "the clock went back");
+        state.advance(&plan(), calls(0, 0, 0), 9 * HOUR, Some(1));
+        state.advance(&plan(), calls(90, 20, 0), 10 * HOUR, Some(1));
+        assert_eq!(state.percent, 100, "at most all callers");
+        state.advance(&plan(), calls(90, 20, 0), 99 * HOUR, Some(1));
+        assert_eq!((state.percent, state.is_stopped), (100, false));
+    }
+
+    // req: S-200
+    #[test]
+    fn errors_stop_it_and_nothing_starts_it_again() {
+        let mut state = state();
+        // One group alone is no comparison, and is not lost.
+        state.advance(&plan(), calls(0, 20, 10), 10 * HOUR, Some(1));
+        assert!(!state.is_stopped);
+        state.advance(&plan(), calls(180, 0, 0), 10 * HOUR, Some(1));
+        assert!(state.is_stopped && state.percent == 0, "{state:?}");
+        assert_eq!(state.reason, "errors: 10 of 20 with the new version, 0 of 180 without");
+        let stopped = state.clone();
+        state.advance(&plan(), calls(900, 100, 0), 99 * HOUR, Some(2));
+        assert_eq!(state, stopped);
+    }
+
+    #[test]
+    fn evidence_is_about_one_revision_and_its_bounds() {
+        let mut state = state();
+        state.advance(&RolloutPlan::new(10), calls(90, 100, 100), 10 * HOUR, Some(1));
+        assert!(!state.is_stopped, "no bound is set");
+        state.advance(&plan(), calls(90, 10, 0), 10 * HOUR, Some(2));
+        assert_eq!((state.progress.revision, state.progress.counts), (2, calls(90, 10, 0)));
+        state.advance(&plan(), calls(0, 0, 0), 10 * HOUR, None);
+        assert_eq!((state.percent, state.reason.as_str()), (0, "the channel next does not exist any more"));
+    }
+
+    #[test]
+    fn declined_forms_and_slow_calls_stop_it_too() {
+        let (mut forms, mut slow) = (RolloutCounts::default(), RolloutCounts::default());
+        (forms.stable.forms, forms.candidate.forms, forms.candidate.declined) = (100, 50, 30);
+        (slow.stable.timed, slow.candidate.timed, slow.candidate.slow) = (100, 50, 30);
+        for (counts, expected) in [(forms, "declined forms: 30 of 50"), (slow, "slow calls: 30 of 50")] {
+            let mut state = state();
+            state.advance(&plan(), counts, 10 * HOUR, Some(1));
+            assert!(!state.is_stopped, "only errors are compared");
+            let mut state = self::state();
+            let plan = RolloutPlan { declined: Some(2.0), has_latency: true, ..plan() };
+            state.advance(&plan, counts, 10 * HOUR, Some(1));
+            assert!(state.is_stopped && state.reason.starts_with(expected), "{}", state.reason);
+        }
+    }
+}

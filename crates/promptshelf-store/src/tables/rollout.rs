@@ -1,0 +1,74 @@
+//! Rows of rollouts.
+
+use crate::{
+    StoreError,
+    address::ChannelName,
+    database::{Row, Transaction},
+    rollout::RolloutState,
+};
+
+const COLUMNS: &str = "channel, target, percent, is_stopped, changed_by, reason, changed_at, progress";
+
+pub(crate) async fn all(transaction: &mut Transaction) -> Result<Vec<RolloutState>, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM ps_rollout ORDER BY channel, target");
+    transaction.rows(sql, vec![]).await?.iter().map(state).collect()
+}
+
+/// Returns a rollout, with its row locked in a transaction that writes.
+pub(crate) async fn find(
+    transaction: &mut Transaction,
+    channel: &ChannelName,
+    target: &ChannelName,
+    is_writing: bool,
+) -> Result<Option<RolloutState>, StoreError> {
+    let lock = if is_writing { transaction.for_update() } else { "" };
+    let sql = format!("SELECT {COLUMNS} FROM ps_rollout WHERE channel = $1 AND target = $2{lock}");
+    let row = transaction.row(sql, vec![channel.as_str().into(), target.as_str().into()]).await?;
+    row.as_ref().map(state).transpose()
+}
+
+/// Returns the time of the database in microseconds, which all replicas share.
+pub(crate) async fn now(transaction: &mut Transaction) -> Result<i64, StoreError> {
+    let sql = format!("SELECT {}", transaction.now());
+    transaction.row(sql, vec![]).await?.map_or(Ok(0), |row| row.int(0))
+}
+
+/// Inserts a rollout, unless it exists.
+pub(crate) async fn insert(transaction: &mut Transaction, state: &RolloutState) -> Result<(), StoreError> {
+    let sql = "INSERT INTO ps_rollout (channel, target, percent, is_stopped, changed_by, reason, changed_at, progress) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING";
+    transaction.run(sql, values(state)).await
+}
+
+pub(crate) async fn update(transaction: &mut Transaction, state: &RolloutState) -> Result<(), StoreError> {
+    let sql = "UPDATE ps_rollout SET percent = $3, is_stopped = $4, changed_by = $5, reason = $6, changed_at = $7, \
+               progress = $8 WHERE channel = $1 AND target = $2";
+    transaction.run(sql, values(state)).await
+}
+
+fn values(state: &RolloutState) -> Vec<crate::database::Value> {
+    vec![
+        state.channel.as_str().into(),
+        state.target.as_str().into(),
+        u64::from(state.percent).into(),
+        i64::from(state.is_stopped).into(),
+        state.changed_by.as_str().into(),
+        state.reason.as_str().into(),
+        state.changed_at.into(),
+        serde_json::to_string(&state.progress).unwrap_or_else(|_| "{}".to_owned()).into(),
+    ]
+}
+
+fn state(row: &Row) -> Result<RolloutState, StoreError> {
+    Ok(RolloutState {
+        channel: row.text(0)?.parse()?,
+        target: row.text(1)?.parse()?,
+        // A row that was edited by hand never serves more than all callers.
+        percent: u8::try_from(row.number(2)?).unwrap_or(100).min(100),
+        is_stopped: row.int(3)? != 0,
+        changed_by: row.text(4)?,
+        reason: row.text(5)?,
+        changed_at: row.time(6)?,
+        progress: row.json(7)?,
+    })
+}

@@ -1,0 +1,163 @@
+//! `[[rollout]]` of `server.toml`: its serde types, from which its JSON Schema is derived as well, and its check.
+
+use std::{str::FromStr, time::Duration};
+
+use promptshelf_source::settings::Bounded;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{
+    file::{ServerFile, is_channel},
+    sections::ServerSettings,
+    source_sections::Interval,
+    value::{InvalidValue, from_string},
+};
+
+/// The largest factor of a bound.
+const MAX_FACTOR: f64 = 100.0;
+
+/// A share of the signed-in callers of a channel that is served another channel.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RolloutSection {
+    /// The channel whose signed-in callers are divided.
+    channel: String,
+    /// The channel of the same store that the share is served.
+    to: String,
+    /// The first share, and the size of each step, in per cent. The store keeps the share from then on.
+    percent: Bounded<0, 100>,
+    /// The time between two steps, such as `1h`. By hand only without it.
+    #[serde(default)]
+    steps: Option<Interval>,
+    /// The bounds above which the rollout is stopped. None by default.
+    #[serde(default)]
+    stop: StopSection,
+}
+
+/// The bounds of a rollout: factors such as `2x`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+struct StopSection {
+    /// The factor by which the share of failed calls may be higher.
+    errors: Option<Factor>,
+    /// The factor by which the share of declined and cancelled forms may be higher.
+    declined: Option<Factor>,
+    /// The factor by which calls may be slower.
+    latency: Option<Factor>,
+}
+
+/// A factor, such as `2x`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String")]
+struct Factor(f64);
+
+from_string!(Factor);
+
+impl FromStr for Factor {
+    type Err = InvalidValue;
+
+    fn from_str(text: &str) -> Result<Factor, InvalidValue> {
+        let factor = text.strip_suffix('x').and_then(|number| number.parse::<f64>().ok());
+        match factor.filter(|factor| (1.0..=MAX_FACTOR).contains(factor)) {
+            Some(factor) => Ok(Factor(factor)),
+            None => Err(InvalidValue::new("a factor from 1x to 100x, such as `2x` or `1.5x`", text)),
+        }
+    }
+}
+
+/// A rollout, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ConfiguredRollout {
+    pub(crate) channel: String,
+    pub(crate) target: String,
+    pub(crate) percent: u8,
+    pub(crate) steps: Option<Duration>,
+    pub(crate) errors: Option<f64>,
+    pub(crate) declined: Option<f64>,
+    pub(crate) latency: Option<f64>,
+}
+
+/// Checks all rollouts, and reports their mistakes in the file.
+pub(super) fn resolve(file: &mut ServerFile, written: &ServerSettings) -> Vec<ConfiguredRollout> {
+    let mut resolved: Vec<ConfiguredRollout> = Vec::new();
+    for (index, rollout) in written.rollout.0.iter().enumerate() {
+        let RolloutSection { channel, to, percent, steps, stop } = rollout;
+        for (key, name) in [("channel", channel), ("to", to)] {
+            if !is_channel(name) {
+                let found = file.rollout_error(index, key, format!("`{name}` is not the name of a channel"));
+                found.help = Some("name a channel of the store that is served, such as `next`".to_owned());
+            }
+        }
+        if channel == to {
+            let message = format!("expected another channel than `{channel}`");
+            file.rollout_error(index, "to", message);
+        }
+        if resolved.iter().any(|other| other.channel == *channel) {
+            let message = format!("another rollout divides the callers of `{channel}` already");
+            file.rollout_error(index, "channel", message);
+        }
+        resolved.push(ConfiguredRollout {
+            channel: channel.clone(),
+            target: to.clone(),
+            percent: u8::try_from(percent.0).unwrap_or(100),
+            steps: steps.as_ref().map(|steps| steps.0),
+            errors: stop.errors.map(|factor| factor.0),
+            declined: stop.declined.map(|factor| factor.0),
+            latency: stop.latency.map(|factor| factor.0),
+        });
+    }
+    resolved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Vec<ConfiguredRollout>, Vec<String>) {
+        let mut file = ServerFile::new(None, text);
+        let written = file.read();
+        let rollouts = resolve(&mut file, &written);
+        (rollouts, file.found().iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn rollout_of_the_guide_is_read() {
+        let (rollouts, found) = read(
+            "[[rollout]]\nchannel = \"production\"\nto = \"next\"\npercent = 10\nsteps = \"1h\"\n\
+             stop = { errors = \"2x\", declined = \"1.5x\" }\n",
+        );
+        assert_eq!(found, Vec::<String>::new());
+        let expected = ConfiguredRollout {
+            channel: "production".to_owned(),
+            target: "next".to_owned(),
+            percent: 10,
+            steps: Some(Duration::from_secs(3_600)),
+            errors: Some(2.0),
+            declined: Some(1.5),
+            latency: None,
+        };
+        assert_eq!(rollouts, [expected]);
+    }
+
+    // req: S-201
+    #[test]
+    fn mistakes_are_named() {
+        for (keys, expected) in [
+            ("to = \"production\"\npercent = 1", "expected another channel than `production`"),
+            ("to = \"sqlite:b.db#next\"\npercent = 1", "`sqlite:b.db#next` is not the name of a channel"),
+            ("to = \"next\"\npercent = 101", "from 0 to 100"),
+            ("to = \"next\"\npercent = -1", "from 0 to 100"),
+            ("to = \"next\"", "percent"),
+            ("to = \"next\"\npercent = 1\nstop = { errors = \"0.5x\" }", "from 1x to 100x"),
+            ("to = \"next\"\npercent = 1\nstop = { errors = \"2\" }", "from 1x to 100x"),
+            ("to = \"next\"\npercent = 1\nsteps = \"0s\"", "from 1s to 24h"),
+        ] {
+            let (_, found) = read(&format!("[[rollout]]\nchannel = \"production\"\n{keys}\n"));
+            assert!(found.len() == 1 && found[0].contains(expected), "{keys}: {found:?}");
+        }
+        let twice = "[[rollout]]\nchannel = \"production\"\nto = \"a\"\npercent = 1\n";
+        let (_, found) = read(&format!("{twice}{twice}"));
+        assert!(found.len() == 1 && found[0].contains("another rollout divides"), "{found:?}");
+    }
+}
